@@ -1,0 +1,6 @@
+//! Metrics of this family.
+
+use crate::registry::Metric;
+
+/// The metrics of this family.
+pub const METRICS: &[Metric] = &[];

@@ -1,0 +1,126 @@
+//! The one table of metrics.
+//!
+//! Each family keeps its metrics' definitions beside their code, in a slice named `METRICS`; this
+//! module joins the slices and looks ids up. `karat metrics`, docs/metrics.md, the legend of the
+//! report and the check of a gate's metric names are all read from here.
+
+use crate::{calls, classification, ranking, stats};
+
+/// In which direction a metric is an improvement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// More is better (recall).
+    Higher,
+    /// Less is better (false-positive rate).
+    Lower,
+}
+
+/// The definition of one metric, or of one family of metrics that differ in a cut-off.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    /// The id as it stands in reports; `@k` and `^k` stand for any positive whole number.
+    pub id: &'static str,
+    /// What it tells, in one line.
+    pub summary: &'static str,
+    /// The formula, in plain text.
+    pub formula: &'static str,
+    /// Which direction is better.
+    pub better: Better,
+    /// When it has no value; empty if it always has one.
+    pub undefined: &'static str,
+    /// Conventions, and where other implementations differ. May be empty. Markdown.
+    pub notes: &'static str,
+}
+
+/// A heading and the metrics below it.
+pub struct Family {
+    /// The heading in `karat metrics` and in docs/metrics.md.
+    pub title: &'static str,
+    /// The metrics, in the order in which they are shown.
+    pub metrics: &'static [Metric],
+}
+
+/// Every metric that Karat knows, by family.
+pub const FAMILIES: &[Family] = &[
+    Family { title: "Ranking", metrics: ranking::METRICS },
+    Family { title: "Classification", metrics: classification::METRICS },
+    Family { title: "Tool calls", metrics: calls::METRICS },
+    Family { title: "Repeated runs", metrics: stats::METRICS },
+];
+
+/// All metrics, in the order of [`FAMILIES`].
+pub fn all() -> impl Iterator<Item = &'static Metric> {
+    FAMILIES.iter().flat_map(|family| family.metrics)
+}
+
+/// The definition behind an id such as `recall@5`; `None` if no metric has that id.
+pub fn find(id: &str) -> Option<&'static Metric> {
+    all().find(|metric| matches(metric.id, id))
+}
+
+/// The known id nearest to a mistyped one, with the cut-off the user wrote, if one is near enough.
+pub fn nearest(id: &str) -> Option<String> {
+    let (stem, cut) = split_cut(id);
+    all()
+        .map(|metric| {
+            let (known, known_cut) = split_cut(metric.id);
+            let distance = strsim::damerau_levenshtein(&stem.to_lowercase(), known);
+            let spelled = match (known_cut, cut) {
+                (Some(_), Some(k)) if k.bytes().skip(1).all(|b| b.is_ascii_digit()) => {
+                    format!("{known}{k}")
+                }
+                _ => metric.id.to_owned(),
+            };
+            (distance, spelled)
+        })
+        .filter(|(distance, spelled)| *distance <= 2.max(spelled.len() / 4))
+        .min()
+        .map(|(_, spelled)| spelled)
+}
+
+/// Splits `recall@5` into `recall` and `@5`, `pass^k` into `pass` and `^k`.
+fn split_cut(id: &str) -> (&str, Option<&str>) {
+    match id.find(['@', '^']) {
+        Some(at) => (&id[..at], Some(&id[at..])),
+        None => (id, None),
+    }
+}
+
+fn matches(pattern: &str, id: &str) -> bool {
+    let (stem, cut) = split_cut(pattern);
+    let (id_stem, id_cut) = split_cut(id);
+    if stem != id_stem {
+        return false;
+    }
+    match (cut, id_cut) {
+        (None, None) => true,
+        (Some(pattern_cut), Some(id_cut)) => {
+            pattern_cut[..1] == id_cut[..1]
+                && id_cut[1..].parse::<u32>().is_ok_and(|k| k > 0 && !id_cut[1..].starts_with('+'))
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_off_is_any_positive_number() {
+        assert!(matches("recall@k", "recall@5"));
+        assert!(matches("pass^k", "pass^3"));
+        for wrong in ["recall", "recall@0", "recall@", "recall@x", "recall^5", "recall@-1", "recall@+1"] {
+            assert!(!matches("recall@k", wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn ids_are_unique() {
+        let mut ids: Vec<_> = all().map(|metric| metric.id).collect();
+        ids.sort_unstable();
+        let before = ids.len();
+        ids.dedup();
+        assert_eq!(before, ids.len());
+    }
+}
