@@ -1,0 +1,191 @@
+//! Intervals for a rate: so many successes among so many independent trials.
+//!
+//! Wilson is the one to show, one-sided Clopper-Pearson the one to certify with; the others are here
+//! because people compare with them. Clustered or repeated trials are narrower than they look: for
+//! those use [`Bootstrap::clustered_mean`](super::Bootstrap::clustered_mean).
+
+use super::special::{beta, normal};
+use super::{Interval, allowed_miss, real};
+use crate::Undefined;
+
+/// The Wilson score interval: the rates that a z-test at this level would not reject.
+pub fn wilson(successes: u64, n: u64, confidence: f64) -> Result<Interval, Undefined> {
+    let rate = Rate::new(successes, n)?;
+    let z = normal::upper_quantile(allowed_miss(confidence)? / 2.0);
+    let denominator = 2.0 * (rate.n + z * z);
+    let centre = (2.0 * rate.successes + z * z) / denominator;
+    let margin = z / denominator * (4.0 * rate.successes * rate.q + z * z).sqrt();
+    Ok(rate.within(centre - margin, centre + margin))
+}
+
+/// The Wilson interval with Yates' continuity correction: wider, close to Clopper-Pearson.
+pub fn wilson_corrected(successes: u64, n: u64, confidence: f64) -> Result<Interval, Undefined> {
+    let rate = Rate::new(successes, n)?;
+    let z = normal::upper_quantile(allowed_miss(confidence)? / 2.0);
+    let denominator = 2.0 * (rate.n + z * z);
+    let centre = (2.0 * rate.successes + z * z) / denominator;
+    let margin = |sign: f64| {
+        let inner = z * z - sign * 2.0 - 1.0 / rate.n + 4.0 * rate.p * (rate.n * rate.q + sign);
+        (1.0 + z * inner.max(0.0).sqrt()) / denominator
+    };
+    Ok(rate.within(centre - margin(1.0), centre + margin(-1.0)))
+}
+
+/// The two-sided Clopper-Pearson interval: covers the true rate at least this often, whatever it is.
+pub fn clopper_pearson(successes: u64, n: u64, confidence: f64) -> Result<Interval, Undefined> {
+    let rate = Rate::new(successes, n)?;
+    let tail = allowed_miss(confidence)? / 2.0;
+    Ok(Interval { low: rate.exact_low(tail), high: rate.exact_high(tail) })
+}
+
+/// The one-sided upper Clopper-Pearson bound: with this confidence the rate is no higher.
+pub fn clopper_pearson_upper(successes: u64, n: u64, confidence: f64) -> Result<f64, Undefined> {
+    Ok(Rate::new(successes, n)?.exact_high(allowed_miss(confidence)?))
+}
+
+/// The one-sided lower Clopper-Pearson bound: with this confidence the rate is no lower.
+pub fn clopper_pearson_lower(successes: u64, n: u64, confidence: f64) -> Result<f64, Undefined> {
+    Ok(Rate::new(successes, n)?.exact_low(allowed_miss(confidence)?))
+}
+
+/// The Jeffreys interval: the equal-tailed posterior under a Beta(1/2, 1/2) prior. At 0 of n and at
+/// n of n it does not contain the observed rate.
+pub fn jeffreys(successes: u64, n: u64, confidence: f64) -> Result<Interval, Undefined> {
+    let rate = Rate::new(successes, n)?;
+    let tail = allowed_miss(confidence)? / 2.0;
+    let (a, b) = (rate.successes + 0.5, rate.failures + 0.5);
+    Ok(Interval {
+        low: beta::inverse(a, b, tail, 1.0 - tail).0,
+        high: beta::inverse(a, b, 1.0 - tail, tail).0,
+    })
+}
+
+/// The Agresti-Coull interval, cut to 0..1.
+pub fn agresti_coull(successes: u64, n: u64, confidence: f64) -> Result<Interval, Undefined> {
+    let rate = Rate::new(successes, n)?;
+    let z = normal::upper_quantile(allowed_miss(confidence)? / 2.0);
+    let n_tilde = rate.n + z * z;
+    let p_tilde = (rate.successes + z * z / 2.0) / n_tilde;
+    let margin = z * (p_tilde * (1.0 - p_tilde) / n_tilde).sqrt();
+    Ok(cut(p_tilde - margin, p_tilde + margin))
+}
+
+/// The textbook interval p ± z·√(p(1−p)/n), cut to 0..1. Misleading for rates near 0 or 1 (it has no
+/// width at 0 of n); kept for comparison with tools that use it.
+pub fn normal_approximation(
+    successes: u64,
+    n: u64,
+    confidence: f64,
+) -> Result<Interval, Undefined> {
+    let rate = Rate::new(successes, n)?;
+    let z = normal::upper_quantile(allowed_miss(confidence)? / 2.0);
+    let margin = z * (rate.p * rate.q / rate.n).sqrt();
+    Ok(cut(rate.p - margin, rate.p + margin))
+}
+
+/// Newcombe's interval for the difference p1 − p2 of two independent rates, joined from their Wilson
+/// intervals. For rates on the same items compare item by item instead.
+pub fn newcombe(
+    x1: u64,
+    n1: u64,
+    x2: u64,
+    n2: u64,
+    confidence: f64,
+) -> Result<Interval, Undefined> {
+    let (first, second) = (Rate::new(x1, n1)?, Rate::new(x2, n2)?);
+    let (range1, range2) = (wilson(x1, n1, confidence)?, wilson(x2, n2, confidence)?);
+    let difference = first.p - second.p;
+    let below = libm::hypot(first.p - range1.low, range2.high - second.p);
+    let above = libm::hypot(range1.high - first.p, second.p - range2.low);
+    Ok(Interval { low: (difference - below).max(-1.0), high: (difference + above).min(1.0) })
+}
+
+/// Checked counts as floats. The complements are subtracted as whole numbers, so 1 − p keeps its
+/// digits when p is near 1.
+struct Rate {
+    successes: f64,
+    failures: f64,
+    n: f64,
+    p: f64,
+    q: f64,
+}
+
+impl Rate {
+    fn new(successes: u64, n: u64) -> Result<Rate, Undefined> {
+        if n == 0 {
+            return Err(Undefined("no trials"));
+        }
+        let Some(failures) = n.checked_sub(successes) else {
+            return Err(Undefined("more successes than trials"));
+        };
+        let (successes, failures, n) = (real(successes), real(failures), real(n));
+        Ok(Rate { successes, failures, n, p: successes / n, q: failures / n })
+    }
+
+    /// Cuts an interval to 0..1 and around the observed rate: rounding must not push it off the
+    /// estimate, and at 0 of n and n of n the end is known exactly.
+    fn within(&self, low: f64, high: f64) -> Interval {
+        Interval {
+            low: if self.successes == 0.0 { 0.0 } else { low.clamp(0.0, self.p) },
+            high: if self.failures == 0.0 { 1.0 } else { high.clamp(self.p, 1.0) },
+        }
+    }
+
+    fn exact_low(&self, tail: f64) -> f64 {
+        if self.successes == 0.0 {
+            0.0
+        } else if self.failures == 0.0 {
+            libm::exp(libm::log(tail) / self.n)
+        } else {
+            beta::inverse(self.successes, self.failures + 1.0, tail, 1.0 - tail).0
+        }
+    }
+
+    fn exact_high(&self, tail: f64) -> f64 {
+        if self.failures == 0.0 {
+            1.0
+        } else if self.successes == 0.0 {
+            -libm::expm1(libm::log(tail) / self.n)
+        } else {
+            beta::inverse(self.successes + 1.0, self.failures, 1.0 - tail, tail).0
+        }
+    }
+}
+
+fn cut(low: f64, high: f64) -> Interval {
+    Interval { low: low.clamp(0.0, 1.0), high: high.clamp(0.0, 1.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_counts_and_levels_are_refused_with_a_reason() {
+        assert_eq!(wilson(0, 0, 0.95), Err(Undefined("no trials")));
+        assert_eq!(wilson(2, 1, 0.95), Err(Undefined("more successes than trials")));
+        for level in [0.0, 1.0, -0.1, 1.5, f64::NAN] {
+            assert!(clopper_pearson(1, 2, level).is_err(), "{level}");
+        }
+    }
+
+    #[test]
+    fn the_largest_counts_give_ordered_intervals_around_the_rate() {
+        let n = u64::MAX;
+        for x in [0, 1, 3, 1 << 20, 1 << 40, n / 3, n / 2, n - 5, n - 1, n] {
+            let p = real(x) / real(n);
+            for interval in [wilson(x, n, 0.95), clopper_pearson(x, n, 0.95)] {
+                let interval = interval.unwrap();
+                assert!(interval.low <= p && p <= interval.high, "{x}: {interval:?}");
+                assert!(interval.width() < 1e-8, "{x}: {interval:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn exact_and_score_intervals_meet_for_large_counts() {
+        let exact = clopper_pearson(300_000_000, 1_000_000_000, 0.95).unwrap();
+        let score = wilson(300_000_000, 1_000_000_000, 0.95).unwrap();
+        assert!((exact.low - score.low).abs() < 2e-9 && (exact.high - score.high).abs() < 2e-9);
+    }
+}

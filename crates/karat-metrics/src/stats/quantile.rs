@@ -1,0 +1,116 @@
+//! Quantiles, by the definitions that numpy knows by these names.
+//!
+//! They differ where the data do not decide. [`QuantileMethod::Linear`] is what most tools print;
+//! [`QuantileMethod::InvertedCdf`] always returns a measured value, which suits latencies.
+
+use super::{all_finite, length};
+use crate::{Score, Undefined};
+
+/// Which value stands at a quantile that falls between two measured ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum QuantileMethod {
+    /// Interpolates at position (n − 1)·q. numpy's and R's default.
+    #[default]
+    Linear,
+    /// The measured value below that position.
+    Lower,
+    /// The measured value above that position.
+    Higher,
+    /// The measured value nearest to that position; from half-way, the even one.
+    Nearest,
+    /// The smallest measured value with at least a share q of the data at or below it.
+    InvertedCdf,
+    /// Interpolates at n·q − 1/2: the middle of each value's share.
+    Hazen,
+    /// Interpolates at (n + 1)·q − 1: the expected rank.
+    Weibull,
+    /// Interpolates at (n + 1/3)·q − 2/3: about the median, whatever the distribution.
+    MedianUnbiased,
+}
+
+impl QuantileMethod {
+    /// Every method, with numpy's name for it.
+    pub const ALL: &[(&'static str, QuantileMethod)] = &[
+        ("linear", QuantileMethod::Linear),
+        ("lower", QuantileMethod::Lower),
+        ("higher", QuantileMethod::Higher),
+        ("nearest", QuantileMethod::Nearest),
+        ("inverted_cdf", QuantileMethod::InvertedCdf),
+        ("hazen", QuantileMethod::Hazen),
+        ("weibull", QuantileMethod::Weibull),
+        ("median_unbiased", QuantileMethod::MedianUnbiased),
+    ];
+
+    /// Where the quantile lies between the values, which are counted from 0.
+    fn position(self, n: f64, q: f64) -> f64 {
+        let between = |start: f64| n * q + (start + q * (1.0 - 2.0 * start)) - 1.0;
+        match self {
+            QuantileMethod::Linear => (n - 1.0) * q,
+            QuantileMethod::Lower => ((n - 1.0) * q).floor(),
+            QuantileMethod::Higher => ((n - 1.0) * q).ceil(),
+            QuantileMethod::Nearest => ((n - 1.0) * q).round_ties_even(),
+            QuantileMethod::InvertedCdf => (n * q - 1.0).ceil(),
+            QuantileMethod::Hazen => between(0.5),
+            QuantileMethod::Weibull => between(0.0),
+            QuantileMethod::MedianUnbiased => between(1.0 / 3.0),
+        }
+    }
+}
+
+/// The q-quantile (0 ≤ q ≤ 1) of values in any order.
+pub fn quantile(xs: &[f64], q: f64, method: QuantileMethod) -> Score {
+    all_finite(xs)?;
+    let mut sorted = xs.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    quantile_of_sorted(&sorted, q, method)
+}
+
+/// The q-quantile of finite values in ascending order; saves the sorting when several are wanted.
+pub fn quantile_of_sorted(sorted: &[f64], q: f64, method: QuantileMethod) -> Score {
+    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else {
+        return Err(Undefined("no values"));
+    };
+    if !(0.0..=1.0).contains(&q) {
+        return Err(Undefined("a quantile must lie between 0 and 1"));
+    }
+    let position = method.position(length(sorted.len()), q);
+    if position <= 0.0 {
+        return Ok(*first);
+    }
+    let below = position.floor();
+    let share = position - below;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 < below < n")]
+    let index = below as usize;
+    match (sorted.get(index), sorted.get(index + 1)) {
+        (Some(low), Some(high)) if share > 0.0 => Ok(interpolate(*low, *high, share)),
+        (Some(value), _) => Ok(*value),
+        (None, _) => Ok(*last),
+    }
+}
+
+/// From the nearer end, so that a share of 0 or 1 gives that end exactly.
+fn interpolate(low: f64, high: f64, share: f64) -> f64 {
+    let step = high - low;
+    if share < 0.5 { low + step * share } else { high - step * (1.0 - share) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ends_are_the_extremes_whatever_the_method() {
+        for (name, method) in QuantileMethod::ALL {
+            assert_eq!(quantile(&[3.0, 1.0, 2.0], 0.0, *method), Ok(1.0), "{name}");
+            assert_eq!(quantile(&[3.0, 1.0, 2.0], 1.0, *method), Ok(3.0), "{name}");
+        }
+    }
+
+    #[test]
+    fn questions_without_an_answer_are_refused() {
+        assert!(quantile(&[], 0.5, QuantileMethod::Linear).is_err());
+        assert!(quantile(&[1.0], 1.1, QuantileMethod::Linear).is_err());
+        assert!(quantile(&[1.0], f64::NAN, QuantileMethod::Linear).is_err());
+        assert!(quantile(&[f64::NAN], 0.5, QuantileMethod::Linear).is_err());
+    }
+}
