@@ -1,6 +1,74 @@
-//! Metrics of this family.
+//! Did search find the right tools, and how far up?
+//!
+//! [`JudgedRanking`] joins one query's judgements with its results once; every [`Measure`] is then
+//! read off it without sorting again. [`Averages`] gives the mean over the queries that were
+//! evaluated and the mean over all judged queries, where a missing one counts as an empty result.
+//! The formulas are those of trec_eval, whose ranking order is the default of [`Rules`]; the orders
+//! of ir_measures and ranx can be chosen by name. Nothing here reads files or groups queries.
+
+mod average_precision;
+mod gain;
+mod hard_negative;
+mod judged;
+mod mean;
+mod measure;
+mod order;
+mod overlap;
+mod reciprocal;
+
+pub use judged::{JudgedRanking, RankingError};
+pub use mean::{Averages, Mean};
+pub use measure::{Cut, Measure, UnknownMeasure, cut};
+pub use order::{Rules, ScorePrecision, TieRule};
 
 use crate::registry::Metric;
 
-/// The metrics of this family.
-pub const METRICS: &[Metric] = &[];
+/// The metrics of this family, in the order in which they are shown.
+pub const METRICS: &[Metric] = &[
+    overlap::RECALL_AT,
+    overlap::SET_RECALL,
+    overlap::SUCCESS_AT,
+    overlap::COMPREHENSIVENESS_AT,
+    reciprocal::MRR,
+    reciprocal::MRR_AT,
+    gain::NDCG_AT,
+    gain::NDCG,
+    gain::NDCG_EXP_AT,
+    gain::NDCG_EXP,
+    average_precision::MAP,
+    average_precision::MAP_AT,
+    hard_negative::HARD_NEGATIVE_RATE,
+    overlap::P_AT,
+    overlap::SET_PRECISION,
+    overlap::F1_AT,
+    overlap::SET_F1,
+    overlap::HITS_AT,
+    average_precision::R_PRECISION,
+    average_precision::BPREF,
+    average_precision::RBP,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_can_be_computed_under_its_id() {
+        for metric in METRICS {
+            let id = metric.id.replace("@k", "@7");
+            let measure: Measure = id.parse().unwrap();
+            assert_eq!(measure.to_string(), id);
+            assert_eq!(measure.definition().id, metric.id);
+        }
+    }
+
+    #[test]
+    fn a_metric_has_no_value_only_where_its_definition_says_so() {
+        let without_labels = JudgedRanking::from_grades([], [None, None], &Rules::default());
+        for metric in METRICS {
+            let measure: Measure = metric.id.replace("@k", "@3").parse().unwrap();
+            let score = without_labels.score(measure);
+            assert_eq!(score.is_err(), !metric.undefined.is_empty(), "{}: {score:?}", metric.id);
+        }
+    }
+}

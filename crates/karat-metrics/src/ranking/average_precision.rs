@@ -1,0 +1,157 @@
+//! Precision gathered along the ranking: average precision, R-precision, bpref and rank-biased
+//! precision.
+//!
+//! Relevance is a yes or no here, drawn at the relevance level; grades above it weigh the same.
+
+use super::judged::{JudgedRanking, limit, ratio};
+use super::measure::Cut;
+use crate::registry::{Better, Metric};
+
+pub(super) const MAP: Metric = Metric {
+    id: "map",
+    summary: "Mean average precision: precision at each relevant document, averaged",
+    formula: "per query (sum over relevant results of precision at their rank) / R; averaged",
+    better: Better::Higher,
+    undefined: "",
+    notes: "R = all documents judged relevant, so one that was not retrieved counts 0. R = 0 gives \
+            0. trec_eval `map`, ir_measures `AP`, ranx `map`.",
+};
+
+pub(super) const MAP_AT: Metric = Metric {
+    id: "map@k",
+    summary: "Mean average precision over the first k results",
+    formula: "per query (sum over relevant results with rank <= k of precision at their rank) / R; \
+              averaged",
+    better: Better::Higher,
+    undefined: "",
+    notes: "Divided by R and not by min(k, R). trec_eval `map_cut_k`, ir_measures `AP@k`, ranx \
+            `map@k`.",
+};
+
+pub(super) const R_PRECISION: Metric = Metric {
+    id: "r_precision",
+    summary: "Precision among the first R results, where R documents are relevant",
+    formula: "relevant among the first R / R, where R = all documents judged relevant",
+    better: Better::Higher,
+    undefined: "",
+    notes: "R = 0 gives 0. trec_eval `Rprec`, ranx `r-precision`.",
+};
+
+pub(super) const BPREF: Metric = Metric {
+    id: "bpref",
+    summary: "How seldom judged non-relevant documents stand above relevant ones",
+    formula: "1/R · sum over relevant results of (1 - min(n, R) / min(N, R)), n = judged \
+              non-relevant results above it, N = all documents judged non-relevant",
+    better: Better::Higher,
+    undefined: "",
+    notes: "Unjudged results and those with a negative grade are passed over, which makes it the \
+            measure for incomplete judgements. R = 0 gives 0. As trec_eval 9 and 10.",
+};
+
+pub(super) const RBP: Metric = Metric {
+    id: "rbp",
+    summary: "Rank-biased precision of a reader who goes on to the next result 8 times out of 10",
+    formula: "(1 - p) · sum over relevant results of p^(rank - 1), p = 0.8",
+    better: Better::Higher,
+    undefined: "",
+    notes: "Does not look at R, so even the best ranking stays below 1. ranx `rbp.80`.",
+};
+
+/// The chance that the reader of rank-biased precision goes on to the next result.
+const PERSISTENCE: f64 = 0.8;
+
+impl JudgedRanking {
+    pub(super) fn average_precision(&self) -> f64 {
+        self.average_precision_within(usize::MAX)
+    }
+
+    pub(super) fn average_precision_at(&self, k: Cut) -> f64 {
+        self.average_precision_within(limit(k))
+    }
+
+    fn average_precision_within(&self, depth: usize) -> f64 {
+        if self.relevant == 0 {
+            return 0.0;
+        }
+        let sum: f64 = self
+            .relevant_hits()
+            .take_while(|hit| hit.rank <= depth)
+            .zip(1_usize..)
+            .map(|(hit, found)| found as f64 / hit.rank as f64)
+            .sum();
+        sum / self.relevant as f64
+    }
+
+    pub(super) fn r_precision(&self) -> f64 {
+        let found = self.relevant_hits().take_while(|hit| hit.rank <= self.relevant).count();
+        ratio(found, self.relevant)
+    }
+
+    pub(super) fn bpref(&self) -> f64 {
+        if self.relevant == 0 {
+            return 0.0;
+        }
+        let most = self.nonrelevant.min(self.relevant);
+        let sum: f64 = self
+            .relevant_hits()
+            .map(|hit| 1.0 - ratio(hit.nonrelevant_above.min(self.relevant), most))
+            .sum();
+        sum / self.relevant as f64
+    }
+
+    pub(super) fn rank_biased_precision(&self) -> f64 {
+        let sum: f64 =
+            self.relevant_hits().map(|hit| libm::pow(PERSISTENCE, (hit.rank - 1) as f64)).sum();
+        (1.0 - PERSISTENCE) * sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ranking::{JudgedRanking, Rules, cut};
+
+    /// Relevant at ranks 1, 3 and 6 of six; a fourth relevant document was not retrieved.
+    fn example() -> JudgedRanking {
+        let ranked = [Some(1), None, Some(2), Some(0), None, Some(1)];
+        JudgedRanking::from_grades([1, 2, 1, 1, 0, 0], ranked, &Rules::default())
+    }
+
+    #[test]
+    fn average_precision_divides_by_all_relevant_documents() {
+        let sum = 1.0 + 2.0 / 3.0 + 3.0 / 6.0;
+        assert_eq!(example().average_precision(), sum / 4.0);
+        assert_eq!(example().average_precision_at(cut(5)), (1.0 + 2.0 / 3.0) / 4.0);
+        assert_eq!(example().average_precision_at(cut(6)), sum / 4.0);
+    }
+
+    #[test]
+    fn r_precision_cuts_at_the_number_of_relevant_documents() {
+        assert_eq!(example().r_precision(), 2.0 / 4.0);
+    }
+
+    #[test]
+    fn bpref_counts_judged_negatives_above_and_no_others() {
+        // One judged negative stands above the relevant document at rank 6; min(N, R) is 2.
+        assert_eq!(example().bpref(), (1.0 + 1.0 + 0.5) / 4.0);
+        let only_unjudged =
+            JudgedRanking::from_grades([1, 0], [None, None, Some(1)], &Rules::default());
+        assert_eq!(only_unjudged.bpref(), 1.0);
+    }
+
+    #[test]
+    fn rank_biased_precision_fades_with_rank() {
+        let first = JudgedRanking::from_grades([1], [Some(1)], &Rules::default());
+        assert!((first.rank_biased_precision() - 0.2).abs() < 1e-15);
+        let third = JudgedRanking::from_grades([1], [None, None, Some(1)], &Rules::default());
+        assert!((third.rank_biased_precision() - 0.2 * 0.64).abs() < 1e-15);
+    }
+
+    #[test]
+    fn no_relevant_document_is_zero() {
+        let ranking = JudgedRanking::from_grades([0], [Some(0), None], &Rules::default());
+        assert_eq!(ranking.average_precision(), 0.0);
+        assert_eq!(ranking.r_precision(), 0.0);
+        assert_eq!(ranking.bpref(), 0.0);
+        assert_eq!(ranking.rank_biased_precision(), 0.0);
+    }
+}
