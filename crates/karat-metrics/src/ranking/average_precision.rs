@@ -1,7 +1,8 @@
 //! Precision gathered along the ranking: average precision, R-precision, bpref and rank-biased
 //! precision.
 //!
-//! Relevance is a yes or no here, drawn at the relevance level; grades above it weigh the same.
+//! Relevance is a yes or no here, drawn at the relevance level; grades above it weigh the same,
+//! except in rank-biased precision, which follows ranx.
 
 use super::judged::{JudgedRanking, limit, ratio};
 use super::measure::Cut;
@@ -48,13 +49,14 @@ pub(super) const BPREF: Metric = Metric {
             measure for incomplete judgements. R = 0 gives 0. As trec_eval 9 and 10.",
 };
 
-pub(super) const RBP: Metric = Metric {
-    id: "rbp",
+pub(super) const RANX_RBP: Metric = Metric {
+    id: "ranx.rbp.80",
     summary: "Rank-biased precision of a reader who goes on to the next result 8 times out of 10",
-    formula: "(1 - p) · sum over relevant results of p^(rank - 1), p = 0.8",
+    formula: "(1 - p) · sum over relevant results of grade · p^(rank - 1), p = 0.8",
     better: Better::Higher,
     undefined: "",
-    notes: "Does not look at R, so even the best ranking stays below 1. ranx `rbp.80`.",
+    notes: "As ranx `rbp.80`, which weighs by the grade: with grades 0 and 1 it is the published \
+            measure and stays below 1, with higher grades it can exceed 1. Does not look at R.",
 };
 
 /// The chance that the reader of rank-biased precision goes on to the next result.
@@ -100,8 +102,10 @@ impl JudgedRanking {
     }
 
     pub(super) fn rank_biased_precision(&self) -> f64 {
-        let sum: f64 =
-            self.relevant_hits().map(|hit| libm::pow(PERSISTENCE, (hit.rank - 1) as f64)).sum();
+        let sum: f64 = self
+            .relevant_hits()
+            .map(|hit| hit.grade as f64 * libm::pow(PERSISTENCE, (hit.rank - 1) as f64))
+            .sum();
         (1.0 - PERSISTENCE) * sum
     }
 }
@@ -144,6 +148,12 @@ mod tests {
         assert!((first.rank_biased_precision() - 0.2).abs() < 1e-15);
         let third = JudgedRanking::from_grades([1], [None, None, Some(1)], &Rules::default());
         assert!((third.rank_biased_precision() - 0.2 * 0.64).abs() < 1e-15);
+    }
+
+    #[test]
+    fn rank_biased_precision_weighs_by_the_grade() {
+        let graded = JudgedRanking::from_grades([3], [None, Some(3)], &Rules::default());
+        assert!((graded.rank_biased_precision() - 3.0 * 0.2 * 0.8).abs() < 1e-15);
     }
 
     #[test]

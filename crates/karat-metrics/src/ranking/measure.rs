@@ -66,8 +66,8 @@ pub enum Measure {
     RPrecision,
     /// `bpref`
     Bpref,
-    /// `rbp`
-    Rbp,
+    /// `ranx.rbp.80`
+    RanxRbp,
 }
 
 impl Measure {
@@ -95,7 +95,7 @@ impl Measure {
             Self::HitsAt(_) => &overlap::HITS_AT,
             Self::RPrecision => &average_precision::R_PRECISION,
             Self::Bpref => &average_precision::BPREF,
-            Self::Rbp => &average_precision::RBP,
+            Self::RanxRbp => &average_precision::RANX_RBP,
         }
     }
 
@@ -123,7 +123,7 @@ impl Measure {
             | Self::SetF1
             | Self::RPrecision
             | Self::Bpref
-            | Self::Rbp => None,
+            | Self::RanxRbp => None,
         }
     }
 }
@@ -155,7 +155,7 @@ impl JudgedRanking {
             Measure::HitsAt(k) => self.hits_at(k),
             Measure::RPrecision => self.r_precision(),
             Measure::Bpref => self.bpref(),
-            Measure::Rbp => self.rank_biased_precision(),
+            Measure::RanxRbp => self.rank_biased_precision(),
         })
     }
 }
@@ -217,7 +217,7 @@ impl Measure {
             "set_f1" => Self::SetF1,
             "r_precision" => Self::RPrecision,
             "bpref" => Self::Bpref,
-            "rbp" => Self::Rbp,
+            "ranx.rbp.80" => Self::RanxRbp,
             _ => return None,
         })
     }

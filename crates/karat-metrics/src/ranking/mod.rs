@@ -45,7 +45,7 @@ pub const METRICS: &[Metric] = &[
     overlap::HITS_AT,
     average_precision::R_PRECISION,
     average_precision::BPREF,
-    average_precision::RBP,
+    average_precision::RANX_RBP,
 ];
 
 #[cfg(test)]
