@@ -1,0 +1,222 @@
+//! From scored items to metrics with intervals.
+//!
+//! Every evaluation scores item by item and lets this module average: over the items for a value,
+//! run by run for the spread, with the interval that suits the kind of metric. An item on which a
+//! metric is undefined is left out of the mean and counted.
+
+use std::collections::BTreeMap;
+
+use karat_metrics::registry;
+use karat_metrics::stats::{self, Bootstrap};
+
+use crate::report::{Better, Count, Interval, Item, Measured, Slice};
+
+/// The confidence level of every interval in a report.
+pub const LEVEL: f64 = 0.95;
+
+/// What the items' values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Each item has a score; the metric is their mean, its interval from a bootstrap over the
+    /// items, by groups where items share one.
+    Mean,
+    /// Each item either is or is not a hit; the metric is a rate, its interval is Wilson's.
+    Rate,
+}
+
+/// A metric to average, by the id that items carry it under.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec {
+    /// The metric's id.
+    pub id: &'static str,
+    /// What its values are.
+    pub kind: Kind,
+}
+
+/// Averages one metric over items.
+pub fn measure(spec: Spec, items: &[&Item], runs: u32, seed: u64) -> Measured {
+    let scored: Vec<(&Item, f64)> = items
+        .iter()
+        .filter_map(|item| item.metrics.get(spec.id).copied().flatten().map(|value| (*item, value)))
+        .collect();
+    let carried = items.iter().filter(|item| item.metrics.contains_key(spec.id)).count();
+    let values: Vec<f64> = scored.iter().map(|(_, value)| *value).collect();
+    let value = stats::mean(&values).ok();
+
+    let hits = (spec.kind == Kind::Rate && runs == 1)
+        .then(|| values.iter().filter(|value| **value == 1.0).count() as u64);
+    Measured {
+        id: spec.id.to_owned(),
+        value,
+        n: values.len() as u64,
+        better: better(spec.id),
+        per_run: per_run(spec.id, &scored, runs),
+        interval: interval(spec.kind, &scored, &values, runs, seed),
+        count: hits.map(|hits| Count { hits, of: values.len() as u64 }),
+        undefined: value.is_none().then(|| {
+            if carried == 0 {
+                "no item carries this metric".to_owned()
+            } else {
+                "undefined on every item".to_owned()
+            }
+        }),
+        left_out: (carried - values.len()) as u64,
+    }
+}
+
+/// Averages all metrics over the items of each value of a tag, sorted by that value.
+pub fn slices(by: &str, specs: &[Spec], items: &[Item], runs: u32, seed: u64) -> Vec<Slice> {
+    let mut parts: BTreeMap<&str, Vec<&Item>> = BTreeMap::new();
+    for item in items {
+        if let Some(value) = item.tags.get(by) {
+            parts.entry(value).or_default().push(item);
+        }
+    }
+    parts
+        .into_iter()
+        .map(|(value, part)| Slice {
+            by: by.to_owned(),
+            value: value.to_owned(),
+            metrics: specs.iter().map(|spec| measure(*spec, &part, runs, seed)).collect(),
+        })
+        .collect()
+}
+
+/// The direction of a metric as the registry gives it; higher for one that is not in it.
+pub fn better(id: &str) -> Better {
+    registry::find(id).map_or(Better::Higher, |metric| metric.better.into())
+}
+
+fn per_run(id: &str, scored: &[(&Item, f64)], runs: u32) -> Vec<Option<f64>> {
+    if runs == 1 {
+        let values: Vec<f64> = scored.iter().map(|(_, value)| *value).collect();
+        return vec![stats::mean(&values).ok()];
+    }
+    (0..runs as usize)
+        .map(|run| {
+            let values: Vec<f64> = scored
+                .iter()
+                .filter_map(|(item, _)| item.per_run.get(run)?.get(id).copied().flatten())
+                .collect();
+            stats::mean(&values).ok()
+        })
+        .collect()
+}
+
+fn interval(
+    kind: Kind,
+    scored: &[(&Item, f64)],
+    values: &[f64],
+    runs: u32,
+    seed: u64,
+) -> Option<Interval> {
+    let binary = values.iter().all(|value| *value == 0.0 || *value == 1.0);
+    let spread = values.iter().any(|value| *value != values[0]);
+    // A bootstrap of values that are all alike has no width, which would claim certainty.
+    if (kind == Kind::Rate && runs == 1 && binary) || (!spread && binary) {
+        let hits = values.iter().filter(|value| **value == 1.0).count() as u64;
+        let found = stats::wilson(hits, values.len() as u64, LEVEL).ok()?;
+        return Some(named(found, "wilson"));
+    }
+    if !spread {
+        return None;
+    }
+    paired_interval(values, &groups(scored.iter().map(|(item, _)| *item)), seed)
+}
+
+/// Bootstrap interval of a mean, over whole groups where any group has more than one item.
+pub(crate) fn paired_interval(values: &[f64], groups: &[usize], seed: u64) -> Option<Interval> {
+    let bootstrap = Bootstrap { seed, confidence: LEVEL, ..Bootstrap::default() };
+    let distinct = groups.iter().collect::<std::collections::BTreeSet<_>>().len();
+    if distinct < groups.len() && distinct > 1 {
+        let found = bootstrap.clustered_mean(values, groups).ok()?;
+        Some(named(found, "bootstrap_clustered"))
+    } else {
+        Some(named(bootstrap.mean(values).ok()?, "bootstrap"))
+    }
+}
+
+/// A number for each item, equal where the items share a group.
+pub(crate) fn groups<'a>(items: impl Iterator<Item = &'a Item>) -> Vec<usize> {
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut next = 0;
+    let mut fresh = || {
+        next += 1;
+        next - 1
+    };
+    items
+        .map(|item| match item.group.as_deref() {
+            Some(group) => *numbers.entry(group).or_insert_with(&mut fresh),
+            None => fresh(),
+        })
+        .collect()
+}
+
+fn named(interval: stats::Interval, method: &str) -> Interval {
+    Interval { low: interval.low, high: interval.high, level: LEVEL, method: method.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(id: &str, group: Option<&str>, value: Option<f64>) -> Item {
+        Item {
+            id: id.to_owned(),
+            group: group.map(str::to_owned),
+            tags: BTreeMap::from([("kind".to_owned(), id[..1].to_owned())]),
+            metrics: BTreeMap::from([("mrr".to_owned(), value)]),
+            per_run: Vec::new(),
+            observed: serde_json::Value::Null,
+            error: None,
+        }
+    }
+
+    const MRR: Spec = Spec { id: "mrr", kind: Kind::Mean };
+
+    #[test]
+    fn an_undefined_item_is_left_out_and_counted() {
+        let items = [item("a", None, Some(1.0)), item("b", None, None), item("c", None, Some(0.5))];
+        let measured = measure(MRR, &items.iter().collect::<Vec<_>>(), 1, 0);
+        assert_eq!((measured.value, measured.n, measured.left_out), (Some(0.75), 2, 1));
+    }
+
+    #[test]
+    fn no_items_is_undefined_and_never_zero() {
+        let measured = measure(MRR, &[], 1, 0);
+        assert_eq!((measured.value, measured.n), (None, 0));
+        assert!(measured.undefined.is_some());
+        assert_eq!(measured.interval, None);
+    }
+
+    #[test]
+    fn a_perfect_score_still_has_a_width() {
+        let items: Vec<_> = (0..20).map(|n| item(&format!("i{n}"), None, Some(1.0))).collect();
+        let interval = measure(MRR, &items.iter().collect::<Vec<_>>(), 1, 0).interval.unwrap();
+        assert_eq!(interval.method, "wilson");
+        assert!(interval.low < 0.9 && interval.high == 1.0, "{interval:?}");
+    }
+
+    #[test]
+    fn items_of_one_group_widen_the_interval() {
+        let value = |n: usize| Some(if n / 10 % 2 == 0 { 0.9 } else { 0.1 });
+        let alone: Vec<_> = (0..40).map(|n| item(&format!("i{n}"), None, value(n))).collect();
+        let shared: Vec<_> = (0..40)
+            .map(|n| item(&format!("i{n}"), Some(["a", "b", "c", "d"][n / 10]), value(n)))
+            .collect();
+        let width = |items: &[Item]| {
+            let interval = measure(MRR, &items.iter().collect::<Vec<_>>(), 1, 0).interval.unwrap();
+            interval.high - interval.low
+        };
+        assert!(width(&shared) > 1.5 * width(&alone));
+    }
+
+    #[test]
+    fn slices_are_sorted_by_value() {
+        let items = [item("b1", None, Some(1.0)), item("a1", None, Some(0.5)), item("a2", None, None)];
+        let slices = slices("kind", &[MRR], &items, 1, 0);
+        let found: Vec<_> =
+            slices.iter().map(|s| (s.value.as_str(), s.metrics[0].value, s.metrics[0].n)).collect();
+        assert_eq!(found, [("a", Some(0.5), 1), ("b", Some(1.0), 1)]);
+    }
+}

@@ -1,0 +1,183 @@
+//! Committed reference scores.
+//!
+//! A baseline is a report without what was observed: the metrics, and every item's scores, so that a
+//! later run can be compared item by item. It is written on purpose (`karat baseline update`), never
+//! on the side, with one item on a line so that a review shows what changed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::input::{self, InputError};
+use crate::report::{self, DatasetRef, Evaluation, Report, SystemRef};
+
+/// The name of the baseline format.
+pub const SCHEMA: &str = "karat.baseline/1";
+
+/// Reference scores of one entry.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Baseline {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// Which evaluation.
+    pub evaluation: Evaluation,
+    /// Which entry.
+    pub name: String,
+    /// On which data.
+    pub dataset: DatasetRef,
+    /// Of which system.
+    pub system: SystemRef,
+    /// Over how many runs.
+    pub runs: u32,
+    /// With which seed.
+    pub seed: u64,
+    /// The headline metrics.
+    pub metrics: Vec<Reference>,
+    /// The metrics over parts.
+    #[serde(default)]
+    pub slices: Vec<SliceReference>,
+    /// Every item's scores.
+    pub items: Vec<ItemReference>,
+}
+
+/// One metric of a baseline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reference {
+    /// The metric's id.
+    pub id: String,
+    /// Its value.
+    pub value: Option<f64>,
+    /// Over how many items.
+    pub n: u64,
+}
+
+/// The metrics over one part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SliceReference {
+    /// By which property.
+    pub by: String,
+    /// Which value of it.
+    pub value: String,
+    /// The metrics.
+    pub metrics: Vec<Reference>,
+}
+
+/// One item's scores.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ItemReference {
+    /// The item's id.
+    pub id: String,
+    /// Its scores.
+    pub metrics: BTreeMap<String, Option<f64>>,
+}
+
+impl Baseline {
+    /// What a report would be as a baseline.
+    pub fn from_report(report: &Report) -> Baseline {
+        let references = |metrics: &[report::Measured]| {
+            metrics
+                .iter()
+                .map(|metric| Reference { id: metric.id.clone(), value: metric.value, n: metric.n })
+                .collect()
+        };
+        Baseline {
+            schema: SCHEMA.to_owned(),
+            evaluation: report.evaluation,
+            name: report.name.clone(),
+            dataset: report.dataset.clone(),
+            system: report.system.clone(),
+            runs: report.runs,
+            seed: report.seed,
+            metrics: references(&report.metrics),
+            slices: report
+                .slices
+                .iter()
+                .map(|slice| SliceReference {
+                    by: slice.by.clone(),
+                    value: slice.value.clone(),
+                    metrics: references(&slice.metrics),
+                })
+                .collect(),
+            items: report
+                .items
+                .iter()
+                .map(|item| ItemReference { id: item.id.clone(), metrics: item.metrics.clone() })
+                .collect(),
+        }
+    }
+
+    /// Reads a baseline file.
+    pub fn load(path: &Path) -> Result<Baseline, InputError> {
+        Baseline::parse(path, &input::read_text(path, &input::Limits::default())?)
+    }
+
+    /// The pure half of [`Baseline::load`].
+    pub fn parse(path: &Path, text: &str) -> Result<Baseline, InputError> {
+        #[derive(Deserialize)]
+        struct Head {
+            schema: String,
+        }
+        let head: Head = input::parse(path, text, input::Format::Json)?;
+        let version = head.schema.strip_prefix("karat.baseline/").unwrap_or_default();
+        report::supported(path, &head.schema, version, SCHEMA)?;
+        let baseline: Baseline = input::parse(path, text, input::Format::Json)?;
+        let mut ids: Vec<&str> = baseline.items.iter().map(|item| item.id.as_str()).collect();
+        ids.sort_unstable();
+        if let Some(pair) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(InputError::invalid(path, pair[0], "stands twice in `items`"));
+        }
+        Ok(baseline)
+    }
+
+    /// The file's text: indented, but with each metric and each item on one line.
+    pub fn to_text(&self) -> String {
+        let mut text = String::from("{\n");
+        let _ = writeln!(text, "  \"schema\": {},", line(&self.schema));
+        let _ = writeln!(text, "  \"evaluation\": {},", line(&self.evaluation));
+        let _ = writeln!(text, "  \"name\": {},", line(&self.name));
+        let _ = writeln!(text, "  \"dataset\": {},", line(&self.dataset));
+        let _ = writeln!(text, "  \"system\": {},", line(&self.system));
+        let _ = writeln!(text, "  \"runs\": {},", self.runs);
+        let _ = writeln!(text, "  \"seed\": {},", self.seed);
+        let _ = writeln!(text, "  \"metrics\": [{}\n  ],", lines(&self.metrics));
+        let _ = writeln!(text, "  \"slices\": [{}\n  ],", lines(&self.slices));
+        let _ = writeln!(text, "  \"items\": [{}\n  ]", lines(&self.items));
+        text.push_str("}\n");
+        text
+    }
+
+    /// Writes the file, whole or not at all.
+    pub fn save(&self, path: &Path) -> Result<(), InputError> {
+        input::write_atomic(path, self.to_text().as_bytes())
+    }
+
+    /// A headline metric.
+    pub fn metric(&self, id: &str) -> Option<&Reference> {
+        self.metrics.iter().find(|metric| metric.id == id)
+    }
+
+    /// A metric over a part.
+    pub fn slice_metric(&self, by: &str, value: &str, id: &str) -> Option<&Reference> {
+        self.slices
+            .iter()
+            .find(|slice| slice.by == by && slice.value == value)
+            .and_then(|slice| slice.metrics.iter().find(|metric| metric.id == id))
+    }
+}
+
+fn lines<T: Serialize>(values: &[T]) -> String {
+    let rows: Vec<String> =
+        values.iter().map(|value| format!("\n    {}", line(value))).collect();
+    rows.join(",")
+}
+
+/// One of our types as compact JSON; none of them holds what JSON cannot.
+fn line<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
+}

@@ -1,0 +1,638 @@
+//! The gate: policy and baseline in, one of three verdicts out.
+//!
+//! A system that answers the same every time is compared exactly: a drop beyond the tolerance fails.
+//! One that varies is compared by non-inferiority over paired items: it passes when the data show
+//! that the loss is within the tolerance, fails when they show that it is not, and is inconclusive
+//! otherwise, with the number of items that would decide. Limits are checked on the value and, where
+//! asked, certified from the counts. A gate that cannot be evaluated is an error of the project,
+//! never a pass.
+
+use std::collections::BTreeMap;
+
+use karat_metrics::registry;
+use karat_metrics::stats::{self, Alternative};
+use serde::{Deserialize, Serialize};
+
+use crate::baseline::Baseline;
+use crate::compare::{self, CompareError, SliceKey, comparable, pairs};
+use crate::report::{Better, Check, Gate, Measured, Report, Verdict};
+
+/// Rounding that no tolerance should be spent on.
+const ROUNDING: f64 = 1e-12;
+/// The error probability of every decision.
+const ALPHA: f64 = 0.05;
+/// The power for which "how many more" is computed.
+const POWER: f64 = 0.8;
+/// So many differing items are tested exactly whatever their values.
+const EXACT: u32 = 24;
+/// Seeded permutations where the exact test is too large.
+const PERMUTATIONS: u64 = 20_000;
+/// The most item names in one reason; the check carries them all.
+const NAMED: usize = 5;
+
+/// What the project demands of one evaluation entry.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Policy {
+    /// Gate over this slice (`split=test`) instead of over all items.
+    #[serde(default)]
+    pub slice: Option<String>,
+    /// The largest share of items that may go unanswered, 0 by default.
+    #[serde(default)]
+    pub max_errors: f64,
+    /// Items of which none may get worse.
+    #[serde(default)]
+    pub protected: Option<Protected>,
+    /// The rules, by metric id.
+    #[serde(default)]
+    pub metrics: BTreeMap<String, Rule>,
+}
+
+/// A slice in which no item may get worse.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Protected {
+    /// Which items, as `property=value`.
+    pub slice: String,
+    /// By which metric, such as `success@5`.
+    pub metric: String,
+}
+
+/// The rules for one metric; at least one must be set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// How far it may fall below the baseline (metrics where higher is better).
+    #[serde(default)]
+    pub max_drop: Option<f64>,
+    /// How far it may rise above the baseline (metrics where lower is better).
+    #[serde(default)]
+    pub max_rise: Option<f64>,
+    /// The floor.
+    #[serde(default)]
+    pub min: Option<f64>,
+    /// The ceiling.
+    #[serde(default)]
+    pub max: Option<f64>,
+    /// Floor and ceiling must be certified at 95 %, not only kept by the value.
+    #[serde(default)]
+    pub certify: bool,
+}
+
+/// Why a gate cannot be evaluated: the project or the baseline has to change.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum GateError {
+    /// No such metric.
+    #[error("gate: unknown metric {id:?}{}; `karat metrics` lists all", hint(nearest))]
+    UnknownMetric {
+        /// What was written.
+        id: String,
+        /// What may have been meant.
+        nearest: Option<String>,
+    },
+    /// The metric exists, but this evaluation does not compute it.
+    #[error("gate: this evaluation does not compute {id:?}{place}; it has: {known}")]
+    NotComputed {
+        /// What was written.
+        id: String,
+        /// The slice, in words, or empty.
+        place: String,
+        /// What there is.
+        known: String,
+    },
+    /// The slice does not exist.
+    #[error("gate: there is no slice {slice:?}; there are: {known}")]
+    NoSlice {
+        /// What was written.
+        slice: String,
+        /// What there is.
+        known: String,
+    },
+    /// A rule that says nothing, or the contrary of what was meant.
+    #[error("gate: {id}: {message}")]
+    Rule {
+        /// The metric.
+        id: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// A rule compares with a baseline, and there is none.
+    #[error(
+        "gate: {id} has {rule}, which needs a baseline, and there is none; record one with \
+         `karat baseline update`"
+    )]
+    NoBaseline {
+        /// The metric.
+        id: String,
+        /// The rule.
+        rule: &'static str,
+    },
+    /// The baseline lacks the metric.
+    #[error(
+        "gate: the baseline has no {id}{place}; accept the present scores with \
+         `karat baseline update`"
+    )]
+    MissingInBaseline {
+        /// The metric.
+        id: String,
+        /// The slice, in words, or empty.
+        place: String,
+    },
+    /// The baseline is of other data.
+    #[error("gate: {0}")]
+    Compare(#[from] CompareError),
+}
+
+fn hint(nearest: &Option<String>) -> String {
+    nearest.as_ref().map(|id| format!(" (did you mean {id:?}?)")).unwrap_or_default()
+}
+
+impl Policy {
+    /// Whether any rule compares with a baseline.
+    pub fn needs_baseline(&self) -> bool {
+        self.protected.is_some()
+            || self.metrics.values().any(|rule| rule.max_drop.is_some() || rule.max_rise.is_some())
+    }
+
+    /// Finds what is wrong with the policy before anything is run.
+    pub fn validate(&self) -> Result<(), GateError> {
+        if !(0.0..=1.0).contains(&self.max_errors) {
+            return Err(GateError::Rule {
+                id: "max_errors".to_owned(),
+                message: format!("{} is not a share between 0 and 1", self.max_errors),
+            });
+        }
+        self.slice_key()?;
+        if let Some(protected) = &self.protected {
+            parse_slice(&protected.slice)?;
+            known(&protected.metric)?;
+        }
+        for (id, rule) in &self.metrics {
+            validate_rule(id, known(id)?, rule)?;
+        }
+        Ok(())
+    }
+
+    /// The slice that is gated.
+    pub fn slice_key(&self) -> Result<Option<SliceKey>, GateError> {
+        self.slice.as_deref().map(parse_slice).transpose()
+    }
+}
+
+fn parse_slice(text: &str) -> Result<SliceKey, GateError> {
+    text.parse().map_err(|message| GateError::Rule { id: "slice".to_owned(), message })
+}
+
+fn known(id: &str) -> Result<Better, GateError> {
+    match registry::find(id) {
+        Some(metric) => Ok(metric.better.into()),
+        None => {
+            Err(GateError::UnknownMetric { id: id.to_owned(), nearest: registry::nearest(id) })
+        }
+    }
+}
+
+fn validate_rule(id: &str, better: Better, rule: &Rule) -> Result<(), GateError> {
+    let wrong = |message: &str| {
+        Err(GateError::Rule { id: id.to_owned(), message: message.to_owned() })
+    };
+    let limits = [rule.max_drop, rule.max_rise, rule.min, rule.max];
+    if limits.iter().all(Option::is_none) {
+        return wrong("the rule is empty; give max_drop, max_rise, min or max");
+    }
+    if limits.iter().flatten().any(|limit| !limit.is_finite()) {
+        return wrong("a limit is not a finite number");
+    }
+    if rule.max_drop.is_some_and(|limit| limit < 0.0) || rule.max_rise.is_some_and(|l| l < 0.0) {
+        return wrong("a tolerance cannot be negative");
+    }
+    match better {
+        Better::Higher if rule.max_rise.is_some() => wrong("higher is better here: use max_drop"),
+        Better::Lower if rule.max_drop.is_some() => wrong("lower is better here: use max_rise"),
+        _ if rule.certify && rule.min.is_none() && rule.max.is_none() => {
+            wrong("certify needs min or max")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Compares a fresh report with its baseline and evaluates the policy; both stand in the report
+/// afterwards.
+pub fn judge(
+    report: &mut Report,
+    policy: &Policy,
+    baseline: Option<&Baseline>,
+) -> Result<Verdict, GateError> {
+    if let Some(baseline) = baseline {
+        let slices: Vec<SliceKey> = policy.slice_key()?.into_iter().collect();
+        report.comparison = Some(compare::compare(baseline, report, &slices)?);
+    }
+    let gate = evaluate(policy, report, baseline)?;
+    let verdict = gate.verdict;
+    report.gate = Some(gate);
+    Ok(verdict)
+}
+
+/// Evaluates the policy, and that the controls landed where they must.
+pub fn evaluate(
+    policy: &Policy,
+    report: &Report,
+    baseline: Option<&Baseline>,
+) -> Result<Gate, GateError> {
+    policy.validate()?;
+    if let Some(baseline) = baseline.filter(|_| policy.needs_baseline()) {
+        comparable(baseline, report)?;
+    }
+    let slice = policy.slice_key()?;
+    if let Some(key) = &slice {
+        slice_exists(report, key)?;
+    }
+    let mut checks: Vec<Check> = report
+        .controls
+        .iter()
+        .map(|control| Check {
+            metric: control.name.clone(),
+            slice: None,
+            rule: "control".to_owned(),
+            threshold: None,
+            value: None,
+            baseline: None,
+            verdict: if control.ok { Verdict::Pass } else { Verdict::Fail },
+            reason: if control.ok {
+                format!("landed where it must: {}", control.expected)
+            } else {
+                format!("did not land where it must ({}); the harness cannot be trusted", control.expected)
+            },
+            items: Vec::new(),
+        })
+        .collect();
+
+    let mut comparisons = Vec::new();
+    for (id, rule) in &policy.metrics {
+        let measured = find(report, slice.as_ref(), id)?;
+        if let Some(limit) = rule.max_drop.or(rule.max_rise) {
+            let name = if rule.max_drop.is_some() { "max_drop" } else { "max_rise" };
+            let against = Against::new(id, name, slice.as_ref(), baseline)?;
+            comparisons.push(with_baseline(&against, measured, limit, report));
+        }
+        if let Some(floor) = rule.min {
+            checks.push(limit(id, slice.as_ref(), measured, Bound::Floor(floor), rule.certify));
+        }
+        if let Some(ceiling) = rule.max {
+            checks.push(limit(id, slice.as_ref(), measured, Bound::Ceiling(ceiling), rule.certify));
+        }
+    }
+    checks.extend(decide_together(comparisons));
+    if let Some(protected) = &policy.protected {
+        checks.push(protect(protected, report, baseline)?);
+    }
+    let verdict = checks.iter().map(|check| check.verdict).max().unwrap_or(Verdict::Pass);
+    Ok(Gate { verdict, checks })
+}
+
+fn slice_exists(report: &Report, key: &SliceKey) -> Result<(), GateError> {
+    if report.slices.iter().any(|slice| slice.by == key.by && slice.value == key.value) {
+        return Ok(());
+    }
+    let mut known: Vec<String> =
+        report.slices.iter().map(|slice| format!("{}={}", slice.by, slice.value)).collect();
+    known.truncate(20);
+    Err(GateError::NoSlice { slice: key.to_string(), known: known.join(", ") })
+}
+
+fn find<'a>(
+    report: &'a Report,
+    slice: Option<&SliceKey>,
+    id: &str,
+) -> Result<&'a Measured, GateError> {
+    let found = match slice {
+        None => report.metric(id),
+        Some(key) => report.slice_metric(&key.by, &key.value, id),
+    };
+    found.ok_or_else(|| {
+        let ids: Vec<&str> = report.metrics.iter().map(|metric| metric.id.as_str()).collect();
+        GateError::NotComputed { id: id.to_owned(), place: place(slice), known: ids.join(", ") }
+    })
+}
+
+fn place(slice: Option<&SliceKey>) -> String {
+    slice.map(|key| format!(" over {key}")).unwrap_or_default()
+}
+
+/// Which side of a limit is the good one.
+#[derive(Clone, Copy)]
+enum Bound {
+    Floor(f64),
+    Ceiling(f64),
+}
+
+/// A floor or a ceiling, on the value and, if asked, on what the counts can certify.
+fn limit(
+    id: &str,
+    slice: Option<&SliceKey>,
+    measured: &Measured,
+    bound: Bound,
+    certify: bool,
+) -> Check {
+    let (rule, threshold) = match bound {
+        Bound::Floor(floor) => ("min", floor),
+        Bound::Ceiling(ceiling) => ("max", ceiling),
+    };
+    let (verdict, reason) = match measured.value {
+        None => (
+            Verdict::Fail,
+            format!(
+                "{id} is undefined ({}), and a limit on an undefined metric fails",
+                measured.undefined.as_deref().unwrap_or("no reason given")
+            ),
+        ),
+        Some(value) => limit_defined(id, value, measured, bound, certify),
+    };
+    Check {
+        metric: id.to_owned(),
+        slice: slice.map(ToString::to_string),
+        rule: rule.to_owned(),
+        threshold: Some(threshold),
+        value: measured.value,
+        baseline: None,
+        verdict,
+        reason,
+        items: Vec::new(),
+    }
+}
+
+fn limit_defined(
+    id: &str,
+    value: f64,
+    measured: &Measured,
+    bound: Bound,
+    certify: bool,
+) -> (Verdict, String) {
+    let (broken, words) = match bound {
+        Bound::Floor(floor) => (value < floor - ROUNDING, format!("the floor {floor}")),
+        Bound::Ceiling(ceiling) => (value > ceiling + ROUNDING, format!("the ceiling {ceiling}")),
+    };
+    if broken {
+        let side = if matches!(bound, Bound::Floor(_)) { "below" } else { "above" };
+        return (Verdict::Fail, format!("{id} = {value:.4} is {side} {words} (n = {})", measured.n));
+    }
+    let kept = format!("{id} = {value:.4} keeps {words} (n = {})", measured.n);
+    if !certify {
+        return (Verdict::Pass, kept);
+    }
+    match certified(measured, bound) {
+        Ok(bound_value) => {
+            (Verdict::Pass, format!("{kept}, certified at 95 %: the bound is {bound_value:.4}"))
+        }
+        Err(why) => (Verdict::Inconclusive, format!("{kept}, but not certified at 95 %: {why}")),
+    }
+}
+
+/// The one-sided Clopper-Pearson bound if it keeps the limit, or what would be needed.
+fn certified(measured: &Measured, bound: Bound) -> Result<f64, String> {
+    let Some(count) = measured.count else {
+        return Err("only a rate from one run can be certified".to_owned());
+    };
+    let confidence = 1.0 - ALPHA;
+    let (found, keeps, needed) = match bound {
+        Bound::Ceiling(ceiling) => {
+            let upper = stats::clopper_pearson_upper(count.hits, count.of, confidence)
+                .map_err(|reason| reason.to_string())?;
+            let needed = stats::sample_size_for_ceiling(ceiling, count.hits, confidence);
+            (upper, upper <= ceiling, needed)
+        }
+        Bound::Floor(floor) => {
+            let lower = stats::clopper_pearson_lower(count.hits, count.of, confidence)
+                .map_err(|reason| reason.to_string())?;
+            let needed = stats::sample_size_for_floor(floor, count.of - count.hits, confidence);
+            (lower, lower >= floor, needed)
+        }
+    };
+    if keeps {
+        return Ok(found);
+    }
+    let missed = match bound {
+        Bound::Ceiling(_) => count.hits,
+        Bound::Floor(_) => count.of - count.hits,
+    };
+    let at_best = format!("{} items certify {found:.4} at best", count.of);
+    Err(match needed {
+        u64::MAX => at_best,
+        n => format!("{at_best}; {n} items with no more than {missed} misses would do"),
+    })
+}
+
+/// What a `max_drop` or `max_rise` compares with.
+struct Against<'a> {
+    id: &'a str,
+    rule: &'static str,
+    slice: Option<&'a SliceKey>,
+    baseline: &'a Baseline,
+    value: Option<f64>,
+}
+
+impl<'a> Against<'a> {
+    fn new(
+        id: &'a str,
+        rule: &'static str,
+        slice: Option<&'a SliceKey>,
+        baseline: Option<&'a Baseline>,
+    ) -> Result<Against<'a>, GateError> {
+        let Some(baseline) = baseline else {
+            return Err(GateError::NoBaseline { id: id.to_owned(), rule });
+        };
+        let reference = match slice {
+            None => baseline.metric(id),
+            Some(key) => baseline.slice_metric(&key.by, &key.value, id),
+        };
+        match reference {
+            Some(reference) => Ok(Against { id, rule, slice, baseline, value: reference.value }),
+            None => {
+                Err(GateError::MissingInBaseline { id: id.to_owned(), place: place(slice) })
+            }
+        }
+    }
+}
+
+/// A comparison before Holm's correction has been applied over all of them.
+struct Undecided {
+    check: Check,
+    /// The p-value of "worse than the tolerance"; `None` where the check is already decided.
+    worse: Option<f64>,
+    /// The sentence to use if the loss turns out to be significant after the correction.
+    failing: String,
+}
+
+fn with_baseline(
+    against: &Against<'_>,
+    measured: &Measured,
+    limit: f64,
+    report: &Report,
+) -> Undecided {
+    let check = |verdict, reason, items| Check {
+        metric: against.id.to_owned(),
+        slice: against.slice.map(ToString::to_string),
+        rule: against.rule.to_owned(),
+        threshold: Some(limit),
+        value: measured.value,
+        baseline: against.value,
+        verdict,
+        reason,
+        items,
+    };
+    let decided = |check| Undecided { check, worse: None, failing: String::new() };
+    let id = against.id;
+    let (value, reference) = match (measured.value, against.value) {
+        (Some(value), Some(reference)) => (value, reference),
+        (None, _) => {
+            let why = measured.undefined.as_deref().unwrap_or("no reason given");
+            return decided(check(Verdict::Fail, format!("{id} is undefined ({why})"), vec![]));
+        }
+        (_, None) => {
+            let reason = format!("{id} is undefined in the baseline, so a loss cannot be seen");
+            return decided(check(Verdict::Fail, reason, vec![]));
+        }
+    };
+    // From here on a positive loss is a change for the worse, whichever direction is better.
+    let sign = if measured.better == Better::Higher { 1.0 } else { -1.0 };
+    let loss = sign * (reference - value);
+    let earlier: BTreeMap<&str, &BTreeMap<String, Option<f64>>> =
+        against.baseline.items.iter().map(|item| (item.id.as_str(), &item.metrics)).collect();
+    let pairs = pairs(id, against.slice, &earlier, report);
+    let worsened: Vec<String> = pairs
+        .iter()
+        .filter(|pair| sign * (pair.after - pair.before) < -ROUNDING)
+        .map(|pair| pair.item.id.clone())
+        .collect();
+    let words = format!("{id} {reference:.4} → {value:.4}");
+
+    if report.runs == 1 && against.baseline.runs == 1 || pairs.is_empty() {
+        return decided(if loss > limit + ROUNDING {
+            let reason = format!(
+                "{words}: worse by {loss:.4}, more than the allowed {limit}{}",
+                list(&worsened)
+            );
+            check(Verdict::Fail, reason, worsened)
+        } else if worsened.is_empty() {
+            check(Verdict::Pass, format!("{words}: no item got worse"), vec![])
+        } else {
+            let reason =
+                format!("{words}: within the allowed {limit}, but worse on {}", worsened.len());
+            check(Verdict::Pass, reason, worsened)
+        });
+    }
+
+    // Gains above the tolerance: their mean is positive if the loss is within it.
+    let shifted: Vec<f64> =
+        pairs.iter().map(|pair| sign * (pair.after - pair.before) + limit).collect();
+    if pairs.iter().all(|pair| (pair.after - pair.before).abs() <= ROUNDING) {
+        return decided(check(Verdict::Pass, format!("{words}: no item moved"), vec![]));
+    }
+    let p = |alternative| {
+        stats::sign_flip(&shifted, alternative, EXACT, PERMUTATIONS, report.seed).map(|test| test.p)
+    };
+    match (p(Alternative::Greater), p(Alternative::Less)) {
+        (Ok(holds), _) if holds <= ALPHA => decided(check(
+            Verdict::Pass,
+            format!("{words}: the loss is within {limit} (p = {holds:.3})"),
+            worsened,
+        )),
+        (Ok(holds), Ok(worse)) => Undecided {
+            check: check(
+                Verdict::Inconclusive,
+                format!(
+                    "{words}: the data cannot tell whether the loss is within {limit} \
+                     (p = {holds:.3}){}",
+                    more_items(&shifted)
+                ),
+                worsened,
+            ),
+            worse: Some(worse),
+            failing: format!("{words}: worse by more than the allowed {limit}"),
+        },
+        (Err(reason), _) | (_, Err(reason)) => {
+            decided(check(Verdict::Inconclusive, format!("{words}: {reason}"), worsened))
+        }
+    }
+}
+
+/// Holm over the losses that are tested together: only those that survive it fail the gate.
+fn decide_together(undecided: Vec<Undecided>) -> Vec<Check> {
+    let p: Vec<f64> = undecided.iter().filter_map(|one| one.worse).collect();
+    let mut adjusted = stats::holm(&p).into_iter();
+    undecided
+        .into_iter()
+        .map(|mut one| {
+            if one.worse.is_some()
+                && let Some(p) = adjusted.next()
+                && p <= ALPHA
+            {
+                one.check.verdict = Verdict::Fail;
+                one.check.reason = format!("{} (p = {p:.3} after Holm)", one.failing);
+            }
+            one.check
+        })
+        .collect()
+}
+
+/// How many items would decide, given how much the differences vary.
+fn more_items(shifted: &[f64]) -> String {
+    let (Ok(mean), Ok(spread)) = (stats::mean(shifted), stats::sample_std(shifted)) else {
+        return String::new();
+    };
+    match stats::sample_size_for_effect(spread, mean.abs(), ALPHA, POWER) {
+        u64::MAX => String::new(),
+        needed if needed > shifted.len() as u64 => {
+            format!("; about {needed} items would, there are {}", shifted.len())
+        }
+        _ => "; more runs would".to_owned(),
+    }
+}
+
+fn protect(
+    protected: &Protected,
+    report: &Report,
+    baseline: Option<&Baseline>,
+) -> Result<Check, GateError> {
+    let id = protected.metric.as_str();
+    let key = parse_slice(&protected.slice)?;
+    slice_exists(report, &key)?;
+    let Some(baseline) = baseline else {
+        return Err(GateError::NoBaseline { id: id.to_owned(), rule: "protected" });
+    };
+    let earlier: BTreeMap<&str, &BTreeMap<String, Option<f64>>> =
+        baseline.items.iter().map(|item| (item.id.as_str(), &item.metrics)).collect();
+    let pairs = pairs(id, Some(&key), &earlier, report);
+    if pairs.is_empty() {
+        return Err(GateError::MissingInBaseline { id: id.to_owned(), place: place(Some(&key)) });
+    }
+    let sign = if known(id)? == Better::Higher { 1.0 } else { -1.0 };
+    let lost: Vec<String> = pairs
+        .iter()
+        .filter(|pair| sign * (pair.after - pair.before) < -ROUNDING)
+        .map(|pair| pair.item.id.clone())
+        .collect();
+    Ok(Check {
+        metric: id.to_owned(),
+        slice: Some(key.to_string()),
+        rule: "protected".to_owned(),
+        threshold: None,
+        value: None,
+        baseline: None,
+        verdict: if lost.is_empty() { Verdict::Pass } else { Verdict::Fail },
+        reason: if lost.is_empty() {
+            format!("none of {} protected items got worse", pairs.len())
+        } else {
+            format!("{} of {} protected items got worse{}", lost.len(), pairs.len(), list(&lost))
+        },
+        items: lost,
+    })
+}
+
+fn list(items: &[String]) -> String {
+    match items.len() {
+        0 => String::new(),
+        n if n <= NAMED => format!(": {}", items.join(", ")),
+        n => format!(": {} and {} more", items[..NAMED].join(", "), n - NAMED),
+    }
+}

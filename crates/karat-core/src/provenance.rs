@@ -1,0 +1,135 @@
+//! Where and when a report was made.
+//!
+//! The one place that reads the wall clock. With `SOURCE_DATE_EPOCH` set, as reproducible builds do,
+//! start time is that moment and every duration is left out, so that whole files can be compared
+//! byte by byte.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::report::{Environment, Latency};
+
+/// A started stopwatch that becomes the `environment` of a report.
+pub struct Stopwatch {
+    started: SystemTime,
+    clock: Instant,
+    frozen: bool,
+}
+
+impl Stopwatch {
+    /// Starts now, or at `SOURCE_DATE_EPOCH`.
+    pub fn start() -> Stopwatch {
+        let frozen = std::env::var("SOURCE_DATE_EPOCH")
+            .ok()
+            .and_then(|seconds| seconds.parse().ok())
+            .and_then(|seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds)));
+        Stopwatch {
+            started: frozen.unwrap_or_else(SystemTime::now),
+            clock: Instant::now(),
+            frozen: frozen.is_some(),
+        }
+    }
+
+    /// What the report says of this run. `project` is the folder whose commit is recorded.
+    pub fn environment(&self, latencies: &[Duration], project: Option<&Path>) -> Environment {
+        let seconds = self.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        Environment {
+            karat: env!("CARGO_PKG_VERSION").to_owned(),
+            os: format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH),
+            started: utc(seconds),
+            duration_ms: if self.frozen { 0 } else { millis(self.clock.elapsed()) },
+            latency_ms: if self.frozen { None } else { quantiles(latencies) },
+            commit: project.and_then(commit),
+        }
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Quantiles of the times, each one that was measured.
+pub fn quantiles(times: &[Duration]) -> Option<Latency> {
+    let mut sorted: Vec<f64> = times.iter().map(|time| time.as_secs_f64() * 1e3).collect();
+    sorted.sort_by(f64::total_cmp);
+    let last = *sorted.last()?;
+    let at = |share: f64| {
+        // inverted_cdf: the smallest value with at least this share at or below it.
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of a length is a small non-negative number"
+        )]
+        let rank = (share * sorted.len() as f64).ceil() as usize;
+        sorted.get(rank.saturating_sub(1)).copied().unwrap_or(last)
+    };
+    Some(Latency {
+        n: sorted.len() as u64,
+        p50: at(0.5),
+        p90: at(0.9),
+        p99: at(0.99),
+        max: last,
+    })
+}
+
+/// Seconds since 1970 as `2026-11-15T03:04:05Z`.
+fn utc(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    // Days to a civil date, counting from 1 March of year 0 so that leap days come last.
+    let shifted = days + 719_468;
+    let era = shifted / 146_097;
+    let day_of_era = shifted % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
+        rest / 3600,
+        rest % 3600 / 60,
+        rest % 60
+    )
+}
+
+/// The commit of the folder, with `+changes` where the work tree differs from it.
+fn commit(folder: &Path) -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git")
+            .arg("-C")
+            .arg(folder)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output()
+            .ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let head = git(&["rev-parse", "HEAD"])?;
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
+    Some(if changed.is_empty() { head } else { format!("{head}+changes") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_civil() {
+        assert_eq!(utc(0), "1970-01-01T00:00:00Z");
+        assert_eq!(utc(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(utc(1_794_711_845), "2026-11-15T03:04:05Z");
+        assert_eq!(utc(4_107_542_399), "2100-02-28T23:59:59Z");
+    }
+
+    #[test]
+    fn quantiles_are_values_that_were_measured() {
+        let times: Vec<_> = (1..=10).map(Duration::from_millis).collect();
+        let latency = quantiles(&times).unwrap();
+        assert_eq!((latency.p50, latency.p90, latency.p99, latency.max), (5.0, 9.0, 10.0, 10.0));
+        assert_eq!(quantiles(&[]), None);
+    }
+}

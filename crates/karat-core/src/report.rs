@@ -1,0 +1,534 @@
+//! The report: one JSON shape for every evaluation.
+//!
+//! Its JSON Schema is generated from these types (docs/report.schema.json). Everything in a report
+//! is a pure function of dataset, system answers, settings and seed, except [`Environment`]: times,
+//! versions and latencies live there and nowhere else, so two runs of the same thing differ in that
+//! block alone.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::input::{self, InputError};
+
+/// The name of this report format; the number rises when a reader of the old one would be misled.
+pub const SCHEMA: &str = "karat.report/1";
+
+/// The name of the document that `karat check --json` prints: several reports and one verdict.
+pub const CHECK_SCHEMA: &str = "karat.check/1";
+
+/// Which question was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Evaluation {
+    /// Does an MCP server answer right, validly, reliably, fast and safely?
+    Server,
+    /// Did the model call the right tools, at what cost?
+    Agent,
+    /// Does tool search find the right tools?
+    Retrieval,
+    /// Does a scanner catch attacks and stay quiet otherwise?
+    Detection,
+}
+
+impl Evaluation {
+    /// All four, in the order in which they are shown.
+    pub const ALL: [Evaluation; 4] =
+        [Evaluation::Server, Evaluation::Agent, Evaluation::Retrieval, Evaluation::Detection];
+
+    /// The name as it stands in reports and in karat.toml.
+    pub fn name(self) -> &'static str {
+        match self {
+            Evaluation::Server => "server",
+            Evaluation::Agent => "agent",
+            Evaluation::Retrieval => "retrieval",
+            Evaluation::Detection => "detection",
+        }
+    }
+}
+
+impl std::fmt::Display for Evaluation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The outcome of one evaluation of one system on one dataset.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// Always `karat.report/1` here.
+    pub schema: String,
+    /// Which evaluation this is.
+    pub evaluation: Evaluation,
+    /// The name that the project file gives this entry; unique within its evaluation.
+    pub name: String,
+    /// What it was measured on.
+    pub dataset: DatasetRef,
+    /// What was measured.
+    pub system: SystemRef,
+    /// How often each item was asked.
+    pub runs: u32,
+    /// The seed of everything random: bootstrap, permutations, shuffled controls.
+    pub seed: u64,
+    /// The rules behind the numbers: tie rule, gain, missing answers, interval method.
+    #[serde(default)]
+    pub conventions: BTreeMap<String, String>,
+    /// The headline metrics.
+    pub metrics: Vec<Measured>,
+    /// The same metrics over parts of the items.
+    #[serde(default)]
+    pub slices: Vec<Slice>,
+    /// What was observed and scored, item by item, sorted by id.
+    #[serde(default)]
+    pub items: Vec<Item>,
+    /// The proofs that the harness can fail.
+    #[serde(default)]
+    pub controls: Vec<Control>,
+    /// The paired comparison with the baseline, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
+    /// What the gate said, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Gate>,
+    /// What a careful reader should know before trusting the numbers.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// Times, versions and latencies: the only part that differs between equal runs.
+    pub environment: Environment,
+}
+
+/// Which frozen dataset was used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DatasetRef {
+    /// The dataset's name, such as `tools`.
+    pub id: String,
+    /// Its version, such as `v1`.
+    pub version: String,
+    /// The digest over all of its files, `sha256:…`.
+    pub digest: String,
+}
+
+/// Which system was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SystemRef {
+    /// How it was reached: `builtin`, `command`, `http`, `mcp`, `file`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its version, where it tells one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The decision rule and settings that are part of what was measured, without secrets.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
+}
+
+/// In which direction a metric is an improvement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+}
+
+impl From<karat_metrics::registry::Better> for Better {
+    fn from(better: karat_metrics::registry::Better) -> Self {
+        match better {
+            karat_metrics::registry::Better::Higher => Better::Higher,
+            karat_metrics::registry::Better::Lower => Better::Lower,
+        }
+    }
+}
+
+/// One metric with its uncertainty.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measured {
+    /// The metric's id, as listed by `karat metrics`.
+    pub id: String,
+    /// The value; null where it is undefined, and then `undefined` says why.
+    pub value: Option<f64>,
+    /// Over how many items.
+    pub n: u64,
+    /// Which direction is better.
+    pub better: Better,
+    /// One value for each run.
+    #[serde(default)]
+    pub per_run: Vec<Option<f64>>,
+    /// The interval of the value.
+    #[serde(default)]
+    pub interval: Option<Interval>,
+    /// The counts behind a rate: what a ceiling or floor is certified from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<Count>,
+    /// Why there is no value.
+    #[serde(default)]
+    pub undefined: Option<String>,
+    /// Items on which the metric is undefined; they are not in `n` nor in the value.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// A confidence interval and how it was made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Confidence level, such as 0.95.
+    pub level: f64,
+    /// `wilson`, `clopper_pearson`, `bootstrap`, `bootstrap_clustered`, `t`.
+    pub method: String,
+}
+
+/// Hits out of a number of trials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Count {
+    /// How often it happened.
+    pub hits: u64,
+    /// Out of how many.
+    pub of: u64,
+}
+
+/// The metrics over a part of the items.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Slice {
+    /// By which property the items were divided, such as `kind`.
+    pub by: String,
+    /// The value of that property, such as `paraphrase`.
+    pub value: String,
+    /// The metrics over those items.
+    pub metrics: Vec<Measured>,
+}
+
+/// One item of the dataset: what was observed and how it scored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Item {
+    /// The item's id in the dataset.
+    pub id: String,
+    /// Items of one group are not independent (they share a server); intervals respect it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// The properties by which slices are made.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
+    /// The scores, averaged over the runs; null where undefined on this item.
+    pub metrics: BTreeMap<String, Option<f64>>,
+    /// The scores of each run, where there was more than one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub per_run: Vec<BTreeMap<String, Option<f64>>>,
+    /// What the system answered, in the first run.
+    #[serde(default)]
+    pub observed: serde_json::Value,
+    /// What went wrong while asking, if anything did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ItemError>,
+}
+
+/// A question that the system did not answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ItemError {
+    /// What kind of failure it was.
+    pub class: String,
+    /// What happened, in words.
+    pub message: String,
+}
+
+/// A system of known quality on the same data: where it lands proves that the harness works.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Control {
+    /// Which control, such as `oracle` or `descriptions-removed`.
+    pub name: String,
+    /// Where it must land, in words.
+    pub expected: String,
+    /// Where it landed.
+    pub metrics: Vec<Measured>,
+    /// Whether it landed where it must.
+    pub ok: bool,
+}
+
+/// The paired comparison of a report with a baseline or another report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// What it was compared with, in words.
+    pub against: String,
+    /// One entry for each metric that both sides have.
+    pub deltas: Vec<Delta>,
+}
+
+/// How one metric moved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Delta {
+    /// The metric's id.
+    pub metric: String,
+    /// The slice it was taken over, as `by=value`; absent for the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
+    /// The earlier value.
+    pub before: Option<f64>,
+    /// The present value.
+    pub after: Option<f64>,
+    /// `after - before`.
+    pub delta: Option<f64>,
+    /// Which direction is better.
+    pub better: Better,
+    /// The interval of the mean difference over the paired items.
+    #[serde(default)]
+    pub interval: Option<Interval>,
+    /// The two-sided p-value of the paired test, where the metric is a mean over items.
+    #[serde(default)]
+    pub p_value: Option<f64>,
+    /// The same after Holm's correction over all deltas of this comparison.
+    #[serde(default)]
+    pub p_holm: Option<f64>,
+    /// Which test: `sign_flip_exact`, `sign_flip_seeded`, `mcnemar_exact`.
+    #[serde(default)]
+    pub test: Option<String>,
+    /// Over how many pairs.
+    pub pairs: u64,
+    /// Items that got better, by id.
+    pub improved: Vec<String>,
+    /// Items that got worse, by id.
+    pub worsened: Vec<String>,
+}
+
+/// What the gate decided, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Gate {
+    /// The worst of its checks.
+    pub verdict: Verdict,
+    /// Every check that was made.
+    pub checks: Vec<Check>,
+}
+
+/// The three verdicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The measurement holds.
+    Pass,
+    /// The data cannot decide.
+    Inconclusive,
+    /// The measurement got worse, or a limit is broken.
+    Fail,
+}
+
+impl Verdict {
+    /// The name as it stands in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Pass => "pass",
+            Verdict::Inconclusive => "inconclusive",
+            Verdict::Fail => "fail",
+        }
+    }
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// One check of the gate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    /// The metric, or the control or slice that was checked.
+    pub metric: String,
+    /// The slice it was taken over, as `by=value`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
+    /// `max_drop`, `max_rise`, `min`, `max`, `protected`, `control`.
+    pub rule: String,
+    /// The limit of the rule.
+    pub threshold: Option<f64>,
+    /// The value that was found.
+    pub value: Option<f64>,
+    /// The value in the baseline.
+    #[serde(default)]
+    pub baseline: Option<f64>,
+    /// What follows.
+    pub verdict: Verdict,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// The items behind a failure, by id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<String>,
+}
+
+/// Everything that may differ between two equal runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Environment {
+    /// Karat's version.
+    pub karat: String,
+    /// Operating system and processor.
+    pub os: String,
+    /// When the run started, in UTC.
+    pub started: String,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// How long the system took to answer, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_ms: Option<Latency>,
+    /// Where the project stood: commit and whether files were changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+}
+
+/// Quantiles of measured times (each is a value that was measured: `inverted_cdf`).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Latency {
+    /// How many were measured.
+    pub n: u64,
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Longest.
+    pub max: f64,
+}
+
+/// What `karat check --json` prints and writes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckReport {
+    /// Always `karat.check/1` here.
+    pub schema: String,
+    /// The worst verdict of the reports; null where an entry could not be measured.
+    pub verdict: Option<Verdict>,
+    /// One report for each entry that was measured.
+    pub reports: Vec<Report>,
+    /// Entries that could not be measured.
+    #[serde(default)]
+    pub not_measured: Vec<NotMeasured>,
+    /// Evaluations of which the project has no entry.
+    #[serde(default)]
+    pub not_run: Vec<NotRun>,
+}
+
+/// An entry that could not be measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotMeasured {
+    /// Of which evaluation.
+    pub evaluation: Evaluation,
+    /// Which entry.
+    pub name: String,
+    /// What was in the way.
+    pub reason: String,
+}
+
+/// An evaluation that did not take part, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotRun {
+    /// Which one.
+    pub evaluation: Evaluation,
+    /// Why, in one sentence.
+    pub reason: String,
+}
+
+impl Report {
+    /// The headline metric with this id.
+    pub fn metric(&self, id: &str) -> Option<&Measured> {
+        self.metrics.iter().find(|metric| metric.id == id)
+    }
+
+    /// The metric with this id over a slice.
+    pub fn slice_metric(&self, by: &str, value: &str, id: &str) -> Option<&Measured> {
+        self.slices
+            .iter()
+            .find(|slice| slice.by == by && slice.value == value)
+            .and_then(|slice| slice.metrics.iter().find(|metric| metric.id == id))
+    }
+
+    /// Reads a report; a check document with exactly one report is taken as that report.
+    pub fn load(path: &Path) -> Result<Report, InputError> {
+        let mut reports = load_reports(path)?;
+        match (reports.pop(), reports.is_empty()) {
+            (Some(report), true) => Ok(report),
+            (None, _) => Err(InputError::invalid(path, "reports", "holds no report")),
+            (Some(_), false) => Err(InputError::invalid(
+                path,
+                "reports",
+                "holds several reports; give a file with one, or compare two check files",
+            )),
+        }
+    }
+}
+
+/// Reads the reports in a file: one report, or all of a check document.
+pub fn load_reports(path: &Path) -> Result<Vec<Report>, InputError> {
+    let text = input::read_text(path, &input::Limits::default())?;
+    parse_reports(path, &text)
+}
+
+/// The pure half of [`load_reports`].
+pub fn parse_reports(path: &Path, text: &str) -> Result<Vec<Report>, InputError> {
+    #[derive(Deserialize)]
+    struct Head {
+        schema: String,
+    }
+    let head: Head = input::parse(path, text, input::Format::Json)?;
+    match head.schema.split_once('/') {
+        Some(("karat.report", version)) => {
+            supported(path, &head.schema, version, SCHEMA)?;
+            Ok(vec![input::parse(path, text, input::Format::Json)?])
+        }
+        Some(("karat.check", version)) => {
+            supported(path, &head.schema, version, CHECK_SCHEMA)?;
+            let check: CheckReport = input::parse(path, text, input::Format::Json)?;
+            for report in &check.reports {
+                let version = report.schema.strip_prefix("karat.report/").unwrap_or_default();
+                supported(path, &report.schema, version, SCHEMA)?;
+            }
+            Ok(check.reports)
+        }
+        _ => Err(InputError::invalid(
+            path,
+            "schema",
+            &format!("is {:?}; expected {SCHEMA:?} or {CHECK_SCHEMA:?}", head.schema),
+        )),
+    }
+}
+
+/// Refuses what a newer Karat wrote, and what no Karat wrote.
+pub(crate) fn supported(
+    path: &Path,
+    found: &str,
+    version: &str,
+    supported: &str,
+) -> Result<(), InputError> {
+    if found == supported {
+        return Ok(());
+    }
+    match version.parse::<u64>() {
+        Ok(number) if number > 1 => Err(InputError::NewerSchema {
+            path: path.to_owned(),
+            found: found.to_owned(),
+            supported: supported.to_owned(),
+        }),
+        _ => Err(InputError::invalid(
+            path,
+            "schema",
+            &format!("is {found:?}; expected {supported:?}"),
+        )),
+    }
+}
+
+/// The JSON Schema of [`Report`], as it is checked in under docs/.
+pub fn report_schema() -> serde_json::Value {
+    schemars::schema_for!(Report).to_value()
+}
+
+/// The JSON Schema of [`CheckReport`].
+pub fn check_schema() -> serde_json::Value {
+    schemars::schema_for!(CheckReport).to_value()
+}

@@ -1,0 +1,415 @@
+//! Asking a system every question, once, and keeping what it answered.
+//!
+//! [`collect`] is the only loop that talks to a system: it knows nothing of scores. It asks with
+//! bounded concurrency, gives up on time, retries what is worth retrying, writes each outcome to the
+//! journal before it counts, and tells a [`Listener`] how far it is.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::task::JoinSet;
+
+use crate::journal::{Entry, Journal, JournalError, Outcome};
+
+/// Something that can be asked one question at a time.
+pub trait System: Send + Sync + 'static {
+    /// What is asked.
+    type Question: Send + Sync + 'static;
+    /// What comes back: raw facts, not scores.
+    type Answer: Serialize + DeserializeOwned + Send + 'static;
+
+    /// Asks one question. `run` counts from 0 and is for systems that want a seed for each run.
+    fn ask(
+        &self,
+        run: u32,
+        question: &Self::Question,
+    ) -> impl Future<Output = Result<Self::Answer, Failure>> + Send;
+}
+
+/// What kind of failure it was. The names stand in journals and reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FailureClass {
+    /// No answer in time.
+    Timeout,
+    /// The connection or the process was in the way.
+    Transport,
+    /// The answer is not of the agreed form.
+    InvalidAnswer,
+    /// The system answered that it failed.
+    Refused,
+}
+
+impl FailureClass {
+    /// The name in journals and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            FailureClass::Timeout => "timeout",
+            FailureClass::Transport => "transport",
+            FailureClass::InvalidAnswer => "invalid_answer",
+            FailureClass::Refused => "refused",
+        }
+    }
+
+    fn worth_retrying(self) -> bool {
+        matches!(self, FailureClass::Timeout | FailureClass::Transport)
+    }
+}
+
+/// A question that was not answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What kind.
+    pub class: FailureClass,
+    /// What happened, with what the system said.
+    pub message: String,
+    /// The system is gone: asking further questions makes no sense.
+    pub lost: bool,
+}
+
+impl Failure {
+    /// A failure of this one question.
+    pub fn new(class: FailureClass, message: impl Into<String>) -> Failure {
+        Failure { class, message: message.into(), lost: false }
+    }
+
+    /// The system is gone.
+    pub fn lost(message: impl Into<String>) -> Failure {
+        Failure { class: FailureClass::Transport, message: message.into(), lost: true }
+    }
+}
+
+/// How to ask.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How often each question is asked.
+    pub runs: u32,
+    /// How many questions are under way at once.
+    pub concurrency: usize,
+    /// How long an answer may take.
+    pub timeout: Duration,
+    /// How often a failed question is asked again.
+    pub retries: u32,
+    /// How long to wait before the first retry; doubled for each further one.
+    pub backoff: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            runs: 1,
+            concurrency: 1,
+            timeout: Duration::from_secs(30),
+            retries: 0,
+            backoff: Duration::from_millis(200),
+        }
+    }
+}
+
+/// Something that happened while asking.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// Asking begins.
+    Started {
+        /// How many answers there will be in all.
+        total: usize,
+        /// How many of them were already in the journal.
+        resumed: usize,
+    },
+    /// One more outcome is known.
+    Asked {
+        /// Which item.
+        id: &'a str,
+        /// Whether it failed.
+        failed: bool,
+    },
+    /// All outcomes are known.
+    Finished,
+}
+
+/// Told what happens; never reaches back.
+pub trait Listener {
+    /// One event.
+    fn on(&self, event: &Event<'_>);
+}
+
+/// Listens to nothing.
+pub struct Silent;
+
+impl Listener for Silent {
+    fn on(&self, _: &Event<'_>) {}
+}
+
+/// Why there are no observations.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The system was lost; what it had answered is in the journal.
+    #[error("the system was lost at item {id}: {message} (--resume goes on from here)")]
+    Lost {
+        /// The item that was being asked.
+        id: String,
+        /// What happened.
+        message: String,
+    },
+    /// The journal failed.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// There was nothing to ask.
+    #[error("there is nothing to ask: the dataset has no items after filtering")]
+    Nothing,
+}
+
+/// Asks every question in every run, but for those that `known` already answers. The outcomes come
+/// back in the order of run, then question, whatever the order in which they arrived.
+pub async fn collect<S: System>(
+    system: Arc<S>,
+    questions: &[(String, Arc<S::Question>)],
+    options: &Options,
+    mut journal: Option<Journal>,
+    known: Vec<Entry<S::Answer>>,
+    listener: &dyn Listener,
+) -> Result<Vec<Entry<S::Answer>>, RunError> {
+    if questions.is_empty() {
+        return Err(RunError::Nothing);
+    }
+    let total = questions.len() * options.runs as usize;
+    let mut known: HashMap<(u32, String), Entry<S::Answer>> =
+        known.into_iter().map(|entry| ((entry.run, entry.id.clone()), entry)).collect();
+
+    let mut slots: Vec<Option<Entry<S::Answer>>> = Vec::with_capacity(total);
+    let mut open = Vec::new();
+    for run in 0..options.runs {
+        for (id, question) in questions {
+            let entry = known.remove(&(run, id.clone()));
+            if entry.is_none() {
+                open.push((slots.len(), run, id.clone(), Arc::clone(question)));
+            }
+            slots.push(entry);
+        }
+    }
+    listener.on(&Event::Started { total, resumed: total - open.len() });
+
+    let mut waiting = open.into_iter();
+    let mut under_way = JoinSet::new();
+    loop {
+        while under_way.len() < options.concurrency.max(1) {
+            let Some((slot, run, id, question)) = waiting.next() else { break };
+            let system = Arc::clone(&system);
+            let options = options.clone();
+            under_way.spawn(async move {
+                let (outcome, nanos) = ask(&*system, run, &question, &options).await;
+                (slot, run, id, outcome, nanos)
+            });
+        }
+        let Some(joined) = under_way.join_next().await else { break };
+        let (slot, run, id, outcome, nanos) = match joined {
+            Ok(done) => done,
+            Err(error) => {
+                return Err(RunError::Lost {
+                    id: "?".to_owned(),
+                    message: format!("the adapter stopped: {error}"),
+                });
+            }
+        };
+        let outcome = match outcome {
+            Ok(answer) => Outcome::Answer(answer),
+            Err(failure) if failure.lost => {
+                return Err(RunError::Lost { id, message: failure.message });
+            }
+            Err(failure) => Outcome::Failure {
+                class: failure.class.name().to_owned(),
+                message: failure.message,
+            },
+        };
+        let failed = matches!(outcome, Outcome::Failure { .. });
+        let entry = Entry { run, id, nanos, outcome };
+        if let Some(journal) = &mut journal {
+            journal.append(&entry)?;
+        }
+        listener.on(&Event::Asked { id: &entry.id, failed });
+        slots[slot] = Some(entry);
+    }
+    listener.on(&Event::Finished);
+    Ok(slots.into_iter().flatten().collect())
+}
+
+async fn ask<S: System>(
+    system: &S,
+    run: u32,
+    question: &S::Question,
+    options: &Options,
+) -> (Result<S::Answer, Failure>, u64) {
+    let mut attempt = 0;
+    loop {
+        let started = Instant::now();
+        let answer = match tokio::time::timeout(options.timeout, system.ask(run, question)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Failure::new(
+                FailureClass::Timeout,
+                format!("no answer within {:?}", options.timeout),
+            )),
+        };
+        let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        match answer {
+            Err(failure)
+                if attempt < options.retries && failure.class.worth_retrying() && !failure.lost =>
+            {
+                tokio::time::sleep(options.backoff.saturating_mul(1 << attempt.min(10))).await;
+                attempt += 1;
+            }
+            answer => return (answer, nanos),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// Answers with the length of the question; fails on the words that it was told to.
+    struct Lengths {
+        asked: Mutex<Vec<String>>,
+        fail_first: Mutex<HashMap<String, Failure>>,
+        fail_always: HashMap<String, Failure>,
+    }
+
+    impl Lengths {
+        fn new() -> Lengths {
+            Lengths {
+                asked: Mutex::default(),
+                fail_first: Mutex::default(),
+                fail_always: HashMap::new(),
+            }
+        }
+    }
+
+    impl System for Lengths {
+        type Question = String;
+        type Answer = usize;
+
+        async fn ask(&self, _: u32, question: &String) -> Result<usize, Failure> {
+            self.asked.lock().unwrap().push(question.clone());
+            if let Some(failure) = self.fail_first.lock().unwrap().remove(question) {
+                return Err(failure);
+            }
+            if let Some(failure) = self.fail_always.get(question) {
+                return Err(failure.clone());
+            }
+            if question == "hang" {
+                std::future::pending::<()>().await;
+            }
+            // Later questions finish earlier, so that order must be restored.
+            tokio::time::sleep(Duration::from_millis(20u64.saturating_sub(question.len() as u64)))
+                .await;
+            Ok(question.len())
+        }
+    }
+
+    fn questions(words: &[&str]) -> Vec<(String, Arc<String>)> {
+        words.iter().map(|word| (format!("id-{word}"), Arc::new((*word).to_owned()))).collect()
+    }
+
+    #[tokio::test]
+    async fn outcomes_come_back_in_order_whatever_finished_first() {
+        let options = Options { runs: 2, concurrency: 4, ..Options::default() };
+        let words = ["a", "bb", "ccc", "dddd"];
+        let entries =
+            collect(Arc::new(Lengths::new()), &questions(&words), &options, None, vec![], &Silent)
+                .await
+                .unwrap();
+        let found: Vec<_> = entries.iter().map(|e| (e.run, e.id.as_str())).collect();
+        assert_eq!(found.len(), 8);
+        assert!(found.is_sorted());
+        assert_eq!(entries[2].outcome, Outcome::Answer(3));
+    }
+
+    #[tokio::test]
+    async fn what_is_known_is_not_asked_again() {
+        let system = Arc::new(Lengths::new());
+        let known = vec![Entry { run: 0, id: "id-bb".into(), nanos: 1, outcome: Outcome::Answer(99) }];
+        let entries = collect(
+            Arc::clone(&system),
+            &questions(&["a", "bb"]),
+            &Options::default(),
+            None,
+            known,
+            &Silent,
+        )
+        .await
+        .unwrap();
+        assert_eq!(*system.asked.lock().unwrap(), ["a"]);
+        assert_eq!(entries[1].outcome, Outcome::Answer(99));
+    }
+
+    #[tokio::test]
+    async fn a_passing_fault_is_retried_and_a_refusal_is_not() {
+        let mut system = Lengths::new();
+        system
+            .fail_first
+            .lock()
+            .unwrap()
+            .insert("a".into(), Failure::new(FailureClass::Transport, "reset"));
+        system.fail_always.insert("bb".into(), Failure::new(FailureClass::Refused, "no"));
+        let system = Arc::new(system);
+        let options =
+            Options { retries: 2, backoff: Duration::from_millis(1), ..Options::default() };
+        let entries = collect(
+            Arc::clone(&system),
+            &questions(&["a", "bb"]),
+            &options,
+            None,
+            vec![],
+            &Silent,
+        )
+        .await
+        .unwrap();
+        assert_eq!(entries[0].outcome, Outcome::Answer(1));
+        assert!(matches!(&entries[1].outcome, Outcome::Failure { class, .. } if class == "refused"));
+        assert_eq!(*system.asked.lock().unwrap(), ["a", "a", "bb"]);
+    }
+
+    #[tokio::test]
+    async fn a_hanging_question_is_a_timeout_and_the_rest_goes_on() {
+        let options = Options { timeout: Duration::from_millis(60), ..Options::default() };
+        let entries = collect(
+            Arc::new(Lengths::new()),
+            &questions(&["hang", "a"]),
+            &options,
+            None,
+            vec![],
+            &Silent,
+        )
+        .await
+        .unwrap();
+        assert!(matches!(&entries[0].outcome, Outcome::Failure { class, .. } if class == "timeout"));
+        assert_eq!(entries[1].outcome, Outcome::Answer(1));
+    }
+
+    #[tokio::test]
+    async fn a_lost_system_ends_the_run_and_names_the_item() {
+        let mut system = Lengths::new();
+        system.fail_always.insert("bb".into(), Failure::lost("exit status 1"));
+        let error = collect(
+            Arc::new(system),
+            &questions(&["a", "bb"]),
+            &Options::default(),
+            None,
+            vec![],
+            &Silent,
+        )
+        .await
+        .unwrap_err();
+        assert!(error.to_string().contains("id-bb"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn nothing_to_ask_is_an_error() {
+        let asked =
+            collect(Arc::new(Lengths::new()), &[], &Options::default(), None, vec![], &Silent).await;
+        assert!(matches!(asked, Err(RunError::Nothing)));
+    }
+}
