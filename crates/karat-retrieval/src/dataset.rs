@@ -1,0 +1,285 @@
+//! The frozen tool corpus and the golden queries.
+//!
+//! Reads Karat's own dataset folders and the public mcpproxy files as they are: a corpus
+//! `{version, tools: [{tool_id, server, tool, description, schema}]}` and a golden set
+//! `{corpus_version, queries: [{id, query, labels: [{tool_id, relevance}]}]}`. What comes out is
+//! checked: ids are unique, every label points to a tool of the corpus, and everything is sorted by
+//! id, so that nothing downstream depends on the order of files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use karat_core::dataset::{DatasetFiles, Digest, Manifest};
+use karat_core::input::{self, Format, InputError, Limits};
+use karat_core::report::DatasetRef;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::RetrievalError;
+
+/// The highest relevance grade of a label.
+pub const MAX_RELEVANCE: u8 = 2;
+
+/// One tool, as a search engine sees it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tool {
+    /// `server:tool`.
+    pub tool_id: String,
+    /// The server that offers it.
+    pub server: String,
+    /// Its name on that server.
+    pub tool: String,
+    /// Its title, where it has one.
+    pub title: Option<String>,
+    /// Its description.
+    pub description: String,
+    /// The JSON Schema of its input.
+    pub input_schema: Value,
+    /// The JSON Schema of its output.
+    pub output_schema: Option<Value>,
+    /// Its annotations.
+    pub annotations: Option<Value>,
+}
+
+/// One golden query.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Query {
+    /// Its id, unique in the dataset.
+    pub id: String,
+    /// What a person or an agent would ask.
+    pub query: String,
+    /// Which tools answer it, and which look as if they did.
+    pub labels: Vec<Label>,
+    /// `direct`, `paraphrase`, `near_duplicate` or `multi`.
+    #[serde(default)]
+    pub kind: Option<String>,
+    /// `train`, `dev` or `test`.
+    #[serde(default)]
+    pub split: Option<String>,
+    /// What a reviewer should know.
+    #[serde(default)]
+    pub notes: Option<String>,
+}
+
+/// A judgement: 2 the right tool, 1 useful, 0 looks right and is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Label {
+    /// Which tool.
+    pub tool_id: String,
+    /// How relevant.
+    pub relevance: u8,
+}
+
+/// Tools of different servers that do the same job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// Its id.
+    pub id: String,
+    /// Its tools.
+    pub tools: Vec<String>,
+    /// What they have in common.
+    #[serde(default)]
+    pub why: Option<String>,
+}
+
+/// A corpus with its golden queries.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    /// What the report calls it.
+    pub reference: DatasetRef,
+    /// The tools, sorted by id.
+    pub tools: Vec<Tool>,
+    /// The queries, sorted by id.
+    pub queries: Vec<Query>,
+    /// Declared groups of near-duplicates.
+    pub groups: Vec<Group>,
+}
+
+#[derive(Deserialize)]
+struct RawCorpus {
+    #[serde(default)]
+    server: Option<RawServer>,
+    tools: Vec<RawTool>,
+}
+
+#[derive(Deserialize)]
+struct RawServer {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct RawTool {
+    #[serde(default)]
+    tool_id: Option<String>,
+    #[serde(default)]
+    server: Option<String>,
+    #[serde(alias = "name")]
+    tool: String,
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    description: String,
+    #[serde(default, alias = "schema", alias = "inputSchema")]
+    input_schema: Option<Value>,
+    #[serde(default, alias = "outputSchema")]
+    output_schema: Option<Value>,
+    #[serde(default)]
+    annotations: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct RawGolden {
+    queries: Vec<Query>,
+}
+
+impl Dataset {
+    /// Reads a dataset folder after its digests have been verified: `tools/`, `golden/`, `groups/`.
+    pub fn open(files: &DatasetFiles) -> Result<Dataset, RetrievalError> {
+        let manifest = Manifest::load(files)?;
+        manifest.verify(files)?;
+        let mut builder = Builder::default();
+        for path in files.paths()? {
+            let shown = files.display(&path);
+            let text = || files.read_text(&path);
+            match path.split_once('/').map(|(folder, _)| folder) {
+                Some("tools") => builder.add_corpus(&shown, &text()?)?,
+                Some("golden") => builder.add_golden(&shown, &text()?)?,
+                Some("groups") => builder.add_groups(&shown, &text()?)?,
+                _ => {}
+            }
+        }
+        builder.finish(manifest.reference())
+    }
+
+    /// Reads a corpus file and a golden file, in any of the known formats.
+    pub fn from_files(corpus: &Path, golden: &Path) -> Result<Dataset, RetrievalError> {
+        let limits = Limits::default();
+        let corpus_text = input::read_text(corpus, &limits)?;
+        let golden_text = input::read_text(golden, &limits)?;
+        let mut builder = Builder::default();
+        builder.add_corpus(corpus, &corpus_text)?;
+        builder.add_golden(golden, &golden_text)?;
+        let name = |path: &Path| {
+            path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+        };
+        let digest = Digest::of_parts(&[
+            ("corpus", corpus_text.as_bytes()),
+            ("golden", golden_text.as_bytes()),
+        ]);
+        builder.finish(DatasetRef {
+            id: format!("{}+{}", name(corpus), name(golden)),
+            version: "file".to_owned(),
+            digest: digest.to_string(),
+        })
+    }
+
+    /// The tool with this id.
+    pub fn tool(&self, id: &str) -> Option<&Tool> {
+        self.tools.binary_search_by(|tool| tool.tool_id.as_str().cmp(id)).ok().map(|n| &self.tools[n])
+    }
+}
+
+/// Collects files and remembers where each id came from, for the error messages.
+#[derive(Default)]
+struct Builder {
+    tools: BTreeMap<String, Tool>,
+    queries: BTreeMap<String, (std::path::PathBuf, Query)>,
+    groups: Vec<(std::path::PathBuf, Group)>,
+}
+
+impl Builder {
+    fn add_corpus(&mut self, path: &Path, text: &str) -> Result<(), InputError> {
+        let raw: RawCorpus = input::parse(path, text, Format::of(path)?)?;
+        let server_name = raw.server.map(|server| server.name);
+        for tool in raw.tools {
+            let Some(server) = tool.server.or_else(|| server_name.clone()) else {
+                return Err(InputError::invalid(path, &tool.tool, "the tool names no server"));
+            };
+            let tool_id = format!("{server}:{}", tool.tool);
+            if let Some(given) = tool.tool_id.filter(|given| *given != tool_id) {
+                let message = format!("its id should be {tool_id}, from its server and name");
+                return Err(InputError::invalid(path, &given, &message));
+            }
+            let tool = Tool {
+                tool_id: tool_id.clone(),
+                server,
+                tool: tool.tool,
+                title: tool.title,
+                description: tool.description,
+                input_schema: tool.input_schema.unwrap_or(Value::Null),
+                output_schema: tool.output_schema,
+                annotations: tool.annotations,
+            };
+            if self.tools.insert(tool_id.clone(), tool).is_some() {
+                return Err(InputError::invalid(path, &tool_id, "this tool id stands twice"));
+            }
+        }
+        Ok(())
+    }
+
+    fn add_golden(&mut self, path: &Path, text: &str) -> Result<(), InputError> {
+        let queries: Vec<Query> = match Format::of(path)? {
+            Format::JsonLines => input::parse(path, text, Format::JsonLines)?,
+            format => input::parse::<RawGolden>(path, text, format)?.queries,
+        };
+        for query in queries {
+            if query.query.trim().is_empty() {
+                return Err(InputError::invalid(path, &query.id, "the query is empty"));
+            }
+            let mut labelled = BTreeSet::new();
+            for label in &query.labels {
+                if label.relevance > MAX_RELEVANCE {
+                    let message = format!(
+                        "relevance {} of {}; grades go from 0 to {MAX_RELEVANCE}",
+                        label.relevance, label.tool_id
+                    );
+                    return Err(InputError::invalid(path, &query.id, &message));
+                }
+                if !labelled.insert(&label.tool_id) {
+                    let message = format!("labels {} twice", label.tool_id);
+                    return Err(InputError::invalid(path, &query.id, &message));
+                }
+            }
+            let id = query.id.clone();
+            if self.queries.insert(id.clone(), (path.to_owned(), query)).is_some() {
+                return Err(InputError::invalid(path, &id, "this query id stands twice"));
+            }
+        }
+        Ok(())
+    }
+
+    fn add_groups(&mut self, path: &Path, text: &str) -> Result<(), InputError> {
+        let groups: Vec<Group> = input::parse(path, text, Format::of(path)?)?;
+        self.groups.extend(groups.into_iter().map(|group| (path.to_owned(), group)));
+        Ok(())
+    }
+
+    fn finish(self, reference: DatasetRef) -> Result<Dataset, RetrievalError> {
+        for (path, query) in self.queries.values() {
+            for label in &query.labels {
+                if !self.tools.contains_key(&label.tool_id) {
+                    let message =
+                        format!("labels {}, which is not in the corpus", label.tool_id);
+                    return Err(InputError::invalid(path, &query.id, &message).into());
+                }
+            }
+        }
+        let mut seen = BTreeSet::new();
+        for (path, group) in &self.groups {
+            if !seen.insert(&group.id) {
+                return Err(InputError::invalid(path, &group.id, "this group id stands twice").into());
+            }
+            if let Some(unknown) = group.tools.iter().find(|id| !self.tools.contains_key(*id)) {
+                let message = format!("names {unknown}, which is not in the corpus");
+                return Err(InputError::invalid(path, &group.id, &message).into());
+            }
+        }
+        Ok(Dataset {
+            reference,
+            tools: self.tools.into_values().collect(),
+            queries: self.queries.into_values().map(|(_, query)| query).collect(),
+            groups: self.groups.into_iter().map(|(_, group)| group).collect(),
+        })
+    }
+}

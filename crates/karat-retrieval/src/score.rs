@@ -1,0 +1,321 @@
+//! From rankings to scored items. Pure: no system is asked here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use karat_core::aggregate::{Kind, Spec};
+use karat_core::journal::{Entry, Outcome};
+use karat_core::report::{Item, ItemError};
+use karat_metrics::ranking::{JudgedRanking, Measure, Rules, cut};
+use serde_json::json;
+
+use crate::dataset::{Dataset, Query};
+use crate::system::Ranking;
+
+/// The headline metrics, in the order of the report.
+pub const SPECS: &[Spec] = &[
+    Spec { id: "recall@1", kind: Kind::Mean },
+    Spec { id: "recall@3", kind: Kind::Mean },
+    Spec { id: "recall@5", kind: Kind::Mean },
+    Spec { id: "recall@10", kind: Kind::Mean },
+    Spec { id: "success@5", kind: Kind::Rate },
+    Spec { id: "mrr", kind: Kind::Mean },
+    Spec { id: "ndcg@10", kind: Kind::Mean },
+    Spec { id: "map", kind: Kind::Mean },
+    Spec { id: "comprehensiveness@5", kind: Kind::Rate },
+    Spec { id: "hard_negative_rate", kind: Kind::Rate },
+];
+
+/// The same metrics as measures; a test holds the two lists together.
+const MEASURES: [Measure; 10] = [
+    Measure::RecallAt(cut(1)),
+    Measure::RecallAt(cut(3)),
+    Measure::RecallAt(cut(5)),
+    Measure::RecallAt(cut(10)),
+    Measure::SuccessAt(cut(5)),
+    Measure::Mrr,
+    Measure::NdcgAt(cut(10)),
+    Measure::Map,
+    Measure::ComprehensivenessAt(cut(5)),
+    Measure::HardNegativeRate,
+];
+
+/// What is noticed beside the scores.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Anomalies {
+    /// Answered ids that are not in the corpus, and how often.
+    pub unknown_ids: BTreeMap<String, usize>,
+    /// Queries of which no label is relevant.
+    pub unjudged: Vec<String>,
+}
+
+/// Scores every query from its outcomes, one for each run.
+pub fn items(dataset: &Dataset, entries: &[Entry<Ranking>]) -> (Vec<Item>, Anomalies) {
+    let mut by_id: BTreeMap<&str, Vec<&Entry<Ranking>>> = BTreeMap::new();
+    for entry in entries {
+        by_id.entry(&entry.id).or_default().push(entry);
+    }
+    let mut anomalies = Anomalies::default();
+    let items = dataset
+        .queries
+        .iter()
+        .filter_map(|query| {
+            let runs = by_id.get(query.id.as_str())?;
+            Some(item(dataset, query, runs, &mut anomalies))
+        })
+        .collect();
+    (items, anomalies)
+}
+
+fn item(
+    dataset: &Dataset,
+    query: &Query,
+    runs: &[&Entry<Ranking>],
+    anomalies: &mut Anomalies,
+) -> Item {
+    let relevant = query.labels.iter().any(|label| label.relevance > 0);
+    if !relevant {
+        anomalies.unjudged.push(query.id.clone());
+    }
+    let mut per_run = Vec::with_capacity(runs.len());
+    let mut observed = serde_json::Value::Null;
+    let mut error = None;
+    for entry in runs {
+        let scores = match &entry.outcome {
+            Outcome::Answer(ranking) => {
+                if observed.is_null() {
+                    observed = observe(query, ranking);
+                }
+                note_unknown(dataset, ranking, anomalies);
+                match judged(query, ranking) {
+                    Ok(judged) if relevant => score(&judged),
+                    Ok(_) => undefined(),
+                    Err(message) => {
+                        error.get_or_insert(ItemError {
+                            class: "invalid_answer".to_owned(),
+                            message,
+                        });
+                        undefined()
+                    }
+                }
+            }
+            Outcome::Failure { class, message } => {
+                error.get_or_insert(ItemError { class: class.clone(), message: message.clone() });
+                undefined()
+            }
+        };
+        per_run.push(scores);
+    }
+    if observed.is_null() {
+        observed = json!({ "query": query.query });
+    }
+    let metrics = SPECS
+        .iter()
+        .map(|spec| {
+            let defined: Vec<f64> =
+                per_run.iter().filter_map(|run| run.get(spec.id).copied().flatten()).collect();
+            (spec.id.to_owned(), karat_metrics::stats::mean(&defined).ok())
+        })
+        .collect();
+    if per_run.len() == 1 {
+        per_run.clear();
+    }
+    Item {
+        id: query.id.clone(),
+        group: server(query),
+        tags: tags(query),
+        metrics,
+        per_run,
+        observed,
+        error,
+    }
+}
+
+fn undefined() -> BTreeMap<String, Option<f64>> {
+    SPECS.iter().map(|spec| (spec.id.to_owned(), None)).collect()
+}
+
+fn score(ranking: &JudgedRanking) -> BTreeMap<String, Option<f64>> {
+    SPECS
+        .iter()
+        .zip(MEASURES)
+        .map(|(spec, measure)| (spec.id.to_owned(), ranking.score(measure).ok()))
+        .collect()
+}
+
+/// Whether an answer can be scored at all: a tool listed twice has no rank.
+pub fn judged(query: &Query, ranking: &Ranking) -> Result<JudgedRanking, String> {
+    JudgedRanking::from_ordered(
+        query.labels.iter().map(|label| (label.tool_id.as_str(), i64::from(label.relevance))),
+        ranking.ranked.iter().map(|ranked| ranked.tool_id.as_str()),
+        &Rules::default(),
+    )
+    .map_err(|error| error.to_string())
+}
+
+/// The server of the best tool: queries about one server stand or fall together.
+fn server(query: &Query) -> Option<String> {
+    let best = query.labels.iter().map(|label| label.relevance).max()?;
+    let server = |id: &str| id.split_once(':').map_or(id, |(server, _)| server).to_owned();
+    query
+        .labels
+        .iter()
+        .filter(|label| label.relevance == best && best > 0)
+        .map(|label| server(&label.tool_id))
+        .min()
+}
+
+fn tags(query: &Query) -> BTreeMap<String, String> {
+    let mut tags = BTreeMap::new();
+    for (name, value) in
+        [("kind", query.kind.clone()), ("split", query.split.clone()), ("server", server(query))]
+    {
+        if let Some(value) = value {
+            tags.insert(name.to_owned(), value);
+        }
+    }
+    tags
+}
+
+fn note_unknown(dataset: &Dataset, ranking: &Ranking, anomalies: &mut Anomalies) {
+    for ranked in &ranking.ranked {
+        if dataset.tool(&ranked.tool_id).is_none() {
+            *anomalies.unknown_ids.entry(ranked.tool_id.clone()).or_default() += 1;
+        }
+    }
+}
+
+/// What a reader of the report wants to see of one query: what was found, what was missed and what
+/// stood above the first right tool.
+fn observe(query: &Query, ranking: &Ranking) -> serde_json::Value {
+    let relevance: BTreeMap<&str, u8> =
+        query.labels.iter().map(|label| (label.tool_id.as_str(), label.relevance)).collect();
+    let found: BTreeSet<&str> =
+        ranking.ranked.iter().map(|ranked| ranked.tool_id.as_str()).collect();
+    let missed: Vec<&str> = query
+        .labels
+        .iter()
+        .filter(|label| label.relevance > 0 && !found.contains(label.tool_id.as_str()))
+        .map(|label| label.tool_id.as_str())
+        .collect();
+    let first_right = ranking
+        .ranked
+        .iter()
+        .position(|ranked| relevance.get(ranked.tool_id.as_str()).is_some_and(|grade| *grade > 0));
+    let above: Vec<&str> = ranking
+        .ranked
+        .iter()
+        .take(first_right.unwrap_or(ranking.ranked.len()))
+        .map(|ranked| ranked.tool_id.as_str())
+        .collect();
+    let rows: Vec<serde_json::Value> = ranking
+        .ranked
+        .iter()
+        .map(|ranked| {
+            json!({
+                "tool_id": ranked.tool_id,
+                "score": ranked.score,
+                "relevance": relevance.get(ranked.tool_id.as_str()),
+            })
+        })
+        .collect();
+    json!({
+        "query": query.query,
+        "first_right": first_right.map(|index| index + 1),
+        "outranked_by": above,
+        "missed": missed,
+        "ranked": rows,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use karat_core::report::DatasetRef;
+
+    use super::*;
+    use crate::dataset::Label;
+    use crate::system::Ranked;
+
+    #[test]
+    fn measures_and_ids_are_the_same_list() {
+        let ids: Vec<String> = MEASURES.iter().map(ToString::to_string).collect();
+        let specs: Vec<&str> = SPECS.iter().map(|spec| spec.id).collect();
+        assert_eq!(ids, specs);
+    }
+
+    fn query(labels: &[(&str, u8)]) -> Query {
+        Query {
+            id: "q".to_owned(),
+            query: "text".to_owned(),
+            labels: labels
+                .iter()
+                .map(|(id, relevance)| Label { tool_id: (*id).to_owned(), relevance: *relevance })
+                .collect(),
+            kind: Some("direct".to_owned()),
+            split: None,
+            notes: None,
+        }
+    }
+
+    fn entry(run: u32, ids: &[&str]) -> Entry<Ranking> {
+        let ranked =
+            ids.iter().map(|id| Ranked { tool_id: (*id).to_owned(), score: None }).collect();
+        Entry { run, id: "q".to_owned(), nanos: 1, outcome: Outcome::Answer(Ranking { ranked }) }
+    }
+
+    fn dataset(query: Query) -> Dataset {
+        Dataset {
+            reference: DatasetRef {
+                id: "d".to_owned(),
+                version: "v1".to_owned(),
+                digest: "sha256:0".to_owned(),
+            },
+            tools: Vec::new(),
+            queries: vec![query],
+            groups: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_outranked_the_right_tool_is_told() {
+        let dataset = dataset(query(&[("a:right", 2), ("b:gone", 1), ("c:trap", 0)]));
+        let (items, _) = items(&dataset, &[entry(0, &["c:trap", "x:other", "a:right"])]);
+        let item = &items[0];
+        assert_eq!(item.metrics["mrr"], Some(1.0 / 3.0));
+        assert_eq!(item.metrics["recall@5"], Some(0.5));
+        assert_eq!(item.metrics["hard_negative_rate"], Some(1.0));
+        assert_eq!(item.observed["outranked_by"], json!(["c:trap", "x:other"]));
+        assert_eq!(item.observed["missed"], json!(["b:gone"]));
+        assert_eq!(item.group.as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn a_failed_query_has_no_score_rather_than_zero() {
+        let dataset = dataset(query(&[("a:right", 2)]));
+        let failed = Entry {
+            run: 0,
+            id: "q".to_owned(),
+            nanos: 1,
+            outcome: Outcome::Failure { class: "timeout".to_owned(), message: "30s".to_owned() },
+        };
+        let (items, _) = items(&dataset, &[failed]);
+        assert!(items[0].metrics.values().all(Option::is_none));
+        assert_eq!(items[0].error.as_ref().unwrap().class, "timeout");
+    }
+
+    #[test]
+    fn a_tool_listed_twice_makes_the_answer_invalid() {
+        let dataset = dataset(query(&[("a:right", 2)]));
+        let (items, _) = items(&dataset, &[entry(0, &["a:right", "a:right"])]);
+        assert_eq!(items[0].error.as_ref().unwrap().class, "invalid_answer");
+        assert_eq!(items[0].metrics["mrr"], None);
+    }
+
+    #[test]
+    fn runs_are_averaged_and_kept() {
+        let dataset = dataset(query(&[("a:right", 2)]));
+        let entries = [entry(0, &["a:right"]), entry(1, &["x:other", "a:right"])];
+        let (items, _) = items(&dataset, &entries);
+        assert_eq!(items[0].metrics["mrr"], Some(0.75));
+        assert_eq!(items[0].per_run[1]["mrr"], Some(0.5));
+    }
+}

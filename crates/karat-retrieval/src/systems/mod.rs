@@ -1,0 +1,3 @@
+//! Adapters to systems outside this process, one file each.
+
+pub mod command;
