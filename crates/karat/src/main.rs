@@ -1,1 +1,55 @@
-fn main() {}
+//! Karat's command line. This file is the list of what Karat does; each command lives in its own
+//! file under `commands/`, and the exit code is decided here alone.
+
+mod bundled;
+mod cli;
+mod commands;
+mod exit;
+mod face;
+mod project;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::{AgentCommand, BaselineCommand, Cli, Command, ScoreCommand};
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let terminal = Terminal::new(cli.face);
+    let exit = match run(&cli.command, &terminal) {
+        Ok(exit) => exit,
+        Err(stop) => {
+            if !stop.message.is_empty() {
+                let text = karat_core::text::printable_block(&stop.message);
+                let _ = writeln!(std::io::stderr(), "karat: {text}");
+            }
+            stop.exit
+        }
+    };
+    ExitCode::from(exit.code())
+}
+
+fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
+    match command {
+        Command::Check(arguments) => commands::check::all(arguments, terminal),
+        Command::Retrieval(arguments) => commands::check::retrieval(arguments, terminal),
+        Command::Agent(AgentCommand::Score(arguments)) => commands::agent::score(arguments, terminal),
+        Command::Score(ScoreCommand::Trec(arguments)) => commands::trec::score(arguments, terminal),
+        Command::Compare(arguments) => commands::compare::run(arguments, terminal),
+        Command::Baseline(BaselineCommand::Update(arguments)) => {
+            commands::baseline::update(arguments, terminal)
+        }
+        Command::Baseline(BaselineCommand::Show(arguments)) => {
+            commands::baseline::show(arguments, terminal)
+        }
+        Command::Init(arguments) => commands::init::run(arguments, terminal),
+        Command::Metrics(arguments) => commands::metrics::run(arguments, terminal),
+        Command::Schema(arguments) => commands::pages::schema(arguments, terminal),
+        Command::Completions(arguments) => commands::pages::completions(arguments, terminal),
+        Command::Man => commands::pages::man(terminal),
+    }
+}

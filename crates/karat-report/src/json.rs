@@ -1,0 +1,10 @@
+//! JSON, indented, with a final newline.
+
+use serde::Serialize;
+
+/// Any of Karat's documents. They hold nothing that JSON cannot: no NaN, no keys but strings.
+pub fn text(document: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(document).unwrap_or_else(|_| "null".to_owned());
+    text.push('\n');
+    text
+}

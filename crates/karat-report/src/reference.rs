@@ -1,0 +1,43 @@
+//! docs/metrics.md: the table of metrics as a page. `karat metrics --markdown` prints it, and a
+//! test holds the page in docs/ to it.
+
+use karat_metrics::registry::{Better, FAMILIES};
+
+/// How the page begins.
+const OPENING: &str = "\
+# Metrics
+
+Every metric that Karat computes, with its formula, its conventions, and where other implementations
+differ. The page is made from the table in karat-metrics (`karat metrics --markdown`); a test fails
+when it is out of date.
+
+Metrics of other tools stand under those tools' names (`ragas.*`, `deepeval.*`, `bfcl.*`) and
+reproduce them to the last digit on the vectors in crates/karat-metrics/tests/vectors; where a tool
+raises an error instead of giving a value, Karat gives a defined one, and the entry says which. A
+metric without a value on some data is *undefined*: it is `null` in the report with its reason, is
+left out of means, and is never counted as 0. `@k` and `^k` stand for any positive whole number.
+";
+
+/// The whole page.
+pub fn metrics() -> String {
+    let mut page = OPENING.to_owned();
+    for family in FAMILIES {
+        page.push_str(&format!("\n## {}\n", family.title));
+        for metric in family.metrics {
+            let better = match metric.better {
+                Better::Higher => "higher",
+                Better::Lower => "lower",
+            };
+            page.push_str(&format!("\n### `{}`\n\n{}\n", metric.id, metric.summary));
+            page.push_str(&format!("\n```text\n{}\n```\n", metric.formula));
+            page.push_str(&format!("\n- Better: {better}.\n"));
+            if !metric.undefined.is_empty() {
+                page.push_str(&format!("- Undefined: {}\n", metric.undefined));
+            }
+            if !metric.notes.is_empty() {
+                page.push_str(&format!("\n{}\n", metric.notes.trim()));
+            }
+        }
+    }
+    page
+}

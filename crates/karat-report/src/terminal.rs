@@ -1,0 +1,292 @@
+//! Tables for a terminal of 80 columns. The verdict stands last, where the eye is.
+
+use std::fmt::Write as _;
+
+use karat_core::baseline::Baseline;
+use karat_core::report::{
+    Better, CheckReport, Comparison, Delta, Gate, Measured, Report, Verdict,
+};
+use karat_core::text::{clip, printable};
+use owo_colors::{OwoColorize as _, Style as Paint};
+
+/// The width that everything fits into.
+const WIDTH: usize = 80;
+/// How many items of a list are named.
+const NAMED: usize = 6;
+
+/// How to show it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Whether to use colours.
+    pub colors: bool,
+}
+
+impl Style {
+    fn paint(self, text: &str, paint: Paint) -> String {
+        if self.colors { text.style(paint).to_string() } else { text.to_owned() }
+    }
+
+    fn verdict(self, verdict: Verdict) -> String {
+        let paint = match verdict {
+            Verdict::Pass => Paint::new().green(),
+            Verdict::Inconclusive => Paint::new().yellow(),
+            Verdict::Fail => Paint::new().red().bold(),
+        };
+        self.paint(&format!("{:<12}", verdict.name()), paint)
+    }
+
+    fn strong(self, text: &str) -> String {
+        self.paint(text, Paint::new().bold())
+    }
+
+    fn faint(self, text: &str) -> String {
+        self.paint(text, Paint::new().dimmed())
+    }
+}
+
+/// The whole check.
+pub fn check(check: &CheckReport, style: Style) -> String {
+    let mut text = String::new();
+    for report in &check.reports {
+        one(&mut text, report, style);
+    }
+    for failed in &check.not_measured {
+        let head = format!("{} · {}: not measured", failed.evaluation, failed.name);
+        let _ = writeln!(text, "{}", style.strong(&printable(&head)));
+        wrapped(&mut text, "  ", &failed.reason);
+        text.push('\n');
+    }
+    for absent in &check.not_run {
+        let line = format!("{}: {}", absent.evaluation, absent.reason);
+        let _ = writeln!(text, "{}", style.faint(&clip(&line, WIDTH)));
+    }
+    if !check.not_run.is_empty() {
+        text.push('\n');
+    }
+    let _ = writeln!(text, "{}", closing(check, style));
+    text
+}
+
+/// The last line: the verdict and what decided it.
+fn closing(check: &CheckReport, style: Style) -> String {
+    let count = |verdict| {
+        let gates = check.reports.iter().filter_map(|report| report.gate.as_ref());
+        gates.filter(|gate| gate.verdict == verdict).count()
+    };
+    let (failed, undecided) = (count(Verdict::Fail), count(Verdict::Inconclusive));
+    let total = check.reports.len() + check.not_measured.len();
+    let entries = if total == 1 { "1 entry" } else { &format!("{total} entries") };
+    match check.verdict {
+        None => {
+            let paint = Paint::new().red().bold();
+            let lost = check.not_measured.len();
+            format!("{} {lost} of {entries} could not be measured", style.paint("not measured:", paint))
+        }
+        Some(Verdict::Fail) => {
+            format!("{} {failed} of {entries} got worse or broke a limit", style.verdict(Verdict::Fail).trim_end())
+        }
+        Some(Verdict::Inconclusive) => format!(
+            "{} the data cannot decide {undecided} of {entries}",
+            style.verdict(Verdict::Inconclusive).trim_end()
+        ),
+        Some(Verdict::Pass) => format!("{} {entries}", style.verdict(Verdict::Pass).trim_end()),
+    }
+}
+
+fn one(text: &mut String, report: &Report, style: Style) {
+    let runs = if report.runs == 1 { "1 run".to_owned() } else { format!("{} runs", report.runs) };
+    let head = format!(
+        "{} · {} on {} {}",
+        report.evaluation, report.name, report.dataset.id, report.dataset.version
+    );
+    let _ = writeln!(
+        text,
+        "{} {}",
+        style.strong(&clip(&printable(&head), 56)),
+        style.faint(&format!("({} items, {runs})", report.items.len()))
+    );
+    metrics(text, &report.metrics, report.comparison.as_ref(), style);
+    if let Some(latency) = &report.environment.latency_ms {
+        let line = format!(
+            "  answer time in ms: p50 {:.2}, p90 {:.2}, p99 {:.2}, max {:.2}",
+            latency.p50, latency.p90, latency.p99, latency.max
+        );
+        let _ = writeln!(text, "{}", style.faint(&line));
+    }
+    if !report.controls.is_empty() {
+        let states: Vec<String> = report
+            .controls
+            .iter()
+            .map(|control| format!("{} {}", control.name, if control.ok { "ok" } else { "NOT OK" }))
+            .collect();
+        wrapped(text, "  ", &format!("controls: {}", states.join(", ")));
+    }
+    for warning in &report.warnings {
+        wrapped(text, "  ", &format!("note: {warning}"));
+    }
+    if let Some(gate) = &report.gate {
+        gated(text, gate, style);
+    }
+    text.push('\n');
+}
+
+fn metrics(
+    text: &mut String,
+    metrics: &[Measured],
+    comparison: Option<&Comparison>,
+    style: Style,
+) {
+    let head = format!(
+        "  {:<24} {:>7}  {:<15} {:>6}  {:>8}  {:>8}",
+        "metric", "value", "95 % interval", "n", "baseline", "change"
+    );
+    let _ = writeln!(text, "{}", style.faint(head.trim_end()));
+    for metric in metrics {
+        let delta = comparison.and_then(|comparison| {
+            comparison.deltas.iter().find(|d| d.metric == metric.id && d.slice.is_none())
+        });
+        let interval = metric
+            .interval
+            .as_ref()
+            .map(|interval| format!("{:.3}–{:.3}", interval.low, interval.high))
+            .unwrap_or_else(|| "–".to_owned());
+        let line = format!(
+            "  {:<24} {:>7}  {:<15} {:>6}  {:>8}  ",
+            clip(&printable(&metric.id), 24),
+            number(metric.value),
+            interval,
+            metric.n,
+            delta.map_or_else(String::new, |delta| number(delta.before)),
+        );
+        let change = delta.map_or_else(String::new, |delta| change(delta, style));
+        let _ = writeln!(text, "{}", format!("{line}{change}").trim_end());
+        if let Some(reason) = &metric.undefined {
+            wrapped(text, "      ", &format!("undefined: {reason}"));
+        }
+    }
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or_else(|| "null".to_owned(), |value| format!("{value:.4}"))
+}
+
+fn change(delta: &Delta, style: Style) -> String {
+    let Some(amount) = delta.delta else { return "null".to_owned() };
+    if amount == 0.0 {
+        return format!("{:>8}", "0");
+    }
+    let good = (amount > 0.0) == (delta.better == Better::Higher);
+    let paint = if good { Paint::new().green() } else { Paint::new().red() };
+    style.paint(&format!("{amount:>+8.4}"), paint)
+}
+
+fn gated(text: &mut String, gate: &Gate, style: Style) {
+    // Controls have their own line; here only what failed of them.
+    for check in &gate.checks {
+        if check.rule == "control" && check.verdict == Verdict::Pass {
+            continue;
+        }
+        let place = check.slice.as_ref().map(|slice| format!(" over {slice}")).unwrap_or_default();
+        let limit = check.threshold.map(|limit| format!(" {limit}")).unwrap_or_default();
+        let head = format!("{}{place} {}{limit}: ", check.metric, check.rule);
+        let mut lines = wrap(&format!("{head}{}", check.reason), WIDTH - 16);
+        let first = if lines.is_empty() { String::new() } else { lines.remove(0) };
+        let _ = writeln!(text, "  {}  {first}", style.verdict(check.verdict));
+        for line in lines {
+            let _ = writeln!(text, "                {line}");
+        }
+    }
+}
+
+/// A comparison by itself.
+pub fn comparison(comparison: &Comparison, style: Style) -> String {
+    let mut text = String::new();
+    let head = format!(
+        "  {:<22} {:>7} {:>7}  {:>8}  {:<17} {:>6}",
+        "metric", "before", "after", "change", "95 % interval", "p"
+    );
+    let _ = writeln!(text, "{}", style.faint(&head));
+    for delta in &comparison.deltas {
+        let name = match &delta.slice {
+            Some(slice) => format!("{} {slice}", delta.metric),
+            None => delta.metric.clone(),
+        };
+        let interval = delta.interval.as_ref().map_or_else(
+            || "–".to_owned(),
+            |interval| format!("{:+.3}..{:+.3}", interval.low, interval.high),
+        );
+        let p = delta.p_holm.map_or_else(|| "–".to_owned(), |p| format!("{p:.3}"));
+        let _ = writeln!(
+            text,
+            "  {:<22} {:>7} {:>7}  {}  {interval:<17} {p:>6}",
+            clip(&printable(&name), 22),
+            number(delta.before),
+            number(delta.after),
+            change(delta, style),
+        );
+    }
+    for (word, pick) in
+        [("worse", worsened as fn(&Delta) -> &[String]), ("better", improved as fn(&Delta) -> &[String])]
+    {
+        for delta in comparison.deltas.iter().filter(|delta| !pick(delta).is_empty()) {
+            let items = pick(delta);
+            let mut names = items.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+            if items.len() > NAMED {
+                let _ = write!(names, " and {} more", items.len() - NAMED);
+            }
+            wrapped(&mut text, "  ", &format!("{} {word} on {}: {names}", delta.metric, items.len()));
+        }
+    }
+    text.push_str("  p: paired test over the items, Holm-corrected over these metrics\n");
+    text
+}
+
+fn worsened(delta: &Delta) -> &[String] {
+    &delta.worsened
+}
+
+fn improved(delta: &Delta) -> &[String] {
+    &delta.improved
+}
+
+/// Reference scores.
+pub fn baseline(baseline: &Baseline) -> String {
+    let head = format!(
+        "{} · {} on {} {} ({} items)",
+        baseline.evaluation,
+        baseline.name,
+        baseline.dataset.id,
+        baseline.dataset.version,
+        baseline.items.len()
+    );
+    let mut text = format!("{}\n", clip(&printable(&head), WIDTH));
+    for metric in &baseline.metrics {
+        let id = clip(&printable(&metric.id), 24).into_owned();
+        let _ = writeln!(text, "  {id:<24} {:>7}  n = {}", number(metric.value), metric.n);
+    }
+    text
+}
+
+fn wrapped(text: &mut String, indent: &str, line: &str) {
+    for (count, part) in wrap(line, WIDTH - indent.len() - 2).into_iter().enumerate() {
+        let more = if count == 0 { "" } else { "  " };
+        let _ = writeln!(text, "{indent}{more}{part}");
+    }
+}
+
+/// Breaks a line at spaces; a word longer than the width stands alone, clipped.
+fn wrap(line: &str, width: usize) -> Vec<String> {
+    let line = printable(line);
+    let mut lines: Vec<String> = Vec::new();
+    for word in line.split(' ').filter(|word| !word.is_empty()) {
+        let word = clip(word, width);
+        match lines.last_mut() {
+            Some(last) if last.chars().count() + 1 + word.chars().count() <= width => {
+                last.push(' ');
+                last.push_str(&word);
+            }
+            _ => lines.push(word.into_owned()),
+        }
+    }
+    lines
+}

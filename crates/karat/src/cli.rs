@@ -1,0 +1,226 @@
+//! The command line, as clap sees it. Nothing below sees a raw flag: each command takes its own
+//! arguments and the [`Face`] that all of them share.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Measure MCP servers, tool search, scanners and agents against golden sets, and fail the build
+/// when a measurement gets worse.
+#[derive(Parser)]
+#[command(name = "karat", version, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 pass, 1 a gate failed, 2 bad usage, project or dataset, \
+                        3 not measured, 4 inconclusive (only with --strict).")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) face: Face,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// How Karat shows itself; the same for every command.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct Face {
+    /// Say nothing but errors and what was asked for
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Print one JSON document on stdout and nothing else there
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// When to use colours; NO_COLOR is honoured
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Run every evaluation of the project, gate against the baselines, report. What CI calls
+    Check(CheckArgs),
+    /// Run the retrieval evaluations alone: does tool search find the right tools?
+    Retrieval(CheckArgs),
+    /// Score what an agent did
+    #[command(subcommand)]
+    Agent(AgentCommand),
+    /// Score files of other tools
+    #[command(subcommand)]
+    Score(ScoreCommand),
+    /// Compare two reports item by item
+    Compare(CompareArgs),
+    /// Show or accept reference scores
+    #[command(subcommand)]
+    Baseline(BaselineCommand),
+    /// Write a commented starter project that works at once
+    Init(InitArgs),
+    /// List every metric with its definition
+    Metrics(MetricsArgs),
+    /// Print the JSON Schema of a document that Karat writes
+    Schema(SchemaArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, in roff
+    Man,
+}
+
+#[derive(Args)]
+pub(crate) struct CheckArgs {
+    /// The project file; without it, ./karat.toml, and without that, the bundled project
+    pub(crate) project: Option<PathBuf>,
+    /// The folder for reports and run journals
+    #[arg(long, value_name = "DIR", default_value = "karat-report")]
+    pub(crate) out: PathBuf,
+    /// A further output; its type from the extension (.json .html .md .xml)
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) outputs: Vec<PathBuf>,
+    /// Go on with an interrupted run: what is in its journal is not asked again
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// End with exit code 4 if the data cannot decide
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Only the entry of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Option<String>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum AgentCommand {
+    /// Score recorded traces, one JSON line each
+    Score(AgentScoreArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct AgentScoreArgs {
+    /// The traces: JSON lines, plain, gz or zstd
+    pub(crate) traces: PathBuf,
+    /// The shape of the traces
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: TraceFormat,
+    /// Print every trace's scores too
+    #[arg(long)]
+    pub(crate) per_item: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceFormat {
+    /// RAGAS multi-turn samples
+    Ragas,
+    /// DeepEval test cases
+    Deepeval,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ScoreCommand {
+    /// Score a TREC run against TREC judgements, as trec_eval does
+    Trec(TrecArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct TrecArgs {
+    /// The judgements: lines of `query 0 document relevance`, plain or gz
+    #[arg(long, value_name = "FILE")]
+    pub(crate) qrels: PathBuf,
+    /// The run: lines of `query Q0 document rank score tag`, plain or gz
+    #[arg(long, value_name = "FILE")]
+    pub(crate) run: PathBuf,
+    /// A measure, such as ndcg@10; repeatable. Without it, a list that suits most
+    #[arg(short, long = "measure", value_name = "ID")]
+    pub(crate) measures: Vec<String>,
+    /// Print every query's scores too
+    #[arg(long)]
+    pub(crate) per_query: bool,
+    /// The least grade that counts as relevant (trec_eval -l)
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) level: i64,
+    /// Drop results that were not judged (trec_eval -J)
+    #[arg(long)]
+    pub(crate) judged_only: bool,
+    /// Compare scores as 32-bit floats, as pytrec_eval does
+    #[arg(long)]
+    pub(crate) float32: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct CompareArgs {
+    /// The earlier report (karat.report or karat.check JSON)
+    pub(crate) before: PathBuf,
+    /// The later report
+    pub(crate) after: PathBuf,
+    /// Compare over this slice too, such as split=test; repeatable
+    #[arg(long, value_name = "BY=VALUE")]
+    pub(crate) slice: Vec<String>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum BaselineCommand {
+    /// Measure, show what would change, and accept the present scores as the reference
+    Update(BaselineArgs),
+    /// Show the reference scores of the project
+    Show(BaselineShowArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct BaselineArgs {
+    #[command(flatten)]
+    pub(crate) check: CheckArgs,
+    /// Show what would change and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct BaselineShowArgs {
+    /// The project file; without it, ./karat.toml, and without that, the bundled project
+    pub(crate) project: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct InitArgs {
+    /// The folder of the new project
+    #[arg(default_value = ".")]
+    pub(crate) folder: PathBuf,
+    /// Whose project it is
+    #[arg(long = "for", value_name = "USER", default_value = "proxy")]
+    pub(crate) user: User,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum User {
+    /// A maintainer of a proxy or gateway with tool search
+    Proxy,
+}
+
+#[derive(Args)]
+pub(crate) struct MetricsArgs {
+    /// Show only this metric
+    pub(crate) id: Option<String>,
+    /// Print the reference page, in Markdown
+    #[arg(long, conflicts_with = "id")]
+    pub(crate) markdown: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct SchemaArgs {
+    /// Which document
+    pub(crate) document: Document,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Document {
+    /// karat.report/1
+    Report,
+    /// karat.check/1
+    Check,
+}
+
+#[derive(Args)]
+pub(crate) struct CompletionsArgs {
+    /// Which shell
+    pub(crate) shell: clap_complete::Shell,
+}

@@ -1,0 +1,10 @@
+//! One file for each command.
+
+pub(crate) mod agent;
+pub(crate) mod baseline;
+pub(crate) mod check;
+pub(crate) mod compare;
+pub(crate) mod init;
+pub(crate) mod metrics;
+pub(crate) mod pages;
+pub(crate) mod trec;

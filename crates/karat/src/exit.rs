@@ -1,0 +1,92 @@
+//! How Karat ends: one type for all exit codes, and the error that carries one.
+
+use karat_core::baseline::Baseline;
+use karat_core::input::InputError;
+
+/// The exit codes. "Got worse" and "was not measured" are never confused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Everything that was asked for holds.
+    Pass,
+    /// A gate failed, and nothing else.
+    GateFailed,
+    /// Bad usage, project or dataset.
+    BadInput,
+    /// Not measured: the system did not start, was not ready or was lost.
+    NotMeasured,
+    /// The data cannot decide; only under `--strict`.
+    Inconclusive,
+    /// Ended by Ctrl-C.
+    Interrupted,
+}
+
+impl Exit {
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Exit::Pass => 0,
+            Exit::GateFailed => 1,
+            Exit::BadInput => 2,
+            Exit::NotMeasured => 3,
+            Exit::Inconclusive => 4,
+            Exit::Interrupted => 130,
+        }
+    }
+}
+
+/// Why a command ended early: a code and one message.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    pub(crate) exit: Exit,
+    pub(crate) message: String,
+}
+
+impl Stop {
+    pub(crate) fn bad_input(message: impl std::fmt::Display) -> Stop {
+        Stop { exit: Exit::BadInput, message: message.to_string() }
+    }
+
+    pub(crate) fn not_measured(message: impl std::fmt::Display) -> Stop {
+        Stop { exit: Exit::NotMeasured, message: message.to_string() }
+    }
+}
+
+impl From<InputError> for Stop {
+    fn from(error: InputError) -> Stop {
+        Stop::bad_input(error)
+    }
+}
+
+impl From<std::io::Error> for Stop {
+    /// Writing results failed. A reader that has seen enough is no failure.
+    fn from(error: std::io::Error) -> Stop {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            return Stop { exit: Exit::Pass, message: String::new() };
+        }
+        Stop::bad_input(format!("cannot write the output: {error}"))
+    }
+}
+
+impl From<karat_retrieval::RetrievalError> for Stop {
+    fn from(error: karat_retrieval::RetrievalError) -> Stop {
+        if error.is_not_measured() { Stop::not_measured(error) } else { Stop::bad_input(error) }
+    }
+}
+
+/// Reads a baseline, with what to do if there is none.
+pub(crate) fn missing_baseline(path: &str) -> Stop {
+    Stop::bad_input(format!(
+        "{path}: there is no baseline here; record one with `karat baseline update` ({} format)",
+        karat_core::baseline::SCHEMA
+    ))
+}
+
+/// Whether a baseline belongs to an entry.
+pub(crate) fn check_owner(baseline: &Baseline, path: &str, name: &str) -> Result<(), Stop> {
+    if baseline.name == name {
+        return Ok(());
+    }
+    Err(Stop::bad_input(format!(
+        "{path}: this baseline is of {:?}, not of {name:?}",
+        baseline.name
+    )))
+}

@@ -1,0 +1,150 @@
+//! What Karat shows while it works: results on stdout, everything else on stderr.
+//!
+//! On a terminal progress is a bar; elsewhere (CI, pipes) it is a few plain lines. With `--quiet`
+//! there is none. Broken pipes are the reader's right and end the program quietly.
+
+use std::cell::Cell;
+use std::io::{self, IsTerminal, Write};
+use std::sync::Mutex;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use karat_core::run::{Event, Listener};
+use karat_core::text::printable;
+use serde::Serialize;
+
+use crate::cli::{Color, Face};
+use crate::exit::Stop;
+
+/// The shared face of all commands.
+pub(crate) struct Terminal {
+    face: Face,
+}
+
+impl Terminal {
+    pub(crate) fn new(face: Face) -> Terminal {
+        Terminal { face }
+    }
+
+    /// Whether the result is wanted as JSON.
+    pub(crate) fn json(&self) -> bool {
+        self.face.json
+    }
+
+    /// Whether stdout takes colours.
+    pub(crate) fn colors(&self) -> bool {
+        match self.face.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+                !refused && io::stdout().is_terminal()
+            }
+        }
+    }
+
+    /// Prints a result.
+    pub(crate) fn print(&self, text: &str) -> Result<(), Stop> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(text.as_bytes())?;
+        stdout.flush()?;
+        Ok(())
+    }
+
+    /// Prints a result as one JSON document.
+    pub(crate) fn print_json(&self, document: &impl Serialize) -> Result<(), Stop> {
+        self.print(&karat_report::json::text(document))
+    }
+
+    /// Says something on the side; not with `--quiet`.
+    pub(crate) fn say(&self, text: &str) {
+        if !self.face.quiet {
+            let _ = writeln!(io::stderr(), "{text}");
+        }
+    }
+
+    /// A listener that shows how far a run is.
+    pub(crate) fn progress(&self, what: &str) -> Progress {
+        let what = printable(what).into_owned();
+        if self.face.quiet {
+            return Progress { what, show: Show::Nothing };
+        }
+        let watched = io::stderr().is_terminal() && std::env::var_os("CI").is_none();
+        let show = if watched {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta}");
+            if let Ok(style) = style {
+                bar.set_style(style);
+            }
+            bar.set_message(what.clone());
+            Show::Bar(bar)
+        } else {
+            Show::Lines(Mutex::new(Lines::default()))
+        };
+        Progress { what, show }
+    }
+}
+
+/// Shows the progress of one run.
+pub(crate) struct Progress {
+    what: String,
+    show: Show,
+}
+
+enum Show {
+    Nothing,
+    Bar(ProgressBar),
+    Lines(Mutex<Lines>),
+}
+
+#[derive(Default)]
+struct Lines {
+    total: usize,
+    done: usize,
+    quarter: Cell<usize>,
+}
+
+impl Listener for Progress {
+    fn on(&self, event: &Event<'_>) {
+        match &self.show {
+            Show::Nothing => {}
+            Show::Bar(bar) => match event {
+                Event::Started { total, resumed } => {
+                    bar.set_length(*total as u64);
+                    bar.set_position(*resumed as u64);
+                }
+                Event::Asked { .. } => bar.inc(1),
+                Event::Finished => bar.finish_and_clear(),
+            },
+            Show::Lines(lines) => {
+                if let Ok(mut lines) = lines.lock()
+                    && let Some(line) = lines.line(&self.what, event)
+                {
+                    let _ = writeln!(io::stderr(), "{line}");
+                }
+            }
+        }
+    }
+}
+
+impl Lines {
+    /// One line at the start, and one at each quarter of a run that is long enough to wait for.
+    fn line(&mut self, what: &str, event: &Event<'_>) -> Option<String> {
+        match event {
+            Event::Started { total, resumed } => {
+                (self.total, self.done) = (*total, *resumed);
+                self.quarter.set(4 * resumed / total.max(&1));
+                Some(match resumed {
+                    0 => format!("{what}: {total} to ask"),
+                    _ => format!("{what}: {total} to ask, {resumed} already answered"),
+                })
+            }
+            Event::Asked { .. } => {
+                self.done += 1;
+                let quarter = 4 * self.done / self.total.max(1);
+                let passed = quarter > self.quarter.replace(quarter);
+                (passed && self.total >= 1000).then(|| format!("{what}: {}/{}", self.done, self.total))
+            }
+            Event::Finished => None,
+        }
+    }
+}
