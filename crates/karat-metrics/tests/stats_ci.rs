@@ -82,7 +82,7 @@ fn numbers(list: &Value) -> Vec<f64> {
 }
 
 /// The number at the end of a key such as `t_interval_0.95`.
-fn level<'a>(key: &'a str, prefix: &str) -> Option<f64> {
+fn level(key: &str, prefix: &str) -> Option<f64> {
     key.strip_prefix(prefix)?.parse().ok()
 }
 

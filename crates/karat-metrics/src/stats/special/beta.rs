@@ -143,10 +143,11 @@ fn outer_tail(a: f64, b: f64, x: f64, y: f64, z: f64, deviation: f64) -> f64 {
     // Where the density has fallen by a factor of e^40 against x, nothing that counts is left.
     let reach = ((z * z + 80.0).sqrt() - z.abs()) * deviation;
     let half = 0.5 * reach.min(x) / f64::from(PANELS);
+    let nodes = legendre_nodes();
     let mut sum = 0.0;
     for panel in 0..PANELS {
         let centre = half * f64::from(2 * panel + 1);
-        for (node, weight) in legendre_nodes() {
+        for (node, weight) in nodes {
             let offset = centre + half * node;
             let (left, right) = (x - offset, y + offset);
             sum += weight * binomial_term(a, b, left, right) / (left * right);
