@@ -1,6 +1,105 @@
-//! Metrics of this family.
+//! Did an agent call the right tools with the right arguments?
+//!
+//! Every metric here compares the calls that were made with those that were expected; none looks at
+//! prose, runs a tool or asks a model. [`ragas`], [`deepeval`] and [`bfcl`] reproduce the metrics of
+//! those projects with all their conventions, under their names; [`alignment`] and [`f1`] are ours,
+//! and [`expected`] extends ours to expectations that leave the agent a choice. [`json`] reads the
+//! values, which keep everything that any of the metrics looks at.
+
+use std::borrow::Cow;
 
 use crate::registry::Metric;
 
+pub mod alignment;
+mod assignment;
+pub mod bfcl;
+mod classes;
+pub mod deepeval;
+mod equality;
+pub mod expected;
+pub mod f1;
+pub mod json;
+mod printable;
+pub mod python;
+pub mod ragas;
+mod value;
+
+pub use equality::Equality;
+pub use expected::Expected;
+pub use value::{BigInt, Kind, Object, Value};
+
 /// The metrics of this family.
-pub const METRICS: &[Metric] = &[];
+pub const METRICS: &[Metric] = &[
+    alignment::EXACT,
+    alignment::ALIGNMENT,
+    f1::F1,
+    ragas::ACCURACY,
+    ragas::ACCURACY_UNORDERED,
+    ragas::ACCURACY_LEVENSHTEIN,
+    ragas::F1,
+    deepeval::TOOL_CORRECTNESS,
+    deepeval::TOOL_PERMISSION,
+    bfcl::MATCH,
+];
+
+/// One call of a tool.
+#[derive(Clone, Debug, Default)]
+pub struct Call<'a> {
+    /// The tool's name.
+    pub name: Cow<'a, str>,
+    /// What kind of tool it is. Only DeepEval looks at this.
+    pub kind: CallKind,
+    /// The arguments; `None` if none were recorded, which only DeepEval tells from an empty object.
+    pub arguments: Option<Object<'a>>,
+    /// What the tool answered; null if that was not recorded. Only DeepEval looks at this.
+    pub output: Value<'a>,
+}
+
+impl<'a> Call<'a> {
+    /// A call with arguments.
+    pub fn new(name: impl Into<Cow<'a, str>>, arguments: Object<'a>) -> Self {
+        Call { name: name.into(), arguments: Some(arguments), ..Call::default() }
+    }
+
+    /// The arguments, none if they were not recorded.
+    pub fn arguments(&self) -> &Object<'a> {
+        static NONE: Object<'static> = Object::new();
+        self.arguments.as_ref().unwrap_or(&NONE)
+    }
+}
+
+/// The kinds of tools that DeepEval tells apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CallKind {
+    /// A plain function; the default.
+    #[default]
+    Function,
+    /// A tool of an MCP server.
+    Mcp,
+}
+
+/// The id under which the registry knows a metric: a variant such as
+/// `deepeval.tool_correctness|ordered|name` is registered under the part in front of the first `|`.
+pub fn registered_id(id: &str) -> &str {
+    id.split_once('|').map_or(id, |(registered, _)| registered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variant_is_registered_under_its_plain_id() {
+        let variant = "deepeval.tool_correctness|ordered|name+input";
+        assert_eq!(registered_id(variant), deepeval::TOOL_CORRECTNESS.id);
+        assert_eq!(registered_id("calls.f1"), "calls.f1");
+        assert!(METRICS.iter().all(|metric| registered_id(metric.id) == metric.id));
+    }
+
+    #[test]
+    fn arguments_that_were_not_recorded_count_as_none() {
+        let bare = Call { name: "tool".into(), ..Call::default() };
+        assert!(bare.arguments().is_empty());
+        assert!(Equality::Json.calls(&bare, &Call::new("tool", Object::new())));
+    }
+}

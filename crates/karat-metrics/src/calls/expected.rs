@@ -1,0 +1,418 @@
+//! Expectations that leave the agent a choice.
+//!
+//! Where a plain list of expected calls is too strict, an [`Expected`] names for each argument the
+//! values that are acceptable, groups calls that may come in any order, and marks calls that may be
+//! left out. It is scored by the same three metrics as a plain list (`calls.exact`,
+//! `calls.alignment`, `calls.f1`), under the reading that suits the calls best: assignments are
+//! optimal, not greedy. A plain list turned into an [`Expected`] gets the same scores.
+
+use std::borrow::Cow;
+
+use super::assignment::Matching;
+use super::{Call, Equality, Value, f1};
+
+/// What an agent was expected to call.
+#[derive(Clone, Debug, Default)]
+pub struct Expected<'a> {
+    /// What is expected one after the other.
+    pub steps: Vec<Step<'a>>,
+}
+
+/// One step of an expectation.
+#[derive(Clone, Debug)]
+pub enum Step<'a> {
+    /// A call at its place.
+    Call(ExpectedCall<'a>),
+    /// Calls that may come in any order among themselves.
+    AnyOrder(Vec<ExpectedCall<'a>>),
+}
+
+/// One expected call.
+#[derive(Clone, Debug)]
+pub struct ExpectedCall<'a> {
+    /// The tool's name.
+    pub name: Cow<'a, str>,
+    /// What is expected of the arguments, each argument once.
+    pub arguments: Vec<ExpectedArgument<'a>>,
+    /// What to do about arguments that are not named.
+    pub extra_arguments: ExtraArguments,
+    /// Whether the call must be made.
+    pub presence: Presence,
+}
+
+/// What is expected of one argument.
+#[derive(Clone, Debug)]
+pub struct ExpectedArgument<'a> {
+    /// The argument's name.
+    pub name: Cow<'a, str>,
+    /// Which values will do.
+    pub accepted: Accepted<'a>,
+    /// Whether the argument may be left out.
+    pub may_be_omitted: bool,
+}
+
+/// The values that will do for an argument.
+#[derive(Clone, Debug)]
+pub enum Accepted<'a> {
+    /// Any value.
+    Anything,
+    /// A value that is JSON-equal to one of these.
+    OneOf(Vec<Value<'a>>),
+}
+
+/// What to do about arguments that an expectation does not name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExtraArguments {
+    /// They are wrong.
+    #[default]
+    Refused,
+    /// They are not looked at.
+    Ignored,
+}
+
+/// Whether an expected call must be made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Presence {
+    /// It must.
+    #[default]
+    Required,
+    /// It may; if it is made (with acceptable arguments) it neither counts nor costs.
+    Optional,
+}
+
+impl<'a> From<&Call<'a>> for ExpectedCall<'a> {
+    fn from(call: &Call<'a>) -> Self {
+        let argument = |(name, value): (&str, &Value<'a>)| ExpectedArgument {
+            name: Cow::Owned(name.to_owned()),
+            accepted: Accepted::OneOf(vec![value.clone()]),
+            may_be_omitted: false,
+        };
+        ExpectedCall {
+            name: call.name.clone(),
+            arguments: call.arguments().iter().map(argument).collect(),
+            extra_arguments: ExtraArguments::Refused,
+            presence: Presence::Required,
+        }
+    }
+}
+
+/// Exactly these calls in this order.
+impl<'a> From<&[Call<'a>]> for Expected<'a> {
+    fn from(calls: &[Call<'a>]) -> Self {
+        Expected { steps: calls.iter().map(|call| Step::Call(call.into())).collect() }
+    }
+}
+
+impl ExpectedCall<'_> {
+    /// Whether a call is what is expected, in full.
+    pub fn accepts(&self, call: &Call<'_>) -> bool {
+        self.agreement(call).is_some_and(|agreement| agreement.equal == agreement.all)
+    }
+
+    /// How far a call's arguments are what is expected; `None` for another tool.
+    fn agreement(&self, call: &Call<'_>) -> Option<Agreement> {
+        if self.name != call.name {
+            return None;
+        }
+        let given = call.arguments();
+        let mut lookup = given.lookup();
+        // The name counts as one more argument, as in `calls.alignment`.
+        let mut agreement = Agreement { equal: 1, all: 1 };
+        let mut known = 0;
+        for (position, argument) in self.arguments.iter().enumerate() {
+            match lookup.find(&argument.name, position) {
+                Some(value) => {
+                    known += 1;
+                    agreement.all += 1;
+                    agreement.equal += i128::from(argument.accepted.accepts(value));
+                }
+                None => agreement.all += i128::from(!argument.may_be_omitted),
+            }
+        }
+        if self.extra_arguments == ExtraArguments::Refused {
+            agreement.all += given.len().saturating_sub(known) as i128;
+        }
+        Some(agreement)
+    }
+}
+
+impl Accepted<'_> {
+    fn accepts(&self, value: &Value<'_>) -> bool {
+        match self {
+            Accepted::Anything => true,
+            Accepted::OneOf(values) => {
+                values.iter().any(|accepted| Equality::Json.values(accepted, value))
+            }
+        }
+    }
+}
+
+/// How many of all arguments (the name being one) are as expected.
+struct Agreement {
+    equal: i128,
+    all: i128,
+}
+
+// The worth of a pairing is one whole number: above, the agreement with required calls in units fine
+// enough for any float; below, the number of optional calls made. So required calls choose first,
+// optional ones break ties, and sums are exact.
+const OPTIONAL: i128 = 1;
+const REQUIRED: i128 = 1 << 32;
+const FULL: i128 = 1 << 60;
+
+/// What the best reading of an expectation makes of the calls.
+struct Reading {
+    /// Agreement with the required calls, in units of `FULL`.
+    agreement: i128,
+    required: usize,
+    /// Called calls that are not optional ones.
+    called: usize,
+}
+
+impl Reading {
+    fn new(worth: i128, required: usize, called: usize) -> Self {
+        let optional = usize::try_from(worth % REQUIRED).unwrap_or(usize::MAX);
+        Reading { agreement: worth / REQUIRED, required, called: called.saturating_sub(optional) }
+    }
+}
+
+impl Expected<'_> {
+    /// `calls.exact`: whether some reading of the expectation fits all calls.
+    pub fn exact(&self, called: &[Call<'_>]) -> bool {
+        let best = self.best_alignment(called);
+        best.called == best.required && best.agreement == best.required as i128 * FULL
+    }
+
+    /// `calls.alignment`: how much agrees in order. An optional call that was made as expected is
+    /// left out of the calls, and one that was not is left out of the expectation.
+    pub fn alignment(&self, called: &[Call<'_>]) -> f64 {
+        let best = self.best_alignment(called);
+        match best.required.max(best.called) {
+            0 => 1.0,
+            longer => best.agreement as f64 / FULL as f64 / longer as f64,
+        }
+    }
+
+    /// `calls.f1`: the calls in whatever order, each expectation met by one call at most.
+    pub fn f1(&self, called: &[Call<'_>]) -> f64 {
+        let all: Vec<&ExpectedCall<'_>> = self.calls().collect();
+        let rows = weights(called, &all, full_worth);
+        let mut matching = Matching::new(all.len());
+        rows.iter().for_each(|row| matching.add(row));
+        let best = Reading::new(matching.total(), self.required(), called.len());
+        let matched = usize::try_from(best.agreement).unwrap_or(usize::MAX);
+        f1::from_counts(matched, best.required, best.called)
+    }
+
+    fn calls(&self) -> impl Iterator<Item = &ExpectedCall<'_>> {
+        self.steps.iter().flat_map(|step| match step {
+            Step::Call(call) => std::slice::from_ref(call),
+            Step::AnyOrder(calls) => calls,
+        })
+    }
+
+    fn required(&self) -> usize {
+        self.calls().filter(|call| call.presence == Presence::Required).count()
+    }
+
+    /// The pairing of greatest worth that keeps the order of the steps.
+    fn best_alignment(&self, called: &[Call<'_>]) -> Reading {
+        // best[j]: the steps so far and the first j called calls.
+        let mut best = vec![0_i128; called.len() + 1];
+        for step in &self.steps {
+            match step {
+                Step::Call(expected) => extend_by_call(&mut best, expected, called),
+                Step::AnyOrder(group) => best = extended_by_group(&best, group, called),
+            }
+        }
+        Reading::new(best[called.len()], self.required(), called.len())
+    }
+}
+
+fn extend_by_call(best: &mut [i128], expected: &ExpectedCall<'_>, called: &[Call<'_>]) {
+    let mut diagonal = best[0];
+    for (j, call) in (1..).zip(called) {
+        let paired = diagonal + aligned_worth(call, expected);
+        diagonal = best[j];
+        best[j] = paired.max(diagonal).max(best[j - 1]);
+    }
+}
+
+fn extended_by_group(best: &[i128], group: &[ExpectedCall<'_>], called: &[Call<'_>]) -> Vec<i128> {
+    let group: Vec<&ExpectedCall<'_>> = group.iter().collect();
+    let rows = weights(called, &group, aligned_worth);
+    let mut extended = best.to_vec();
+    for start in 0..called.len() {
+        if start > 0 && best[start] == best[start - 1] {
+            // The segment that begins one call earlier is worth at least as much.
+            continue;
+        }
+        let mut matching = Matching::new(group.len());
+        for (end, row) in (start + 1..).zip(&rows[start..]) {
+            if row.iter().any(|&weight| weight > 0) {
+                matching.add(row);
+                extended[end] = extended[end].max(best[start] + matching.total());
+            }
+        }
+    }
+    // What a segment is worth, every longer one is too.
+    for end in 1..extended.len() {
+        extended[end] = extended[end].max(extended[end - 1]);
+    }
+    extended
+}
+
+/// The worth of a pair in an alignment: graded for required calls, all or nothing for optional ones.
+fn aligned_worth(call: &Call<'_>, expected: &ExpectedCall<'_>) -> i128 {
+    match (expected.agreement(call), expected.presence) {
+        (Some(agreement), Presence::Required) => {
+            (FULL * agreement.equal / agreement.all) * REQUIRED
+        }
+        (Some(agreement), Presence::Optional) if agreement.equal == agreement.all => OPTIONAL,
+        _ => 0,
+    }
+}
+
+/// The worth of a pair where order does not matter: all or nothing.
+fn full_worth(call: &Call<'_>, expected: &ExpectedCall<'_>) -> i128 {
+    match expected.presence {
+        _ if !expected.accepts(call) => 0,
+        Presence::Required => REQUIRED,
+        Presence::Optional => OPTIONAL,
+    }
+}
+
+fn weights<'a>(
+    called: &[Call<'_>],
+    expected: &[&ExpectedCall<'a>],
+    worth: impl Fn(&Call<'_>, &ExpectedCall<'a>) -> i128,
+) -> Vec<Vec<i128>> {
+    let row = |call| expected.iter().map(|expected| worth(call, expected)).collect();
+    called.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::json;
+    use super::*;
+
+    fn call<'a>(name: &'a str, arguments: &'a str) -> Call<'a> {
+        Call::new(name, json::Reader::new(arguments).read_object().unwrap())
+    }
+
+    fn required<'a>(name: &'a str, arguments: &'a str) -> ExpectedCall<'a> {
+        (&call(name, arguments)).into()
+    }
+
+    fn optional<'a>(name: &'a str, arguments: &'a str) -> ExpectedCall<'a> {
+        ExpectedCall { presence: Presence::Optional, ..required(name, arguments) }
+    }
+
+    fn one_of<'a>(name: &'a str, argument: &'a str, values: &'a str) -> ExpectedCall<'a> {
+        let Value::List(values) = json::parse(values).unwrap() else { panic!("a list") };
+        let accepted = Accepted::OneOf(values);
+        let argument = ExpectedArgument { name: argument.into(), accepted, may_be_omitted: false };
+        ExpectedCall { arguments: vec![argument], ..required(name, "{}") }
+    }
+
+    fn in_order(calls: Vec<ExpectedCall<'_>>) -> Expected<'_> {
+        Expected { steps: calls.into_iter().map(Step::Call).collect() }
+    }
+
+    fn any_order(calls: Vec<ExpectedCall<'_>>) -> Expected<'_> {
+        Expected { steps: vec![Step::AnyOrder(calls)] }
+    }
+
+    #[test]
+    fn any_of_the_acceptable_values_will_do() {
+        let expected = in_order(vec![one_of("f", "unit", r#"["C", "celsius"]"#)]);
+        assert!(expected.exact(&[call("f", r#"{"unit":"C"}"#)]));
+        assert!(expected.exact(&[call("f", r#"{"unit":"celsius"}"#)]));
+        assert!(!expected.exact(&[call("f", r#"{"unit":"K"}"#)]));
+        assert!(!expected.exact(&[call("f", "{}")]));
+        assert_eq!(expected.alignment(&[call("f", r#"{"unit":"K"}"#)]), 0.5);
+    }
+
+    #[test]
+    fn an_argument_that_may_be_omitted_counts_only_if_given() {
+        let mut call_expected = one_of("f", "unit", r#"["C"]"#);
+        call_expected.arguments[0].may_be_omitted = true;
+        let expected = in_order(vec![call_expected]);
+        assert!(expected.exact(&[call("f", "{}")]));
+        assert!(expected.exact(&[call("f", r#"{"unit":"C"}"#)]));
+        assert!(!expected.exact(&[call("f", r#"{"unit":"K"}"#)]));
+        assert!(!expected.exact(&[call("f", r#"{"other":1}"#)]));
+    }
+
+    #[test]
+    fn a_name_alone_can_be_expected() {
+        let expected = in_order(vec![ExpectedCall {
+            extra_arguments: ExtraArguments::Ignored,
+            ..required("f", "{}")
+        }]);
+        assert!(expected.exact(&[call("f", r#"{"x":1}"#)]));
+        assert!(!expected.exact(&[call("g", "{}")]));
+    }
+
+    #[test]
+    fn a_group_is_assigned_in_the_best_way_where_greed_would_fail() {
+        // Greedily the first call takes the expectation that only the second could meet.
+        let expected = any_order(vec![one_of("f", "x", "[1, 2]"), one_of("f", "x", "[1]")]);
+        let called = [call("f", r#"{"x":1}"#), call("f", r#"{"x":2}"#)];
+        assert!(expected.exact(&called));
+        assert_eq!(expected.f1(&called), 1.0);
+    }
+
+    #[test]
+    fn the_order_counts_between_groups_and_not_within() {
+        let group = |a, b| Step::AnyOrder(vec![required(a, "{}"), required(b, "{}")]);
+        let expected = Expected { steps: vec![group("a", "b"), group("c", "d")] };
+        let called = |names: [&'static str; 4]| names.map(|name| call(name, "{}"));
+        assert!(expected.exact(&called(["b", "a", "d", "c"])));
+        assert!(!expected.exact(&called(["a", "c", "b", "d"])));
+        assert_eq!(expected.alignment(&called(["a", "c", "b", "d"])), 3.0 / 4.0);
+        assert_eq!(expected.f1(&called(["a", "c", "b", "d"])), 1.0);
+    }
+
+    #[test]
+    fn an_optional_call_neither_counts_nor_costs() {
+        let expected = in_order(vec![
+            required("a", "{}"),
+            optional("log", r#"{"level":1}"#),
+            required("b", "{}"),
+        ]);
+        let [a, b] = ["a", "b"].map(|name| call(name, "{}"));
+        let log = call("log", r#"{"level":1}"#);
+        let wrong_log = call("log", r#"{"level":2}"#);
+        for called in [vec![a.clone(), b.clone()], vec![a.clone(), log.clone(), b.clone()]] {
+            assert!(expected.exact(&called));
+            assert_eq!(expected.alignment(&called), 1.0);
+            assert_eq!(expected.f1(&called), 1.0);
+        }
+        let scores = |called: &[Call<'_>]| (expected.alignment(called), expected.f1(called));
+        assert_eq!(scores(std::slice::from_ref(&a)), scores(&[a.clone(), log.clone()]));
+        // Made twice or made wrongly, it is an extra call.
+        assert_eq!(scores(&[a.clone(), log.clone(), log, b.clone()]), (2.0 / 3.0, 0.8));
+        assert_eq!(scores(&[a, wrong_log, b]), (2.0 / 3.0, 0.8));
+    }
+
+    #[test]
+    fn a_required_call_is_served_before_an_optional_one() {
+        let expected = any_order(vec![optional("f", "{}"), required("f", "{}")]);
+        assert!(expected.exact(&[call("f", "{}")]));
+        assert!(expected.exact(&[call("f", "{}"), call("f", "{}")]));
+        assert!(!expected.exact(&[]));
+    }
+
+    #[test]
+    fn nothing_expected_and_nothing_called_is_right() {
+        let nothing = Expected::default();
+        assert!(nothing.exact(&[]));
+        assert_eq!((nothing.alignment(&[]), nothing.f1(&[])), (1.0, 1.0));
+        let extra = [call("f", "{}")];
+        assert_eq!((nothing.alignment(&extra), nothing.f1(&extra)), (0.0, 0.0));
+        let only_optional = in_order(vec![optional("f", "{}")]);
+        assert!(only_optional.exact(&[]));
+        assert!(only_optional.exact(&extra));
+    }
+}

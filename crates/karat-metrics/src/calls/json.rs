@@ -1,0 +1,611 @@
+//! Reading JSON text into [`Value`]s, exactly, fast and within bounds.
+//!
+//! A reader of our own, because none at hand has all three: serde_json without `arbitrary_precision`
+//! (which would change every other crate of the workspace) turns integers above 64 bits into floats
+//! before a visitor sees them, and catching them through `RawValue` reads every number twice; the
+//! readers that keep big integers build trees with an allocation per node. This one accepts exactly
+//! the JSON of RFC 8259, borrows strings from the text, lets callers skip what they do not need, and
+//! refuses nesting beyond a limit. It does not accept comments, `NaN`, or half of a surrogate pair.
+
+use std::borrow::Cow;
+
+use super::value::{BigInt, Kind, Object, ObjectBuilder, Value};
+
+/// How deep lists and objects may nest unless the caller says otherwise.
+pub const DEPTH_LIMIT: usize = 128;
+
+/// Reads a text that holds one JSON value.
+pub fn parse(text: &str) -> Result<Value<'_>, JsonError> {
+    let mut reader = Reader::new(text);
+    let value = reader.value()?;
+    reader.end()?;
+    Ok(value)
+}
+
+/// Why a text could not be read, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JsonError {
+    /// What is wrong.
+    pub problem: Problem,
+    /// At which byte of the text, counted from 0.
+    pub offset: usize,
+}
+
+/// What can be wrong with a JSON text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// The text ends inside a value.
+    UnexpectedEnd,
+    /// A character that cannot stand here.
+    UnexpectedCharacter,
+    /// Something that begins like a number and is none.
+    InvalidNumber,
+    /// A backslash that is not followed by a known escape.
+    InvalidEscape,
+    /// Half of a surrogate pair, which is not a character.
+    LoneSurrogate,
+    /// A control character inside a string, which JSON wants escaped.
+    ControlCharacter,
+    /// Lists and objects nest deeper than the limit.
+    TooDeep {
+        /// The limit.
+        limit: usize,
+    },
+    /// Something follows the value.
+    TrailingText,
+    /// A value of another kind than the caller asked for.
+    WrongKind {
+        /// What was asked for.
+        expected: Kind,
+        /// What stands there.
+        found: Kind,
+    },
+}
+
+impl std::fmt::Display for JsonError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.problem {
+            Problem::UnexpectedEnd => f.write_str("the text ends inside a value"),
+            Problem::UnexpectedCharacter => f.write_str("unexpected character"),
+            Problem::InvalidNumber => f.write_str("invalid number"),
+            Problem::InvalidEscape => f.write_str("invalid escape in a string"),
+            Problem::LoneSurrogate => f.write_str("half of a surrogate pair in a string"),
+            Problem::ControlCharacter => f.write_str("unescaped control character in a string"),
+            Problem::TooDeep { limit } => write!(f, "lists and objects nest deeper than {limit}"),
+            Problem::TrailingText => f.write_str("text after the value"),
+            Problem::WrongKind { expected, found } => {
+                write!(f, "expected {expected}, found {found}")
+            }
+        }?;
+        write!(f, " at byte {}", self.offset)
+    }
+}
+
+impl std::error::Error for JsonError {}
+
+/// Walks through a JSON text, value by value. After an error the reader is of no further use.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+    depth_limit: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader at the start of the text.
+    pub fn new(text: &'a str) -> Self {
+        Self::with_depth_limit(text, DEPTH_LIMIT)
+    }
+
+    /// A reader that refuses lists and objects nested deeper than `depth_limit`.
+    pub fn with_depth_limit(text: &'a str, depth_limit: usize) -> Self {
+        Reader { text, at: 0, depth: 0, depth_limit }
+    }
+
+    /// The kind of the next value, without reading it.
+    #[inline]
+    pub fn peek(&mut self) -> Result<Kind, JsonError> {
+        self.skip_space();
+        match self.byte() {
+            Some(b'"') => Ok(Kind::String),
+            Some(b'{') => Ok(Kind::Object),
+            Some(b'[') => Ok(Kind::List),
+            Some(b'-' | b'0'..=b'9') => Ok(Kind::Number),
+            Some(b't' | b'f') => Ok(Kind::Bool),
+            Some(b'n') => Ok(Kind::Null),
+            _ => self.fail_here(),
+        }
+    }
+
+    /// Reads an object, handing each key to `entry`, which must read or skip its value. Keys that
+    /// come twice are handed over twice.
+    pub fn object<E: From<JsonError>>(
+        &mut self,
+        mut entry: impl FnMut(&mut Self, Cow<'a, str>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.open(Kind::Object)?;
+        self.skip_space();
+        if self.byte() == Some(b'}') {
+            self.close();
+            return Ok(());
+        }
+        loop {
+            self.skip_space();
+            if self.byte() != Some(b'"') {
+                self.fail_here()?;
+            }
+            let key = self.string_body()?;
+            self.skip_space();
+            if self.byte() != Some(b':') {
+                self.fail_here()?;
+            }
+            self.at += 1;
+            entry(self, key)?;
+            self.skip_space();
+            match self.byte() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => break,
+                _ => self.fail_here()?,
+            }
+        }
+        self.close();
+        Ok(())
+    }
+
+    /// Reads a list, calling `item` in front of each value, which it must read or skip.
+    pub fn list<E: From<JsonError>>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.open(Kind::List)?;
+        self.skip_space();
+        if self.byte() == Some(b']') {
+            self.close();
+            return Ok(());
+        }
+        loop {
+            item(self)?;
+            self.skip_space();
+            match self.byte() {
+                Some(b',') => self.at += 1,
+                Some(b']') => break,
+                _ => self.fail_here()?,
+            }
+        }
+        self.close();
+        Ok(())
+    }
+
+    /// Reads a string.
+    pub fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
+        self.expect(Kind::String)?;
+        self.string_body()
+    }
+
+    /// Reads an object into memory.
+    pub fn read_object(&mut self) -> Result<Object<'a>, JsonError> {
+        let mut builder = ObjectBuilder::default();
+        self.object(|reader, key| {
+            let value = reader.value()?;
+            builder.insert(key, value);
+            Ok::<(), JsonError>(())
+        })?;
+        Ok(builder.finish())
+    }
+
+    /// Reads a value of whatever kind.
+    pub fn value(&mut self) -> Result<Value<'a>, JsonError> {
+        match self.peek()? {
+            Kind::String => self.string_body().map(Value::String),
+            Kind::Number => self.number(),
+            Kind::Object => self.read_object().map(Value::Object),
+            Kind::List => {
+                let mut items = Vec::new();
+                self.list(|reader| {
+                    items.push(reader.value()?);
+                    Ok::<(), JsonError>(())
+                })?;
+                Ok(Value::List(items))
+            }
+            Kind::Bool if self.byte() == Some(b't') => {
+                self.literal("true").map(|()| Value::Bool(true))
+            }
+            Kind::Bool => self.literal("false").map(|()| Value::Bool(false)),
+            Kind::Null => self.literal("null").map(|()| Value::Null),
+        }
+    }
+
+    /// Reads past a value without keeping it. It must be as valid as one that is read.
+    pub fn skip(&mut self) -> Result<(), JsonError> {
+        match self.peek()? {
+            Kind::String => self.skip_string(),
+            Kind::Number => self.scan_number().map(drop),
+            Kind::Object => self.object(|reader, _| reader.skip()),
+            Kind::List => self.list(Self::skip),
+            Kind::Bool if self.byte() == Some(b't') => self.literal("true"),
+            Kind::Bool => self.literal("false"),
+            Kind::Null => self.literal("null"),
+        }
+    }
+
+    /// Reads past a `null` if one stands here, and says whether it did.
+    pub fn skip_null(&mut self) -> Result<bool, JsonError> {
+        if self.peek()? != Kind::Null {
+            return Ok(false);
+        }
+        self.literal("null")?;
+        Ok(true)
+    }
+
+    /// Makes sure that nothing but white space is left.
+    pub fn end(mut self) -> Result<(), JsonError> {
+        self.skip_space();
+        if self.at == self.text.len() { Ok(()) } else { self.fail(Problem::TrailingText, self.at) }
+    }
+
+    #[inline]
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    #[inline]
+    fn skip_space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.byte() {
+            self.at += 1;
+        }
+    }
+
+    #[inline]
+    fn expect(&mut self, expected: Kind) -> Result<(), JsonError> {
+        let found = self.peek()?;
+        if found == expected {
+            return Ok(());
+        }
+        self.fail(Problem::WrongKind { expected, found }, self.at)
+    }
+
+    #[inline]
+    fn open(&mut self, kind: Kind) -> Result<(), JsonError> {
+        self.expect(kind)?;
+        if self.depth == self.depth_limit {
+            return self.fail(Problem::TooDeep { limit: self.depth_limit }, self.at);
+        }
+        self.depth += 1;
+        self.at += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn close(&mut self) {
+        self.depth -= 1;
+        self.at += 1;
+    }
+
+    fn literal(&mut self, word: &'static str) -> Result<(), JsonError> {
+        let rest = &self.text.as_bytes()[self.at..];
+        if rest.starts_with(word.as_bytes()) {
+            self.at += word.len();
+            return Ok(());
+        }
+        let same = rest.iter().zip(word.as_bytes()).take_while(|(a, b)| a == b).count();
+        self.at += same;
+        self.fail_here()
+    }
+
+    /// Reads the string whose opening quote stands here.
+    #[inline]
+    fn string_body(&mut self) -> Result<Cow<'a, str>, JsonError> {
+        let start = self.at + 1;
+        let end = plain_end(self.text.as_bytes(), start);
+        if self.text.as_bytes().get(end) == Some(&b'"') {
+            self.at = end + 1;
+            return Ok(Cow::Borrowed(&self.text[start..end]));
+        }
+        let mut unescaped = String::new();
+        self.escaped_string(start, |part| match part {
+            Part::Plain(text) => unescaped.push_str(text),
+            Part::Escaped(character) => unescaped.push(character),
+        })?;
+        Ok(Cow::Owned(unescaped))
+    }
+
+    fn skip_string(&mut self) -> Result<(), JsonError> {
+        self.escaped_string(self.at + 1, |_| ())
+    }
+
+    /// Goes through a string piece by piece, from behind its opening quote to behind its closing one.
+    fn escaped_string(
+        &mut self,
+        start: usize,
+        mut part: impl FnMut(Part<'a>),
+    ) -> Result<(), JsonError> {
+        let bytes = self.text.as_bytes();
+        self.at = start;
+        loop {
+            let end = plain_end(bytes, self.at);
+            part(Part::Plain(&self.text[self.at..end]));
+            self.at = end;
+            match bytes.get(end) {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                Some(b'\\') => part(Part::Escaped(self.escape()?)),
+                Some(_) => return self.fail(Problem::ControlCharacter, end),
+                None => return self.fail(Problem::UnexpectedEnd, end),
+            }
+        }
+    }
+
+    /// Reads the escape whose backslash stands here.
+    fn escape(&mut self) -> Result<char, JsonError> {
+        let start = self.at;
+        self.at += 2;
+        let simple = match self.text.as_bytes().get(start + 1) {
+            Some(b'u') => return self.unicode_escape(start),
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(_) => return self.fail(Problem::InvalidEscape, start),
+            None => return self.fail(Problem::UnexpectedEnd, start + 1),
+        };
+        Ok(simple)
+    }
+
+    /// Reads the four digits behind `\u`, and the second half of a pair if the first is one.
+    fn unicode_escape(&mut self, start: usize) -> Result<char, JsonError> {
+        let first = self.hexadecimal(start)?;
+        if let Some(character) = char::from_u32(first) {
+            return Ok(character);
+        }
+        let is_first_half = (0xd800..0xdc00).contains(&first);
+        if !is_first_half || !self.text.as_bytes()[self.at..].starts_with(b"\\u") {
+            return self.fail(Problem::LoneSurrogate, start);
+        }
+        self.at += 2;
+        let second = self.hexadecimal(start)?;
+        if !(0xdc00..0xe000).contains(&second) {
+            return self.fail(Problem::LoneSurrogate, start);
+        }
+        let code = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+        char::from_u32(code).ok_or(JsonError { problem: Problem::LoneSurrogate, offset: start })
+    }
+
+    fn hexadecimal(&mut self, start: usize) -> Result<u32, JsonError> {
+        let Some(digits) = self.text.as_bytes().get(self.at..self.at + 4) else {
+            return self.fail(Problem::UnexpectedEnd, self.text.len());
+        };
+        let mut code = 0;
+        for &digit in digits {
+            let Some(value) = char::from(digit).to_digit(16) else {
+                return self.fail(Problem::InvalidEscape, start);
+            };
+            code = code * 16 + value;
+        }
+        self.at += 4;
+        Ok(code)
+    }
+
+    fn number(&mut self) -> Result<Value<'a>, JsonError> {
+        let start = self.at;
+        let number = self.scan_number()?;
+        let text = &self.text[start..self.at];
+        if number.is_float {
+            let float = text.parse();
+            return float
+                .map(Value::Float)
+                .map_err(|_| JsonError { problem: Problem::InvalidNumber, offset: start });
+        }
+        if let Some(magnitude) = number.magnitude {
+            return Ok(Value::Int(if number.is_negative { -magnitude } else { magnitude }));
+        }
+        Ok(match text.parse() {
+            Ok(int) => Value::Int(int),
+            Err(_) => Value::BigInt(BigInt::from_checked(text)),
+        })
+    }
+
+    /// Goes over a number, checking its form.
+    #[inline]
+    fn scan_number(&mut self) -> Result<Number, JsonError> {
+        let bytes = self.text.as_bytes();
+        let start = self.at;
+        let is_negative = bytes.get(start) == Some(&b'-');
+        self.at += usize::from(is_negative);
+        let first = self.at;
+        let mut magnitude = 0_i64;
+        while let Some(digit @ b'0'..=b'9') = bytes.get(self.at) {
+            // Wraps only where there are too many digits to use it.
+            magnitude = magnitude.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
+            self.at += 1;
+        }
+        let digits = self.at - first;
+        if digits == 0 || (digits > 1 && bytes[first] == b'0') {
+            let at_end = digits == 0 && self.at == bytes.len();
+            let problem = if at_end { Problem::UnexpectedEnd } else { Problem::InvalidNumber };
+            return self.fail(problem, start);
+        }
+        let mut is_float = false;
+        if bytes.get(self.at) == Some(&b'.') {
+            self.at += 1;
+            is_float = true;
+            self.scan_digits(start)?;
+        }
+        if let Some(b'e' | b'E') = bytes.get(self.at) {
+            self.at += 1;
+            is_float = true;
+            if let Some(b'+' | b'-') = bytes.get(self.at) {
+                self.at += 1;
+            }
+            self.scan_digits(start)?;
+        }
+        // Eighteen digits always fit.
+        let magnitude = (digits <= 18).then_some(magnitude);
+        Ok(Number { is_negative, is_float, magnitude })
+    }
+
+    fn scan_digits(&mut self, start: usize) -> Result<(), JsonError> {
+        let rest = &self.text.as_bytes()[self.at..];
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if digits == 0 {
+            let problem =
+                if rest.is_empty() { Problem::UnexpectedEnd } else { Problem::InvalidNumber };
+            return self.fail(problem, start);
+        }
+        self.at += digits;
+        Ok(())
+    }
+
+    #[cold]
+    fn fail_here<T>(&self) -> Result<T, JsonError> {
+        let at_end = self.at >= self.text.len();
+        let problem = if at_end { Problem::UnexpectedEnd } else { Problem::UnexpectedCharacter };
+        self.fail(problem, self.at)
+    }
+
+    #[cold]
+    fn fail<T>(&self, problem: Problem, offset: usize) -> Result<T, JsonError> {
+        Err(JsonError { problem, offset })
+    }
+}
+
+/// A piece of a string: as it stands, or the character that an escape means.
+enum Part<'a> {
+    Plain(&'a str),
+    Escaped(char),
+}
+
+/// What a number looks like.
+struct Number {
+    is_negative: bool,
+    is_float: bool,
+    /// Of an integer with few enough digits.
+    magnitude: Option<i64>,
+}
+
+/// The first byte from `at` on that ends a plain run of string text: a quote, a backslash or a
+/// control character; or the end of the text. Eight bytes at a time.
+#[inline]
+fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH: u64 = ONES << 7;
+    let is_zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
+    while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let word = u64::from_le_bytes(*chunk);
+        let below_space = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
+        let quote = is_zero(word ^ (ONES * u64::from(b'"')));
+        let backslash = is_zero(word ^ (ONES * u64::from(b'\\')));
+        // A borrow can only mark bytes above a true hit, so the lowest mark is right.
+        let marks = below_space | quote | backslash;
+        if marks != 0 {
+            return at + marks.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    while let Some(&byte) = bytes.get(at) {
+        if byte < b' ' || byte == b'"' || byte == b'\\' {
+            break;
+        }
+        at += 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn problem(text: &str) -> (Problem, usize) {
+        let error = parse(text).map(|value| value.to_string()).unwrap_err();
+        // Skipping must be exactly as strict as reading.
+        let mut reader = Reader::new(text);
+        let skipped = reader.skip().and_then(|()| reader.end()).unwrap_err();
+        assert_eq!(error, skipped, "{text}");
+        (error.problem, error.offset)
+    }
+
+    #[test]
+    fn numbers_keep_their_kind_and_every_digit() {
+        for text in [
+            "0",
+            "-1",
+            "1.0",
+            "-0.0",
+            "9223372036854775807",
+            "-9223372036854775808",
+            "9223372036854775808",
+            "-9223372036854775809",
+            "123456789012345678901234567890",
+            "1e22",
+        ] {
+            assert_eq!(parse(text).unwrap().to_string(), text);
+        }
+        assert!(matches!(parse("-0").unwrap(), Value::Int(0)));
+        assert!(matches!(parse("1e999").unwrap(), Value::Float(f64::INFINITY)));
+        assert!(matches!(
+            parse("999999999999999999").unwrap(),
+            Value::Int(999_999_999_999_999_999)
+        ));
+    }
+
+    #[test]
+    fn strings_are_unescaped() {
+        let value =
+            parse(r#""a\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00 plain tail beyond eight""#).unwrap();
+        let expected = "a\"\\/\u{8}\u{c}\n\r\t\u{e9}\u{1f600} plain tail beyond eight";
+        assert!(value.identical(&Value::from(expected)), "{value}");
+    }
+
+    #[test]
+    fn a_string_without_escapes_is_borrowed() {
+        let value = parse(" \"text \u{e9}\" ").unwrap();
+        assert!(matches!(value, Value::String(Cow::Borrowed("text \u{e9}"))));
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused_where_it_breaks() {
+        assert_eq!(problem(""), (Problem::UnexpectedEnd, 0));
+        assert_eq!(problem("[1,"), (Problem::UnexpectedEnd, 3));
+        assert_eq!(problem("{\"a\":1,}"), (Problem::UnexpectedCharacter, 7));
+        assert_eq!(problem("{\"a\" 1}"), (Problem::UnexpectedCharacter, 5));
+        assert_eq!(problem("{a:1}"), (Problem::UnexpectedCharacter, 1));
+        assert_eq!(problem("[1 2]"), (Problem::UnexpectedCharacter, 3));
+        assert_eq!(problem("nul"), (Problem::UnexpectedEnd, 3));
+        assert_eq!(problem("trux"), (Problem::UnexpectedCharacter, 3));
+        assert_eq!(problem("NaN"), (Problem::UnexpectedCharacter, 0));
+        assert_eq!(problem("01"), (Problem::InvalidNumber, 0));
+        assert_eq!(problem("1.x"), (Problem::InvalidNumber, 0));
+        assert_eq!(problem("-"), (Problem::UnexpectedEnd, 0));
+        assert_eq!(problem("1e"), (Problem::UnexpectedEnd, 0));
+        assert_eq!(problem("\"abc"), (Problem::UnexpectedEnd, 4));
+        assert_eq!(problem("\"a\u{1}\""), (Problem::ControlCharacter, 2));
+        assert_eq!(problem("\"a long text with a\nbreak\""), (Problem::ControlCharacter, 19));
+        assert_eq!(problem(r#""\x""#), (Problem::InvalidEscape, 1));
+        assert_eq!(problem(r#""\u12g4""#), (Problem::InvalidEscape, 1));
+        assert_eq!(problem(r#""\ud800""#), (Problem::LoneSurrogate, 1));
+        assert_eq!(problem(r#""\ud800\u0041""#), (Problem::LoneSurrogate, 1));
+        assert_eq!(problem(r#""\udc00""#), (Problem::LoneSurrogate, 1));
+        assert_eq!(problem("1 1"), (Problem::TrailingText, 2));
+    }
+
+    #[test]
+    fn nesting_is_allowed_up_to_the_limit_and_not_beyond() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(parse(&nested(DEPTH_LIMIT)).is_ok());
+        let beyond = nested(DEPTH_LIMIT + 1);
+        assert_eq!(problem(&beyond), (Problem::TooDeep { limit: DEPTH_LIMIT }, DEPTH_LIMIT));
+    }
+
+    #[test]
+    fn another_kind_than_asked_for_is_named() {
+        let error = Reader::new(" 3").string().unwrap_err();
+        assert_eq!(error.to_string(), "expected a string, found a number at byte 1");
+    }
+}

@@ -1,0 +1,202 @@
+//! How Python writes a value: `str()` and `repr()`, as RAGAS compares arguments.
+//!
+//! The text is that of CPython 3.11 for what `json.loads` returns. Comparing two values by their text
+//! ([`same_text`]) does not build it where the values themselves decide.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::fmt::{self, Write};
+
+use super::printable::is_printable;
+use super::{Object, Value};
+
+/// What `str(value)` gives.
+pub fn str<'v>(value: &'v Value<'_>) -> Cow<'v, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text),
+        Value::BigInt(int) => Cow::Borrowed(int.digits()),
+        _ => Cow::Owned(repr(value)),
+    }
+}
+
+/// What `repr(value)` gives.
+pub fn repr(value: &Value<'_>) -> String {
+    let mut text = String::new();
+    // Writing into a String does not fail.
+    let _ = write_repr(&mut text, value);
+    text
+}
+
+/// Whether `str(a) == str(b)`.
+pub fn same_text(a: &Value<'_>, b: &Value<'_>) -> bool {
+    match (a, b) {
+        (Value::String(a), Value::String(b)) => a == b,
+        (Value::String(text), other) | (other, Value::String(text)) => is_written_as(other, text),
+        // Of anything but strings, the text is a Python literal: it tells kind, order and every
+        // digit, so equal texts mean identical values.
+        _ => a.identical(b),
+    }
+}
+
+/// The order of `str(a)` and `str(b)`: by code point, which is also that of UTF-8 bytes.
+pub fn compare_text(a: &Value<'_>, b: &Value<'_>) -> Ordering {
+    str(a).cmp(&str(b))
+}
+
+/// Whether `repr(value) == text`, without building the former.
+fn is_written_as(value: &Value<'_>, text: &str) -> bool {
+    struct Rest<'t>(&'t str);
+    impl Write for Rest<'_> {
+        fn write_str(&mut self, written: &str) -> fmt::Result {
+            self.0 = self.0.strip_prefix(written).ok_or(fmt::Error)?;
+            Ok(())
+        }
+    }
+    let mut rest = Rest(text);
+    write_repr(&mut rest, value).is_ok() && rest.0.is_empty()
+}
+
+fn write_repr(out: &mut impl Write, value: &Value<'_>) -> fmt::Result {
+    match value {
+        Value::Null => out.write_str("None"),
+        Value::Bool(true) => out.write_str("True"),
+        Value::Bool(false) => out.write_str("False"),
+        Value::Int(int) => write!(out, "{int}"),
+        Value::BigInt(int) => out.write_str(int.digits()),
+        Value::Float(float) => write_float(out, *float),
+        Value::String(text) => write_string(out, text),
+        Value::List(items) => {
+            out.write_str("[")?;
+            for (position, item) in items.iter().enumerate() {
+                out.write_str(if position == 0 { "" } else { ", " })?;
+                write_repr(out, item)?;
+            }
+            out.write_str("]")
+        }
+        Value::Object(object) => write_object(out, object),
+    }
+}
+
+fn write_object(out: &mut impl Write, object: &Object<'_>) -> fmt::Result {
+    out.write_str("{")?;
+    for (position, (key, value)) in object.iter().enumerate() {
+        out.write_str(if position == 0 { "" } else { ", " })?;
+        write_string(out, key)?;
+        out.write_str(": ")?;
+        write_repr(out, value)?;
+    }
+    out.write_str("}")
+}
+
+/// The shortest digits that give the float back, in fixed notation for exponents from -4 to 15.
+fn write_float(out: &mut impl Write, float: f64) -> fmt::Result {
+    if float.is_nan() {
+        return out.write_str("nan");
+    }
+    if float.is_infinite() {
+        return out.write_str(if float > 0.0 { "inf" } else { "-inf" });
+    }
+    let magnitude = float.abs();
+    if magnitude == 0.0 || (1e-4..1e16).contains(&magnitude) {
+        // Rust's fixed notation has the same digits; `{:?}` would switch elsewhere.
+        write!(out, "{float}")?;
+        return if float.fract() == 0.0 { out.write_str(".0") } else { Ok(()) };
+    }
+    let scientific = format!("{float:e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let (sign, exponent) = match exponent.strip_prefix('-') {
+        Some(exponent) => ('-', exponent),
+        None => ('+', exponent),
+    };
+    write!(out, "{digits}e{sign}{exponent:0>2}")
+}
+
+/// In single quotes, unless only the other kind avoids an escape.
+fn write_string(out: &mut impl Write, text: &str) -> fmt::Result {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    out.write_char(quote)?;
+    for character in text.chars() {
+        match character {
+            '\\' => out.write_str("\\\\")?,
+            '\n' => out.write_str("\\n")?,
+            '\r' => out.write_str("\\r")?,
+            '\t' => out.write_str("\\t")?,
+            _ if character == quote => write!(out, "\\{quote}")?,
+            _ if is_printable(character) => out.write_char(character)?,
+            _ => match u32::from(character) {
+                code @ 0..=0xff => write!(out, "\\x{code:02x}")?,
+                code @ 0x100..=0xffff => write!(out, "\\u{code:04x}")?,
+                code => write!(out, "\\U{code:08x}")?,
+            },
+        }
+    }
+    out.write_char(quote)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::json;
+    use super::*;
+
+    #[track_caller]
+    fn check(source: &str, expected: &str) {
+        let value = json::parse(source).unwrap();
+        assert_eq!(repr(&value), expected, "{source}");
+        assert!(is_written_as(&value, expected), "{source}");
+        assert!(!is_written_as(&value, &format!("{expected} ")), "{source}");
+        assert!(!is_written_as(&value, &expected[1..]), "{source}");
+    }
+
+    #[test]
+    fn floats_are_written_as_python_writes_them() {
+        for (source, expected) in [
+            ("1.0", "1.0"),
+            ("-0.0", "-0.0"),
+            ("0.0001", "0.0001"),
+            ("0.00001", "1e-05"),
+            ("1.5e-7", "1.5e-07"),
+            ("100000.0", "100000.0"),
+            ("1e15", "1000000000000000.0"),
+            ("9999999999999998.0", "9999999999999998.0"),
+            ("1e16", "1e+16"),
+            ("1.2345678901234567e22", "1.2345678901234568e+22"),
+            ("1e100", "1e+100"),
+            ("5e-324", "5e-324"),
+            ("0.1", "0.1"),
+            ("1e999", "inf"),
+            ("-1e999", "-inf"),
+        ] {
+            check(source, expected);
+        }
+    }
+
+    #[test]
+    fn strings_inside_containers_are_quoted_and_escaped() {
+        check(r#"["it's"]"#, r#"["it's"]"#);
+        check(r#"["say \"hi\""]"#, r#"['say "hi"']"#);
+        check(r#"["it's \"x\""]"#, r#"['it\'s "x"']"#);
+        check(r#"["a\\b\n\r\t"]"#, r"['a\\b\n\r\t']");
+        check(r#"["\u0000\u007f\u00a0\u200b\ud834\udd73"]"#, r"['\x00\x7f\xa0\u200b\U0001d173']");
+        check("[\"\u{e9}\u{1f600}\"]", "['\u{e9}\u{1f600}']");
+    }
+
+    #[test]
+    fn containers_and_words_are_written_as_python_literals() {
+        check(r#"{"k":[1,true,null,false],"l":{}}"#, "{'k': [1, True, None, False], 'l': {}}");
+        check("18446744073709551616", "18446744073709551616");
+        check("[]", "[]");
+    }
+
+    #[test]
+    fn a_string_is_the_same_text_as_what_is_written_so() {
+        let same = |a: &str, b: &str| same_text(&json::parse(a).unwrap(), &json::parse(b).unwrap());
+        assert!(same("1", "\"1\""));
+        assert!(same("\"None\"", "null"));
+        assert!(same(r#""{'p': 1}""#, r#"{"p":1}"#));
+        assert!(same(r#""it's""#, r#""it's""#));
+        assert!(!same("1", "1.0"));
+        assert!(!same("true", "1"));
+        assert!(!same("0.0", "-0.0"));
+        assert!(!same(r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#));
+    }
+}
