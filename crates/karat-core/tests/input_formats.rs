@@ -329,11 +329,9 @@ fn broken_text_names_line_and_column() {
         assert!(matches!(error, InputError::Syntax { .. }), "{text}: {error:?}");
     }
     // Columns count characters, in every format: each error points at the x.
-    for error in [
-        json("{\"id\":\n  \"é漢\" x}"),
-        yaml("id: a\n\"é漢é1\" x: 1"),
-        toml("id = 'a'\n'é漢é1' x"),
-    ] {
+    for error in
+        [json("{\"id\":\n  \"é漢\" x}"), yaml("id: a\n\"é漢é1\" x: 1"), toml("id = 'a'\n'é漢é1' x")]
+    {
         assert!(matches!(error, InputError::Syntax { line: 2, column: 8, .. }), "{error:?}");
     }
     assert_eq!(
