@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::input::{self, InputError};
+use crate::input::{self, InputError, WriteError};
 use crate::report::{self, DatasetRef, Evaluation, Report, SystemRef};
 
 /// The name of the baseline format.
@@ -124,8 +124,7 @@ impl Baseline {
             schema: String,
         }
         let head: Head = input::parse(path, text, input::Format::Json)?;
-        let version = head.schema.strip_prefix("karat.baseline/").unwrap_or_default();
-        report::supported(path, &head.schema, version, SCHEMA)?;
+        input::check_schema(path, Some(&head.schema), SCHEMA)?;
         let baseline: Baseline = input::parse(path, text, input::Format::Json)?;
         let mut ids: Vec<&str> = baseline.items.iter().map(|item| item.id.as_str()).collect();
         ids.sort_unstable();
@@ -153,7 +152,7 @@ impl Baseline {
     }
 
     /// Writes the file, whole or not at all.
-    pub fn save(&self, path: &Path) -> Result<(), InputError> {
+    pub fn save(&self, path: &Path) -> Result<(), WriteError> {
         input::write_atomic(path, self.to_text().as_bytes())
     }
 

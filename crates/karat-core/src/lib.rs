@@ -9,9 +9,13 @@
 pub mod aggregate;
 pub mod baseline;
 pub mod compare;
+pub mod dataset;
 pub mod gate;
+pub mod input;
 pub mod journal;
 pub mod process;
 pub mod provenance;
 pub mod report;
 pub mod run;
+pub mod schema;
+pub mod text;

@@ -477,50 +477,16 @@ pub fn parse_reports(path: &Path, text: &str) -> Result<Vec<Report>, InputError>
         schema: String,
     }
     let head: Head = input::parse(path, text, input::Format::Json)?;
-    match head.schema.split_once('/') {
-        Some(("karat.report", version)) => {
-            supported(path, &head.schema, version, SCHEMA)?;
-            Ok(vec![input::parse(path, text, input::Format::Json)?])
+    if head.schema.starts_with("karat.check/") {
+        input::check_schema(path, Some(&head.schema), CHECK_SCHEMA)?;
+        let check: CheckReport = input::parse(path, text, input::Format::Json)?;
+        for report in &check.reports {
+            input::check_schema(path, Some(&report.schema), SCHEMA)?;
         }
-        Some(("karat.check", version)) => {
-            supported(path, &head.schema, version, CHECK_SCHEMA)?;
-            let check: CheckReport = input::parse(path, text, input::Format::Json)?;
-            for report in &check.reports {
-                let version = report.schema.strip_prefix("karat.report/").unwrap_or_default();
-                supported(path, &report.schema, version, SCHEMA)?;
-            }
-            Ok(check.reports)
-        }
-        _ => Err(InputError::invalid(
-            path,
-            "schema",
-            &format!("is {:?}; expected {SCHEMA:?} or {CHECK_SCHEMA:?}", head.schema),
-        )),
+        return Ok(check.reports);
     }
-}
-
-/// Refuses what a newer Karat wrote, and what no Karat wrote.
-pub(crate) fn supported(
-    path: &Path,
-    found: &str,
-    version: &str,
-    supported: &str,
-) -> Result<(), InputError> {
-    if found == supported {
-        return Ok(());
-    }
-    match version.parse::<u64>() {
-        Ok(number) if number > 1 => Err(InputError::NewerSchema {
-            path: path.to_owned(),
-            found: found.to_owned(),
-            supported: supported.to_owned(),
-        }),
-        _ => Err(InputError::invalid(
-            path,
-            "schema",
-            &format!("is {found:?}; expected {supported:?}"),
-        )),
-    }
+    input::check_schema(path, Some(&head.schema), SCHEMA)?;
+    Ok(vec![input::parse(path, text, input::Format::Json)?])
 }
 
 /// The JSON Schema of [`Report`], as it is checked in under docs/.

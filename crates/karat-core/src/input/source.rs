@@ -1,0 +1,142 @@
+//! From a path (or bytes) to bounded, decompressed bytes and text.
+//!
+//! Nothing is read beyond the limit, whatever the size of the file, the length of the pipe or the
+//! ratio of the compression. gzip and zstd are recognised by their first bytes, not by the name.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::Path;
+
+use super::{InputError, Limits};
+
+/// The first bytes of a gzip member and of a zstd frame.
+const GZIP: [u8; 2] = [0x1F, 0x8B];
+const ZSTD: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+
+/// A byte stream, decompressed if need be, and what it was compressed with.
+pub(super) struct Source<'a> {
+    pub(super) reader: Box<dyn BufRead + 'a>,
+    compression: Option<&'static str>,
+}
+
+impl<'a> Source<'a> {
+    /// Opens a file, a pipe or a device.
+    ///
+    /// Pipes are read like files, so that `<(command)` works; a named pipe waits for its writer as
+    /// it does everywhere. A regular file beyond the limit is refused before a byte is read.
+    pub(super) fn open(path: &Path, limits: &Limits) -> Result<Source<'static>, InputError> {
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::NotFound => InputError::NotFound { path: path.to_owned() },
+            io::ErrorKind::IsADirectory => InputError::IsFolder { path: path.to_owned() },
+            _ => InputError::Io { path: path.to_owned(), source },
+        };
+        // Asked before opening: opening a folder fails in different words on each system.
+        let metadata = std::fs::metadata(path).map_err(failed)?;
+        if metadata.is_dir() {
+            return Err(InputError::IsFolder { path: path.to_owned() });
+        }
+        if metadata.is_file() && metadata.len() > limits.bytes {
+            return Err(InputError::TooLarge { path: path.to_owned(), limit: limits.bytes });
+        }
+        let file = File::open(path).map_err(failed)?;
+        Source::of(file).map_err(failed)
+    }
+
+    /// Reads from anything, recognising compression.
+    pub(super) fn of(mut raw: impl Read + 'a) -> io::Result<Source<'a>> {
+        let mut start = Vec::with_capacity(ZSTD.len());
+        raw.by_ref().take(ZSTD.len() as u64).read_to_end(&mut start)?;
+        let compression = match start.as_slice() {
+            start if start.starts_with(&GZIP) => Some("gzip"),
+            start if start.starts_with(&ZSTD) => Some("zstd"),
+            _ => None,
+        };
+        let whole = BufReader::new(Cursor::new(start).chain(raw));
+        let reader: Box<dyn BufRead + 'a> = match compression {
+            Some("gzip") => Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(whole))),
+            Some(_) => Box::new(BufReader::new(zstd::stream::read::Decoder::with_buffer(whole)?)),
+            None => Box::new(whole),
+        };
+        Ok(Source { reader, compression })
+    }
+
+    /// An error while reading: damaged compression where there is one, the system's fault else.
+    pub(super) fn failed(&self, path: &Path, source: io::Error) -> InputError {
+        let path = path.to_owned();
+        match (self.compression, source.kind()) {
+            (
+                Some(format),
+                io::ErrorKind::InvalidInput
+                | io::ErrorKind::InvalidData
+                | io::ErrorKind::UnexpectedEof
+                | io::ErrorKind::Other,
+            ) => InputError::Compression { path, format, message: source.to_string() },
+            (_, io::ErrorKind::IsADirectory) => InputError::IsFolder { path },
+            _ => InputError::Io { path, source },
+        }
+    }
+
+    /// Everything, or an error as soon as it is more than the limit.
+    pub(super) fn bytes(mut self, path: &Path, limits: &Limits) -> Result<Vec<u8>, InputError> {
+        let mut bytes = Vec::new();
+        let one_more = limits.bytes.saturating_add(1);
+        match self.reader.by_ref().take(one_more).read_to_end(&mut bytes) {
+            Err(error) => Err(self.failed(path, error)),
+            Ok(_) if bytes.len() as u64 > limits.bytes => {
+                Err(InputError::TooLarge { path: path.to_owned(), limit: limits.bytes })
+            }
+            Ok(_) => Ok(bytes),
+        }
+    }
+}
+
+/// Reads a whole file: decompressed, within the limit, not looked at further.
+///
+/// # Errors
+/// When the file is missing, unreadable, damaged or too large.
+pub fn read_bytes(path: &Path, limits: &Limits) -> Result<Vec<u8>, InputError> {
+    Source::open(path, limits)?.bytes(path, limits)
+}
+
+/// Reads a whole file as text: decompressed, within the limit, UTF-8, without byte order mark.
+///
+/// # Errors
+/// As [`read_bytes`], and when the text is not UTF-8.
+pub fn read_text(path: &Path, limits: &Limits) -> Result<String, InputError> {
+    into_text(path, read_bytes(path, limits)?)
+}
+
+/// The same as [`read_text`] for bytes in memory; `name` stands for the path in messages.
+///
+/// # Errors
+/// As [`read_text`].
+pub fn decode(name: &str, bytes: &[u8], limits: &Limits) -> Result<String, InputError> {
+    let path = Path::new(name);
+    let failed = |source| InputError::Io { path: path.to_owned(), source };
+    into_text(path, Source::of(bytes).map_err(failed)?.bytes(path, limits)?)
+}
+
+pub(super) const BYTE_ORDER_MARK: &str = "\u{FEFF}";
+
+fn into_text(path: &Path, bytes: Vec<u8>) -> Result<String, InputError> {
+    let mut text = String::from_utf8(bytes).map_err(|error| {
+        let (good, _) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
+        let line = 1 + memchr::memchr_iter(b'\n', good).count() as u64;
+        not_utf8(path, line, good.len() as u64, error.as_bytes())
+    })?;
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len());
+    }
+    Ok(text)
+}
+
+/// The error for text that is not UTF-8, with the likely reason: `start` is how the file begins.
+pub(super) fn not_utf8(path: &Path, line: u64, offset: u64, start: &[u8]) -> InputError {
+    let utf16 = start.starts_with(&[0xFF, 0xFE]) || start.starts_with(&[0xFE, 0xFF]);
+    let hint = if offset == 0 && utf16 {
+        "it looks like UTF-16: save it as UTF-8"
+    } else {
+        "save it as UTF-8"
+    };
+    InputError::NotUtf8 { path: path.to_owned(), line, offset, hint }
+}

@@ -1,0 +1,98 @@
+//! The known word that looks most like an unknown one, and serde's words for unknown keys taken
+//! apart. serde reports an unknown field only as a sentence; its parts are found again here.
+
+/// The known word nearest to `word`, if one is near enough to be worth asking about.
+///
+/// Letter case, `-` and `_` do not count; a swapped pair of letters counts as one mistake. One mistake
+/// is allowed for every three letters, and something of the word must remain.
+#[must_use]
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    // Nobody mistypes a word this long, and the comparison is quadratic.
+    const LONGEST: usize = 64;
+    let plain = |word: &str| word.to_lowercase().replace(['-', '_', ' '], "");
+    if word.len() > LONGEST {
+        return None;
+    }
+    let word = plain(word);
+    let allowed = (word.chars().count() / 3).max(1);
+    known
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&word, &plain(candidate)), candidate))
+        .filter(|&(distance, candidate)| {
+            distance <= allowed && distance < candidate.chars().count()
+        })
+        .min()
+        .map(|(_, candidate)| candidate.to_owned())
+}
+
+/// What serde's sentence is about.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    Key,
+    Choice,
+}
+
+/// `unknown field `x`, expected one of `a`, `b`` in parts.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unknown {
+    pub(super) subject: Subject,
+    pub(super) word: String,
+    pub(super) known: Vec<String>,
+}
+
+/// Takes serde's sentence apart, or gives `None` when it says something else.
+pub(super) fn unknown_word(message: &str) -> Option<Unknown> {
+    let (subject, rest, none) = if let Some(rest) = message.strip_prefix("unknown field `") {
+        (Subject::Key, rest, "`, there are no fields")
+    } else {
+        let rest = message.strip_prefix("unknown variant `")?;
+        (Subject::Choice, rest, "`, there are no variants")
+    };
+    if let Some(word) = rest.strip_suffix(none) {
+        return Some(Unknown { subject, word: word.to_owned(), known: Vec::new() });
+    }
+    // From the right: the word comes from the file and may contain anything.
+    let (word, expected) = rest.rsplit_once("`, expected ")?;
+    // Known words stand in backquotes, so every second piece is one.
+    let known = expected.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    Some(Unknown { subject, word: word.to_owned(), known })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_finger_finds_its_word() {
+        let known = ["query", "labels", "relevance", "corpus_version"];
+        assert_eq!(nearest("relevence", known).as_deref(), Some("relevance"));
+        assert_eq!(nearest("qeury", known).as_deref(), Some("query"));
+        assert_eq!(nearest("corpusVersion", known).as_deref(), Some("corpus_version"));
+        assert_eq!(nearest("corpus-version", known).as_deref(), Some("corpus_version"));
+        assert_eq!(nearest("banana", known), None);
+        assert_eq!(nearest("m", ["f", "k"]), None);
+        assert_eq!(nearest("", ["f", "k"]), None);
+        assert_eq!(nearest(&"q".repeat(100_000), known), None);
+    }
+
+    #[test]
+    fn serdes_sentences_are_taken_apart() {
+        let known = |message| unknown_word(message).map(|unknown| (unknown.word, unknown.known));
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            known("unknown field `x`, expected one of `a`, `b`, `c`"),
+            Some(("x".into(), words(&["a", "b", "c"])))
+        );
+        assert_eq!(
+            known("unknown field `x`, expected `a` or `b`"),
+            Some(("x".into(), words(&["a", "b"])))
+        );
+        assert_eq!(known("unknown field `x`, expected `a`"), Some(("x".into(), words(&["a"]))));
+        assert_eq!(known("unknown variant `x`, there are no variants"), Some(("x".into(), vec![])));
+        assert_eq!(
+            known("unknown field `y`, expected `z`, expected `a`"),
+            Some(("y`, expected `z".into(), words(&["a"])))
+        );
+        assert_eq!(known("missing field `id`"), None);
+    }
+}

@@ -1,0 +1,164 @@
+//! YAML 1.2, one document per file.
+//!
+//! Only `true` and `false` are booleans, a key may stand once, tags of applications are refused, and
+//! aliases may not expand the text beyond the limits. As with JSON, a first pass refuses deep
+//! nesting and `.nan`/`.inf` wherever they stand; the second makes the type. The YAML reader takes
+//! many kilobytes of stack per level, so both passes run on a thread with a stack that suffices.
+
+use std::panic::resume_unwind;
+use std::thread;
+
+use serde::de::{DeserializeOwned, DeserializeSeed};
+use serde_saphyr::budget::BudgetBreach;
+use serde_saphyr::granit_parser::ErrorKind;
+use serde_saphyr::localizer::ExternalMessageSource;
+use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
+use serde_saphyr::{Error, MessageFormatter, Options, UserMessageFormatter};
+
+use super::Limits;
+use super::inspect::{Finding, Found, Inspect};
+use super::place::{Fault, FaultKind};
+
+/// How many parser events aliases may add in all.
+const REPLAYED_EVENTS: usize = 1_000_000;
+
+/// Stack for the reader. A level took up to 7 KiB in release and 40 KiB in debug builds, and 256
+/// levels are the most that [`Limits`] allows. Only what is used is taken from memory.
+const STACK: usize = 64 << 20;
+
+/// Reads one YAML document.
+pub(super) fn parse<T: DeserializeOwned + Send>(text: &str, limits: &Limits) -> Result<T, Fault> {
+    thread::scope(|scope| {
+        let reader = thread::Builder::new().name("yaml".to_owned()).stack_size(STACK);
+        match reader.spawn_scoped(scope, || read(text, limits)) {
+            Ok(reader) => reader.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(error) => {
+                let message = format!("no thread could be started to read this: {error}");
+                Err(Fault { line: 1, column: 1, kind: FaultKind::Syntax(message) })
+            }
+        }
+    })
+}
+
+fn read<T: DeserializeOwned>(text: &str, limits: &Limits) -> Result<T, Fault> {
+    let found = Found::default();
+    let explain = |error| explain(&error, &found, limits);
+    let inspect = Inspect::new(limits.depth, &found);
+    serde_saphyr::with_deserializer_from_str_with_options(text, options(text, limits), |yaml| {
+        inspect.deserialize(yaml)
+    })
+    .map_err(explain)?;
+    serde_saphyr::from_str_with_options(text, options(text, limits)).map_err(explain)
+}
+
+fn options(text: &str, limits: &Limits) -> Options {
+    // A text of n bytes has fewer than n nodes and 4n events of its own; these budgets only bound
+    // what aliases add. The size of the text itself was bounded when it was read.
+    let own = text.len().saturating_mul(4).saturating_add(1024);
+    let events = own.saturating_add(REPLAYED_EVENTS);
+    let scalar_bytes = usize::try_from(limits.bytes).unwrap_or(usize::MAX);
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: limits.depth,
+            flow_nesting_limit: limits.depth.saturating_add(1),
+            max_events: events,
+            max_nodes: events,
+            max_aliases: own,
+            max_anchors: own,
+            max_documents: 1,
+            max_total_scalar_bytes: scalar_bytes,
+            // A long list of tasks may well use one anchor a thousand times.
+            enforce_alias_anchor_ratio: false,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: REPLAYED_EVENTS,
+        },
+        duplicate_keys: DuplicateKeyPolicy::Error,
+        non_finite_float_policy: NonFiniteFloatPolicy::Reject,
+        strict_booleans: true,
+        reject_unsupported_tags: true,
+        // Comments mean nothing to us, and a long run of them would count against a budget.
+        emit_comments: false,
+        with_snippet: false,
+    }
+}
+
+fn explain(error: &Error, found: &Found, limits: &Limits) -> Fault {
+    let place = error.location();
+    let line = place.map_or(1, |place| place.line().max(1));
+    let column = place.map_or(1, |place| place.column().max(1));
+    let mut cause = error;
+    while let Error::AliasError { error, .. } | Error::WithSnippet { error, .. } = cause {
+        cause = error;
+    }
+    let kind = match found.take() {
+        Some(Finding::TooDeep) => FaultKind::TooDeep(limits.depth),
+        Some(Finding::DuplicateKey(key)) => FaultKind::DuplicateKey(key),
+        Some(Finding::ReservedKey(key)) => {
+            FaultKind::Syntax(format!("the key `{key}` cannot be used; rename it"))
+        }
+        None => kind(cause, limits),
+    };
+    Fault { line, column, kind }
+}
+
+fn kind(error: &Error, limits: &Limits) -> FaultKind {
+    let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+    let message = || UserMessageFormatter.format_message(error).into_owned();
+    match error {
+        Error::Budget { breach: BudgetBreach::Depth { .. }, .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => FaultKind::TooDeep(limits.depth),
+        Error::ExternalMessage { source, .. }
+            if matches!(&**source, ExternalMessageSource::Parser(error)
+                if matches!(error.kind(), ErrorKind::RecursionLimitExceeded)) =>
+        {
+            FaultKind::TooDeep(limits.depth)
+        }
+        Error::Budget { breach: BudgetBreach::Documents { .. }, .. }
+        | Error::MultipleDocuments { .. } => {
+            FaultKind::Syntax("a second YAML document begins here; keep one per file".to_owned())
+        }
+        Error::Budget { .. }
+        | Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasReplayCounterOverflow { .. }
+        | Error::AliasExpansionLimitExceeded { .. } => FaultKind::Expands,
+        Error::DuplicateMappingKey { key, .. } => {
+            FaultKind::DuplicateKey(key.clone().unwrap_or_else(|| "(not a text)".to_owned()))
+        }
+        Error::SerdeUnknownField { field, expected, .. } => {
+            FaultKind::UnknownKey { key: field.clone(), known: owned(expected) }
+        }
+        Error::SerdeUnknownVariant { variant, expected, .. } => {
+            FaultKind::UnknownChoice { value: variant.clone(), known: owned(expected) }
+        }
+        Error::NonFiniteFloat { value, .. } => FaultKind::Syntax(format!(
+            "`{value}` is not a finite number; put it in quotes if it is text, else use null"
+        )),
+        Error::UnsupportedTag { tag, .. } => {
+            FaultKind::Syntax(format!("the tag `{tag}` has no meaning here; remove it"))
+        }
+        Error::Eof { .. } => FaultKind::Syntax("this is empty; expected YAML".to_owned()),
+        Error::SerdeInvalidType { unexpected, expected, .. } => {
+            FaultKind::Mismatch(format!("invalid type: {unexpected}, expected {expected}"))
+        }
+        Error::SerdeInvalidValue { unexpected, expected, .. } => {
+            FaultKind::Mismatch(format!("invalid value: {unexpected}, expected {expected}"))
+        }
+        Error::SerdeMissingField { field, .. } => {
+            FaultKind::Mismatch(format!("missing key `{field}`"))
+        }
+        Error::InvalidScalar { ty, .. } => {
+            FaultKind::Mismatch(format!("invalid value, expected {ty}"))
+        }
+        Error::InvalidBooleanStrict { .. } => {
+            FaultKind::Mismatch("invalid value, expected `true` or `false`".to_owned())
+        }
+        Error::Message { msg, .. } => FaultKind::from_serde(msg),
+        Error::SerdeInvalidLength { .. }
+        | Error::SerdeVariantId { .. }
+        | Error::Unexpected { .. }
+        | Error::NullIntoString { .. }
+        | Error::UnexpectedValueForUnit { .. } => FaultKind::Mismatch(message()),
+        _ => FaultKind::Syntax(message()),
+    }
+}

@@ -1,0 +1,239 @@
+//! Text that is safe to show.
+//!
+//! Tool descriptions, file names and error messages come from strangers. Printed as they are, they
+//! can move the cursor, recolour the screen, reverse the reading order or hide words. Here such
+//! characters become visible escapes (`\u{1b}`), so that what is shown is what is there. Nothing is
+//! removed, and nothing is escaped for HTML, JSON or a shell: those have rules of their own.
+
+use std::borrow::Cow;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// What stands where text was cut.
+const ELLIPSIS: char = '…';
+
+/// How many characters without width may follow a visible one before [`clip`] cuts. Real scripts
+/// stay far below; a tower of combining marks does not.
+const MAX_MARKS: usize = 8;
+
+/// Text for one line: every control, invisible or direction-changing character becomes a visible
+/// escape, newline and tab included.
+///
+/// A backslash stays as it is, so printing printed text changes nothing.
+#[must_use]
+pub fn printable(text: &str) -> Cow<'_, str> {
+    escape(text, Layout::OneLine)
+}
+
+/// Text of several lines: as [`printable`], but newlines and tabs stay and `\r\n` becomes a newline.
+#[must_use]
+pub fn printable_block(text: &str) -> Cow<'_, str> {
+    escape(text, Layout::Block)
+}
+
+/// The start of a text that fits into `max_columns` of a terminal, with `…` where it was cut.
+///
+/// Width is counted as terminals do: two columns for wide characters, none for combining marks.
+/// Give it printable text; it cuts, it does not escape.
+#[must_use]
+pub fn clip(text: &str, max_columns: usize) -> Cow<'_, str> {
+    let room = max_columns.saturating_sub(1);
+    let mut used = 0;
+    let mut marks = 0;
+    let mut cut = None;
+    for (at, character) in text.char_indices() {
+        let width = character.width().unwrap_or(1);
+        marks = if width == 0 { marks + 1 } else { 0 };
+        // Remember the last place where the ellipsis would still fit.
+        if cut.is_none() && used + width > room {
+            cut = Some(at);
+        }
+        used += width;
+        if used > max_columns || marks > MAX_MARKS {
+            return cut_at(text, cut.unwrap_or(at), max_columns);
+        }
+    }
+    // Some sequences are wider than the sum of their characters (an emoji selector after a sign).
+    if text.width() > max_columns {
+        return cut_at(text, cut.unwrap_or(text.len()), max_columns);
+    }
+    Cow::Borrowed(text)
+}
+
+fn cut_at(text: &str, at: usize, max_columns: usize) -> Cow<'_, str> {
+    if max_columns == 0 {
+        return Cow::Borrowed("");
+    }
+    let mut start = text.get(..at).unwrap_or_default();
+    while start.width() > max_columns - 1 {
+        let mut characters = start.chars();
+        characters.next_back();
+        start = characters.as_str();
+    }
+    Cow::Owned(format!("{start}{ELLIPSIS}"))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    OneLine,
+    Block,
+}
+
+fn escape(text: &str, layout: Layout) -> Cow<'_, str> {
+    let shown_as_is = |character: char| match character {
+        '\n' | '\t' => layout == Layout::Block,
+        other => !is_unprintable(other),
+    };
+    let Some(first) = text.char_indices().find(|&(_, c)| !shown_as_is(c)).map(|(at, _)| at) else {
+        return Cow::Borrowed(text);
+    };
+    let (clean, rest) = text.split_at(first);
+    let mut shown = String::with_capacity(text.len() + 16);
+    shown.push_str(clean);
+    let mut characters = rest.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\r' if layout == Layout::Block && characters.peek() == Some(&'\n') => {}
+            other if shown_as_is(other) => shown.push(other),
+            '\n' => shown.push_str("\\n"),
+            '\t' => shown.push_str("\\t"),
+            '\r' => shown.push_str("\\r"),
+            other => shown.extend(other.escape_unicode()),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Whether a character has no honest look of its own: it controls the terminal, changes the reading
+/// order, breaks the line, or shows as nothing.
+fn is_unprintable(character: char) -> bool {
+    if character.is_ascii() {
+        return character.is_ascii_control();
+    }
+    matches!(
+        character,
+        '\u{0080}'..='\u{009F}' // C1 controls, among them the one-byte CSI
+        | '\u{00AD}' | '\u{034F}' // soft hyphen, grapheme joiner
+        | '\u{061C}' // Arabic letter mark
+        | '\u{115F}' | '\u{1160}' | '\u{3164}' | '\u{FFA0}' // Hangul fillers: letters that are blank
+        | '\u{17B4}' | '\u{17B5}' // inherent Khmer vowels
+        | '\u{180B}'..='\u{180F}' // Mongolian selectors and separator
+        | '\u{200B}'..='\u{200F}' // zero-width space and joiners, direction marks
+        | '\u{2028}' | '\u{2029}' // line and paragraph separators
+        | '\u{202A}'..='\u{202E}' // embeddings and overrides
+        | '\u{2060}'..='\u{206F}' // word joiner, invisible operators, isolates
+        | '\u{2800}' // blank Braille pattern
+        | '\u{FDD0}'..='\u{FDEF}' // noncharacters
+        | '\u{FEFF}' // byte order mark
+        | '\u{FFF0}'..='\u{FFFB}' // reserved, interlinear annotation
+        | '\u{1BCA0}'..='\u{1BCA3}' // shorthand format controls
+        | '\u{1D173}'..='\u{1D17A}' // musical format controls
+        | '\u{E0000}'..='\u{E0FFF}' // tags, variation selectors supplement
+    ) || u32::from(character) & 0xFFFE == 0xFFFE
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Written apart from `is_unprintable`, from the list of what must never reach a terminal.
+    fn forbidden(character: char) -> bool {
+        let code = u32::from(character);
+        character.is_control()
+            || (0x202A..=0x202E).contains(&code)
+            || (0x2066..=0x2069).contains(&code)
+            || (0x200B..=0x200F).contains(&code)
+            || [0x061C, 0xFEFF, 0x2028, 0x2029, 0x2060].contains(&code)
+            || (0xE0000..=0xE01EF).contains(&code)
+    }
+
+    /// Strings in which the dangerous characters are frequent.
+    fn hostile() -> impl Strategy<Value = String> {
+        let special: Vec<char> =
+            (0..=0x0010_FFFF).filter_map(char::from_u32).filter(|&c| forbidden(c)).collect();
+        let piece = prop_oneof![
+            prop::sample::select(special),
+            any::<char>(),
+            prop::char::range('a', 'z'),
+            Just('\u{0301}'),
+            Just('\u{FE0F}'),
+            Just('漢'),
+        ];
+        prop::collection::vec(piece, 0..40).prop_map(String::from_iter)
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_dangerous_is_printed(text in hostile()) {
+            let shown = printable(&text);
+            prop_assert!(!shown.chars().any(forbidden), "{shown:?}");
+        }
+
+        #[test]
+        fn a_block_keeps_only_newlines_and_tabs(text in hostile()) {
+            let shown = printable_block(&text);
+            prop_assert!(!shown.chars().any(|c| forbidden(c) && c != '\n' && c != '\t'), "{shown:?}");
+            let newlines = |text: &str| text.matches('\n').count();
+            prop_assert_eq!(newlines(&shown), newlines(&text));
+        }
+
+        #[test]
+        fn printing_twice_changes_nothing(text in hostile()) {
+            let once = printable(&text).into_owned();
+            prop_assert!(matches!(printable(&once), Cow::Borrowed(same) if same == once));
+            let block = printable_block(&text).into_owned();
+            prop_assert!(matches!(printable_block(&block), Cow::Borrowed(same) if same == block));
+        }
+
+        #[test]
+        fn plain_ascii_is_borrowed(text in "[ -~]{0,80}") {
+            prop_assert!(matches!(printable(&text), Cow::Borrowed(same) if same == text));
+        }
+
+        #[test]
+        fn clipped_text_fits(text in hostile(), max_columns in 0_usize..30) {
+            let text = printable(&text);
+            let shown = clip(&text, max_columns);
+            prop_assert!(shown.width() <= max_columns, "{shown:?} is {} wide", shown.width());
+            let whole = shown == text;
+            let cut = shown.strip_suffix(ELLIPSIS).is_some_and(|start| text.starts_with(start));
+            prop_assert!(whole || cut || (max_columns == 0 && shown.is_empty()), "{shown:?}");
+        }
+
+        #[test]
+        fn ascii_that_fits_is_not_clipped(text in "[ -~]{0,30}") {
+            prop_assert_eq!(clip(&text, text.len()), text.as_str());
+        }
+    }
+
+    #[test]
+    fn a_terminal_escape_is_shown_not_obeyed() {
+        assert_eq!(printable("\u{1b}[31mred\u{1b}[0m"), r"\u{1b}[31mred\u{1b}[0m");
+        assert_eq!(printable("a\u{202e}b"), r"a\u{202e}b");
+        assert_eq!(printable("one\ntwo\r\n\tthree"), r"one\ntwo\r\n\tthree");
+        assert_eq!(printable_block("one\r\ntwo\rthree"), "one\ntwo\\rthree");
+        assert_eq!(printable("héllo 漢字 🙂"), "héllo 漢字 🙂");
+    }
+
+    #[test]
+    fn text_is_cut_by_columns_not_by_bytes() {
+        assert_eq!(clip("abcdef", 6), "abcdef");
+        assert_eq!(clip("abcdefg", 6), "abcde…");
+        assert_eq!(clip("漢字漢字", 8), "漢字漢字");
+        assert_eq!(clip("漢字漢字", 7), "漢字漢…");
+        assert_eq!(clip("漢字漢字", 6), "漢字…");
+        assert_eq!(clip("abc", 1), "…");
+        assert_eq!(clip("abc", 0), "");
+        assert_eq!(clip("", 0), "");
+        // The accent belongs to the e before it.
+        assert_eq!(clip("e\u{301}e\u{301}e\u{301}", 2), "e\u{301}…");
+    }
+
+    #[test]
+    fn a_tower_of_marks_is_cut() {
+        let tower = format!("a{}", "\u{301}".repeat(100_000));
+        assert!(clip(&tower, 80).chars().count() <= MAX_MARKS + 2);
+    }
+}
