@@ -308,5 +308,9 @@ mod tests {
     fn an_extreme_result_is_never_impossible() {
         let wins = vec![1.0; 5_000];
         assert!(sign_flip(&wins, Alternative::Greater, 0, 0, 0).unwrap().p > 0.0);
+        // 100 wins of irregular size: no random pattern will ever reach that sum.
+        let irregular: Vec<f64> = (1..=100).map(|i| f64::from(i).sqrt()).collect();
+        let test = sign_flip(&irregular, Alternative::Greater, 0, 999, 0).unwrap();
+        assert_eq!(test, PermutationTest { p: 0.001, exact: false, resamples: 999 });
     }
 }
