@@ -2,6 +2,7 @@
 //! test, one interval, one curve.
 
 use divan::{Bencher, black_box};
+use karat_metrics::classification::Scores;
 use karat_metrics::stats::*;
 
 fn main() {
@@ -58,4 +59,11 @@ fn clopper_pearson_interval(n: u64) -> bool {
 #[divan::bench]
 fn sample_size(bencher: Bencher) {
     bencher.bench(|| sample_size_for_ceiling(black_box(0.01), 3, 0.95));
+}
+
+#[divan::bench(args = [1_000, 100_000])]
+fn roc_auc(bencher: Bencher, n: u32) {
+    let truth: Vec<bool> = (0..n).map(|i| i % 7 == 0).collect();
+    let scores = scores(n);
+    bencher.bench(|| Scores::new(black_box(&truth), &scores).map(|scores| scores.roc_auc()));
 }

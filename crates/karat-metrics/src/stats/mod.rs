@@ -2,7 +2,7 @@
 //!
 //! Every result depends on its arguments only: transcendental functions come from `libm` and random
 //! draws from a seeded PCG generator (see [`random`]), so the same call gives the same bits on every
-//! platform. A question that the data cannot answer is [`Undefined`](crate::Undefined) with its
+//! platform. A question that the data cannot answer is [`Undefined`] with its
 //! reason; nothing here panics or loops without bound, whatever the counts. Which interval or test
 //! belongs to which report is decided elsewhere.
 

@@ -42,6 +42,9 @@ pub const MAX_ENUMERATED: u32 = 40;
 /// Cells times weights that counting may touch: about a tenth of a second.
 const MAX_COUNTING_WORK: usize = 100_000_000;
 
+/// Differences this much smaller than the largest are taken for rounding, and count as zero.
+const ROUNDING: f64 = 1e-12;
+
 /// The sign-flip test on paired differences. Zero differences play no part; if there are no others,
 /// p is 1.
 ///
@@ -60,7 +63,9 @@ pub fn sign_flip(
     if differences.is_empty() {
         return Err(Undefined("no differences"));
     }
-    let present: Vec<f64> = differences.iter().copied().filter(|d| *d != 0.0).collect();
+    let largest = differences.iter().map(|d| d.abs()).fold(0.0, f64::max);
+    let present: Vec<f64> =
+        differences.iter().copied().filter(|d| d.abs() > ROUNDING * largest).collect();
     let exact = |at_least: f64, at_most: f64| PermutationTest {
         p: alternative.p(at_least, at_most).clamp(f64::MIN_POSITIVE, 1.0),
         exact: true,
@@ -260,6 +265,16 @@ mod tests {
     }
 
     #[test]
+    fn noise_where_there_is_no_difference_does_not_matter() {
+        let clean = [1.0, 0.0, -0.5, 0.0, 1.0, 0.5];
+        let noisy = [1.0, (0.1 + 0.2) - 0.3, -0.5, 0.3 - (0.1 + 0.2), 1.0, 0.5];
+        for alternative in [Alternative::TwoSided, Alternative::Greater, Alternative::Less] {
+            let test = |differences: &[f64]| sign_flip(differences, alternative, 0, 0, 0);
+            assert_eq!(test(&clean), test(&noisy));
+        }
+    }
+
+    #[test]
     fn listing_and_counting_agree() {
         let differences = [0.1, -0.25, 0.5, 0.05, -0.3, 0.15, 0.2, -0.05, 0.35];
         let (at_least, at_most) = tails_by_listing(&differences);
@@ -293,5 +308,9 @@ mod tests {
     fn an_extreme_result_is_never_impossible() {
         let wins = vec![1.0; 5_000];
         assert!(sign_flip(&wins, Alternative::Greater, 0, 0, 0).unwrap().p > 0.0);
+        // 100 wins of irregular size: no random pattern will ever reach that sum.
+        let irregular: Vec<f64> = (1..=100).map(|i| f64::from(i).sqrt()).collect();
+        let test = sign_flip(&irregular, Alternative::Greater, 0, 999, 0).unwrap();
+        assert_eq!(test, PermutationTest { p: 0.001, exact: false, resamples: 999 });
     }
 }

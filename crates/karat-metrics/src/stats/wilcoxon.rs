@@ -128,6 +128,19 @@ mod tests {
     }
 
     #[test]
+    fn plain_ranks_are_counted_up_to_fifty_pairs_and_others_up_to_thirteen() {
+        let method = |differences: &[f64]| {
+            wilcoxon(differences, &vec![0.0; differences.len()]).unwrap().method
+        };
+        let plain: Vec<f64> = (1..=51).map(f64::from).collect();
+        assert_eq!(method(&plain[..50]), WilcoxonMethod::Exact);
+        assert_eq!(method(&plain), WilcoxonMethod::Normal);
+        let tied = [1.0; 14];
+        assert_eq!(method(&tied[..13]), WilcoxonMethod::Exact);
+        assert_eq!(method(&tied), WilcoxonMethod::Normal);
+    }
+
+    #[test]
     fn pairs_that_never_differ_give_no_evidence() {
         for n in [1, 13, 14, 60] {
             let same = vec![0.5; n];

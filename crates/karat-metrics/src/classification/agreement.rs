@@ -1,0 +1,83 @@
+//! How alike two detectors are, whatever the truth.
+
+use super::{Confusion, InputError};
+use crate::stats::mcnemar_exact;
+use crate::{Score, Undefined};
+
+/// How the verdicts of two detectors met on the same entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Agreement {
+    /// Flagged by both.
+    pub both: u64,
+    /// Flagged by the first only.
+    pub only_first: u64,
+    /// Flagged by the second only.
+    pub only_second: u64,
+    /// Flagged by neither.
+    pub neither: u64,
+}
+
+impl Agreement {
+    /// Counts the verdicts of two detectors, entry by entry; `true` is flagged.
+    pub fn from_verdicts(first: &[bool], second: &[bool]) -> Result<Agreement, InputError> {
+        let counts = Confusion::from_verdicts(first, second)?;
+        Ok(Agreement {
+            both: counts.true_positives,
+            only_first: counts.false_negatives,
+            only_second: counts.false_positives,
+            neither: counts.true_negatives,
+        })
+    }
+
+    /// The share of entries with the same verdict.
+    pub fn observed(&self) -> Score {
+        self.as_confusion().accuracy()
+    }
+
+    /// Cohen's kappa: agreement beyond what their rates of flagging make likely by chance.
+    pub fn kappa(&self) -> Score {
+        self.as_confusion().kappa()
+    }
+
+    /// Entries flagged by both, among those flagged by either.
+    pub fn jaccard(&self) -> Score {
+        self.as_confusion().jaccard().map_err(|_| Undefined("neither flagged anything"))
+    }
+
+    /// The exact p-value against both flagging equally often.
+    pub fn mcnemar(&self) -> f64 {
+        mcnemar_exact(self.only_first, self.only_second)
+    }
+
+    /// The first detector in the role of the truth; the measures above are symmetric.
+    fn as_confusion(self) -> Confusion {
+        Confusion {
+            true_positives: self.both,
+            false_positives: self.only_second,
+            false_negatives: self.only_first,
+            true_negatives: self.neither,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twins_agree_and_opposites_do_not() {
+        let flags = [true, false, true, false];
+        let twins = Agreement::from_verdicts(&flags, &flags).unwrap();
+        assert_eq!((twins.kappa(), twins.jaccard(), twins.mcnemar()), (Ok(1.0), Ok(1.0), 1.0));
+        let opposites = Agreement::from_verdicts(&flags, &flags.map(|flag| !flag)).unwrap();
+        assert_eq!((opposites.kappa(), opposites.jaccard()), (Ok(-1.0), Ok(0.0)));
+        assert_eq!(opposites.observed(), Ok(0.0));
+    }
+
+    #[test]
+    fn two_silent_detectors_share_no_flags() {
+        let silent = Agreement::from_verdicts(&[false; 3], &[false; 3]).unwrap();
+        assert_eq!(silent.jaccard(), Err(Undefined("neither flagged anything")));
+        assert!(silent.kappa().is_err());
+    }
+}
