@@ -1,5 +1,7 @@
 //! Files as they come: huge, endless, compressed, misnamed, cut short, not text. And writing whole.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! Bad text of every kind through every format: what is wrong, in which line, and what to do.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use karat_core::input::{
     Format, InputError, Limits, parse_bytes, parse_json, parse_json_lines, parse_toml, parse_yaml,
 };

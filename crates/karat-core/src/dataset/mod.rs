@@ -1,1 +1,379 @@
-//! x
+//! Frozen datasets: a folder, a list of its files with their digests, and nothing else in it.
+//!
+//! `manifest.toml` names the dataset, its version, its licence, how it was made, and the SHA-256 of
+//! every file. A [`Dataset`] exists only when all of that holds, and each file is compared again with
+//! its digest when it is read. What the files mean is the business of the evaluations.
+//!
+//! The **digest of a dataset** is the SHA-256 over one line per file, sorted by path (byte order):
+//! the path, a NUL byte, the file's digest as written in the manifest, a line feed. Name, version,
+//! licence and the text on how it was made do not count: the same files are the same data.
+
+mod digest;
+mod error;
+mod files;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+pub use self::digest::{Digest, NotADigest};
+pub use self::error::{BadPath, DatasetError};
+pub use self::files::{DatasetFiles, EmbeddedFiles, FilePath};
+use crate::input::{Format, InputError, Limits, parse_bytes, write_atomic};
+
+/// The name of the file that lists the others.
+pub const MANIFEST: &str = "manifest.toml";
+
+/// A dataset whose files are exactly those of its manifest.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    manifest: Manifest,
+    files: DatasetFiles,
+    digest: Digest,
+}
+
+impl Dataset {
+    /// Opens the dataset in a folder and verifies it.
+    ///
+    /// # Errors
+    /// When the manifest is missing or wrong, or the files are not those it lists.
+    pub fn open(folder: &Path) -> Result<Self, DatasetError> {
+        Self::of(DatasetFiles::Folder(folder.to_owned()))
+    }
+
+    /// Opens a dataset that is part of the program and verifies it.
+    ///
+    /// # Errors
+    /// As [`Dataset::open`].
+    pub fn embedded(name: &'static str, files: EmbeddedFiles) -> Result<Self, DatasetError> {
+        Self::of(DatasetFiles::Embedded { name, files })
+    }
+
+    /// Opens a dataset wherever it is and verifies it.
+    ///
+    /// # Errors
+    /// As [`Dataset::open`].
+    pub fn of(files: DatasetFiles) -> Result<Self, DatasetError> {
+        let manifest = Manifest::read(&files)?;
+        manifest.verify(&files)?;
+        let digest = manifest.digest();
+        Ok(Self { manifest, files, digest })
+    }
+
+    /// The name of the dataset.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.manifest.name
+    }
+
+    /// The version of the dataset.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.manifest.version
+    }
+
+    /// The digest of all its files; see the module for how it is made.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// The manifest.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Where the files are.
+    #[must_use]
+    pub fn files(&self) -> &DatasetFiles {
+        &self.files
+    }
+
+    /// The bytes of a file as they are, compared with their digest once more.
+    ///
+    /// # Errors
+    /// When the file is not part of the dataset, too large, or no longer what it was.
+    pub fn bytes(&self, path: &FilePath, limits: &Limits) -> Result<Vec<u8>, DatasetError> {
+        let next = self.version().next();
+        let Some(&expected) = self.manifest.files.get(path) else {
+            return Err(DatasetError::NotInDataset {
+                dataset: self.id().to_owned(),
+                version: self.version(),
+                file: path.clone(),
+            });
+        };
+        let file = self.files.label(path.as_str());
+        let Some(bytes) = self.files.bytes(path, limits)? else {
+            return Err(DatasetError::Missing { file, next });
+        };
+        let found = Digest::of(&bytes);
+        if found != expected {
+            return Err(DatasetError::Changed { file, expected, found, next });
+        }
+        Ok(bytes)
+    }
+
+    /// Reads a file into a type; the format comes from its name, as in [`crate::input::load`].
+    ///
+    /// # Errors
+    /// As [`Dataset::bytes`], and when the content does not fit the type.
+    pub fn load<T: DeserializeOwned + Send>(
+        &self,
+        path: &FilePath,
+        limits: &Limits,
+    ) -> Result<T, DatasetError> {
+        let file = self.files.label(path.as_str());
+        let format = Format::of(&file);
+        let Some(format) = format else {
+            return Err(InputError::UnknownFormat { path: file }.into());
+        };
+        let bytes = self.bytes(path, limits)?;
+        Ok(parse_bytes(&file.to_string_lossy(), &bytes, format, limits)?)
+    }
+}
+
+/// What a dataset is, as its maker says; everything in a manifest but the files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// The name: lower-case letters, digits, `-`, `_` and `.`.
+    pub name: String,
+    /// The version.
+    pub version: Version,
+    /// The licence, as an SPDX expression where there is one.
+    pub licence: String,
+    /// How the dataset was made, in words.
+    pub made: String,
+}
+
+/// The content of `manifest.toml`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The name: lower-case letters, digits, `-`, `_` and `.`.
+    pub name: String,
+    /// The version.
+    pub version: Version,
+    /// The licence, as an SPDX expression where there is one.
+    pub licence: String,
+    /// How the dataset was made, in words.
+    pub made: String,
+    /// Every file with its digest.
+    pub files: BTreeMap<FilePath, Digest>,
+}
+
+/// What [`Manifest::freeze`] does with a folder that is already frozen with other files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfFrozen {
+    /// Refuse: a frozen dataset does not change.
+    Refuse,
+    /// Write a new manifest over the old one. Reports made with the old one can no longer be
+    /// compared.
+    Replace,
+}
+
+impl Manifest {
+    /// Reads the manifest of a folder. Nothing is verified.
+    ///
+    /// # Errors
+    /// When there is none, or it is not a manifest.
+    pub fn load(folder: &Path) -> Result<Self, DatasetError> {
+        Self::read(&DatasetFiles::Folder(folder.to_owned()))
+    }
+
+    /// Reads the manifest of a dataset wherever it is. Nothing is verified.
+    ///
+    /// # Errors
+    /// As [`Manifest::load`].
+    pub fn read(files: &DatasetFiles) -> Result<Self, DatasetError> {
+        let limits = Limits { bytes: 16 << 20, ..Limits::default() };
+        let bytes = files.manifest(&limits)?;
+        Self::parse(&files.label(MANIFEST).to_string_lossy(), &bytes)
+    }
+
+    /// Reads a manifest from bytes; `name` stands for the path in messages.
+    ///
+    /// # Errors
+    /// When it is not a manifest.
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, DatasetError> {
+        let manifest: Self = parse_bytes(name, bytes, Format::Toml, &Limits::default())?;
+        manifest.check(Path::new(name))?;
+        Ok(manifest)
+    }
+
+    fn check(&self, path: &Path) -> Result<(), DatasetError> {
+        let wrong = |place, message| Err(InputError::invalid(path, place, message).into());
+        let ordinary = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        let allowed = |c: char| ordinary(c) || "-_.".contains(c);
+        if !self.name.starts_with(ordinary) || !self.name.chars().all(allowed) {
+            return wrong("name", "use lower-case letters, digits, `-`, `_` and `.`");
+        }
+        if self.licence.trim().is_empty() {
+            return wrong("licence", "say under which licence the files may be used");
+        }
+        if self.made.trim().is_empty() {
+            return wrong("made", "say how the dataset was made");
+        }
+        if self.files.is_empty() {
+            return wrong("files", "list at least one file");
+        }
+        Ok(())
+    }
+
+    /// The digest of all files; see the module for how it is made.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let mut lines = String::new();
+        for (path, digest) in &self.files {
+            lines.push_str(&format!("{path}\0{digest}\n"));
+        }
+        Digest::of(lines.as_bytes())
+    }
+
+    /// Compares the files with the list: all are there, none has changed, none is too many.
+    ///
+    /// # Errors
+    /// Everything that is wrong, at once.
+    pub fn verify(&self, files: &DatasetFiles) -> Result<(), DatasetError> {
+        let next = self.version.next();
+        let (present, mut problems) = files.list()?;
+        let present: BTreeSet<&FilePath> = present.iter().collect();
+        for (path, &expected) in &self.files {
+            let file = files.label(path.as_str());
+            match files.digest(path) {
+                Ok(Some(found)) if found == expected => {}
+                Ok(Some(found)) => {
+                    problems.push(DatasetError::Changed { file, expected, found, next });
+                }
+                Ok(None) => problems.push(DatasetError::Missing { file, next }),
+                // The list has named it already.
+                Err(DatasetError::NotPlain { .. }) if !problems.is_empty() => {}
+                Err(other) => problems.push(other),
+            }
+        }
+        for path in present {
+            if !self.files.contains_key(path) {
+                problems.push(DatasetError::Unlisted { file: files.label(path.as_str()), next });
+            }
+        }
+        DatasetError::all(problems)
+    }
+
+    /// Makes the manifest of a folder: computes all digests and writes `manifest.toml`.
+    ///
+    /// The same files and words give the same bytes. A folder that is frozen with the same files may
+    /// be frozen again, to mend the words.
+    ///
+    /// # Errors
+    /// When the folder is empty, holds what a dataset may not, or is frozen with other files and
+    /// `if_frozen` says to refuse.
+    pub fn freeze(folder: &Path, meta: Meta, if_frozen: IfFrozen) -> Result<Self, DatasetError> {
+        let files = DatasetFiles::Folder(folder.to_owned());
+        let (paths, problems) = files.list()?;
+        DatasetError::all(problems)?;
+        if paths.is_empty() {
+            return Err(DatasetError::Empty { folder: folder.to_owned() });
+        }
+        let mut digests = BTreeMap::new();
+        for path in paths {
+            let digest = files.digest(&path)?;
+            let missing = || DatasetError::NotPlain { file: files.label(path.as_str()) };
+            let digest = digest.ok_or_else(missing)?;
+            digests.insert(path, digest);
+        }
+        let Meta { name, version, licence, made } = meta;
+        let manifest = Self { name, version, licence, made, files: digests };
+        let target = folder.join(MANIFEST);
+        manifest.check(&target)?;
+        if if_frozen == IfFrozen::Refuse {
+            match Self::read(&files) {
+                Ok(frozen) if frozen.files == manifest.files => {}
+                Ok(Self { version, .. }) => {
+                    let (folder, next) = (folder.to_owned(), version.next());
+                    return Err(DatasetError::Frozen { folder, version, next });
+                }
+                Err(DatasetError::NoManifest { .. }) => {}
+                // What cannot be read cannot be shown to be the same.
+                Err(other) => return Err(other),
+            }
+        }
+        write_atomic(&target, manifest.to_toml().as_bytes())?;
+        Ok(manifest)
+    }
+
+    /// The manifest as text, files in order of their paths.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let text = |value: &str| toml::Value::from(value).to_string();
+        let mut lines = String::new();
+        lines.push_str(&format!("name = {}\n", text(&self.name)));
+        lines.push_str(&format!("version = {}\n", text(&self.version.to_string())));
+        lines.push_str(&format!("licence = {}\n", text(&self.licence)));
+        lines.push_str(&format!("made = {}\n", text(&self.made)));
+        lines.push_str("\n[files]\n");
+        for (path, digest) in &self.files {
+            // Always quoted, so that all lines look alike; a path has nothing to escape but quotes.
+            let path = path.as_str().replace('"', "\\\"");
+            lines.push_str(&format!("\"{path}\" = \"{digest}\"\n"));
+        }
+        lines
+    }
+}
+
+/// The version of a dataset: `v1`, `v2` and so on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Version(u32);
+
+impl Version {
+    /// The version with a number; 0 becomes 1, the first.
+    #[must_use]
+    pub fn new(number: u32) -> Self {
+        Self(number.max(1))
+    }
+
+    /// The one after it.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "v{}", self.0)
+    }
+}
+
+/// A text that is not a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a version; expected v1, v2 and so on")]
+pub struct NotAVersion;
+
+impl FromStr for Version {
+    type Err = NotAVersion;
+
+    fn from_str(text: &str) -> Result<Self, NotAVersion> {
+        let version = text.strip_prefix('v').and_then(|number| number.parse().ok()).map(Self);
+        // `v01` and `v+1` would be second names of the same version.
+        version.filter(|version| version.0 > 0 && version.to_string() == text).ok_or(NotAVersion)
+    }
+}
+
+impl TryFrom<String> for Version {
+    type Error = NotAVersion;
+
+    fn try_from(text: String) -> Result<Self, NotAVersion> {
+        text.parse()
+    }
+}
+
+impl From<Version> for String {
+    fn from(version: Version) -> Self {
+        version.to_string()
+    }
+}

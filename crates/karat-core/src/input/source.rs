@@ -25,21 +25,7 @@ impl<'a> Source<'a> {
     /// Pipes are read like files, so that `<(command)` works; a named pipe waits for its writer as
     /// it does everywhere. A regular file beyond the limit is refused before a byte is read.
     pub(super) fn open(path: &Path, limits: &Limits) -> Result<Source<'static>, InputError> {
-        let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::NotFound => InputError::NotFound { path: path.to_owned() },
-            io::ErrorKind::IsADirectory => InputError::IsFolder { path: path.to_owned() },
-            _ => InputError::Io { path: path.to_owned(), source },
-        };
-        // Asked before opening: opening a folder fails in different words on each system.
-        let metadata = std::fs::metadata(path).map_err(failed)?;
-        if metadata.is_dir() {
-            return Err(InputError::IsFolder { path: path.to_owned() });
-        }
-        if metadata.is_file() && metadata.len() > limits.bytes {
-            return Err(InputError::TooLarge { path: path.to_owned(), limit: limits.bytes });
-        }
-        let file = File::open(path).map_err(failed)?;
-        Source::of(file).map_err(failed)
+        Source::of(open_file(path, limits)?).map_err(|error| unreadable(path, error))
     }
 
     /// Reads from anything, recognising compression.
@@ -62,7 +48,6 @@ impl<'a> Source<'a> {
 
     /// An error while reading: damaged compression where there is one, the system's fault else.
     pub(super) fn failed(&self, path: &Path, source: io::Error) -> InputError {
-        let path = path.to_owned();
         match (self.compression, source.kind()) {
             (
                 Some(format),
@@ -70,9 +55,11 @@ impl<'a> Source<'a> {
                 | io::ErrorKind::InvalidData
                 | io::ErrorKind::UnexpectedEof
                 | io::ErrorKind::Other,
-            ) => InputError::Compression { path, format, message: source.to_string() },
-            (_, io::ErrorKind::IsADirectory) => InputError::IsFolder { path },
-            _ => InputError::Io { path, source },
+            ) => {
+                let message = source.to_string();
+                InputError::Compression { path: path.to_owned(), format, message }
+            }
+            _ => unreadable(path, source),
         }
     }
 
@@ -90,12 +77,40 @@ impl<'a> Source<'a> {
     }
 }
 
+fn open_file(path: &Path, limits: &Limits) -> Result<File, InputError> {
+    // Asked before opening: opening a folder fails in different words on each system.
+    let metadata = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
+    if metadata.is_dir() {
+        return Err(InputError::IsFolder { path: path.to_owned() });
+    }
+    if metadata.is_file() && metadata.len() > limits.bytes {
+        return Err(InputError::TooLarge { path: path.to_owned(), limit: limits.bytes });
+    }
+    File::open(path).map_err(|error| unreadable(path, error))
+}
+
+fn unreadable(path: &Path, source: io::Error) -> InputError {
+    let path = path.to_owned();
+    match source.kind() {
+        // A file where a folder should be: there is no such file below it.
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => InputError::NotFound { path },
+        io::ErrorKind::IsADirectory => InputError::IsFolder { path },
+        _ => InputError::Io { path, source },
+    }
+}
+
 /// Reads a whole file: decompressed, within the limit, not looked at further.
 ///
 /// # Errors
 /// When the file is missing, unreadable, damaged or too large.
 pub fn read_bytes(path: &Path, limits: &Limits) -> Result<Vec<u8>, InputError> {
     Source::open(path, limits)?.bytes(path, limits)
+}
+
+/// Reads a whole file as it is on disk, compressed or not, within the limit.
+pub(crate) fn read_raw(path: &Path, limits: &Limits) -> Result<Vec<u8>, InputError> {
+    let file = open_file(path, limits)?;
+    Source { reader: Box::new(BufReader::new(file)), compression: None }.bytes(path, limits)
 }
 
 /// Reads a whole file as text: decompressed, within the limit, UTF-8, without byte order mark.

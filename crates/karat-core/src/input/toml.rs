@@ -46,9 +46,11 @@ fn unparsed(text: &str, error: &Error, depth: usize) -> Fault {
         return fault(text, &span, FaultKind::TooDeep(depth.min(PARSER_DEPTH)));
     }
     let span = error.span().unwrap_or_default();
-    let kind = match message.strip_prefix("duplicate key") {
-        Some(_) => FaultKind::DuplicateKey(text.get(span.clone()).unwrap_or_default().to_owned()),
-        None => FaultKind::Syntax(message.to_owned()),
+    let kind = if message.starts_with("duplicate key") {
+        let key = text.get(span.clone()).unwrap_or_default();
+        FaultKind::DuplicateKey(key.trim_matches(['"', '\'']).to_owned())
+    } else {
+        FaultKind::Syntax(message.to_owned())
     };
     fault(text, &span, kind)
 }
