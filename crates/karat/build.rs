@@ -1,35 +1,63 @@
 //! Embeds the bundled project, its datasets and its baselines, so that the binary needs nothing
 //! beside itself.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
     let crate_folder = PathBuf::from(env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?);
     let root = crate_folder.join("../..").canonicalize()?;
-    let mut paths = vec![root.join("karat.toml")];
-    for folder in ["datasets", "baselines"] {
-        println!("cargo::rerun-if-changed={}", root.join(folder).display());
-        walk(&root.join(folder), &mut paths)?;
-    }
-    println!("cargo::rerun-if-changed={}", root.join("karat.toml").display());
-    paths.sort();
+    let embed = |path: &Path, name: &Path| {
+        let name = name.to_string_lossy().replace('\\', "/");
+        format!("({name:?}, include_bytes!({:?}) as &[u8]),\n", path.to_string_lossy())
+    };
+    let inside = |path: &Path, folder: &Path| {
+        path.strip_prefix(folder).map(Path::to_owned).map_err(io::Error::other)
+    };
+
     let mut code = String::from("pub(crate) static FILES: &[(&str, &[u8])] = &[\n");
-    for path in paths {
-        let inside = path.strip_prefix(&root).map_err(io::Error::other)?;
-        let name = inside.to_string_lossy().replace('\\', "/");
-        let _ = writeln!(code, "    ({name:?}, include_bytes!({:?})),", path.to_string_lossy());
+    let mut files = vec![root.join("karat.toml")];
+    walk(&root.join("baselines"), &mut files)?;
+    for path in &files {
+        code += &embed(path, &inside(path, &root)?);
     }
-    code.push_str("];\n");
+    code += "];\npub(crate) static DATASETS: &[(&str, &[(&str, &[u8])])] = &[\n";
+    for name in folders(&root.join("datasets"))? {
+        for version in folders(&name)? {
+            let mut files = Vec::new();
+            walk(&version, &mut files)?;
+            let shown = inside(&version, &root)?;
+            code += &format!("({:?}, &[\n", shown.to_string_lossy().replace('\\', "/"));
+            for path in &files {
+                code += &embed(path, &inside(path, &version)?);
+            }
+            code += "]),\n";
+        }
+    }
+    code += "];\n";
+    for path in ["karat.toml", "datasets", "baselines"] {
+        println!("cargo::rerun-if-changed={}", root.join(path).display());
+    }
     let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
     fs::write(out.join("embedded.rs"), code)
 }
 
+/// The folders directly below a folder, sorted.
+fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found: Vec<PathBuf> = fs::read_dir(folder)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<io::Result<_>>()?;
+    found.retain(|path| path.is_dir());
+    found.sort();
+    Ok(found)
+}
+
+/// Every file below a folder, sorted.
 fn walk(folder: &Path, paths: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() { walk(&path, paths)? } else { paths.push(path) }
     }
+    paths.sort();
     Ok(())
 }

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use karat_core::dataset::{DatasetFiles, Digest, Manifest};
+use karat_core::dataset::{Dataset as Frozen, DatasetFiles, Digest};
 use karat_core::input::{self, Format, InputError, Limits};
 use karat_core::report::DatasetRef;
 use serde::{Deserialize, Serialize};
@@ -135,21 +135,28 @@ struct RawGolden {
 
 impl Dataset {
     /// Reads a dataset folder after its digests have been verified: `tools/`, `golden/`, `groups/`.
-    pub fn open(files: &DatasetFiles) -> Result<Dataset, RetrievalError> {
-        let manifest = Manifest::load(files)?;
-        manifest.verify(files)?;
+    pub fn open(files: DatasetFiles) -> Result<Dataset, RetrievalError> {
+        let frozen = Frozen::of(files)?;
+        let limits = Limits::default();
         let mut builder = Builder::default();
-        for path in files.paths()? {
-            let shown = files.display(&path);
-            let text = || files.read_text(&path);
-            match path.split_once('/').map(|(folder, _)| folder) {
+        for path in frozen.manifest().files.keys() {
+            let shown = frozen.files().label(path.as_str());
+            let name = shown.to_string_lossy();
+            let text = || -> Result<String, RetrievalError> {
+                Ok(input::decode(&name, &frozen.bytes(path, &limits)?, &limits)?)
+            };
+            match path.as_str().split_once('/').map(|(folder, _)| folder) {
                 Some("tools") => builder.add_corpus(&shown, &text()?)?,
                 Some("golden") => builder.add_golden(&shown, &text()?)?,
                 Some("groups") => builder.add_groups(&shown, &text()?)?,
                 _ => {}
             }
         }
-        builder.finish(manifest.reference())
+        builder.finish(DatasetRef {
+            id: frozen.id().to_owned(),
+            version: frozen.version().to_string(),
+            digest: frozen.digest().to_string(),
+        })
     }
 
     /// Reads a corpus file and a golden file, in any of the known formats.
@@ -163,10 +170,8 @@ impl Dataset {
         let name = |path: &Path| {
             path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
         };
-        let digest = Digest::of_parts(&[
-            ("corpus", corpus_text.as_bytes()),
-            ("golden", golden_text.as_bytes()),
-        ]);
+        let digests = [&corpus_text, &golden_text].map(|text| Digest::of(text.as_bytes()));
+        let digest = Digest::of(format!("{} {}", digests[0], digests[1]).as_bytes());
         builder.finish(DatasetRef {
             id: format!("{}+{}", name(corpus), name(golden)),
             version: "file".to_owned(),
@@ -180,6 +185,10 @@ impl Dataset {
     }
 }
 
+fn format(path: &Path) -> Result<Format, InputError> {
+    Format::of(path).ok_or_else(|| InputError::UnknownFormat { path: path.to_owned() })
+}
+
 /// Collects files and remembers where each id came from, for the error messages.
 #[derive(Default)]
 struct Builder {
@@ -190,16 +199,16 @@ struct Builder {
 
 impl Builder {
     fn add_corpus(&mut self, path: &Path, text: &str) -> Result<(), InputError> {
-        let raw: RawCorpus = input::parse(path, text, Format::of(path)?)?;
+        let raw: RawCorpus = input::parse(path, text, format(path)?)?;
         let server_name = raw.server.map(|server| server.name);
         for tool in raw.tools {
             let Some(server) = tool.server.or_else(|| server_name.clone()) else {
-                return Err(InputError::invalid(path, &tool.tool, "the tool names no server"));
+                return Err(InputError::invalid(path, tool.tool.as_str(), "the tool names no server"));
             };
             let tool_id = format!("{server}:{}", tool.tool);
             if let Some(given) = tool.tool_id.filter(|given| *given != tool_id) {
                 let message = format!("its id should be {tool_id}, from its server and name");
-                return Err(InputError::invalid(path, &given, &message));
+                return Err(InputError::invalid(path, given.as_str(), message));
             }
             let tool = Tool {
                 tool_id: tool_id.clone(),
@@ -212,20 +221,20 @@ impl Builder {
                 annotations: tool.annotations,
             };
             if self.tools.insert(tool_id.clone(), tool).is_some() {
-                return Err(InputError::invalid(path, &tool_id, "this tool id stands twice"));
+                return Err(InputError::invalid(path, tool_id.as_str(), "this tool id stands twice"));
             }
         }
         Ok(())
     }
 
     fn add_golden(&mut self, path: &Path, text: &str) -> Result<(), InputError> {
-        let queries: Vec<Query> = match Format::of(path)? {
+        let queries: Vec<Query> = match format(path)? {
             Format::JsonLines => input::parse(path, text, Format::JsonLines)?,
             format => input::parse::<RawGolden>(path, text, format)?.queries,
         };
         for query in queries {
             if query.query.trim().is_empty() {
-                return Err(InputError::invalid(path, &query.id, "the query is empty"));
+                return Err(InputError::invalid(path, query.id.as_str(), "the query is empty"));
             }
             let mut labelled = BTreeSet::new();
             for label in &query.labels {
@@ -234,23 +243,23 @@ impl Builder {
                         "relevance {} of {}; grades go from 0 to {MAX_RELEVANCE}",
                         label.relevance, label.tool_id
                     );
-                    return Err(InputError::invalid(path, &query.id, &message));
+                    return Err(InputError::invalid(path, query.id.as_str(), message));
                 }
                 if !labelled.insert(&label.tool_id) {
                     let message = format!("labels {} twice", label.tool_id);
-                    return Err(InputError::invalid(path, &query.id, &message));
+                    return Err(InputError::invalid(path, query.id.as_str(), message));
                 }
             }
             let id = query.id.clone();
             if self.queries.insert(id.clone(), (path.to_owned(), query)).is_some() {
-                return Err(InputError::invalid(path, &id, "this query id stands twice"));
+                return Err(InputError::invalid(path, id.as_str(), "this query id stands twice"));
             }
         }
         Ok(())
     }
 
     fn add_groups(&mut self, path: &Path, text: &str) -> Result<(), InputError> {
-        let groups: Vec<Group> = input::parse(path, text, Format::of(path)?)?;
+        let groups: Vec<Group> = input::parse(path, text, format(path)?)?;
         self.groups.extend(groups.into_iter().map(|group| (path.to_owned(), group)));
         Ok(())
     }
@@ -261,18 +270,18 @@ impl Builder {
                 if !self.tools.contains_key(&label.tool_id) {
                     let message =
                         format!("labels {}, which is not in the corpus", label.tool_id);
-                    return Err(InputError::invalid(path, &query.id, &message).into());
+                    return Err(InputError::invalid(path, query.id.as_str(), message).into());
                 }
             }
         }
         let mut seen = BTreeSet::new();
         for (path, group) in &self.groups {
             if !seen.insert(&group.id) {
-                return Err(InputError::invalid(path, &group.id, "this group id stands twice").into());
+                return Err(InputError::invalid(path, group.id.as_str(), "this group id stands twice").into());
             }
             if let Some(unknown) = group.tools.iter().find(|id| !self.tools.contains_key(*id)) {
                 let message = format!("names {unknown}, which is not in the corpus");
-                return Err(InputError::invalid(path, &group.id, &message).into());
+                return Err(InputError::invalid(path, group.id.as_str(), message).into());
             }
         }
         Ok(Dataset {

@@ -1,7 +1,7 @@
 //! How Karat ends: one type for all exit codes, and the error that carries one.
 
 use karat_core::baseline::Baseline;
-use karat_core::input::InputError;
+use karat_core::input::{InputError, WriteError};
 
 /// The exit codes. "Got worse" and "was not measured" are never confused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,12 @@ impl Stop {
 
 impl From<InputError> for Stop {
     fn from(error: InputError) -> Stop {
+        Stop::bad_input(error)
+    }
+}
+
+impl From<WriteError> for Stop {
+    fn from(error: WriteError) -> Stop {
         Stop::bad_input(error)
     }
 }

@@ -154,7 +154,7 @@ impl Root {
         baselines: Baselines,
     ) -> Result<RetrievalPlan, Stop> {
         let dataset = match (&entry.dataset, &entry.corpus, &entry.golden) {
-            (Some(folder), None, None) => Dataset::open(&self.dataset(folder))?,
+            (Some(folder), None, None) => Dataset::open(self.dataset(folder))?,
             (None, Some(corpus), Some(golden)) => {
                 let folder = self.folder();
                 Dataset::from_files(&folder.join(corpus), &folder.join(golden))?
@@ -181,11 +181,10 @@ impl Root {
     }
 
     fn dataset(&self, folder: &str) -> DatasetFiles {
-        let embedded = |path: &str| DatasetFiles::embedded(path, bundled::folder(path));
         match (folder.strip_prefix("bundled:"), self) {
-            (Some(path), _) => embedded(&format!("datasets/{path}")),
-            (None, Root::Bundled) => embedded(folder),
-            (None, Root::Folder(root)) => DatasetFiles::folder(root.join(folder)),
+            (Some(path), _) => bundled::dataset(&format!("datasets/{path}")),
+            (None, Root::Bundled) => bundled::dataset(folder),
+            (None, Root::Folder(root)) => DatasetFiles::Folder(root.join(folder)),
         }
     }
 

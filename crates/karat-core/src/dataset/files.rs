@@ -91,7 +91,8 @@ pub enum DatasetFiles {
 
 impl DatasetFiles {
     /// What messages call a file.
-    pub(super) fn label(&self, path: &str) -> PathBuf {
+    #[must_use]
+    pub fn label(&self, path: &str) -> PathBuf {
         match self {
             Self::Folder(folder) => folder.join(path),
             Self::Embedded { name, .. } => Path::new("embedded").join(name).join(path),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use karat_core::dataset::{FreezeMeta, Manifest, Overwrite};
+use karat_core::dataset::{IfFrozen, Manifest, Meta, Version};
 use karat_core::input::write_atomic;
 
 use crate::cli::{InitArgs, User};
@@ -48,12 +48,12 @@ pub(crate) fn run(arguments: &InitArgs, terminal: &Terminal) -> Result<Exit, Sto
 }
 
 fn freeze(folder: &Path) -> Result<(), Stop> {
-    let meta = FreezeMeta {
+    let meta = Meta {
         name: "starter".to_owned(),
-        version: "v1".to_owned(),
+        version: Version::new(1),
         licence: "CC0-1.0".to_owned(),
         made: "Written by karat init as something to start from.".to_owned(),
     };
-    Manifest::freeze(folder, &meta, Overwrite::Refuse).map_err(Stop::bad_input)?;
+    Manifest::freeze(folder, meta, IfFrozen::Refuse).map_err(Stop::bad_input)?;
     Ok(())
 }
