@@ -6,7 +6,8 @@
 use karat_core::aggregate::better;
 use karat_core::journal::{Entry, Outcome};
 use karat_core::report::{Control, Item, Measured};
-use karat_metrics::stats::{self, Draws};
+use karat_metrics::stats::random::Draws;
+use karat_metrics::stats;
 
 use crate::RetrievalError;
 use crate::dataset::Dataset;
@@ -40,7 +41,8 @@ pub fn run(dataset: &Dataset, limit: usize, seed: u64) -> Result<Vec<Control>, R
     let shuffled = averages(&scored(dataset, |_| {
         let drawn = limit.min(order.len());
         for place in 0..drawn {
-            order.swap(place, place + draws.index(order.len() - place));
+            let other = place + draws.index(order.len() - place);
+            order.swap(place, other);
         }
         order[..drawn].iter().map(|id| ranked(id)).collect()
     }));

@@ -4,13 +4,14 @@
 //! adapters under [`systems`]), [`score`] (rankings to scored items), [`controls`], and [`run`],
 //! which puts them in line and returns the report. [`trec`] reads and writes the files of trec_eval.
 
+pub mod audit;
 pub mod controls;
 pub mod dataset;
 pub mod engines;
 pub mod score;
 pub mod system;
 pub mod systems;
-pub mod trec;
+
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -51,6 +51,9 @@ pub(crate) enum Command {
     /// Score files of other tools
     #[command(subcommand)]
     Score(ScoreCommand),
+    /// Freeze and verify datasets
+    #[command(subcommand)]
+    Corpus(CorpusCommand),
     /// Compare two reports item by item
     Compare(CompareArgs),
     /// Show or accept reference scores
@@ -102,6 +105,9 @@ pub(crate) struct AgentScoreArgs {
     /// The shape of the traces
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: TraceFormat,
+    /// A metric, such as calls.f1; repeatable. Without it, those of the format and ours
+    #[arg(short, long = "metric", value_name = "ID")]
+    pub(crate) metrics: Vec<String>,
     /// Print every trace's scores too
     #[arg(long)]
     pub(crate) per_item: bool,
@@ -137,13 +143,39 @@ pub(crate) struct TrecArgs {
     pub(crate) per_query: bool,
     /// The least grade that counts as relevant (trec_eval -l)
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) level: i64,
+    pub(crate) level: u32,
     /// Drop results that were not judged (trec_eval -J)
     #[arg(long)]
     pub(crate) judged_only: bool,
     /// Compare scores as 32-bit floats, as pytrec_eval does
     #[arg(long)]
     pub(crate) float32: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum CorpusCommand {
+    /// Compute the digests of a dataset folder and write its manifest
+    Freeze(FreezeArgs),
+    /// Check a frozen dataset: its digests, its labels, and whether it is worth measuring on
+    Verify(VerifyArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct FreezeArgs {
+    /// The folder of the version, such as datasets/tools/v1
+    pub(crate) folder: PathBuf,
+    /// The licence of the data, as an SPDX expression
+    #[arg(long)]
+    pub(crate) licence: String,
+    /// How the data was made
+    #[arg(long)]
+    pub(crate) made: String,
+}
+
+#[derive(Args)]
+pub(crate) struct VerifyArgs {
+    /// The folder of the version, such as datasets/tools/v1
+    pub(crate) folder: PathBuf,
 }
 
 #[derive(Args)]

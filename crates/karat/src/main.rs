@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::cli::{AgentCommand, BaselineCommand, Cli, Command, ScoreCommand};
+use crate::cli::{AgentCommand, BaselineCommand, Cli, Command, CorpusCommand, ScoreCommand};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
@@ -39,6 +39,12 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
         Command::Retrieval(arguments) => commands::check::retrieval(arguments, terminal),
         Command::Agent(AgentCommand::Score(arguments)) => commands::agent::score(arguments, terminal),
         Command::Score(ScoreCommand::Trec(arguments)) => commands::trec::score(arguments, terminal),
+        Command::Corpus(CorpusCommand::Freeze(arguments)) => {
+            commands::corpus::freeze(arguments, terminal)
+        }
+        Command::Corpus(CorpusCommand::Verify(arguments)) => {
+            commands::corpus::verify(arguments, terminal)
+        }
         Command::Compare(arguments) => commands::compare::run(arguments, terminal),
         Command::Baseline(BaselineCommand::Update(arguments)) => {
             commands::baseline::update(arguments, terminal)

@@ -4,6 +4,7 @@ pub(crate) mod agent;
 pub(crate) mod baseline;
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod corpus;
 pub(crate) mod init;
 pub(crate) mod metrics;
 pub(crate) mod pages;
