@@ -186,10 +186,10 @@ fn gated(text: &mut String, gate: &Gate, style: Style) {
         if check.rule == "control" && check.verdict == Verdict::Pass {
             continue;
         }
-        let place = check.slice.as_ref().map(|slice| format!(" over {slice}")).unwrap_or_default();
         let limit = check.threshold.map(|limit| format!(" {limit}")).unwrap_or_default();
-        let head = format!("{}{place} {}{limit}: ", check.metric, check.rule);
-        let mut lines = wrap(&format!("{head}{}", check.reason), WIDTH - 16);
+        let place = check.slice.as_ref().map(|slice| format!(", {slice}")).unwrap_or_default();
+        let line = format!("{} ({}{limit}{place})", check.reason, check.rule);
+        let mut lines = wrap(&line, WIDTH - 16);
         let first = if lines.is_empty() { String::new() } else { lines.remove(0) };
         let _ = writeln!(text, "  {}  {first}", style.verdict(check.verdict));
         for line in lines {

@@ -82,7 +82,7 @@ pub(crate) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<E
 /// An empty file is not a bad one: there was nothing to measure.
 fn stop(error: AgentError) -> Stop {
     match error {
-        AgentError::Nothing { .. } => Stop::not_measured(error),
+        AgentError::NothingToScore { .. } => Stop::not_measured(error),
         _ => Stop::bad_input(error),
     }
 }
