@@ -1,5 +1,7 @@
 """Whether karat and the peers computed the same numbers. No ratio is printed unless they did."""
 
+from measure import Command
+
 TOLERANCE = 1e-9
 
 
@@ -10,7 +12,7 @@ class Disagreement(Exception):
 def require(commands, metrics):
     """Compares every metric of every round of every command with the last command's first round.
 
-    The last command is always a peer. A missing value and NaN are disagreements.
+    A missing value and NaN are disagreements.
     """
     reference = commands[-1]
     wrong = []
@@ -25,6 +27,11 @@ def require(commands, metrics):
                     )
     if wrong:
         raise Disagreement("the numbers do not agree, so no time is compared:\n  " + "\n  ".join(wrong))
+
+
+def require_known(commands, means):
+    """Compares with the means that the maker of the data knows."""
+    require([*commands, Command("the maker of the data", [], None, means=[means])], list(means))
 
 
 def same(found, wanted):

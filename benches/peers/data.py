@@ -8,6 +8,7 @@ is a real judgement or a real trace.
 
 import hashlib
 import json
+import math
 import os
 import random
 import struct
@@ -46,8 +47,11 @@ def write_rankings(qrels_path, run_path, queries, results):
 
     Each query has its own tools out of some 40,000. No two scores of a query are equal, not even
     as 32-bit floats, so the peers (which rank by such floats) and karat see the same order.
+    Returns some means over all queries, known here without a reader or a sorter: whoever scores
+    these files must find them again.
     """
     source = Source(SEED)
+    reciprocal_ranks, relevant_in_10, found_in_5 = [], 0, 0
     width = max(5, len(str(queries)))
     with open(qrels_path, "w", encoding="ascii") as qrels, open(run_path, "w", encoding="ascii") as run:
         for number in range(1, queries + 1):
@@ -60,12 +64,17 @@ def write_rankings(qrels_path, run_path, queries, results):
                     for rank, (tool, score) in enumerate(zip(tools, scores, strict=True), 1)
                 )
             )
-            qrels.write(
-                "".join(
-                    f"{query} 0 {tool} {relevance}\n"
-                    for tool, relevance in judgements(source, tools).items()
-                )
-            )
+            judged = judgements(source, tools)
+            qrels.write("".join(f"{query} 0 {tool} {relevance}\n" for tool, relevance in judged.items()))
+            ranks = [rank for rank, tool in enumerate(tools, 1) if judged.get(tool, 0) > 0]
+            reciprocal_ranks.append(1 / ranks[0] if ranks else 0)
+            relevant_in_10 += sum(rank <= 10 for rank in ranks)
+            found_in_5 += any(rank <= 5 for rank in ranks)
+    return {
+        "mrr": math.fsum(reciprocal_ranks) / queries,
+        "p@10": relevant_in_10 / 10 / queries,
+        "success@5": found_in_5 / queries,
+    }
 
 
 def distinct_tools(source, count):
@@ -167,7 +176,10 @@ TOOLS = [
 
 
 def write_conversations(path, samples):
-    """Writes RAGAS multi-turn samples: a question, three calls, and the three calls expected."""
+    """Writes RAGAS multi-turn samples: a question, three calls, and the three calls expected.
+
+    Returns no means: what a call is worth is for RAGAS to say.
+    """
     source = Source(SEED + 1)
     with open(path, "w", encoding="utf-8") as file:
         for number in range(1, samples + 1):
@@ -182,6 +194,7 @@ def write_conversations(path, samples):
             }
             file.write(json.dumps(sample, ensure_ascii=False))
             file.write("\n")
+    return {}
 
 
 def call(source):
@@ -228,14 +241,14 @@ def spoil(source, arguments):
 
 
 def rankings(folder, queries, results):
-    """Paths of the judgements and the run of this size, made if they are not there."""
+    """The judgements and the run of this size, made if they are not there."""
     stem = os.path.join(folder, f"rankings-{queries}x{results}")
     paths = [f"{stem}.qrels", f"{stem}.run"]
     return keep(paths, lambda temporary: write_rankings(*temporary, queries, results))
 
 
 def conversations(folder, samples):
-    """Path of the samples, made if they are not there."""
+    """The samples, made if they are not there."""
     paths = [os.path.join(folder, f"conversations-{samples}.jsonl")]
     return keep(paths, lambda temporary: write_conversations(*temporary, samples))
 
@@ -243,7 +256,8 @@ def conversations(folder, samples):
 def keep(paths, write):
     """Runs `write` unless the files are already there, made by this very program, and whole.
 
-    Returns a description of each file: path, lines, bytes, sha256.
+    Returns `files`, a description of each (path, lines, bytes, sha256), and the `means` that
+    `write` gave.
     """
     with open(__file__, "rb") as program:
         made_by = hashlib.sha256(program.read()).hexdigest()
@@ -254,7 +268,7 @@ def keep(paths, write):
         if known["made_by"] == made_by and all(
             os.path.getsize(path) == one["bytes"] for path, one in zip(paths, known["files"], strict=True)
         ):
-            return [{"path": path, **one} for path, one in zip(paths, known["files"], strict=True)]
+            return placed(paths, known)
     except (OSError, ValueError, KeyError):
         pass
     os.makedirs(os.path.dirname(paths[0]), exist_ok=True)
@@ -262,8 +276,8 @@ def keep(paths, write):
         os.remove(note)
     temporary = [f"{path}.part" for path in paths]
     try:
-        write(temporary)
-        files = [describe(path) for path in temporary]
+        means = write(temporary)
+        known = {"made_by": made_by, "means": means, "files": [describe(path) for path in temporary]}
         for old, new in zip(temporary, paths, strict=True):
             os.replace(old, new)
     finally:
@@ -272,9 +286,14 @@ def keep(paths, write):
             if os.path.exists(path):
                 os.remove(path)
     with open(f"{note}.part", "w", encoding="utf-8") as file:
-        json.dump({"made_by": made_by, "files": files}, file)
+        json.dump(known, file)
     os.replace(f"{note}.part", note)
-    return [{"path": path, **one} for path, one in zip(paths, files, strict=True)]
+    return placed(paths, known)
+
+
+def placed(paths, known):
+    files = [{"path": path, **one} for path, one in zip(paths, known["files"], strict=True)]
+    return {"files": files, "means": known["means"]}
 
 
 def describe(path):

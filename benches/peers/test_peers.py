@@ -36,6 +36,11 @@ class Agreement(unittest.TestCase):
         with self.assertRaises(agreement.Disagreement):
             agreement.require([command("karat", {}), command("peer", {})], ["map"])
 
+    def test_the_means_known_beforehand_must_be_found(self):
+        agreement.require_known([command("karat", {"mrr": 0.5, "map": 0.1})], {"mrr": 0.5})
+        with self.assertRaisesRegex(agreement.Disagreement, "maker of the data"):
+            agreement.require_known([command("karat", {"mrr": 0.4})], {"mrr": 0.5})
+
     def test_a_later_round_counts_too(self):
         with self.assertRaisesRegex(agreement.Disagreement, "round 2"):
             agreement.require([command("karat", {"map": 0.5}, {"map": 0.6}), command("peer", {"map": 0.5})], ["map"])
@@ -48,8 +53,8 @@ class Data(unittest.TestCase):
         return kind(folder.name, *sizes)
 
     def test_the_bytes_are_the_same_everywhere(self):
-        qrels, run = self.made(data.rankings, 50, 20)
-        (samples,) = self.made(data.conversations, 50)
+        qrels, run = self.made(data.rankings, 50, 20)["files"]
+        (samples,) = self.made(data.conversations, 50)["files"]
         self.assertEqual(
             [file["sha256"][:16] for file in (qrels, run, samples)],
             ["7a554c32e44e01c3", "621da878420b924b", "43f47aca3d9433b2"],
@@ -57,18 +62,19 @@ class Data(unittest.TestCase):
 
     def test_a_file_is_made_once_and_again_when_damaged(self):
         with tempfile.TemporaryDirectory() as folder:
-            (first,) = data.conversations(folder, 5)
+            made = data.conversations(folder, 5)
+            (first,) = made["files"]
             before = os.stat(first["path"]).st_mtime_ns
-            self.assertEqual(data.conversations(folder, 5), [first])
+            self.assertEqual(data.conversations(folder, 5), made)
             self.assertEqual(os.stat(first["path"]).st_mtime_ns, before)
             with open(first["path"], "a", encoding="utf-8") as file:
                 file.write("x")
-            self.assertEqual(data.conversations(folder, 5), [first])
+            self.assertEqual(data.conversations(folder, 5), made)
             self.assertEqual(hashlib.sha256(Path(first["path"]).read_bytes()).hexdigest(), first["sha256"])
             self.assertFalse([name for name in os.listdir(folder) if name.endswith(".part")])
 
     def test_a_query_has_no_tool_twice_and_falling_scores(self):
-        qrels, run = self.made(data.rankings, 200, 100)
+        qrels, run = self.made(data.rankings, 200, 100)["files"]
         by_query = {}
         for line in Path(run["path"]).read_text().splitlines():
             query, _, tool, rank, score, _ = line.split()
@@ -84,7 +90,7 @@ class Data(unittest.TestCase):
         self.assertEqual({grade for *_, grade in judged}, {"0", "1", "2"})
 
     def test_the_calls_are_equal_wrong_reordered_and_missing(self):
-        (samples,) = self.made(data.conversations, 500)
+        (samples,) = self.made(data.conversations, 500)["files"]
         kinds = set()
         for line in Path(samples["path"]).read_text(encoding="utf-8").splitlines():
             sample = json.loads(line)
