@@ -1,0 +1,6 @@
+//! Any YAML: read within bounds, or refused with an error.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let _ = karat_core::input::parse_yaml::<serde_json::Value>("golden.yaml", bytes);
+});
