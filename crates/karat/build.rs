@@ -15,13 +15,15 @@ fn main() -> io::Result<()> {
         path.strip_prefix(folder).map(Path::to_owned).map_err(io::Error::other)
     };
 
-    let mut code = String::from("pub(crate) static FILES: &[(&str, &[u8])] = &[\n");
+    let mut code = String::from(
+        "type File = (&'static str, &'static [u8]);\npub(crate) static FILES: &[File] = &[\n",
+    );
     let mut files = vec![root.join("karat.toml")];
     walk(&root.join("baselines"), &mut files)?;
     for path in &files {
         code += &embed(path, &inside(path, &root)?);
     }
-    code += "];\npub(crate) static DATASETS: &[(&str, &[(&str, &[u8])])] = &[\n";
+    code += "];\npub(crate) static DATASETS: &[(&str, &[File])] = &[\n";
     for name in folders(&root.join("datasets"))? {
         for version in folders(&name)? {
             let mut files = Vec::new();

@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn items_of_one_group_widen_the_interval() {
-        let value = |n: usize| Some(if n / 10 % 2 == 0 { 0.9 } else { 0.1 });
+        let value = |n: usize| Some(if (n / 10).is_multiple_of(2) { 0.9 } else { 0.1 });
         let alone: Vec<_> = (0..40).map(|n| item(&format!("i{n}"), None, value(n))).collect();
         let shared: Vec<_> = (0..40)
             .map(|n| item(&format!("i{n}"), Some(["a", "b", "c", "d"][n / 10]), value(n)))
@@ -213,7 +213,8 @@ mod tests {
 
     #[test]
     fn slices_are_sorted_by_value() {
-        let items = [item("b1", None, Some(1.0)), item("a1", None, Some(0.5)), item("a2", None, None)];
+        let items =
+            [item("b1", None, Some(1.0)), item("a1", None, Some(0.5)), item("a2", None, None)];
         let slices = slices("kind", &[MRR], &items, 1, 0);
         let found: Vec<_> =
             slices.iter().map(|s| (s.value.as_str(), s.metrics[0].value, s.metrics[0].n)).collect();

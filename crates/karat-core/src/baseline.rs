@@ -171,8 +171,7 @@ impl Baseline {
 }
 
 fn lines<T: Serialize>(values: &[T]) -> String {
-    let rows: Vec<String> =
-        values.iter().map(|value| format!("\n    {}", line(value))).collect();
+    let rows: Vec<String> = values.iter().map(|value| format!("\n    {}", line(value))).collect();
     rows.join(",")
 }
 

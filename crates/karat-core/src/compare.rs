@@ -54,7 +54,9 @@ impl std::str::FromStr for SliceKey {
             Some((by, value)) if !by.is_empty() && !value.is_empty() => {
                 Ok(SliceKey { by: by.to_owned(), value: value.to_owned() })
             }
-            _ => Err(format!("{text:?} is not a slice; write it as property=value, like split=test")),
+            _ => {
+                Err(format!("{text:?} is not a slice; write it as property=value, like split=test"))
+            }
         }
     }
 }
@@ -281,7 +283,12 @@ fn difference_interval(pairs: &[Pair<'_>], differences: &[f64], seed: u64) -> Op
         return None;
     }
     if differences.iter().all(|difference| difference.abs() <= NOTHING) {
-        return Some(Interval { low: 0.0, high: 0.0, level: LEVEL, method: "no_change".to_owned() });
+        return Some(Interval {
+            low: 0.0,
+            high: 0.0,
+            level: LEVEL,
+            method: "no_change".to_owned(),
+        });
     }
     paired_interval(differences, &groups(pairs.iter().map(|pair| pair.item)), seed)
 }

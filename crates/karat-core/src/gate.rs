@@ -173,6 +173,23 @@ impl Policy {
         Ok(())
     }
 
+    /// Finds what a baseline lacks before anything is run.
+    pub fn covered_by(&self, baseline: &Baseline) -> Result<(), GateError> {
+        let slice = self.slice_key()?;
+        for (id, rule) in &self.metrics {
+            if rule.max_drop.is_some() || rule.max_rise.is_some() {
+                Against::new(id, "max_drop", slice.as_ref(), Some(baseline))?;
+            }
+        }
+        if let Some(Protected { slice, metric }) = &self.protected
+            && !baseline.items.iter().any(|item| item.metrics.contains_key(metric))
+        {
+            let place = place(Some(&parse_slice(slice)?));
+            return Err(GateError::MissingInBaseline { id: metric.clone(), place });
+        }
+        Ok(())
+    }
+
     /// The slice that is gated.
     pub fn slice_key(&self) -> Result<Option<SliceKey>, GateError> {
         self.slice.as_deref().map(parse_slice).transpose()
@@ -186,16 +203,13 @@ fn parse_slice(text: &str) -> Result<SliceKey, GateError> {
 fn known(id: &str) -> Result<Better, GateError> {
     match registry::find(id) {
         Some(metric) => Ok(metric.better.into()),
-        None => {
-            Err(GateError::UnknownMetric { id: id.to_owned(), nearest: registry::nearest(id) })
-        }
+        None => Err(GateError::UnknownMetric { id: id.to_owned(), nearest: registry::nearest(id) }),
     }
 }
 
 fn validate_rule(id: &str, better: Better, rule: &Rule) -> Result<(), GateError> {
-    let wrong = |message: &str| {
-        Err(GateError::Rule { id: id.to_owned(), message: message.to_owned() })
-    };
+    let wrong =
+        |message: &str| Err(GateError::Rule { id: id.to_owned(), message: message.to_owned() });
     let limits = [rule.max_drop, rule.max_rise, rule.min, rule.max];
     if limits.iter().all(Option::is_none) {
         return wrong("the rule is empty; give max_drop, max_rise, min or max");
@@ -261,7 +275,10 @@ pub fn evaluate(
             reason: if control.ok {
                 format!("landed where it must: {}", control.expected)
             } else {
-                format!("did not land where it must ({}); the harness cannot be trusted", control.expected)
+                format!(
+                    "did not land where it must ({}); the harness cannot be trusted",
+                    control.expected
+                )
             },
             items: Vec::new(),
         })
@@ -374,7 +391,10 @@ fn limit_defined(
     };
     if broken {
         let side = if matches!(bound, Bound::Floor(_)) { "below" } else { "above" };
-        return (Verdict::Fail, format!("{id} = {value:.4} is {side} {words} (n = {})", measured.n));
+        return (
+            Verdict::Fail,
+            format!("{id} = {value:.4} is {side} {words} (n = {})", measured.n),
+        );
     }
     let kept = format!("{id} = {value:.4} keeps {words} (n = {})", measured.n);
     if !certify {
@@ -447,9 +467,7 @@ impl<'a> Against<'a> {
         };
         match reference {
             Some(reference) => Ok(Against { id, rule, slice, baseline, value: reference.value }),
-            None => {
-                Err(GateError::MissingInBaseline { id: id.to_owned(), place: place(slice) })
-            }
+            None => Err(GateError::MissingInBaseline { id: id.to_owned(), place: place(slice) }),
         }
     }
 }

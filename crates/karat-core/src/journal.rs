@@ -124,12 +124,8 @@ impl Journal {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(io)?;
         }
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(io)?;
+        let file =
+            OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(io)?;
         lock(path, &file)?;
         file.set_len(0).map_err(io)?;
         let mut journal = Journal { path: path.to_owned(), file };
@@ -194,17 +190,17 @@ pub fn read_entries<A: DeserializeOwned>(
     reader: &mut impl BufRead,
     identity: &Identity,
 ) -> Result<(u64, Vec<Entry<A>>), JournalError> {
-    let broken = |line, message: String| JournalError::Broken { path: path.to_owned(), line, message };
+    let broken =
+        |line, message: String| JournalError::Broken { path: path.to_owned(), line, message };
     let mut entries: BTreeMap<(u32, String), Entry<A>> = BTreeMap::new();
     let mut whole = 0;
     let mut buffer = Vec::new();
     for line in 1.. {
         buffer.clear();
-        let read = reader
-            .by_ref()
-            .take(MAX_LINE)
-            .read_until(b'\n', &mut buffer)
-            .map_err(|source| JournalError::Io { path: path.to_owned(), doing: "read", source })?;
+        let read =
+            reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut buffer).map_err(|source| {
+                JournalError::Io { path: path.to_owned(), doing: "read", source }
+            })?;
         if buffer.last() != Some(&b'\n') {
             if read as u64 == MAX_LINE {
                 return Err(broken(line, format!("longer than {MAX_LINE} bytes")));
@@ -212,14 +208,14 @@ pub fn read_entries<A: DeserializeOwned>(
             break;
         }
         if line == 1 {
-            let found: Identity = serde_json::from_slice(&buffer)
-                .map_err(|error| broken(line, error.to_string()))?;
+            let found: Identity =
+                serde_json::from_slice(&buffer).map_err(|error| broken(line, error.to_string()))?;
             if let Some(difference) = difference(&found, identity) {
                 return Err(JournalError::OtherRun { path: path.to_owned(), difference });
             }
         } else {
-            let entry: Entry<A> = serde_json::from_slice(&buffer)
-                .map_err(|error| broken(line, error.to_string()))?;
+            let entry: Entry<A> =
+                serde_json::from_slice(&buffer).map_err(|error| broken(line, error.to_string()))?;
             if entry.run >= identity.runs {
                 return Err(broken(line, format!("run {} of {}", entry.run, identity.runs)));
             }
@@ -247,7 +243,10 @@ fn difference(found: &Identity, expected: &Identity) -> Option<String> {
     if found.dataset != expected.dataset {
         return differs(
             "dataset",
-            &format_args!("{} {} {}", found.dataset.id, found.dataset.version, found.dataset.digest),
+            &format_args!(
+                "{} {} {}",
+                found.dataset.id, found.dataset.version, found.dataset.digest
+            ),
             &format_args!(
                 "{} {} {}",
                 expected.dataset.id, expected.dataset.version, expected.dataset.digest

@@ -64,13 +64,7 @@ pub fn quantiles(times: &[Duration]) -> Option<Latency> {
         let rank = (share * sorted.len() as f64).ceil() as usize;
         sorted.get(rank.saturating_sub(1)).copied().unwrap_or(last)
     };
-    Some(Latency {
-        n: sorted.len() as u64,
-        p50: at(0.5),
-        p90: at(0.9),
-        p99: at(0.99),
-        max: last,
-    })
+    Some(Latency { n: sorted.len() as u64, p50: at(0.5), p90: at(0.9), p99: at(0.99), max: last })
 }
 
 /// Seconds since 1970 as `2026-11-15T03:04:05Z`.

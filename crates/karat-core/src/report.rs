@@ -20,7 +20,9 @@ pub const SCHEMA: &str = "karat.report/1";
 pub const CHECK_SCHEMA: &str = "karat.check/1";
 
 /// Which question was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Evaluation {
     /// Does an MCP server answer right, validly, reliably, fast and safely?
@@ -310,7 +312,9 @@ pub struct Gate {
 }
 
 /// The three verdicts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The measurement holds.

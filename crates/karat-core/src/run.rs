@@ -330,7 +330,8 @@ mod tests {
     #[tokio::test]
     async fn what_is_known_is_not_asked_again() {
         let system = Arc::new(Lengths::new());
-        let known = vec![Entry { run: 0, id: "id-bb".into(), nanos: 1, outcome: Outcome::Answer(99) }];
+        let known =
+            vec![Entry { run: 0, id: "id-bb".into(), nanos: 1, outcome: Outcome::Answer(99) }];
         let entries = collect(
             Arc::clone(&system),
             &questions(&["a", "bb"]),
@@ -357,18 +358,14 @@ mod tests {
         let system = Arc::new(system);
         let options =
             Options { retries: 2, backoff: Duration::from_millis(1), ..Options::default() };
-        let entries = collect(
-            Arc::clone(&system),
-            &questions(&["a", "bb"]),
-            &options,
-            None,
-            vec![],
-            &Silent,
-        )
-        .await
-        .unwrap();
+        let entries =
+            collect(Arc::clone(&system), &questions(&["a", "bb"]), &options, None, vec![], &Silent)
+                .await
+                .unwrap();
         assert_eq!(entries[0].outcome, Outcome::Answer(1));
-        assert!(matches!(&entries[1].outcome, Outcome::Failure { class, .. } if class == "refused"));
+        assert!(
+            matches!(&entries[1].outcome, Outcome::Failure { class, .. } if class == "refused")
+        );
         assert_eq!(*system.asked.lock().unwrap(), ["a", "a", "bb"]);
     }
 
@@ -385,7 +382,9 @@ mod tests {
         )
         .await
         .unwrap();
-        assert!(matches!(&entries[0].outcome, Outcome::Failure { class, .. } if class == "timeout"));
+        assert!(
+            matches!(&entries[0].outcome, Outcome::Failure { class, .. } if class == "timeout")
+        );
         assert_eq!(entries[1].outcome, Outcome::Answer(1));
     }
 
@@ -409,7 +408,8 @@ mod tests {
     #[tokio::test]
     async fn nothing_to_ask_is_an_error() {
         let asked =
-            collect(Arc::new(Lengths::new()), &[], &Options::default(), None, vec![], &Silent).await;
+            collect(Arc::new(Lengths::new()), &[], &Options::default(), None, vec![], &Silent)
+                .await;
         assert!(matches!(asked, Err(RunError::Nothing)));
     }
 }

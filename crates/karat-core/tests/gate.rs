@@ -1,5 +1,7 @@
 //! The gate's three verdicts and its errors, on reports small enough to check by hand.
 
+#![allow(clippy::unwrap_used, reason = "a panic is a failed test")]
+
 use std::collections::BTreeMap;
 
 use karat_core::aggregate::{Kind, Spec, measure, slices};
@@ -37,7 +39,11 @@ fn report(runs: &[Vec<(&str, f64)>]) -> Report {
                 group: None,
                 tags: BTreeMap::from([("kind".to_owned(), id[..1].to_owned())]),
                 metrics: metrics(mean),
-                per_run: if runs.len() > 1 { scores.into_iter().map(metrics).collect() } else { vec![] },
+                per_run: if runs.len() > 1 {
+                    scores.into_iter().map(metrics).collect()
+                } else {
+                    vec![]
+                },
                 observed: serde_json::Value::Null,
                 error: None,
             }
@@ -132,7 +138,10 @@ fn a_gain_elsewhere_does_not_hide_a_loss_in_the_protected_slice() {
     assert_eq!(gate.verdict, Verdict::Fail);
     let failed: Vec<_> = gate.checks.iter().filter(|c| c.verdict == Verdict::Fail).collect();
     assert_eq!(failed.len(), 1);
-    assert_eq!((failed[0].rule.as_str(), failed[0].items.as_slice()), ("protected", ["a1".to_owned()].as_slice()));
+    assert_eq!(
+        (failed[0].rule.as_str(), failed[0].items.as_slice()),
+        ("protected", ["a1".to_owned()].as_slice())
+    );
 }
 
 #[test]
@@ -167,7 +176,8 @@ fn a_ceiling_that_the_items_cannot_certify_is_inconclusive_and_says_how_many_cou
     let scores: Vec<(String, f64)> = (0..40).map(|n| (format!("a{n:02}"), 1.0)).collect();
     let items: Vec<(&str, f64)> = scores.iter().map(|(id, score)| (id.as_str(), *score)).collect();
     let rule = Rule { max: Some(0.01), certify: true, ..Rule::default() };
-    let gate = evaluate(&policy(&[("fpr", rule)]), &report(&[items.clone()]), None).unwrap();
+    let gate =
+        evaluate(&policy(&[("fpr", rule)]), &report(std::slice::from_ref(&items)), None).unwrap();
     assert_eq!(gate.verdict, Verdict::Inconclusive);
     assert!(gate.checks[0].reason.contains("299 items"), "{}", gate.checks[0].reason);
     let loose = Rule { max: Some(0.1), certify: true, ..Rule::default() };
@@ -210,7 +220,9 @@ fn noisy(level: f64, items: usize, runs: usize, swing: f64, seed: usize) -> Repo
                 .iter()
                 .enumerate()
                 .map(|(n, name)| {
-                    let wave = ((n * 7919 + run * 104_729 + seed * 15_485_863) % 1000) as f64 / 500.0 - 1.0;
+                    let wave = ((n * 7919 + run * 104_729 + seed * 15_485_863) % 1000) as f64
+                        / 500.0
+                        - 1.0;
                     (name.as_str(), (level + swing * wave).clamp(0.0, 1.0))
                 })
                 .collect()
@@ -242,15 +254,15 @@ fn what_cannot_be_evaluated_is_an_error_and_never_a_pass() {
         evaluate(policy, &one, baseline).unwrap_err()
     };
     let unknown = error(&policy(&[("mmr", max_drop(0.0))]), Some(&baseline));
-    assert_eq!(
-        unknown,
-        GateError::UnknownMetric { id: "mmr".into(), nearest: Some("mrr".into()) }
-    );
+    assert_eq!(unknown, GateError::UnknownMetric { id: "mmr".into(), nearest: Some("mrr".into()) });
     assert!(matches!(
         error(&policy(&[("ndcg@10", max_drop(0.0))]), Some(&baseline)),
         GateError::NotComputed { .. }
     ));
-    assert!(matches!(error(&policy(&[("mrr", max_drop(0.0))]), None), GateError::NoBaseline { .. }));
+    assert!(matches!(
+        error(&policy(&[("mrr", max_drop(0.0))]), None),
+        GateError::NoBaseline { .. }
+    ));
     let mut thin = baseline.clone();
     thin.metrics.retain(|metric| metric.id != "mrr");
     assert!(matches!(
@@ -271,7 +283,10 @@ fn what_cannot_be_evaluated_is_an_error_and_never_a_pass() {
         ("mrr", max_drop(f64::NAN)),
         ("mrr", Rule { certify: true, max_drop: Some(0.1), ..Rule::default() }),
     ] {
-        assert!(matches!(error(&policy(&[wrong]), Some(&baseline)), GateError::Rule { .. }), "{wrong:?}");
+        assert!(
+            matches!(error(&policy(&[wrong]), Some(&baseline)), GateError::Rule { .. }),
+            "{wrong:?}"
+        );
     }
     let mut sliced = policy(&[("mrr", max_drop(0.0))]);
     sliced.slice = Some("kind=z".into());
@@ -288,7 +303,10 @@ fn a_comparison_is_paired_and_lists_what_flipped() {
     let mrr = &found.deltas[0];
     assert_eq!((mrr.metric.as_str(), mrr.pairs), ("mrr", 4));
     assert!((mrr.delta.unwrap() - 0.1875).abs() < 1e-12);
-    assert_eq!((mrr.improved.as_slice(), mrr.worsened.as_slice()), (["a2".to_owned()].as_slice(), ["a3".to_owned()].as_slice()));
+    assert_eq!(
+        (mrr.improved.as_slice(), mrr.worsened.as_slice()),
+        (["a2".to_owned()].as_slice(), ["a3".to_owned()].as_slice())
+    );
     assert_eq!(mrr.test.as_deref(), Some("sign_flip_exact"));
     let fpr = &found.deltas[2];
     assert_eq!(fpr.test.as_deref(), Some("mcnemar_exact"));

@@ -61,21 +61,21 @@ pub fn find(id: &str) -> Option<&'static Metric> {
 /// The known id nearest to a mistyped one, with the cut-off the user wrote, if one is near enough.
 pub fn nearest(id: &str) -> Option<String> {
     let (stem, cut) = split_cut(id);
+    let number = cut.filter(|cut| cut.len() > 1 && cut.bytes().skip(1).all(|b| b.is_ascii_digit()));
     all()
         .map(|metric| {
             let (known, known_cut) = split_cut(metric.id);
             let distance = strsim::damerau_levenshtein(&stem.to_lowercase(), known);
-            let spelled = match (known_cut, cut) {
-                (Some(_), Some(k)) if k.bytes().skip(1).all(|b| b.is_ascii_digit()) => {
-                    format!("{known}{k}")
-                }
+            let spelled = match (known_cut, number) {
+                (Some(_), Some(k)) => format!("{known}{k}"),
                 _ => metric.id.to_owned(),
             };
-            (distance, spelled)
+            // Among equally near ones, those that have a cut-off as the user's has, or has not.
+            (distance, known_cut.is_some() != cut.is_some(), spelled)
         })
-        .filter(|(distance, spelled)| *distance <= 2.max(spelled.len() / 4))
+        .filter(|(distance, _, spelled)| *distance <= 2.max(spelled.len() / 4))
         .min()
-        .map(|(_, spelled)| spelled)
+        .map(|(_, _, spelled)| spelled)
 }
 
 /// Splits `recall@5` into `recall` and `@5`, `pass^k` into `pass` and `^k`.
@@ -115,6 +115,14 @@ mod tests {
         {
             assert!(!matches("recall@k", wrong), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_mistyped_id_keeps_its_cut_off() {
+        assert_eq!(nearest("recal@5").as_deref(), Some("recall@5"));
+        assert_eq!(nearest("ncdg@10").as_deref(), Some("ndcg@10"));
+        assert_eq!(nearest("mmr").as_deref(), Some("mrr"));
+        assert_eq!(nearest("something else entirely"), None);
     }
 
     #[test]

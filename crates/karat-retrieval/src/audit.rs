@@ -55,8 +55,11 @@ fn finding(id: &str, message: String) -> Finding {
 
 fn groups(dataset: &Dataset, findings: &mut Vec<Finding>) {
     for group in &dataset.groups {
-        let servers: BTreeSet<&str> =
-            group.tools.iter().filter_map(|id| id.split_once(':').map(|(server, _)| server)).collect();
+        let servers: BTreeSet<&str> = group
+            .tools
+            .iter()
+            .filter_map(|id| id.split_once(':').map(|(server, _)| server))
+            .collect();
         if servers.len() < 2 {
             findings.push(finding(&group.id, "the group needs tools of two servers".to_owned()));
         }

@@ -142,7 +142,8 @@ impl Lines {
                 self.done += 1;
                 let quarter = 4 * self.done / self.total.max(1);
                 let passed = quarter > self.quarter.replace(quarter);
-                (passed && self.total >= 1000).then(|| format!("{what}: {}/{}", self.done, self.total))
+                (passed && self.total >= 1000)
+                    .then(|| format!("{what}: {}/{}", self.done, self.total))
             }
             Event::Finished => None,
         }

@@ -37,7 +37,9 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
     match command {
         Command::Check(arguments) => commands::check::all(arguments, terminal),
         Command::Retrieval(arguments) => commands::check::retrieval(arguments, terminal),
-        Command::Agent(AgentCommand::Score(arguments)) => commands::agent::score(arguments, terminal),
+        Command::Agent(AgentCommand::Score(arguments)) => {
+            commands::agent::score(arguments, terminal)
+        }
         Command::Score(ScoreCommand::Trec(arguments)) => commands::trec::score(arguments, terminal),
         Command::Corpus(CorpusCommand::Freeze(arguments)) => {
             commands::corpus::freeze(arguments, terminal)

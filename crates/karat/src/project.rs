@@ -171,6 +171,7 @@ impl Root {
         if let (Some(baseline), Baselines::Needed) = (&baseline, baselines) {
             same_data(&baseline.dataset, &dataset.reference)
                 .map_err(|error| bad(path, &entry.name, error))?;
+            entry.gate.covered_by(baseline).map_err(|error| bad(path, &entry.name, error))?;
         }
         if baseline.is_none() && baselines == Baselines::Needed && entry.gate.needs_baseline() {
             let message = "the gate compares with a baseline; add `baseline = \"baselines/….json\"` \

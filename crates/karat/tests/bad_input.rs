@@ -1,6 +1,8 @@
 //! Bad input ends with exit code 2 and one clear message that names file and line or id, and leaves
 //! nothing half-written behind.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is a failed test")]
+
 mod common;
 
 use common::{BM25, GOLDEN, Scratch};
@@ -76,7 +78,12 @@ fn a_missing_baseline_is_not_recorded_on_the_side() {
 
 #[test]
 fn a_baseline_of_other_data_is_not_compared() {
-    replaced("golden.jsonl", "open a ticket", "open a big ticket", &["different data", "baseline update"]);
+    replaced(
+        "golden.jsonl",
+        "open a ticket",
+        "open a big ticket",
+        &["different data", "baseline update"],
+    );
 }
 
 #[test]
@@ -92,12 +99,22 @@ fn ids_that_stand_twice_are_named() {
 
 #[test]
 fn a_label_without_a_tool_is_named() {
-    replaced("golden.jsonl", "s:list_files", "s:gone", &["golden.jsonl", "q2", "s:gone", "not in the corpus"]);
+    replaced(
+        "golden.jsonl",
+        "s:list_files",
+        "s:gone",
+        &["golden.jsonl", "q2", "s:gone", "not in the corpus"],
+    );
 }
 
 #[test]
 fn a_grade_that_does_not_exist_is_refused() {
-    replaced("golden.jsonl", "\"relevance\": 2", "\"relevance\": 7", &["golden.jsonl", "q1", "0 to 2"]);
+    replaced(
+        "golden.jsonl",
+        "\"relevance\": 2",
+        "\"relevance\": 7",
+        &["golden.jsonl", "q1", "0 to 2"],
+    );
     replaced("golden.jsonl", "\"relevance\": 2", "\"relevance\": -1", &["golden.jsonl:1"]);
 }
 
@@ -133,16 +150,22 @@ fn a_report_of_a_newer_format_is_refused() {
     scratch.karat(&["check"]).expect(0);
     let report = scratch.read("karat-report/report.json");
     scratch.write("newer.json", report.replace("karat.check/1", "karat.check/2"));
-    scratch
-        .karat(&["compare", "karat-report/report.json", "newer.json"])
-        .expect(2)
-        .says(&["newer.json", "karat.check/2", "newer Karat"]);
+    scratch.karat(&["compare", "karat-report/report.json", "newer.json"]).expect(2).says(&[
+        "newer.json",
+        "karat.check/2",
+        "newer Karat",
+    ]);
     scratch.write("inner.json", report.replace("karat.report/1", "karat.report/9"));
     scratch
         .karat(&["compare", "karat-report/report.json", "inner.json"])
         .expect(2)
         .says(&["inner.json", "karat.report/9"]);
-    replaced("b.json", "karat.baseline/1", "karat.baseline/2", &["b.json", "karat.baseline/2", "newer Karat"]);
+    replaced(
+        "b.json",
+        "karat.baseline/1",
+        "karat.baseline/2",
+        &["b.json", "karat.baseline/2", "newer Karat"],
+    );
 }
 
 #[test]
@@ -152,10 +175,7 @@ fn a_frozen_dataset_that_was_edited_is_refused() {
     scratch.karat(&["check"]).expect(0);
     let golden = "datasets/starter/v1/golden/golden.jsonl";
     scratch.write(golden, scratch.read(golden).replace("broken login", "slow login"));
-    scratch
-        .karat(&["check", "--quiet"])
-        .expect(2)
-        .says(&["golden.jsonl", "sha256:", "v2"]);
+    scratch.karat(&["check", "--quiet"]).expect(2).says(&["golden.jsonl", "sha256:", "v2"]);
     // A file that nobody listed is as wrong as one that changed.
     let scratch = Scratch::new();
     scratch.karat(&["init", "."]).expect(0);
@@ -189,7 +209,11 @@ fn contradictions_in_a_project_are_found_before_anything_runs() {
         ("baseline = \"b.json\"\n", "", vec!["baseline"]),
         ("max_drop = 0.0", "max_rise = 0.0", vec!["max_drop"]),
         ("max_drop = 0.0", "max_drop = nan", vec!["finite"]),
-        ("[retrieval.gate.metrics]", "[retrieval.gate]\nslice = \"kind\"\n[retrieval.gate.metrics]", vec!["property=value"]),
+        (
+            "[retrieval.gate.metrics]",
+            "[retrieval.gate]\nslice = \"kind\"\n[retrieval.gate.metrics]",
+            vec!["property=value"],
+        ),
     ] {
         replaced("karat.toml", from, to, &[&["karat.toml"], words.as_slice()].concat());
     }

@@ -1,5 +1,7 @@
 //! `karat check`, end to end.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is a failed test")]
+
 mod common;
 
 use common::{BM25, GOLDEN, Scratch};
@@ -25,6 +27,19 @@ fn the_bundled_project_passes_reproduces_its_baseline_and_is_the_same_twice() {
         assert!(report["controls"].as_array().unwrap().len() >= 3);
         assert!(report["controls"].as_array().unwrap().iter().all(|c| c["ok"] == true));
     }
+    // On this data the loss of descriptions shows in every headline metric.
+    let report = &document["reports"][0];
+    let removed = report["controls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|c| c["name"] == "descriptions-removed")
+        .unwrap();
+    for lost in removed["metrics"].as_array().unwrap() {
+        let full =
+            report["metrics"].as_array().unwrap().iter().find(|m| m["id"] == lost["id"]).unwrap();
+        assert!(lost["value"].as_f64() < full["value"].as_f64(), "{lost}");
+    }
     // What is not there is said plainly.
     assert!(first.stdout.contains("detection: "), "{}", first.stdout);
 }
@@ -33,9 +48,13 @@ fn the_bundled_project_passes_reproduces_its_baseline_and_is_the_same_twice() {
 fn the_readme_shows_what_the_command_prints() {
     let scratch = Scratch::new();
     let printed = scratch.karat(&["check"]).expect(0).stdout;
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let readme =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
     let shown = readme.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
-    assert_eq!(shown, printed, "paste the output of `SOURCE_DATE_EPOCH=0 karat check` into README.md");
+    assert_eq!(
+        shown, printed,
+        "paste the output of `SOURCE_DATE_EPOCH=0 karat check` into README.md"
+    );
 }
 
 #[test]
@@ -45,7 +64,8 @@ fn json_is_alone_on_stdout_and_fits_its_schema() {
     let document = ran.json();
     let schema = scratch.karat(&["schema", "check"]).expect(0).json();
     let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> = validator.iter_errors(&document).map(|e| e.to_string()).take(3).collect();
+    let errors: Vec<String> =
+        validator.iter_errors(&document).map(|e| e.to_string()).take(3).collect();
     assert!(errors.is_empty(), "{errors:?}");
     assert_eq!(serde_json::to_value(&document["schema"]).unwrap(), "karat.check/1");
 }
@@ -82,7 +102,8 @@ fn a_lost_item_fails_the_gate_and_is_named_everywhere() {
     let better = baseline.replace("\"id\":\"mrr\",\"value\":1.0", "\"id\":\"mrr\",\"value\":1.5");
     assert_ne!(baseline, better);
     scratch.write("b.json", better);
-    let ran = scratch.karat(&["check", "-o", "out.md", "-o", "out.xml", "-o", "out.html"]).expect(1);
+    let ran =
+        scratch.karat(&["check", "-o", "out.md", "-o", "out.xml", "-o", "out.html"]).expect(1);
     assert!(ran.stdout.contains("mrr"), "{}", ran.stdout);
     assert!(ran.stdout.trim_end().contains("fail"), "{}", ran.stdout);
     for file in ["out.md", "out.xml", "out.html"] {
@@ -122,9 +143,15 @@ fn a_system_that_refuses_garbles_or_hangs_is_not_measured() {
         )
     };
     for (line, word) in [
-        ("print(json.dumps({\"id\": q[\"id\"], \"error\": \"index lost\"}), flush=True)", "index lost"),
+        (
+            "print(json.dumps({\"id\": q[\"id\"], \"error\": \"index lost\"}), flush=True)",
+            "index lost",
+        ),
         ("print(\"<html>502 Bad Gateway</html>\", flush=True)", "502"),
-        ("print(json.dumps({\"id\": q[\"id\"], \"ranked\": [{\"tool_id\": \"s:a\"}] * 2}), flush=True)", "twice"),
+        (
+            "print(json.dumps({\"id\": q[\"id\"], \"ranked\": [{\"tool_id\": \"s:a\"}] * 2}), flush=True)",
+            "twice",
+        ),
         ("time.sleep(60)", "no answer within"),
     ] {
         let scratch = Scratch::new();

@@ -1,5 +1,7 @@
 //! The other commands, end to end.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is a failed test")]
+
 mod common;
 
 use std::io::Write as _;
@@ -71,7 +73,8 @@ fn compare_lists_what_flipped() {
     scratch.karat(&["check", "-o", "after.json"]).expect(0);
     let ran = scratch.karat(&["compare", "before.json", "after.json"]).expect(0);
     assert!(ran.stdout.contains("mrr worse on 1: q1"), "{}", ran.stdout);
-    let document = scratch.karat(&["compare", "before.json", "after.json", "--json"]).expect(0).json();
+    let document =
+        scratch.karat(&["compare", "before.json", "after.json", "--json"]).expect(0).json();
     let deltas = document["comparisons"][0]["deltas"].as_array().unwrap();
     let mrr = deltas.iter().find(|delta| delta["metric"] == "mrr").unwrap();
     assert_eq!((&mrr["delta"], &mrr["pairs"]), (&(-0.5).into(), &2.into()));
@@ -95,8 +98,11 @@ fn trec_files_are_scored_plain_and_gzipped() {
         writer.finish().unwrap();
     }
     scratch.write("run", run);
-    let plain = scratch.karat(&["score", "trec", "--qrels", "qrels", "--run", "run", "--json"]).expect(0);
-    let gz = scratch.karat(&["score", "trec", "--qrels", "qrels.gz", "--run", "run.gz", "--json"]).expect(0);
+    let plain =
+        scratch.karat(&["score", "trec", "--qrels", "qrels", "--run", "run", "--json"]).expect(0);
+    let gz = scratch
+        .karat(&["score", "trec", "--qrels", "qrels.gz", "--run", "run.gz", "--json"])
+        .expect(0);
     assert_eq!(plain.stdout, gz.stdout);
     let document = plain.json();
     // The tie in q1 goes to b, by id descending: 1/2 for both queries, 0 for the one not in the run.
@@ -126,15 +132,22 @@ fn bad_trec_lines_are_named() {
     ] {
         scratch.write("qrels", qrels);
         scratch.write("run", run);
-        scratch.karat(&["score", "trec", "--qrels", "qrels", "--run", "run"]).expect(2).says(&words);
+        scratch
+            .karat(&["score", "trec", "--qrels", "qrels", "--run", "run"])
+            .expect(2)
+            .says(&words);
     }
     scratch.karat(&["score", "trec", "--qrels", "good", "--run", "gone"]).expect(2).says(&["gone"]);
 }
 
 /// Writes a vector file's cases as lines, one sample each.
-fn samples(file: &str, line: impl Fn(&serde_json::Value) -> serde_json::Value) -> (String, Vec<serde_json::Value>) {
+fn samples(
+    file: &str,
+    line: impl Fn(&serde_json::Value) -> serde_json::Value,
+) -> (String, Vec<serde_json::Value>) {
     let path = format!("{}/../karat-metrics/tests/vectors/{file}", env!("CARGO_MANIFEST_DIR"));
-    let vectors: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let vectors: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     // Integers beyond 64 bits do not survive this reader; they are tested where they do.
     let cases: Vec<serde_json::Value> = vectors["cases"]
         .as_array()
@@ -171,7 +184,10 @@ fn ragas_vectors_through_the_command_line() {
             ("ragas.tool_call_accuracy_unordered", "collections_accuracy_unordered"),
             ("ragas.tool_call_f1", "collections_f1"),
         ] {
-            let (found, expected) = (item["scores"][ours].as_f64().unwrap(), case["expected"][theirs].as_f64().unwrap());
+            let (found, expected) = (
+                item["scores"][ours].as_f64().unwrap(),
+                case["expected"][theirs].as_f64().unwrap(),
+            );
             assert!((found - expected).abs() <= 1e-12, "{} {ours}: {found} {expected}", case["id"]);
         }
     }
@@ -191,7 +207,8 @@ fn deepeval_vectors_through_the_command_line() {
     let scratch = Scratch::new();
     scratch.write("traces.jsonl", text);
     let keys = ["default|name", "ordered|name+input", "exact|name+output"];
-    let ids: Vec<String> = keys.iter().map(|key| format!("deepeval.tool_correctness|{key}")).collect();
+    let ids: Vec<String> =
+        keys.iter().map(|key| format!("deepeval.tool_correctness|{key}")).collect();
     let mut arguments =
         vec!["agent", "score", "--format", "deepeval", "traces.jsonl", "--per-item", "--json"];
     arguments.extend(ids.iter().flat_map(|id| ["-m", id.as_str()]));
@@ -237,7 +254,11 @@ fn pages_made_from_the_code_are_up_to_date() {
         let made = scratch.karat(&arguments).expect(0).stdout;
         let path = format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));
         let committed = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(committed == made, "docs/{page} is out of date: cargo run -- {} > docs/{page}", arguments.join(" "));
+        assert!(
+            committed == made,
+            "docs/{page} is out of date: cargo run -- {} > docs/{page}",
+            arguments.join(" ")
+        );
     }
 }
 
@@ -245,7 +266,9 @@ fn pages_made_from_the_code_are_up_to_date() {
 fn metrics_are_listed_and_defined() {
     let scratch = Scratch::new();
     let list = scratch.karat(&["metrics"]).expect(0).stdout;
-    assert!(list.contains("recall@k") && list.contains("ragas.tool_call_f1") && list.contains("pass^k"));
+    assert!(
+        list.contains("recall@k") && list.contains("ragas.tool_call_f1") && list.contains("pass^k")
+    );
     let one = scratch.karat(&["metrics", "ndcg@10"]).expect(0).stdout;
     assert!(one.contains("ndcg@k"), "{one}");
     scratch.karat(&["metrics", "ncdg@10"]).expect(2).says(&["ndcg@10"]);
@@ -258,14 +281,19 @@ fn completions_and_manual_page_are_printed() {
         assert!(scratch.karat(&["completions", shell]).expect(0).stdout.contains("karat"));
     }
     let page = scratch.karat(&["man"]).expect(0).stdout;
-    assert!(page.starts_with(".ie") || page.starts_with(".TH") || page.contains(".TH karat"), "{}", &page[..80]);
+    assert!(
+        page.starts_with(".ie") || page.starts_with(".TH") || page.contains(".TH karat"),
+        "{}",
+        &page[..80]
+    );
     assert!(page.contains("KARAT CHECK"));
 }
 
 #[test]
 fn bad_usage_is_exit_code_2() {
     let scratch = Scratch::new();
-    for arguments in [vec!["nonsense"], vec!["check", "--nonsense"], vec![], vec!["score", "trec"]] {
+    for arguments in [vec!["nonsense"], vec!["check", "--nonsense"], vec![], vec!["score", "trec"]]
+    {
         assert_eq!(scratch.karat(&arguments).code, 2, "{arguments:?}");
     }
     scratch.karat(&["check", "gone.toml"]).expect(2).says(&["gone.toml"]);

@@ -1,5 +1,7 @@
 //! A run that is killed with `kill -9` goes on where it was, and nobody can tell afterwards.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is a failed test")]
+
 mod common;
 
 use std::collections::BTreeSet;
@@ -110,8 +112,9 @@ fn a_journal_of_other_settings_is_refused() {
     scratch.karat(&["check"]);
     let project = scratch.read("karat.toml").replace("limit = 5", "limit = 6");
     scratch.write("karat.toml", project);
-    scratch
-        .karat(&["check", "--resume", "--quiet"])
-        .expect(2)
-        .says(&["retrieval-slow.jsonl", "another run", "without --resume"]);
+    scratch.karat(&["check", "--resume", "--quiet"]).expect(2).says(&[
+        "retrieval-slow.jsonl",
+        "another run",
+        "without --resume",
+    ]);
 }

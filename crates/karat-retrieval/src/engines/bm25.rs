@@ -80,7 +80,9 @@ fn index(tools: &[Tool], parts: Fields) -> tantivy::Result<Bm25> {
     let index = Index::create_in_ram(schema.build());
     let analyzer = TextAnalyzer::builder(WhitespaceTokenizer::default())
         .filter(RemoveLongFilter::limit(LONGEST_WORD))
-        .filter(StopWordFilter::new(Language::English).unwrap_or_else(|| StopWordFilter::remove([])))
+        .filter(
+            StopWordFilter::new(Language::English).unwrap_or_else(|| StopWordFilter::remove([])),
+        )
         .filter(Stemmer::new(Language::English))
         .build();
     index.tokenizers().register(ANALYZER, analyzer.clone());

@@ -12,6 +12,9 @@ pub trait Engine: Send + Sync {
     fn search(&self, query: &str, limit: usize) -> Vec<Ranked>;
 }
 
+/// What building an engine gives, or why it could not be built.
+pub type Built = Result<Box<dyn Engine>, String>;
+
 /// A built-in engine: its name, what it does, and how it is built.
 pub struct Builtin {
     /// The name in `system = { builtin = "…" }`.
@@ -19,7 +22,7 @@ pub struct Builtin {
     /// What it does, in one line.
     pub summary: &'static str,
     /// Indexes a corpus.
-    pub build: fn(&[Tool]) -> Result<Box<dyn Engine>, String>,
+    pub build: fn(&[Tool]) -> Built,
 }
 
 /// All built-in engines; a new one is a file here and a line in this list.

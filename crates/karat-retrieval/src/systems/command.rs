@@ -47,7 +47,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn answer(&mut self, id: &str, reply: Reply) {
+    fn answer(&mut self, id: &str, reply: &Reply) {
         // An answer that nobody waits for any more came too late; its question timed out.
         if let Some(queue) = self.by_id.get_mut(id) {
             while let Some(sender) = queue.pop_front() {
@@ -154,14 +154,14 @@ fn deliver(waiting: &Mutex<Waiting>, line: &str) {
             format!("an answer has either ranked or error: {}", quoted()),
         )),
     };
-    waiting.lock().unwrap_or_else(PoisonError::into_inner).answer(&answered.id, reply);
+    waiting.lock().unwrap_or_else(PoisonError::into_inner).answer(&answered.id, &reply);
 }
 
 /// A line without an id counts against the question that has waited longest.
 fn reject(waiting: &Mutex<Waiting>, message: &str) {
     let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(id) = waiting.order.front().cloned() {
-        waiting.answer(&id, Err(Failure::new(FailureClass::InvalidAnswer, message)));
+        waiting.answer(&id, &Err(Failure::new(FailureClass::InvalidAnswer, message)));
     }
 }
 

@@ -68,7 +68,9 @@ pub(crate) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<E
             "metrics": summary.metrics.iter().map(metric_json).collect::<Vec<_>>(),
             "warnings": warnings(&summary),
         });
-        if arguments.per_item && let Some(object) = document.as_object_mut() {
+        if arguments.per_item
+            && let Some(object) = document.as_object_mut()
+        {
             object.insert("items".to_owned(), Value::Array(items));
         }
         terminal.print_json(&document)?;
@@ -88,16 +90,14 @@ fn stop(error: AgentError) -> Stop {
 }
 
 fn item_json(item: &ItemScores<'_>, ids: &[String]) -> Value {
-    let scores: serde_json::Map<String, Value> = ids
-        .iter()
-        .zip(item.scores)
-        .map(|(id, score)| (id.clone(), json!(score.score)))
-        .collect();
+    let scores: serde_json::Map<String, Value> =
+        ids.iter().zip(item.scores).map(|(id, score)| (id.clone(), json!(score.score))).collect();
     json!({"line": item.line, "id": item.id, "scores": scores})
 }
 
 fn item_lines(lines: &mut String, item: &ItemScores<'_>, ids: &[String]) {
-    let name = item.id.map_or_else(|| format!("line {}", item.line), |id| printable(id).into_owned());
+    let name =
+        item.id.map_or_else(|| format!("line {}", item.line), |id| printable(id).into_owned());
     for (id, score) in ids.iter().zip(item.scores) {
         let _ = writeln!(lines, "{id:<46}\t{name}\t{:.4}", score.score);
     }

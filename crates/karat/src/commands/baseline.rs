@@ -40,7 +40,8 @@ pub(crate) fn update(arguments: &BaselineArgs, terminal: &Terminal) -> Result<Ex
             )));
         }
         let fresh = Baseline::from_report(report);
-        let path = plan.root.folder().join(planned.entry.baseline.as_deref().unwrap_or("".as_ref()));
+        let path =
+            plan.root.folder().join(planned.entry.baseline.as_deref().unwrap_or("".as_ref()));
         let shown = path.display();
         let mut text = format!("{} · {}\n", report.evaluation, report.name);
         match &planned.baseline {

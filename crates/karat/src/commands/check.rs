@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 
 use karat_core::gate;
 use karat_core::input::write_atomic;
-use karat_core::report::{
-    self, CheckReport, Evaluation, NotMeasured, NotRun, Report, Verdict,
-};
+use karat_core::report::{self, CheckReport, Evaluation, NotMeasured, NotRun, Report, Verdict};
 use karat_report::Output;
 use karat_retrieval::Surroundings;
 
@@ -39,11 +37,7 @@ pub(crate) fn retrieval(arguments: &CheckArgs, terminal: &Terminal) -> Result<Ex
     check(arguments, Vec::new(), terminal)
 }
 
-fn check(
-    arguments: &CheckArgs,
-    not_run: Vec<NotRun>,
-    terminal: &Terminal,
-) -> Result<Exit, Stop> {
+fn check(arguments: &CheckArgs, not_run: Vec<NotRun>, terminal: &Terminal) -> Result<Exit, Stop> {
     let outputs = outputs(arguments)?;
     let plan = select(Plan::load(arguments.project.as_deref(), Baselines::Needed)?, arguments)?;
     if plan.root == Root::Bundled {
@@ -94,7 +88,9 @@ pub(crate) fn select(mut plan: Plan, arguments: &CheckArgs) -> Result<Plan, Stop
     plan.retrieval.retain(|planned| planned.entry.name == *name);
     if plan.retrieval.is_empty() {
         let known = known.join(", ");
-        return Err(Stop::bad_input(format!("--only: there is no entry {name:?}; there are: {known}")));
+        return Err(Stop::bad_input(format!(
+            "--only: there is no entry {name:?}; there are: {known}"
+        )));
     }
     Ok(plan)
 }

@@ -36,7 +36,8 @@ pub(crate) fn run(arguments: &CompareArgs, terminal: &Terminal) -> Result<Exit, 
         .map_err(|message| Stop::bad_input(format!("--slice: {message}")))?;
     let before = load_reports(&arguments.before)?;
     let after = load_reports(&arguments.after)?;
-    let label = |report: &karat_core::report::Report| format!("{} {}", report.evaluation, report.name);
+    let label =
+        |report: &karat_core::report::Report| format!("{} {}", report.evaluation, report.name);
     // Two files with one report each are meant to be compared whatever their names.
     let single = before.len() == 1 && after.len() == 1;
 
@@ -69,8 +70,7 @@ pub(crate) fn run(arguments: &CompareArgs, terminal: &Terminal) -> Result<Exit, 
         )));
     }
     if terminal.json() {
-        let document =
-            Document { schema: "karat.compare/1", comparisons, only_before, only_after };
+        let document = Document { schema: "karat.compare/1", comparisons, only_before, only_after };
         terminal.print_json(&document)?;
     } else {
         let style = karat_report::terminal::Style { colors: terminal.colors() };

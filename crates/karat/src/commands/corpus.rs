@@ -25,12 +25,8 @@ pub(crate) fn freeze(arguments: &FreezeArgs, terminal: &Terminal) -> Result<Exit
     let version: Version = version.parse().map_err(|_| {
         Stop::bad_input(format!("{}: the last folder is the version, v1, v2 …", folder.display()))
     })?;
-    let meta = Meta {
-        name,
-        version,
-        licence: arguments.licence.clone(),
-        made: arguments.made.clone(),
-    };
+    let meta =
+        Meta { name, version, licence: arguments.licence.clone(), made: arguments.made.clone() };
     let manifest = Manifest::freeze(folder, meta, IfFrozen::Refuse).map_err(Stop::bad_input)?;
     terminal.print(&format!(
         "{} {}: {} files, {}\n",
@@ -68,7 +64,11 @@ pub(crate) fn verify(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit
             dataset.groups.len()
         );
         for finding in &findings {
-            text.push_str(&format!("{}: {}\n", printable(&finding.id), printable(&finding.message)));
+            text.push_str(&format!(
+                "{}: {}\n",
+                printable(&finding.id),
+                printable(&finding.message)
+            ));
         }
         terminal.print(&text)?;
     }

@@ -41,7 +41,9 @@ pub(crate) fn run(arguments: &InitArgs, terminal: &Terminal) -> Result<Exit, Sto
         text.push_str(&format!("  {}\n", folder.join(name).display()));
     }
     text.push_str(&format!("  {}\n", folder.join(DATASET).join("manifest.toml").display()));
-    text.push_str("next:\n  karat check             measures the built-in engine on the starter set\n");
+    text.push_str(
+        "next:\n  karat check             measures the built-in engine on the starter set\n",
+    );
     text.push_str("  karat baseline update   records the scores, so that a later drop fails\n");
     terminal.print(&text)?;
     Ok(Exit::Pass)

@@ -16,7 +16,9 @@ pub(crate) fn run(arguments: &MetricsArgs, terminal: &Terminal) -> Result<Exit, 
                 let hint = registry::nearest(id)
                     .map(|near| format!(" (did you mean {near:?}?)"))
                     .unwrap_or_default();
-                Stop::bad_input(format!("there is no metric {id:?}{hint}; `karat metrics` lists all"))
+                Stop::bad_input(format!(
+                    "there is no metric {id:?}{hint}; `karat metrics` lists all"
+                ))
             })?;
             if terminal.json() {
                 terminal.print_json(&Described::from(metric))?;

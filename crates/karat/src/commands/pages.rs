@@ -21,8 +21,11 @@ pub(crate) fn man(terminal: &Terminal) -> Result<Exit, Stop> {
     let mut page = Vec::new();
     clap_mangen::Man::new(command.clone()).render(&mut page)?;
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
-        let man = clap_mangen::Man::new(sub.clone().display_name(format!("karat {}", sub.get_name())));
-        page.extend_from_slice(format!(".SH \"KARAT {}\"\n", sub.get_name().to_uppercase()).as_bytes());
+        let man =
+            clap_mangen::Man::new(sub.clone().display_name(format!("karat {}", sub.get_name())));
+        page.extend_from_slice(
+            format!(".SH \"KARAT {}\"\n", sub.get_name().to_uppercase()).as_bytes(),
+        );
         man.render_description_section(&mut page)?;
         man.render_synopsis_section(&mut page)?;
         man.render_options_section(&mut page)?;

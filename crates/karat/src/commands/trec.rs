@@ -68,13 +68,15 @@ fn scores(found: &QueryScores<'_>) -> Value {
 fn per_query(lines: &mut String, found: &QueryScores<'_>) {
     for (measure, score) in found.measures.iter().zip(found.scores) {
         let value = score.map_or_else(|_| "null".to_owned(), |value| format!("{value:.4}"));
-        let _ = writeln!(lines, "{measure:<22}\t{}\t{value}", printable(found.query));
+        let id = measure.to_string();
+        let _ = writeln!(lines, "{id:<22}\t{}\t{value}", printable(found.query));
     }
 }
 
 fn document(summary: &Summary, queries: Vec<Value>, per_query: bool) -> Value {
     let means = |pick: fn(&MeasureMeans) -> Score| -> Value {
-        let pairs = summary.means.iter().map(|mean| (mean.measure.to_string(), number(&pick(mean))));
+        let pairs =
+            summary.means.iter().map(|mean| (mean.measure.to_string(), number(&pick(mean))));
         Value::Object(pairs.collect::<Map<String, Value>>())
     };
     let found = |found: &Found| json!({"count": found.count, "first": found.first});

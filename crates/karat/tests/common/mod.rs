@@ -9,39 +9,39 @@ use assert_cmd::Command;
 use tempfile::TempDir;
 
 /// A folder for one test, and Karat in it.
-pub struct Scratch {
+pub(crate) struct Scratch {
     folder: TempDir,
 }
 
 /// What a run of Karat left behind.
-pub struct Ran {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Scratch {
-    pub fn new() -> Scratch {
+    pub(crate) fn new() -> Scratch {
         Scratch { folder: tempfile::tempdir().unwrap() }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
         path
     }
 
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
     /// Karat in this folder, with a fixed clock and no colours.
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::cargo_bin("karat").unwrap();
         command
             .current_dir(self.folder.path())
@@ -53,12 +53,12 @@ impl Scratch {
         command
     }
 
-    pub fn karat(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn karat(&self, arguments: &[&str]) -> Ran {
         Ran::from(self.command(arguments).output().unwrap())
     }
 
     /// Every file below the folder, sorted.
-    pub fn files(&self) -> Vec<String> {
+    pub(crate) fn files(&self) -> Vec<String> {
         let mut found = Vec::new();
         walk(self.folder.path(), self.folder.path(), &mut found);
         found.sort();
@@ -66,7 +66,7 @@ impl Scratch {
     }
 
     /// A frozen dataset of one server with these tools and queries, and its project file.
-    pub fn project(&self, golden: &str, gate: &str, system: &str) {
+    pub(crate) fn project(&self, golden: &str, gate: &str, system: &str) {
         let tools = r#"{"tools": [
             {"server": "s", "tool": "create_issue", "description": "Open a ticket."},
             {"server": "s", "tool": "list_files", "description": "Show what a folder holds."},
@@ -85,11 +85,11 @@ impl Scratch {
 }
 
 /// Two queries that the built-in engine answers right.
-pub const GOLDEN: &str = r#"{"id": "q1", "query": "open a ticket", "kind": "direct", "labels": [{"tool_id": "s:create_issue", "relevance": 2}, {"tool_id": "s:send_mail", "relevance": 0}]}
+pub(crate) const GOLDEN: &str = r#"{"id": "q1", "query": "open a ticket", "kind": "direct", "labels": [{"tool_id": "s:create_issue", "relevance": 2}, {"tool_id": "s:send_mail", "relevance": 0}]}
 {"id": "q2", "query": "what does the folder hold", "kind": "paraphrase", "labels": [{"tool_id": "s:list_files", "relevance": 2}]}
 "#;
 
-pub const BM25: &str = "{ builtin = \"bm25\" }";
+pub(crate) const BM25: &str = "{ builtin = \"bm25\" }";
 
 fn walk(root: &Path, folder: &Path, found: &mut Vec<String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -113,18 +113,18 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    pub fn expect(self, code: i32) -> Ran {
+    pub(crate) fn expect(self, code: i32) -> Ran {
         assert_eq!(self.code, code, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
         self
     }
 
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
     }
 
     /// One message on stderr that holds all of these words, and nothing on stdout.
-    pub fn says(&self, words: &[&str]) {
+    pub(crate) fn says(&self, words: &[&str]) {
         assert_eq!(self.stdout, "", "stderr: {}", self.stderr);
         let messages: Vec<&str> =
             self.stderr.lines().filter(|line| line.starts_with("karat: ")).collect();
