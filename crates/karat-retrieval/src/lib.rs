@@ -11,6 +11,7 @@ pub mod engines;
 pub mod score;
 pub mod system;
 pub mod systems;
+pub mod trec;
 
 
 use std::collections::BTreeMap;

@@ -69,6 +69,7 @@ pub struct JudgedRanking {
     pub(super) relevant_retrieved: usize,
     /// Judged, and not relevant.
     pub(super) nonrelevant: usize,
+    nonrelevant_retrieved: usize,
     /// Judged 0, and not relevant.
     pub(super) hard_negatives: usize,
     pub(super) first_hard_negative: Option<usize>,
@@ -139,8 +140,27 @@ impl JudgedRanking {
         ranked: impl IntoIterator<Item = Option<i64>>,
         rules: &Rules,
     ) {
+        let mut retrieved = 0;
+        let places = ranked.into_iter().inspect(|_| retrieved += 1).zip(1..);
+        let placed = places.filter_map(|(grade, rank)| Some((rank, grade?)));
         self.fill_judgements(judged, rules);
-        self.fill_results(ranked, rules);
+        self.fill_results(placed, rules);
+        self.count_retrieved(retrieved, rules);
+    }
+
+    /// As [`refill`](Self::refill), for whoever knows where the judged results stand without having
+    /// the whole list at hand: how many results there are, and the rank (from 1, among all results)
+    /// and grade of each that was judged, best first.
+    pub fn refill_placed(
+        &mut self,
+        judged: impl IntoIterator<Item = i64>,
+        retrieved: usize,
+        placed: impl IntoIterator<Item = (usize, i64)>,
+        rules: &Rules,
+    ) {
+        self.fill_judgements(judged, rules);
+        self.fill_results(placed, rules);
+        self.count_retrieved(retrieved, rules);
     }
 
     fn fill_judgements(&mut self, judged: impl IntoIterator<Item = i64>, rules: &Rules) {
@@ -163,31 +183,32 @@ impl JudgedRanking {
         self.ideal.sort_unstable_by(|left, right| right.cmp(left));
     }
 
-    fn fill_results(&mut self, ranked: impl IntoIterator<Item = Option<i64>>, rules: &Rules) {
+    fn fill_results(&mut self, placed: impl IntoIterator<Item = (usize, i64)>, rules: &Rules) {
         self.hits.clear();
         self.first_hard_negative = None;
-        let (mut rank, mut nonrelevant_above, mut relevant_retrieved) = (0, 0, 0);
-        for grade in ranked {
-            let Some(grade) = grade.filter(|grade| *grade >= 0) else {
-                rank += usize::from(!rules.judged_only);
-                continue;
-            };
-            rank += 1;
+        (self.relevant_retrieved, self.nonrelevant_retrieved) = (0, 0);
+        for (rank, grade) in placed.into_iter().filter(|(_, grade)| *grade >= 0) {
+            let judged_above = self.relevant_retrieved + self.nonrelevant_retrieved;
+            let rank = if rules.judged_only { judged_above + 1 } else { rank };
             let relevant = rules.is_relevant(grade);
             if relevant || grade > 0 {
+                let nonrelevant_above = self.nonrelevant_retrieved;
                 self.hits.push(Hit { rank, grade, relevant, nonrelevant_above });
             }
             if relevant {
-                relevant_retrieved += 1;
+                self.relevant_retrieved += 1;
             } else {
-                nonrelevant_above += 1;
+                self.nonrelevant_retrieved += 1;
                 if grade == 0 && self.first_hard_negative.is_none() {
                     self.first_hard_negative = Some(rank);
                 }
             }
         }
-        self.retrieved = rank;
-        self.relevant_retrieved = relevant_retrieved;
+    }
+
+    fn count_retrieved(&mut self, all: usize, rules: &Rules) {
+        let judged = self.relevant_retrieved + self.nonrelevant_retrieved;
+        self.retrieved = if rules.judged_only { judged } else { all };
     }
 
     /// How many documents are judged relevant. With 0, trec_eval gives every measure the value 0 and
@@ -368,5 +389,17 @@ mod tests {
         let mut ranking = JudgedRanking::from_grades([3, 0, 2], [Some(0), Some(3), None], &rules());
         ranking.refill([1], [None, Some(1)], &rules());
         assert_eq!(ranking, JudgedRanking::from_grades([1], [None, Some(1)], &rules()));
+    }
+
+    #[test]
+    fn placing_the_judged_results_is_the_same_as_listing_all() {
+        for judged_only in [false, true] {
+            let rules = Rules { judged_only, ..rules() };
+            let judged = [2, 0, -1, 1, 1];
+            let ranked = [None, Some(0), Some(-1), None, Some(2), Some(1), None];
+            let mut placed = JudgedRanking::default();
+            placed.refill_placed(judged, ranked.len(), [(2, 0), (3, -1), (5, 2), (6, 1)], &rules);
+            assert_eq!(placed, JudgedRanking::from_grades(judged, ranked, &rules));
+        }
     }
 }

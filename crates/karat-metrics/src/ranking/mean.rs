@@ -83,24 +83,21 @@ impl Averages {
         }
     }
 
-    /// Takes in a query that has results (an empty list is one too), and gives its values in the
-    /// order of the measures.
-    pub fn add_evaluated(&mut self, ranking: &JudgedRanking) -> &[Score] {
+    /// Takes in a query that has results (an empty list is one too).
+    pub fn add_evaluated(&mut self, ranking: &JudgedRanking) {
         self.score(ranking);
         for ((mean, all), score) in self.evaluated.iter_mut().zip(&mut self.all).zip(&self.scores) {
             mean.add(*score);
             all.add(*score);
         }
-        &self.scores
     }
 
     /// Takes in a judged query that the run does not have. Give its judgements with no results.
-    pub fn add_missing(&mut self, ranking: &JudgedRanking) -> &[Score] {
+    pub fn add_missing(&mut self, ranking: &JudgedRanking) {
         self.score(ranking);
         for (all, score) in self.all.iter_mut().zip(&self.scores) {
             all.add(*score);
         }
-        &self.scores
     }
 
     fn score(&mut self, ranking: &JudgedRanking) {
@@ -112,6 +109,11 @@ impl Averages {
     #[must_use]
     pub fn measures(&self) -> &[Measure] {
         &self.measures
+    }
+
+    /// The values of the query that was taken in last, in the order of the measures.
+    pub fn latest(&self) -> &[Score] {
+        &self.scores
     }
 
     /// The means over the queries that have results, in the order of the measures.

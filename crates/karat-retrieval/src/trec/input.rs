@@ -1,0 +1,284 @@
+//! A file as blocks of whole lines.
+//!
+//! A file may be read more than once (first to see how it is ordered), so what can be read only once,
+//! such as a pipe, is taken into memory. Compressed data is recognised by its first bytes, not by the
+//! name. Memory is one block, which grows only for a long line, up to [`LONGEST_LINE`].
+
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flate2::read::MultiGzDecoder;
+
+use super::error::{LineProblem, TrecError};
+
+/// The most bytes that a line may have. A longer one means that this is no TREC file.
+pub const LONGEST_LINE: usize = 1 << 20;
+
+/// How much is read at a time. Small enough to stay in the processor's cache.
+const BLOCK: usize = 128 << 10;
+
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A file that can be opened any number of times.
+pub(super) struct Input {
+    path: PathBuf,
+    /// The content of what can be read only once.
+    content: Option<Arc<[u8]>>,
+}
+
+impl Input {
+    pub(super) fn new(path: &Path) -> Result<Self, TrecError> {
+        let failed = |source| TrecError::Read { path: path.to_owned(), source };
+        let mut file = File::open(path).map_err(failed)?;
+        let regular = file.metadata().map_err(failed)?.is_file();
+        let content = if regular {
+            None
+        } else {
+            let mut content = Vec::new();
+            file.read_to_end(&mut content).map_err(failed)?;
+            Some(content.into())
+        };
+        Ok(Self { path: path.to_owned(), content })
+    }
+
+    /// From the first line on.
+    pub(super) fn open(&self) -> Result<Blocks<'_>, TrecError> {
+        let failed = |source| self.read_error(source);
+        let mut raw: Box<dyn Read> = match &self.content {
+            Some(content) => Box::new(Cursor::new(Arc::clone(content))),
+            None => Box::new(File::open(&self.path).map_err(failed)?),
+        };
+        let mut start = Vec::new();
+        raw.by_ref().take(GZIP.len() as u64).read_to_end(&mut start).map_err(failed)?;
+        if start == GZIP {
+            let whole = Cursor::new(start).chain(raw);
+            return Ok(Blocks::new(self, Box::new(MultiGzDecoder::new(whole)), Vec::new()));
+        }
+        Ok(Blocks::new(self, raw, start))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn line_error(&self, line: u64, problem: LineProblem) -> TrecError {
+        TrecError::Line { path: self.path.clone(), line, problem }
+    }
+
+    fn read_error(&self, source: io::Error) -> TrecError {
+        TrecError::Read { path: self.path.clone(), source }
+    }
+}
+
+/// Some whole lines of a file, each with its line feed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block<'a> {
+    pub(super) bytes: &'a [u8],
+    /// The same as text, if it is known to be UTF-8.
+    pub(super) text: Option<&'a str>,
+}
+
+enum Content {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl Content {
+    /// Takes the memory out, to use it again.
+    fn take(&mut self) -> Vec<u8> {
+        match std::mem::replace(self, Self::Bytes(Vec::new())) {
+            Self::Text(text) => text.into_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+/// The blocks of a file, one at a time.
+pub(super) struct Blocks<'i> {
+    pub(super) input: &'i Input,
+    source: Box<dyn Read + 'i>,
+    content: Content,
+    /// How many lines were before the block that is read next. Whoever takes blocks apart counts.
+    pub(super) lines: u64,
+    /// The beginning of a line whose end has not been read yet.
+    rest: Vec<u8>,
+    first: bool,
+}
+
+impl<'i> Blocks<'i> {
+    fn new(input: &'i Input, source: Box<dyn Read + 'i>, start: Vec<u8>) -> Self {
+        let content = Content::Bytes(Vec::new());
+        Self { input, source, content, lines: 0, rest: start, first: true }
+    }
+
+    /// Goes on to the next block and gives its bytes; `None` at the end of the file.
+    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, TrecError> {
+        self.read()?;
+        let bytes = self.present().bytes;
+        Ok((!bytes.is_empty()).then_some(bytes))
+    }
+
+    /// Finds out whether the block is text, so that nobody has to look at each of its columns.
+    pub(super) fn recognise_text(&mut self) {
+        self.content = match String::from_utf8(self.content.take()) {
+            Ok(text) => Content::Text(text),
+            Err(error) => Content::Bytes(error.into_bytes()),
+        };
+    }
+
+    /// The block that [`next`](Self::next) went on to.
+    pub(super) fn present(&self) -> Block<'_> {
+        match &self.content {
+            Content::Text(text) => Block { bytes: text.as_bytes(), text: Some(text) },
+            Content::Bytes(bytes) => Block { bytes, text: None },
+        }
+    }
+
+    fn read(&mut self) -> Result<(), TrecError> {
+        let mut bytes = self.content.take();
+        bytes.clear();
+        bytes.append(&mut self.rest);
+        // The beginning of a line may be longer than a block.
+        let mut wanted = BLOCK.max(bytes.len() * 2).min(LONGEST_LINE + 1);
+        loop {
+            self.read_up_to(wanted, &mut bytes)?;
+            if let Some(last) = memchr::memrchr(b'\n', &bytes) {
+                self.rest.extend_from_slice(&bytes[last + 1..]);
+                bytes.truncate(last + 1);
+                break;
+            }
+            if bytes.len() > LONGEST_LINE {
+                return Err(self.too_long());
+            }
+            if bytes.len() < wanted {
+                // The file ends, perhaps without a line feed behind its last line.
+                if !bytes.is_empty() {
+                    bytes.push(b'\n');
+                }
+                break;
+            }
+            // One byte more than a line may have: its line feed.
+            wanted = (wanted * 2).min(LONGEST_LINE + 1);
+        }
+        if std::mem::take(&mut self.first) && bytes.starts_with(BYTE_ORDER_MARK) {
+            bytes.drain(..BYTE_ORDER_MARK.len());
+        }
+        self.content = Content::Bytes(bytes);
+        Ok(())
+    }
+
+    /// Reads until there are as many bytes as wanted. Fewer mean that the file ends.
+    fn read_up_to(&mut self, wanted: usize, bytes: &mut Vec<u8>) -> Result<(), TrecError> {
+        let mut end = bytes.len();
+        bytes.resize(wanted, 0);
+        while end < wanted {
+            match self.source.read(&mut bytes[end..]) {
+                Ok(0) => break,
+                Ok(read) => end += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.input.read_error(error)),
+            }
+        }
+        bytes.truncate(end);
+        Ok(())
+    }
+
+    fn too_long(&self) -> TrecError {
+        self.input.line_error(self.lines + 1, LineProblem::TooLong)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn lines_of(content: &[u8]) -> Result<Vec<Vec<u8>>, TrecError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        std::fs::write(&path, content).unwrap();
+        let input = Input::new(&path)?;
+        let mut blocks = input.open()?;
+        let mut all = Vec::new();
+        while let Some(bytes) = blocks.next()? {
+            let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+            all.extend(lines.map(|line| line.strip_suffix(b"\n").unwrap().to_vec()));
+            blocks.lines = all.len() as u64;
+            blocks.recognise_text();
+            let block = blocks.present();
+            assert_eq!(block.text, std::str::from_utf8(block.bytes).ok());
+        }
+        Ok(all)
+    }
+
+    fn gzip(content: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(content).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn the_last_line_needs_no_end() {
+        assert_eq!(lines_of(b"a\nb\n").unwrap(), lines_of(b"a\nb").unwrap());
+        assert_eq!(lines_of(b"\n\n").unwrap(), [b"", b""]);
+        assert!(lines_of(b"").unwrap().is_empty());
+    }
+
+    #[test]
+    fn lines_across_blocks_stay_whole() {
+        let expected: Vec<Vec<u8>> = (0..200_000_u32)
+            .map(|n| format!("{n} {}", "é".repeat(n as usize % 7)).into_bytes())
+            .collect();
+        assert!(expected.iter().map(Vec::len).sum::<usize>() > 4 * BLOCK);
+        assert_eq!(lines_of(&expected.join(&b'\n')).unwrap(), expected);
+    }
+
+    #[test]
+    fn compressed_data_is_known_by_its_first_bytes() {
+        assert_eq!(lines_of(&gzip(b"a\nb\n")).unwrap(), [b"a", b"b"]);
+    }
+
+    #[test]
+    fn compressed_members_are_read_to_the_last() {
+        let members = [gzip(b"a\n"), gzip(b"b\n")].concat();
+        assert_eq!(lines_of(&members).unwrap(), [b"a", b"b"]);
+    }
+
+    #[test]
+    fn damaged_compressed_data_is_an_error_and_not_a_shorter_file() {
+        let mut damaged = gzip("line\n".repeat(1000).as_bytes());
+        damaged.truncate(damaged.len() - 9);
+        assert!(matches!(lines_of(&damaged), Err(TrecError::Read { .. })));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_id() {
+        assert_eq!(lines_of(b"\xef\xbb\xbfq1 x\n").unwrap(), [b"q1 x"]);
+    }
+
+    #[test]
+    fn a_line_may_be_as_long_as_the_limit_and_no_longer() {
+        let longest = vec![b'x'; LONGEST_LINE];
+        for after in ["", "\n", "\nmore\n"] {
+            let content = [b"first\n", &longest[..], after.as_bytes()].concat();
+            assert_eq!(lines_of(&content).unwrap()[1].len(), LONGEST_LINE, "{after:?}");
+        }
+        for after in ["x", "x\n", "x\nmore\n"] {
+            let content = [b"first\n", &longest[..], after.as_bytes()].concat();
+            let error = lines_of(&content).unwrap_err();
+            let expected =
+                TrecError::Line { path: PathBuf::new(), line: 2, problem: LineProblem::TooLong };
+            assert!(error.to_string().ends_with(&expected.to_string()), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let error = Input::new(Path::new("no/such/file")).err().unwrap();
+        assert!(error.to_string().starts_with("cannot read no/such/file: "), "{error}");
+    }
+}

@@ -1,0 +1,71 @@
+//! Standard TREC files: judgements (`qid 0 docid relevance`) and runs (`qid Q0 docid rank score tag`),
+//! plain or gzip-compressed, scored as trec_eval does.
+//!
+//! Results are right whatever the order of the lines. Where both files are sorted by query, memory
+//! holds one query at a time, however large the files; otherwise the judgements, and for a run whose
+//! queries are scattered the run too, are held in memory. Every mistake in a file is an error that
+//! names the file and the line. The rank column is not looked at: the score decides.
+
+mod error;
+mod evaluate;
+mod fields;
+mod group;
+mod input;
+mod join;
+mod score;
+mod survey;
+mod table;
+mod write;
+
+pub use error::{LineProblem, TrecError};
+pub use evaluate::{Found, MeasureMeans, QueryScores, Summary};
+pub use input::LONGEST_LINE;
+pub use score::score;
+pub use write::{write_qrels, write_run};
+
+use karat_metrics::ranking::{Measure, Rules, cut};
+
+/// The measures that are computed if none are asked for: those that trec_eval prints by default and
+/// we have, and ours.
+pub const DEFAULT_MEASURES: &[Measure] = &[
+    Measure::Map,
+    Measure::RPrecision,
+    Measure::Bpref,
+    Measure::Mrr,
+    Measure::PrecisionAt(cut(5)),
+    Measure::PrecisionAt(cut(10)),
+    Measure::PrecisionAt(cut(15)),
+    Measure::PrecisionAt(cut(20)),
+    Measure::PrecisionAt(cut(30)),
+    Measure::PrecisionAt(cut(100)),
+    Measure::PrecisionAt(cut(200)),
+    Measure::PrecisionAt(cut(500)),
+    Measure::PrecisionAt(cut(1000)),
+    Measure::RecallAt(cut(1)),
+    Measure::RecallAt(cut(3)),
+    Measure::RecallAt(cut(5)),
+    Measure::RecallAt(cut(10)),
+    Measure::RecallAt(cut(100)),
+    Measure::Ndcg,
+    Measure::NdcgAt(cut(5)),
+    Measure::NdcgAt(cut(10)),
+    Measure::NdcgExpAt(cut(10)),
+    Measure::SuccessAt(cut(1)),
+    Measure::SuccessAt(cut(5)),
+    Measure::SuccessAt(cut(10)),
+];
+
+/// How to score.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The order of results, and what counts as relevant.
+    pub rules: Rules,
+    /// What to compute, in the order in which it is reported.
+    pub measures: Vec<Measure>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { rules: Rules::default(), measures: DEFAULT_MEASURES.to_vec() }
+    }
+}
