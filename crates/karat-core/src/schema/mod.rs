@@ -4,8 +4,8 @@
 //! References lead to other parts of the same schema (or to the published meta-schemas, which are
 //! built in), never to a file or the network. `format` does not decide the verdict; what would fail
 //! with formats asserted is reported apart. Schemas and values that would take too long or too deep
-//! a stack are refused, see [`work`]. The engine is the `jsonschema` crate; how it and other engines
-//! judge the doubtful cases is recorded in `json_schema_engines.json` among the test vectors.
+//! a stack are refused. The engine is the `jsonschema` crate; how it and other engines judge the
+//! doubtful cases is recorded in `json_schema_engines.json` among the test vectors.
 //!
 //! Messages quote names from schema and value, made printable; values themselves are not quoted.
 
@@ -19,6 +19,7 @@ use std::collections::HashSet;
 
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ReferencingError, ValidationError, Validator};
+use serde::Serialize;
 use serde_json::Value;
 
 use self::graph::Graph;
@@ -30,7 +31,7 @@ use crate::text::{clip, printable};
 const DEPTH: usize = 128;
 /// JSON values in a schema.
 const SCHEMA_SIZE: usize = 100_000;
-/// What the regular expressions of a schema may cost together, see [`size`].
+/// What the regular expressions of a schema may cost together (see `size.rs`).
 const PATTERN_COST: u64 = 1_000_000;
 /// Violations that are described, and how many are told apart from those of formats. The rest are
 /// counted.
@@ -109,7 +110,7 @@ pub struct Compiled {
 }
 
 /// How a value fits a schema.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Compliance {
     /// The verdict, formats not asserted. False when the value was not checked; see
     /// [`Compliance::not_checked`].
@@ -153,7 +154,7 @@ impl Compliance {
 const LIMIT: &str = "karat:limit";
 
 /// One thing that does not fit.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Violation {
     /// The part of the value, as a JSON pointer.
     pub instance_path: String,

@@ -335,7 +335,69 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
+/// A valid schema of the given definitions, in which every second thing is a reference.
+fn any_schema() -> impl Strategy<Value = Value> {
+    let reference = (0..4).prop_map(|at| json!({"$ref": format!("#/$defs/d{at}")}));
+    let leaf = prop_oneof![
+        reference,
+        prop::sample::select(vec!["string", "object", "array", "integer"])
+            .prop_map(|kind| json!({"type": kind})),
+        any::<bool>().prop_map(Value::from),
+        Just(json!({"required": ["a"]})),
+        Just(json!({"format": "email"})),
+    ];
+    let part = leaf.prop_recursive(3, 12, 3, |inner| {
+        let list = prop::collection::vec(inner.clone(), 1..4);
+        let lists = prop::sample::select(vec!["allOf", "anyOf", "oneOf", "prefixItems"]);
+        let words = vec![
+            "not",
+            "if",
+            "items",
+            "contains",
+            "additionalProperties",
+            "unevaluatedProperties",
+            "unevaluatedItems",
+            "propertyNames",
+        ];
+        prop_oneof![
+            (lists, list).prop_map(|(word, list)| json!({word: list})),
+            (prop::sample::select(words), inner.clone(), inner.clone())
+                .prop_map(|(word, one, other)| json!({word: one, "allOf": [other]})),
+            (inner.clone(), inner).prop_map(|(a, b)| json!({"properties": {"a": a, "b": b}})),
+        ]
+    });
+    prop::collection::vec(part, 4).prop_map(|parts| {
+        let named = parts.into_iter().enumerate().map(|(at, part)| (format!("d{at}"), part));
+        json!({"$defs": Map::from_iter(named), "$ref": "#/$defs/d0"})
+    })
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![Just(json!("x")), Just(json!(1)), Just(json!("a@example.com"))];
+    leaf.prop_recursive(20, 60, 3, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| json!({"a": a, "b": b})),
+            prop::collection::vec(inner, 0..4).prop_map(Value::from),
+        ]
+    })
+}
+
 proptest! {
+    #[test]
+    fn valid_schemas_full_of_references_end_with_a_verdict(
+        schema in any_schema(),
+        value in any_value(),
+    ) {
+        match Compiled::new(&schema) {
+            Ok(compiled) => {
+                let result = compiled.check(&value);
+                prop_assert_eq!(result.valid, result.errors.is_empty());
+                prop_assert_eq!(compiled.check(&value), result);
+            }
+            Err(error) => prop_assert!(matches!(error, SchemaError::Circular { .. }), "{error}"),
+        }
+    }
+
     #[test]
     fn arbitrary_schemas_never_panic_and_keep_their_word(schema in any_json(), value in any_json()) {
         if let Ok(compiled) = Compiled::new(&schema) {
