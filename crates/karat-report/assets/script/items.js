@@ -1,0 +1,294 @@
+
+// The table of items: search, filters, sorting. Only the rows in sight exist, so ten thousand items
+// scroll like ten.
+
+const ROW = 37; // The height of a row in px; explore.css says the same.
+const SPARE = 12; // Rows drawn above and below those in sight.
+const PRINTED = 200; // Rows that go to paper.
+
+class ItemTable {
+  constructor(report) {
+    this.report = report;
+    this.search = "";
+    this.show = "all";
+    this.tags = new Map();
+    this.sort = null;
+    this.order = [];
+    this.first = -1;
+    this.last = -1;
+    this.root = element("div", { class: "items" }, this.bar(), this.frame());
+    this.apply();
+  }
+
+  bar() {
+    const bar = element("div", { class: "bar" });
+    const input = element("input", { type: "search", name: "search", placeholder: "id, text, tool\u2026", autocomplete: "off", spellcheck: "false" });
+    let waiting = 0;
+    input.addEventListener("input", () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => {
+        this.search = input.value.trim().toLowerCase();
+        this.apply();
+      }, 120);
+    });
+    bar.append(element("label", { class: "field wide" }, element("span", {}, "Search"), input));
+    const choices = this.choices();
+    const [shown, select] = choice("Show", choices, (value) => {
+      this.show = value;
+      this.apply();
+    });
+    this.showing = select;
+    if (choices.length > 1) bar.append(shown);
+    for (const [key, values] of this.report.tags()) {
+      if (values.size < 2 || values.size > 500) continue;
+      const sorted = [...values.keys()].sort();
+      const options = sorted.map((value) => ["=" + value, visible(value) + " (" + values.get(value) + ")"]);
+      const [field] = choice(visible(key), [["", "any"], ...options], (value) => {
+        if (value === "") this.tags.delete(key);
+        else this.tags.set(key, value.slice(1));
+        this.apply();
+      });
+      bar.append(field);
+    }
+    this.status = element("p", { class: "count", role: "status" });
+    bar.append(this.status);
+    return bar;
+  }
+
+  choices() {
+    const report = this.report;
+    const choices = [["all", "all items"]];
+    const errors = report.items.filter((item) => item.error !== undefined).length;
+    if (report.worsened.size) choices.push(["worse", "worse than the baseline (" + report.worsened.size + ")"]);
+    if (report.improved.size) choices.push(["better", "better than the baseline (" + report.improved.size + ")"]);
+    if (report.blamed.size) choices.push(["blamed", "behind a check that did not pass (" + report.blamed.size + ")"]);
+    if (errors) choices.push(["errors", "without an answer (" + errors + ")"]);
+    for (const [word, flips] of [["worse", report.worsened], ["better", report.improved]]) {
+      const counts = new Map();
+      for (const metrics of flips.values()) {
+        for (const metric of metrics) counts.set(metric, (counts.get(metric) || 0) + 1);
+      }
+      const options = [...counts].map(([id, n]) => [word + " " + id, visible(id) + " (" + n + ")"]);
+      if (options.length > 1) choices.push({ group: word + " on", options });
+    }
+    return choices;
+  }
+
+  frame() {
+    const columns = this.report.columns;
+    const head = element("tr", { "aria-rowindex": "1" }, this.header("Item", "id"), element("th", { scope: "col" }, "What"));
+    const longest = this.report.items.reduce((most, item) => Math.max(most, item.id.length), 0);
+    const widths = [Math.max(80, Math.min(220, 24 + 8 * longest)), Math.max(180, Math.min(320, innerWidth / 2))];
+    this.stated = this.report.items.some((item) => states(this.report, item).length > 0);
+    if (this.stated) {
+      head.append(element("th", { scope: "col" }, "State"));
+      widths.push(110);
+    }
+    for (const column of columns) {
+      head.append(this.header(column.id, column.id, column));
+      widths.push(Math.min(230, 40 + 8 * visible(column.id).length));
+    }
+    this.heads = [...head.children];
+    this.widths = widths;
+    this.sizes = widths.map(() => element("col"));
+    const sizes = element("colgroup", {}, ...this.sizes);
+    this.body = element("tbody", { onkeydown: (event) => this.key(event) });
+    this.table = element("table", { class: "grid" }, element("caption", { class: "hidden" }, "Items of " + this.report.data.name), sizes, element("thead", {}, head), this.body);
+    this.table.style.width = widths.reduce((sum, width) => sum + width, 0) + "px";
+    this.size((width) => width + "px");
+    this.view = element("div", { class: "framed view", role: "region", tabindex: "0", "aria-label": "Items" }, this.table);
+    let asked = false;
+    this.view.addEventListener("scroll", () => {
+      if (asked) return;
+      asked = true;
+      requestAnimationFrame(() => {
+        asked = false;
+        this.draw();
+      });
+    }, { passive: true });
+    new ResizeObserver(() => this.draw()).observe(this.view);
+    return this.view;
+  }
+
+  size(shown) {
+    this.sizes.forEach((size, index) => { size.style.width = shown(this.widths[index]); });
+  }
+
+  header(text, key, column) {
+    const button = element("button", { type: "button", title: column ? column.id + ", " + column.better + " is better" : null, onclick: () => this.sortBy(key, column) }, text);
+    return element("th", { scope: "col", class: column ? "number" : null, "aria-sort": "none", "data-key": key }, button);
+  }
+
+  // First the worst, then the best, then as they were.
+  sortBy(key, column) {
+    const worst = column && column.better === "lower" ? -1 : 1;
+    if (!this.sort || this.sort.key !== key || this.sort.metric !== Boolean(column)) {
+      this.sort = { key, metric: Boolean(column), sign: worst };
+    } else if (this.sort.sign === worst) this.sort.sign = -worst;
+    else this.sort = null;
+    this.heads.forEach((head) => {
+      if (!head.hasAttribute("aria-sort")) return;
+      const here = this.sort && head === this.headOf(this.sort);
+      head.setAttribute("aria-sort", here ? (this.sort.sign > 0 ? "ascending" : "descending") : "none");
+    });
+    this.apply();
+  }
+
+  headOf(sort) {
+    if (!sort.metric) return this.heads[0];
+    const at = this.report.columns.findIndex((column) => column.id === sort.key);
+    return this.heads[this.heads.length - this.report.columns.length + at];
+  }
+
+  matches(index) {
+    const report = this.report;
+    const item = report.items[index];
+    const [what, ...rest] = this.show.split(" ");
+    const metric = rest.join(" ");
+    const moved = what === "worse" ? report.worsened : report.improved;
+    switch (what) {
+      case "errors": if (item.error === undefined) return false; break;
+      case "blamed": if (!report.blamed.has(item.id)) return false; break;
+      case "worse":
+      case "better": {
+        const metrics = moved.get(item.id);
+        if (!metrics || (metric && !metrics.includes(metric))) return false;
+      }
+    }
+    for (const [key, value] of this.tags) {
+      if (!item.tags || item.tags[key] !== value) return false;
+    }
+    return this.search === "" || report.text(index).includes(this.search);
+  }
+
+  apply() {
+    const report = this.report;
+    this.order = [];
+    for (let index = 0; index < report.items.length; index += 1) {
+      if (this.matches(index)) this.order.push(index);
+    }
+    if (this.sort) {
+      const { key, metric, sign } = this.sort;
+      const of = (index) => (metric ? report.score(report.items[index], key) : index);
+      this.order.sort((a, b) => {
+        const [left, right] = [of(a), of(b)];
+        // Items without a score stand last in either direction.
+        if (left === null || right === null) return (left === null) - (right === null) || a - b;
+        return sign * (left - right) || a - b;
+      });
+    }
+    const all = report.items.length;
+    this.status.textContent = this.order.length === all ? counted(all, "item") : this.order.length + " of " + counted(all, "item");
+    this.table.setAttribute("aria-rowcount", this.order.length + 1);
+    this.view.scrollTop = 0;
+    this.first = -1;
+    this.draw();
+  }
+
+  draw() {
+    const height = this.view.clientHeight || 600;
+    const first = Math.max(0, Math.floor(this.view.scrollTop / ROW) - SPARE);
+    const last = Math.min(this.order.length, Math.ceil((this.view.scrollTop + height) / ROW) + SPARE);
+    if (first === this.first && last === this.last) return;
+    this.fill(first, last);
+  }
+
+  fill(first, last) {
+    const focused = this.body.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+    this.first = first;
+    this.last = last;
+    const rows = [];
+    if (first > 0) rows.push(this.gap(first));
+    for (let at = first; at < last; at += 1) rows.push(this.row(at));
+    if (last < this.order.length) rows.push(this.gap(this.order.length - last));
+    if (this.order.length === 0) {
+      rows.push(element("tr", {}, element("td", { class: "nothing", colspan: this.heads.length }, "No item matches.")));
+    }
+    this.body.replaceChildren(...rows);
+    if (focused !== null) {
+      const again = [...this.body.querySelectorAll("a.item")].find((link) => link.getAttribute("href") === focused);
+      (again || this.view).focus({ preventScroll: true });
+    }
+  }
+
+  gap(rows) {
+    const gap = element("tr", { class: "gap", "aria-hidden": "true" }, element("td", { colspan: this.heads.length }));
+    gap.firstChild.style.height = rows * ROW + "px";
+    return gap;
+  }
+
+  row(at) {
+    const report = this.report;
+    const item = report.items[this.order[at]];
+    const title = report.title(item);
+    const link = element("a", { class: "item", href: report.link(item.id), title: item.id, "data-at": at }, item.id);
+    const row = element("tr", { "aria-rowindex": at + 2 },
+      element("th", { scope: "row" }, link),
+      element("td", { title: title.slice(0, 600) }, title.slice(0, 300)),
+      this.stated ? element("td", {}, ...states(report, item)) : null);
+    for (const column of report.columns) {
+      row.append(element("td", { class: "number" }, number(report.score(item, column.id))));
+    }
+    row.addEventListener("click", (event) => {
+      if (event.target.closest("a") || String(getSelection())) return;
+      location.hash = link.getAttribute("href");
+    });
+    return row;
+  }
+
+  key(event) {
+    const link = event.target.closest("a.item");
+    if (!link) return;
+    const at = Number(link.getAttribute("data-at"));
+    const page = Math.max(1, Math.floor(this.view.clientHeight / ROW) - 2);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: this.order.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    this.focus(Math.max(0, Math.min(this.order.length - 1, to)));
+  }
+
+  // Brings a row into sight and puts the focus on its link.
+  focus(at) {
+    this.view.scrollIntoView({ block: "nearest" });
+    const head = this.heads[0].offsetHeight;
+    const top = at * ROW;
+    const room = this.view.clientHeight - head - ROW;
+    if (top < this.view.scrollTop) this.view.scrollTop = top;
+    else if (top > this.view.scrollTop + room) this.view.scrollTop = top - room;
+    this.draw();
+    const link = this.body.querySelector('a.item[data-at="' + at + '"]');
+    if (link) link.focus({ preventScroll: true });
+  }
+
+  focusItem(id) {
+    const at = this.order.indexOf(this.report.places.get(id));
+    if (at >= 0) this.focus(at);
+  }
+
+  // Paper has a width, so the columns share it; the root keeps the wide ones from taking it all.
+  print() {
+    const total = this.widths.reduce((sum, width) => sum + Math.sqrt(width), 0);
+    this.size((width) => (100 * Math.sqrt(width)) / total + "%");
+    this.fill(0, Math.min(PRINTED, this.order.length));
+    const gap = this.body.querySelector(".gap");
+    if (gap) {
+      gap.firstChild.style.height = "auto";
+      gap.firstChild.textContent = "and " + (this.order.length - PRINTED) + " more, not printed";
+    }
+  }
+
+  printed() {
+    this.size((width) => width + "px");
+    this.first = -1;
+    this.draw();
+  }
+}
+
+// What is worth knowing about an item at a glance, in words.
+function states(report, item) {
+  const states = [];
+  if (item.error !== undefined) states.push(element("span", { class: "state lost", title: item.error.message }, "no answer"));
+  if (report.worsened.has(item.id)) states.push(element("span", { class: "state worse", title: "on " + report.worsened.get(item.id).join(", ") }, "worse"));
+  if (report.improved.has(item.id)) states.push(element("span", { class: "state better", title: "on " + report.improved.get(item.id).join(", ") }, "better"));
+  return states;
+}

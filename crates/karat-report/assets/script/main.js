@@ -1,0 +1,90 @@
+
+// Puts the page together: tables under their headings, addresses, theme, paper.
+
+function start() {
+  const reports = JSON.parse(document.getElementById("data").textContent).reports.map((data) => new Report(data));
+  const inspector = new Inspector(document.getElementById("inspector"));
+  const tables = new Map();
+  for (const report of reports) {
+    const place = document.getElementById("items-" + report.slug);
+    if (!place) continue;
+    const slices = slicesOf(report);
+    if (slices) place.append(slices);
+    const table = new ItemTable(report);
+    tables.set(report.slug, table);
+    place.append(table.root);
+    place.hidden = false;
+    table.draw();
+  }
+  document.documentElement.classList.add("scripted");
+  addresses(tables, inspector);
+  theme();
+  paper([...tables.values()]);
+}
+
+// #report/item opens an item; every other address is an ordinary place on the page.
+function addresses(tables, inspector) {
+  const follow = () => {
+    const hash = location.hash;
+    const cut = hash.indexOf("/");
+    const table = cut > 0 ? tables.get(hash.slice(1, cut)) : undefined;
+    if (!table) {
+      inspector.close();
+      const place = hash.length > 1 && document.getElementById(decoded(hash.slice(1)));
+      if (place) place.scrollIntoView();
+      return;
+    }
+    inspector.open(table, decoded(hash.slice(cut + 1)));
+  };
+  window.addEventListener("hashchange", follow);
+  follow();
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function theme() {
+  const button = document.getElementById("theme");
+  const names = ["auto", "light", "dark"];
+  const set = (name) => {
+    if (name === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = name;
+    button.textContent = "Theme: " + name;
+  };
+  let name = "auto";
+  // A page from disk may not be allowed to remember.
+  try {
+    const kept = localStorage.getItem("karat-theme");
+    if (names.includes(kept)) name = kept;
+  } catch { /* then it does not */ }
+  set(name);
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    name = names[(names.indexOf(name) + 1) % names.length];
+    set(name);
+    try {
+      localStorage.setItem("karat-theme", name);
+    } catch { /* as above */ }
+  });
+}
+
+// On paper everything is open, and the tables show rows rather than a window on them.
+function paper(tables) {
+  let closed = [];
+  window.addEventListener("beforeprint", () => {
+    closed = [...document.querySelectorAll("main details:not([open])")];
+    for (const details of closed) details.open = true;
+    for (const table of tables) table.print();
+  });
+  window.addEventListener("afterprint", () => {
+    for (const details of closed) details.open = false;
+    for (const table of tables) table.printed();
+  });
+}
+
+start();

@@ -1,0 +1,144 @@
+//! The drawing beside a value: where it stands, how certain it is, where the baseline stood.
+//!
+//! Positions are per cent of the width, so that the drawing stretches without a script and without a
+//! style attribute, which the page's own policy forbids.
+
+use karat_core::report::Measured;
+use serde::Serialize;
+
+use super::words::{bound, number};
+
+/// One drawing; every position is text such as `71.25%`.
+#[derive(Serialize)]
+pub(super) struct Chart {
+    fill_from: String,
+    fill_width: String,
+    value: String,
+    whisker: Option<[String; 2]>,
+    baseline: Option<String>,
+    runs: Vec<String>,
+    /// The ends of the axis where it is not 0 to 1.
+    axis: Option<[String; 2]>,
+    /// The same in words.
+    label: String,
+}
+
+/// The drawing of a value; `None` where there is no value.
+pub(super) fn chart(metric: &Measured, baseline: Option<f64>) -> Option<Chart> {
+    let value = metric.value.filter(|value| value.is_finite())?;
+    let baseline = baseline.filter(|value| value.is_finite());
+    let ends = metric
+        .interval
+        .as_ref()
+        .map(|interval| [interval.low, interval.high])
+        .filter(|ends| ends.iter().all(|end| end.is_finite()));
+    let runs: Vec<f64> = match metric.per_run.len() {
+        0 | 1 => Vec::new(),
+        _ => metric.per_run.iter().flatten().copied().filter(|run| run.is_finite()).collect(),
+    };
+    let drawn = [value].into_iter().chain(baseline).chain(ends.into_iter().flatten());
+    let axis = Axis::around(drawn.chain(runs.iter().copied()));
+
+    let mut label = number(value);
+    if let Some([low, high]) = ends {
+        label.push_str(&format!(", between {} and {}", bound(low), bound(high)));
+    }
+    if let Some(baseline) = baseline {
+        label.push_str(&format!(", baseline {}", number(baseline)));
+    }
+    let (zero, place) = (axis.place(0.0), axis.place(value));
+    Some(Chart {
+        fill_from: percent(zero.min(place)),
+        fill_width: percent((zero - place).abs()),
+        value: percent(place),
+        whisker: ends.map(|ends| ends.map(|end| percent(axis.place(end)))),
+        baseline: baseline.map(|value| percent(axis.place(value))),
+        runs: runs.iter().map(|run| percent(axis.place(*run))).collect(),
+        axis: axis.shown(),
+        label,
+    })
+}
+
+/// From where to where a drawing reaches.
+struct Axis {
+    low: f64,
+    high: f64,
+}
+
+impl Axis {
+    /// 0 to 1 for shares, −1 to 1 for correlations, else from zero to the next round number.
+    fn around(values: impl Iterator<Item = f64>) -> Axis {
+        let (low, high) =
+            values.fold((0.0_f64, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+        Axis {
+            low: if low < 0.0 { -round_up(-low) } else { 0.0 },
+            high: if high > 0.0 || low == 0.0 { round_up(high) } else { 0.0 },
+        }
+    }
+
+    fn place(&self, value: f64) -> f64 {
+        100.0 * (value - self.low) / (self.high - self.low)
+    }
+
+    fn shown(&self) -> Option<[String; 2]> {
+        let unit = self.low == 0.0 && self.high == 1.0;
+        (!unit).then(|| [self.low, self.high].map(round_number))
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, but at least 1.
+fn round_up(size: f64) -> f64 {
+    if size <= 1.0 {
+        return 1.0;
+    }
+    let power = 10_f64.powf(size.log10().floor());
+    [1.0, 2.0, 5.0, 10.0]
+        .map(|step| step * power)
+        .into_iter()
+        .find(|end| *end >= size)
+        .unwrap_or(size)
+}
+
+/// 1, 2 or 5 and zeros, so it needs no decimals.
+fn round_number(value: f64) -> String {
+    let text = if value.abs() < 1e7 { value.to_string() } else { format!("{value:e}") };
+    text.replace('-', "\u{2212}")
+}
+
+fn percent(place: f64) -> String {
+    format!("{:.2}%", place.clamp(0.0, 100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(values: &[f64]) -> (f64, f64) {
+        let axis = Axis::around(values.iter().copied());
+        (axis.low, axis.high)
+    }
+
+    #[test]
+    fn a_share_is_drawn_between_zero_and_one() {
+        assert_eq!(axis(&[0.2, 0.9]), (0.0, 1.0));
+        assert_eq!(axis(&[0.0]), (0.0, 1.0));
+        assert_eq!(axis(&[-0.3, 0.1]), (-1.0, 1.0));
+    }
+
+    #[test]
+    fn other_numbers_reach_to_a_round_one() {
+        assert_eq!(axis(&[1234.0]), (0.0, 2000.0));
+        assert_eq!(axis(&[1.5, 4.0]), (0.0, 5.0));
+        assert_eq!(axis(&[-30.0]), (-50.0, 0.0));
+    }
+
+    #[test]
+    fn every_place_is_on_the_drawing() {
+        for values in [[0.0, 0.0], [1.0, 1.0], [-7.0, 3.0], [1e300, 2.0], [1e-300, 0.5]] {
+            let axis = Axis::around(values.into_iter());
+            for value in values {
+                assert!((0.0..=100.0).contains(&axis.place(value)), "{value} of {values:?}");
+            }
+        }
+    }
+}
