@@ -50,7 +50,7 @@ impl Tool {
                 Some("MCP") => CallKind::Mcp,
                 Some(other) => panic!("type {other}"),
             },
-            arguments: self.input_parameters.as_ref().map(|text| object(text.get())),
+            arguments: self.input_parameters.as_ref().map(|text| object(text.get()).into()),
             output: self
                 .output
                 .as_ref()
@@ -119,8 +119,13 @@ fn check(case: &Case, tolerance: f64, failures: &mut Vec<String>) {
 /// DeepEval's formula is defined on it.
 fn told_apart<'a>(calls: &[Call<'a>]) -> Vec<Call<'a>> {
     let marked = |call: &Call<'a>| {
-        let mark = || [("parameters were not recorded", Value::Null)].into_iter().collect();
-        Call { arguments: Some(call.arguments.clone().unwrap_or_else(mark)), ..call.clone() }
+        let mark = || -> Object<'a> {
+            [("parameters were not recorded", Value::Null)].into_iter().collect()
+        };
+        Call {
+            arguments: Some(call.arguments.clone().unwrap_or_else(|| mark().into())),
+            ..call.clone()
+        }
     };
     calls.iter().map(marked).collect()
 }

@@ -3,8 +3,9 @@
 //!
 //! Its conventions are kept, also the odd ones: strings are compared without case, spaces and some
 //! punctuation; a whole number will do for a float; calls in any order are assigned greedily. Where
-//! the original fails on malformed answers, this reports no match. Names are compared as they stand
-//! (the original can turn dots into underscores for some models). Java and JavaScript are left out.
+//! the original fails on a malformed answer, that answer matches nothing here. Names are compared as
+//! they stand (the original can turn dots into underscores for some models). Java and JavaScript are
+//! left out.
 //! [`Expected`](super::Expected) offers acceptable values with JSON equality and the best assignment.
 
 use std::borrow::Cow;
@@ -299,6 +300,7 @@ fn fits_dict(object: &Object<'_>, accepted: &[Value<'_>]) -> bool {
 fn elements<'v>(value: &'v Value<'_>) -> Option<Vec<Value<'v>>> {
     match value {
         Value::List(items) => Some(items.iter().map(standardized_value).collect()),
+        Value::Object(object) if object.is_empty() => Some(Vec::new()),
         Value::String(text) => {
             let character = |c: char| Value::from(standardized(c.encode_utf8(&mut [0; 4])));
             Some(text.chars().map(character).collect())

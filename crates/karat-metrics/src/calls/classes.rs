@@ -6,29 +6,37 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{Call, Equality};
+use super::{Call, Equality, Object};
 
 /// Below this many pairs, comparing all of them is fastest and needs no memory.
 pub(super) const FEW_PAIRS: usize = 256;
 
-/// For each call the number of its class, and how many classes there are.
-pub(super) fn of<'c, 'a: 'c>(
-    calls: impl Iterator<Item = &'c Call<'a>>,
+/// For each call of the first and the second list the number of its class, and how many classes
+/// there are.
+pub(super) fn of(
+    first: &[Call<'_>],
+    second: &[Call<'_>],
     equality: Equality,
-) -> (Vec<usize>, usize) {
+) -> (Vec<usize>, Vec<usize>, usize) {
     // By hash, the first member and the number of each class that has it.
-    let mut known: HashMap<u64, Vec<(&Call<'a>, usize)>> = HashMap::new();
+    let mut known: HashMap<u64, Vec<(&str, &Object<'_>, usize)>> = HashMap::new();
     let mut count = 0;
-    let classes = calls.map(|call| {
+    let first = first.iter().map(|call| (&*call.name, call.arguments()));
+    let second = second.iter().map(|call| (&*call.name, call.arguments()));
+    let mut class_of = |(name, arguments)| {
         let mut hasher = DefaultHasher::new();
-        (&call.name, equality.object_hash(call.arguments())).hash(&mut hasher);
+        (name, equality.object_hash(arguments)).hash(&mut hasher);
         let candidates = known.entry(hasher.finish()).or_default();
-        let found = candidates.iter().find(|(first, _)| equality.calls(first, call));
-        found.map(|(_, class)| *class).unwrap_or_else(|| {
-            candidates.push((call, count));
+        let same = |(known, others, _): &&(&str, &Object<'_>, usize)| {
+            *known == name && equality.objects(others, arguments)
+        };
+        candidates.iter().find(same).map(|(_, _, class)| *class).unwrap_or_else(|| {
+            candidates.push((name, arguments, count));
             count += 1;
             count - 1
         })
-    });
-    (classes.collect(), count)
+    };
+    let first = first.map(&mut class_of).collect();
+    let second = second.map(&mut class_of).collect();
+    (first, second, count)
 }

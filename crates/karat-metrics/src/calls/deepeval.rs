@@ -245,7 +245,7 @@ fn shared(expected: &Object<'_>, called: &Object<'_>) -> f64 {
 
 fn same_parameters(a: &Call<'_>, b: &Call<'_>) -> bool {
     match (&a.arguments, &b.arguments) {
-        (Some(a), Some(b)) => Equality::Python.objects(a, b),
+        (Some(a), Some(b)) => a.written_alike(b) || Equality::Python.objects(a, b),
         (None, None) => true,
         _ => false,
     }

@@ -61,7 +61,7 @@ impl Equality {
     /// Whether two calls are of the same tool with the same arguments. Outputs are not looked at, and
     /// arguments that were not recorded count as none.
     pub fn calls(self, a: &Call<'_>, b: &Call<'_>) -> bool {
-        a.name == b.name && self.objects(a.arguments(), b.arguments())
+        a.name == b.name && (a.written_alike(b) || self.objects(a.arguments(), b.arguments()))
     }
 
     /// A number that is equal for values that are the same.

@@ -122,7 +122,17 @@ impl<'a> Reader<'a> {
     /// come twice are handed over twice.
     pub fn object<E: From<JsonError>>(
         &mut self,
-        mut entry: impl FnMut(&mut Self, Cow<'a, str>) -> Result<(), E>,
+        entry: impl FnMut(&mut Self, Cow<'a, str>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.entries(Self::string_body, entry)
+    }
+
+    /// Reads an object, its keys by `read_key`.
+    #[inline]
+    fn entries<K, E: From<JsonError>>(
+        &mut self,
+        read_key: impl Fn(&mut Self) -> Result<K, JsonError>,
+        mut entry: impl FnMut(&mut Self, K) -> Result<(), E>,
     ) -> Result<(), E> {
         self.open(Kind::Object)?;
         self.skip_space();
@@ -135,7 +145,7 @@ impl<'a> Reader<'a> {
             if self.byte() != Some(b'"') {
                 self.fail_here()?;
             }
-            let key = self.string_body()?;
+            let key = read_key(self)?;
             self.skip_space();
             if self.byte() != Some(b':') {
                 self.fail_here()?;
@@ -194,38 +204,50 @@ impl<'a> Reader<'a> {
         Ok(builder.finish())
     }
 
+    /// Reads past an object and gives its text, which has been checked and can be read later.
+    pub fn object_text(&mut self) -> Result<&'a str, JsonError> {
+        self.expect(Kind::Object)?;
+        let start = self.at;
+        self.skip()?;
+        Ok(&self.text[start..self.at])
+    }
+
     /// Reads a value of whatever kind.
     pub fn value(&mut self) -> Result<Value<'a>, JsonError> {
-        match self.peek()? {
-            Kind::String => self.string_body().map(Value::String),
-            Kind::Number => self.number(),
-            Kind::Object => self.read_object().map(Value::Object),
-            Kind::List => {
-                let mut items = Vec::new();
-                self.list(|reader| {
-                    items.push(reader.value()?);
-                    Ok::<(), JsonError>(())
-                })?;
-                Ok(Value::List(items))
-            }
-            Kind::Bool if self.byte() == Some(b't') => {
-                self.literal("true").map(|()| Value::Bool(true))
-            }
-            Kind::Bool => self.literal("false").map(|()| Value::Bool(false)),
-            Kind::Null => self.literal("null").map(|()| Value::Null),
+        self.skip_space();
+        match self.byte() {
+            Some(b'"') => self.string_body().map(Value::String),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.literal("true").map(|()| Value::Bool(true)),
+            Some(b'f') => self.literal("false").map(|()| Value::Bool(false)),
+            Some(b'n') => self.literal("null").map(|()| Value::Null),
+            Some(b'{') => self.read_object().map(Value::Object),
+            Some(b'[') => self.read_list(),
+            _ => self.fail_here(),
         }
+    }
+
+    fn read_list(&mut self) -> Result<Value<'a>, JsonError> {
+        let mut items = Vec::new();
+        self.list(|reader| {
+            items.push(reader.value()?);
+            Ok::<(), JsonError>(())
+        })?;
+        Ok(Value::List(items))
     }
 
     /// Reads past a value without keeping it. It must be as valid as one that is read.
     pub fn skip(&mut self) -> Result<(), JsonError> {
-        match self.peek()? {
-            Kind::String => self.skip_string(),
-            Kind::Number => self.scan_number().map(drop),
-            Kind::Object => self.object(|reader, _| reader.skip()),
-            Kind::List => self.list(Self::skip),
-            Kind::Bool if self.byte() == Some(b't') => self.literal("true"),
-            Kind::Bool => self.literal("false"),
-            Kind::Null => self.literal("null"),
+        self.skip_space();
+        match self.byte() {
+            Some(b'"') => self.skip_string(),
+            Some(b'-' | b'0'..=b'9') => self.scan_number().map(drop),
+            Some(b't') => self.literal("true"),
+            Some(b'f') => self.literal("false"),
+            Some(b'n') => self.literal("null"),
+            Some(b'{') => self.entries(Self::skip_string, |reader, ()| reader.skip()),
+            Some(b'[') => self.list(Self::skip),
+            _ => self.fail_here(),
         }
     }
 
@@ -282,26 +304,45 @@ impl<'a> Reader<'a> {
         self.at += 1;
     }
 
+    #[inline]
     fn literal(&mut self, word: &'static str) -> Result<(), JsonError> {
-        let rest = &self.text.as_bytes()[self.at..];
-        if rest.starts_with(word.as_bytes()) {
+        if self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
             self.at += word.len();
             return Ok(());
         }
-        let same = rest.iter().zip(word.as_bytes()).take_while(|(a, b)| a == b).count();
-        self.at += same;
+        self.not_literal(word)
+    }
+
+    #[cold]
+    fn not_literal(&mut self, word: &'static str) -> Result<(), JsonError> {
+        let rest = self.text.as_bytes()[self.at..].iter();
+        self.at += rest.zip(word.as_bytes()).take_while(|(a, b)| a == b).count();
         self.fail_here()
     }
 
     /// Reads the string whose opening quote stands here.
     #[inline]
     fn string_body(&mut self) -> Result<Cow<'a, str>, JsonError> {
-        let start = self.at + 1;
-        let end = plain_end(self.text.as_bytes(), start);
-        if self.text.as_bytes().get(end) == Some(&b'"') {
-            self.at = end + 1;
-            return Ok(Cow::Borrowed(&self.text[start..end]));
+        match self.plain_string() {
+            Some(text) => Ok(Cow::Borrowed(text)),
+            None => self.unescaped(self.at + 1),
         }
+    }
+
+    /// The same, if it is text as it stands; otherwise stays where it is.
+    #[inline]
+    fn plain_string(&mut self) -> Option<&'a str> {
+        let body = self.text.get(self.at + 1..)?;
+        let length = plain_length(body.as_bytes());
+        if body.as_bytes().get(length) != Some(&b'"') {
+            return None;
+        }
+        self.at += length + 2;
+        body.get(..length)
+    }
+
+    #[cold]
+    fn unescaped(&mut self, start: usize) -> Result<Cow<'a, str>, JsonError> {
         let mut unescaped = String::new();
         self.escaped_string(start, |part| match part {
             Part::Plain(text) => unescaped.push_str(text),
@@ -310,8 +351,12 @@ impl<'a> Reader<'a> {
         Ok(Cow::Owned(unescaped))
     }
 
+    #[inline]
     fn skip_string(&mut self) -> Result<(), JsonError> {
-        self.escaped_string(self.at + 1, |_| ())
+        match self.plain_string() {
+            Some(_) => Ok(()),
+            None => self.escaped_string(self.at + 1, |_| ()),
+        }
     }
 
     /// Goes through a string piece by piece, from behind its opening quote to behind its closing one.
@@ -323,7 +368,7 @@ impl<'a> Reader<'a> {
         let bytes = self.text.as_bytes();
         self.at = start;
         loop {
-            let end = plain_end(bytes, self.at);
+            let end = self.at + plain_length(&bytes[self.at..]);
             part(Part::Plain(&self.text[self.at..end]));
             self.at = end;
             match bytes.get(end) {
@@ -489,32 +534,34 @@ struct Number {
     magnitude: Option<i64>,
 }
 
-/// The first byte from `at` on that ends a plain run of string text: a quote, a backslash or a
-/// control character; or the end of the text. Eight bytes at a time.
+/// How many bytes of a string's text stand as they are: up to a quote, a backslash or a control
+/// character, or the end. Eight bytes at a time.
 #[inline]
-fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+fn plain_length(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGH: u64 = ONES << 7;
-    let is_zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
-    while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-        let word = u64::from_le_bytes(*chunk);
-        let below_space = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
-        let quote = is_zero(word ^ (ONES * u64::from(b'"')));
-        let backslash = is_zero(word ^ (ONES * u64::from(b'\\')));
-        // A borrow can only mark bytes above a true hit, so the lowest mark is right.
-        let marks = below_space | quote | backslash;
+    let mut rest = bytes;
+    while let Some((word, following)) = rest.split_first_chunk::<8>() {
+        let word = u64::from_le_bytes(*word);
+        let below_space = word.wrapping_sub(ONES * 0x20);
+        let quote = (word ^ (ONES * u64::from(b'"'))).wrapping_sub(ONES);
+        let backslash = (word ^ (ONES * u64::from(b'\\'))).wrapping_sub(ONES);
+        // A byte is marked where the subtraction borrowed. That can also mark bytes above a true hit,
+        // so the lowest mark is right. Bytes from 0x80 up are never hits.
+        let marks = (below_space | quote | backslash) & !word & HIGH;
         if marks != 0 {
-            return at + marks.trailing_zeros() as usize / 8;
+            return bytes.len() - rest.len() + marks.trailing_zeros() as usize / 8;
         }
-        at += 8;
+        rest = following;
     }
-    while let Some(&byte) = bytes.get(at) {
-        if byte < b' ' || byte == b'"' || byte == b'\\' {
-            break;
-        }
-        at += 1;
-    }
-    at
+    bytes.len() - rest.len() + plain_length_of_few(rest)
+}
+
+/// The same for the last bytes of a text.
+#[cold]
+fn plain_length_of_few(bytes: &[u8]) -> usize {
+    let is_plain = |&&byte: &&u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    bytes.iter().take_while(is_plain).count()
 }
 
 #[cfg(test)]

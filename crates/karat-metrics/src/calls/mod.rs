@@ -6,13 +6,12 @@
 //! and [`expected`] extends ours to expectations that leave the agent a choice. [`json`] reads the
 //! values, which keep everything that any of the metrics looks at.
 
-use std::borrow::Cow;
-
 use crate::registry::Metric;
 
 pub mod alignment;
 mod assignment;
 pub mod bfcl;
+mod call;
 mod classes;
 pub mod deepeval;
 mod equality;
@@ -24,6 +23,7 @@ pub mod python;
 pub mod ragas;
 mod value;
 
+pub use call::{Arguments, Call, CallKind};
 pub use equality::Equality;
 pub use expected::Expected;
 pub use value::{BigInt, Kind, Object, Value};
@@ -42,42 +42,6 @@ pub const METRICS: &[Metric] = &[
     bfcl::MATCH,
 ];
 
-/// One call of a tool.
-#[derive(Clone, Debug, Default)]
-pub struct Call<'a> {
-    /// The tool's name.
-    pub name: Cow<'a, str>,
-    /// What kind of tool it is. Only DeepEval looks at this.
-    pub kind: CallKind,
-    /// The arguments; `None` if none were recorded, which only DeepEval tells from an empty object.
-    pub arguments: Option<Object<'a>>,
-    /// What the tool answered; null if that was not recorded. Only DeepEval looks at this.
-    pub output: Value<'a>,
-}
-
-impl<'a> Call<'a> {
-    /// A call with arguments.
-    pub fn new(name: impl Into<Cow<'a, str>>, arguments: Object<'a>) -> Self {
-        Call { name: name.into(), arguments: Some(arguments), ..Call::default() }
-    }
-
-    /// The arguments, none if they were not recorded.
-    pub fn arguments(&self) -> &Object<'a> {
-        static NONE: Object<'static> = Object::new();
-        self.arguments.as_ref().unwrap_or(&NONE)
-    }
-}
-
-/// The kinds of tools that DeepEval tells apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum CallKind {
-    /// A plain function; the default.
-    #[default]
-    Function,
-    /// A tool of an MCP server.
-    Mcp,
-}
-
 /// The id under which the registry knows a metric: a variant such as
 /// `deepeval.tool_correctness|ordered|name` is registered under the part in front of the first `|`.
 pub fn registered_id(id: &str) -> &str {
@@ -94,12 +58,5 @@ mod tests {
         assert_eq!(registered_id(variant), deepeval::TOOL_CORRECTNESS.id);
         assert_eq!(registered_id("calls.f1"), "calls.f1");
         assert!(METRICS.iter().all(|metric| registered_id(metric.id) == metric.id));
-    }
-
-    #[test]
-    fn arguments_that_were_not_recorded_count_as_none() {
-        let bare = Call { name: "tool".into(), ..Call::default() };
-        assert!(bare.arguments().is_empty());
-        assert!(Equality::Json.calls(&bare, &Call::new("tool", Object::new())));
     }
 }

@@ -40,7 +40,12 @@ pub fn same_text(a: &Value<'_>, b: &Value<'_>) -> bool {
 
 /// The order of `str(a)` and `str(b)`: by code point, which is also that of UTF-8 bytes.
 pub fn compare_text(a: &Value<'_>, b: &Value<'_>) -> Ordering {
-    str(a).cmp(&str(b))
+    match (a, b) {
+        // "False" comes before "True".
+        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+        _ if same_text(a, b) => Ordering::Equal,
+        _ => str(a).cmp(&str(b)),
+    }
 }
 
 /// Whether `repr(value) == text`, without building the former.
@@ -93,22 +98,45 @@ fn write_float(out: &mut impl Write, float: f64) -> fmt::Result {
     if float.is_nan() {
         return out.write_str("nan");
     }
+    out.write_str(if float.is_sign_negative() { "-" } else { "" })?;
     if float.is_infinite() {
-        return out.write_str(if float > 0.0 { "inf" } else { "-inf" });
+        return out.write_str("inf");
     }
-    let magnitude = float.abs();
-    if magnitude == 0.0 || (1e-4..1e16).contains(&magnitude) {
-        // Rust's fixed notation has the same digits; `{:?}` would switch elsewhere.
-        write!(out, "{float}")?;
-        return if float.fract() == 0.0 { out.write_str(".0") } else { Ok(()) };
+    let (digits, exponent) = shortest_digits(float.abs());
+    match usize::try_from(exponent) {
+        Ok(exponent @ ..16) if digits.len() <= exponent + 1 => {
+            write!(out, "{digits:0<width$}.0", width = exponent + 1)
+        }
+        Ok(exponent @ ..16) => {
+            let (whole, fraction) = digits.split_at(exponent + 1);
+            write!(out, "{whole}.{fraction}")
+        }
+        Err(_) if exponent >= -4 => {
+            let zeros = exponent.unsigned_abs() as usize - 1;
+            write!(out, "0.{:0<zeros$}{digits}", "")
+        }
+        _ => {
+            let (first, others) = digits.split_at(1);
+            let point = if others.is_empty() { "" } else { "." };
+            let sign = if exponent < 0 { '-' } else { '+' };
+            write!(out, "{first}{point}{others}e{sign}{:02}", exponent.unsigned_abs())
+        }
     }
-    let scientific = format!("{float:e}");
-    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let (sign, exponent) = match exponent.strip_prefix('-') {
-        Some(exponent) => ('-', exponent),
-        None => ('+', exponent),
-    };
-    write!(out, "{digits}e{sign}{exponent:0>2}")
+}
+
+/// The fewest digits that give back a float that is not negative, those nearest to its exact value,
+/// and the exponent of the first.
+fn shortest_digits(float: f64) -> (String, i32) {
+    let shortest = format!("{float:e}");
+    let count =
+        shortest.bytes().take_while(|&byte| byte != b'e').filter(u8::is_ascii_digit).count();
+    // Of two shortest ones equally near (1033713465595588.25), Rust takes the upper, Python the even
+    // one; and so does Rust if the number of digits is given. (At a power of two the nearest digits
+    // may give back its neighbour; then only the shortest ones will do.)
+    let nearest = format!("{float:.precision$e}", precision = count - 1);
+    let chosen = if nearest.parse() == Ok(float) { nearest } else { shortest };
+    let (digits, exponent) = chosen.split_once('e').unwrap_or((&chosen, "0"));
+    (digits.replace('.', ""), exponent.parse().unwrap_or(0))
 }
 
 /// In single quotes, unless only the other kind avoids an escape.
@@ -163,6 +191,11 @@ mod tests {
             ("1e100", "1e+100"),
             ("5e-324", "5e-324"),
             ("0.1", "0.1"),
+            // Both neighbours of 17 digits are equally near.
+            ("1033713465595588.25", "1033713465595588.2"),
+            ("1033713465595588.75", "1033713465595588.8"),
+            ("9007199254740993.0", "9007199254740992.0"),
+            ("2.2250738585072014e-308", "2.2250738585072014e-308"),
             ("1e999", "inf"),
             ("-1e999", "-inf"),
         ] {

@@ -95,8 +95,8 @@ pub fn tool_call_accuracy_unordered(called: &[Call<'_>], reference: &[Call<'_>])
     if let Some(decided) = decided_by_length(called, reference) {
         return decided;
     }
-    with_sorted(called, |called_order| {
-        with_sorted(reference, |reference_order| {
+    with_sorted_calls(called, |called_order| {
+        with_sorted_calls(reference, |reference_order| {
             let called = called_order.iter().map(|&position| &called[position]);
             let reference = reference_order.iter().map(|&position| &reference[position]);
             accuracy(called, reference, exact_similarity)
@@ -143,9 +143,9 @@ fn decided_by_length(called: &[Call<'_>], reference: &[Call<'_>]) -> Option<Accu
 }
 
 /// The score of lists of equal length, paired by position.
-fn accuracy<'c, 'a: 'c>(
+fn accuracy<'c, 'a: 'c, 'b: 'c>(
     called: impl ExactSizeIterator<Item = &'c Call<'a>>,
-    reference: impl Iterator<Item = &'c Call<'a>>,
+    reference: impl Iterator<Item = &'c Call<'b>>,
     similarity: impl Fn(&Value<'_>, &Value<'_>) -> f64,
 ) -> Accuracy {
     let count = called.len() as f64;
@@ -154,7 +154,11 @@ fn accuracy<'c, 'a: 'c>(
         if called.name != reference.name {
             return Accuracy { score: 0.0, warning: None };
         }
-        sum += argument_score(called.arguments(), reference.arguments(), &similarity);
+        sum += if called.written_alike(reference) {
+            1.0
+        } else {
+            argument_score(called.arguments(), reference.arguments(), &similarity)
+        };
     }
     Accuracy { score: sum / count, warning: None }
 }
@@ -191,44 +195,56 @@ fn levenshtein_similarity(called: &Value<'_>, reference: &Value<'_>) -> f64 {
     1.0 - strsim::levenshtein(&called, &reference) as f64 / longer as f64
 }
 
-/// Calls `use_order` with the positions of the calls in RAGAS's order; few calls need no allocation.
-fn with_sorted<R>(calls: &[Call<'_>], use_order: impl FnOnce(&[usize]) -> R) -> R {
+/// Calls `use_order` with the positions 0 to `count` sorted; few of them need no allocation.
+fn with_sorted<R>(
+    count: usize,
+    compare: impl Fn(usize, usize) -> Ordering,
+    use_order: impl FnOnce(&[usize]) -> R,
+) -> R {
     let mut few = [0; 16];
     let mut many = Vec::new();
-    let order = match few.get_mut(..calls.len()) {
+    let order = match few.get_mut(..count) {
         Some(order) => order,
         None => {
-            many.resize(calls.len(), 0);
+            many.resize(count, 0);
             &mut many[..]
         }
     };
     for (position, slot) in order.iter_mut().enumerate() {
         *slot = position;
     }
-    order.sort_by(|&a, &b| sort_order(&calls[a], &calls[b]));
+    order.sort_by(|&a, &b| compare(a, b));
     use_order(order)
+}
+
+fn with_sorted_calls<R>(calls: &[Call<'_>], use_order: impl FnOnce(&[usize]) -> R) -> R {
+    with_sorted(calls.len(), |a, b| sort_order(&calls[a], &calls[b]), use_order)
+}
+
+fn with_sorted_keys<R>(object: &Object<'_>, use_order: impl FnOnce(&[usize]) -> R) -> R {
+    with_sorted(object.len(), |a, b| object.entry(a).0.cmp(object.entry(b).0), use_order)
 }
 
 /// By name, then by (argument name, argument text) in order of the argument names; what ends first
 /// comes first.
 fn sort_order(a: &Call<'_>, b: &Call<'_>) -> Ordering {
     a.name.cmp(&b.name).then_with(|| {
+        if a.written_alike(b) {
+            return Ordering::Equal;
+        }
         let (a, b) = (a.arguments(), b.arguments());
-        let (a_order, b_order) = (by_name(a), by_name(b));
-        let pairs = a_order.iter().zip(&b_order).map(|(&x, &y)| (a.entry(x), b.entry(y)));
-        pairs
-            .map(|((x, x_value), (y, y_value))| {
-                x.cmp(y).then_with(|| python::compare_text(x_value, y_value))
+        with_sorted_keys(a, |a_order| {
+            with_sorted_keys(b, |b_order| {
+                let pairs = a_order.iter().zip(b_order).map(|(&x, &y)| (a.entry(x), b.entry(y)));
+                pairs
+                    .map(|((x, x_value), (y, y_value))| {
+                        x.cmp(y).then_with(|| python::compare_text(x_value, y_value))
+                    })
+                    .find(|order| order.is_ne())
+                    .unwrap_or_else(|| a.len().cmp(&b.len()))
             })
-            .find(|order| order.is_ne())
-            .unwrap_or_else(|| a.len().cmp(&b.len()))
+        })
     })
-}
-
-fn by_name(arguments: &Object<'_>) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..arguments.len()).collect();
-    order.sort_unstable_by_key(|&position| arguments.entry(position).0);
-    order
 }
 
 /// The sizes of the two sets of calls and of what they share.
@@ -257,8 +273,7 @@ fn set_sizes_by_pairs(called: &[Call<'_>], reference: &[Call<'_>]) -> SetSizes {
 }
 
 fn set_sizes_by_class(called: &[Call<'_>], reference: &[Call<'_>]) -> SetSizes {
-    let (class_of, count) = classes::of(called.iter().chain(reference), Equality::Python);
-    let (called, reference) = class_of.split_at(called.len());
+    let (called, reference, count) = classes::of(called, reference, Equality::Python);
     let mut members = vec![(false, false); count];
     called.iter().for_each(|&class| members[class].0 = true);
     reference.iter().for_each(|&class| members[class].1 = true);

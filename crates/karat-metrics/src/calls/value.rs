@@ -159,7 +159,7 @@ impl<'a> Object<'a> {
 
     /// The value of a key. Looks through the keys one by one.
     pub fn get(&self, key: &str) -> Option<&Value<'a>> {
-        self.entries.iter().find(|(known, _)| known == key).map(|(_, value)| value)
+        self.entries.iter().find(|(known, _)| same_key(known, key)).map(|(_, value)| value)
     }
 
     /// A way to look up many keys, fast also in a large object.
@@ -204,37 +204,59 @@ impl<'a, K: Into<Cow<'a, str>>> FromIterator<(K, Value<'a>)> for Object<'a> {
 #[derive(Default)]
 pub(super) struct ObjectBuilder<'a> {
     entries: Vec<(Cow<'a, str>, Value<'a>)>,
-    /// Where each key stands; empty as long as there are few keys.
-    positions: HashMap<Cow<'a, str>, usize>,
+    /// One bit for each key, by a cheap hash: a key whose bit is not set is new.
+    bits: u64,
+    /// Where the keys beyond the first few stand.
+    positions: Option<HashMap<Cow<'a, str>, usize>>,
 }
 
 impl<'a> ObjectBuilder<'a> {
+    #[inline]
     pub(super) fn insert(&mut self, key: Cow<'a, str>, value: Value<'a>) {
-        match self.position(&key) {
-            Some(position) => self.entries[position].1 = value,
-            None => {
-                if self.entries.is_empty() {
-                    self.entries.reserve(4);
-                }
-                if self.entries.len() >= FEW_KEYS {
-                    self.positions.insert(key.clone(), self.entries.len());
-                }
-                self.entries.push((key, value));
-            }
+        let bit = bit_of(&key);
+        if self.bits & bit != 0
+            && let Some(position) = self.position(&key)
+        {
+            self.entries[position].1 = value;
+            return;
         }
+        self.bits |= bit;
+        if self.entries.len() >= FEW_KEYS {
+            let positions = self.positions.get_or_insert_default();
+            positions.insert(key.clone(), self.entries.len());
+        }
+        if self.entries.is_empty() {
+            self.entries.reserve(4);
+        }
+        self.entries.push((key, value));
     }
 
     fn position(&self, key: &str) -> Option<usize> {
         let few = self.entries.len().min(FEW_KEYS);
         self.entries[..few]
             .iter()
-            .position(|(known, _)| known == key)
-            .or_else(|| self.positions.get(key).copied())
+            .position(|(known, _)| same_key(known, key))
+            .or_else(|| self.positions.as_ref()?.get(key).copied())
     }
 
     pub(super) fn finish(self) -> Object<'a> {
         Object { entries: self.entries }
     }
+}
+
+/// One of 64 bits for a key, from its length and two of its bytes.
+#[inline]
+fn bit_of(key: &str) -> u64 {
+    let bytes = key.as_bytes();
+    let byte = |position: usize| bytes.get(position).copied().map_or(0, u32::from);
+    let hash = byte(0) ^ byte(bytes.len().wrapping_sub(1)).rotate_left(2);
+    1 << ((hash as usize + bytes.len()) % 64)
+}
+
+/// Equality of keys that looks at one byte before it compares all: most keys differ there already.
+#[inline]
+fn same_key(a: &str, b: &str) -> bool {
+    a.len() == b.len() && a.as_bytes().first() == b.as_bytes().first() && a == b
 }
 
 /// Finds keys of one object: first where the caller expects them, then by search.
@@ -254,7 +276,7 @@ impl<'o, 'a> Lookup<'o, 'a> {
             return Some(value);
         }
         if entries.len() <= FEW_KEYS {
-            return entries.iter().find(|(known, _)| known == key).map(|(_, value)| value);
+            return entries.iter().find(|(known, _)| same_key(known, key)).map(|(_, value)| value);
         }
         if self.by_key.is_empty() {
             self.by_key = (0..entries.len()).collect();

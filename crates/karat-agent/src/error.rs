@@ -1,0 +1,150 @@
+//! What can go wrong while scoring traces, with file and line.
+
+use std::io;
+use std::path::PathBuf;
+
+use karat_metrics::calls::Kind;
+use karat_metrics::calls::json::JsonError;
+use thiserror::Error;
+
+/// Why a file of traces could not be scored.
+#[derive(Debug, Error)]
+pub enum AgentError {
+    /// The file could not be opened.
+    #[error("{}: cannot open: {source}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Reading stopped before the end of the file.
+    #[error("{}:{line}: cannot read on: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The line that could not be read, from 1.
+        line: u64,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The compressed data is cut off or corrupt.
+    #[error("{}:{line}: {compression} data is cut off or damaged: {source}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The line in which it breaks, from 1.
+        line: u64,
+        /// How the file is compressed.
+        compression: Compression,
+        /// What the decompressor says.
+        source: io::Error,
+    },
+    /// A line is longer than allowed.
+    #[error("{}:{line}: line is longer than {limit} bytes; is this one JSON object per line?", path.display())]
+    LineTooLong {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// How long a line may be.
+        limit: usize,
+    },
+    /// A line is not UTF-8.
+    #[error("{}:{line}: byte {column} is not UTF-8", path.display())]
+    NotUtf8 {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The first wrong byte of the line, from 1.
+        column: usize,
+    },
+    /// A line is not JSON, or nests too deep.
+    #[error("{}:{line}: {source}", path.display())]
+    BrokenJson {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        source: JsonError,
+    },
+    /// A sample lacks a field that scoring needs.
+    #[error("{}:{line}: {field} is missing", path.display())]
+    MissingField {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The field, with the way to it.
+        field: String,
+    },
+    /// A field holds another kind of value than it should.
+    #[error("{}:{line}: {field} should be {expected}, not {found}", path.display())]
+    WrongType {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The field, with the way to it.
+        field: String,
+        /// What it should hold.
+        expected: Kind,
+        /// What it holds.
+        found: Kind,
+    },
+    /// A field holds a word that is not known there.
+    #[error("{}:{line}: {field} is {value:?}, should be one of {known}", path.display())]
+    UnknownValue {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The field, with the way to it.
+        field: String,
+        /// What it holds.
+        value: String,
+        /// What is known there.
+        known: &'static str,
+    },
+    /// Two samples have the same id.
+    #[error("{}:{line}: id {id:?} is already that of line {first_line}", path.display())]
+    DuplicateId {
+        /// The file.
+        path: PathBuf,
+        /// The second line with the id, from 1.
+        line: u64,
+        /// The first line with the id, from 1.
+        first_line: u64,
+        /// The id.
+        id: String,
+    },
+    /// The file holds no sample. Not a pass: nothing was measured.
+    #[error("{}: nothing to score: the file holds no sample", path.display())]
+    NothingToScore {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No metric was asked for.
+    #[error("no metric was asked for")]
+    NoMetrics,
+}
+
+/// How a file is compressed, told by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// gzip
+    Gzip,
+    /// Zstandard
+    Zstd,
+}
+
+impl std::fmt::Display for Compression {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Compression::Gzip => "gzip",
+            Compression::Zstd => "zstd",
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! The metrics that a trace can be scored by, and their ids.
+
+use std::str::FromStr;
+
+use karat_metrics::calls::deepeval::{self, Outcome, ToolCorrectness, ToolPermission};
+use karat_metrics::calls::{alignment, f1, ragas, registered_id};
+
+use crate::score::ItemScore;
+use crate::trace::Trace;
+
+/// One metric of tool calls, with its settings.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CallMetric {
+    /// `calls.exact`
+    Exact,
+    /// `calls.alignment`
+    Alignment,
+    /// `calls.f1`
+    F1,
+    /// `ragas.tool_call_accuracy`
+    RagasAccuracy,
+    /// `ragas.tool_call_accuracy_unordered`
+    RagasAccuracyUnordered,
+    /// `ragas.tool_call_accuracy_levenshtein`
+    RagasAccuracyLevenshtein,
+    /// `ragas.tool_call_f1`
+    RagasF1,
+    /// `deepeval.tool_correctness`, with the settings in the suffix of its id
+    ToolCorrectness(ToolCorrectness),
+    /// `deepeval.tool_permission`, with a policy that no id can express
+    ToolPermission(ToolPermission),
+}
+
+/// The metrics without settings.
+const PLAIN: [CallMetric; 7] = [
+    CallMetric::Exact,
+    CallMetric::Alignment,
+    CallMetric::F1,
+    CallMetric::RagasAccuracy,
+    CallMetric::RagasAccuracyUnordered,
+    CallMetric::RagasAccuracyLevenshtein,
+    CallMetric::RagasF1,
+];
+
+impl CallMetric {
+    /// The id as it stands in reports.
+    pub fn id(&self) -> String {
+        match self {
+            CallMetric::Exact => alignment::EXACT.id.to_owned(),
+            CallMetric::Alignment => alignment::ALIGNMENT.id.to_owned(),
+            CallMetric::F1 => f1::F1.id.to_owned(),
+            CallMetric::RagasAccuracy => ragas::ACCURACY.id.to_owned(),
+            CallMetric::RagasAccuracyUnordered => ragas::ACCURACY_UNORDERED.id.to_owned(),
+            CallMetric::RagasAccuracyLevenshtein => ragas::ACCURACY_LEVENSHTEIN.id.to_owned(),
+            CallMetric::RagasF1 => ragas::F1.id.to_owned(),
+            CallMetric::ToolCorrectness(setting) => setting.id(),
+            CallMetric::ToolPermission(_) => deepeval::TOOL_PERMISSION.id.to_owned(),
+        }
+    }
+
+    /// Scores one trace, and says what RAGAS would warn of.
+    pub(crate) fn measure(&self, trace: &Trace<'_>) -> (ItemScore, Option<ragas::Warning>) {
+        let (called, expected) = (&trace.called[..], &trace.expected[..]);
+        let plain = |score| (ItemScore { score, success: None }, None);
+        let judged = |Outcome { score, success }| (ItemScore { score, success }, None);
+        let warned = |accuracy: ragas::Accuracy| {
+            (ItemScore { score: accuracy.score, success: None }, accuracy.warning)
+        };
+        match self {
+            CallMetric::Exact => plain(f64::from(u8::from(alignment::exact(called, expected)))),
+            CallMetric::Alignment => plain(alignment::alignment(called, expected)),
+            CallMetric::F1 => plain(f1::f1(called, expected)),
+            CallMetric::RagasAccuracy => warned(ragas::tool_call_accuracy(called, expected)),
+            CallMetric::RagasAccuracyUnordered => {
+                warned(ragas::tool_call_accuracy_unordered(called, expected))
+            }
+            CallMetric::RagasAccuracyLevenshtein => {
+                warned(ragas::tool_call_accuracy_levenshtein(called, expected))
+            }
+            CallMetric::RagasF1 => plain(ragas::tool_call_f1(called, expected)),
+            CallMetric::ToolCorrectness(setting) => judged(setting.measure(called, expected)),
+            CallMetric::ToolPermission(policy) => judged(policy.measure(called)),
+        }
+    }
+}
+
+/// An id names no metric that a trace can be scored by.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownMetric {
+    /// There is no such metric of tool calls.
+    #[error("{0:?} is no metric of tool calls")]
+    Id(String),
+    /// The metric exists, its setting does not.
+    #[error(transparent)]
+    Setting(#[from] deepeval::UnknownSetting),
+    /// The metric needs more than an id can say.
+    #[error("{0} needs a policy, which its id cannot express")]
+    NeedsPolicy(&'static str),
+}
+
+impl FromStr for CallMetric {
+    type Err = UnknownMetric;
+
+    fn from_str(id: &str) -> Result<Self, UnknownMetric> {
+        let registered = registered_id(id);
+        if registered == deepeval::TOOL_CORRECTNESS.id {
+            let setting = match id.split_once('|') {
+                Some((_, suffix)) => suffix.parse()?,
+                None => ToolCorrectness::default(),
+            };
+            return Ok(CallMetric::ToolCorrectness(setting));
+        }
+        if id == deepeval::TOOL_PERMISSION.id {
+            return Err(UnknownMetric::NeedsPolicy(deepeval::TOOL_PERMISSION.id));
+        }
+        PLAIN
+            .into_iter()
+            .find(|metric| metric.id() == id)
+            .ok_or_else(|| UnknownMetric::Id(id.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_is_found_by_its_id() {
+        for metric in PLAIN {
+            assert_eq!(metric.id().parse(), Ok(metric));
+        }
+        let ordered = "deepeval.tool_correctness|ordered|name+input";
+        assert_eq!(ordered.parse::<CallMetric>().unwrap().id(), ordered);
+        let default = CallMetric::ToolCorrectness(ToolCorrectness::default());
+        assert_eq!("deepeval.tool_correctness".parse(), Ok(default));
+    }
+
+    #[test]
+    fn an_unknown_id_says_what_is_unknown() {
+        let error = |id: &str| id.parse::<CallMetric>().unwrap_err();
+        assert!(matches!(error("recall@5"), UnknownMetric::Id(_)));
+        assert!(matches!(error("calls.f1|x"), UnknownMetric::Id(_)));
+        assert!(matches!(error("deepeval.tool_correctness|x"), UnknownMetric::Setting(_)));
+        assert!(matches!(error("deepeval.tool_permission"), UnknownMetric::NeedsPolicy(_)));
+    }
+}
