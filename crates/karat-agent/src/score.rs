@@ -10,6 +10,7 @@ use std::path::Path;
 
 use karat_metrics::calls::json::DEPTH_LIMIT;
 use karat_metrics::calls::ragas::Warning;
+use karat_metrics::stats::{Interval, student_two_sided_quantile};
 
 use crate::error::AgentError;
 use crate::ids::Ids;
@@ -93,6 +94,9 @@ pub struct MetricSummary {
     pub n: u64,
     /// The mean score.
     pub mean: f64,
+    /// Its 95 % t interval, within the range of the scores; none for fewer than two samples, or
+    /// where all scores are alike, which would claim certainty.
+    pub interval: Option<Interval>,
     /// How many samples reach the metric's threshold, if it has one.
     pub succeeded: Option<u64>,
 }
@@ -223,6 +227,7 @@ impl Run<'_> {
             id: metric.id(),
             n,
             mean: total.sum() / n as f64,
+            interval: total.interval(n),
             succeeded: total.succeeded,
         };
         self.summary.metrics = self.options.metrics.iter().zip(&self.totals).map(summary).collect();
@@ -317,6 +322,7 @@ impl Run<'_> {
 struct Total {
     sum: f64,
     lost: f64,
+    squares: f64,
     succeeded: Option<u64>,
 }
 
@@ -329,6 +335,7 @@ impl Total {
             (score - sum) + self.sum
         };
         self.sum = sum;
+        self.squares += score * score;
         if let Some(success) = success {
             *self.succeeded.get_or_insert(0) += u64::from(success);
         }
@@ -337,11 +344,44 @@ impl Total {
     fn sum(&self) -> f64 {
         self.sum + self.lost
     }
+
+    fn interval(&self, n: u64) -> Option<Interval> {
+        let count = n as f64;
+        let mean = self.sum() / count;
+        let variance = (self.squares - count * mean * mean) / (count - 1.0);
+        // What is left of a variance of 0 after rounding, and the 0/0 of a single sample.
+        if variance.is_nan() || variance <= 1e-12 {
+            return None;
+        }
+        let reach = student_two_sided_quantile(0.05, count - 1.0) * (variance / count).sqrt();
+        Some(Interval { low: (mean - reach).max(0.0), high: (mean + reach).min(1.0) })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_interval_is_that_of_the_whole_sample() {
+        let scores = [1.0, 0.0, 0.5, 1.0, 0.25];
+        let mut total = Total::default();
+        for score in scores {
+            total.add(ItemScore { score, success: None });
+        }
+        let whole = karat_metrics::stats::t_interval(&scores, 0.95).unwrap();
+        let found = total.interval(5).unwrap();
+        assert!(
+            (found.low - whole.low).abs() < 1e-12
+                && (found.high - whole.high.min(1.0)).abs() < 1e-12
+        );
+        let mut alike = Total::default();
+        for _ in 0..3 {
+            alike.add(ItemScore { score: 1.0, success: None });
+        }
+        assert_eq!(alike.interval(3), None);
+        assert_eq!(alike.interval(1), None);
+    }
 
     #[test]
     fn a_running_sum_keeps_small_terms() {

@@ -110,7 +110,9 @@ mod tests {
     fn a_cut_off_is_any_positive_number() {
         assert!(matches("recall@k", "recall@5"));
         assert!(matches("pass^k", "pass^3"));
-        for wrong in ["recall", "recall@0", "recall@", "recall@x", "recall^5", "recall@-1", "recall@+1"] {
+        for wrong in
+            ["recall", "recall@0", "recall@", "recall@x", "recall^5", "recall@-1", "recall@+1"]
+        {
             assert!(!matches("recall@k", wrong), "{wrong}");
         }
     }

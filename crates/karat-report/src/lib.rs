@@ -28,7 +28,8 @@ pub enum Output {
 impl Output {
     /// The format that a file name asks for.
     pub fn of(path: &Path) -> Result<Output, String> {
-        let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+        let extension =
+            path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
         match extension.as_deref() {
             Some("json") => Ok(Output::Json),
             Some("html" | "htm") => Ok(Output::Html),

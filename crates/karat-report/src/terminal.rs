@@ -3,9 +3,7 @@
 use std::fmt::Write as _;
 
 use karat_core::baseline::Baseline;
-use karat_core::report::{
-    Better, CheckReport, Comparison, Delta, Gate, Measured, Report, Verdict,
-};
+use karat_core::report::{Better, CheckReport, Comparison, Delta, Gate, Measured, Report, Verdict};
 use karat_core::text::{clip, printable};
 use owo_colors::{OwoColorize as _, Style as Paint};
 
@@ -80,10 +78,16 @@ fn closing(check: &CheckReport, style: Style) -> String {
         None => {
             let paint = Paint::new().red().bold();
             let lost = check.not_measured.len();
-            format!("{} {lost} of {entries} could not be measured", style.paint("not measured:", paint))
+            format!(
+                "{} {lost} of {entries} could not be measured",
+                style.paint("not measured:", paint)
+            )
         }
         Some(Verdict::Fail) => {
-            format!("{} {failed} of {entries} got worse or broke a limit", style.verdict(Verdict::Fail).trim_end())
+            format!(
+                "{} {failed} of {entries} got worse or broke a limit",
+                style.verdict(Verdict::Fail).trim_end()
+            )
         }
         Some(Verdict::Inconclusive) => format!(
             "{} the data cannot decide {undecided} of {entries}",
@@ -130,12 +134,7 @@ fn one(text: &mut String, report: &Report, style: Style) {
     text.push('\n');
 }
 
-fn metrics(
-    text: &mut String,
-    metrics: &[Measured],
-    comparison: Option<&Comparison>,
-    style: Style,
-) {
+fn metrics(text: &mut String, metrics: &[Measured], comparison: Option<&Comparison>, style: Style) {
     let head = format!(
         "  {:<24} {:>7}  {:<15} {:>6}  {:>8}  {:>8}",
         "metric", "value", "95 % interval", "n", "baseline", "change"
@@ -225,16 +224,21 @@ pub fn comparison(comparison: &Comparison, style: Style) -> String {
             change(delta, style),
         );
     }
-    for (word, pick) in
-        [("worse", worsened as fn(&Delta) -> &[String]), ("better", improved as fn(&Delta) -> &[String])]
-    {
+    for (word, pick) in [
+        ("worse", worsened as fn(&Delta) -> &[String]),
+        ("better", improved as fn(&Delta) -> &[String]),
+    ] {
         for delta in comparison.deltas.iter().filter(|delta| !pick(delta).is_empty()) {
             let items = pick(delta);
             let mut names = items.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
             if items.len() > NAMED {
                 let _ = write!(names, " and {} more", items.len() - NAMED);
             }
-            wrapped(&mut text, "  ", &format!("{} {word} on {}: {names}", delta.metric, items.len()));
+            wrapped(
+                &mut text,
+                "  ",
+                &format!("{} {word} on {}: {names}", delta.metric, items.len()),
+            );
         }
     }
     text.push_str("  p: paired test over the items, Holm-corrected over these metrics\n");

@@ -181,7 +181,10 @@ impl Dataset {
 
     /// The tool with this id.
     pub fn tool(&self, id: &str) -> Option<&Tool> {
-        self.tools.binary_search_by(|tool| tool.tool_id.as_str().cmp(id)).ok().map(|n| &self.tools[n])
+        self.tools
+            .binary_search_by(|tool| tool.tool_id.as_str().cmp(id))
+            .ok()
+            .map(|n| &self.tools[n])
     }
 }
 
@@ -203,7 +206,11 @@ impl Builder {
         let server_name = raw.server.map(|server| server.name);
         for tool in raw.tools {
             let Some(server) = tool.server.or_else(|| server_name.clone()) else {
-                return Err(InputError::invalid(path, tool.tool.as_str(), "the tool names no server"));
+                return Err(InputError::invalid(
+                    path,
+                    tool.tool.as_str(),
+                    "the tool names no server",
+                ));
             };
             let tool_id = format!("{server}:{}", tool.tool);
             if let Some(given) = tool.tool_id.filter(|given| *given != tool_id) {
@@ -221,7 +228,11 @@ impl Builder {
                 annotations: tool.annotations,
             };
             if self.tools.insert(tool_id.clone(), tool).is_some() {
-                return Err(InputError::invalid(path, tool_id.as_str(), "this tool id stands twice"));
+                return Err(InputError::invalid(
+                    path,
+                    tool_id.as_str(),
+                    "this tool id stands twice",
+                ));
             }
         }
         Ok(())
@@ -268,8 +279,7 @@ impl Builder {
         for (path, query) in self.queries.values() {
             for label in &query.labels {
                 if !self.tools.contains_key(&label.tool_id) {
-                    let message =
-                        format!("labels {}, which is not in the corpus", label.tool_id);
+                    let message = format!("labels {}, which is not in the corpus", label.tool_id);
                     return Err(InputError::invalid(path, query.id.as_str(), message).into());
                 }
             }
@@ -277,7 +287,12 @@ impl Builder {
         let mut seen = BTreeSet::new();
         for (path, group) in &self.groups {
             if !seen.insert(&group.id) {
-                return Err(InputError::invalid(path, group.id.as_str(), "this group id stands twice").into());
+                return Err(InputError::invalid(
+                    path,
+                    group.id.as_str(),
+                    "this group id stands twice",
+                )
+                .into());
             }
             if let Some(unknown) = group.tools.iter().find(|id| !self.tools.contains_key(*id)) {
                 let message = format!("names {unknown}, which is not in the corpus");

@@ -13,7 +13,6 @@ pub mod system;
 pub mod systems;
 pub mod trec;
 
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -198,11 +197,8 @@ pub async fn run(
         .queries
         .iter()
         .map(|query| {
-            let question = Question {
-                id: query.id.clone(),
-                query: query.query.clone(),
-                limit: entry.limit,
-            };
+            let question =
+                Question { id: query.id.clone(), query: query.query.clone(), limit: entry.limit };
             (query.id.clone(), Arc::new(question))
         })
         .collect();
@@ -322,7 +318,10 @@ fn second_pass(
 fn conventions(entry: &Entry) -> BTreeMap<String, String> {
     [
         ("order", "as answered; no tie rule is applied".to_owned()),
-        ("relevant", "labels 1 and 2; a label 0 is a hard negative; unlabelled is not relevant".to_owned()),
+        (
+            "relevant",
+            "labels 1 and 2; a label 0 is a hard negative; unlabelled is not relevant".to_owned(),
+        ),
         ("gain", "linear".to_owned()),
         ("depth", format!("map and mrr are over the {} results asked for", entry.limit)),
         ("unanswered", "no score, counted, and fatal beyond max_errors".to_owned()),
@@ -333,11 +332,7 @@ fn conventions(entry: &Entry) -> BTreeMap<String, String> {
     .collect()
 }
 
-fn warnings(
-    entry: &Entry,
-    items: &[report::Item],
-    anomalies: &score::Anomalies,
-) -> Vec<String> {
+fn warnings(entry: &Entry, items: &[report::Item], anomalies: &score::Anomalies) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some((id, _)) = anomalies.unknown_ids.first_key_value() {
         let times: usize = anomalies.unknown_ids.values().sum();

@@ -37,14 +37,14 @@ pub(crate) fn score(arguments: &TrecArgs, terminal: &Terminal) -> Result<Exit, S
     let mut lines = String::new();
     let mut queries = Vec::new();
     let mut each = |found: &QueryScores<'_>| {
-        if !arguments.per_query {
-        } else if terminal.json() {
+        if terminal.json() {
             queries.push(json!({"query": found.query, "scores": scores(found)}));
         } else {
             per_query(&mut lines, found);
         }
     };
-    let summary = trec::score(&arguments.qrels, &arguments.run, &options, &mut each)
+    let each = arguments.per_query.then_some(&mut each as &mut dyn FnMut(&QueryScores<'_>));
+    let summary = trec::score(&arguments.qrels, &arguments.run, &options, each)
         .map_err(Stop::bad_input)?;
     if terminal.json() {
         terminal.print_json(&document(&summary, queries, arguments.per_query))?;
