@@ -1,6 +1,5 @@
 //! Every value that ranx gave on the vectors is reproduced, ties in the order of insertion. Where
 //! ranx raised an error, what we do instead is asserted, and an error of another kind fails.
-//! The p-values of `compare` are tested with the statistics.
 
 // Clippy knows test functions but not the helpers beside them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -9,6 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use karat_metrics::ranking::{Averages, JudgedRanking, METRICS, Measure, Rules, TieRule};
+use karat_metrics::stats::paired_t_test;
 use serde_json::{Map, Value};
 
 type Object = Map<String, Value>;
@@ -234,6 +234,38 @@ fn comparisons_have_the_means_and_the_wins_ties_and_losses_of_ranx() {
                     let place = format!("{} {left}/{right} {name} {letter}", case["id"]);
                     comparison.close(&place, f64::from(count), &peer[letter]);
                 }
+            }
+        }
+    }
+    comparison.finish();
+}
+
+#[test]
+fn comparisons_have_the_p_values_of_ranx() {
+    let vectors = vectors();
+    let mut comparison = Comparison::new(&vectors);
+    for case in cases(&vectors) {
+        let Some(pairs) = case["expected"].get("pairs").and_then(Value::as_array) else { continue };
+        let qrels = object(&case["qrels"]);
+        for pair in pairs {
+            for (name, peer) in object(&pair["p_value_student"]) {
+                let scores = |side: &str| -> Vec<f64> {
+                    let run = object(&case["runs"][pair[side].as_str().unwrap()]);
+                    values(qrels, run, name).into_iter().map(|(_, value)| value).collect()
+                };
+                let place = format!("{} {}/{} {name}", case["id"], pair["a"], pair["b"]);
+                let found = paired_t_test(&scores("a"), &scores("b")).map(|test| test.p_two_sided);
+                // ranx gives NaN where no query differs; the test is undefined there.
+                match peer.as_str() {
+                    Some("NaN") => assert!(found.is_err(), "{place}: {found:?}"),
+                    _ => comparison.close(&place, found.expect(&place), peer),
+                }
+                let significant = found.is_ok_and(|p| p <= 0.05);
+                assert_eq!(
+                    pair["significant_at_0.05"][name].as_bool(),
+                    Some(significant),
+                    "{place}"
+                );
             }
         }
     }

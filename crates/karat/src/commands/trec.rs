@@ -44,8 +44,8 @@ pub(crate) fn score(arguments: &TrecArgs, terminal: &Terminal) -> Result<Exit, S
         }
     };
     let each = arguments.per_query.then_some(&mut each as &mut dyn FnMut(&QueryScores<'_>));
-    let summary = trec::score(&arguments.qrels, &arguments.run, &options, each)
-        .map_err(Stop::bad_input)?;
+    let summary =
+        trec::score(&arguments.qrels, &arguments.run, &options, each).map_err(Stop::bad_input)?;
     if terminal.json() {
         terminal.print_json(&document(&summary, queries, arguments.per_query))?;
     } else {
