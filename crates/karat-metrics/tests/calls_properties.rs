@@ -291,7 +291,12 @@ proptest! {
     }
 
     #[test]
-    fn calls_from_text_score_as_calls_from_values((called, expected) in pair(5)) {
+    fn calls_from_text_score_as_calls_from_values(
+        (called, expected) in pair(5),
+        order in prop::collection::vec(any::<Index>(), 1..5),
+        shuffled in any::<bool>(),
+    ) {
+        let called = if shuffled { permuted(&called, &order) } else { called };
         let (called_texts, expected_texts) = (texts(&called), texts(&expected));
         let read_called = from_texts(&called, &called_texts);
         let read_expected = from_texts(&expected, &expected_texts);
