@@ -371,10 +371,9 @@ mod tests {
         }
         let whole = karat_metrics::stats::t_interval(&scores, 0.95).unwrap();
         let found = total.interval(5).unwrap();
-        assert!(
-            (found.low - whole.low).abs() < 1e-12
-                && (found.high - whole.high.min(1.0)).abs() < 1e-12
-        );
+        // The t interval itself leaves the range of the scores here.
+        assert!((found.low - whole.low.max(0.0)).abs() < 1e-12);
+        assert!((found.high - whole.high.min(1.0)).abs() < 1e-12);
         let mut alike = Total::default();
         for _ in 0..3 {
             alike.add(ItemScore { score: 1.0, success: None });

@@ -8,12 +8,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 /// How much of stderr is kept.
 const STDERR_KEPT: usize = 4 << 10;
+/// How long the end of a program that closed its output is waited for.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// The longest line that a program may answer with.
 pub const LONGEST_LINE: usize = 16 << 20;
 
@@ -33,6 +36,7 @@ pub struct Process {
     child: Child,
     group: Option<rustix::process::Pid>,
     stderr: Arc<Mutex<VecDeque<u8>>>,
+    stderr_reader: tokio::task::JoinHandle<()>,
 }
 
 /// What a program printed next.
@@ -74,24 +78,25 @@ impl Process {
             return Err(format!("cannot reach the input and output of {name:?}"));
         };
         let kept = Arc::new(Mutex::new(VecDeque::new()));
-        tokio::spawn(keep_tail(stderr, Arc::clone(&kept)));
+        let stderr_reader = tokio::spawn(keep_tail(stderr, Arc::clone(&kept)));
         let group = child
             .id()
             .and_then(|id| i32::try_from(id).ok())
             .and_then(rustix::process::Pid::from_raw);
-        Ok((Process { child, group, stderr: kept }, stdin, Lines::new(stdout)))
+        Ok((Process { child, group, stderr: kept, stderr_reader }, stdin, Lines::new(stdout)))
     }
 
     /// Waits for the end that has already been seen coming and describes it: the exit status and
     /// what the program last said on stderr.
     pub async fn epitaph(&mut self) -> String {
-        let waited =
-            tokio::time::timeout(std::time::Duration::from_secs(2), self.child.wait()).await;
+        let waited = tokio::time::timeout(LAST_WORDS, self.child.wait()).await;
         let end = match waited {
             Ok(Ok(status)) => format!("it ended with {status}"),
             Ok(Err(error)) => format!("its end cannot be seen: {error}"),
             Err(_) => "it closed its output and did not end".to_owned(),
         };
+        // Its last words may still be on their way; a grandchild may hold the pipe open for ever.
+        let _ = tokio::time::timeout(LAST_WORDS, &mut self.stderr_reader).await;
         let tail = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = tail.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);

@@ -53,8 +53,10 @@ pub fn all() -> impl Iterator<Item = &'static Metric> {
     FAMILIES.iter().flat_map(|family| family.metrics)
 }
 
-/// The definition behind an id such as `recall@5`; `None` if no metric has that id.
+/// The definition behind an id such as `recall@5`, or `deepeval.tool_correctness|ordered|name` with
+/// the settings after the bar; `None` if no metric has that id.
 pub fn find(id: &str) -> Option<&'static Metric> {
+    let id = calls::registered_id(id);
     all().find(|metric| matches(metric.id, id))
 }
 
