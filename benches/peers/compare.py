@@ -156,7 +156,9 @@ def conversations(programs, binary, tenth):
     if binary:
         karat_command = Command(
             "karat agent score",
-            [binary, "agent", "score", "--format", "ragas", path, "--json"],
+            # The two metrics that ragas is asked for, and no others.
+            [binary, "agent", "score", "--format", "ragas", path, "--json"]
+            + ["-m", "ragas.tool_call_accuracy", "-m", "ragas.tool_call_f1"],
             lambda output: (karat_output.means(output), None),
         )
         commands.insert(0, karat_command)
