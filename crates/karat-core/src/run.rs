@@ -5,6 +5,7 @@
 //! journal before it counts, and tells a [`Listener`] how far it is.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -140,6 +141,18 @@ pub struct Silent;
 
 impl Listener for Silent {
     fn on(&self, _: &Event<'_>) {}
+}
+
+/// Where a run leaves its trace and whom it tells.
+pub struct Surroundings<'a> {
+    /// The folder of the project: paths start and commands run here, and its commit is recorded.
+    pub folder: &'a Path,
+    /// The journal file.
+    pub journal: &'a Path,
+    /// Whether to go on with an interrupted run.
+    pub resume: bool,
+    /// Told how far it is.
+    pub listener: &'a dyn Listener,
 }
 
 /// Why there are no observations.

@@ -97,6 +97,13 @@ fn closing(check: &CheckReport, style: Style) -> String {
     }
 }
 
+/// One report by itself.
+pub fn scores(report: &Report, style: Style) -> String {
+    let mut text = String::new();
+    one(&mut text, report, style);
+    text
+}
+
 fn one(text: &mut String, report: &Report, style: Style) {
     let runs = if report.runs == 1 { "1 run".to_owned() } else { format!("{} runs", report.runs) };
     let head = format!(
@@ -110,6 +117,7 @@ fn one(text: &mut String, report: &Report, style: Style) {
         style.faint(&format!("({} items, {runs})", report.items.len()))
     );
     metrics(text, &report.metrics, report.comparison.as_ref(), style);
+    detectors(text, report, style);
     if let Some(latency) = &report.environment.latency_ms {
         let line = format!(
             "  answer time in ms: p50 {:.2}, p90 {:.2}, p99 {:.2}, max {:.2}",
@@ -162,6 +170,29 @@ fn metrics(text: &mut String, metrics: &[Measured], comparison: Option<&Comparis
         if let Some(reason) = &metric.undefined {
             wrapped(text, "      ", &format!("undefined: {reason}"));
         }
+    }
+}
+
+/// Detectors side by side: what each catches and how often it cries wolf.
+fn detectors(text: &mut String, report: &Report, style: Style) {
+    const COLUMNS: [&str; 5] = ["recall", "precision", "f1", "fpr_hard", "fpr"];
+    let rows: Vec<_> = report.slices.iter().filter(|slice| slice.by == "detector").collect();
+    if rows.len() < 2 {
+        return;
+    }
+    let head: Vec<String> = COLUMNS.iter().map(|column| format!("{column:>9}")).collect();
+    let head = format!("  {:<24} {}", "detector", head.join(" "));
+    let _ = writeln!(text, "{}", style.faint(&head));
+    for row in rows {
+        let cells: Vec<String> = COLUMNS
+            .iter()
+            .map(|column| {
+                let found = row.metrics.iter().find(|metric| metric.id == *column);
+                format!("{:>9}", found.map_or_else(|| "–".to_owned(), |m| number(m.value)))
+            })
+            .collect();
+        let name = clip(&printable(&row.value), 24).into_owned();
+        let _ = writeln!(text, "  {name:<24} {}", cells.join(" "));
     }
 }
 

@@ -14,7 +14,7 @@ pub mod systems;
 pub mod trec;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ use karat_core::input::InputError;
 use karat_core::journal::{self, Identity, Journal, JournalError};
 use karat_core::provenance::Stopwatch;
 use karat_core::report::{self, Control, Evaluation, Report};
-use karat_core::run::{self, Listener, RunError};
+use karat_core::run::{self, RunError, Surroundings};
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::Dataset;
@@ -156,18 +156,6 @@ impl RetrievalError {
 
 fn engine_names() -> String {
     engines::ENGINES.iter().map(|engine| engine.name).collect::<Vec<_>>().join(", ")
-}
-
-/// Where a run leaves its trace and whom it tells.
-pub struct Surroundings<'a> {
-    /// The folder of the project: commands run here, and its commit is recorded.
-    pub folder: &'a Path,
-    /// The journal file.
-    pub journal: &'a Path,
-    /// Whether to go on with an interrupted run.
-    pub resume: bool,
-    /// Told how far it is.
-    pub listener: &'a dyn Listener,
 }
 
 /// Measures one system: asks every query, scores, averages, runs the controls.

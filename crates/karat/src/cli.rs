@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Run the retrieval evaluations alone: does tool search find the right tools?
     Retrieval(CheckArgs),
+    /// Run the detection evaluations alone: does a scanner catch attacks and stay quiet otherwise?
+    Detection(DetectionArgs),
     /// Score what an agent did
     #[command(subcommand)]
     Agent(AgentCommand),
@@ -90,6 +92,31 @@ pub(crate) struct CheckArgs {
     /// Only the entry of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
+}
+
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct DetectionArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<DetectionCommand>,
+    #[command(flatten)]
+    pub(crate) check: CheckArgs,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum DetectionCommand {
+    /// Score verdicts that were made elsewhere
+    Score(VerdictsArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct VerdictsArgs {
+    /// The labelled corpus: Karat's own lines, or the public security and detect corpora
+    #[arg(long, value_name = "FILE")]
+    pub(crate) corpus: PathBuf,
+    /// The verdicts: lines of `{id, verdict}`, a public scan-verdict file, or SARIF 2.1.0
+    #[arg(long, value_name = "FILE")]
+    pub(crate) verdicts: PathBuf,
 }
 
 #[derive(Subcommand)]

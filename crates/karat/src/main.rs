@@ -12,8 +12,12 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use karat_core::report::Evaluation;
 
-use crate::cli::{AgentCommand, BaselineCommand, Cli, Command, CorpusCommand, ScoreCommand};
+use crate::cli::{
+    AgentCommand, BaselineCommand, Cli, Command, CorpusCommand, DetectionArgs, DetectionCommand,
+    ScoreCommand,
+};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
@@ -36,7 +40,15 @@ fn main() -> ExitCode {
 fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
     match command {
         Command::Check(arguments) => commands::check::all(arguments, terminal),
-        Command::Retrieval(arguments) => commands::check::retrieval(arguments, terminal),
+        Command::Retrieval(arguments) => {
+            commands::check::one(Evaluation::Retrieval, arguments, terminal)
+        }
+        Command::Detection(DetectionArgs { command: Some(DetectionCommand::Score(arguments)), .. }) => {
+            commands::detection::score(arguments, terminal)
+        }
+        Command::Detection(DetectionArgs { check, .. }) => {
+            commands::check::one(Evaluation::Detection, check, terminal)
+        }
         Command::Agent(AgentCommand::Score(arguments)) => {
             commands::agent::score(arguments, terminal)
         }

@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 use karat_core::baseline::Baseline;
 use karat_core::compare::same_data;
 use karat_core::dataset::DatasetFiles;
+use karat_core::gate::Policy;
 use karat_core::input::{self, Format, Limits};
-use karat_retrieval::dataset::Dataset;
+use karat_core::report::{DatasetRef, Evaluation};
+use karat_detection::dataset::{Dataset as Threats, Sample};
+use karat_retrieval::dataset::Dataset as Tools;
 use serde::Deserialize;
 
 use crate::bundled;
@@ -20,7 +23,7 @@ pub(crate) const FILE: &str = "karat.toml";
 /// karat.toml.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ProjectFile {
+struct ProjectFile {
     /// The project's name; shown, never interpreted.
     #[serde(default)]
     #[expect(dead_code, reason = "accepted so that a project can name itself")]
@@ -28,6 +31,9 @@ pub(crate) struct ProjectFile {
     /// The retrieval entries.
     #[serde(default)]
     retrieval: Vec<karat_retrieval::Entry>,
+    /// The detection entries.
+    #[serde(default)]
+    detection: Vec<karat_detection::Entry>,
 }
 
 /// Where a project's files are.
@@ -42,14 +48,62 @@ pub(crate) enum Root {
 /// A project that is ready to run.
 pub(crate) struct Plan {
     pub(crate) root: Root,
-    pub(crate) retrieval: Vec<RetrievalPlan>,
+    pub(crate) entries: Vec<Planned>,
 }
 
-/// One retrieval entry with what it needs.
-pub(crate) struct RetrievalPlan {
-    pub(crate) entry: karat_retrieval::Entry,
-    pub(crate) dataset: Dataset,
+/// One entry with what it needs.
+pub(crate) struct Planned {
+    pub(crate) task: Task,
     pub(crate) baseline: Option<Baseline>,
+}
+
+/// What is to be measured, on what.
+pub(crate) enum Task {
+    Retrieval { entry: karat_retrieval::Entry, dataset: Tools },
+    Detection { entry: karat_detection::Entry, dataset: Threats },
+}
+
+impl Task {
+    pub(crate) fn evaluation(&self) -> Evaluation {
+        match self {
+            Task::Retrieval { .. } => Evaluation::Retrieval,
+            Task::Detection { .. } => Evaluation::Detection,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Task::Retrieval { entry, .. } => &entry.name,
+            Task::Detection { entry, .. } => &entry.name,
+        }
+    }
+
+    /// How messages and files call it.
+    pub(crate) fn label(&self) -> String {
+        format!("{} {}", self.evaluation(), self.name())
+    }
+
+    pub(crate) fn gate(&self) -> &Policy {
+        match self {
+            Task::Retrieval { entry, .. } => &entry.gate,
+            Task::Detection { entry, .. } => &entry.gate,
+        }
+    }
+
+    /// The baseline file as the project names it.
+    pub(crate) fn baseline_path(&self) -> Option<&Path> {
+        match self {
+            Task::Retrieval { entry, .. } => entry.baseline.as_deref(),
+            Task::Detection { entry, .. } => entry.baseline.as_deref(),
+        }
+    }
+
+    fn dataset(&self) -> &DatasetRef {
+        match self {
+            Task::Retrieval { dataset, .. } => &dataset.reference,
+            Task::Detection { dataset, .. } => &dataset.reference,
+        }
+    }
 }
 
 /// What to do about baselines that are not there.
@@ -66,25 +120,40 @@ impl Plan {
     pub(crate) fn load(named: Option<&Path>, baselines: Baselines) -> Result<Plan, Stop> {
         let (root, path, text) = find(named)?;
         let file: ProjectFile = input::parse(&path, &text, Format::Toml)?;
-        let mut names = BTreeSet::new();
-        for entry in &file.retrieval {
-            if !names.insert(entry.name.as_str()) {
-                return Err(bad(&path, &entry.name, "two retrieval entries have this name"));
+        let mut tasks = Vec::new();
+        for entry in file.retrieval {
+            check_numbers(&path, &entry.name, entry.runs, entry.concurrency, entry.timeout_ms)?;
+            if !(1..=10_000).contains(&entry.limit) {
+                return Err(bad(&path, &entry.name, "limit goes from 1 to 10000"));
             }
-            check_entry(&path, entry)?;
+            entry.system.reference().map_err(|error| bad(&path, &entry.name, error))?;
+            entry.gate.validate().map_err(|error| bad(&path, &entry.name, error))?;
+            let dataset = root.tools(&path, &entry)?;
+            tasks.push(Task::Retrieval { entry, dataset });
         }
-        if file.retrieval.is_empty() {
+        for entry in file.detection {
+            check_numbers(&path, &entry.name, entry.runs, entry.concurrency, entry.timeout_ms)?;
+            entry.system.reference().map_err(|error| bad(&path, &entry.name, error))?;
+            entry.gate.validate().map_err(|error| bad(&path, &entry.name, error))?;
+            let dataset = root.threats(&path, &entry)?;
+            tasks.push(Task::Detection { entry, dataset });
+        }
+        if tasks.is_empty() {
             return Err(Stop::bad_input(format!(
                 "{}: the project has no entry; `karat init` writes one to start from",
                 path.display()
             )));
         }
-        let retrieval = file
-            .retrieval
+        let mut labels = BTreeSet::new();
+        if let Some(twice) = tasks.iter().find(|task| !labels.insert(task.label())) {
+            let message = format!("two {} entries have this name", twice.evaluation());
+            return Err(bad(&path, twice.name(), message));
+        }
+        let entries = tasks
             .into_iter()
-            .map(|entry| root.retrieval(&path, entry, baselines))
+            .map(|task| root.planned(&path, task, baselines))
             .collect::<Result<_, _>>()?;
-        Ok(Plan { root, retrieval })
+        Ok(Plan { root, entries })
     }
 }
 
@@ -113,29 +182,25 @@ fn bad(path: &Path, entry: &str, message: impl std::fmt::Display) -> Stop {
     Stop::bad_input(format!("{}: {entry}: {message}", path.display()))
 }
 
-/// What serde cannot see: values that contradict each other or make no sense.
-fn check_entry(path: &Path, entry: &karat_retrieval::Entry) -> Result<(), Stop> {
-    let wrong = |message: &str| Err(bad(path, &entry.name, message));
-    // The name becomes part of file names.
+/// What serde cannot see: a name that is no file name, numbers that make no sense.
+fn check_numbers(
+    path: &Path,
+    name: &str,
+    runs: u32,
+    concurrency: usize,
+    timeout_ms: u64,
+) -> Result<(), Stop> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if entry.name.is_empty() || !entry.name.chars().all(plain) || entry.name.starts_with('.') {
-        return wrong("a name is made of letters, digits, '-', '_' and '.'");
+    if name.is_empty() || !name.chars().all(plain) || name.starts_with('.') {
+        return Err(bad(path, name, "a name is made of letters, digits, '-', '_' and '.'"));
     }
-    for (key, value) in [
-        ("limit", entry.limit as u64),
-        ("runs", u64::from(entry.runs)),
-        ("concurrency", entry.concurrency as u64),
-        ("timeout_ms", entry.timeout_ms),
-    ] {
-        if value == 0 {
-            return wrong(&format!("{key} must be at least 1"));
-        }
+    if !(1..=10_000).contains(&runs) || !(1..=10_000).contains(&concurrency) {
+        return Err(bad(path, name, "runs and concurrency go from 1 to 10000"));
     }
-    if entry.limit > 10_000 || entry.runs > 10_000 || entry.concurrency > 10_000 {
-        return wrong("limit, runs and concurrency go up to 10000");
+    if timeout_ms == 0 {
+        return Err(bad(path, name, "timeout_ms must be at least 1"));
     }
-    entry.system.reference().map_err(|error| bad(path, &entry.name, error))?;
-    entry.gate.validate().map_err(|error| bad(path, &entry.name, error))
+    Ok(())
 }
 
 impl Root {
@@ -147,38 +212,51 @@ impl Root {
         }
     }
 
-    fn retrieval(
-        &self,
-        path: &Path,
-        entry: karat_retrieval::Entry,
-        baselines: Baselines,
-    ) -> Result<RetrievalPlan, Stop> {
-        let dataset = match (&entry.dataset, &entry.corpus, &entry.golden) {
-            (Some(folder), None, None) => Dataset::open(self.dataset(folder))?,
+    fn tools(&self, path: &Path, entry: &karat_retrieval::Entry) -> Result<Tools, Stop> {
+        match (&entry.dataset, &entry.corpus, &entry.golden) {
+            (Some(folder), None, None) => Ok(Tools::open(self.dataset(folder))?),
             (None, Some(corpus), Some(golden)) => {
                 let folder = self.folder();
-                Dataset::from_files(&folder.join(corpus), &folder.join(golden))?
+                Ok(Tools::from_files(&folder.join(corpus), &folder.join(golden))?)
             }
-            _ => {
-                let message = "give either dataset, or corpus and golden";
-                return Err(bad(path, &entry.name, message));
-            }
+            _ => Err(bad(path, &entry.name, "give either dataset, or corpus and golden")),
+        }
+    }
+
+    fn threats(&self, path: &Path, entry: &karat_detection::Entry) -> Result<Threats, Stop> {
+        let threats = match (&entry.dataset, &entry.corpus) {
+            (Some(folder), None) => Threats::open(self.dataset(folder))?,
+            (None, Some(corpus)) => Threats::from_file(&self.folder().join(corpus))?,
+            _ => return Err(bad(path, &entry.name, "give either dataset or corpus")),
         };
-        let baseline = match &entry.baseline {
-            Some(file) => self.baseline(file, &entry.name, baselines)?,
+        let Some(folder) = &entry.benign_from else { return Ok(threats) };
+        let tools = Tools::open(self.dataset(folder))?;
+        let plain = tools.tools.iter().map(plain_benign).collect();
+        Ok(threats.with_plain_benign(plain, &tools.reference)?)
+    }
+
+    fn planned(&self, path: &Path, task: Task, baselines: Baselines) -> Result<Planned, Stop> {
+        let baseline = match task.baseline_path() {
+            Some(file) => self.baseline(file, task.name(), baselines)?,
             None => None,
         };
-        if let (Some(baseline), Baselines::Needed) = (&baseline, baselines) {
-            same_data(&baseline.dataset, &dataset.reference)
-                .map_err(|error| bad(path, &entry.name, error))?;
-            entry.gate.covered_by(baseline).map_err(|error| bad(path, &entry.name, error))?;
+        if baselines == Baselines::Needed {
+            let wrong = |error: &dyn std::fmt::Display| bad(path, task.name(), error);
+            match &baseline {
+                Some(baseline) => {
+                    same_data(&baseline.dataset, task.dataset()).map_err(|error| wrong(&error))?;
+                    task.gate().covered_by(baseline).map_err(|error| wrong(&error))?;
+                }
+                None if task.gate().needs_baseline() => {
+                    return Err(wrong(
+                        &"the gate compares with a baseline; add `baseline = \"baselines/….json\"` \
+                          and record it with `karat baseline update`",
+                    ));
+                }
+                None => {}
+            }
         }
-        if baseline.is_none() && baselines == Baselines::Needed && entry.gate.needs_baseline() {
-            let message = "the gate compares with a baseline; add `baseline = \"baselines/….json\"` \
-                           and record it with `karat baseline update`";
-            return Err(bad(path, &entry.name, message));
-        }
-        Ok(RetrievalPlan { entry, dataset, baseline })
+        Ok(Planned { task, baseline })
     }
 
     fn dataset(&self, folder: &str) -> DatasetFiles {
@@ -216,4 +294,17 @@ impl Root {
             (None, Baselines::Needed) => Err(missing_baseline(&shown.display().to_string())),
         }
     }
+}
+
+/// A tool of the tools corpus as an entry that no scanner should flag.
+fn plain_benign(tool: &karat_retrieval::dataset::Tool) -> Sample {
+    let definition = karat_detection::dataset::Tool {
+        name: tool.tool.clone(),
+        title: tool.title.clone(),
+        description: tool.description.clone(),
+        input_schema: Some(tool.input_schema.clone()),
+        output_schema: tool.output_schema.clone(),
+        annotations: tool.annotations.clone(),
+    };
+    Sample::plain(format!("plain-{}", tool.tool_id), tool.server.clone(), definition)
 }

@@ -13,18 +13,21 @@ use crate::project::{Baselines, Plan, Root};
 /// Measures and accepts.
 pub(crate) fn update(arguments: &BaselineArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let plan = Plan::load(arguments.check.project.as_deref(), Baselines::Optional)?;
-    let plan = select(plan, &arguments.check)?;
+    let plan = select(plan, &arguments.check, None)?;
     if plan.root == Root::Bundled {
         return Err(Stop::bad_input(
             "the bundled project's baselines are part of the binary; make a project of your own \
              with `karat init`",
         ));
     }
-    if let Some(entry) = plan.retrieval.iter().find(|planned| planned.entry.baseline.is_none()) {
-        return Err(Stop::bad_input(format!(
-            "{}: the entry names no baseline file; add `baseline = \"baselines/retrieval-{}.json\"`",
-            entry.entry.name, entry.entry.name
-        )));
+    for planned in &plan.entries {
+        if planned.task.baseline_path().is_none() {
+            let (evaluation, name) = (planned.task.evaluation(), planned.task.name());
+            return Err(Stop::bad_input(format!(
+                "{name}: the entry names no baseline file; add `baseline = \
+                 \"baselines/{evaluation}-{name}.json\"`"
+            )));
+        }
     }
     let measured = measure(&plan, &arguments.check, terminal)?;
     if let Some(failed) = measured.not_measured.first() {
@@ -40,8 +43,8 @@ pub(crate) fn update(arguments: &BaselineArgs, terminal: &Terminal) -> Result<Ex
             )));
         }
         let fresh = Baseline::from_report(report);
-        let path =
-            plan.root.folder().join(planned.entry.baseline.as_deref().unwrap_or("".as_ref()));
+        let file = planned.task.baseline_path().unwrap_or("".as_ref());
+        let path = plan.root.folder().join(file);
         let shown = path.display();
         let mut text = format!("{} · {}\n", report.evaluation, report.name);
         match &planned.baseline {
@@ -73,18 +76,19 @@ pub(crate) fn update(arguments: &BaselineArgs, terminal: &Terminal) -> Result<Ex
 pub(crate) fn show(arguments: &BaselineShowArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let plan = Plan::load(arguments.project.as_deref(), Baselines::Optional)?;
     let baselines: Vec<&Baseline> =
-        plan.retrieval.iter().filter_map(|planned| planned.baseline.as_ref()).collect();
+        plan.entries.iter().filter_map(|planned| planned.baseline.as_ref()).collect();
     if terminal.json() {
         terminal.print_json(&baselines)?;
         return Ok(Exit::Pass);
     }
     let mut text = String::new();
-    for planned in &plan.retrieval {
+    for planned in &plan.entries {
         match &planned.baseline {
             Some(baseline) => text.push_str(&karat_report::terminal::baseline(baseline)),
             None => text.push_str(&format!(
-                "retrieval · {}: no baseline recorded; `karat baseline update` records one\n",
-                planned.entry.name
+                "{} · {}: no baseline recorded; `karat baseline update` records one\n",
+                planned.task.evaluation(),
+                planned.task.name()
             )),
         }
     }

@@ -5,57 +5,62 @@ use std::path::{Path, PathBuf};
 use karat_core::gate;
 use karat_core::input::write_atomic;
 use karat_core::report::{self, CheckReport, Evaluation, NotMeasured, NotRun, Report, Verdict};
+use karat_core::run::Surroundings;
 use karat_report::Output;
-use karat_retrieval::Surroundings;
 
 use crate::cli::CheckArgs;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
-use crate::project::{Baselines, Plan, RetrievalPlan, Root};
+use crate::project::{Baselines, Plan, Planned, Root, Task};
 
-/// Evaluations that this version has no command for yet.
-const ABSENT: [(Evaluation, &str); 3] = [
-    (Evaluation::Server, "this version does not measure servers yet"),
-    (Evaluation::Agent, "not part of a project yet; `karat agent score` scores recorded traces"),
-    (Evaluation::Detection, "this version does not measure scanners yet"),
-];
+/// Why an evaluation is not in a report; a project need not have an entry of each.
+fn absent(evaluation: Evaluation) -> &'static str {
+    match evaluation {
+        Evaluation::Server => "this version does not measure servers yet",
+        Evaluation::Agent => {
+            "not part of a project yet; `karat agent score` scores recorded traces"
+        }
+        Evaluation::Retrieval | Evaluation::Detection => "the project has no entry",
+    }
+}
 
 /// Every evaluation of the project.
 pub(crate) fn all(arguments: &CheckArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let absent = ABSENT
-        .iter()
-        .map(|(evaluation, reason)| NotRun {
-            evaluation: *evaluation,
-            reason: (*reason).to_owned(),
-        })
-        .collect();
-    check(arguments, absent, terminal)
+    check(arguments, None, terminal)
 }
 
-/// The retrieval entries alone.
-pub(crate) fn retrieval(arguments: &CheckArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    check(arguments, Vec::new(), terminal)
+/// The entries of one evaluation alone.
+pub(crate) fn one(
+    evaluation: Evaluation,
+    arguments: &CheckArgs,
+    terminal: &Terminal,
+) -> Result<Exit, Stop> {
+    check(arguments, Some(evaluation), terminal)
 }
 
-fn check(arguments: &CheckArgs, not_run: Vec<NotRun>, terminal: &Terminal) -> Result<Exit, Stop> {
+fn check(
+    arguments: &CheckArgs,
+    evaluation: Option<Evaluation>,
+    terminal: &Terminal,
+) -> Result<Exit, Stop> {
     let outputs = outputs(arguments)?;
-    let plan = select(Plan::load(arguments.project.as_deref(), Baselines::Needed)?, arguments)?;
+    let plan = Plan::load(arguments.project.as_deref(), Baselines::Needed)?;
+    let plan = select(plan, arguments, evaluation)?;
     if plan.root == Root::Bundled {
         terminal.say("karat: no karat.toml here; running the bundled project");
     }
     let mut measured = measure(&plan, arguments, terminal)?;
-    for (report, entry) in &mut measured.reports {
-        gate::judge(report, &entry.entry.gate, entry.baseline.as_ref())
-            .map_err(|error| Stop::bad_input(format!("{}: {error}", entry.entry.name)))?;
+    for (report, planned) in &mut measured.reports {
+        gate::judge(report, planned.task.gate(), planned.baseline.as_ref())
+            .map_err(|error| Stop::bad_input(format!("{}: {error}", planned.task.name())))?;
     }
     let reports: Vec<Report> = measured.reports.into_iter().map(|(report, _)| report).collect();
-    let verdict = verdict(&reports, &measured.not_measured);
     let document = CheckReport {
         schema: report::CHECK_SCHEMA.to_owned(),
-        verdict,
+        verdict: verdict(&reports, &measured.not_measured),
         reports,
         not_measured: measured.not_measured,
-        not_run,
+        not_run: if evaluation.is_none() { not_run(&plan) } else { Vec::new() },
     };
     for (output, path) in &outputs {
         let text = output.render(&document).map_err(Stop::bad_input)?;
@@ -74,23 +79,34 @@ fn check(arguments: &CheckArgs, not_run: Vec<NotRun>, terminal: &Terminal) -> Re
     Ok(exit(&document, arguments.strict))
 }
 
+fn not_run(plan: &Plan) -> Vec<NotRun> {
+    Evaluation::ALL
+        .into_iter()
+        .filter(|evaluation| plan.entries.iter().all(|one| one.task.evaluation() != *evaluation))
+        .map(|evaluation| NotRun { evaluation, reason: absent(evaluation).to_owned() })
+        .collect()
+}
+
 /// What was measured, and what could not be.
 pub(crate) struct Measured<'a> {
-    pub(crate) reports: Vec<(Report, &'a RetrievalPlan)>,
+    pub(crate) reports: Vec<(Report, &'a Planned)>,
     pub(crate) not_measured: Vec<NotMeasured>,
 }
 
-/// Keeps only the entry that was asked for.
-pub(crate) fn select(mut plan: Plan, arguments: &CheckArgs) -> Result<Plan, Stop> {
-    let Some(name) = &arguments.only else { return Ok(plan) };
-    let known: Vec<String> =
-        plan.retrieval.iter().map(|planned| planned.entry.name.clone()).collect();
-    plan.retrieval.retain(|planned| planned.entry.name == *name);
-    if plan.retrieval.is_empty() {
+/// Keeps only the entries that were asked for.
+pub(crate) fn select(
+    mut plan: Plan,
+    arguments: &CheckArgs,
+    evaluation: Option<Evaluation>,
+) -> Result<Plan, Stop> {
+    let known: Vec<String> = plan.entries.iter().map(|planned| planned.task.label()).collect();
+    plan.entries.retain(|planned| {
+        evaluation.is_none_or(|evaluation| planned.task.evaluation() == evaluation)
+            && arguments.only.as_ref().is_none_or(|name| planned.task.name() == name)
+    });
+    if plan.entries.is_empty() {
         let known = known.join(", ");
-        return Err(Stop::bad_input(format!(
-            "--only: there is no entry {name:?}; there are: {known}"
-        )));
+        return Err(Stop::bad_input(format!("no entry matches; the project has: {known}")));
     }
     Ok(plan)
 }
@@ -127,26 +143,34 @@ async fn entries<'a>(
     terminal: &Terminal,
 ) -> Result<Measured<'a>, Stop> {
     let mut measured = Measured { reports: Vec::new(), not_measured: Vec::new() };
-    for planned in &plan.retrieval {
-        let name = &planned.entry.name;
+    for planned in &plan.entries {
+        let (label, evaluation) = (planned.task.label(), planned.task.evaluation());
+        let name = planned.task.name();
         let surroundings = Surroundings {
             folder: plan.root.folder(),
-            journal: &journals.join(format!("retrieval-{name}.jsonl")),
+            journal: &journals.join(format!("{evaluation}-{name}.jsonl")),
             resume: arguments.resume,
-            listener: &terminal.progress(&format!("retrieval {name}")),
+            listener: &terminal.progress(&label),
         };
-        match karat_retrieval::run(&planned.entry, &planned.dataset, &surroundings).await {
+        let ran = match &planned.task {
+            Task::Retrieval { entry, dataset } => {
+                karat_retrieval::run(entry, dataset, &surroundings).await.map_err(Stop::from)
+            }
+            Task::Detection { entry, dataset } => {
+                karat_detection::run(entry, dataset, &surroundings).await.map_err(Stop::from)
+            }
+        };
+        match ran {
             Ok(report) => measured.reports.push((report, planned)),
-            Err(error) => {
-                let stop = Stop::from(error);
-                if stop.exit != Exit::NotMeasured {
-                    return Err(Stop { message: format!("{name}: {}", stop.message), ..stop });
-                }
+            Err(stop) if stop.exit == Exit::NotMeasured => {
                 measured.not_measured.push(NotMeasured {
-                    evaluation: Evaluation::Retrieval,
-                    name: name.clone(),
+                    evaluation,
+                    name: name.to_owned(),
                     reason: stop.message,
                 });
+            }
+            Err(stop) => {
+                return Err(Stop { message: format!("{name}: {}", stop.message), ..stop });
             }
         }
     }

@@ -5,6 +5,7 @@ pub(crate) mod baseline;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod corpus;
+pub(crate) mod detection;
 pub(crate) mod init;
 pub(crate) mod metrics;
 pub(crate) mod pages;
