@@ -1,0 +1,213 @@
+//! Orders to the model in a definition: to override its instructions, to keep something from the user,
+//! to hand over what only it knows, to act unasked or against the user's wish, to switch off controls,
+//! to use no other tool.
+//!
+//! No single word makes a finding. Each rule asks for meanings that honest definitions do not bring
+//! together in one sentence (or in two that follow each other), in any of the languages of the lexicon.
+
+use super::lexicon::{Hit, Mask};
+use super::reading::{Reading, Sentence, Surface, excerpt};
+use super::{Finding, Tier};
+
+/// What happens to data or settings when it is done without the user's knowledge.
+const HARM: Mask = Mask::TRANSFER
+    .and(Mask::DESTROY)
+    .and(Mask::DISABLE)
+    .and(Mask::ALTER)
+    .and(Mask::EXECUTE)
+    .and(Mask::PERSIST)
+    .and(Mask::EXTERNAL)
+    .and(Mask::AGAINST)
+    .and(Mask::OVERRIDE);
+
+/// A sentence together with its neighbours in the same text.
+pub(super) struct Window<'r, 'a> {
+    reading: &'r Reading<'a>,
+    /// The sentence.
+    pub(super) sentence: &'r Sentence,
+    /// What it says.
+    pub(super) here: Mask,
+    /// What it and the sentences around it say.
+    pub(super) around: Mask,
+}
+
+/// Every sentence of the chosen surfaces, with its neighbours.
+pub(super) fn windows<'r, 'a>(
+    reading: &'r Reading<'a>,
+    chosen: impl Fn(Surface) -> bool + 'r,
+) -> impl Iterator<Item = Window<'r, 'a>> {
+    let sentences = &reading.sentences;
+    (0..sentences.len()).filter_map(move |number| {
+        let sentence = &sentences[number];
+        if sentence.mask == Mask::NONE || !chosen(reading.part(sentence).surface) {
+            return None;
+        }
+        let near = |other: Option<&Sentence>| match other {
+            Some(other) if other.part == sentence.part => other.mask,
+            _ => Mask::NONE,
+        };
+        let around = sentence.mask
+            | near(number.checked_sub(1).and_then(|before| sentences.get(before)))
+            | near(sentences.get(number + 1));
+        Some(Window { reading, sentence, here: sentence.mask, around })
+    })
+}
+
+impl Window<'_, '_> {
+    /// Whether two meanings stand within so many bytes of each other, neither of them negated.
+    pub(super) fn close(&self, one: Mask, other: Mask, bytes: usize) -> bool {
+        let hits = self.reading.hits(self.sentence);
+        let with = |mask: Mask| hits.iter().filter(move |hit| hit.mask.has(mask) && !hit.negated);
+        with(one).any(|a| with(other).any(|b| distance(a, b) <= bytes))
+    }
+
+    /// A finding about this sentence.
+    pub(super) fn finding(&self, rule: &'static str, tier: Tier, message: &str) -> Finding {
+        let sentence = self.sentence;
+        let text = self.reading.text(sentence.start, sentence.end);
+        Finding {
+            rule,
+            tier,
+            message: message.to_owned(),
+            place: self.reading.part(sentence).place(),
+            excerpt: excerpt(text, 0, 0).into_owned(),
+        }
+    }
+}
+
+fn distance(a: &Hit, b: &Hit) -> usize {
+    if a.end <= b.start {
+        b.start - a.end
+    } else if b.end <= a.start {
+        a.start - b.end
+    } else {
+        0
+    }
+}
+
+/// What this detector finds.
+pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for window in windows(reading, |surface| surface != Surface::Result) {
+        judge(reading, &window, &mut findings);
+    }
+    findings
+}
+
+fn judge(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut Vec<Finding>) {
+    let (here, around) = (window.here, window.around);
+    let about_attacks = here.has(Mask::ABOUT_ATTACKS) || reading.purpose.has(Mask::ABOUT_ATTACKS);
+    let mut add = |rule, tier, message| findings.push(window.finding(rule, tier, message));
+
+    if here.has_all(Mask::OVERRIDE | Mask::INSTRUCTIONS | Mask::MODEL)
+        && window.close(Mask::OVERRIDE, Mask::INSTRUCTIONS, 60)
+        && window.close(Mask::MODEL, Mask::INSTRUCTIONS, 40)
+        && !about_attacks
+    {
+        let tier = if here.has(Mask::PRIOR.and(Mask::ROLE).and(Mask::CONCEAL).and(Mask::AGAINST)) {
+            Tier::Block
+        } else {
+            Tier::Warn
+        };
+        add("override-instructions", tier, "sets instructions of the model or its host aside");
+    }
+    if here.has(Mask::ROLE) && here.has(Mask::OVERRIDE.and(Mask::INSTRUCTIONS)) && !about_attacks {
+        add("new-role", Tier::Warn, "gives the model another role");
+    }
+    if here.has(Mask::SYSTEM_TAG) {
+        let acts = around.has(
+            Mask::TRANSFER.and(Mask::PUT).and(Mask::COLLECT).and(Mask::OVERRIDE).and(Mask::CONCEAL),
+        );
+        let tier = if acts { Tier::Block } else { Tier::Warn };
+        add("system-tag", tier, "mark-up that poses as an instruction of the system");
+    }
+    if here.has(Mask::CONCEAL) && !here.has(Mask::CARE) {
+        let handled = around.has(Mask::SENSITIVE) && around.has(Mask::PUT.and(Mask::COLLECT));
+        let tier = if around.has(HARM) || handled { Tier::Block } else { Tier::Warn };
+        add("conceal", tier, "keeps something from the user");
+    }
+    exfiltration(reading, window, findings);
+    conduct(window, findings);
+}
+
+/// Handing over what only the model or the user should have.
+fn exfiltration(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut Vec<Finding>) {
+    let (here, around) = (window.here, window.around);
+    let mut add = |rule, tier, message| findings.push(window.finding(rule, tier, message));
+    if here.has(Mask::CARE.and(Mask::ASSURANCE)) {
+        return;
+    }
+    let hands_over = Mask::PUT.and(Mask::TRANSFER);
+    if here.has(Mask::CONTEXT)
+        && !reading.purpose.has(Mask::CONTEXT)
+        && window.close(Mask::CONTEXT, hands_over, 80)
+    {
+        add("hand-over-context", Tier::Block, "asks for the conversation or for the model's instructions");
+    }
+    let secrets = Mask::SECRET.and(Mask::SECRET_PATH);
+    let own = reading.purpose.has(secrets);
+    if here.has(secrets) && window.close(secrets, hands_over, 80) {
+        let telling = Mask::EXTERNAL
+            .and(Mask::CONCEAL)
+            .and(Mask::UNASKED)
+            .and(Mask::AGAINST)
+            .and(Mask::COLLECT)
+            .and(Mask::WHOLE)
+            .and(Mask::OTHER_TOOL);
+        if around.has(Mask::EXTERNAL.and(Mask::CONCEAL).and(Mask::UNASKED)) {
+            add("hand-over-secret", Tier::Block, "sends secrets on");
+        } else if !own && here.has(telling) {
+            add("hand-over-secret", Tier::Warn, "asks for secrets that the tool has no use for");
+        }
+    }
+    if here.has(Mask::PERSONAL)
+        && here.has(Mask::TRANSFER)
+        && around.has(Mask::UNASKED.and(Mask::CONCEAL).and(Mask::AGAINST).and(Mask::EXTERNAL))
+    {
+        let tier = if around.has(Mask::UNASKED.and(Mask::CONCEAL).and(Mask::AGAINST)) {
+            Tier::Block
+        } else {
+            Tier::Warn
+        };
+        add("hand-over-personal", tier, "sends personal data on");
+    }
+}
+
+/// Acting without or against the user, and weakening what protects.
+fn conduct(window: &Window<'_, '_>, findings: &mut Vec<Finding>) {
+    let (here, around) = (window.here, window.around);
+    let mut add = |rule, tier, message| findings.push(window.finding(rule, tier, message));
+    let acts = Mask::TRANSFER
+        .and(Mask::DESTROY)
+        .and(Mask::PAY)
+        .and(Mask::ALTER)
+        .and(Mask::DISABLE)
+        .and(Mask::PUT);
+    if here.has(Mask::AGAINST) && here.has(acts) && !here.has(Mask::CARE) {
+        add("against-the-user", Tier::Warn, "acts against what the user asked for");
+    }
+    if here.has(Mask::UNASKED) && !here.has(Mask::CARE) && here.has(acts) {
+        let tier = if here.has(Mask::SENSITIVE.and(Mask::EXTERNAL)) { Tier::Block } else { Tier::Warn };
+        add("unasked", tier, "acts without asking the user");
+    }
+    if here.has(Mask::PRETEXT) && around.has(HARM.and(Mask::UNASKED).and(Mask::CONCEAL)) {
+        add("pretext", Tier::Warn, "claims that the user has agreed");
+    }
+    if here.has_all(Mask::DISABLE | Mask::CONTROL)
+        && !here.has(Mask::CARE.and(Mask::UNLESS))
+        && window.close(Mask::DISABLE, Mask::CONTROL, 40)
+    {
+        add("disable-control", Tier::Warn, "switches off something that protects");
+    }
+    if here.has(Mask::EXECUTE) && here.has(Mask::EXTERNAL.and(Mask::PERSIST))
+        || here.has(Mask::PERSIST) && here.has(Mask::PUT.and(Mask::WRITE))
+    {
+        add("run-code", Tier::Block, "has code fetched and run, or kept for later");
+    }
+    let others = here.has(Mask::OTHER_TOOL);
+    if here.has(Mask::SOLE) && (others || here.has(Mask::DISPARAGE))
+        || others && here.has(Mask::DISPARAGE)
+    {
+        add("no-other-tool", Tier::Warn, "speaks against using other tools");
+    }
+}
