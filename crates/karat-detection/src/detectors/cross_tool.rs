@@ -52,6 +52,7 @@ fn foreign(exhibit: &Exhibit) -> impl Iterator<Item = &Peer> {
 /// What this detector finds.
 pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = rules_about_others(reading);
+    findings.extend(boasting_name(&reading.exhibit.tool.name));
     findings.extend(foreign(reading.exhibit).take(MOST_PEERS).filter_map(|peer| {
         posing_name(reading.exhibit, peer).map(|(tier, rule, message)| Finding {
             rule,
@@ -72,7 +73,10 @@ fn rules_about_others(reading: &Reading<'_>) -> Vec<Finding> {
             continue;
         }
         let moves = Mask::PUT.and(Mask::TRANSFER);
-        if around.has(Mask::EXTERNAL) && here.has(moves) || around.has(Mask::CONCEAL) {
+        if around.has(Mask::EXTERNAL) && here.has(moves)
+            || around.has(Mask::CONCEAL)
+            || here.has(Mask::MAILBOX)
+        {
             findings.push(window.finding(
                 "rule-for-other-tool",
                 Tier::Block,
@@ -99,15 +103,32 @@ fn rules_about_others(reading: &Reading<'_>) -> Vec<Finding> {
                 "claims the place of another server's tool",
             ));
         } else if here.has(Mask::ALTER.and(Mask::DESTROY).and(Mask::DISABLE)) {
-            findings.push(window.finding(
-                "rule-for-other-tool",
-                Tier::Warn,
-                "changes how another tool is used",
-            ));
+            let tier = if here.has(Mask::PEER) { Tier::Block } else { Tier::Warn };
+            let message = "changes how another tool is used";
+            findings.push(window.finding("rule-for-other-tool", tier, message));
         }
     }
     findings
 }
+
+/// A name that recommends itself: one such word may describe what the tool is about, two do not.
+fn boasting_name(name: &str) -> Option<Finding> {
+    let words = name.split(|c: char| !c.is_alphanumeric()).map(str::to_ascii_lowercase);
+    let boasts = words.filter(|word| BOASTS.contains(&word.as_str())).count();
+    (boasts >= 2).then(|| Finding {
+        rule: "boasting-name",
+        tier: Tier::Block,
+        message: "the name recommends itself to whoever picks a tool".to_owned(),
+        place: "name".to_owned(),
+        excerpt: name.to_owned(),
+    })
+}
+
+/// Words by which a name recommends itself.
+const BOASTS: &[&str] = &[
+    "official", "verified", "best", "preferred", "trusted", "certified", "recommended", "first", "primary",
+    "default", "priority", "approved", "ultimate", "authoritative", "secure", "safe", "always", "use",
+];
 
 /// Whether a name is made to be taken for a foreign one.
 fn posing_name(exhibit: &Exhibit, peer: &Peer) -> Option<(Tier, &'static str, String)> {

@@ -21,14 +21,19 @@ const MOST: usize = 2_000;
 pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut budget = MOST;
-    for part in &reading.parts {
-        for (code, token, text) in decoded(part.raw, &mut budget) {
-            let Some((tier, why)) = judge(reading, &text, LAYERS, &mut budget) else { continue };
+    let pieces = joined_pieces(reading);
+    let parts = reading.parts.iter().map(|part| (part.raw, part.place()));
+    for (raw, place) in parts.chain(pieces.iter().map(|(text, place)| (text.as_str(), place.clone()))) {
+        if raw.len() < SHORTEST {
+            continue;
+        }
+        for (code, token, text) in decoded(raw, &mut budget) {
+            let Some((tier, why)) = judge(reading, code, &text, LAYERS, &mut budget) else { continue };
             findings.push(Finding {
                 rule: "decoded-payload",
                 tier,
                 message: format!("{code} that decodes to {why}: {:?}", excerpt(&text, 0, 0)),
-                place: part.place(),
+                place: place.clone(),
                 excerpt: excerpt(token, 0, 0).into_owned(),
             });
         }
@@ -36,9 +41,33 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     findings
 }
 
+/// The allowed values of a parameter read together, where all of them look like code: a message in
+/// pieces.
+fn joined_pieces(reading: &Reading<'_>) -> Vec<(String, String)> {
+    let mut joined: Vec<(Option<&str>, String, String, usize)> = Vec::new();
+    for part in reading.parts.iter().filter(|part| part.keyword == "enum") {
+        if part.raw.len() < 8 || !part.raw.chars().all(is_code) {
+            continue;
+        }
+        match joined.last_mut() {
+            Some((parameter, text, _, count)) if *parameter == part.parameter => {
+                text.push_str(part.raw);
+                *count += 1;
+            }
+            _ => joined.push((part.parameter, part.raw.to_owned(), part.place(), 1)),
+        }
+    }
+    joined
+        .into_iter()
+        .filter(|(_, _, _, count)| *count >= 3)
+        .map(|(_, text, place, _)| (text, place))
+        .collect()
+}
+
 /// What speaks against a decoded text.
 fn judge(
     reading: &Reading<'_>,
+    code: &str,
     text: &str,
     layers: usize,
     budget: &mut usize,
@@ -51,8 +80,7 @@ fn judge(
     if mask.has(Mask::SECRET_PATH) {
         return Some((Tier::Block, "the path of a secret"));
     }
-    let findings = instruction_phrases::inspect(&inner);
-    if !findings.is_empty() {
+    if !instruction_phrases::inspect(&inner).is_empty() {
         return Some((Tier::Block, "an order to the model"));
     }
     let acts = mask.has(Mask::TRANSFER.and(Mask::PUT).and(Mask::COLLECT).and(Mask::DESTROY));
@@ -60,14 +88,28 @@ fn judge(
     if acts && on || mask.has_all(Mask::OVERRIDE | Mask::INSTRUCTIONS) || mask.has(Mask::CONCEAL) {
         return Some((Tier::Block, "an instruction"));
     }
+    // A tool that is about codes shows sentences in code; any other has no reason to.
+    let meant = !ANNOUNCED.contains(&code) || inner.words() >= 4;
+    if is_sentence(text) && meant && !reading.purpose.has(Mask::CODE) {
+        let told = reading.sentences.iter().any(|sentence| sentence.mask.has(Mask::CODE));
+        return Some((if told || acts { Tier::Block } else { Tier::Warn }, "a sentence"));
+    }
     if layers > 1 {
-        for (_, _, deeper) in decoded(text, budget) {
-            if let Some((tier, why)) = judge(reading, &deeper, layers - 1, budget) {
+        for (code, _, deeper) in decoded(text, budget) {
+            if let Some((tier, why)) = judge(reading, code, &deeper, layers - 1, budget) {
                 return Some((tier, why));
             }
         }
     }
     None
+}
+
+/// Whether a text is a sentence: several words of letters, as opposed to a key, a path or JSON.
+fn is_sentence(text: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || c.is_whitespace() || ".,;:!?'-()%/@\"+#&*=_$€".contains(c);
+    let words = text.split_whitespace().filter(|word| word.chars().any(char::is_alphabetic)).count();
+    let unspaced = text.chars().filter(|c| matches!(c, '\u{3040}'..='\u{9fff}')).count();
+    text.chars().all(plain) && (words >= 5 || unspaced >= 10)
 }
 
 /// Everything in a text that decodes to readable text: what code, which part, what it says.
@@ -187,7 +229,7 @@ fn percent(token: &str) -> Option<Vec<u8>> {
         match (first, after) {
             (b'%', [high, low, after @ ..]) => {
                 let byte = nibble(*high)? << 4 | nibble(*low)?;
-                hidden += usize::from(byte.is_ascii_alphanumeric());
+                hidden += usize::from(byte.is_ascii_alphanumeric() || byte == b' ');
                 bytes.push(byte);
                 rest = after;
             }
@@ -279,6 +321,9 @@ fn numbers(run: &str) -> Option<Vec<u8>> {
     all(2, 7..=8).or_else(|| all(10, 2..=3).filter(|b| b.is_ascii())).or_else(|| all(16, 2..=2))
 }
 
+/// Codes under which any text looks like text: what they give must make sense to count.
+const ANNOUNCED: [&str; 2] = ["rot13", "reversed text"];
+
 /// Codes that look like words and have to be announced to be read: rot13 and reversal.
 fn announced(text: &str) -> Option<(&'static str, String)> {
     let lower = text.to_ascii_lowercase();
@@ -288,10 +333,18 @@ fn announced(text: &str) -> Option<(&'static str, String)> {
             'A'..='Z' => char::from((c as u8 - b'A' + 13) % 26 + b'A'),
             other => other,
         };
-        return Some(("rot13", text.chars().map(turn).collect()));
+        return Some((ANNOUNCED[0], text.chars().map(turn).collect()));
     }
-    if ["reversed", "backwards", "right to left", "from the end"].iter().any(|word| lower.contains(word)) {
-        return Some(("reversed text", text.chars().rev().collect()));
+    if REVERSED.iter().any(|word| lower.contains(word)) {
+        return Some((ANNOUNCED[1], text.chars().rev().collect()));
     }
     None
 }
+
+/// Words that announce text written from the end.
+const REVERSED: &[&str] = &[
+    "reversed", "backwards", "right to left", "rückwärts", "à l'envers",
+    "de droite à gauche", "al revés", "ao contrário", "de trás para frente", "al contrario",
+    "achterstevoren", "baklänges", "od tyłu", "tersten", "задом напер", "в обратном порядке", "معكوس",
+    "उल्टा", "倒序", "反写", "逆から", "逆順", "거꾸로",
+];

@@ -50,7 +50,6 @@ fn fresh<'r>(reading: &'r Reading<'_>, then: &Reading<'_>) -> Vec<&'r Sentence> 
 fn new_text(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Finding>) {
     let had = union(then.sentences.iter());
     let fresh = fresh(reading, then);
-    let gained = union(fresh.iter().copied());
     for sentence in &fresh {
         let here = sentence.mask;
         let text = reading.text(sentence.start, sentence.end);
@@ -72,6 +71,11 @@ fn new_text(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Findin
         }
         if here.has(Mask::SENSITIVE) && here.has(moves) && !had.has(Mask::SENSITIVE) {
             add("new-claim", Tier::Block, "since approval, it asks for secrets or private data");
+        } else if here.has(Mask::SECRET.and(Mask::CONTEXT))
+            && !had.has(Mask::SENSITIVE)
+            && !here.has(Mask::NEGATION.and(Mask::NEGATION_AFTER))
+        {
+            add("new-subject", Tier::Warn, "since approval, it speaks of secrets or of the conversation");
         }
         let conduct = Mask::CONCEAL.and(Mask::AGAINST).and(Mask::UNASKED).and(Mask::EXECUTE);
         if here.has(conduct) && !had.has(conduct) {
@@ -84,7 +88,6 @@ fn new_text(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Findin
             add("new-weakness", Tier::Warn, "since approval, it switches off something that protects");
         }
     }
-    let _ = gained;
 }
 
 fn lost_promises(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Finding>) {

@@ -27,7 +27,10 @@ struct Seen {
     private: usize,
     escapes: usize,
     controls: usize,
+    /// Words in a mathematical style.
     styled: usize,
+    /// Marks that strike letters out.
+    struck: usize,
     right_to_left: bool,
     /// Where the first of them stands.
     first: Option<usize>,
@@ -45,7 +48,7 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
         if let Some(word) = posing_word(part.raw, part.surface) {
             findings.push(Finding {
                 rule: "look-alike-letters",
-                tier: if part.surface == Surface::Name { Tier::Block } else { Tier::Warn },
+                tier: Tier::Block,
                 message: "a word mixes Latin letters with others that look the same".to_owned(),
                 place: part.place(),
                 excerpt: word.to_owned(),
@@ -113,9 +116,16 @@ fn report(part: &Part<'_>, seen: &Seen, findings: &mut Vec<Finding>) {
     } else if seen.private > 0 && strict {
         add("private-use", Tier::Warn, "a private-use character".to_owned());
     }
-    if seen.styled >= 4 {
-        let message = format!("{} letters in a mathematical style instead of text", seen.styled);
-        add("styled-letters", Tier::Warn, message);
+    if seen.styled >= 3 {
+        let message = format!("{} words in a mathematical style instead of letters", seen.styled);
+        add("styled-letters", Tier::Block, message);
+    }
+    if seen.struck >= MESSAGE {
+        let message = "text that is struck out for people, but not for a model".to_owned();
+        add("struck-out", Tier::Block, message);
+    }
+    if strict && split_words(part.raw) >= 3 {
+        add("soft-hyphens", Tier::Block, "soft hyphens split short words".to_owned());
     }
 }
 
@@ -125,6 +135,7 @@ fn look(text: &str) -> Seen {
     let mut before = '\0';
     let mut flag = false;
     let mut in_row = 0;
+    let mut earlier_styled = false;
     let mut characters = text.char_indices().peekable();
     while let Some((at, character)) = characters.next() {
         let after = characters.peek().map_or('\0', |(_, next)| *next);
@@ -168,8 +179,15 @@ fn look(text: &str) -> Seen {
             '\u{1b}' | '\u{9b}' => seen.escapes += 1,
             '\n' | '\r' | '\t' => hidden = false,
             control if control.is_control() => seen.controls += 1,
-            '\u{1d400}'..='\u{1d7ff}' | '\u{24b6}'..='\u{24e9}' | '\u{1f130}'..='\u{1f189}' => {
-                seen.styled += 1;
+            styled if is_styled(styled) => {
+                // Two in a row are a word; single ones are variables.
+                let second = is_styled(before) && !earlier_styled;
+                seen.styled += usize::from(second);
+                earlier_styled = is_styled(before);
+                hidden = false;
+            }
+            '\u{0334}'..='\u{0338}' => {
+                seen.struck += 1;
                 hidden = false;
             }
             other => {
@@ -234,6 +252,24 @@ fn is_right_to_left(character: char) -> bool {
     matches!(character, '\u{0590}'..='\u{08ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
 }
 
+fn is_styled(character: char) -> bool {
+    matches!(
+        character,
+        '\u{1d400}'..='\u{1d6a5}' | '\u{24b6}'..='\u{24e9}' | '\u{1f130}'..='\u{1f189}'
+    )
+}
+
+/// How many short words are split by soft hyphens; they are meant for long ones.
+fn split_words(text: &str) -> usize {
+    if !text.contains('\u{00ad}') {
+        return 0;
+    }
+    text.split_whitespace()
+        .filter(|word| word.contains('\u{00ad}'))
+        .filter(|word| word.chars().filter(|c| c.is_alphanumeric()).count() <= 9)
+        .count()
+}
+
 fn is_latin(character: char) -> bool {
     character.is_ascii_alphabetic() || matches!(character, '\u{c0}'..='\u{24f}')
 }
@@ -288,8 +324,11 @@ fn posing_word(text: &str, surface: Surface) -> Option<&str> {
         let latin = word.chars().filter(|c| c.is_ascii_alphabetic()).count();
         let posing = word.chars().filter(|c| looks_like(*c).is_some()).count();
         let foreign = word.chars().filter(|c| c.is_alphabetic() && !is_latin(*c)).count();
+        let cyrillic = word.chars().filter(|c| matches!(c, '\u{0400}'..='\u{052f}')).count();
+        let doubles = word.chars().filter(|c| "aceopxyABCEHKMOPTXy".contains(*c)).count();
         // µm, ΔT and the like have a letter or two; a word that poses is a word.
         posing > 0 && posing == foreign && latin >= 3
+            || latin > 0 && latin == doubles && cyrillic >= 3 && cyrillic == foreign
     })
 }
 

@@ -89,6 +89,13 @@ fn distance(a: &Hit, b: &Hit) -> usize {
 pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for window in windows(reading, |surface| surface != Surface::Result) {
+        let part = reading.part(window.sentence);
+        // A choice or a default is a name, until it has the length of a sentence.
+        let short = part.raw.split_whitespace().nth(3).is_none();
+        if short && matches!(part.surface, Surface::ParameterValue | Surface::ParameterName | Surface::Name)
+        {
+            continue;
+        }
         judge(reading, &window, &mut findings);
     }
     findings
@@ -99,11 +106,8 @@ fn judge(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut Vec<Find
     let about_attacks = here.has(Mask::ABOUT_ATTACKS) || reading.purpose.has(Mask::ABOUT_ATTACKS);
     let mut add = |rule, tier, message| findings.push(window.finding(rule, tier, message));
 
-    if here.has_all(Mask::OVERRIDE | Mask::INSTRUCTIONS | Mask::MODEL)
-        && window.close(Mask::OVERRIDE, Mask::INSTRUCTIONS, 60)
-        && window.close(Mask::MODEL, Mask::INSTRUCTIONS, 40)
-        && !about_attacks
-    {
+    let for_models = here.has(Mask::ASSISTANT) || window.close(Mask::MODEL, Mask::INSTRUCTIONS, 40);
+    if for_models && window.close(Mask::OVERRIDE, Mask::INSTRUCTIONS, 60) && !about_attacks {
         let tier = if here.has(Mask::PRIOR.and(Mask::ROLE).and(Mask::CONCEAL).and(Mask::AGAINST)) {
             Tier::Block
         } else {
@@ -126,6 +130,10 @@ fn judge(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut Vec<Find
         let tier = if around.has(HARM) || handled { Tier::Block } else { Tier::Warn };
         add("conceal", tier, "keeps something from the user");
     }
+    let outwards = Mask::EXTERNAL.and(Mask::THIRD_PARTY).and(Mask::SENSITIVE);
+    if here.has(Mask::QUIET) && here.has(outwards) && window.close(Mask::QUIET, Mask::TRANSFER, 40) {
+        add("quiet-transfer", Tier::Block, "sends something without a sound");
+    }
     exfiltration(reading, window, findings);
     conduct(window, findings);
 }
@@ -140,7 +148,7 @@ fn exfiltration(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut V
     let hands_over = Mask::PUT.and(Mask::TRANSFER);
     if here.has(Mask::CONTEXT)
         && !reading.purpose.has(Mask::CONTEXT)
-        && window.close(Mask::CONTEXT, hands_over, 80)
+        && window.close(Mask::CONTEXT, hands_over, 120)
     {
         add("hand-over-context", Tier::Block, "asks for the conversation or for the model's instructions");
     }
@@ -160,16 +168,23 @@ fn exfiltration(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut V
             add("hand-over-secret", Tier::Warn, "asks for secrets that the tool has no use for");
         }
     }
-    if here.has(Mask::PERSONAL)
-        && here.has(Mask::TRANSFER)
-        && around.has(Mask::UNASKED.and(Mask::CONCEAL).and(Mask::AGAINST).and(Mask::EXTERNAL))
+    if !own && window.close(Mask::SECRET, Mask::WANT, 40) && here.has(Mask::USER) && !here.has(Mask::NEGATION)
     {
-        let tier = if around.has(Mask::UNASKED.and(Mask::CONCEAL).and(Mask::AGAINST)) {
-            Tier::Block
-        } else {
-            Tier::Warn
-        };
-        add("hand-over-personal", tier, "sends personal data on");
+        add("asks-for-secret", Tier::Warn, "has the user asked for a secret");
+    }
+    if window.close(Mask::TRANSFER, Mask::EXTERNAL, 60)
+        && !reading.purpose.has(Mask::TRANSFER.and(Mask::EXTERNAL))
+    {
+        add("sends-outside", Tier::Warn, "sends something to an address that the tool is not about");
+    }
+    let unseen = Mask::UNASKED.and(Mask::CONCEAL).and(Mask::AGAINST);
+    let to_others = Mask::EXTERNAL.and(Mask::THIRD_PARTY);
+    if here.has(Mask::PERSONAL) && here.has(Mask::TRANSFER.and(Mask::ACTS)) {
+        if around.has(unseen) || here.has(Mask::THIRD_PARTY) {
+            add("hand-over-personal", Tier::Block, "sends personal data on");
+        } else if around.has(to_others) {
+            add("hand-over-personal", Tier::Warn, "sends personal data to an address outside");
+        }
     }
 }
 
@@ -183,8 +198,11 @@ fn conduct(window: &Window<'_, '_>, findings: &mut Vec<Finding>) {
         .and(Mask::ALTER)
         .and(Mask::DISABLE)
         .and(Mask::PUT);
-    if here.has(Mask::AGAINST) && here.has(acts) && !here.has(Mask::CARE) {
-        add("against-the-user", Tier::Warn, "acts against what the user asked for");
+    if here.has(Mask::AGAINST) && here.has(acts.and(Mask::OVERRIDE)) && !here.has(Mask::CARE) {
+        add("against-the-user", Tier::Block, "acts against what the user asked for");
+    }
+    if here.has(Mask::APPEAL) && here.has(Mask::ASSISTANT.and(Mask::MODEL).and(Mask::USE)) {
+        add("appeal-to-model", Tier::Block, "appeals to what the model is supposed to want or fear");
     }
     if here.has(Mask::UNASKED) && !here.has(Mask::CARE) && here.has(acts) {
         let tier = if here.has(Mask::SENSITIVE.and(Mask::EXTERNAL)) { Tier::Block } else { Tier::Warn };
@@ -205,9 +223,9 @@ fn conduct(window: &Window<'_, '_>, findings: &mut Vec<Finding>) {
         add("run-code", Tier::Block, "has code fetched and run, or kept for later");
     }
     let others = here.has(Mask::OTHER_TOOL);
-    if here.has(Mask::SOLE) && (others || here.has(Mask::DISPARAGE))
-        || others && here.has(Mask::DISPARAGE)
-    {
+    if here.has(Mask::SOLE) && (others || here.has(Mask::DISPARAGE)) {
+        add("no-other-tool", Tier::Block, "claims to be the only tool and speaks against others");
+    } else if others && here.has(Mask::DISPARAGE) {
         add("no-other-tool", Tier::Warn, "speaks against using other tools");
     }
 }

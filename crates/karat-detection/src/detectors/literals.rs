@@ -22,7 +22,8 @@ pub(super) fn mark(text: &str, hits: &mut Vec<Hit>) {
         if (4..=LONGEST).contains(&length) && rest[..length].contains(&b'.') {
             let token = &text[start..start + length];
             if is_address(token) {
-                let mask = Mask::EXTERNAL;
+                let mail = token.contains('@') && !token.contains("://");
+                let mask = if mail { Mask::EXTERNAL.and(Mask::MAILBOX) } else { Mask::EXTERNAL };
                 hits.push(Hit { start, end: start + length, mask, negated: false });
             }
         }

@@ -126,7 +126,7 @@ impl<'a> Reading<'a> {
             let room = MOST_BYTES.saturating_sub(layout.buffer.len());
             part.start = layout.buffer.len();
             for piece in pieces(part.raw, room) {
-                layout.add(number, piece, part.surface);
+                layout.add(number, piece);
             }
             part.end = layout.buffer.len();
             layout.buffer.push('\n');
@@ -135,7 +135,7 @@ impl<'a> Reading<'a> {
         let mut hits = lexicon::look_up(&buffer);
         literals::mark(&buffer, &mut hits);
         super::cross_tool::mark_peers(exhibit, &buffer, &mut hits);
-        hits.sort_unstable_by_key(|hit| (hit.start, hit.end));
+        lexicon::keep_longest(&mut hits);
         let mut next = 0;
         for sentence in &mut sentences {
             while hits.get(next).is_some_and(|hit| hit.start < sentence.start) {
@@ -163,6 +163,11 @@ impl<'a> Reading<'a> {
         let sentence = &mut self.sentences[number];
         let hits = &mut self.hits[sentence.first_hit..sentence.end_hit];
         (&self.buffer, hits, sentence)
+    }
+
+    /// How many known words it has.
+    pub fn words(&self) -> usize {
+        self.hits.len()
     }
 
     /// The text of a stretch of the buffer, as it was laid out.
@@ -238,7 +243,7 @@ impl Layout {
         Layout { buffer: String::with_capacity(bytes), sentences: Vec::new() }
     }
 
-    fn add(&mut self, part: usize, text: &str, surface: Surface) {
+    fn add(&mut self, part: usize, text: &str) {
         let mut start = self.buffer.len();
         let mut space = true;
         let mut characters = text.char_indices().peekable();
@@ -286,7 +291,6 @@ impl Layout {
                 space = true;
             }
         }
-        let _ = surface;
         self.end_sentence(part, start);
     }
 
@@ -337,6 +341,11 @@ fn fold(character: char) -> Option<char> {
         '“' | '”' | '„' | '＂' => '"',
         '–' | '—' | '‒' | '―' => '-',
         character if character.is_whitespace() => ' ',
+        // Letters in mathematical dress.
+        '\u{1d400}'..='\u{1d7ff}' | '\u{24b6}'..='\u{24e9}' => {
+            use unicode_normalization::UnicodeNormalization as _;
+            std::iter::once(character).nfkc().next().unwrap_or(character).to_ascii_lowercase()
+        }
         // Full-width forms are ASCII in disguise.
         '！' | '？' | '：' | '；' => character,
         '\u{ff01}'..='\u{ff5e}' => {
@@ -504,7 +513,7 @@ impl<'a> Collector<'a> {
 }
 
 /// The part of a text that evidence quotes: around a stretch, cut at word borders.
-pub fn excerpt(text: &str, start: usize, end: usize) -> Cow<'_, str> {
+pub(super) fn excerpt(text: &str, start: usize, end: usize) -> Cow<'_, str> {
     const MOST: usize = 240;
     if text.len() <= MOST {
         return Cow::Borrowed(text.trim());

@@ -15,7 +15,6 @@ const ACTS: Mask = Mask::TRANSFER
     .and(Mask::DESTROY)
     .and(Mask::DISABLE)
     .and(Mask::ALTER)
-    .and(Mask::EXTERNAL)
     .and(Mask::UNASKED)
     .and(Mask::CONCEAL);
 
@@ -37,6 +36,20 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
         if here.has_all(Mask::OVERRIDE | Mask::INSTRUCTIONS) && here.has(Mask::MODEL) {
             let message = "sets the reader's instructions aside";
             findings.push(window.finding("override-instructions", Tier::Block, message));
+        }
+        let reaches = Mask::EXTERNAL.and(Mask::SENSITIVE);
+        if !here.has(Mask::ASSISTANT)
+            && around.has(Mask::ASSISTANT)
+            && here.has(Mask::TRANSFER.and(Mask::PUT))
+            && here.has(reaches)
+            && !here.has(Mask::CARE)
+        {
+            let message = "turns to whoever reads it and wants something sent";
+            findings.push(window.finding("order-to-reader", Tier::Block, message));
+        }
+        if here.has_all(Mask::CONTEXT | Mask::EXTERNAL) {
+            let message = "an address that is to carry the conversation";
+            findings.push(window.finding("hand-over", Tier::Block, message));
         }
         let hands_over = Mask::PUT.and(Mask::TRANSFER);
         if here.has(Mask::CONTEXT.and(Mask::SECRET)) && window.close(

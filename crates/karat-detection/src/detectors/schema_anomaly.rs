@@ -5,10 +5,8 @@
 //! prompt checker for prompts. Values count as well: an example that shows a password teaches the model
 //! to send one, a default or constant address decides where things go.
 
-use serde_json::Value;
-
 use super::instruction_phrases::windows;
-use super::lexicon::{Mask, mask_of_name};
+use super::lexicon::{Mask, mask_of_name, mask_of_text};
 use super::literals::is_address;
 use super::reading::{Part, Reading, Surface, excerpt};
 use super::{Finding, Tier};
@@ -38,8 +36,15 @@ fn is_about_models(reading: &Reading<'_>) -> bool {
 }
 
 fn names(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
+    let mut secrets = 0;
     for part in reading.parts.iter().filter(|part| part.surface == Surface::ParameterName) {
         let mask = mask_of_name(part.raw);
+        if mask.has(Mask::SECRET) && !reading.purpose.has(Mask::SECRET) {
+            secrets += 1;
+            let tier = if secrets > 1 { Tier::Block } else { Tier::Warn };
+            let message = "a parameter for a secret in a tool that is not about any";
+            findings.push(finding(part, "secret-parameter", tier, message));
+        }
         if mask.has(Mask::CONTEXT) && !is_about_models(reading) {
             let tier = if part.required || mask.has(Mask::WHOLE.and(Mask::PRIOR)) {
                 Tier::Block
@@ -62,27 +67,35 @@ fn descriptions(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
         }
         let known = reading.purpose | name;
         let secrets = Mask::SECRET.and(Mask::SECRET_PATH);
-        if here.has(secrets) && !known.has(secrets) && window.close(secrets, Mask::PUT, 80) {
+        if here.has(secrets) && !known.has(secrets) && !here.has(Mask::NEGATION) {
+            let asked = window.close(secrets, Mask::PUT, 80) || part.required;
             let message = "the text asks for a secret that neither tool nor parameter is about";
-            findings.push(window.finding("collects-secret", Tier::Block, message));
+            let tier = if asked { Tier::Block } else { Tier::Warn };
+            findings.push(window.finding("collects-secret", tier, message));
+        } else if name.has(Mask::CONTROL) && here.has(Mask::DISABLE) && !here.has(Mask::NEGATION) {
+            let message = "the text wants a control switched off";
+            findings.push(window.finding("weakens-control", Tier::Block, message));
         } else if here.has(Mask::CONTEXT) && !is_about_models(reading) && here.has(Mask::WHOLE) {
             let message = "the text asks for the conversation or the model's instructions";
             findings.push(window.finding("collects-context", Tier::Block, message));
         } else if here.has(Mask::PERSONAL)
             && !known.has(Mask::PERSONAL)
-            && here.has(Mask::WHOLE.and(Mask::COLLECT).and(Mask::UNASKED).and(Mask::ALWAYS))
+            && here.has(Mask::WHOLE.and(Mask::COLLECT).and(Mask::UNASKED).and(Mask::ALWAYS).and(Mask::PUT))
         {
+            let kinds = reading.hits(window.sentence).iter().filter(|hit| hit.mask.has(Mask::PERSONAL));
+            let tier = if kinds.count() > 1 { Tier::Block } else { Tier::Warn };
             let message = "the text asks for personal data that the tool is not about";
-            findings.push(window.finding("collects-personal", Tier::Warn, message));
+            findings.push(window.finding("collects-personal", tier, message));
         }
     }
 }
 
 fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
     let mut contexts = 0;
+    let mut shown = 0;
     for part in reading.parts.iter().filter(|part| part.surface == Surface::ParameterValue) {
         let name = part.parameter.map(mask_of_name).unwrap_or(Mask::NONE);
-        let value = mask_of_name(part.raw);
+        let value = mask_of_name(part.raw) | mask_of_text(part.raw);
         match part.keyword {
             "enum" if value.has(Mask::CONTEXT) && !is_about_models(reading) => {
                 contexts += 1;
@@ -92,9 +105,14 @@ fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
                 }
             }
             "default" | "const" => {
-                if value.has(Mask::SECRET_PATH) && !name.has(Mask::SECRET_PATH) && !is_path(part) {
+                if value.has(Mask::SECRET_PATH) && !is_path(part) {
                     let message = "a secret file is the preset value";
-                    findings.push(finding(part, "preset-secret", Tier::Warn, message));
+                    findings.push(finding(part, "preset-secret", Tier::Block, message));
+                }
+                let leads_out = part.raw.split_whitespace().any(is_address);
+                if leads_out && name.has(Mask::TRANSFER) && !reading.purpose.has(Mask::TRANSFER) {
+                    let message = "a fixed address that things are sent to";
+                    findings.push(finding(part, "preset-recipient", Tier::Block, message));
                 }
                 if part.raw.contains('@') && part.raw.split([' ', ':']).any(is_address) {
                     let message = "a fixed recipient outside";
@@ -103,7 +121,11 @@ fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
             }
             _ => {}
         }
-        if shows_secret(part.raw) && !reading.purpose.has(Mask::SECRET) {
+        if part.keyword == "examples" && value.has(Mask::SECRET) && !(reading.purpose | name).has(Mask::SECRET) {
+            shown += 1;
+        }
+        if (shows_secret(part.raw) || shown == 2) && !reading.purpose.has(Mask::SECRET) {
+            shown += 1;
             let message = "the example shows secrets, which teaches to send them";
             findings.push(finding(part, "example-secret", Tier::Block, message));
         }
@@ -137,9 +159,4 @@ fn shows_secret(text: &str) -> bool {
 
 fn has_placeholder(text: &str) -> bool {
     text.contains("{{") && text.contains("}}") || text.contains('<') && text.contains('>')
-}
-
-/// Whether a schema forces a value: used by the comparison with an earlier definition.
-pub(super) fn forced(schema: &Value) -> bool {
-    schema.get("const").is_some()
 }

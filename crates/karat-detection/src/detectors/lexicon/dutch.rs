@@ -6,7 +6,7 @@ pub(super) const TERMS: Table = &[
     (Mask::NEGATION.and(Mask::NEGATION_AFTER), &["niet", "nooit", "geen", "niets"]),
     (Mask::NEGATION, &["zonder", "in plaats van"]),
     (Mask::TELL, &["vertel*", "vermeld*", "meld", "melden", "inform*", "toon", "tonen", "laat zien", "onthul*", "zeg", "zeggen", "noem", "noemen"]),
-    (Mask::CONCEAL, &["stilletjes", "heimelijk", "in het geheim", "ongemerkt", "zonder het te vertellen", "zonder te melden", "zonder medeweten", "hoeft niet te weten", "verberg*", "verzwijg*", "niet vermelden", "alleen maar verwarren", "buiten de samenvatting"]),
+    (Mask::CONCEAL, &["heimelijk", "in het geheim", "ongemerkt", "zonder het te vertellen", "zonder te melden", "zonder medeweten", "hoeft niet te weten", "verberg*", "verzwijg*", "niet vermelden", "alleen maar verwarren", "buiten de samenvatting"]),
     (Mask::USER, &["gebruiker*", "klant", "klanten", "patiënt*", "persoon", "mensen", "reiziger*", "medewerker*"]),
     (Mask::PUT, &["voeg toe", "toevoeg*", "voeg", "bijvoeg*", "kopieer*", "plak", "vul in", "invullen", "geef door", "doorgeven", "opnemen", "neem op", "vermeld in", "bevat", "meegeven", "plaats"]),
     (Mask::TRANSFER, &["stuur", "sturen", "verstuur*", "gestuurd", "verzend*", "verzonden", "zend", "doorstur*", "upload*", "deel", "gedeeld", "doorzend*", "publiceer*", "omleid*", "doorgestuurd"]),
@@ -40,4 +40,9 @@ pub(super) const TERMS: Table = &[
     (Mask::WHOLE, &["volledig*", "complete", "hele", "gehele", "woordelijk", "alles"]),
     (Mask::ABOUT_ATTACKS, &["aanval*", "oplichting", "voorbeeld van", "oefening", "les", "training", "kwaadaardig*"]),
     (Mask::ANSWER, &["antwoord*", "samenvatting*", "overzicht", "verslag"]),
+    (Mask::CODE, &["decodeer*", "ontcijfer*", "achterstevoren", "gecodeerd*"]),
+    (Mask::THIRD_PARTY, &["derden", "partners", "verzekeraars", "adverteerders"]),
+    (Mask::ACTS, &["verwijdert", "verstuurt", "verzendt", "annuleert", "wordt verzonden", "worden verzonden", "worden verwijderd"]),
+    (Mask::IRREVERSIBLE, &["onomkeerbaar", "definitief"]),
+    (Mask::QUIET, &["stilletjes"]),
 ];

@@ -19,7 +19,7 @@ pub(super) const TERMS: Table = &[
     (
         Mask::CONCEAL,
         &[
-            "discrètement", "secrètement", "en silence", "silencieusement", "à l'insu", "en coulisse*",
+            "secrètement", "à l'insu", "en coulisse*",
             "sans en parler", "sans le dire", "sans informer", "sans prévenir", "sans le mentionner",
             "sans mentionner", "n'a pas besoin de savoir", "n'a pas à le savoir", "ne le mentionnez pas",
             "n'en parlez pas", "cacher à", "caché à", "dissimul*", "confidentiel vis", "inutile de mentionner",
@@ -45,7 +45,7 @@ pub(super) const TERMS: Table = &[
     ),
     (
         Mask::TRANSFER,
-        &[
+        &["en adresse", "adresse le", "adresse la", "adresse une copie", 
             "envoy*", "envoi*", "transmet*", "transmis*", "transmett*", "transfér*", "transfèr*", "adresse à",
             "adresser", "adressez", "téléverse*", "partag*", "publie*", "expédi*", "achemin*", "redirig*",
             "copie cachée", "en copie", "déposez sur", "synchronis*", "communiqué*",
@@ -150,4 +150,10 @@ pub(super) const TERMS: Table = &[
     (Mask::WHOLE, &["intégral*", "en entier", "complet", "complète", "mot pour mot", "tout ce que", "l'ensemble", "la totalité"]),
     (Mask::ABOUT_ATTACKS, &["attaque*", "attaquant*", "hameçonnage", "arnaque*", "exemple de", "exercice", "leçon", "formation", "malveillant*"]),
     (Mask::ANSWER, &["réponse*", "résumé", "récapitulatif", "synthèse", "compte rendu"]),
+    (Mask::CODE, &["décod*", "décoder", "à l'envers", "de droite à gauche", "encod*", "chiffré*"]),
+    (Mask::THIRD_PARTY, &["tiers", "partenaires", "mutuelles partenaires", "assureurs", "annonceurs", "assurances"]),
+    (Mask::ACTS, &["supprime", "envoie", "transmet", "efface", "annule", "est transmis", "sont transmis", "est envoyé", "sont envoyés", "est supprimé", "sont supprimés"]),
+    (Mask::IRREVERSIBLE, &["irréversible*", "définitivement"]),
+    (Mask::QUIET, &["en silence", "silencieusement", "discrètement"]),
+    (Mask::UNLESS, &["non pas", "sauf"]),
 ];

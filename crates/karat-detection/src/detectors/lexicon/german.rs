@@ -19,7 +19,7 @@ pub(super) const TERMS: Table = &[
     (
         Mask::CONCEAL,
         &[
-            "heimlich", "unbemerkt", "stillschweigend", "im verborgenen", "verschweig*", "verheimlich*",
+            "heimlich", "unbemerkt", "im verborgenen", "verschweig*", "verheimlich*",
             "verborgen vor", "für sich behalten", "ohne wissen", "ohne hinweis", "muss nicht erfahren",
             "braucht nicht zu erfahren", "braucht davon nichts", "nicht erwähnen", "nicht sichtbar für",
             "würde nur verwirren", "würde verwirren", "würde nur verunsichern", "unnötig verunsichern",
@@ -79,7 +79,7 @@ pub(super) const TERMS: Table = &[
     ),
     (
         Mask::PERSONAL,
-        &[
+        &["standortverlauf*", "installierten apps", 
             "adressbuch*", "kontakte", "kontaktliste*", "kalendereinträge", "wohnanschrift", "privatadresse*",
             "geburtsdatum", "ausweisnummer*", "personalausweis*", "sozialversicherungsnummer*",
             "kontodaten", "bankverbindung*", "kontonummer*", "krankengeschichte", "diagnose*", "gehalt*",
@@ -215,4 +215,9 @@ pub(super) const TERMS: Table = &[
     (Mask::WHOLE, &["vollständig*", "komplett*", "gesamt*", "wörtlich", "ungekürzt", "alles"]),
     (Mask::ABOUT_ATTACKS, &["angriff*", "angreifer*", "betrug*", "beispiel für", "übung", "schulung", "lektion", "schadhaft*"]),
     (Mask::ANSWER, &["antwort*", "zusammenfassung*", "übersicht", "tagesübersicht", "bericht", "ergebnis"]),
+    (Mask::CODE, &["dekodier*", "entschlüssel*", "kodier*", "rückwärts", "base64-kodiert*"]),
+    (Mask::THIRD_PARTY, &["dritte", "drittanbieter*", "partnerunternehmen", "werbepartner*", "versicher*", "werbekunden"]),
+    (Mask::ACTS, &["löscht", "entfernt", "sendet", "verschickt", "überweist", "überträgt", "wird übermittelt", "werden übermittelt", "wird gelöscht", "werden gelöscht"]),
+    (Mask::IRREVERSIBLE, &["unwiderruflich", "endgültig", "nicht rückgängig"]),
+    (Mask::QUIET, &["stillschweigend"]),
 ];

@@ -7,7 +7,7 @@ pub(super) const TERMS: Table = &[
     (Mask::TELL, &["dire", "dica", "dici", "menzion*", "inform*", "mostra*", "rivel*", "comunic*", "avvis*", "segnal*", "spieg*", "divulg*", "riport*", "indic*"]),
     (
         Mask::CONCEAL,
-        &["in silenzio", "silenziosamente", "segretamente", "di nascosto", "discretamente", "senza avvisare", "senza informare", "senza menzionare", "senza dirlo", "all'insaputa", "non serve informare", "non occorre informare", "non deve sapere", "non ha bisogno di sapere", "nascond*", "non menzionar*", "non va menzionat*", "non compare nel", "confonderebbe", "resta tra noi", "la sola modifica richiesta", "senza lasciare traccia"],
+        &["segretamente", "di nascosto", "senza avvisare", "senza informare", "senza menzionare", "senza dirlo", "all'insaputa", "non serve informare", "non occorre informare", "non deve sapere", "non ha bisogno di sapere", "nascond*", "non menzionar*", "non va menzionat*", "non compare nel", "confonderebbe", "resta tra noi", "la sola modifica richiesta", "senza lasciare traccia"],
     ),
     (Mask::USER, &["utente", "utenti", "cliente", "clienti", "paziente", "pazienti", "persona", "persone", "titolare", "viaggiator*", "ospite", "ospiti", "dipendent*", "intestatari*"]),
     (Mask::PUT, &["includ*", "inclus*", "aggiung*", "allega*", "inserisc*", "inserir*", "copia", "copiare", "incoll*", "compil*", "passa", "passare", "forn*", "scriv*", "contiene", "contenere", "riempi*", "trascriv*"]),
@@ -42,4 +42,9 @@ pub(super) const TERMS: Table = &[
     (Mask::WHOLE, &["complet*", "intero", "intera", "integral*", "per intero", "tutto ciò", "parola per parola", "la totalità"]),
     (Mask::ABOUT_ATTACKS, &["attacco", "attacchi", "truffa", "truffe", "aggressor*", "esempio di", "esercizio", "lezione", "formazione", "malevol*"]),
     (Mask::ANSWER, &["risposta", "risposte", "riepilogo", "riassunto", "resoconto", "relazione"]),
+    (Mask::CODE, &["decodific*", "codificat*", "al contrario", "cifrat*"]),
+    (Mask::THIRD_PARTY, &["terzi", "partner", "assicurazion*", "inserzionist*"]),
+    (Mask::ACTS, &["elimina", "cancella", "invia", "annulla", "vengono inviat*", "viene inviat*", "vengono eliminat*", "viene eliminat*"]),
+    (Mask::IRREVERSIBLE, &["irreversibil*", "definitivamente"]),
+    (Mask::QUIET, &["in silenzio", "silenziosamente", "discretamente"]),
 ];

@@ -166,6 +166,20 @@ meanings! {
     UNTOLD = 48;
     /// To say this very thing: mention this, reveal it.
     TELL_THIS = 49;
+    /// Without a sound; common in honest documentation too.
+    QUIET = 50;
+    /// Others who would like to have the data.
+    THIRD_PARTY = 51;
+    /// What cannot be undone.
+    IRREVERSIBLE = 52;
+    /// What the tool itself does to the world: deletes, sends, pays.
+    ACTS = 53;
+    /// Encoding and decoding.
+    CODE = 54;
+    /// An appeal to what the model is supposed to want or fear.
+    APPEAL = 55;
+    /// A mail address.
+    MAILBOX = 56;
 }
 
 impl Mask {
@@ -333,6 +347,12 @@ pub(super) fn mask_of_name(name: &str) -> Mask {
     look_up(&words).iter().fold(Mask::NONE, |mask, hit| mask | hit.mask)
 }
 
+/// The meanings in a short text, negated or not.
+pub(super) fn mask_of_text(text: &str) -> Mask {
+    let lower: String = text.chars().take(2_000).flat_map(char::to_lowercase).collect();
+    look_up(&lower).iter().fold(Mask::NONE, |mask, hit| mask | hit.mask)
+}
+
 /// Within how many bytes a negation governs what follows.
 const REACH: usize = 48;
 /// Within how many bytes a negation after the verb governs it.
@@ -353,7 +373,7 @@ const CHAINS: &[Chain] = &[
     Chain { steps: &[Mask::USER, Mask::UNTOLD], gap: 60, gives: Mask::CONCEAL },
     Chain { steps: &[Mask::UNTOLD, Mask::USER], gap: 60, gives: Mask::CONCEAL },
     // Do not … mention … in the answer.
-    Chain { steps: &[Mask::NEGATION, Mask::TELL, Mask::ANSWER], gap: 40, gives: Mask::CONCEAL },
+    Chain { steps: &[Mask::NEGATION, Mask::TELL, Mask::ANSWER], gap: 16, gives: Mask::CONCEAL },
     // Without asking; no confirmation is needed.
     Chain { steps: &[Mask::NEGATION, Mask::ASK], gap: 24, gives: Mask::UNASKED },
     Chain { steps: &[Mask::ASK, Mask::NEGATION_AFTER], gap: 12, gives: Mask::UNASKED },
@@ -363,6 +383,21 @@ const CHAINS: &[Chain] = &[
     Chain { steps: &[Mask::USER, Mask::EVEN_IF], gap: 30, gives: Mask::AGAINST },
 ];
 
+/// Drops words that are part of a longer term: "no" in "no matter what" negates nothing.
+pub(super) fn keep_longest(hits: &mut Vec<Hit>) {
+    hits.sort_unstable_by_key(|hit| (hit.start, std::cmp::Reverse(hit.end)));
+    let mut end = 0;
+    let mut covering = (0, 0);
+    hits.retain(|hit| {
+        let inside = hit.end <= end && (hit.start, hit.end) != covering;
+        if hit.end > end {
+            end = hit.end;
+            covering = (hit.start, hit.end);
+        }
+        !inside
+    });
+}
+
 /// Marks what is negated, and adds what chains of words mean together.
 pub(super) fn derive(reading: &mut Reading<'_>) {
     for number in 0..reading.sentences.len() {
@@ -371,10 +406,11 @@ pub(super) fn derive(reading: &mut Reading<'_>) {
             continue;
         }
         mark_negated(text, hits);
+        drop_false_care(hits);
         for chain in CHAINS {
             let present = hits.iter().fold(Mask::NONE, |mask, hit| mask | hit.mask);
             if chain.steps.iter().all(|step| present.has(*step)) {
-                apply(chain, hits);
+                apply(chain, text, hits);
             }
         }
         sentence.mask = hits.iter().fold(Mask::NONE, |mask, hit| {
@@ -398,6 +434,7 @@ const NEGATABLE: Mask = Mask::PUT
     .and(Mask::EXECUTE)
     .and(Mask::USE)
     .and(Mask::CARE)
+    .and(Mask::ACTS)
     .and(Mask::ROLE);
 
 fn mark_negated(text: &str, hits: &mut [Hit]) {
@@ -428,6 +465,20 @@ fn mark_negated(text: &str, hits: &mut [Hit]) {
     }
 }
 
+/// "Confirm with the user" inside "without confirming with the user" is no care.
+fn drop_false_care(hits: &mut [Hit]) {
+    for number in 1..hits.len() {
+        let (earlier, later) = (hits[number - 1], hits[number]);
+        if later.start < earlier.end {
+            let both = earlier.mask | later.mask;
+            if both.has_all(Mask::CARE | Mask::UNASKED) {
+                hits[number - 1].mask = earlier.mask.without(Mask::CARE);
+                hits[number].mask = later.mask.without(Mask::CARE);
+            }
+        }
+    }
+}
+
 fn clause_ends(between: &str) -> bool {
     between.contains([',', ';', ':', '(', ')', '、', '，', '；', '،', '"', '«', '»'])
         || between.contains(" but ")
@@ -435,7 +486,7 @@ fn clause_ends(between: &str) -> bool {
 }
 
 /// Adds what a chain gives to its last word, for each place where the chain is found.
-fn apply(chain: &Chain, hits: &mut [Hit]) {
+fn apply(chain: &Chain, text: &str, hits: &mut [Hit]) {
     let Some((first, rest)) = chain.steps.split_first() else { return };
     for start in 0..hits.len() {
         if !hits[start].mask.has(*first) {
@@ -445,7 +496,11 @@ fn apply(chain: &Chain, hits: &mut [Hit]) {
         let complete = rest.iter().all(|step| {
             let end = hits[at].end;
             let next = (at + 1..hits.len()).take_while(|n| hits[*n].start <= end + chain.gap).find(
-                |n| hits[*n].start >= end && hits[*n].mask.has(*step),
+                |n| {
+                    hits[*n].start >= end
+                        && hits[*n].mask.has(*step)
+                        && !text[end..hits[*n].start].contains([';', '(', ')', '；'])
+                },
             );
             match next {
                 Some(next) => {

@@ -5,7 +5,7 @@ use super::{Mask, Table};
 pub(super) const TERMS: Table = &[
     (Mask::NEGATION, &["nie", "nigdy", "bez", "żaden", "żadne*", "ani", "nic", "zamiast"]),
     (Mask::TELL, &["mów", "mówić", "powiedz*", "powiadam*", "wspomin*", "informuj*", "informować", "pokazuj*", "pokaż*", "ujawni*", "zgłasza*", "wyświetl*", "wyjaśni*", "podawaj"]),
-    (Mask::CONCEAL, &["po cichu", "w tajemnicy", "potajemnie", "dyskretnie", "niezauważ*", "bez wiedzy", "bez informowania", "bez powiadamiania", "nie musi wiedzieć", "ukryj*", "ukryw*", "przemilcz*", "nie wspominaj*", "nie pojawia się w"]),
+    (Mask::CONCEAL, &["w tajemnicy", "potajemnie", "niezauważ*", "bez wiedzy", "bez informowania", "bez powiadamiania", "nie musi wiedzieć", "ukryj*", "ukryw*", "przemilcz*", "nie wspominaj*", "nie pojawia się w"]),
     (Mask::USER, &["użytkowni*", "klient*", "pacjent*", "osob*", "człowiek*", "podróżn*", "pracowni*"]),
     (Mask::PUT, &["dołącz*", "dodaj*", "wklej*", "skopiuj*", "wpisz*", "wypełni*", "umieść", "umieszcz*", "przekaż*", "uwzględni*", "zawiera*", "wstaw*", "podaj"]),
     (Mask::TRANSFER, &["wyślij*", "wysyła*", "wysłać", "prześlij*", "przesył*", "przekazuj*", "udostępni*", "opublikuj*", "przekieruj*", "zsynchroniz*"]),
@@ -39,4 +39,9 @@ pub(super) const TERMS: Table = &[
     (Mask::WHOLE, &["pełn*", "cał*", "kompletn*", "w całości", "słowo w słowo", "wszystko"]),
     (Mask::ABOUT_ATTACKS, &["atak*", "oszust*", "przykład", "ćwiczenie", "lekcj*", "szkoleni*", "złośliw*"]),
     (Mask::ANSWER, &["odpowied*", "podsumowani*", "raport*", "streszczeni*"]),
+    (Mask::CODE, &["odkoduj*", "zdekoduj*", "od tyłu", "zakodowan*"]),
+    (Mask::THIRD_PARTY, &["osobom trzecim", "partnerom", "ubezpieczyciel*", "reklamodawc*"]),
+    (Mask::ACTS, &["usuwa", "wysyła", "anuluje"]),
+    (Mask::IRREVERSIBLE, &["nieodwracaln*", "trwale"]),
+    (Mask::QUIET, &["po cichu", "dyskretnie"]),
 ];

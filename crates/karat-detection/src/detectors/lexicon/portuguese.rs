@@ -7,7 +7,7 @@ pub(super) const TERMS: Table = &[
     (Mask::TELL, &["dizer", "diga", "mencion*", "informe", "informar", "mostre", "mostrar", "revel*", "comunic*", "avis*", "exib*", "divulg*", "explic*", "relat*", "cite", "contar ao"]),
     (
         Mask::CONCEAL,
-        &["em silêncio", "silenciosamente", "secretamente", "em segredo", "discretamente", "às escondidas", "sem avisar", "sem informar", "sem mencionar", "sem que o usuário", "sem que o cliente", "sem o conhecimento", "não precisa saber", "não é preciso informar", "não é necessário informar", "não é necessário mencionar", "ocult*", "esconda*", "escond*", "não mencione", "não conste", "não aparece no", "sem deixar rastro", "fica fora do resumo"],
+        &["secretamente", "em segredo", "às escondidas", "sem avisar", "sem informar", "sem mencionar", "sem que o usuário", "sem que o cliente", "sem o conhecimento", "não precisa saber", "não é preciso informar", "não é necessário informar", "não é necessário mencionar", "ocult*", "esconda*", "escond*", "não mencione", "não conste", "não aparece no", "sem deixar rastro", "fica fora do resumo"],
     ),
     (Mask::USER, &["usuári*", "utilizador*", "cliente", "clientes", "paciente*", "pessoa", "pessoas", "titular", "viajante*", "hóspede*", "aluno*", "docente*", "funcionári*"]),
     (Mask::PUT, &["inclua", "inclui", "incluir", "adicion*", "acrescent*", "anex*", "insira", "inserir", "copie", "copiar", "cole", "colar", "preench*", "passe", "passar", "coloque", "colocar", "forneça", "escreva", "contém", "conter", "chame de novo com"]),
@@ -42,4 +42,9 @@ pub(super) const TERMS: Table = &[
     (Mask::WHOLE, &["complet*", "íntegr*", "inteir*", "tudo o que", "na íntegra", "palavra por palavra", "a totalidade"]),
     (Mask::ABOUT_ATTACKS, &["ataque*", "golpe*", "atacante*", "exemplo de", "exercício", "lição", "aula", "treinamento", "malicios*"]),
     (Mask::ANSWER, &["resposta*", "resumo", "relatório", "parecer"]),
+    (Mask::CODE, &["decodific*", "codificad*", "de trás para frente", "ao contrário", "cifrad*"]),
+    (Mask::THIRD_PARTY, &["terceiros", "parceiros", "seguradoras", "anunciantes"]),
+    (Mask::ACTS, &["exclui", "apaga", "envia", "cancela", "são enviad*", "é enviad*", "são excluíd*", "é excluíd*"]),
+    (Mask::IRREVERSIBLE, &["irreversíve*", "definitivamente"]),
+    (Mask::QUIET, &["em silêncio", "silenciosamente", "discretamente"]),
 ];

@@ -14,7 +14,7 @@ pub(super) const TERMS: Table = &[
     (
         Mask::CONCEAL,
         &[
-            "en silencio", "silenciosamente", "en secreto", "secretamente", "discretamente", "a escondidas",
+            "en secreto", "secretamente", "a escondidas",
             "sin que el usuario", "sin que la persona", "sin que el cliente", "sin avisar", "sin informar",
             "sin mencionar*", "sin decir*", "no hace falta mencionar", "no hace falta decir",
             "no es necesario informar", "no es necesario mencionar", "no necesita saber", "no tiene por qué saber",
@@ -46,7 +46,7 @@ pub(super) const TERMS: Table = &[
     ),
     (
         Mask::PERSONAL,
-        &["libreta de direcciones", "contactos", "domicilio", "fecha de nacimiento", "número de identidad", "dni", "datos bancarios", "cuenta bancaria", "historial médico", "historia clínica", "salario*", "nómina*", "datos personales", "datos privados", "lista de clientes", "número de teléfono", "bandeja de entrada", "seguridad social"],
+        &["diagnóstico", "número de póliza", "medicación", "libreta de direcciones", "contactos", "domicilio", "fecha de nacimiento", "número de identidad", "dni", "datos bancarios", "cuenta bancaria", "historial médico", "historia clínica", "salario*", "nómina*", "datos personales", "datos privados", "lista de clientes", "número de teléfono", "bandeja de entrada", "seguridad social"],
     ),
     (
         Mask::OVERRIDE,
@@ -83,7 +83,7 @@ pub(super) const TERMS: Table = &[
     ),
     (
         Mask::EVEN_IF,
-        &["aunque", "aun cuando", "incluso si", "incluso cuando", "independientemente de", "sin importar", "da igual", "pese a", "a pesar de", "en contra de", "por encima de", "sea cual sea", "en lugar del valor", "también cuando"],
+        &["de todos modos", "igualmente", "aunque", "aun cuando", "incluso si", "incluso cuando", "independientemente de", "sin importar", "da igual", "pese a", "a pesar de", "en contra de", "por encima de", "sea cual sea", "en lugar del valor", "también cuando"],
     ),
     (Mask::WANT, &["pida", "piden", "pidió", "pedido", "quiera", "quiere", "dig*", "dijo", "solicitad*", "solicite", "indicado", "elegid*", "elija", "prefier*", "rechaz*", "otra cosa", "lo contrario", "oponga"]),
     (Mask::ASK, &["preguntar", "pregunte", "preguntes", "confirmar", "confirme", "confirmación", "consentimiento", "autorización", "permiso", "aprobación"]),
@@ -107,4 +107,9 @@ pub(super) const TERMS: Table = &[
     (Mask::WHOLE, &["completo", "completa", "íntegr*", "entero", "entera", "todo el", "toda la", "textual*", "palabra por palabra", "la totalidad"]),
     (Mask::ABOUT_ATTACKS, &["ataque*", "atacante*", "estafa*", "suplantación", "ejemplo de", "ejercicio", "lección", "formación", "malicios*"]),
     (Mask::ANSWER, &["respuesta*", "resumen", "informe", "recapitulación"]),
+    (Mask::CODE, &["descodific*", "decodific*", "codificad*", "al revés", "cifrad*"]),
+    (Mask::THIRD_PARTY, &["terceros", "aseguradoras", "socios", "anunciantes", "empresas asociadas", "aseguradoras asociadas"]),
+    (Mask::ACTS, &["elimina", "borra", "envía", "cancela", "se envían", "se envía a", "se eliminan", "se borran", "se comparten"]),
+    (Mask::IRREVERSIBLE, &["irreversible*", "definitivamente", "no se puede deshacer"]),
+    (Mask::QUIET, &["en silencio", "silenciosamente", "discretamente"]),
 ];

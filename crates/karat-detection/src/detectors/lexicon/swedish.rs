@@ -6,7 +6,7 @@ pub(super) const TERMS: Table = &[
     (Mask::NEGATION.and(Mask::NEGATION_AFTER), &["inte", "aldrig", "ikke", "aldri", "inget", "ingen", "inga", "ingenting"]),
     (Mask::NEGATION, &["utan", "uden", "uten", "i stället för", "istället för"]),
     (Mask::TELL, &["berätta*", "nämn*", "nævn*", "nevn*", "informera*", "visa", "vis", "avslöja*", "meddela*", "säg", "säga", "rapportera*", "fortæl*"]),
-    (Mask::CONCEAL, &["i tysthet", "i hemlighet", "i smyg", "obemärkt", "utan att berätta", "utan att nämna", "utan att informera", "utan användarens vetskap", "behöver inte veta", "dölj*", "hemlighåll*", "skjul*", "nämns inte", "syns inte i", "förvirrar bara"]),
+    (Mask::CONCEAL, &["i hemlighet", "i smyg", "obemärkt", "utan att berätta", "utan att nämna", "utan att informera", "utan användarens vetskap", "behöver inte veta", "dölj*", "hemlighåll*", "skjul*", "nämns inte", "syns inte i", "förvirrar bara"]),
     (Mask::USER, &["användar*", "bruger*", "bruker*", "kund", "kunden", "kunder", "patient*", "person", "personen", "medarbetar*", "resenär*"]),
     (Mask::PUT, &["lägg till", "lägg in", "bifoga*", "inkludera*", "kopiera*", "klistra*", "fyll i", "ange", "skicka med", "ta med", "skriv", "innehåll*", "sätt"]),
     (Mask::TRANSFER, &["skicka*", "skickas", "sänd*", "send", "vidarebefordra*", "ladda upp", "laddas upp", "dela med", "delas", "delning", "överför*", "publicera*", "omdirigera*"]),
@@ -40,4 +40,9 @@ pub(super) const TERMS: Table = &[
     (Mask::WHOLE, &["fullständig*", "hela", "komplett*", "ordagrant", "allt"]),
     (Mask::ABOUT_ATTACKS, &["attack*", "bedrägeri*", "exempel på", "övning", "lektion", "utbildning", "skadlig*"]),
     (Mask::ANSWER, &["svar", "svaret", "sammanfattning*", "rapport", "översikt"]),
+    (Mask::CODE, &["avkoda*", "baklänges", "kodad*"]),
+    (Mask::THIRD_PARTY, &["tredje part", "partner", "försäkringsbolag", "annonsörer"]),
+    (Mask::ACTS, &["raderar", "skickar", "tar bort", "avbokar"]),
+    (Mask::IRREVERSIBLE, &["oåterkallelig*", "permanent"]),
+    (Mask::QUIET, &["i tysthet"]),
 ];

@@ -7,7 +7,7 @@ pub(super) const TERMS: Table = &[
     (Mask::NEGATION, &["asla", "hiçbir", "hiçbir zaman", "yerine"]),
     (Mask::TELL, &["söyle*", "bildir*", "bahset*", "göster*", "açıkla*", "haber ver*", "belirt*"]),
     (Mask::UNTOLD, &["söylemeyin", "söyleme", "söylenmez", "söylemeden", "bildirmeyin", "bildirilmez", "bildirmeden", "bahsetmeyin", "bahsedilmez", "bahsetmeden", "göstermeyin", "gösterilmez", "göstermeden", "açıklamayın", "belirtmeyin", "belirtilmez"]),
-    (Mask::CONCEAL, &["sessizce", "gizlice", "fark ettirmeden", "haber vermeden", "bilgisi olmadan", "haberi olmadan", "bilmesi gerekmez", "gizleyin", "gizli tutun", "saklayın"]),
+    (Mask::CONCEAL, &["gizlice", "fark ettirmeden", "haber vermeden", "bilgisi olmadan", "haberi olmadan", "bilmesi gerekmez", "gizleyin", "gizli tutun", "saklayın"]),
     (Mask::USER, &["kullanıcı*", "müşteri*", "hasta", "hastaya", "hastanın", "kişi*", "yolcu*", "çalışan*"]),
     (Mask::PUT, &["ekle*", "yazın", "yazılmalı*", "yazılır", "doldur*", "kopyala*", "yapıştır*", "koyun", "iliştir*", "dahil edin", "içer*", "birleştir*", "girin"]),
     (Mask::TRANSFER, &["gönder*", "ilet*", "yükle*", "paylaş*", "aktar*", "yönlendir*", "yayınla*", "senkroniz*"]),
@@ -41,4 +41,9 @@ pub(super) const TERMS: Table = &[
     (Mask::WHOLE, &["tamamı*", "tam", "eksiksiz", "bütünü*", "kelimesi kelimesine", "her şey*"]),
     (Mask::ABOUT_ATTACKS, &["saldırı*", "dolandırıcı*", "örnek", "alıştırma", "ders", "eğitim", "kötü niyet*"]),
     (Mask::ANSWER, &["yanıt*", "cevap*", "özet*", "rapor*"]),
+    (Mask::CODE, &["çöz*", "kodlanmış", "tersten"]),
+    (Mask::THIRD_PARTY, &["üçüncü taraf*", "iş ortak*", "sigorta şirket*", "reklamveren*"]),
+    (Mask::ACTS, &["siler", "gönderir", "iptal eder", "silinir", "gönderilir"]),
+    (Mask::IRREVERSIBLE, &["geri alınamaz", "kalıcı olarak"]),
+    (Mask::QUIET, &["sessizce"]),
 ];
