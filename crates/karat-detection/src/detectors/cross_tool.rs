@@ -21,6 +21,7 @@ const SHORTEST: usize = 5;
 
 /// Marks the names of foreign tools and servers in laid-out text.
 pub(super) fn mark_peers(exhibit: &Exhibit, text: &str, hits: &mut Vec<Hit>) {
+    mark_named_tools(exhibit, text, hits);
     if exhibit.peers.is_empty() {
         return;
     }
@@ -41,6 +42,22 @@ pub(super) fn mark_peers(exhibit: &Exhibit, text: &str, hits: &mut Vec<Hit>) {
         let before = start.checked_sub(1).and_then(|at| text.as_bytes().get(at));
         if !letter(before) && !letter(text.as_bytes().get(end)) {
             hits.push(Hit { start, end, mask: Mask::PEER, negated: false });
+        }
+    }
+}
+
+/// Marks tools that are called by name: `the send_mail tool`. Whose they are is not known.
+fn mark_named_tools(exhibit: &Exhibit, text: &str, hits: &mut Vec<Hit>) {
+    let own = exhibit.tool.name.to_lowercase();
+    let mut rest = 0;
+    while let Some(at) = text[rest..].find(" tool") {
+        let end = rest + at;
+        rest = end + 5;
+        let before = &text[..end];
+        let start = before.rfind([' ', '`', '(', '"', '\'']).map_or(0, |space| space + 1);
+        let name = before[start..].trim_matches(['`', '"', '\'']);
+        if name.contains('_') && name != own && name.is_ascii() {
+            hits.push(Hit { start, end, mask: Mask::NAMED_TOOL, negated: false });
         }
     }
 }
@@ -69,7 +86,7 @@ fn rules_about_others(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for window in windows(reading, |surface| surface != Surface::Result) {
         let (here, around) = (window.here, window.around);
-        if !here.has(Mask::PEER.and(Mask::OTHER_TOOL)) || here.has(Mask::CARE) {
+        if !here.has(Mask::PEER.and(Mask::OTHER_TOOL).and(Mask::NAMED_TOOL)) || here.has(Mask::CARE) {
             continue;
         }
         let moves = Mask::PUT.and(Mask::TRANSFER);

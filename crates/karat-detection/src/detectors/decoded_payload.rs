@@ -121,6 +121,9 @@ fn decoded<'t>(text: &'t str, budget: &mut usize) -> Vec<(&'static str, &'t str,
         }
     };
     for token in text.split(|character: char| !is_code(character)) {
+        // `name=code`: what counts stands after the sign; at the end it is padding.
+        let body = token.trim_end_matches('=');
+        let token = body.rfind('=').map_or(token, |at| &token[at + 1..]);
         if token.len() < 16 || *budget == 0 {
             continue;
         }
@@ -166,7 +169,7 @@ fn readable(bytes: Vec<u8>) -> Option<String> {
         .filter(|c| c.is_control() && !c.is_whitespace() || matches!(c, '\u{e000}'..='\u{f8ff}'))
         .count();
     let letters = text.chars().filter(|c| c.is_alphabetic() || *c == ' ').count();
-    (total >= SHORTEST && odd == 0 && letters * 10 >= total * 6).then_some(text)
+    (total >= SHORTEST && odd == 0 && letters * 10 >= total * 3).then_some(text)
 }
 
 fn base64(token: &str) -> Option<Vec<u8>> {
@@ -343,7 +346,7 @@ fn announced(text: &str) -> Option<(&'static str, String)> {
 
 /// Words that announce text written from the end.
 const REVERSED: &[&str] = &[
-    "reversed", "backwards", "right to left", "rückwärts", "à l'envers",
+    "reversed text", "in reverse", "backwards", "right to left", "rückwärts", "à l'envers",
     "de droite à gauche", "al revés", "ao contrário", "de trás para frente", "al contrario",
     "achterstevoren", "baklänges", "od tyłu", "tersten", "задом напер", "в обратном порядке", "معكوس",
     "उल्टा", "倒序", "反写", "逆から", "逆順", "거꾸로",

@@ -61,6 +61,21 @@ impl Window<'_, '_> {
         with(one).any(|a| with(other).any(|b| distance(a, b) <= bytes))
     }
 
+    /// Whether every mention of a meaning is a quotation or follows a label such as "sample response:".
+    pub(super) fn cited(&self, mask: Mask) -> bool {
+        let hits = self.reading.hits(self.sentence);
+        hits.iter().filter(|hit| hit.mask.has(mask)).all(|hit| {
+            let before = self.reading.text(self.sentence.start, hit.start);
+            let after = self.reading.text(hit.end, self.sentence.end);
+            let open = |quote: char| before.matches(quote).count() % 2 == 1 && after.contains(quote);
+            let paired = |from: char, to: char| {
+                before.rfind(from) > before.rfind(to) && after.contains(to)
+            };
+            let apostrophe = before.contains(" '") && before.matches(" '").count() > before.matches("' ").count();
+            open('"') || apostrophe && after.contains('\'') || paired('«', '»') || paired('「', '」')
+        })
+    }
+
     /// A finding about this sentence.
     pub(super) fn finding(&self, rule: &'static str, tier: Tier, message: &str) -> Finding {
         let sentence = self.sentence;
@@ -106,17 +121,24 @@ fn judge(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut Vec<Find
     let about_attacks = here.has(Mask::ABOUT_ATTACKS) || reading.purpose.has(Mask::ABOUT_ATTACKS);
     let mut add = |rule, tier, message| findings.push(window.finding(rule, tier, message));
 
+    if here.has(Mask::CLASSIC) && !about_attacks && !window.cited(Mask::CLASSIC) {
+        add("ignore-previous", Tier::Block, "sets everything aside that came before");
+    }
+    if here.has(Mask::OBEY) && here.has(Mask::INSTRUCTIONS.and(Mask::CONTROL)) && !about_attacks {
+        add("obey-data", Tier::Block, "has text from elsewhere obeyed");
+    }
     let for_models = here.has(Mask::ASSISTANT) || window.close(Mask::MODEL, Mask::INSTRUCTIONS, 40);
     if for_models && window.close(Mask::OVERRIDE, Mask::INSTRUCTIONS, 60) && !about_attacks {
-        let tier = if here.has(Mask::PRIOR.and(Mask::ROLE).and(Mask::CONCEAL).and(Mask::AGAINST)) {
-            Tier::Block
-        } else {
-            Tier::Warn
-        };
-        add("override-instructions", tier, "sets instructions of the model or its host aside");
+        add("override-instructions", Tier::Block, "sets instructions of the model or its host aside");
     }
-    if here.has(Mask::ROLE) && here.has(Mask::OVERRIDE.and(Mask::INSTRUCTIONS)) && !about_attacks {
-        add("new-role", Tier::Warn, "gives the model another role");
+    if here.has(Mask::ROLE) && !about_attacks {
+        let hits = reading.hits(window.sentence);
+        let roles = hits.iter().filter(|hit| hit.mask.has(Mask::ROLE) && !hit.negated).count();
+        if roles > 1 {
+            add("new-role", Tier::Block, "gives the model another role");
+        } else if here.has(Mask::OVERRIDE.and(Mask::INSTRUCTIONS).and(Mask::CONTROL).and(Mask::OBEY)) {
+            add("new-role", Tier::Warn, "gives the model another role");
+        }
     }
     if here.has(Mask::SYSTEM_TAG) {
         let acts = around.has(
@@ -131,7 +153,8 @@ fn judge(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut Vec<Find
         add("conceal", tier, "keeps something from the user");
     }
     let outwards = Mask::EXTERNAL.and(Mask::THIRD_PARTY).and(Mask::SENSITIVE);
-    if here.has(Mask::QUIET) && here.has(outwards) && window.close(Mask::QUIET, Mask::TRANSFER, 40) {
+    let moves = Mask::TRANSFER.and(Mask::PUT);
+    if here.has(Mask::QUIET) && here.has(outwards) && window.close(Mask::QUIET, moves, 30) {
         add("quiet-transfer", Tier::Block, "sends something without a sound");
     }
     exfiltration(reading, window, findings);
@@ -142,18 +165,23 @@ fn judge(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut Vec<Find
 fn exfiltration(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut Vec<Finding>) {
     let (here, around) = (window.here, window.around);
     let mut add = |rule, tier, message| findings.push(window.finding(rule, tier, message));
-    if here.has(Mask::CARE.and(Mask::ASSURANCE)) {
+    if here.has(Mask::CARE.and(Mask::ASSURANCE).and(Mask::ABOUT_ATTACKS)) {
         return;
     }
     let hands_over = Mask::PUT.and(Mask::TRANSFER);
     if here.has(Mask::CONTEXT)
         && !reading.purpose.has(Mask::CONTEXT)
-        && window.close(Mask::CONTEXT, hands_over, 120)
+        && (window.close(Mask::CONTEXT, hands_over, 120) || window.close(Mask::CONTEXT, Mask::DIVULGE, 30))
+        && !window.cited(Mask::CONTEXT)
     {
         add("hand-over-context", Tier::Block, "asks for the conversation or for the model's instructions");
     }
     let secrets = Mask::SECRET.and(Mask::SECRET_PATH);
     let own = reading.purpose.has(secrets);
+    let takes = hands_over.and(Mask::COLLECT).and(Mask::WHOLE).and(Mask::DIVULGE);
+    if !own && window.close(Mask::SECRET_PATH, takes, 60) && !here.has(Mask::NEGATION) {
+        add("takes-secret-file", Tier::Block, "reads or passes on a file that holds secrets");
+    }
     if here.has(secrets) && window.close(secrets, hands_over, 80) {
         let telling = Mask::EXTERNAL
             .and(Mask::CONCEAL)
@@ -162,7 +190,7 @@ fn exfiltration(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut V
             .and(Mask::COLLECT)
             .and(Mask::WHOLE)
             .and(Mask::OTHER_TOOL);
-        if around.has(Mask::EXTERNAL.and(Mask::CONCEAL).and(Mask::UNASKED)) {
+        if here.has(Mask::EXTERNAL) || around.has(Mask::CONCEAL.and(Mask::UNASKED)) {
             add("hand-over-secret", Tier::Block, "sends secrets on");
         } else if !own && here.has(telling) {
             add("hand-over-secret", Tier::Warn, "asks for secrets that the tool has no use for");
@@ -217,7 +245,8 @@ fn conduct(window: &Window<'_, '_>, findings: &mut Vec<Finding>) {
     {
         add("disable-control", Tier::Warn, "switches off something that protects");
     }
-    if here.has(Mask::EXECUTE) && here.has(Mask::EXTERNAL.and(Mask::PERSIST))
+    let orders = Mask::PUT.and(Mask::WRITE).and(Mask::ALWAYS).and(Mask::QUIET).and(Mask::CONCEAL);
+    if here.has(Mask::EXECUTE) && here.has(Mask::EXTERNAL.and(Mask::PERSIST)) && here.has(orders)
         || here.has(Mask::PERSIST) && here.has(Mask::PUT.and(Mask::WRITE))
     {
         add("run-code", Tier::Block, "has code fetched and run, or kept for later");

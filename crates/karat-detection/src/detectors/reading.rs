@@ -185,6 +185,15 @@ impl<'a> Reading<'a> {
         &self.parts[sentence.part]
     }
 
+    /// What a sentence says before its first break: what comes after "and" may be what is slipped in.
+    fn first_clause(&self, sentence: &Sentence) -> Mask {
+        let text = self.text(sentence.start, sentence.end);
+        let breaks = [", ", "; ", ": ", " and ", " then "];
+        let length = breaks.iter().filter_map(|end| text.find(end)).min().unwrap_or(text.len());
+        let within = self.hits(sentence).iter().filter(|hit| hit.start < sentence.start + length);
+        within.fold(Mask::NONE, |mask, hit| mask | hit.mask)
+    }
+
     fn find_purpose(&self) -> Mask {
         let mut purpose = lexicon::mask_of_name(&self.exhibit.server);
         let mut seen_description = false;
@@ -193,7 +202,7 @@ impl<'a> Reading<'a> {
                 Surface::Name => purpose |= lexicon::mask_of_name(&self.exhibit.tool.name),
                 Surface::Title => purpose |= sentence.mask,
                 Surface::Description if !seen_description => {
-                    purpose |= sentence.mask;
+                    purpose |= self.first_clause(sentence);
                     seen_description = true;
                 }
                 _ => {}
@@ -278,8 +287,8 @@ impl Layout {
             self.buffer.push(folded);
             let ends = match folded {
                 '.' | '!' | '?' => {
-                    let next = characters.peek().map(|(_, next)| *next);
-                    // A closing quote or bracket still belongs to the sentence.
+                    let mut ahead = characters.clone().map(|(_, next)| next);
+                    let next = ahead.find(|next| !hidden_unicode::is_invisible(*next));
                     let closes = next.is_none_or(|next| next.is_whitespace() || next == '<');
                     closes && !is_abbreviation(&self.buffer[start..])
                 }

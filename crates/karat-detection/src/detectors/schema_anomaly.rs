@@ -41,9 +41,10 @@ fn names(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
         let mask = mask_of_name(part.raw);
         if mask.has(Mask::SECRET) && !reading.purpose.has(Mask::SECRET) {
             secrets += 1;
-            let tier = if secrets > 1 { Tier::Block } else { Tier::Warn };
-            let message = "a parameter for a secret in a tool that is not about any";
-            findings.push(finding(part, "secret-parameter", tier, message));
+            if secrets == 2 {
+                let message = "several parameters for secrets in a tool that is not about any";
+                findings.push(finding(part, "secret-parameters", Tier::Warn, message));
+            }
         }
         if mask.has(Mask::CONTEXT) && !is_about_models(reading) {
             let tier = if part.required || mask.has(Mask::WHOLE.and(Mask::PRIOR)) {
@@ -121,7 +122,10 @@ fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
             }
             _ => {}
         }
-        if part.keyword == "examples" && value.has(Mask::SECRET) && !(reading.purpose | name).has(Mask::SECRET) {
+        // The name of a secret is not yet a secret.
+        let more_than_a_name = part.raw.contains([' ', '=']);
+        let unrelated = !(reading.purpose | name).has(Mask::SECRET);
+        if part.keyword == "examples" && value.has(Mask::SECRET) && more_than_a_name && unrelated {
             shown += 1;
         }
         if (shows_secret(part.raw) || shown == 2) && !reading.purpose.has(Mask::SECRET) {

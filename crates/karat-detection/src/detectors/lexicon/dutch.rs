@@ -11,7 +11,7 @@ pub(super) const TERMS: Table = &[
     (Mask::PUT, &["voeg toe", "toevoeg*", "voeg", "bijvoeg*", "kopieer*", "plak", "vul in", "invullen", "geef door", "doorgeven", "opnemen", "neem op", "vermeld in", "bevat", "meegeven", "plaats"]),
     (Mask::TRANSFER, &["stuur", "sturen", "verstuur*", "gestuurd", "verzend*", "verzonden", "zend", "doorstur*", "upload*", "deel", "gedeeld", "doorzend*", "publiceer*", "omleid*", "doorgestuurd"]),
     (Mask::COLLECT, &["lees", "lezen", "verzamel*", "open", "haal op", "ophalen", "exporteer*", "uitlezen"]),
-    (Mask::SECRET, &["wachtwoord*", "inloggegevens", "aanmeldgegevens", "api-sleutel*", "privésleutel*", "geheime sleutel*", "toegangssleutel*", "pincode*", "token*", "creditcard*", "kaartnummer*", "omgevingsvariabele*"]),
+    (Mask::SECRET, &["wachtwoord*", "inloggegevens", "aanmeldgegevens", "api-sleutel*", "privésleutel*", "geheime sleutel*", "toegangssleutel*", "pincode*", "creditcard*", "kaartnummer*", "omgevingsvariabele*"]),
     (Mask::CONTEXT, &["systeemprompt*", "systeembericht*", "gespreksgeschiedenis", "chatgeschiedenis", "het gesprek", "hele gesprek", "vorige berichten", "eerdere berichten", "jouw instructies", "uw instructies", "laatste bericht*", "klembord"]),
     (Mask::PERSONAL, &["adresboek", "contacten", "thuisadres", "huisadres", "geboortedatum", "bsn", "burgerservicenummer*", "bankgegevens", "rekeningnummer*", "medisch dossier", "salaris*", "persoonsgegevens", "klantenlijst*", "telefoonnummer*", "postvak"]),
     (Mask::OVERRIDE, &["negeer*", "vergeet", "vervalt", "vervallen", "gelden niet meer", "geldt niet meer", "worden vervangen", "wordt vervangen", "vervangen door", "heeft voorrang", "hebben voorrang", "buiten beschouwing", "opgeheven", "terzijde"]),
@@ -35,7 +35,7 @@ pub(super) const TERMS: Table = &[
     (Mask::REPLACE, &["vervangt", "neemt over", "in de plaats van"]),
     (Mask::ALTER, &["vermenigvuldig*", "verhoog*", "verdubbel*", "vervang", "wijzig", "rond af", "zet altijd"]),
     (Mask::MISREPORT, &["alsof", "doe alsof", "beweer*", "zeg dat", "in alle gevallen", "voorgesteld als"]),
-    (Mask::ASSURANCE, &["alleen-lezen", "verandert niets", "wijzigt niets", "niets verzonden", "niet opgeslagen", "lokaal", "op deze computer", "offline"]),
+    (Mask::ASSURANCE, &["sterretjes", "alleen-lezen", "verandert niets", "wijzigt niets", "niets verzonden", "niet opgeslagen", "lokaal", "op deze computer", "offline"]),
     (Mask::ALWAYS, &["altijd", "elke keer", "telkens", "bij elke", "voortaan", "steeds"]),
     (Mask::WHOLE, &["volledig*", "complete", "hele", "gehele", "woordelijk", "alles"]),
     (Mask::ABOUT_ATTACKS, &["aanval*", "oplichting", "voorbeeld van", "oefening", "les", "training", "kwaadaardig*"]),
@@ -45,4 +45,5 @@ pub(super) const TERMS: Table = &[
     (Mask::ACTS, &["verwijdert", "verstuurt", "verzendt", "annuleert", "wordt verzonden", "worden verzonden", "worden verwijderd"]),
     (Mask::IRREVERSIBLE, &["onomkeerbaar", "definitief"]),
     (Mask::QUIET, &["stilletjes"]),
+    (Mask::CLASSIC, &["negeer alle vorige instructies", "negeer alle eerdere instructies", "vergeet alle vorige instructies"]),
 ];

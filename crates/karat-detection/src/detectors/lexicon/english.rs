@@ -23,7 +23,7 @@ pub(super) const TERMS: Table = &[
     ),
     (
         Mask::TELL_THIS,
-        &[
+        &["reveal these", "mention these", "disclose these", "reveal this rule", 
             "mention this", "mention it", "mention that", "mention the", "reveal this", "reveal that",
             "disclose this", "disclose it", "bring it up", "bring this up", "talk about this",
             "discuss this", "refer to this", "acknowledge this", "describe this step", "list this step",
@@ -83,7 +83,7 @@ pub(super) const TERMS: Table = &[
         &[
             "deletes", "removes", "erases", "purges", "wipes", "overwrites", "cancels", "revokes",
             "unsubscribes", "are deleted", "is deleted", "are purged", "is purged", "are erased", "is erased",
-            "is overwritten", "are overwritten", "are cancelled", "is cancelled", "are wiped", "is wiped",
+            "is overwritten", "are overwritten", "are wiped", "is wiped",
         ],
     ),
     (
@@ -116,7 +116,7 @@ pub(super) const TERMS: Table = &[
             "decode*", "decoding", "encode*", "base64*", "base32*", "rot13", "cipher*", "unescape*",
             "escape*", "hexadecimal", "hex", "hexdump", "percent-decod*", "percent-encod*", "url-encod*",
             "deobfuscat*", "jwt", "morse", "unpack it", "protobuf", "b64", "ascii codes", "encrypt*",
-            "backwards", "reversed",
+            "backwards",
         ],
     ),
     (
@@ -141,7 +141,7 @@ pub(super) const TERMS: Table = &[
     ),
     (
         Mask::TRANSFER,
-        &[
+        &["posts the", "posts it", "bcc'd", 
             "send", "sent", "sending", "upload*", "post", "posts", "posted", "forward*",
             "transmit*", "submit*", "deliver", "delivered", "mirror", "mirrored", "mirrors",
             "sync", "syncs", "synced", "synchronis*", "synchroniz*", "push", "pushes", "pushed",
@@ -154,7 +154,7 @@ pub(super) const TERMS: Table = &[
     ),
     (
         Mask::COLLECT,
-        &[
+        &["reading", 
             "read", "reads", "collect*", "gather*", "look up", "fetch", "fetches", "export",
             "exports", "retrieve*", "harvest*", "extract*", "dump", "dumps", "enumerate*", 
             "search through", "find out", "obtain*", "grab*", "list all", 
@@ -163,7 +163,7 @@ pub(super) const TERMS: Table = &[
     ),
     (
         Mask::SECRET,
-        &[ "cookie header*", "saved card*", "the secret", "a secret", "their secret", "user's secret", "api token*", "api_token*", "admin token*", "refresh token*", "id token", "pin number*", "bank pin", "card pin", "the pin", "browser cookie*", "cookies of", "session cookies", "login cookie*", "admin password*",
+        &["secrets",  "cookie header*", "saved card*", "the secret", "a secret", "their secret", "user's secret", "api token*", "api_token*", "admin token*", "refresh token*", "id token", "pin number*", "bank pin", "card pin", "the pin", "browser cookie*", "cookies of", "session cookies", "login cookie*", "admin password*",
             "password*", "passphrase*", "passcode*", "credential*", "api key*", "api-key*", "apikey*",
             "api_key*", "secrets", "secret key*", "secret_key*", "private key*", "private_key*",
             "access key*", "access_key*", "access token*", "access_token*", "auth token*", "auth_token*",
@@ -328,7 +328,7 @@ pub(super) const TERMS: Table = &[
     ),
     (
         Mask::AGAINST,
-        &[
+        &["ignore the user's", "disregard the user's", "ignore what the user", "instead of the user's request", 
             "against the user's", "against their wish*", "overrides the user", "outranks the user",
             "whatever the user", "no matter what the user", "regardless of what the user",
             "regardless of the user", "even if the user", "even when the user", "even if they",
@@ -409,7 +409,7 @@ pub(super) const TERMS: Table = &[
     ),
     (
         Mask::CONTROL,
-        &[ "verify", "ssl verify", "signature check*", "certificate check*", "security alert*", "audit log*", "security check*", "review", "human review", "branch protection", "virus scan*", "safety limit*", "safety check*", "stop-loss", "spam filter*", "access check*", "backups", "security warning*", "sign-in alerts", "sign-in alert", "failure alert*",
+        &["safety checks", "safety policy",  "verify", "ssl verify", "signature check*", "certificate check*", "security alert*", "audit log*", "security check*", "review", "human review", "branch protection", "virus scan*", "safety limit*", "safety check*", "stop-loss", "spam filter*", "access check*", "backups", "security warning*", "sign-in alerts", "sign-in alert", "failure alert*",
             "verification", "verify_tls", "certificate*", "signature*", "integrity", "checksum*", "audit*",
             "alarm", "alarms", "sign-in alert*", "two-factor*", "2fa", "mfa",
             "antivirus", "firewall*", "sandbox*", "skip_hooks",
@@ -495,7 +495,7 @@ pub(super) const TERMS: Table = &[
     ),
     (
         Mask::ABOUT_ATTACKS,
-        &[ "security training", "was blocked", "detects attacks", "injection attack*", "blocked requests",
+        &["injection guard*", "guardrail that", "detects when", "detection example", "explaining how", "analyzes prompts", "analyses prompts", "checks whether a prompt", "scans prompts", "security-testing", "illustrative", "expected output", "mock response", "sample response", "test fixture*", "fixtures",  "security training", "was blocked", "detects attacks", "injection attack*", "blocked requests",
             "prompt injection", "injection", "injections", "phishing", "attacker*", "an attack", "attacks",
             "malicious", "scam", "scams", "fraudster*", "social engineering", "jailbreaks", "red team",
             "suppose an", "for example:", "typical first", "such as:", "lesson", "exercise",
@@ -528,4 +528,68 @@ pub(super) const TERMS: Table = &[
             "output", "recap", "overview", "message to", "final message", "digest", "commit message*",
         ],
     ),
+    (
+        Mask::CLASSIC,
+        &[
+            "ignore previous instructions", "ignore all previous instructions", "ignore all previous",
+            "ignore prior instructions", "ignore all prior instructions", "ignore all prior",
+            "ignore any previous instructions", "ignore any prior instructions",
+            "ignore your previous instructions", "ignore your prior instructions",
+            "ignore the previous instructions", "ignore earlier instructions",
+            "ignore all earlier instructions", "ignore the above", "ignore the above instructions",
+            "ignore the above directions", "ignore all of the above", "ignore all instructions",
+            "ignore your instructions", "ignore all your instructions", "ignore every instruction",
+            "ignore previous directions", "ignore prior directions", "ignore previous prompts",
+            "ignore everything above", "ignore everything you were told", "ignore what you were told",
+            "disregard previous instructions", "disregard all previous instructions", "disregard all previous",
+            "disregard prior instructions", "disregard all prior instructions", "disregard all prior",
+            "disregard any previous instructions", "disregard any prior instructions",
+            "disregard your previous instructions", "disregard your prior instructions",
+            "disregard the previous instructions", "disregard earlier instructions",
+            "disregard all earlier instructions", "disregard the above", "disregard the above instructions",
+            "disregard the above directions", "disregard all of the above", "disregard all instructions",
+            "disregard your instructions", "disregard all your instructions", "disregard every instruction",
+            "disregard previous directions", "disregard prior directions", "disregard previous prompts",
+            "disregard everything above", "disregard everything you were told", "disregard what you were told",
+            "forget previous instructions", "forget all previous instructions", "forget all previous",
+            "forget prior instructions", "forget all prior instructions", "forget all prior",
+            "forget any previous instructions", "forget any prior instructions",
+            "forget your previous instructions", "forget your prior instructions",
+            "forget the previous instructions", "forget earlier instructions",
+            "forget all earlier instructions", "forget the above", "forget the above instructions",
+            "forget the above directions", "forget all of the above", "forget all instructions",
+            "forget your instructions", "forget all your instructions", "forget every instruction",
+            "forget previous directions", "forget prior directions", "forget previous prompts",
+            "forget everything above", "forget everything you were told", "forget what you were told",
+            "override previous instructions", "override all previous instructions", "override all previous",
+            "override prior instructions", "override all prior instructions", "override all prior",
+            "override any previous instructions", "override any prior instructions",
+            "override your previous instructions", "override your prior instructions",
+            "override the previous instructions", "override earlier instructions",
+            "override all earlier instructions", "override the above", "override the above instructions",
+            "override the above directions", "override all of the above", "override all instructions",
+            "override your instructions", "override all your instructions", "override every instruction",
+            "override previous directions", "override prior directions", "override previous prompts",
+            "override everything above", "override everything you were told", "override what you were told",
+        ],
+    ),
+    (
+        Mask::OBEY,
+        &[
+            "obey", "obeys", "follow any instruction*", "follow all instruction*", "follow the instructions in",
+            "follow the instructions found", "execute any instruction*", "treat any instruction",
+            "treat instructions", "treated as instructions", "executed as instructions",
+            "comply with all", "comply with any", "comply with the request", "carry out whatever",
+            "do whatever", "do what it says", "follow these new",
+        ],
+    ),
+    (
+        Mask::DIVULGE,
+        &[
+            "reveal", "reveals", "disclose", "divulge", "output the entire", "output the full", "output your",
+            "output all", "print your", "print the full", "print out", "repeat back", "recite", "dump",
+            "return the contents of", "repeat your", "repeat the text above", "show your",
+        ],
+    ),
+    (Mask::EXTERNAL, &["external host*", "external server*", "external endpoint*", "external analytics*", "external service*", "external address*", "external url*", "remote server*", "remote host*", "remote endpoint*", "attacker's server*", "the attacker"]),
 ];

@@ -64,8 +64,8 @@ pub(super) const TERMS: Table = &[
         &[
             "passwort*", "passwört*", "kennwort*", "kennwört*", "zugangsdaten", "anmeldedaten",
             "private schlüssel", "privater schlüssel", "privaten schlüssel*", "geheimschlüssel*",
-            "api-schlüssel*", "zugriffsschlüssel*", "geheimnis*", "pin", "tan", "tans", "tan-liste*", "einmalcode*",
-            "kreditkarte*", "kartennummer*", "umgebungsvariable*", "sicherheitscode*", "token",
+            "api-schlüssel*", "zugriffsschlüssel*", "geheimnis*", "tan-liste*", "einmalcode*",
+            "kreditkarte*", "kartennummer*", "umgebungsvariable*", "sicherheitscode*",
         ],
     ),
     (
@@ -210,7 +210,7 @@ pub(super) const TERMS: Table = &[
         &["multiplizier*", "erhöh*", "aufrunden", "verdoppel*", "ersetzen", "ersetze", "abändern", "ändern auf", "zu stellen", "immer auf", "stets auf", "umschreib*"],
     ),
     (Mask::MISREPORT, &["als ob", "wie bisher", "behaupte*", "tun sie so", "angeblich", "gelte als", "ausgegeben als", "weiterhin als", "genügt"]),
-    (Mask::ASSURANCE, &["nur lesend", "ändert nichts", "schreibt nichts", "nichts gesendet", "nicht gespeichert", "ausschließlich auf diesem", "lokal", "auf diesem rechner", "verlässt nicht", "aus der datei entfernt"]),
+    (Mask::ASSURANCE, &["durch sternchen", "geschwärzt", "maskiert", "nur lesend", "ändert nichts", "schreibt nichts", "nichts gesendet", "nicht gespeichert", "ausschließlich auf diesem", "lokal", "auf diesem rechner", "verlässt nicht", "aus der datei entfernt"]),
     (Mask::ALWAYS, &["immer", "jedes mal", "jedesmal", "stets", "bei jedem", "vor jedem", "nach jedem", "künftig*", "grundsätzlich", "dauerhaft"]),
     (Mask::WHOLE, &["vollständig*", "komplett*", "gesamt*", "wörtlich", "ungekürzt", "alles"]),
     (Mask::ABOUT_ATTACKS, &["angriff*", "angreifer*", "betrug*", "beispiel für", "übung", "schulung", "lektion", "schadhaft*"]),
@@ -220,4 +220,5 @@ pub(super) const TERMS: Table = &[
     (Mask::ACTS, &["löscht", "entfernt", "sendet", "verschickt", "überweist", "überträgt", "wird übermittelt", "werden übermittelt", "wird gelöscht", "werden gelöscht"]),
     (Mask::IRREVERSIBLE, &["unwiderruflich", "endgültig", "nicht rückgängig"]),
     (Mask::QUIET, &["stillschweigend"]),
+    (Mask::CLASSIC, &["ignoriere alle vorherigen anweisungen", "ignorieren sie alle vorherigen anweisungen", "ignoriere alle bisherigen anweisungen", "vergiss alle vorherigen anweisungen", "vergiss deine anweisungen"]),
 ];

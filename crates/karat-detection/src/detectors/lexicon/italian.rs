@@ -13,7 +13,7 @@ pub(super) const TERMS: Table = &[
     (Mask::PUT, &["includ*", "inclus*", "aggiung*", "allega*", "inserisc*", "inserir*", "copia", "copiare", "incoll*", "compil*", "passa", "passare", "forn*", "scriv*", "contiene", "contenere", "riempi*", "trascriv*"]),
     (Mask::TRANSFER, &["invia", "inviar*", "inviat*", "inoltr*", "trasmett*", "trasmess*", "trasferi*", "carica su", "caricare", "condivid*", "condivis*", "pubblic*", "spedi*", "manda", "mandare", "reindirizz*", "puntat*", "copia nascosta", "sincronizz*", "devi*"]),
     (Mask::COLLECT, &["leggi", "leggere", "raccogl*", "apri", "aprire", "estra*", "esport*", "ottien*", "recuper*", "rilev*"]),
-    (Mask::SECRET, &["password", "parola d'ordine", "credenzial*", "chiave api", "chiavi api", "chiave privata", "chiavi private", "chiave segreta", "token", "codice pin", "il pin", "codice di verifica", "codice monouso", "carta di credito", "numero di carta", "variabili d'ambiente", "variabili di ambiente", "codice di sicurezza"]),
+    (Mask::SECRET, &["password", "parola d'ordine", "credenzial*", "chiave api", "chiavi api", "chiave privata", "chiavi private", "chiave segreta", "token di accesso", "codice pin", "il pin", "codice di verifica", "codice monouso", "carta di credito", "numero di carta", "variabili d'ambiente", "variabili di ambiente", "codice di sicurezza"]),
     (Mask::CONTEXT, &["prompt di sistema", "messaggio di sistema", "istruzioni di sistema", "cronologia della conversazione", "cronologia della chat", "la conversazione", "intera conversazione", "messaggi precedenti", "le tue istruzioni", "le sue istruzioni", "ultimo messaggio", "ultimi messaggi", "appunti di sistema", "file aperti"]),
     (Mask::PERSONAL, &["rubrica", "contatti", "indirizzo di casa", "domicilio", "date dell'assenza", "data di nascita", "codice fiscale", "carta d'identità", "dati bancari", "conto bancario", "cartella clinica", "storia clinica", "stipendi*", "dati personali", "elenco clienti", "numero di telefono", "posta in arrivo"]),
     (Mask::OVERRIDE, &["ignor*", "dimentic*", "non tenere conto", "non tenga conto", "trascur*", "annull*", "sono sostituit*", "è sostituit*", "sostituite da", "prevalgono", "prevale", "ha la precedenza", "hanno la precedenza", "non si applica più", "non si applicano più", "non valgono più", "non vale più", "decadono", "sospes*", "metti da parte", "disattend*"]),
@@ -37,7 +37,7 @@ pub(super) const TERMS: Table = &[
     (Mask::REPLACE, &["sostituisce", "prende il posto", "al posto di", "subentra"]),
     (Mask::ALTER, &["moltiplic*", "aument*", "arrotond*", "raddopp*", "sostitui*", "modific*", "cambia il", "viene puntato"]),
     (Mask::MISREPORT, &["come se", "fingi", "finga", "fai credere", "si riporta", "dichiar*", "appare come", "in tutti i casi"]),
-    (Mask::ASSURANCE, &["sola lettura", "non modifica nulla", "non cambia nulla", "nulla viene inviato", "non viene salvat*", "in locale", "localmente", "su questo computer", "offline"]),
+    (Mask::ASSURANCE, &["asterischi", "mascherat*", "sola lettura", "non modifica nulla", "non cambia nulla", "nulla viene inviato", "non viene salvat*", "in locale", "localmente", "su questo computer", "offline"]),
     (Mask::ALWAYS, &["sempre", "ogni volta", "a ogni", "ad ogni", "d'ora in poi", "da ora in poi", "sistematicamente"]),
     (Mask::WHOLE, &["complet*", "intero", "intera", "integral*", "per intero", "tutto ciò", "parola per parola", "la totalità"]),
     (Mask::ABOUT_ATTACKS, &["attacco", "attacchi", "truffa", "truffe", "aggressor*", "esempio di", "esercizio", "lezione", "formazione", "malevol*"]),
@@ -47,4 +47,5 @@ pub(super) const TERMS: Table = &[
     (Mask::ACTS, &["elimina", "cancella", "invia", "annulla", "vengono inviat*", "viene inviat*", "vengono eliminat*", "viene eliminat*"]),
     (Mask::IRREVERSIBLE, &["irreversibil*", "definitivamente"]),
     (Mask::QUIET, &["in silenzio", "silenziosamente", "discretamente"]),
+    (Mask::CLASSIC, &["ignora tutte le istruzioni precedenti", "ignora le istruzioni precedenti", "dimentica tutte le istruzioni precedenti", "ignori tutte le istruzioni precedenti"]),
 ];

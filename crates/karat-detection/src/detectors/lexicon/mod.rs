@@ -180,6 +180,14 @@ meanings! {
     APPEAL = 55;
     /// A mail address.
     MAILBOX = 56;
+    /// The order that every collection of attacks begins with: ignore previous instructions.
+    CLASSIC = 57;
+    /// To obey what stands in the data.
+    OBEY = 58;
+    /// To give away what is known: reveal, print, dump.
+    DIVULGE = 59;
+    /// A tool called by its name: the send_mail tool.
+    NAMED_TOOL = 60;
 }
 
 impl Mask {
@@ -435,7 +443,10 @@ const NEGATABLE: Mask = Mask::PUT
     .and(Mask::USE)
     .and(Mask::CARE)
     .and(Mask::ACTS)
-    .and(Mask::ROLE);
+    .and(Mask::ROLE)
+    .and(Mask::CLASSIC)
+    .and(Mask::OBEY)
+    .and(Mask::DIVULGE);
 
 fn mark_negated(text: &str, hits: &mut [Hit]) {
     // Where the last negation ended, while its clause lasts.

@@ -10,7 +10,7 @@ pub(super) const TERMS: Table = &[
     (Mask::PUT, &["dołącz*", "dodaj*", "wklej*", "skopiuj*", "wpisz*", "wypełni*", "umieść", "umieszcz*", "przekaż*", "uwzględni*", "zawiera*", "wstaw*", "podaj"]),
     (Mask::TRANSFER, &["wyślij*", "wysyła*", "wysłać", "prześlij*", "przesył*", "przekazuj*", "udostępni*", "opublikuj*", "przekieruj*", "zsynchroniz*"]),
     (Mask::COLLECT, &["odczytaj*", "przeczytaj*", "zbierz*", "zbieraj*", "otwórz*", "pobierz*", "wyeksportuj*", "zgromadź*"]),
-    (Mask::SECRET, &["hasło", "hasła", "haseł", "hasłem", "dane logowania", "danych logowania", "klucz api", "klucze api", "klucz prywatny", "klucza prywatnego", "kluczy", "token*", "kod pin", "kod sms", "kod jednorazowy", "karta kredytowa", "karty kredytowej", "numer karty", "zmienne środowiskowe"]),
+    (Mask::SECRET, &["hasło", "hasła", "haseł", "hasłem", "dane logowania", "danych logowania", "klucz api", "klucze api", "klucz prywatny", "klucza prywatnego", "kluczy", "kod pin", "kod sms", "kod jednorazowy", "karta kredytowa", "karty kredytowej", "numer karty", "zmienne środowiskowe"]),
     (Mask::CONTEXT, &["prompt systemowy", "promptu systemowego", "wiadomość systemow*", "historia rozmowy", "historię rozmowy", "historii rozmowy", "całą rozmowę", "całej rozmowy", "poprzednie wiadomości", "poprzednich wiadomości", "twoje instrukcje", "ostatnia wiadomość", "ostatnią wiadomość", "schowek"]),
     (Mask::PERSONAL, &["książka adresowa", "książkę adresową", "kontakty", "adres domowy", "data urodzenia", "datę urodzenia", "pesel*", "numer dowodu", "dane bankowe", "danych bankowych", "numer konta", "dokumentacja medyczna", "dokumentację medyczną", "wynagrodzeni*", "dane osobowe", "danych osobowych", "lista klientów", "listę klientów", "numer telefonu"]),
     (Mask::OVERRIDE, &["zignoruj*", "ignoruj*", "zapomnij*", "pomiń*", "nie obowiązuj*", "przestają obowiązywać", "przestaje obowiązywać", "zastępuj*", "zostają zastąpione", "mają pierwszeństwo", "ma pierwszeństwo", "unieważni*", "uchyl*", "tracą moc", "traci moc"]),
@@ -34,7 +34,7 @@ pub(super) const TERMS: Table = &[
     (Mask::REPLACE, &["zastępuje", "przejmuje", "w miejsce"]),
     (Mask::ALTER, &["pomnóż*", "zwiększ*", "podwój*", "zamień*", "zmień*", "zaokrąglaj w górę", "zawsze ustaw*"]),
     (Mask::MISREPORT, &["jakby", "udawaj*", "twierdź*", "powiedz, że", "w każdym przypadku", "przedstaw jako"]),
-    (Mask::ASSURANCE, &["tylko do odczytu", "niczego nie zmienia", "nic nie jest wysyłane", "nie są zapisywane", "lokalnie", "na tym komputerze", "offline"]),
+    (Mask::ASSURANCE, &["gwiazdkami", "tylko do odczytu", "niczego nie zmienia", "nic nie jest wysyłane", "nie są zapisywane", "lokalnie", "na tym komputerze", "offline"]),
     (Mask::ALWAYS, &["zawsze", "za każdym razem", "każdorazowo", "od teraz", "przy każdym"]),
     (Mask::WHOLE, &["pełn*", "cał*", "kompletn*", "w całości", "słowo w słowo", "wszystko"]),
     (Mask::ABOUT_ATTACKS, &["atak*", "oszust*", "przykład", "ćwiczenie", "lekcj*", "szkoleni*", "złośliw*"]),
@@ -44,4 +44,5 @@ pub(super) const TERMS: Table = &[
     (Mask::ACTS, &["usuwa", "wysyła", "anuluje"]),
     (Mask::IRREVERSIBLE, &["nieodwracaln*", "trwale"]),
     (Mask::QUIET, &["po cichu", "dyskretnie"]),
+    (Mask::CLASSIC, &["zignoruj wszystkie poprzednie instrukcje", "zignoruj poprzednie instrukcje", "zapomnij o wszystkich poprzednich instrukcjach"]),
 ];

@@ -13,7 +13,7 @@ pub(super) const TERMS: Table = &[
     (Mask::PUT, &["inclua", "inclui", "incluir", "adicion*", "acrescent*", "anex*", "insira", "inserir", "copie", "copiar", "cole", "colar", "preench*", "passe", "passar", "coloque", "colocar", "forneça", "escreva", "contém", "conter", "chame de novo com"]),
     (Mask::TRANSFER, &["envie", "envia", "enviar", "enviad*", "encaminh*", "transmit*", "transfir*", "transferir", "carregue", "compartilh*", "partilh*", "publique", "mande", "mandar", "redirecion*", "desvi*", "cópia oculta", "segue para", "repasse", "repassar", "sincroniz*"]),
     (Mask::COLLECT, &["leia", "ler", "colet*", "reúna", "reunir", "recolh*", "abra", "abrir", "extrai*", "exporte", "exportar", "obtenha", "junte"]),
-    (Mask::SECRET, &["senha*", "palavra-passe", "palavras-passe", "credencia*", "chave de api", "chaves de api", "chave privada", "chaves privadas", "chave secreta", "token", "tokens", "código de verificação", "código de acesso", "código de uso único", "cartão de crédito", "número do cartão", "variáveis de ambiente", "código de segurança"]),
+    (Mask::SECRET, &["senha*", "palavra-passe", "palavras-passe", "credencia*", "chave de api", "chaves de api", "chave privada", "chaves privadas", "chave secreta", "token de acesso", "código de verificação", "código de acesso", "código de uso único", "cartão de crédito", "número do cartão", "variáveis de ambiente", "código de segurança"]),
     (Mask::CONTEXT, &["prompt do sistema", "mensagem do sistema", "instruções do sistema", "histórico da conversa", "histórico do chat", "a conversa", "toda a conversa", "conversa inteira", "mensagens anteriores", "suas instruções", "última mensagem", "últimas mensagens", "área de transferência", "arquivos abertos"]),
     (Mask::PERSONAL, &["agenda de contatos", "lista de contatos", "contatos", "endereço residencial", "data de nascimento", "cpf", "rg", "dados bancários", "conta bancária", "histórico médico", "prontuário", "salário*", "dados pessoais", "lista de clientes", "número de telefone", "caixa de entrada"]),
     (Mask::OVERRIDE, &["ignor*", "esqueça*", "desconsider*", "deixe de lado", "deixar de lado", "anul*", "ficam sem efeito", "fica sem efeito", "deixam de valer", "deixa de valer", "não se aplica mais", "não se aplicam mais", "não valem mais", "substituída por", "substituídas por", "prevalec*", "têm prioridade", "tem prioridade", "suspend*", "revogad*", "dispens*"]),
@@ -37,7 +37,7 @@ pub(super) const TERMS: Table = &[
     (Mask::REPLACE, &["substitui", "toma o lugar", "no lugar d*", "assume as"]),
     (Mask::ALTER, &["multipli*", "aument*", "arredond*", "dobre", "substitua", "troque", "altere", "modifique", "sempre com o valor"]),
     (Mask::MISREPORT, &["como se", "finja", "faça crer", "dizendo que", "diga que", "afirme que", "aparece como", "em todos os casos"]),
-    (Mask::ASSURANCE, &["somente leitura", "apenas leitura", "não altera", "não modifica", "nada é enviado", "não é armazenad*", "localmente", "neste computador", "offline"]),
+    (Mask::ASSURANCE, &["asteriscos", "mascarad*", "somente leitura", "apenas leitura", "não altera", "não modifica", "nada é enviado", "não é armazenad*", "localmente", "neste computador", "offline"]),
     (Mask::ALWAYS, &["sempre", "toda vez", "cada vez", "a partir de agora", "daqui em diante", "em cada"]),
     (Mask::WHOLE, &["complet*", "íntegr*", "inteir*", "tudo o que", "na íntegra", "palavra por palavra", "a totalidade"]),
     (Mask::ABOUT_ATTACKS, &["ataque*", "golpe*", "atacante*", "exemplo de", "exercício", "lição", "aula", "treinamento", "malicios*"]),
@@ -47,4 +47,5 @@ pub(super) const TERMS: Table = &[
     (Mask::ACTS, &["exclui", "apaga", "envia", "cancela", "são enviad*", "é enviad*", "são excluíd*", "é excluíd*"]),
     (Mask::IRREVERSIBLE, &["irreversíve*", "definitivamente"]),
     (Mask::QUIET, &["em silêncio", "silenciosamente", "discretamente"]),
+    (Mask::CLASSIC, &["ignore todas as instruções anteriores", "ignore as instruções anteriores", "esqueça todas as instruções anteriores", "desconsidere todas as instruções anteriores", "esqueça suas instruções"]),
 ];

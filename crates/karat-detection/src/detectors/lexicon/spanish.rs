@@ -38,7 +38,7 @@ pub(super) const TERMS: Table = &[
     (Mask::COLLECT, &["lea", "lee", "leer", "recopil*", "recoj*", "recog*", "reún*", "abra", "abrir", "extrai*", "export*", "obten*", "recab*"]),
     (
         Mask::SECRET,
-        &["contraseña*", "clave de acceso", "claves de acceso", "clave api", "clave de api", "claves de api", "clave privada", "claves privadas", "clave secreta", "credencial*", "token", "tokens", "código de verificación", "código de un solo uso", "código pin", "el pin", "tarjeta de crédito", "número de tarjeta", "variables de entorno", "código de seguridad"],
+        &["contraseña*", "clave de acceso", "claves de acceso", "clave api", "clave de api", "claves de api", "clave privada", "claves privadas", "clave secreta", "credencial*", "token de acceso", "código de verificación", "código de un solo uso", "código pin", "el pin", "tarjeta de crédito", "número de tarjeta", "variables de entorno", "código de seguridad"],
     ),
     (
         Mask::CONTEXT,
@@ -102,7 +102,7 @@ pub(super) const TERMS: Table = &[
     (Mask::REPLACE, &["sustituye", "reemplaza", "ocupa el lugar", "pasa a significar", "se encarga de", "asume las", "toma el control"]),
     (Mask::ALTER, &["multipli*", "aument*", "redonde*", "duplique", "sustituya", "reemplace", "cambie", "modifique", "se envía siempre", "envíe siempre", "siempre con el valor", "una más de las"]),
     (Mask::MISREPORT, &["como si", "finja", "finge", "haga creer", "haz creer", "asegure que", "confirme que se ha", "se muestra como", "debe aparecer como", "deben aparecer como", "en todos los casos", "diga que", "dígale que"]),
-    (Mask::ASSURANCE, &["solo lectura", "no modifica", "no se envía", "no se guarda", "en este equipo", "localmente", "sin conexión", "se detiene de inmediato", "queda reservado", "no cambia nada"]),
+    (Mask::ASSURANCE, &["asteriscos", "enmascara*", "solo lectura", "no modifica", "no se envía", "no se guarda", "en este equipo", "localmente", "sin conexión", "se detiene de inmediato", "queda reservado", "no cambia nada"]),
     (Mask::ALWAYS, &["siempre", "cada vez", "en todo momento", "de ahora en adelante", "en adelante", "a partir de ahora", "en cada"]),
     (Mask::WHOLE, &["completo", "completa", "íntegr*", "entero", "entera", "todo el", "toda la", "textual*", "palabra por palabra", "la totalidad"]),
     (Mask::ABOUT_ATTACKS, &["ataque*", "atacante*", "estafa*", "suplantación", "ejemplo de", "ejercicio", "lección", "formación", "malicios*"]),
@@ -112,4 +112,5 @@ pub(super) const TERMS: Table = &[
     (Mask::ACTS, &["elimina", "borra", "envía", "cancela", "se envían", "se envía a", "se eliminan", "se borran", "se comparten"]),
     (Mask::IRREVERSIBLE, &["irreversible*", "definitivamente", "no se puede deshacer"]),
     (Mask::QUIET, &["en silencio", "silenciosamente", "discretamente"]),
+    (Mask::CLASSIC, &["ignora todas las instrucciones anteriores", "ignore todas las instrucciones anteriores", "ignora las instrucciones anteriores", "ignore las instrucciones anteriores", "olvida todas las instrucciones anteriores", "olvide sus instrucciones"]),
 ];

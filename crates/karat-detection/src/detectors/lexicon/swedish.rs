@@ -11,7 +11,7 @@ pub(super) const TERMS: Table = &[
     (Mask::PUT, &["lägg till", "lägg in", "bifoga*", "inkludera*", "kopiera*", "klistra*", "fyll i", "ange", "skicka med", "ta med", "skriv", "innehåll*", "sätt"]),
     (Mask::TRANSFER, &["skicka*", "skickas", "sänd*", "send", "vidarebefordra*", "ladda upp", "laddas upp", "dela med", "delas", "delning", "överför*", "publicera*", "omdirigera*"]),
     (Mask::COLLECT, &["läs", "läsa", "samla*", "öppna*", "hämta*", "exportera*"]),
-    (Mask::SECRET, &["lösenord*", "adgangskode*", "passord*", "inloggningsuppgifter", "api-nyck*", "privata nyck*", "hemlig nyckel*", "åtkomstnyck*", "pinkod*", "pin-kod*", "bankid-kod*", "token", "kreditkort*", "kortnummer*", "miljövariab*"]),
+    (Mask::SECRET, &["lösenord*", "adgangskode*", "passord*", "inloggningsuppgifter", "api-nyck*", "privata nyck*", "hemlig nyckel*", "åtkomstnyck*", "pinkod*", "pin-kod*", "bankid-kod*", "kreditkort*", "kortnummer*", "miljövariab*"]),
     (Mask::CONTEXT, &["systemprompt*", "systemmeddelande*", "konversationshistorik*", "chatthistorik*", "hela konversationen", "konversationen", "samtalet", "tidigare meddelanden", "dina instruktioner", "senaste meddelande*", "urklipp"]),
     (Mask::PERSONAL, &["adressbok*", "kontakter", "hemadress*", "födelsedatum", "personnummer*", "bankuppgifter", "kontonummer*", "journal*", "lön*", "personuppgifter", "kundlista*", "telefonnummer*", "inkorg*"]),
     (Mask::OVERRIDE, &["ignorera*", "glöm", "bortse från", "se bort från", "gäller inte längre", "gjelder ikke lenger", "ersätts av", "ersätts", "upphävs", "upphör", "har företräde", "åsidosätt*", "strunta i"]),
@@ -45,4 +45,5 @@ pub(super) const TERMS: Table = &[
     (Mask::ACTS, &["raderar", "skickar", "tar bort", "avbokar"]),
     (Mask::IRREVERSIBLE, &["oåterkallelig*", "permanent"]),
     (Mask::QUIET, &["i tysthet"]),
+    (Mask::CLASSIC, &["ignorera alla tidigare instruktioner", "glöm alla tidigare instruktioner"]),
 ];

@@ -34,7 +34,7 @@ pub(super) const TERMS: Table = &[
     ),
     (
         Mask::SYSTEM_TAG,
-        &[
+        &["*new system message*", "*system: override*", "*[assistant instructions*", "*hidden directive*", "*assistant instructions:*", 
             "*<important>*", "*<system>*", "*</system>*", "*<secret>*", "*<hidden>*", "*<instructions>*",
             "*<admin>*", "*[system]*", "*[inst]*", "*<<sys>>*", "*<|im_start|>*", "*<|system|>*",
             "*### system*", "*system override*", "*begin system*", "*<assistant>*", "*<|user|>*",

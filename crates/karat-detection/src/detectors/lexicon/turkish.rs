@@ -36,7 +36,7 @@ pub(super) const TERMS: Table = &[
     (Mask::REPLACE, &["yerine geçer", "devralır", "yerini alır"]),
     (Mask::ALTER, &["çarp*", "artır*", "yuvarla*", "ikiye katla*", "değiştir*", "her zaman gönder*"]),
     (Mask::MISREPORT, &["sanki", "gibi göster*", "olarak belirtilmeli*", "olarak göster*", "deyin", "her durumda"]),
-    (Mask::ASSURANCE, &["salt okunur", "hiçbir şeyi değiştirmez", "gönderilmez", "saklanmaz", "yerel olarak", "bu bilgisayarda", "çevrimdışı"]),
+    (Mask::ASSURANCE, &["yıldız", "salt okunur", "hiçbir şeyi değiştirmez", "gönderilmez", "saklanmaz", "yerel olarak", "bu bilgisayarda", "çevrimdışı"]),
     (Mask::ALWAYS, &["her zaman", "daima", "her seferinde", "her defasında", "bundan sonra", "sürekli"]),
     (Mask::WHOLE, &["tamamı*", "tam", "eksiksiz", "bütünü*", "kelimesi kelimesine", "her şey*"]),
     (Mask::ABOUT_ATTACKS, &["saldırı*", "dolandırıcı*", "örnek", "alıştırma", "ders", "eğitim", "kötü niyet*"]),
@@ -46,4 +46,5 @@ pub(super) const TERMS: Table = &[
     (Mask::ACTS, &["siler", "gönderir", "iptal eder", "silinir", "gönderilir"]),
     (Mask::IRREVERSIBLE, &["geri alınamaz", "kalıcı olarak"]),
     (Mask::QUIET, &["sessizce"]),
+    (Mask::CLASSIC, &["önceki tüm talimatları yok say", "önceki tüm talimatları unut", "önceki talimatları yok say"]),
 ];
