@@ -1,0 +1,185 @@
+//! May this corpus be published, and is it fit to measure with?
+//!
+//! [`audit`] lists everything that speaks against it: entries without category, source or licence,
+//! licences that do not allow redistribution, sources that are known to be restricted, attack
+//! categories for which nothing harmless stands on the other side. It judges what is written, not
+//! whether it is true.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::dataset::{Dataset, HARD_NEGATIVE, Label, Sample};
+
+/// Licences under which an entry may be passed on together with the others.
+pub const ALLOWED_LICENCES: &[&str] = &[
+    "CC0-1.0",
+    "CC-BY-4.0",
+    "MIT",
+    "MIT-0",
+    "Apache-2.0",
+    "MIT OR Apache-2.0",
+    "Apache-2.0 OR MIT",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "0BSD",
+    "ISC",
+    "Unlicense",
+    "self-authored",
+];
+
+/// Corpora that may be used from a path, but not copied into another one: their licence is restricted
+/// or not stated.
+pub const DENIED_SOURCES: &[&str] = &["MCPTox", "MCP-AttackBench", "mcp-injection-experiments"];
+
+/// Which rule was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rule {
+    /// The label is neither malicious nor benign.
+    UnknownLabel,
+    /// There is nothing to look at.
+    Empty,
+    /// Two entries have one id.
+    DuplicateId,
+    /// No category.
+    MissingCategory,
+    /// Label and category contradict each other.
+    Contradiction,
+    /// No source.
+    MissingSource,
+    /// No licence.
+    MissingLicence,
+    /// The licence is not on the list of those that allow redistribution.
+    LicenceNotAllowed,
+    /// The source is on the list of those that may not be copied.
+    SourceDenied,
+    /// A hard negative does not say which attack it resembles.
+    MissingResembles,
+    /// An attack category that no hard negative resembles: its false alarms would go unseen.
+    NoHardNegatives,
+}
+
+impl Rule {
+    /// The name in machine-readable output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rule::UnknownLabel => "unknown-label",
+            Rule::Empty => "empty",
+            Rule::DuplicateId => "duplicate-id",
+            Rule::MissingCategory => "missing-category",
+            Rule::Contradiction => "contradiction",
+            Rule::MissingSource => "missing-source",
+            Rule::MissingLicence => "missing-licence",
+            Rule::LicenceNotAllowed => "licence-not-allowed",
+            Rule::SourceDenied => "source-denied",
+            Rule::MissingResembles => "missing-resembles",
+            Rule::NoHardNegatives => "no-hard-negatives",
+        }
+    }
+}
+
+/// One thing that speaks against the corpus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The entry, or the category where the finding is about all of one.
+    pub id: String,
+    /// Which rule was broken.
+    pub rule: Rule,
+    /// What is wrong, in words.
+    pub message: String,
+}
+
+impl Finding {
+    pub(crate) fn new(id: &str, rule: Rule, message: impl Into<String>) -> Finding {
+        Finding { id: id.to_owned(), rule, message: message.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = karat_core::text::printable(&self.message);
+        write!(f, "{}: {shown}", karat_core::text::printable(&self.id))
+    }
+}
+
+/// Everything that speaks against publishing the corpus, in the order of ids.
+pub fn audit(dataset: &Dataset) -> Vec<Finding> {
+    let mut findings = dataset.refused.clone();
+    for sample in &dataset.samples {
+        about_category(sample, &mut findings);
+        about_provenance(sample, &mut findings);
+    }
+    findings.sort_by(|a, b| (&a.id, a.rule).cmp(&(&b.id, b.rule)));
+    findings.extend(about_balance(&dataset.samples));
+    findings
+}
+
+fn about_category(sample: &Sample, findings: &mut Vec<Finding>) {
+    let benign_category = [HARD_NEGATIVE, crate::dataset::PLAIN_BENIGN]
+        .contains(&sample.category.as_str());
+    if sample.category.trim().is_empty() {
+        findings.push(Finding::new(&sample.id, Rule::MissingCategory, "has no category"));
+    } else if benign_category != (sample.label == Label::Benign) {
+        let message = format!("is {} and of category {}", sample.label.name(), sample.category);
+        findings.push(Finding::new(&sample.id, Rule::Contradiction, message));
+    }
+}
+
+fn about_provenance(sample: &Sample, findings: &mut Vec<Finding>) {
+    let empty = crate::dataset::Provenance::default();
+    let provenance = sample.provenance.as_ref().unwrap_or(&empty);
+    let mut add = |rule, message: String| findings.push(Finding::new(&sample.id, rule, message));
+    if provenance.source.trim().is_empty() {
+        add(Rule::MissingSource, "does not say where it comes from".to_owned());
+    } else if let Some(denied) = denied(&provenance.source) {
+        add(
+            Rule::SourceDenied,
+            format!("comes from {denied}, which may be used from a path but not copied"),
+        );
+    }
+    if provenance.license.trim().is_empty() {
+        add(Rule::MissingLicence, "has no licence".to_owned());
+    } else if !ALLOWED_LICENCES.iter().any(|allowed| allowed.eq_ignore_ascii_case(&provenance.license))
+    {
+        let message = format!(
+            "the licence {:?} is not among those that allow redistribution: {}",
+            provenance.license,
+            ALLOWED_LICENCES.join(", ")
+        );
+        add(Rule::LicenceNotAllowed, message);
+    }
+}
+
+/// The denied source that a text names, whatever its spelling of hyphens, case and additions.
+fn denied(source: &str) -> Option<&'static str> {
+    let plain = |text: &str| -> String {
+        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    let source = plain(source);
+    DENIED_SOURCES.iter().copied().find(|denied| source.contains(&plain(denied)))
+}
+
+/// Every attack category needs hard negatives that resemble it, or its false alarms go unseen.
+fn about_balance(samples: &[Sample]) -> Vec<Finding> {
+    let hard: Vec<&Sample> = samples.iter().filter(|sample| sample.is_hard_negative()).collect();
+    let resembled: BTreeSet<&str> =
+        hard.iter().filter_map(|sample| sample.resembles.as_deref()).collect();
+    let mut attacks: BTreeMap<&str, usize> = BTreeMap::new();
+    for sample in samples.iter().filter(|sample| sample.is_malicious()) {
+        *attacks.entry(&sample.category).or_default() += 1;
+    }
+    let mut findings: Vec<Finding> = attacks
+        .into_iter()
+        .filter(|(category, _)| !category.is_empty() && !resembled.contains(category))
+        .map(|(category, count)| {
+            let message = format!(
+                "{count} attacks of this category and no hard negative that resembles them"
+            );
+            Finding::new(category, Rule::NoHardNegatives, message)
+        })
+        .collect();
+    for sample in hard.iter().filter(|sample| sample.resembles.is_none()) {
+        let message = "a hard negative that does not say which attack it resembles";
+        findings.push(Finding::new(&sample.id, Rule::MissingResembles, message));
+    }
+    findings
+}

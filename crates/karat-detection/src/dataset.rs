@@ -1,0 +1,407 @@
+//! The threat corpus: labelled tool definitions.
+//!
+//! Reads Karat's own lines (`entries/*.jsonl` of a frozen dataset, or a file) and the public mcpproxy
+//! corpora as they are: `{version, entries: [{id, description, label, category, provenance}]}` and the
+//! same with `server`, `tool` and `peers`. What comes out of [`Dataset::open`] is sound: every label is
+//! known, ids are unique and sorted, so that nothing downstream depends on the order of files. Whether
+//! the corpus may be published is another question, and [`crate::audit`] answers it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use karat_core::dataset::{Dataset as Frozen, DatasetFiles, Digest};
+use karat_core::input::{self, Format, InputError, Limits};
+use karat_core::report::DatasetRef;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::DetectionError;
+use crate::audit::{Finding, Rule};
+
+/// The category of benign entries that look like an attack.
+pub const HARD_NEGATIVE: &str = "hard_negative";
+/// The category of benign entries that look like nothing in particular.
+pub const PLAIN_BENIGN: &str = "benign";
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Label {
+    /// A scanner should flag it.
+    Malicious,
+    /// A scanner should stay quiet.
+    Benign,
+}
+
+impl Label {
+    /// The name as it stands in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Label::Malicious => "malicious",
+            Label::Benign => "benign",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Label> {
+        [Label::Malicious, Label::Benign].into_iter().find(|label| label.name() == text)
+    }
+}
+
+/// A tool definition, as a server serves it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tool {
+    /// Its name; empty where a corpus gives descriptions only.
+    #[serde(default)]
+    pub name: String,
+    /// Its title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Its description.
+    #[serde(default)]
+    pub description: String,
+    /// The JSON Schema of its input.
+    #[serde(
+        default,
+        alias = "inputSchema",
+        alias = "schema",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub input_schema: Option<Value>,
+    /// The JSON Schema of its output.
+    #[serde(default, alias = "outputSchema", skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// Its annotations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Value>,
+}
+
+/// Another tool that is connected at the same time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Peer {
+    /// The server that offers it.
+    #[serde(default)]
+    pub server: String,
+    /// The tool.
+    pub tool: Tool,
+}
+
+/// Where an entry comes from and under which licence.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// `self-authored`, or the name of the corpus it was taken from.
+    #[serde(default)]
+    pub source: String,
+    /// The licence, as an SPDX id where there is one.
+    #[serde(default, alias = "licence")]
+    pub license: String,
+}
+
+/// One labelled entry of the corpus.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sample {
+    /// Its id, unique in the dataset.
+    pub id: String,
+    /// What it is.
+    pub label: Label,
+    /// The kind of attack, `hard_negative` or `benign`; empty where the file gives none.
+    pub category: String,
+    /// The attack that a hard negative looks like.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resembles: Option<String>,
+    /// Where in the definition the telling part is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub surface: Option<String>,
+    /// The server that offers the tool; empty where the file names none.
+    pub server: String,
+    /// The definition under test.
+    pub tool: Tool,
+    /// Other tools that are connected.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<Peer>,
+    /// The definition as it was first approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Tool>,
+    /// What a call of the tool returned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// The instructions of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// `train`, `dev` or `test`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<String>,
+    /// The language of the text, such as `en`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+    /// What makes it what it is, for a reviewer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
+    /// Where it comes from; `None` where the file does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
+}
+
+impl Sample {
+    /// An ordinary tool that nobody doubts, from another corpus.
+    pub fn plain(id: impl Into<String>, server: impl Into<String>, tool: Tool) -> Sample {
+        Sample {
+            id: id.into(),
+            label: Label::Benign,
+            category: PLAIN_BENIGN.to_owned(),
+            resembles: None,
+            surface: None,
+            server: server.into(),
+            tool,
+            peers: Vec::new(),
+            before: None,
+            result: None,
+            instructions: None,
+            split: None,
+            language: None,
+            notes: None,
+            provenance: None,
+        }
+    }
+
+    /// Whether a scanner should flag it.
+    pub fn is_malicious(&self) -> bool {
+        self.label == Label::Malicious
+    }
+
+    /// Whether it is benign and looks like an attack.
+    pub fn is_hard_negative(&self) -> bool {
+        self.label == Label::Benign && self.category == HARD_NEGATIVE
+    }
+}
+
+/// A threat corpus.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    /// What the report calls it.
+    pub reference: DatasetRef,
+    /// The entries, sorted by id.
+    pub samples: Vec<Sample>,
+    /// What had to be left out, for the audit; empty in a dataset that may be measured on.
+    pub refused: Vec<Finding>,
+}
+
+/// An entry as files write it: anything may be missing, and the audit says what.
+#[derive(Deserialize)]
+struct RawSample {
+    id: String,
+    #[serde(default)]
+    label: String,
+    #[serde(default)]
+    category: String,
+    #[serde(default)]
+    resembles: Option<String>,
+    #[serde(default)]
+    surface: Option<String>,
+    #[serde(default)]
+    server: String,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    tool: Option<Tool>,
+    #[serde(default)]
+    peers: Vec<Peer>,
+    #[serde(default)]
+    before: Option<Tool>,
+    #[serde(default)]
+    result: Option<Value>,
+    #[serde(default)]
+    instructions: Option<String>,
+    #[serde(default)]
+    split: Option<String>,
+    #[serde(default)]
+    language: Option<String>,
+    #[serde(default)]
+    notes: Option<String>,
+    #[serde(default)]
+    provenance: Option<Provenance>,
+}
+
+#[derive(Deserialize)]
+struct RawCorpus {
+    #[serde(default, alias = "corpus_version")]
+    version: Option<String>,
+    entries: Vec<RawSample>,
+}
+
+impl Dataset {
+    /// Reads the `entries/` of a frozen dataset after its digests have been verified.
+    ///
+    /// # Errors
+    /// When a file is not what the manifest says, cannot be read, or holds an entry that cannot be
+    /// measured on: an unknown label, an id that stands twice, nothing to look at.
+    pub fn open(files: DatasetFiles) -> Result<Dataset, DetectionError> {
+        Self::open_for_audit(files)?.sound()
+    }
+
+    /// As [`Dataset::open`], with unusable entries listed in `refused` instead of an error.
+    ///
+    /// # Errors
+    /// When a file is not what the manifest says or cannot be read.
+    pub fn open_for_audit(files: DatasetFiles) -> Result<Dataset, DetectionError> {
+        let frozen = Frozen::of(files)?;
+        let limits = Limits::default();
+        let mut builder = Builder::default();
+        for path in frozen.manifest().files.keys() {
+            if path.as_str().split_once('/').is_some_and(|(folder, _)| folder == "entries") {
+                let shown = frozen.files().label(path.as_str());
+                let bytes = frozen.bytes(path, &limits)?;
+                let text = input::decode(&shown.to_string_lossy(), &bytes, &limits)?;
+                builder.add(&shown, &text)?;
+            }
+        }
+        Ok(builder.finish(DatasetRef {
+            id: frozen.id().to_owned(),
+            version: frozen.version().to_string(),
+            digest: frozen.digest().to_string(),
+        }))
+    }
+
+    /// Reads one corpus file in any of the known formats.
+    ///
+    /// # Errors
+    /// When it cannot be read, or holds an entry that cannot be measured on.
+    pub fn from_file(path: &Path) -> Result<Dataset, DetectionError> {
+        Self::from_file_for_audit(path)?.sound()
+    }
+
+    /// As [`Dataset::from_file`], with unusable entries listed in `refused` instead of an error.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn from_file_for_audit(path: &Path) -> Result<Dataset, DetectionError> {
+        let text = input::read_text(path, &Limits::default())?;
+        let mut builder = Builder::default();
+        let version = builder.add(path, &text)?;
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        Ok(builder.finish(DatasetRef {
+            id: stem.unwrap_or_default(),
+            version: version.unwrap_or_else(|| "file".to_owned()),
+            digest: Digest::of(text.as_bytes()).to_string(),
+        }))
+    }
+
+    /// The same corpus with plain benign entries from elsewhere (`from`), under a digest of both.
+    ///
+    /// # Errors
+    /// When an id stands in both.
+    pub fn with_plain_benign(
+        mut self,
+        plain: Vec<Sample>,
+        from: &DatasetRef,
+    ) -> Result<Dataset, DetectionError> {
+        self.samples.extend(plain);
+        self.samples.sort_by(|a, b| a.id.cmp(&b.id));
+        if let Some(pair) = self.samples.windows(2).find(|pair| pair[0].id == pair[1].id) {
+            return Err(DetectionError::System(format!(
+                "the id {} stands both in {} and in {}",
+                pair[0].id, self.reference.id, from.id
+            )));
+        }
+        let digests = format!("{} {}", self.reference.digest, from.digest);
+        self.reference = DatasetRef {
+            id: format!("{}+{}", self.reference.id, from.id),
+            version: format!("{}+{}", self.reference.version, from.version),
+            digest: Digest::of(digests.as_bytes()).to_string(),
+        };
+        Ok(self)
+    }
+
+    /// The entry with this id.
+    pub fn sample(&self, id: &str) -> Option<&Sample> {
+        let found = self.samples.binary_search_by(|sample| sample.id.as_str().cmp(id)).ok()?;
+        self.samples.get(found)
+    }
+
+    fn sound(self) -> Result<Dataset, DetectionError> {
+        match self.refused.first() {
+            None => Ok(self),
+            Some(finding) => Err(DetectionError::Refused {
+                dataset: self.reference.id,
+                first: finding.to_string(),
+                more: self.refused.len() - 1,
+            }),
+        }
+    }
+}
+
+/// Collects files and remembers where each id came from, for the messages.
+#[derive(Default)]
+struct Builder {
+    samples: BTreeMap<String, (PathBuf, Sample)>,
+    refused: Vec<Finding>,
+}
+
+impl Builder {
+    fn add(&mut self, path: &Path, text: &str) -> Result<Option<String>, InputError> {
+        let format = Format::of(path)
+            .ok_or_else(|| InputError::UnknownFormat { path: path.to_owned() })?;
+        let (version, entries) = match format {
+            Format::JsonLines => (None, input::parse::<Vec<RawSample>>(path, text, format)?),
+            _ => {
+                let corpus: RawCorpus = input::parse(path, text, format)?;
+                (corpus.version, corpus.entries)
+            }
+        };
+        for raw in entries {
+            self.add_sample(path, raw);
+        }
+        Ok(version)
+    }
+
+    fn add_sample(&mut self, path: &Path, raw: RawSample) {
+        let Some(label) = Label::parse(&raw.label) else {
+            let message = format!("the label is {:?}; it is malicious or benign", raw.label);
+            return self.refused.push(Finding::new(&raw.id, Rule::UnknownLabel, message));
+        };
+        let tool = match (raw.tool, raw.description) {
+            (Some(tool), _) => tool,
+            (None, Some(description)) => Tool { description, ..Tool::default() },
+            (None, None) => {
+                let message = "has neither a tool nor a description";
+                return self.refused.push(Finding::new(&raw.id, Rule::Empty, message));
+            }
+        };
+        if let Some((first, _)) = self.samples.get(&raw.id) {
+            let message = format!(
+                "the id stands twice, in {} and in {}",
+                first.display(),
+                path.display()
+            );
+            return self.refused.push(Finding::new(&raw.id, Rule::DuplicateId, message));
+        }
+        let sample = Sample {
+            id: raw.id.clone(),
+            label,
+            category: raw.category,
+            resembles: raw.resembles,
+            surface: raw.surface,
+            server: raw.server,
+            tool,
+            peers: raw.peers,
+            before: raw.before,
+            result: raw.result.map(|result| match result {
+                Value::String(text) => text,
+                other => other.to_string(),
+            }),
+            instructions: raw.instructions,
+            split: raw.split,
+            language: raw.language,
+            notes: raw.notes,
+            provenance: raw.provenance,
+        };
+        self.samples.insert(raw.id, (path.to_owned(), sample));
+    }
+
+    fn finish(self, reference: DatasetRef) -> Dataset {
+        Dataset {
+            reference,
+            samples: self.samples.into_values().map(|(_, sample)| sample).collect(),
+            refused: self.refused,
+        }
+    }
+}

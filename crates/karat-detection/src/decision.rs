@@ -1,0 +1,257 @@
+//! What counts as flagged: part of a detector's definition, and stated in the report.
+//!
+//! A scanner reports findings with severities or scores; whether that flags an entry is a rule, and a
+//! different rule is a different detector. The rule is applied to recorded answers, so the same answers
+//! can be judged by another one.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::DetectionError;
+use crate::system::{Answer, Evidence, Reported, Stated};
+
+/// The rule: `decision = { … }` of a system.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decision {
+    /// The detectors whose flag flags the entry; all of them where empty.
+    #[serde(default)]
+    pub detectors: Vec<String>,
+    /// The severities that count; as the detector itself says where empty.
+    #[serde(default)]
+    pub severities: Vec<String>,
+    /// The lowest score that counts.
+    #[serde(default)]
+    pub min_score: Option<f64>,
+}
+
+/// What follows for one detector and one entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// Which detector.
+    pub detector: String,
+    /// What follows: no `Option`, but `Error` with the reason in `problem` where nothing does.
+    pub outcome: Stated,
+    /// The highest severity that was reported, flagged or not.
+    pub severity: Option<String>,
+    /// The score.
+    pub score: Option<f64>,
+    /// Why there is no verdict, where there is none.
+    pub problem: Option<String>,
+}
+
+impl Judged {
+    /// Whether it was flagged, where there is a verdict.
+    pub fn flagged(&self) -> Option<bool> {
+        match self.outcome {
+            Stated::Flag => Some(true),
+            Stated::Pass => Some(false),
+            Stated::Unsupported | Stated::Error => None,
+        }
+    }
+}
+
+/// What follows from one answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ruling {
+    /// The verdict of the whole system.
+    pub whole: Judged,
+    /// The verdict of each of its detectors.
+    pub each: Vec<Judged>,
+}
+
+/// The name of several detectors together, where one of them is enough.
+pub const ANY: &str = "any";
+
+/// The rank of a severity, whoever names it; higher is graver.
+pub fn rank(severity: &str) -> u8 {
+    match severity.to_ascii_lowercase().as_str() {
+        "critical" => 6,
+        "high" | "error" | "block" | "danger" => 5,
+        "medium" | "moderate" | "warning" | "warn" => 4,
+        "low" | "note" => 3,
+        "" | "none" | "safe" | "pass" | "ok" | "clean" => 0,
+        // A word that we do not know is still a finding.
+        _ => 2,
+    }
+}
+
+impl Decision {
+    pub(crate) fn check(&self) -> Result<(), DetectionError> {
+        if !self.severities.is_empty() && self.min_score.is_some() {
+            let message = "decision: give severities or min_score, not both";
+            return Err(DetectionError::System(message.to_owned()));
+        }
+        if self.min_score.is_some_and(|score| !score.is_finite()) {
+            let message = "decision: min_score is not a finite number";
+            return Err(DetectionError::System(message.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The rule as it stands in the report.
+    pub(crate) fn settings(&self, builtin: bool) -> BTreeMap<String, String> {
+        let flagged = if let Some(score) = self.min_score {
+            format!("a score of at least {score}")
+        } else if !self.severities.is_empty() {
+            format!("a finding of severity {}", self.severities.join(", "))
+        } else if builtin {
+            "as the detector's own rule says".to_owned()
+        } else {
+            "as the detector says".to_owned()
+        };
+        let mut settings = BTreeMap::from([("flagged".to_owned(), flagged)]);
+        if !self.detectors.is_empty() {
+            settings.insert("flagged by any of".to_owned(), self.detectors.join(", "));
+        }
+        settings
+    }
+
+    /// Applies the rule to what was answered.
+    pub fn judge(&self, answer: &Answer) -> Ruling {
+        let each: Vec<Judged> = answer.reports.iter().map(|report| self.judge_one(report)).collect();
+        let chosen: Vec<&Judged> = each
+            .iter()
+            .filter(|judged| self.detectors.is_empty() || self.detectors.contains(&judged.detector))
+            .collect();
+        let whole = match chosen.as_slice() {
+            [] => Judged {
+                detector: self.detectors.first().cloned().unwrap_or_else(|| ANY.to_owned()),
+                outcome: Stated::Error,
+                severity: None,
+                score: None,
+                problem: Some("the answer has no report of this detector".to_owned()),
+            },
+            [one] => (*one).clone(),
+            several => together(several),
+        };
+        Ruling { whole, each }
+    }
+
+    fn judge_one(&self, report: &Reported) -> Judged {
+        let outcome = match report.verdict {
+            Some(stated @ (Stated::Unsupported | Stated::Error)) => Ok(stated),
+            stated => self.decide(report, stated),
+        };
+        let (outcome, mut problem) = match outcome {
+            Ok(outcome) => (outcome, None),
+            Err(problem) => (Stated::Error, Some(problem)),
+        };
+        if outcome == Stated::Error && problem.is_none() {
+            let said = report.findings.iter().map(|finding| finding.message.as_str()).next();
+            problem = Some(said.unwrap_or("the detector answered that it failed").to_owned());
+        }
+        Judged {
+            detector: report.detector.clone(),
+            outcome,
+            severity: severity(report).map(str::to_owned),
+            score: report.score.filter(|score| score.is_finite()),
+            problem,
+        }
+    }
+
+    fn decide(&self, report: &Reported, stated: Option<Stated>) -> Result<Stated, String> {
+        let flag = |flagged: bool| if flagged { Stated::Flag } else { Stated::Pass };
+        if let Some(least) = self.min_score {
+            return match report.score {
+                Some(score) if score.is_finite() => Ok(flag(score >= least)),
+                _ => Err("the answer has no score to decide by".to_owned()),
+            };
+        }
+        if !self.severities.is_empty() {
+            let counts =
+                |found: &str| self.severities.iter().any(|counts| counts.eq_ignore_ascii_case(found));
+            let own = report.severity.as_deref().is_some_and(counts);
+            return Ok(flag(own || report.findings.iter().any(|finding| counts(&finding.severity))));
+        }
+        stated.ok_or_else(|| "the answer has no verdict".to_owned())
+    }
+}
+
+/// The gravest severity of a report.
+fn severity(report: &Reported) -> Option<&str> {
+    report
+        .findings
+        .iter()
+        .map(|Evidence { severity, .. }| severity.as_str())
+        .chain(report.severity.as_deref())
+        .filter(|severity| rank(severity) > 0)
+        .max_by_key(|severity| rank(severity))
+}
+
+/// Several detectors as one: one flag is enough, a pass needs at least one that could judge, and a
+/// failure among silent ones is a failure.
+fn together(several: &[&Judged]) -> Judged {
+    let has = |outcome: Stated| several.iter().find(|judged| judged.outcome == outcome);
+    let (outcome, problem) = if has(Stated::Flag).is_some() {
+        (Stated::Flag, None)
+    } else if let Some(failed) = has(Stated::Error) {
+        (Stated::Error, failed.problem.as_ref().map(|why| format!("{}: {why}", failed.detector)))
+    } else if has(Stated::Pass).is_some() {
+        (Stated::Pass, None)
+    } else {
+        (Stated::Unsupported, None)
+    };
+    Judged {
+        detector: ANY.to_owned(),
+        outcome,
+        severity: several
+            .iter()
+            .filter_map(|judged| judged.severity.clone())
+            .max_by_key(|severity| rank(severity)),
+        score: several.iter().filter_map(|judged| judged.score).reduce(f64::max),
+        problem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(detector: &str, verdict: Stated, severity: &str, score: Option<f64>) -> Reported {
+        Reported {
+            detector: detector.to_owned(),
+            verdict: Some(verdict),
+            severity: (!severity.is_empty()).then(|| severity.to_owned()),
+            score,
+            findings: Vec::new(),
+        }
+    }
+
+    fn outcome(decision: &Decision, reports: Vec<Reported>) -> Stated {
+        decision.judge(&Answer { reports }).whole.outcome
+    }
+
+    #[test]
+    fn the_same_answer_is_flagged_or_not_by_the_rule() {
+        let low = || vec![report("a", Stated::Flag, "low", Some(0.3))];
+        assert_eq!(outcome(&Decision::default(), low()), Stated::Flag);
+        let grave =
+            Decision { severities: vec!["High".to_owned(), "critical".to_owned()], ..Decision::default() };
+        assert_eq!(outcome(&grave, low()), Stated::Pass);
+        let scored = Decision { min_score: Some(0.3), ..Decision::default() };
+        assert_eq!(outcome(&scored, low()), Stated::Flag);
+        assert_eq!(outcome(&scored, vec![report("a", Stated::Flag, "", None)]), Stated::Error);
+    }
+
+    #[test]
+    fn an_abstention_is_no_verdict_and_an_error_is_no_pass() {
+        let rule = Decision::default();
+        let of = |a, b| vec![report("a", a, "", None), report("b", b, "", None)];
+        assert_eq!(outcome(&rule, of(Stated::Unsupported, Stated::Pass)), Stated::Pass);
+        assert_eq!(outcome(&rule, of(Stated::Unsupported, Stated::Unsupported)), Stated::Unsupported);
+        assert_eq!(outcome(&rule, of(Stated::Error, Stated::Pass)), Stated::Error);
+        assert_eq!(outcome(&rule, of(Stated::Error, Stated::Flag)), Stated::Flag);
+        assert_eq!(outcome(&rule, Vec::new()), Stated::Error);
+    }
+
+    #[test]
+    fn only_the_chosen_detectors_decide() {
+        let rule = Decision { detectors: vec!["b".to_owned()], ..Decision::default() };
+        let reports = vec![report("a", Stated::Flag, "", None), report("b", Stated::Pass, "", None)];
+        let ruling = rule.judge(&Answer { reports });
+        assert_eq!((ruling.whole.detector.as_str(), ruling.whole.outcome), ("b", Stated::Pass));
+        assert_eq!(ruling.each.len(), 2);
+    }
+}

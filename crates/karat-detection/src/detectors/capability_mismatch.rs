@@ -1,0 +1,151 @@
+//! Text that does what name, purpose or annotations deny.
+//!
+//! Annotations are promises: `readOnlyHint` that nothing changes, `destructiveHint: false` that nothing
+//! is lost, `openWorldHint: false` that nothing leaves. A description that breaks them is a mismatch,
+//! and so is a reading tool that goes on to delete, pay or send.
+
+use serde_json::Value;
+
+use super::instruction_phrases::{Window, windows};
+use super::lexicon::Mask;
+use super::reading::{Reading, Surface};
+use super::{Finding, Tier};
+
+/// Verbs that open the names of tools which only look.
+const LOOKING: &[&str] = &[
+    "get", "list", "read", "search", "find", "show", "view", "fetch", "lookup", "look", "query",
+    "describe", "count", "check", "preview", "calculate", "convert", "validate", "estimate", "explain",
+    "summarize", "summarise", "translate", "format",
+];
+
+/// Parameters that switch a promise off when they are on by default.
+const SWITCHES: &[&str] = &["apply", "execute", "commit", "force", "delete", "send", "publish", "skip_backup"];
+
+/// What this detector finds.
+pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
+    let promises = Promises::of(reading);
+    if !promises.any() {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    let told = |surface| matches!(surface, Surface::Description | Surface::ParameterText);
+    for window in windows(reading, told) {
+        if let Some((rule, tier, message)) = promises.broken_by(reading, &window) {
+            findings.push(window.finding(rule, tier, message));
+        }
+    }
+    if promises.read_only {
+        findings.extend(switches(reading));
+    }
+    findings
+}
+
+/// What annotations and name promise.
+struct Promises {
+    read_only: bool,
+    harmless: bool,
+    closed: bool,
+    looks: bool,
+}
+
+impl Promises {
+    fn of(reading: &Reading<'_>) -> Promises {
+        let annotations = reading.exhibit.tool.annotations.as_ref();
+        let promised = |hint: &str, value: bool| {
+            annotations.and_then(|all| all.get(hint)).and_then(Value::as_bool) == Some(value)
+        };
+        Promises {
+            read_only: promised("readOnlyHint", true),
+            harmless: promised("destructiveHint", false),
+            closed: promised("openWorldHint", false),
+            looks: is_looking(&reading.exhibit.tool.name),
+        }
+    }
+
+    fn any(&self) -> bool {
+        self.read_only || self.harmless || self.closed || self.looks
+    }
+
+    fn broken_by(
+        &self,
+        reading: &Reading<'_>,
+        window: &Window<'_, '_>,
+    ) -> Option<(&'static str, Tier, &'static str)> {
+        let here = window.here;
+        if here.has(Mask::CARE.and(Mask::ASSURANCE).and(Mask::UNLESS)) {
+            return None;
+        }
+        let acts = acting(reading, window);
+        let outwards = Mask::EXTERNAL.and(Mask::THIRD_PARTY);
+        if self.closed && here.has(outwards) && (acts || here.has(Mask::TRANSFER)) {
+            let message = "annotated as closed to the outside, but the text sends something there";
+            return Some(("leaves", Tier::Block, message));
+        }
+        let personal = here.has(Mask::PERSONAL) && here.has(Mask::TRANSFER);
+        if self.closed && (personal || here.has(Mask::SENSITIVE) && here.has(Mask::THIRD_PARTY)) {
+            let message = "annotated as closed to the outside, but the text sends personal data on";
+            return Some(("leaves", Tier::Block, message));
+        }
+        if (self.read_only || self.harmless) && here.has(Mask::IRREVERSIBLE) && here.has(Mask::DESTROY) {
+            let message = "annotated as harmless, but the text destroys something for good";
+            return Some(("destructive", Tier::Block, message));
+        }
+        if self.read_only && acts {
+            let grave = here.has(Mask::DESTROY.and(Mask::USER).and(outwards).and(Mask::SENSITIVE));
+            let tier = if grave { Tier::Block } else { Tier::Warn };
+            let message = "annotated as read-only, but the text changes or sends something";
+            return Some(("not-read-only", tier, message));
+        }
+        if self.looks && acts && here.has(outwards.and(Mask::SENSITIVE)) {
+            let message = "the name says that it looks, the text that it acts";
+            return Some(("name-and-text", Tier::Warn, message));
+        }
+        None
+    }
+}
+
+fn is_looking(name: &str) -> bool {
+    let first = name.split(['_', '-', '.']).next().unwrap_or_default().to_ascii_lowercase();
+    LOOKING.contains(&first.as_str())
+}
+
+/// Whether the tool itself acts: the verb opens a sentence or clause, so that "an administrator
+/// cancels" is not meant.
+fn acting(reading: &Reading<'_>, window: &Window<'_, '_>) -> bool {
+    let sentence = window.sentence;
+    reading.hits(sentence).iter().any(|hit| {
+        if !hit.mask.has(Mask::ACTS) || hit.negated {
+            return false;
+        }
+        let word = reading.text(hit.start, hit.end);
+        let passive = word.contains(' ') || !word.is_ascii();
+        let before = reading.text(sentence.start, hit.start).trim_end();
+        let opens = before.is_empty()
+            || ["and", "also", "then", "it", "which", "that", "tool", "call", "this", "reading"]
+                .iter()
+                .any(|word| before.ends_with(word))
+            || before.ends_with([',', ';', ':']);
+        passive || opens
+    })
+}
+
+/// Switches of a read-only tool that make it act unless they are turned off.
+fn switches(reading: &Reading<'_>) -> Vec<Finding> {
+    let schema = reading.exhibit.tool.input_schema.as_ref();
+    let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+    properties
+        .into_iter()
+        .flatten()
+        .filter(|(name, schema)| {
+            SWITCHES.contains(&name.to_ascii_lowercase().as_str())
+                && schema.get("default").and_then(Value::as_bool) == Some(true)
+        })
+        .map(|(name, schema)| Finding {
+            rule: "acts-by-default",
+            tier: Tier::Block,
+            message: "annotated as read-only, but acts unless a switch is turned off".to_owned(),
+            place: format!("default of `{name}`"),
+            excerpt: schema.to_string(),
+        })
+        .collect()
+}

@@ -1,0 +1,353 @@
+//! Text in disguise: base64, hex, escapes, numbers.
+//!
+//! Whatever decodes to readable text is read like a description. An example that decodes to a
+//! greeting, an image or a token header is nothing; a command, an address for secrets or an order to
+//! the model is. At most three layers are opened, and nothing grows: every code here is longer than
+//! what it stands for.
+
+use super::instruction_phrases;
+use super::lexicon::Mask;
+use super::reading::{Reading, Surface, excerpt};
+use super::{Finding, Tier};
+
+/// The shortest text that is worth decoding to.
+const SHORTEST: usize = 10;
+/// How many layers are opened.
+const LAYERS: usize = 3;
+/// How many candidates of one definition are decoded.
+const MOST: usize = 2_000;
+
+/// What this detector finds.
+pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut budget = MOST;
+    let pieces = joined_pieces(reading);
+    let parts = reading.parts.iter().map(|part| (part.raw, part.place()));
+    for (raw, place) in parts.chain(pieces.iter().map(|(text, place)| (text.as_str(), place.clone()))) {
+        if raw.len() < SHORTEST {
+            continue;
+        }
+        for (code, token, text) in decoded(raw, &mut budget) {
+            let Some((tier, why)) = judge(reading, code, &text, LAYERS, &mut budget) else { continue };
+            findings.push(Finding {
+                rule: "decoded-payload",
+                tier,
+                message: format!("{code} that decodes to {why}: {:?}", excerpt(&text, 0, 0)),
+                place: place.clone(),
+                excerpt: excerpt(token, 0, 0).into_owned(),
+            });
+        }
+    }
+    findings
+}
+
+/// The allowed values of a parameter read together, where all of them look like code: a message in
+/// pieces.
+fn joined_pieces(reading: &Reading<'_>) -> Vec<(String, String)> {
+    let mut joined: Vec<(Option<&str>, String, String, usize)> = Vec::new();
+    for part in reading.parts.iter().filter(|part| part.keyword == "enum") {
+        if part.raw.len() < 8 || !part.raw.chars().all(is_code) {
+            continue;
+        }
+        match joined.last_mut() {
+            Some((parameter, text, _, count)) if *parameter == part.parameter => {
+                text.push_str(part.raw);
+                *count += 1;
+            }
+            _ => joined.push((part.parameter, part.raw.to_owned(), part.place(), 1)),
+        }
+    }
+    joined
+        .into_iter()
+        .filter(|(_, _, _, count)| *count >= 3)
+        .map(|(_, text, place, _)| (text, place))
+        .collect()
+}
+
+/// What speaks against a decoded text.
+fn judge(
+    reading: &Reading<'_>,
+    code: &str,
+    text: &str,
+    layers: usize,
+    budget: &mut usize,
+) -> Option<(Tier, &'static str)> {
+    let inner = Reading::of_text(reading.exhibit, text, Surface::Description);
+    let mask = inner.sentences.iter().fold(Mask::NONE, |mask, sentence| mask | sentence.mask);
+    if mask.has(Mask::EXECUTE) || mask.has(Mask::PERSIST) && mask.has(Mask::PUT.and(Mask::WRITE)) {
+        return Some((Tier::Block, "a command"));
+    }
+    if mask.has(Mask::SECRET_PATH) {
+        return Some((Tier::Block, "the path of a secret"));
+    }
+    if !instruction_phrases::inspect(&inner).is_empty() {
+        return Some((Tier::Block, "an order to the model"));
+    }
+    let acts = mask.has(Mask::TRANSFER.and(Mask::PUT).and(Mask::COLLECT).and(Mask::DESTROY));
+    let on = mask.has(Mask::SENSITIVE.and(Mask::EXTERNAL).and(Mask::USER).and(Mask::OTHER_TOOL));
+    if acts && on || mask.has_all(Mask::OVERRIDE | Mask::INSTRUCTIONS) || mask.has(Mask::CONCEAL) {
+        return Some((Tier::Block, "an instruction"));
+    }
+    // A tool that is about codes shows sentences in code; any other has no reason to.
+    let meant = !ANNOUNCED.contains(&code) || inner.words() >= 4;
+    if is_sentence(text) && meant && !reading.purpose.has(Mask::CODE) {
+        let told = reading.sentences.iter().any(|sentence| sentence.mask.has(Mask::CODE));
+        return Some((if told || acts { Tier::Block } else { Tier::Warn }, "a sentence"));
+    }
+    if layers > 1 {
+        for (code, _, deeper) in decoded(text, budget) {
+            if let Some((tier, why)) = judge(reading, code, &deeper, layers - 1, budget) {
+                return Some((tier, why));
+            }
+        }
+    }
+    None
+}
+
+/// Whether a text is a sentence: several words of letters, as opposed to a key, a path or JSON.
+fn is_sentence(text: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || c.is_whitespace() || ".,;:!?'-()%/@\"+#&*=_$€".contains(c);
+    let words = text.split_whitespace().filter(|word| word.chars().any(char::is_alphabetic)).count();
+    let unspaced = text.chars().filter(|c| matches!(c, '\u{3040}'..='\u{9fff}')).count();
+    text.chars().all(plain) && (words >= 5 || unspaced >= 10)
+}
+
+/// Everything in a text that decodes to readable text: what code, which part, what it says.
+fn decoded<'t>(text: &'t str, budget: &mut usize) -> Vec<(&'static str, &'t str, String)> {
+    let mut found = Vec::new();
+    let mut add = |code: &'static str, token: &'t str, bytes: Option<Vec<u8>>| {
+        if let Some(text) = bytes.and_then(readable) {
+            found.push((code, token, text));
+        }
+    };
+    for token in text.split(|character: char| !is_code(character)) {
+        // `name=code`: what counts stands after the sign; at the end it is padding.
+        let body = token.trim_end_matches('=');
+        let token = body.rfind('=').map_or(token, |at| &token[at + 1..]);
+        if token.len() < 16 || *budget == 0 {
+            continue;
+        }
+        *budget -= 1;
+        if token.contains('%') {
+            add("percent-encoded text", token, percent(token));
+        } else if token.len() % 2 == 0 && token.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            add("hex", token, hex(token.bytes()));
+        } else if token.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'2'..=b'7' | b'=')) {
+            add("base32", token, base32(token));
+            add("base64", token, base64(token));
+        } else {
+            add("base64", token, base64(token));
+        }
+    }
+    if text.contains("\\u") || text.contains("\\x") || text.contains("&#") {
+        add("escaped text", text, escapes(text));
+    }
+    for run in number_runs(text) {
+        if *budget == 0 {
+            break;
+        }
+        *budget -= 1;
+        add("characters as numbers", run, numbers(run));
+    }
+    if let Some((code, plain)) = announced(text) {
+        found.push((code, text, plain));
+    }
+    found
+}
+
+/// The letters of base64 in both alphabets, of percent encoding, and nothing else.
+fn is_code(character: char) -> bool {
+    character.is_ascii_alphanumeric() || matches!(character, '+' | '/' | '=' | '_' | '-' | '%')
+}
+
+/// Decoded bytes that people can read.
+fn readable(bytes: Vec<u8>) -> Option<String> {
+    let text = String::from_utf8(bytes).ok()?;
+    let total = text.chars().count();
+    let odd = text
+        .chars()
+        .filter(|c| c.is_control() && !c.is_whitespace() || matches!(c, '\u{e000}'..='\u{f8ff}'))
+        .count();
+    let letters = text.chars().filter(|c| c.is_alphabetic() || *c == ' ').count();
+    (total >= SHORTEST && odd == 0 && letters * 10 >= total * 3).then_some(text)
+}
+
+fn base64(token: &str) -> Option<Vec<u8>> {
+    let body = token.trim_end_matches('=');
+    let mut bytes = Vec::with_capacity(body.len() * 3 / 4);
+    let (mut bits, mut held) = (0u32, 0);
+    for byte in body.bytes() {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(value);
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push(((bits >> held) & 0xff) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+fn base32(token: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(token.len() * 5 / 8);
+    let (mut bits, mut held) = (0u32, 0);
+    for byte in token.trim_end_matches('=').bytes() {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'2'..=b'7' => byte - b'2' + 26,
+            _ => return None,
+        };
+        bits = bits << 5 | u32::from(value);
+        held += 5;
+        if held >= 8 {
+            held -= 8;
+            bytes.push(((bits >> held) & 0xff) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+fn hex(digits: impl Iterator<Item = u8>) -> Option<Vec<u8>> {
+    let values: Option<Vec<u8>> = digits.map(nibble).collect();
+    Some(values?.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+fn nibble(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+}
+
+/// Percent encoding that hides letters: spaces and punctuation alone are how links are written.
+fn percent(token: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(token.len());
+    let mut hidden = 0;
+    let mut rest = token.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        match (first, after) {
+            (b'%', [high, low, after @ ..]) => {
+                let byte = nibble(*high)? << 4 | nibble(*low)?;
+                hidden += usize::from(byte.is_ascii_alphanumeric() || byte == b' ');
+                bytes.push(byte);
+                rest = after;
+            }
+            (byte, after) => {
+                bytes.push(*byte);
+                rest = after;
+            }
+        }
+    }
+    (hidden >= 4).then_some(bytes)
+}
+
+/// `\u0041`, `\x41` and `&#65;` in rows.
+fn escapes(text: &str) -> Option<Vec<u8>> {
+    let mut plain = String::with_capacity(text.len());
+    let mut replaced = 0;
+    let mut rest = text;
+    while let Some(at) = rest.find(['\\', '&']) {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let unit = |prefix: &str, length: usize| {
+            let digits = rest.strip_prefix(prefix)?.get(..length)?;
+            let code = u32::from_str_radix(digits, 16).ok()?;
+            Some((char::from_u32(code)?, prefix.len() + length))
+        };
+        let entity = || {
+            let body = rest.strip_prefix("&#")?;
+            let end = body.find(';').filter(|end| *end <= 8)?;
+            let code = match body[..end].strip_prefix(['x', 'X']) {
+                Some(digits) => u32::from_str_radix(digits, 16).ok()?,
+                None => body[..end].parse().ok()?,
+            };
+            Some((char::from_u32(code)?, 2 + end + 1))
+        };
+        match unit("\\u", 4).or_else(|| unit("\\x", 2)).or_else(entity) {
+            Some((character, length)) => {
+                replaced += usize::from(character.is_alphanumeric());
+                plain.push(character);
+                rest = &rest[length..];
+            }
+            None => {
+                plain.push_str(&rest[..1]);
+                rest = &rest[1..];
+            }
+        }
+    }
+    plain.push_str(rest);
+    (replaced >= SHORTEST).then(|| plain.into_bytes())
+}
+
+/// Stretches of numbers that could be characters: `72 101 108`, `48 65 6c`, `01001000 01100101`.
+fn number_runs(text: &str) -> Vec<&str> {
+    let mut runs = Vec::new();
+    let mut start = None;
+    let in_run = |byte: u8| {
+        byte.is_ascii_hexdigit() || matches!(byte, b' ' | b',' | b':' | b'-' | b'x' | b'X' | b'\\')
+    };
+    for (at, byte) in text.bytes().chain([b'\n']).enumerate() {
+        match (in_run(byte), start) {
+            (true, None) => start = Some(at),
+            (false, Some(from)) => {
+                if at - from >= 2 * SHORTEST && text.is_char_boundary(from) && text.is_char_boundary(at) {
+                    runs.push(text[from..at].trim());
+                }
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    runs
+}
+
+fn numbers(run: &str) -> Option<Vec<u8>> {
+    let words: Vec<&str> =
+        run.split([' ', ',', ':', '-', '\\']).filter(|word| !word.is_empty()).collect();
+    if words.len() < SHORTEST {
+        return None;
+    }
+    let all = |radix: u32, length: std::ops::RangeInclusive<usize>| -> Option<Vec<u8>> {
+        words
+            .iter()
+            .map(|word| {
+                let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix('x')).unwrap_or(word);
+                let value = u8::from_str_radix(digits, radix).ok()?;
+                length.contains(&digits.len()).then_some(value)
+            })
+            .collect()
+    };
+    all(2, 7..=8).or_else(|| all(10, 2..=3).filter(|b| b.is_ascii())).or_else(|| all(16, 2..=2))
+}
+
+/// Codes under which any text looks like text: what they give must make sense to count.
+const ANNOUNCED: [&str; 2] = ["rot13", "reversed text"];
+
+/// Codes that look like words and have to be announced to be read: rot13 and reversal.
+fn announced(text: &str) -> Option<(&'static str, String)> {
+    let lower = text.to_ascii_lowercase();
+    if lower.contains("rot13") || lower.contains("rot-13") || lower.contains("rot 13") {
+        let turn = |c: char| match c {
+            'a'..='z' => char::from((c as u8 - b'a' + 13) % 26 + b'a'),
+            'A'..='Z' => char::from((c as u8 - b'A' + 13) % 26 + b'A'),
+            other => other,
+        };
+        return Some((ANNOUNCED[0], text.chars().map(turn).collect()));
+    }
+    if REVERSED.iter().any(|word| lower.contains(word)) {
+        return Some((ANNOUNCED[1], text.chars().rev().collect()));
+    }
+    None
+}
+
+/// Words that announce text written from the end.
+const REVERSED: &[&str] = &[
+    "reversed text", "in reverse", "backwards", "right to left", "rückwärts", "à l'envers",
+    "de droite à gauche", "al revés", "ao contrário", "de trás para frente", "al contrario",
+    "achterstevoren", "baklänges", "od tyłu", "tersten", "задом напер", "в обратном порядке", "معكوس",
+    "उल्टा", "倒序", "反写", "逆から", "逆順", "거꾸로",
+];

@@ -1,0 +1,204 @@
+//! What a definition gained or lost since it was approved (`before`).
+//!
+//! New wording is nothing by itself. What counts is a new address, a new claim on secrets or
+//! conversation, a promise that is gone, a default that now shares or sends, an annotation that no
+//! longer protects.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::lexicon::{Mask, mask_of_name};
+use super::literals::is_address;
+use super::reading::{Reading, Sentence, Surface, excerpt};
+use super::{Finding, Tier};
+use crate::dataset::Tool;
+use crate::system::Exhibit;
+
+/// How deep and wide schemas are compared.
+const MOST_NODES: usize = 10_000;
+
+/// What this detector finds.
+pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
+    let Some(before) = &reading.exhibit.before else { return Vec::new() };
+    let earlier = Exhibit::of_tool(before.clone());
+    let then = Reading::of(&earlier);
+    let mut findings = Vec::new();
+    new_text(reading, &then, &mut findings);
+    lost_promises(reading, &then, &mut findings);
+    annotations(before, &reading.exhibit.tool, &mut findings);
+    schemas(before, &reading.exhibit.tool, &mut findings);
+    findings
+}
+
+fn union<'s>(sentences: impl Iterator<Item = &'s Sentence>) -> Mask {
+    sentences.fold(Mask::NONE, |mask, sentence| mask | sentence.mask)
+}
+
+/// The sentences that were not there before, but for those that were reworded.
+fn fresh<'r>(reading: &'r Reading<'_>, then: &Reading<'_>) -> Vec<&'r Sentence> {
+    let old: BTreeSet<&str> =
+        then.sentences.iter().map(|sentence| then.text(sentence.start, sentence.end)).collect();
+    reading
+        .sentences
+        .iter()
+        .filter(|sentence| reading.part(sentence).surface != Surface::Result)
+        .filter(|sentence| !old.contains(reading.text(sentence.start, sentence.end)))
+        .collect()
+}
+
+fn new_text(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Finding>) {
+    let had = union(then.sentences.iter());
+    let fresh = fresh(reading, then);
+    for sentence in &fresh {
+        let here = sentence.mask;
+        let text = reading.text(sentence.start, sentence.end);
+        let mut add = |rule, tier, message: &str| {
+            findings.push(Finding {
+                rule,
+                tier,
+                message: message.to_owned(),
+                place: reading.part(sentence).place(),
+                excerpt: excerpt(text, 0, 0).into_owned(),
+            });
+        };
+        if here.has(Mask::CARE.and(Mask::ASSURANCE)) {
+            continue;
+        }
+        let moves = Mask::TRANSFER.and(Mask::PUT).and(Mask::COLLECT);
+        if here.has(Mask::EXTERNAL) && here.has(moves) && !had.has(Mask::EXTERNAL) {
+            add("new-address", Tier::Block, "since approval, something goes to an address outside");
+        }
+        if here.has(Mask::SENSITIVE) && here.has(moves) && !had.has(Mask::SENSITIVE) {
+            add("new-claim", Tier::Block, "since approval, it asks for secrets or private data");
+        } else if here.has(Mask::SECRET.and(Mask::CONTEXT))
+            && !had.has(Mask::SENSITIVE)
+            && !here.has(Mask::NEGATION.and(Mask::NEGATION_AFTER))
+        {
+            add("new-subject", Tier::Warn, "since approval, it speaks of secrets or of the conversation");
+        }
+        let conduct = Mask::CONCEAL.and(Mask::AGAINST).and(Mask::UNASKED).and(Mask::EXECUTE);
+        if here.has(conduct) && !had.has(conduct) {
+            add("new-conduct", Tier::Block, "since approval, it acts unseen, unasked or against the user");
+        }
+        if here.has(Mask::DESTROY) && !had.has(Mask::DESTROY) {
+            add("new-destruction", Tier::Warn, "since approval, it removes or cancels something");
+        }
+        if here.has_all(Mask::DISABLE | Mask::CONTROL) && !had.has(Mask::DISABLE) {
+            add("new-weakness", Tier::Warn, "since approval, it switches off something that protects");
+        }
+    }
+}
+
+fn lost_promises(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Finding>) {
+    let now = union(reading.sentences.iter());
+    let promise = then.sentences.iter().find(|sentence| sentence.mask.has(Mask::ASSURANCE));
+    if let Some(promise) = promise
+        && !now.has(Mask::ASSURANCE)
+    {
+        let acts = Mask::TRANSFER
+            .and(Mask::DESTROY)
+            .and(Mask::WRITE)
+            .and(Mask::PAY)
+            .and(Mask::ALTER)
+            .and(Mask::EXTERNAL);
+        let tier =
+            if union(fresh(reading, then).into_iter()).has(acts) { Tier::Block } else { Tier::Warn };
+        findings.push(Finding {
+            rule: "lost-promise",
+            tier,
+            message: "a promise of the approved definition is gone".to_owned(),
+            place: then.part(promise).place(),
+            excerpt: excerpt(then.text(promise.start, promise.end), 0, 0).into_owned(),
+        });
+    }
+}
+
+fn annotations(before: &Tool, now: &Tool, findings: &mut Vec<Finding>) {
+    let hint = |tool: &Tool, name: &str| {
+        tool.annotations.as_ref().and_then(|all| all.get(name)).and_then(Value::as_bool)
+    };
+    for (name, protects) in [("readOnlyHint", true), ("destructiveHint", false), ("openWorldHint", false)]
+    {
+        if hint(before, name) == Some(protects) && hint(now, name) != Some(protects) {
+            findings.push(Finding {
+                rule: "lost-annotation",
+                tier: Tier::Warn,
+                message: format!("{name} was {protects} and no longer is"),
+                place: "annotations".to_owned(),
+                excerpt: now.annotations.as_ref().map(ToString::to_string).unwrap_or_default(),
+            });
+        }
+    }
+}
+
+/// Compares parameters by their path.
+fn schemas(before: &Tool, now: &Tool, findings: &mut Vec<Finding>) {
+    let (Some(before), Some(now)) = (&before.input_schema, &now.input_schema) else { return };
+    let mut waiting = vec![(String::new(), before, now)];
+    let mut visited = 0;
+    while let Some((path, old, new)) = waiting.pop() {
+        visited += 1;
+        if visited > MOST_NODES {
+            return;
+        }
+        defaults(&path, old, new, findings);
+        let (Some(Value::Object(old_properties)), Some(Value::Object(new_properties))) =
+            (old.get("properties"), new.get("properties"))
+        else {
+            continue;
+        };
+        let required: BTreeSet<&str> = new
+            .get("required")
+            .and_then(Value::as_array)
+            .map(|names| names.iter().filter_map(Value::as_str).collect())
+            .unwrap_or_default();
+        for (name, schema) in new_properties {
+            let place = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            match old_properties.get(name) {
+                Some(old) => waiting.push((place, old, schema)),
+                None => {
+                    if mask_of_name(name).has(Mask::SENSITIVE) && required.contains(name.as_str()) {
+                        findings.push(Finding {
+                            rule: "new-claim",
+                            tier: Tier::Block,
+                            message: "since approval, a parameter for private data is required".to_owned(),
+                            place: format!("parameter `{place}`"),
+                            excerpt: excerpt(&schema.to_string(), 0, 0).into_owned(),
+                        });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A default that now leads elsewhere.
+fn defaults(path: &str, old: &Value, new: &Value, findings: &mut Vec<Finding>) {
+    let (was, is) = (old.get("default"), new.get("default"));
+    if was == is {
+        return;
+    }
+    let mut add = |rule, tier, message: &str| {
+        findings.push(Finding {
+            rule,
+            tier,
+            message: message.to_owned(),
+            place: format!("default of `{path}`"),
+            excerpt: is.map(ToString::to_string).unwrap_or_default(),
+        });
+    };
+    let leads_out = |value: Option<&Value>| {
+        value.and_then(Value::as_str).is_some_and(|text| is_address(&text.to_lowercase()))
+    };
+    if leads_out(is) && !leads_out(was) {
+        add("new-default", Tier::Block, "since approval, the default leads to an address outside");
+    } else if let (Some(Value::String(_)), Some(value @ Value::String(_))) = (was, is) {
+        let offered = |schema: &Value| {
+            schema.get("enum").and_then(Value::as_array).is_some_and(|all| all.contains(value))
+        };
+        if offered(new) && !offered(old) {
+            add("new-default", Tier::Warn, "since approval, the default is a choice that did not exist");
+        }
+    }
+}

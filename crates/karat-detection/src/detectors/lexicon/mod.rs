@@ -1,0 +1,561 @@
+//! The words that detectors look for, by what they mean.
+//!
+//! Detectors reason over meanings ([`Mask`]), not over phrases: "send" and "отправьте" are both
+//! [`Mask::TRANSFER`]. Each language has a table of its own; adding a language adds a file and a line
+//! here. All tables are looked up in one pass, whatever the language of the text, because attackers
+//! mix them. A term is a word or a few; `*` at an end means that the word may go on there.
+
+mod arabic;
+mod chinese;
+mod dutch;
+mod english;
+mod french;
+mod german;
+mod hindi;
+mod italian;
+mod japanese;
+mod korean;
+mod polish;
+mod portuguese;
+mod russian;
+mod spanish;
+mod swedish;
+mod technical;
+mod turkish;
+
+use std::ops::{BitOr, BitOrAssign};
+use std::sync::OnceLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
+
+use super::reading::Reading;
+
+/// One language's words.
+type Table = &'static [(Mask, &'static [&'static str])];
+
+const TABLES: &[Table] = &[
+    technical::TERMS,
+    english::TERMS,
+    german::TERMS,
+    french::TERMS,
+    spanish::TERMS,
+    portuguese::TERMS,
+    italian::TERMS,
+    dutch::TERMS,
+    swedish::TERMS,
+    polish::TERMS,
+    turkish::TERMS,
+    russian::TERMS,
+    arabic::TERMS,
+    hindi::TERMS,
+    chinese::TERMS,
+    japanese::TERMS,
+    korean::TERMS,
+];
+
+/// A set of meanings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Mask(u64);
+
+macro_rules! meanings {
+    ($($(#[$doc:meta])* $name:ident = $bit:expr;)*) => {
+        impl Mask {
+            $($(#[$doc])* pub const $name: Mask = Mask(1 << $bit);)*
+        }
+    };
+}
+
+meanings! {
+    /// Not, never, without.
+    NEGATION = 0;
+    /// A negation that follows its verb.
+    NEGATION_AFTER = 1;
+    /// To tell, show, mention.
+    TELL = 2;
+    /// The person served: user, customer, patient.
+    USER = 3;
+    /// Keeping something from the user.
+    CONCEAL = 4;
+    /// To put into a parameter: pass, fill in, append, copy.
+    PUT = 5;
+    /// To send elsewhere.
+    TRANSFER = 6;
+    /// To read, open, collect.
+    COLLECT = 7;
+    /// Passwords, keys, tokens.
+    SECRET = 8;
+    /// What only the model knows: its instructions, the conversation.
+    CONTEXT = 9;
+    /// Personal data.
+    PERSONAL = 10;
+    /// A file that holds secrets.
+    SECRET_PATH = 11;
+    /// An address, host or network outside.
+    EXTERNAL = 12;
+    /// To ignore, cancel, supersede.
+    OVERRIDE = 13;
+    /// Instructions, rules, guidance.
+    INSTRUCTIONS = 14;
+    /// Belonging to the model or its host: your, system, safety.
+    MODEL = 15;
+    /// Previous, all, above.
+    PRIOR = 16;
+    /// A new role for the model.
+    ROLE = 17;
+    /// A word that calls an assistant by its kind.
+    ASSISTANT = 18;
+    /// Other tools, in general.
+    OTHER_TOOL = 19;
+    /// A tool or server of the peers, by its name.
+    PEER = 20;
+    /// To use, to call.
+    USE = 21;
+    /// The only one, the official one.
+    SOLE = 22;
+    /// Even if, regardless of.
+    EVEN_IF = 23;
+    /// To want, ask for, say.
+    WANT = 24;
+    /// Against what the user asked for.
+    AGAINST = 25;
+    /// To ask back, confirmation, consent.
+    ASK = 26;
+    /// Acting without asking.
+    UNASKED = 27;
+    /// To delete, cancel, revoke.
+    DESTROY = 28;
+    /// To switch off, skip, bypass.
+    DISABLE = 29;
+    /// What protects: checks, alarms, audit.
+    CONTROL = 30;
+    /// Code fetched and run.
+    EXECUTE = 31;
+    /// Where code survives a restart.
+    PERSIST = 32;
+    /// Broken, unavailable, unsafe.
+    DISPARAGE = 33;
+    /// To take the place of.
+    REPLACE = 34;
+    /// Speaking about attacks: lesson, example, phishing.
+    ABOUT_ATTACKS = 35;
+    /// Always, each time, any.
+    ALWAYS = 36;
+    /// To report something else than what is.
+    MISREPORT = 37;
+    /// A promise that nothing happens: read-only, nothing is sent.
+    ASSURANCE = 38;
+    /// To change a value that the user gave.
+    ALTER = 39;
+    /// The whole of it: full, complete, everything.
+    WHOLE = 40;
+    /// A claim that the user has agreed.
+    PRETEXT = 41;
+    /// To write, create, update.
+    WRITE = 42;
+    /// A mark-up that poses as the system.
+    SYSTEM_TAG = 43;
+    /// To pay, charge, order.
+    PAY = 44;
+    /// The ways in which a user stays in control: ask first, show before.
+    CARE = 45;
+    /// Only, unless, except.
+    UNLESS = 46;
+    /// An answer that is asked of the model: reply, summary.
+    ANSWER = 47;
+    /// Not to tell, in languages that say it in one word.
+    UNTOLD = 48;
+    /// To say this very thing: mention this, reveal it.
+    TELL_THIS = 49;
+    /// Without a sound; common in honest documentation too.
+    QUIET = 50;
+    /// Others who would like to have the data.
+    THIRD_PARTY = 51;
+    /// What cannot be undone.
+    IRREVERSIBLE = 52;
+    /// What the tool itself does to the world: deletes, sends, pays.
+    ACTS = 53;
+    /// Encoding and decoding.
+    CODE = 54;
+    /// An appeal to what the model is supposed to want or fear.
+    APPEAL = 55;
+    /// A mail address.
+    MAILBOX = 56;
+    /// The order that every collection of attacks begins with: ignore previous instructions.
+    CLASSIC = 57;
+    /// To obey what stands in the data.
+    OBEY = 58;
+    /// To give away what is known: reveal, print, dump.
+    DIVULGE = 59;
+    /// A tool called by its name: the send_mail tool.
+    NAMED_TOOL = 60;
+}
+
+impl Mask {
+    /// Nothing.
+    pub const NONE: Mask = Mask(0);
+
+    /// What only the user, the host or the model should see.
+    pub const SENSITIVE: Mask =
+        Mask(Mask::SECRET.0 | Mask::CONTEXT.0 | Mask::PERSONAL.0 | Mask::SECRET_PATH.0);
+
+    /// Whether any of these meanings is in it.
+    pub const fn has(self, any: Mask) -> bool {
+        self.0 & any.0 != 0
+    }
+
+    /// Whether all of these meanings are in it.
+    pub const fn has_all(self, all: Mask) -> bool {
+        self.0 & all.0 == all.0
+    }
+
+    /// Both together, in constants.
+    pub const fn and(self, other: Mask) -> Mask {
+        Mask(self.0 | other.0)
+    }
+
+    /// What is left without these.
+    pub const fn without(self, other: Mask) -> Mask {
+        Mask(self.0 & !other.0)
+    }
+}
+
+impl BitOr for Mask {
+    type Output = Mask;
+
+    fn bitor(self, other: Mask) -> Mask {
+        Mask(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Mask {
+    fn bitor_assign(&mut self, other: Mask) {
+        self.0 |= other.0;
+    }
+}
+
+/// A word that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// Where it begins in the buffer.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// What it means.
+    pub mask: Mask,
+    /// Whether a negation governs it.
+    pub negated: bool,
+}
+
+struct Term {
+    mask: Mask,
+    /// Whether a letter may stand right before it.
+    open_start: bool,
+    /// Whether a letter may stand right after it.
+    open_end: bool,
+}
+
+struct Lexicon {
+    automaton: AhoCorasick,
+    terms: Vec<Term>,
+}
+
+fn lexicon() -> Option<&'static Lexicon> {
+    static LEXICON: OnceLock<Option<Lexicon>> = OnceLock::new();
+    LEXICON.get_or_init(build).as_ref()
+}
+
+fn build() -> Option<Lexicon> {
+    let mut words: Vec<&str> = Vec::new();
+    let mut terms: Vec<Term> = Vec::new();
+    for (mask, written) in TABLES.iter().flat_map(|table| table.iter()) {
+        for text in *written {
+            let word = text.trim_matches('*');
+            let bordered = |character: Option<char>| character.is_some_and(has_borders);
+            terms.push(Term {
+                mask: *mask,
+                open_start: text.starts_with('*') || !bordered(word.chars().next()),
+                open_end: text.ends_with('*') || !bordered(word.chars().next_back()),
+            });
+            words.push(word);
+        }
+    }
+    let automaton = AhoCorasickBuilder::new()
+        .match_kind(MatchKind::Standard)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(&words)
+        .ok()?;
+    Some(Lexicon { automaton, terms })
+}
+
+/// Whether words of this character's script are set apart by spaces and stand without prefixes.
+fn has_borders(character: char) -> bool {
+    character.is_ascii_alphanumeric()
+        || matches!(character, '\u{c0}'..='\u{24f}' | '\u{370}'..='\u{52f}' | '\u{1e00}'..='\u{1eff}')
+}
+
+/// Finds all terms in laid-out text.
+pub(super) fn look_up(text: &str) -> Vec<Hit> {
+    let Some(lexicon) = lexicon() else { return Vec::new() };
+    let mut hits: Vec<Hit> = Vec::new();
+    for found in lexicon.automaton.find_overlapping_iter(text) {
+        let term = &lexicon.terms[found.pattern().as_usize()];
+        let (start, end) = (found.start(), found.end());
+        if !term.open_start && touches(text, start, Side::Before)
+            || !term.open_end && touches(text, end, Side::After)
+        {
+            continue;
+        }
+        hits.push(Hit { start, end, mask: term.mask, negated: false });
+    }
+    hits
+}
+
+/// On which side of a place to look.
+#[derive(Clone, Copy)]
+enum Side {
+    Before,
+    After,
+}
+
+/// Whether a letter stands right there.
+fn touches(text: &str, at: usize, side: Side) -> bool {
+    let byte = match side {
+        Side::Before => at.checked_sub(1).and_then(|before| text.as_bytes().get(before)),
+        Side::After => text.as_bytes().get(at),
+    };
+    match byte {
+        None => false,
+        Some(byte) if byte.is_ascii() => byte.is_ascii_alphanumeric(),
+        Some(_) => {
+            let next = match side {
+                Side::Before => text[..at].chars().next_back(),
+                Side::After => text[at..].chars().next(),
+            };
+            next.is_some_and(|character| character.is_alphanumeric() && has_borders(character))
+        }
+    }
+}
+
+/// The meanings in a name such as `send_password-reset` or `sendMail`.
+pub(super) fn mask_of_name(name: &str) -> Mask {
+    let mut words = String::with_capacity(name.len() + 8);
+    let mut lower = false;
+    for character in name.chars().take(200) {
+        match character {
+            '_' | '-' | '.' | ':' | '/' => words.push(' '),
+            other => {
+                if lower && other.is_uppercase() {
+                    words.push(' ');
+                }
+                words.extend(other.to_lowercase());
+            }
+        }
+        lower = character.is_lowercase();
+    }
+    look_up(&words).iter().fold(Mask::NONE, |mask, hit| mask | hit.mask)
+}
+
+/// The meanings in a short text, negated or not.
+pub(super) fn mask_of_text(text: &str) -> Mask {
+    let lower: String = text.chars().take(2_000).flat_map(char::to_lowercase).collect();
+    look_up(&lower).iter().fold(Mask::NONE, |mask, hit| mask | hit.mask)
+}
+
+/// Within how many bytes a negation governs what follows.
+const REACH: usize = 48;
+/// Within how many bytes a negation after the verb governs it.
+const REACH_BACK: usize = 30;
+
+/// A chain of meanings that together mean something else.
+struct Chain {
+    steps: &'static [Mask],
+    /// How many bytes may lie between one step and the next.
+    gap: usize,
+    gives: Mask,
+}
+
+const CHAINS: &[Chain] = &[
+    // Do not … tell … the user; nothing to tell the user.
+    Chain { steps: &[Mask::NEGATION, Mask::TELL, Mask::USER], gap: 40, gives: Mask::CONCEAL },
+    Chain { steps: &[Mask::NEGATION, Mask::TELL_THIS], gap: 30, gives: Mask::CONCEAL },
+    Chain { steps: &[Mask::USER, Mask::UNTOLD], gap: 60, gives: Mask::CONCEAL },
+    Chain { steps: &[Mask::UNTOLD, Mask::USER], gap: 60, gives: Mask::CONCEAL },
+    // Do not … mention … in the answer.
+    Chain { steps: &[Mask::NEGATION, Mask::TELL, Mask::ANSWER], gap: 16, gives: Mask::CONCEAL },
+    // Without asking; no confirmation is needed.
+    Chain { steps: &[Mask::NEGATION, Mask::ASK], gap: 24, gives: Mask::UNASKED },
+    Chain { steps: &[Mask::ASK, Mask::NEGATION_AFTER], gap: 12, gives: Mask::UNASKED },
+    // Even if … the user … wants something else.
+    Chain { steps: &[Mask::EVEN_IF, Mask::USER], gap: 40, gives: Mask::AGAINST },
+    Chain { steps: &[Mask::EVEN_IF, Mask::WANT], gap: 40, gives: Mask::AGAINST },
+    Chain { steps: &[Mask::USER, Mask::EVEN_IF], gap: 30, gives: Mask::AGAINST },
+];
+
+/// Drops words that are part of a longer term: "no" in "no matter what" negates nothing.
+pub(super) fn keep_longest(hits: &mut Vec<Hit>) {
+    hits.sort_unstable_by_key(|hit| (hit.start, std::cmp::Reverse(hit.end)));
+    let mut end = 0;
+    let mut covering = (0, 0);
+    hits.retain(|hit| {
+        let inside = hit.end <= end && (hit.start, hit.end) != covering;
+        if hit.end > end {
+            end = hit.end;
+            covering = (hit.start, hit.end);
+        }
+        !inside
+    });
+}
+
+/// Marks what is negated, and adds what chains of words mean together.
+pub(super) fn derive(reading: &mut Reading<'_>) {
+    for number in 0..reading.sentences.len() {
+        let (text, hits, sentence) = reading.hits_mut(number);
+        if hits.is_empty() {
+            continue;
+        }
+        mark_negated(text, hits);
+        drop_false_care(hits);
+        for chain in CHAINS {
+            let present = hits.iter().fold(Mask::NONE, |mask, hit| mask | hit.mask);
+            if chain.steps.iter().all(|step| present.has(*step)) {
+                apply(chain, text, hits);
+            }
+        }
+        sentence.mask = hits.iter().fold(Mask::NONE, |mask, hit| {
+            let meant = if hit.negated { hit.mask.without(NEGATABLE) } else { hit.mask };
+            mask | meant
+        });
+    }
+}
+
+/// Meanings that turn into their contrary when negated; the others stay what they are.
+const NEGATABLE: Mask = Mask::PUT
+    .and(Mask::TRANSFER)
+    .and(Mask::COLLECT)
+    .and(Mask::OVERRIDE)
+    .and(Mask::DESTROY)
+    .and(Mask::DISABLE)
+    .and(Mask::ALTER)
+    .and(Mask::WRITE)
+    .and(Mask::PAY)
+    .and(Mask::REPLACE)
+    .and(Mask::EXECUTE)
+    .and(Mask::USE)
+    .and(Mask::CARE)
+    .and(Mask::ACTS)
+    .and(Mask::ROLE)
+    .and(Mask::CLASSIC)
+    .and(Mask::OBEY)
+    .and(Mask::DIVULGE);
+
+fn mark_negated(text: &str, hits: &mut [Hit]) {
+    // Where the last negation ended, while its clause lasts.
+    let mut last: Option<usize> = None;
+    for number in 0..hits.len() {
+        let hit = hits[number];
+        if let Some(end) = last
+            && hit.start >= end
+        {
+            let broken = hit.start - end > REACH || clause_ends(&text[end..hit.start]);
+            hits[number].negated = !broken;
+        }
+        if hit.mask.has(Mask::NEGATION) {
+            last = Some(hit.end);
+        }
+        if hit.mask.has(Mask::NEGATION_AFTER) {
+            for earlier in hits[..number].iter_mut().rev() {
+                let near = earlier.end <= hit.start && hit.start - earlier.end <= REACH_BACK;
+                if !near && earlier.end + REACH_BACK < hit.start {
+                    break;
+                }
+                if near && !clause_ends(&text[earlier.end..hit.start]) {
+                    earlier.negated = true;
+                }
+            }
+        }
+    }
+}
+
+/// "Confirm with the user" inside "without confirming with the user" is no care.
+fn drop_false_care(hits: &mut [Hit]) {
+    for number in 1..hits.len() {
+        let (earlier, later) = (hits[number - 1], hits[number]);
+        if later.start < earlier.end {
+            let both = earlier.mask | later.mask;
+            if both.has_all(Mask::CARE | Mask::UNASKED) {
+                hits[number - 1].mask = earlier.mask.without(Mask::CARE);
+                hits[number].mask = later.mask.without(Mask::CARE);
+            }
+        }
+    }
+}
+
+fn clause_ends(between: &str) -> bool {
+    between.contains([',', ';', ':', '(', ')', '、', '，', '；', '،', '"', '«', '»'])
+        || between.contains(" but ")
+        || between.contains(" and then ")
+}
+
+/// Adds what a chain gives to its last word, for each place where the chain is found.
+fn apply(chain: &Chain, text: &str, hits: &mut [Hit]) {
+    let Some((first, rest)) = chain.steps.split_first() else { return };
+    for start in 0..hits.len() {
+        if !hits[start].mask.has(*first) {
+            continue;
+        }
+        let mut at = start;
+        let complete = rest.iter().all(|step| {
+            let end = hits[at].end;
+            let next = (at + 1..hits.len()).take_while(|n| hits[*n].start <= end + chain.gap).find(
+                |n| {
+                    hits[*n].start >= end
+                        && hits[*n].mask.has(*step)
+                        && !text[end..hits[*n].start].contains([';', '(', ')', '；'])
+                },
+            );
+            match next {
+                Some(next) => {
+                    at = next;
+                    true
+                }
+                None => false,
+            }
+        });
+        if complete {
+            hits[at].mask |= chain.gives;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_term_is_as_laid_out_text_would_be() {
+        for (_, written) in TABLES.iter().flat_map(|table| table.iter()) {
+            for term in *written {
+                let word = term.trim_matches('*');
+                assert!(!word.is_empty() && word.trim() == word, "{term:?}");
+                assert!(!word.contains("  "), "{term:?}");
+                let lower: String = word.chars().flat_map(char::to_lowercase).collect();
+                assert_eq!(word, lower, "{term:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_found_whole_and_stems_open() {
+        let found = |text: &str| look_up(text).iter().fold(Mask::NONE, |mask, hit| mask | hit.mask);
+        assert!(found("upload the file").has(Mask::TRANSFER));
+        assert!(!found("the word snot is not").has_all(Mask::SECRET));
+        assert!(!found("another nothingness").has(Mask::NEGATION));
+        assert!(found("不要告诉用户").has_all(Mask::NEGATION));
+    }
+
+    #[test]
+    fn names_are_cut_into_words() {
+        assert!(mask_of_name("sendPassword").has_all(Mask::SECRET | Mask::TRANSFER));
+        assert!(mask_of_name("read_api_key").has(Mask::SECRET));
+    }
+}

@@ -1,0 +1,185 @@
+//! The built-in detectors: small, explainable, fast.
+//!
+//! Each looks for one thing, says where it found it and how sure it is ([`Tier`]), and knows nothing of
+//! the others; [`scan`] runs them all over one [`Reading`] of a definition and combines them by a stated
+//! rule ([`RULE`]). They are rules over what words mean together, tuned on the dev split of
+//! datasets/threats: a floor to compare scanners with, not a promise of safety. Time is linear in the
+//! text; nothing is executed, resolved or fetched.
+
+pub mod capability_mismatch;
+pub mod cross_tool;
+pub mod decoded_payload;
+pub mod definition_drift;
+pub mod hidden_unicode;
+pub mod instruction_phrases;
+mod lexicon;
+mod literals;
+mod reading;
+pub mod response_injection;
+pub mod schema_anomaly;
+
+pub use reading::{MOST_BYTES, Reading, Surface};
+
+use crate::system::Exhibit;
+
+/// How sure a detector is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tier {
+    /// Worth a look; harmless definitions have it at times.
+    Warn,
+    /// An honest definition has no reason for it.
+    Block,
+}
+
+impl Tier {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tier::Warn => "warn",
+            Tier::Block => "block",
+        }
+    }
+}
+
+/// One thing that a detector found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Which rule, unique within its detector.
+    pub rule: &'static str,
+    /// How sure.
+    pub tier: Tier,
+    /// What is wrong, in words.
+    pub message: String,
+    /// Where in the definition.
+    pub place: String,
+    /// The text that gave rise to it.
+    pub excerpt: String,
+}
+
+/// A built-in detector.
+pub struct Detector {
+    /// Its name in reports and in karat.toml.
+    pub name: &'static str,
+    /// What it looks for, in one line.
+    pub summary: &'static str,
+    inspect: fn(&Reading<'_>) -> Vec<Finding>,
+}
+
+/// All detectors, in the order of the report.
+pub const DETECTORS: &[Detector] = &[
+    Detector {
+        name: "hidden-unicode",
+        summary: "characters that are invisible, reorder text or pose as others",
+        inspect: hidden_unicode::inspect,
+    },
+    Detector {
+        name: "decoded-payload",
+        summary: "encoded text that decodes to instructions, commands or addresses",
+        inspect: decoded_payload::inspect,
+    },
+    Detector {
+        name: "instruction-phrases",
+        summary: "orders to the model: override, conceal, exfiltrate, act unasked",
+        inspect: instruction_phrases::inspect,
+    },
+    Detector {
+        name: "cross-tool",
+        summary: "rules about other servers' tools, and names that pose as theirs",
+        inspect: cross_tool::inspect,
+    },
+    Detector {
+        name: "schema-anomaly",
+        summary: "parameters that collect secrets, conversation or personal data",
+        inspect: schema_anomaly::inspect,
+    },
+    Detector {
+        name: "capability-mismatch",
+        summary: "text that does what name, purpose or annotations deny",
+        inspect: capability_mismatch::inspect,
+    },
+    Detector {
+        name: "definition-drift",
+        summary: "what the definition gained or lost since it was approved",
+        inspect: definition_drift::inspect,
+    },
+    Detector {
+        name: "response-injection",
+        summary: "orders to the model in what a tool returned",
+        inspect: response_injection::inspect,
+    },
+];
+
+/// The name of all detectors together.
+pub const COMBINED: &str = "builtin";
+
+/// When the combined detector flags.
+pub const RULE: &str = "a finding of tier block, or warnings of two different rules";
+
+/// The detector with this name.
+pub fn find(name: &str) -> Option<&'static Detector> {
+    DETECTORS.iter().find(|detector| detector.name == name)
+}
+
+impl Detector {
+    /// What it finds in a definition.
+    pub fn inspect(&self, reading: &Reading<'_>) -> Vec<Finding> {
+        (self.inspect)(reading)
+    }
+}
+
+/// What all detectors found in one definition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scan {
+    /// The findings of each detector, in the order of [`DETECTORS`].
+    pub findings: Vec<Vec<Finding>>,
+}
+
+impl Scan {
+    /// The highest tier of all findings.
+    pub fn tier(&self) -> Option<Tier> {
+        self.findings.iter().flatten().map(|finding| finding.tier).max()
+    }
+
+    /// Whether all together flag: see [`RULE`].
+    pub fn flags(&self) -> bool {
+        flags(self.findings.iter().flatten())
+    }
+
+    /// How suspicious all findings are together, for ranking: 1 for a block, 0.4 for a warning, each
+    /// rule counted once.
+    pub fn score(&self) -> f64 {
+        score(self.findings.iter().flatten())
+    }
+}
+
+pub(crate) fn flags<'a>(findings: impl Iterator<Item = &'a Finding>) -> bool {
+    let mut warned: Option<&str> = None;
+    for finding in findings {
+        match finding.tier {
+            Tier::Block => return true,
+            Tier::Warn => match warned {
+                Some(rule) if rule != finding.rule => return true,
+                _ => warned = Some(finding.rule),
+            },
+        }
+    }
+    false
+}
+
+pub(crate) fn score<'a>(findings: impl Iterator<Item = &'a Finding>) -> f64 {
+    let mut rules: Vec<(&str, Tier)> = Vec::new();
+    for finding in findings {
+        match rules.iter_mut().find(|(rule, _)| *rule == finding.rule) {
+            Some((_, tier)) => *tier = (*tier).max(finding.tier),
+            None => rules.push((finding.rule, finding.tier)),
+        }
+    }
+    let weight = |tier: Tier| if tier == Tier::Block { 1.0 } else { 0.4 };
+    rules.iter().map(|(_, tier)| weight(*tier)).sum()
+}
+
+/// Runs all detectors over one definition.
+pub fn scan(exhibit: &Exhibit) -> Scan {
+    let reading = Reading::of(exhibit);
+    Scan { findings: DETECTORS.iter().map(|detector| detector.inspect(&reading)).collect() }
+}

@@ -1,0 +1,539 @@
+//! A definition, read once for all detectors.
+//!
+//! Everything that a model would see (name, title, description, every string in the schemas, server
+//! instructions, the result of a call) is laid out in one buffer: lower case, white space collapsed,
+//! invisible characters dropped, cut into sentences. The words that detectors care about are looked up
+//! in one pass over it. The work is linear in the text, and a definition beyond [`MOST_BYTES`] is read
+//! up to there, in equal parts from its start and its end.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::lexicon::{self, Hit, Mask};
+use super::{hidden_unicode, literals};
+use crate::system::Exhibit;
+
+/// How much text of one definition is read.
+pub const MOST_BYTES: usize = 4 << 20;
+/// How many strings of one definition are read; a schema with more is no schema for people.
+const MOST_PARTS: usize = 20_000;
+
+/// Where a piece of text stands in the definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Surface {
+    /// The tool's name.
+    Name,
+    /// The tool's title, in either of its places.
+    Title,
+    /// The tool's description.
+    Description,
+    /// The instructions of the server.
+    Instructions,
+    /// The name of a parameter.
+    ParameterName,
+    /// The title or description of a parameter.
+    ParameterText,
+    /// An allowed, default or example value of a parameter.
+    ParameterValue,
+    /// Anything in the output schema.
+    Output,
+    /// What a call returned.
+    Result,
+}
+
+impl Surface {
+    /// The name in evidence.
+    pub fn name(self) -> &'static str {
+        match self {
+            Surface::Name => "name",
+            Surface::Title => "title",
+            Surface::Description => "description",
+            Surface::Instructions => "server instructions",
+            Surface::ParameterName => "parameter name",
+            Surface::ParameterText => "parameter description",
+            Surface::ParameterValue => "parameter value",
+            Surface::Output => "output schema",
+            Surface::Result => "result",
+        }
+    }
+}
+
+/// One string of the definition and where it lies in the buffer.
+#[derive(Clone, Debug)]
+pub struct Part<'a> {
+    /// Where it stands.
+    pub surface: Surface,
+    /// The parameter that it belongs to.
+    pub parameter: Option<&'a str>,
+    /// Whether that parameter must be given.
+    pub required: bool,
+    /// The keyword of a schema value: `default`, `enum`, `const`, `examples`.
+    pub keyword: &'static str,
+    /// The text as it was written.
+    pub raw: &'a str,
+    start: usize,
+    end: usize,
+}
+
+/// One sentence.
+#[derive(Clone, Copy, Debug)]
+pub struct Sentence {
+    /// The part that it belongs to.
+    pub part: usize,
+    /// Where it begins in the buffer.
+    pub start: usize,
+    /// Where it ends in the buffer.
+    pub end: usize,
+    first_hit: usize,
+    end_hit: usize,
+    /// Everything that was found in it.
+    pub mask: Mask,
+}
+
+/// A definition that was read.
+pub struct Reading<'a> {
+    /// The definition itself.
+    pub exhibit: &'a Exhibit,
+    /// Its strings.
+    pub parts: Vec<Part<'a>>,
+    /// Its sentences, in the order of the buffer.
+    pub sentences: Vec<Sentence>,
+    /// What the tool is openly about: found in its name, title, server and first sentence.
+    pub purpose: Mask,
+    buffer: String,
+    hits: Vec<Hit>,
+}
+
+impl<'a> Reading<'a> {
+    /// Reads a definition.
+    pub fn of(exhibit: &'a Exhibit) -> Reading<'a> {
+        let mut collector = Collector::default();
+        collector.exhibit(exhibit);
+        let Collector { parts, .. } = collector;
+        Reading::lay_out(exhibit, parts)
+    }
+
+    /// Reads one text as if it were the description: what a detector does with text that it decoded.
+    pub fn of_text(exhibit: &'a Exhibit, text: &'a str, surface: Surface) -> Reading<'a> {
+        Reading::lay_out(exhibit, vec![Part::new(surface, text)])
+    }
+
+    fn lay_out(exhibit: &'a Exhibit, mut parts: Vec<Part<'a>>) -> Reading<'a> {
+        let total: usize = parts.iter().map(|part| part.raw.len() + 1).sum();
+        let mut layout = Layout::with_capacity(total.min(MOST_BYTES) + parts.len());
+        for (number, part) in parts.iter_mut().enumerate() {
+            let room = MOST_BYTES.saturating_sub(layout.buffer.len());
+            part.start = layout.buffer.len();
+            for piece in pieces(part.raw, room) {
+                layout.add(number, piece);
+            }
+            part.end = layout.buffer.len();
+            layout.buffer.push('\n');
+        }
+        let Layout { buffer, mut sentences } = layout;
+        let mut hits = lexicon::look_up(&buffer);
+        literals::mark(&buffer, &mut hits);
+        super::cross_tool::mark_peers(exhibit, &buffer, &mut hits);
+        lexicon::keep_longest(&mut hits);
+        let mut next = 0;
+        for sentence in &mut sentences {
+            while hits.get(next).is_some_and(|hit| hit.start < sentence.start) {
+                next += 1;
+            }
+            sentence.first_hit = next;
+            while hits.get(next).is_some_and(|hit| hit.start < sentence.end) {
+                next += 1;
+            }
+            sentence.end_hit = next;
+        }
+        let mut reading =
+            Reading { exhibit, parts, sentences, purpose: Mask::NONE, buffer, hits };
+        lexicon::derive(&mut reading);
+        reading.purpose = reading.find_purpose();
+        reading
+    }
+
+    /// The words found in a sentence, in order.
+    pub fn hits(&self, sentence: &Sentence) -> &[Hit] {
+        self.hits.get(sentence.first_hit..sentence.end_hit).unwrap_or_default()
+    }
+
+    pub(super) fn hits_mut(&mut self, number: usize) -> (&str, &mut [Hit], &mut Sentence) {
+        let sentence = &mut self.sentences[number];
+        let hits = &mut self.hits[sentence.first_hit..sentence.end_hit];
+        (&self.buffer, hits, sentence)
+    }
+
+    /// How many known words it has.
+    pub fn words(&self) -> usize {
+        self.hits.len()
+    }
+
+    /// The text of a stretch of the buffer, as it was laid out.
+    pub fn text(&self, start: usize, end: usize) -> &str {
+        self.buffer.get(start..end).unwrap_or_default()
+    }
+
+    /// The laid-out text of a part.
+    pub fn part_text(&self, part: &Part<'_>) -> &str {
+        self.text(part.start, part.end)
+    }
+
+    /// The part that a sentence belongs to.
+    pub fn part(&self, sentence: &Sentence) -> &Part<'a> {
+        &self.parts[sentence.part]
+    }
+
+    /// What a sentence says before its first break: what comes after "and" may be what is slipped in.
+    fn first_clause(&self, sentence: &Sentence) -> Mask {
+        let text = self.text(sentence.start, sentence.end);
+        let breaks = [", ", "; ", ": ", " and ", " then "];
+        let length = breaks.iter().filter_map(|end| text.find(end)).min().unwrap_or(text.len());
+        let within = self.hits(sentence).iter().filter(|hit| hit.start < sentence.start + length);
+        within.fold(Mask::NONE, |mask, hit| mask | hit.mask)
+    }
+
+    fn find_purpose(&self) -> Mask {
+        let mut purpose = lexicon::mask_of_name(&self.exhibit.server);
+        let mut seen_description = false;
+        for sentence in &self.sentences {
+            match self.part(sentence).surface {
+                Surface::Name => purpose |= lexicon::mask_of_name(&self.exhibit.tool.name),
+                Surface::Title => purpose |= sentence.mask,
+                Surface::Description if !seen_description => {
+                    purpose |= self.first_clause(sentence);
+                    seen_description = true;
+                }
+                _ => {}
+            }
+        }
+        purpose
+    }
+}
+
+impl<'a> Part<'a> {
+    fn new(surface: Surface, raw: &'a str) -> Part<'a> {
+        Part { surface, parameter: None, required: false, keyword: "", raw, start: 0, end: 0 }
+    }
+
+    /// Where it stands, in words.
+    pub fn place(&self) -> String {
+        match self.parameter {
+            Some(parameter) if self.keyword.is_empty() => {
+                format!("{} of `{parameter}`", self.surface.name())
+            }
+            Some(parameter) => format!("{} of `{parameter}`", self.keyword),
+            None => self.surface.name().to_owned(),
+        }
+    }
+}
+
+/// The text, or its two ends where there is not room for all of it.
+fn pieces(text: &str, room: usize) -> impl Iterator<Item = &str> {
+    let (head, tail) = if text.len() <= room {
+        (text, "")
+    } else {
+        let head = text.floor_char_boundary(room / 2);
+        let tail = text.ceil_char_boundary(text.len() - room / 2);
+        (&text[..head], &text[tail..])
+    };
+    [head, tail].into_iter().filter(|piece| !piece.is_empty())
+}
+
+/// Lays text out: one pass, byte by byte for ASCII.
+struct Layout {
+    buffer: String,
+    sentences: Vec<Sentence>,
+}
+
+impl Layout {
+    fn with_capacity(bytes: usize) -> Layout {
+        Layout { buffer: String::with_capacity(bytes), sentences: Vec::new() }
+    }
+
+    fn add(&mut self, part: usize, text: &str) {
+        let mut start = self.buffer.len();
+        let mut space = true;
+        let mut characters = text.char_indices().peekable();
+        while let Some((at, character)) = characters.next() {
+            let folded = match character {
+                'a'..='z' | '0'..='9' => character,
+                'A'..='Z' => character.to_ascii_lowercase(),
+                '\n' => {
+                    if breaks_line(&self.buffer[start..], &text[at + 1..]) {
+                        start = self.end_sentence(part, start);
+                        space = true;
+                        continue;
+                    }
+                    ' '
+                }
+                '\t' | '\r' | '\u{b}' | '\u{c}' => ' ',
+                ' '..='~' => character,
+                other if other.is_ascii() => continue,
+                other => match fold(other) {
+                    Some(folded) => folded,
+                    None => continue,
+                },
+            };
+            if folded == ' ' {
+                if !space {
+                    self.buffer.push(' ');
+                }
+                space = true;
+                continue;
+            }
+            space = false;
+            self.buffer.push(folded);
+            let ends = match folded {
+                '.' | '!' | '?' => {
+                    let mut ahead = characters.clone().map(|(_, next)| next);
+                    let next = ahead.find(|next| !hidden_unicode::is_invisible(*next));
+                    let closes = next.is_none_or(|next| next.is_whitespace() || next == '<');
+                    closes && !is_abbreviation(&self.buffer[start..])
+                }
+                '。' | '！' | '？' | '।' | '؟' | '۔' => true,
+                _ => false,
+            };
+            if ends {
+                start = self.end_sentence(part, start);
+                space = true;
+            }
+        }
+        self.end_sentence(part, start);
+    }
+
+    fn end_sentence(&mut self, part: usize, start: usize) -> usize {
+        let end = self.buffer.len();
+        if self.buffer[start..].trim().is_empty() {
+            return start;
+        }
+        self.sentences.push(Sentence {
+            part,
+            start,
+            end,
+            first_hit: 0,
+            end_hit: 0,
+            mask: Mask::NONE,
+        });
+        self.buffer.push(' ');
+        self.buffer.len()
+    }
+}
+
+/// A line break ends the sentence before an empty line or a list item, and after a finished line.
+fn breaks_line(so_far: &str, rest: &str) -> bool {
+    let next = rest.trim_start_matches([' ', '\t', '\r']).chars().next();
+    let finished = so_far.trim_end().ends_with(['.', ':', '!', '?', ';', '>', ']', '}', '。', '：']);
+    let starts_anew = next.is_none_or(|next| {
+        matches!(next, '\n' | '-' | '*' | '•' | '#' | '<' | '・') || next.is_ascii_digit()
+    });
+    finished || starts_anew
+}
+
+/// `e.g.`, `z.B.`, `1.` and the like do not end a sentence.
+fn is_abbreviation(sentence: &str) -> bool {
+    let word = sentence.trim_end_matches('.').rsplit([' ', '(']).next().unwrap_or_default();
+    word.contains('.') && !word.contains(['/', '@'])
+        || word.chars().count() <= 1
+        || ["etc", "bzw", "ca", "vs", "no", "nr", "sr", "sra", "mr", "mrs", "dr", "incl", "ej", "ex"]
+            .contains(&word)
+}
+
+/// A character as detectors compare it, or nothing where it is invisible.
+fn fold(character: char) -> Option<char> {
+    if hidden_unicode::is_invisible(character) {
+        return None;
+    }
+    Some(match character {
+        '’' | '‘' | 'ʼ' | '＇' => '\'',
+        '“' | '”' | '„' | '＂' => '"',
+        '–' | '—' | '‒' | '―' => '-',
+        character if character.is_whitespace() => ' ',
+        // Letters in mathematical dress.
+        '\u{1d400}'..='\u{1d7ff}' | '\u{24b6}'..='\u{24e9}' => {
+            use unicode_normalization::UnicodeNormalization as _;
+            std::iter::once(character).nfkc().next().unwrap_or(character).to_ascii_lowercase()
+        }
+        // Full-width forms are ASCII in disguise.
+        '！' | '？' | '：' | '；' => character,
+        '\u{ff01}'..='\u{ff5e}' => {
+            let ascii = char::from_u32(u32::from(character) - 0xfee0).unwrap_or(character);
+            ascii.to_ascii_lowercase()
+        }
+        other => {
+            let mut lower = other.to_lowercase();
+            match (lower.next(), lower.next()) {
+                (Some(lower), None) => lower,
+                _ => other,
+            }
+        }
+    })
+}
+
+/// Walks a definition and lists its strings.
+#[derive(Default)]
+struct Collector<'a> {
+    parts: Vec<Part<'a>>,
+}
+
+/// A schema node that waits to be visited.
+struct Waiting<'a> {
+    node: &'a Value,
+    parameter: Option<&'a str>,
+    required: bool,
+}
+
+impl<'a> Collector<'a> {
+    fn exhibit(&mut self, exhibit: &'a Exhibit) {
+        let tool = &exhibit.tool;
+        self.push(Surface::Name, &tool.name);
+        if let Some(title) = &tool.title {
+            self.push(Surface::Title, title);
+        }
+        self.push(Surface::Description, &tool.description);
+        if let Some(annotations) = &tool.annotations {
+            self.schema(annotations, Surface::Title);
+        }
+        if let Some(instructions) = &exhibit.instructions {
+            self.push(Surface::Instructions, instructions);
+        }
+        if let Some(schema) = &tool.input_schema {
+            self.schema(schema, Surface::ParameterText);
+        }
+        if let Some(schema) = &tool.output_schema {
+            self.schema(schema, Surface::Output);
+        }
+        if let Some(result) = &exhibit.result {
+            self.push(Surface::Result, result);
+        }
+    }
+
+    fn push(&mut self, surface: Surface, text: &'a str) {
+        if !text.is_empty() && self.parts.len() < MOST_PARTS {
+            self.parts.push(Part::new(surface, text));
+        }
+    }
+
+    /// Every string of a schema, without recursion: depth costs memory on the heap, not the stack.
+    fn schema(&mut self, root: &'a Value, surface: Surface) {
+        let mut waiting = vec![Waiting { node: root, parameter: None, required: false }];
+        while let Some(Waiting { node, parameter, required }) = waiting.pop() {
+            if self.parts.len() >= MOST_PARTS {
+                return;
+            }
+            match node {
+                Value::Object(fields) => {
+                    let needed = fields.get("required").and_then(Value::as_array);
+                    for (key, value) in fields.iter().rev() {
+                        let child = Waiting { node: value, parameter, required };
+                        match key.as_str() {
+                            "properties" | "patternProperties" | "$defs" | "definitions" => {
+                                self.properties(value, needed, surface, &mut waiting);
+                            }
+                            "title" | "description" | "$comment" => {
+                                self.text(value, parameter, required, surface);
+                            }
+                            "default" => self.values(value, "default", &child, surface),
+                            "enum" => self.values(value, "enum", &child, surface),
+                            "const" => self.values(value, "const", &child, surface),
+                            "examples" | "example" => {
+                                self.values(value, "examples", &child, surface);
+                            }
+                            "type" | "format" | "$ref" | "$schema" | "$id" | "required"
+                            | "pattern" => {}
+                            _ if value.is_object() || value.is_array() => waiting.push(child),
+                            _ => self.text(value, parameter, required, surface),
+                        }
+                    }
+                }
+                Value::Array(items) => waiting.extend(
+                    items.iter().rev().map(|node| Waiting { node, parameter, required }),
+                ),
+                _ => {}
+            }
+        }
+    }
+
+    fn properties(
+        &mut self,
+        value: &'a Value,
+        needed: Option<&'a Vec<Value>>,
+        surface: Surface,
+        waiting: &mut Vec<Waiting<'a>>,
+    ) {
+        let Value::Object(properties) = value else { return };
+        for (name, node) in properties.iter().rev() {
+            let required = needed
+                .is_some_and(|names| names.iter().any(|needed| needed.as_str() == Some(name)));
+            if surface == Surface::ParameterText && self.parts.len() < MOST_PARTS {
+                self.parts.push(Part {
+                    parameter: Some(name),
+                    required,
+                    ..Part::new(Surface::ParameterName, name)
+                });
+            }
+            waiting.push(Waiting { node, parameter: Some(name), required });
+        }
+    }
+
+    fn text(
+        &mut self,
+        value: &'a Value,
+        parameter: Option<&'a str>,
+        required: bool,
+        surface: Surface,
+    ) {
+        if let Value::String(text) = value
+            && !text.is_empty()
+        {
+            self.parts.push(Part { parameter, required, ..Part::new(surface, text) });
+        }
+    }
+
+    /// Default, allowed and example values: every string in them.
+    fn values(
+        &mut self,
+        value: &'a Value,
+        keyword: &'static str,
+        at: &Waiting<'a>,
+        surface: Surface,
+    ) {
+        let surface =
+            if surface == Surface::ParameterText { Surface::ParameterValue } else { surface };
+        let mut waiting = vec![value];
+        while let Some(value) = waiting.pop() {
+            if self.parts.len() >= MOST_PARTS {
+                return;
+            }
+            match value {
+                Value::String(text) if !text.is_empty() => self.parts.push(Part {
+                    parameter: at.parameter,
+                    required: at.required,
+                    keyword,
+                    ..Part::new(surface, text)
+                }),
+                Value::Array(items) => waiting.extend(items.iter().rev()),
+                Value::Object(fields) => waiting.extend(fields.values().rev()),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The part of a text that evidence quotes: around a stretch, cut at word borders.
+pub(super) fn excerpt(text: &str, start: usize, end: usize) -> Cow<'_, str> {
+    const MOST: usize = 240;
+    if text.len() <= MOST {
+        return Cow::Borrowed(text.trim());
+    }
+    let spare = MOST.saturating_sub(end.saturating_sub(start)) / 2;
+    let from = text.floor_char_boundary(start.saturating_sub(spare));
+    let to = text.ceil_char_boundary((start + MOST).min(end + spare).min(text.len()));
+    let cut = text.get(from..to).unwrap_or_default().trim();
+    Cow::Owned(format!(
+        "{}{cut}{}",
+        if from > 0 { "…" } else { "" },
+        if to < text.len() { "…" } else { "" }
+    ))
+}

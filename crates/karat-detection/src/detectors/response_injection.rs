@@ -1,0 +1,75 @@
+//! Orders to the model in what a tool returned.
+//!
+//! A result is data. Text in it that turns to assistants and wants something done, sets instructions
+//! aside, or asks for secrets and conversation, is an attack on whoever reads it; text that speaks
+//! *about* such attacks is not.
+
+use super::instruction_phrases::windows;
+use super::lexicon::Mask;
+use super::reading::{Reading, Surface};
+use super::{Finding, Tier};
+
+/// What an order in a result would have done.
+const ACTS: Mask = Mask::TRANSFER
+    .and(Mask::PUT)
+    .and(Mask::DESTROY)
+    .and(Mask::DISABLE)
+    .and(Mask::ALTER)
+    .and(Mask::UNASKED)
+    .and(Mask::CONCEAL);
+
+/// What this detector finds.
+pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
+    if reading.exhibit.result.is_none() {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for window in windows(reading, |surface| surface == Surface::Result) {
+        let (here, around) = (window.here, window.around);
+        if around.has(Mask::ABOUT_ATTACKS) {
+            continue;
+        }
+        if here.has(Mask::ASSISTANT) && here.has(ACTS) && !here.has(Mask::CARE) {
+            let message = "turns to whoever reads it and wants something done";
+            findings.push(window.finding("order-to-reader", Tier::Block, message));
+        }
+        if here.has_all(Mask::OVERRIDE | Mask::INSTRUCTIONS) && here.has(Mask::MODEL) {
+            let message = "sets the reader's instructions aside";
+            findings.push(window.finding("override-instructions", Tier::Block, message));
+        }
+        let reaches = Mask::EXTERNAL.and(Mask::SENSITIVE);
+        if !here.has(Mask::ASSISTANT)
+            && around.has(Mask::ASSISTANT)
+            && here.has(Mask::TRANSFER.and(Mask::PUT))
+            && here.has(reaches)
+            && !here.has(Mask::CARE)
+        {
+            let message = "turns to whoever reads it and wants something sent";
+            findings.push(window.finding("order-to-reader", Tier::Block, message));
+        }
+        if here.has_all(Mask::CONTEXT | Mask::EXTERNAL) {
+            let message = "an address that is to carry the conversation";
+            findings.push(window.finding("hand-over", Tier::Block, message));
+        }
+        let hands_over = Mask::PUT.and(Mask::TRANSFER);
+        if here.has(Mask::CONTEXT.and(Mask::SECRET)) && window.close(
+            Mask::CONTEXT.and(Mask::SECRET),
+            hands_over,
+            100,
+        ) && here.has(Mask::EXTERNAL.and(Mask::CONTEXT))
+            && !here.has(Mask::CARE)
+        {
+            let message = "asks for secrets or for the conversation";
+            findings.push(window.finding("hand-over", Tier::Block, message));
+        }
+        if here.has(Mask::CONCEAL) && around.has(ACTS.without(Mask::CONCEAL)) {
+            let message = "wants something kept from the user";
+            findings.push(window.finding("conceal", Tier::Warn, message));
+        }
+        if here.has(Mask::EXECUTE) && here.has(Mask::EXTERNAL) {
+            let message = "a command that fetches code and runs it";
+            findings.push(window.finding("run-code", Tier::Warn, message));
+        }
+    }
+    findings
+}

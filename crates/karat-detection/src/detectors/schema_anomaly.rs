@@ -1,0 +1,166 @@
+//! Parameters that collect what the tool has no use for: passwords and keys, the conversation, the
+//! model's instructions, personal data.
+//!
+//! A parameter is measured against what the tool is openly about: a vault may ask for secrets and a
+//! prompt checker for prompts. Values count as well: an example that shows a password teaches the model
+//! to send one, a default or constant address decides where things go.
+
+use super::instruction_phrases::windows;
+use super::lexicon::{Mask, mask_of_name, mask_of_text};
+use super::literals::is_address;
+use super::reading::{Part, Reading, Surface, excerpt};
+use super::{Finding, Tier};
+
+/// What this detector finds.
+pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    names(reading, &mut findings);
+    descriptions(reading, &mut findings);
+    values(reading, &mut findings);
+    findings
+}
+
+fn finding(part: &Part<'_>, rule: &'static str, tier: Tier, message: &str) -> Finding {
+    Finding {
+        rule,
+        tier,
+        message: message.to_owned(),
+        place: part.place(),
+        excerpt: excerpt(part.raw, 0, 0).into_owned(),
+    }
+}
+
+/// Whether the tool itself talks to a model, so that prompts are its business.
+fn is_about_models(reading: &Reading<'_>) -> bool {
+    reading.purpose.has(Mask::CONTEXT.and(Mask::ASSISTANT))
+}
+
+fn names(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
+    let mut secrets = 0;
+    for part in reading.parts.iter().filter(|part| part.surface == Surface::ParameterName) {
+        let mask = mask_of_name(part.raw);
+        if mask.has(Mask::SECRET) && !reading.purpose.has(Mask::SECRET) {
+            secrets += 1;
+            if secrets == 2 {
+                let message = "several parameters for secrets in a tool that is not about any";
+                findings.push(finding(part, "secret-parameters", Tier::Warn, message));
+            }
+        }
+        if mask.has(Mask::CONTEXT) && !is_about_models(reading) {
+            let tier = if part.required || mask.has(Mask::WHOLE.and(Mask::PRIOR)) {
+                Tier::Block
+            } else {
+                Tier::Warn
+            };
+            let message = "a parameter for the conversation or the model's instructions";
+            findings.push(finding(part, "collects-context", tier, message));
+        }
+    }
+}
+
+fn descriptions(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
+    for window in windows(reading, |surface| surface == Surface::ParameterText) {
+        let here = window.here;
+        let part = reading.part(window.sentence);
+        let name = part.parameter.map(mask_of_name).unwrap_or(Mask::NONE);
+        if here.has(Mask::CARE.and(Mask::ASSURANCE).and(Mask::UNLESS)) {
+            continue;
+        }
+        let known = reading.purpose | name;
+        let secrets = Mask::SECRET.and(Mask::SECRET_PATH);
+        if here.has(secrets) && !known.has(secrets) && !here.has(Mask::NEGATION) {
+            let asked = window.close(secrets, Mask::PUT, 80) || part.required;
+            let message = "the text asks for a secret that neither tool nor parameter is about";
+            let tier = if asked { Tier::Block } else { Tier::Warn };
+            findings.push(window.finding("collects-secret", tier, message));
+        } else if name.has(Mask::CONTROL) && here.has(Mask::DISABLE) && !here.has(Mask::NEGATION) {
+            let message = "the text wants a control switched off";
+            findings.push(window.finding("weakens-control", Tier::Block, message));
+        } else if here.has(Mask::CONTEXT) && !is_about_models(reading) && here.has(Mask::WHOLE) {
+            let message = "the text asks for the conversation or the model's instructions";
+            findings.push(window.finding("collects-context", Tier::Block, message));
+        } else if here.has(Mask::PERSONAL)
+            && !known.has(Mask::PERSONAL)
+            && here.has(Mask::WHOLE.and(Mask::COLLECT).and(Mask::UNASKED).and(Mask::ALWAYS).and(Mask::PUT))
+        {
+            let kinds = reading.hits(window.sentence).iter().filter(|hit| hit.mask.has(Mask::PERSONAL));
+            let tier = if kinds.count() > 1 { Tier::Block } else { Tier::Warn };
+            let message = "the text asks for personal data that the tool is not about";
+            findings.push(window.finding("collects-personal", tier, message));
+        }
+    }
+}
+
+fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
+    let mut contexts = 0;
+    let mut shown = 0;
+    for part in reading.parts.iter().filter(|part| part.surface == Surface::ParameterValue) {
+        let name = part.parameter.map(mask_of_name).unwrap_or(Mask::NONE);
+        let value = mask_of_name(part.raw) | mask_of_text(part.raw);
+        match part.keyword {
+            "enum" if value.has(Mask::CONTEXT) && !is_about_models(reading) => {
+                contexts += 1;
+                if contexts == 2 {
+                    let message = "the choices are parts of the conversation or of the model's context";
+                    findings.push(finding(part, "offers-context", Tier::Block, message));
+                }
+            }
+            "default" | "const" => {
+                if value.has(Mask::SECRET_PATH) && !is_path(part) {
+                    let message = "a secret file is the preset value";
+                    findings.push(finding(part, "preset-secret", Tier::Block, message));
+                }
+                let leads_out = part.raw.split_whitespace().any(is_address);
+                if leads_out && name.has(Mask::TRANSFER) && !reading.purpose.has(Mask::TRANSFER) {
+                    let message = "a fixed address that things are sent to";
+                    findings.push(finding(part, "preset-recipient", Tier::Block, message));
+                }
+                if part.raw.contains('@') && part.raw.split([' ', ':']).any(is_address) {
+                    let message = "a fixed recipient outside";
+                    findings.push(finding(part, "preset-recipient", Tier::Warn, message));
+                }
+            }
+            _ => {}
+        }
+        // The name of a secret is not yet a secret.
+        let more_than_a_name = part.raw.contains([' ', '=']);
+        let unrelated = !(reading.purpose | name).has(Mask::SECRET);
+        if part.keyword == "examples" && value.has(Mask::SECRET) && more_than_a_name && unrelated {
+            shown += 1;
+        }
+        if (shows_secret(part.raw) || shown == 2) && !reading.purpose.has(Mask::SECRET) {
+            shown += 1;
+            let message = "the example shows secrets, which teaches to send them";
+            findings.push(finding(part, "example-secret", Tier::Block, message));
+        }
+        if has_placeholder(part.raw) && value.has(Mask::CONTEXT.and(Mask::SECRET).and(Mask::PERSONAL)) {
+            let message = "a placeholder for what should not be sent";
+            findings.push(finding(part, "placeholder", Tier::Block, message));
+        }
+    }
+}
+
+/// Whether a parameter is openly a path.
+fn is_path(part: &Part<'_>) -> bool {
+    part.parameter.is_some_and(|name| {
+        let name = name.to_lowercase();
+        ["path", "file", "config", "dir"].iter().any(|word| name.contains(word))
+    })
+}
+
+/// `NAME_WITH_SECRET=value` in a line of its own, as environment files have it.
+fn shows_secret(text: &str) -> bool {
+    text.lines().any(|line| {
+        let Some((name, value)) = line.trim().split_once('=') else { return false };
+        let shouting = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        let secret = ["SECRET", "PASSWORD", "TOKEN", "KEY", "CREDENTIAL", "PASSWD"];
+        name.len() >= 6
+            && name.chars().all(shouting)
+            && secret.iter().any(|word| name.contains(word))
+            && value.trim().len() >= 6
+    })
+}
+
+fn has_placeholder(text: &str) -> bool {
+    text.contains("{{") && text.contains("}}") || text.contains('<') && text.contains('>')
+}

@@ -1,0 +1,543 @@
+//! From answers to scored items, metrics and slices. Pure: no system is asked here.
+//!
+//! An attack carries `recall` (1 flagged, 0 missed), a benign entry `fpr` and `specificity`, a hard
+//! negative `fpr_hard` as well, every entry `coverage`. So the shared averaging, comparison and gate
+//! work on them. What is not a mean over entries (precision, F1, MCC, ROC AUC …) is computed from the
+//! counts, with a bootstrap over servers. An entry without a verdict carries no score, only its absence
+//! from the coverage.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use karat_core::aggregate::{self, Kind, Spec};
+use karat_core::journal::{Entry, Outcome};
+use karat_core::report::{Item, ItemError, Measured, Slice};
+use karat_core::text::clip;
+use serde_json::{Value, json};
+
+use crate::compound;
+use crate::dataset::{Dataset, Sample};
+use crate::decision::{ANY, Decision, Judged, Ruling, rank};
+use crate::system::{Answer, Stated};
+
+/// The rates, in the order of the report.
+pub const RATES: &[Spec] = &[
+    Spec { id: "recall", kind: Kind::Rate },
+    Spec { id: "fpr", kind: Kind::Rate },
+    Spec { id: "fpr_hard", kind: Kind::Rate },
+    Spec { id: "specificity", kind: Kind::Rate },
+    Spec { id: "coverage", kind: Kind::Rate },
+];
+
+/// How much of a text is shown with an item.
+const SHOWN: usize = 2_000;
+/// The most thresholds in the sweep.
+const THRESHOLDS: usize = 12;
+
+/// One entry and what was ruled on it, run by run.
+struct Row<'a> {
+    sample: &'a Sample,
+    runs: Vec<Result<(Ruling, &'a Answer), ItemError>>,
+}
+
+/// One detector's verdicts on all entries.
+struct Column {
+    name: String,
+    /// For each entry, for each run: flagged or not, where there is a verdict.
+    flags: Vec<Vec<Option<bool>>>,
+    /// For each entry, for each run: the score, where there is a verdict.
+    scores: Vec<Vec<Option<f64>>>,
+}
+
+/// Everything that a report says about the answers.
+pub struct Scored {
+    /// The entries, in the order of the dataset.
+    pub items: Vec<Item>,
+    /// The headline metrics.
+    pub metrics: Vec<Measured>,
+    /// The same over parts, by detector, by tier, by agreement.
+    pub slices: Vec<Slice>,
+    /// How many verdicts there are.
+    pub verdicts: usize,
+    /// How many abstentions.
+    pub unsupported: usize,
+}
+
+/// Scores the answers of all runs.
+pub fn score(
+    dataset: &Dataset,
+    entries: &[Entry<Answer>],
+    decision: &Decision,
+    runs: u32,
+    seed: u64,
+) -> Scored {
+    let rows = rows(dataset, entries, decision);
+    let whole = whole_column(&rows, decision);
+    let each = detector_columns(&rows, &whole.name);
+    let mut items = bare_items(&rows, &whole);
+    for (item, row) in items.iter_mut().zip(&rows) {
+        item.tags = tags(row.sample);
+        item.observed = observe(row);
+        item.error = row.runs.iter().find_map(|run| run.as_ref().err().cloned()).or_else(|| problem(row));
+    }
+    let counted = |wanted: fn(Stated) -> bool| {
+        let outcomes = rows.iter().flat_map(|row| row.runs.iter().flatten());
+        outcomes.filter(|(ruling, _)| wanted(ruling.whole.outcome)).count()
+    };
+    let context = Context { rows: &rows, runs, seed };
+    Scored {
+        metrics: context.full(&items.iter().collect::<Vec<_>>(), &whole),
+        slices: context.slices(&items, &whole, &each),
+        verdicts: counted(|outcome| matches!(outcome, Stated::Flag | Stated::Pass)),
+        unsupported: counted(|outcome| outcome == Stated::Unsupported),
+        items,
+    }
+}
+
+/// The headline metrics alone, without intervals of compound ones: what a control is judged by.
+pub fn headline(dataset: &Dataset, entries: &[Entry<Answer>], decision: &Decision) -> Vec<Measured> {
+    let rows = rows(dataset, entries, decision);
+    let items = bare_items(&rows, &whole_column(&rows, decision));
+    let refs: Vec<&Item> = items.iter().collect();
+    let context = Context { rows: &rows, runs: 1, seed: 0 };
+    let mut metrics = context.rates(&refs);
+    metrics.extend(compound::measure(&refs, 1, 0, compound::Detail::Values));
+    metrics
+}
+
+fn rows<'a>(
+    dataset: &'a Dataset,
+    entries: &'a [Entry<Answer>],
+    decision: &Decision,
+) -> Vec<Row<'a>> {
+    let mut by_id: BTreeMap<&str, Vec<&Entry<Answer>>> = BTreeMap::new();
+    for entry in entries {
+        by_id.entry(&entry.id).or_default().push(entry);
+    }
+    dataset
+        .samples
+        .iter()
+        .filter_map(|sample| {
+            let runs = by_id.get(sample.id.as_str())?;
+            let runs = runs
+                .iter()
+                .map(|entry| match &entry.outcome {
+                    Outcome::Answer(answer) => Ok((decision.judge(answer), answer)),
+                    Outcome::Failure { class, message } => {
+                        Err(ItemError { class: class.clone(), message: message.clone() })
+                    }
+                })
+                .collect();
+            Some(Row { sample, runs })
+        })
+        .collect()
+}
+
+/// Why an answered entry has no verdict.
+fn problem(row: &Row<'_>) -> Option<ItemError> {
+    row.runs.iter().flatten().find_map(|(ruling, _)| {
+        (ruling.whole.outcome == Stated::Error).then(|| ItemError {
+            class: "error".to_owned(),
+            message: ruling.whole.problem.clone().unwrap_or_default(),
+        })
+    })
+}
+
+fn column<'a>(
+    rows: &'a [Row<'a>],
+    name: String,
+    pick: impl Fn(&'a Ruling) -> Option<&'a Judged>,
+) -> Column {
+    let judged = |run: &'a Result<(Ruling, &Answer), ItemError>| {
+        run.as_ref().ok().and_then(|(ruling, _)| pick(ruling))
+    };
+    let flags = rows
+        .iter()
+        .map(|row| row.runs.iter().map(|run| judged(run).and_then(Judged::flagged)).collect())
+        .collect();
+    let scores = rows
+        .iter()
+        .map(|row| {
+            let score = |run| judged(run).filter(|one| one.flagged().is_some())?.score;
+            row.runs.iter().map(score).collect()
+        })
+        .collect();
+    Column { name, flags, scores }
+}
+
+fn whole_column(rows: &[Row<'_>], decision: &Decision) -> Column {
+    let names: BTreeSet<&str> = rows
+        .iter()
+        .flat_map(|row| row.runs.iter().flatten())
+        .map(|(ruling, _)| ruling.whole.detector.as_str())
+        .collect();
+    let name = match (decision.detectors.as_slice(), names.len()) {
+        ([one], _) => one.clone(),
+        (_, 1) => names.first().map_or_else(|| ANY.to_owned(), |name| (*name).to_owned()),
+        _ => ANY.to_owned(),
+    };
+    column(rows, name, |ruling| Some(&ruling.whole))
+}
+
+/// The detectors other than the whole, in the order in which answers name them.
+fn detector_columns(rows: &[Row<'_>], whole: &str) -> Vec<Column> {
+    let mut names: Vec<&str> = Vec::new();
+    for (ruling, _) in rows.iter().flat_map(|row| row.runs.iter().flatten()) {
+        for judged in &ruling.each {
+            if judged.detector != whole && !names.contains(&judged.detector.as_str()) {
+                names.push(&judged.detector);
+            }
+        }
+    }
+    names
+        .into_iter()
+        .map(|name| {
+            column(rows, name.to_owned(), |ruling| {
+                ruling.each.iter().find(|judged| judged.detector == name)
+            })
+        })
+        .collect()
+}
+
+/// What one verdict is worth.
+fn values(sample: &Sample, flagged: Option<bool>) -> BTreeMap<String, Option<f64>> {
+    let rate = |hit: bool| flagged.map(|flagged| f64::from(u8::from(flagged == hit)));
+    let mut values = BTreeMap::from([(
+        "coverage".to_owned(),
+        Some(f64::from(u8::from(flagged.is_some()))),
+    )]);
+    if sample.is_malicious() {
+        values.insert("recall".to_owned(), rate(true));
+    } else {
+        values.insert("fpr".to_owned(), rate(true));
+        values.insert("specificity".to_owned(), rate(false));
+        if sample.is_hard_negative() {
+            values.insert("fpr_hard".to_owned(), rate(true));
+        }
+    }
+    values
+}
+
+/// Items with scores and nothing to show: what the averaging needs of any detector.
+fn bare_items(rows: &[Row<'_>], column: &Column) -> Vec<Item> {
+    rows.iter()
+        .zip(&column.flags)
+        .map(|(row, flags)| {
+            let mut per_run: Vec<BTreeMap<String, Option<f64>>> =
+                flags.iter().map(|flag| values(row.sample, *flag)).collect();
+            let ids: BTreeSet<String> = per_run.iter().flat_map(|run| run.keys().cloned()).collect();
+            let metrics = ids
+                .into_iter()
+                .map(|id| {
+                    let defined: Vec<f64> =
+                        per_run.iter().filter_map(|run| run.get(&id).copied().flatten()).collect();
+                    let mean = karat_metrics::stats::mean(&defined).ok();
+                    (id, mean)
+                })
+                .collect();
+            if per_run.len() == 1 {
+                per_run.clear();
+            }
+            Item {
+                id: row.sample.id.clone(),
+                group: (!row.sample.server.is_empty()).then(|| row.sample.server.clone()),
+                tags: BTreeMap::new(),
+                metrics,
+                per_run,
+                observed: Value::Null,
+                error: None,
+            }
+        })
+        .collect()
+}
+
+fn tags(sample: &Sample) -> BTreeMap<String, String> {
+    let category = Some(sample.category.clone()).filter(|category| !category.is_empty());
+    [
+        ("label", Some(sample.label.name().to_owned())),
+        ("category", category),
+        ("resembles", sample.resembles.clone()),
+        ("split", sample.split.clone()),
+        ("surface", sample.surface.clone()),
+        ("language", sample.language.clone()),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+    .collect()
+}
+
+/// What everything is computed from.
+struct Context<'a> {
+    rows: &'a [Row<'a>],
+    runs: u32,
+    seed: u64,
+}
+
+impl Context<'_> {
+    /// Rates and compound metrics with their intervals.
+    fn full(&self, items: &[&Item], column: &Column) -> Vec<Measured> {
+        let mut metrics = self.rates(items);
+        metrics.extend(compound::measure(items, self.runs, self.seed, compound::Detail::Intervals));
+        metrics.extend(compound::ranking(&self.scores(items, column), self.runs));
+        metrics
+    }
+
+    fn rates(&self, items: &[&Item]) -> Vec<Measured> {
+        RATES.iter().map(|spec| aggregate::measure(*spec, items, self.runs, self.seed)).collect()
+    }
+
+    /// Rates and compound metrics of a part, as far as the part has any.
+    fn brief(&self, items: &[&Item]) -> Vec<Measured> {
+        let mut metrics = self.rates(items);
+        metrics.retain(|metric| metric.n > 0 || metric.left_out > 0);
+        let both = ["recall", "fpr"].iter().all(|id| metrics.iter().any(|metric| metric.id == *id));
+        if both {
+            let detail = compound::Detail::Values;
+            metrics.extend(compound::measure(items, self.runs, self.seed, detail));
+        }
+        metrics
+    }
+
+    /// Truth and score of the items, run by run; empty where a verdict came without a score.
+    fn scores(&self, items: &[&Item], column: &Column) -> Vec<Vec<(bool, f64)>> {
+        let wanted: BTreeSet<&str> = items.iter().map(|item| item.id.as_str()).collect();
+        (0..self.runs as usize)
+            .map(|run| {
+                let mut scored = Vec::new();
+                for (number, row) in self.rows.iter().enumerate() {
+                    if !wanted.contains(row.sample.id.as_str()) {
+                        continue;
+                    }
+                    let verdict = column.flags[number].get(run).copied().flatten();
+                    match (verdict, column.scores[number].get(run).copied().flatten()) {
+                        (None, _) => {}
+                        (Some(_), Some(score)) => scored.push((row.sample.is_malicious(), score)),
+                        (Some(_), None) => return Vec::new(),
+                    }
+                }
+                scored
+            })
+            .collect()
+    }
+
+    fn slices(&self, items: &[Item], whole: &Column, each: &[Column]) -> Vec<Slice> {
+        let mut slices = Vec::new();
+        for (value, part) in parts(items, "split") {
+            let metrics = self.full(&part, whole);
+            slices.push(Slice { by: "split".to_owned(), value, metrics });
+        }
+        for column in std::iter::once(whole).chain(each) {
+            let own = bare_items(self.rows, column);
+            let refs: Vec<&Item> = own.iter().collect();
+            slices.push(Slice {
+                by: "detector".to_owned(),
+                value: column.name.clone(),
+                metrics: self.full(&refs, column),
+            });
+        }
+        for column in std::iter::once(whole).chain(each) {
+            slices.extend(self.by_category(column));
+        }
+        slices.extend(self.tiers());
+        slices.extend(self.thresholds(whole));
+        for by in ["category", "resembles", "surface", "language"] {
+            for (value, part) in parts(items, by) {
+                slices.push(Slice { by: by.to_owned(), value, metrics: self.brief(&part) });
+            }
+        }
+        slices.extend(agreement(self.rows, each));
+        slices
+    }
+
+    fn by_category(&self, column: &Column) -> Vec<Slice> {
+        let mut own = bare_items(self.rows, column);
+        for (item, row) in own.iter_mut().zip(self.rows) {
+            item.tags = tags(row.sample);
+        }
+        parts(&own, "category")
+            .into_iter()
+            .map(|(category, part)| Slice {
+                by: "detector/category".to_owned(),
+                value: format!("{}/{category}", column.name),
+                metrics: self.brief(&part),
+            })
+            .collect()
+    }
+
+    /// What would be flagged if only findings of at least this severity counted.
+    fn tiers(&self) -> Vec<Slice> {
+        let mut names: BTreeMap<u8, String> = BTreeMap::new();
+        for (ruling, _) in self.rows.iter().flat_map(|row| row.runs.iter().flatten()) {
+            if let Some(severity) = &ruling.whole.severity {
+                names.entry(rank(severity)).or_insert_with(|| severity.to_lowercase());
+            }
+        }
+        names
+            .into_iter()
+            .rev()
+            .map(|(least, name)| {
+                let flags = self.flags(|judged| {
+                    judged.severity.as_deref().is_some_and(|severity| rank(severity) >= least)
+                });
+                self.variant("tier", name, flags)
+            })
+            .collect()
+    }
+
+    /// What would be flagged at other scores than the one that was chosen.
+    fn thresholds(&self, whole: &Column) -> Vec<Slice> {
+        let mut scores: Vec<f64> =
+            whole.scores.iter().flatten().flatten().copied().filter(|score| *score > 0.0).collect();
+        scores.sort_by(f64::total_cmp);
+        scores.dedup();
+        let step = scores.len().div_ceil(THRESHOLDS).max(1);
+        scores
+            .into_iter()
+            .step_by(step)
+            .map(|least| {
+                let flags = self.flags(|judged| judged.score.is_some_and(|score| score >= least));
+                self.variant("threshold", format!("{least}"), flags)
+            })
+            .collect()
+    }
+
+    fn flags(&self, flagged: impl Fn(&Judged) -> bool) -> Vec<Vec<Option<bool>>> {
+        let judge = |run: &Result<(Ruling, &Answer), ItemError>| {
+            let (ruling, _) = run.as_ref().ok()?;
+            ruling.whole.flagged().map(|_| flagged(&ruling.whole))
+        };
+        self.rows.iter().map(|row| row.runs.iter().map(judge).collect()).collect()
+    }
+
+    fn variant(&self, by: &str, value: String, flags: Vec<Vec<Option<bool>>>) -> Slice {
+        let column = Column { name: value.clone(), scores: vec![Vec::new(); flags.len()], flags };
+        let items = bare_items(self.rows, &column);
+        let refs: Vec<&Item> = items.iter().collect();
+        let mut metrics = self.rates(&refs);
+        metrics.extend(compound::measure(&refs, self.runs, self.seed, compound::Detail::Values));
+        Slice { by: by.to_owned(), value, metrics }
+    }
+}
+
+/// The items by the value of a tag.
+fn parts<'i>(items: &'i [Item], by: &str) -> BTreeMap<String, Vec<&'i Item>> {
+    let mut parts: BTreeMap<String, Vec<&Item>> = BTreeMap::new();
+    for item in items {
+        if let Some(value) = item.tags.get(by) {
+            parts.entry(value.clone()).or_default().push(item);
+        }
+    }
+    parts
+}
+
+/// How alike the detectors are in pairs, and what each adds to the others; over the first run.
+fn agreement(rows: &[Row<'_>], columns: &[Column]) -> Vec<Slice> {
+    if columns.len() < 2 {
+        return Vec::new();
+    }
+    let first = |column: &Column, row: usize| column.flags[row].first().copied().flatten();
+    let mut slices = Vec::new();
+    for (number, one) in columns.iter().enumerate() {
+        for other in &columns[number + 1..] {
+            let (a, b): (Vec<bool>, Vec<bool>) =
+                (0..rows.len()).filter_map(|row| first(one, row).zip(first(other, row))).unzip();
+            slices.push(Slice {
+                by: "agreement".to_owned(),
+                value: format!("{} & {}", one.name, other.name),
+                metrics: compound::agreement(&a, &b),
+            });
+        }
+    }
+    for (number, one) in columns.iter().enumerate() {
+        let alone = |row: usize| {
+            let others = columns.iter().enumerate().filter(|(other, _)| *other != number);
+            first(one, row).map(|flagged| {
+                flagged && others.into_iter().all(|(_, other)| first(other, row) != Some(true))
+            })
+        };
+        let flags = (0..rows.len()).map(|row| vec![alone(row)]).collect();
+        let column = Column { name: one.name.clone(), scores: vec![Vec::new(); rows.len()], flags };
+        let items = bare_items(rows, &column);
+        let refs: Vec<&Item> = items.iter().collect();
+        slices.push(Slice {
+            by: "adds".to_owned(),
+            value: one.name.clone(),
+            metrics: RATES
+                .iter()
+                .filter(|spec| ["recall", "fpr", "fpr_hard"].contains(&spec.id))
+                .map(|spec| aggregate::measure(*spec, &refs, 1, 0))
+                .collect(),
+        });
+    }
+    slices
+}
+
+/// What a reader of the report wants to see of one entry: the text, and who said what of it and why.
+fn observe(row: &Row<'_>) -> Value {
+    let sample = row.sample;
+    let mut observed = json!({
+        "label": sample.label.name(),
+        "name": sample.tool.name,
+        "text": shown(&sample.tool.description),
+    });
+    let mut add = |key: &str, value: Value| {
+        if let Some(fields) = observed.as_object_mut() {
+            fields.insert(key.to_owned(), value);
+        }
+    };
+    if let Some(result) = &sample.result {
+        add("result", json!(shown(result)));
+    }
+    if let Some(instructions) = &sample.instructions {
+        add("instructions", json!(shown(instructions)));
+    }
+    if let Some(before) = &sample.before {
+        add("before", json!(shown(&before.description)));
+    }
+    let schema = sample.surface.as_deref().is_some_and(|surface| {
+        !["description", "tool_result", "server_instructions", "tool_name"].contains(&surface)
+    });
+    if let (true, Some(schema)) = (schema, &sample.tool.input_schema) {
+        add("input_schema", json!(shown(&schema.to_string())));
+    }
+    if let Some(notes) = &sample.notes {
+        add("notes", json!(notes));
+    }
+    let Some(Ok((ruling, answer))) = row.runs.first() else { return observed };
+    add("outcome", json!(outcome(sample, &ruling.whole)));
+    let verdicts: serde_json::Map<String, Value> = ruling
+        .each
+        .iter()
+        .map(|judged| (judged.detector.clone(), json!(judged.outcome)))
+        .collect();
+    add("verdicts", Value::Object(verdicts));
+    let findings: Vec<Value> = answer
+        .reports
+        .iter()
+        .flat_map(|report| report.findings.iter().map(move |finding| (report, finding)))
+        .map(|(report, finding)| {
+            let mut value = json!(finding);
+            if let Some(fields) = value.as_object_mut() {
+                fields.insert("detector".to_owned(), json!(report.detector));
+            }
+            value
+        })
+        .collect();
+    add("findings", json!(findings));
+    observed
+}
+
+fn shown(text: &str) -> String {
+    let start = text.floor_char_boundary(4 * SHOWN);
+    clip(&text[..start], SHOWN).into_owned()
+}
+
+fn outcome(sample: &Sample, judged: &Judged) -> &'static str {
+    match (judged.outcome, sample.is_malicious()) {
+        (Stated::Flag, true) => "true positive",
+        (Stated::Flag, false) => "false positive",
+        (Stated::Pass, true) => "false negative",
+        (Stated::Pass, false) => "true negative",
+        (Stated::Unsupported, _) => "unsupported",
+        (Stated::Error, _) => "error",
+    }
+}

@@ -1,0 +1,324 @@
+//! The systems that can be measured, what they are shown, and how a project names one.
+//!
+//! A system is shown an [`Exhibit`]: the definition without its label. It answers with what its
+//! detectors reported ([`Answer`]): raw facts, kept in the journal. What counts as flagged is decided
+//! afterwards, by the [`Decision`](crate::decision::Decision) that belongs to the system's definition.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use karat_core::process::Program;
+use karat_core::report::SystemRef;
+use karat_core::run::{Failure, System};
+use serde::{Deserialize, Serialize};
+
+use crate::DetectionError;
+use crate::dataset::{Dataset, Peer, Sample, Tool};
+use crate::decision::Decision;
+use crate::detectors;
+use crate::systems::batch::{Batch, BatchConfig};
+use crate::systems::builtin::Builtin;
+use crate::systems::command::CommandScanner;
+use crate::systems::verdicts::Verdicts;
+
+/// What a system is shown: everything that a client would see, and nothing of the truth.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Exhibit {
+    /// The id of the entry.
+    pub id: String,
+    /// The definition under test.
+    pub tool: Tool,
+    /// The server that offers it.
+    pub server: String,
+    /// Other tools that are connected.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<Peer>,
+    /// The definition as it was first approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Tool>,
+    /// What a call returned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// The instructions of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+}
+
+impl Exhibit {
+    /// A definition that stands alone.
+    pub fn of_tool(tool: Tool) -> Exhibit {
+        Exhibit { tool, ..Exhibit::default() }
+    }
+}
+
+impl From<&Sample> for Exhibit {
+    fn from(sample: &Sample) -> Exhibit {
+        Exhibit {
+            id: sample.id.clone(),
+            tool: sample.tool.clone(),
+            server: sample.server.clone(),
+            peers: sample.peers.clone(),
+            before: sample.before.clone(),
+            result: sample.result.clone(),
+            instructions: sample.instructions.clone(),
+        }
+    }
+}
+
+/// What a detector said of an entry, in its own words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stated {
+    /// Suspicious.
+    Flag,
+    /// Nothing found.
+    Pass,
+    /// It does not judge entries of this kind.
+    Unsupported,
+    /// It tried and failed.
+    Error,
+}
+
+/// One thing that a detector found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Which rule.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rule: String,
+    /// How grave.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub severity: String,
+    /// What, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Where in the definition.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub place: String,
+    /// The text that gave rise to it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub excerpt: String,
+}
+
+/// What one detector reported of one entry.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reported {
+    /// Which detector.
+    pub detector: String,
+    /// Its verdict, where it gives one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Stated>,
+    /// The highest severity of its findings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub severity: Option<String>,
+    /// How suspicious, where it gives a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// What it found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Evidence>,
+}
+
+/// What a system answered about one entry.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// One report for each of its detectors.
+    pub reports: Vec<Reported>,
+}
+
+/// `system = { … }` of a project entry: exactly one of `builtin`, `yara`, `command`, `batch` and
+/// `verdicts`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SystemConfig {
+    /// `builtin` for all built-in detectors together, or the name of one.
+    #[serde(default)]
+    pub builtin: Option<String>,
+    /// A YARA rule file, or a folder of them.
+    #[serde(default)]
+    pub yara: Option<PathBuf>,
+    /// A program that answers one JSON line for each JSON line it reads.
+    #[serde(default)]
+    pub command: Option<Vec<String>>,
+    /// A program that reads a file of tools and writes its findings.
+    #[serde(default)]
+    pub batch: Option<BatchConfig>,
+    /// A file of verdicts that were made elsewhere.
+    #[serde(default)]
+    pub verdicts: Option<PathBuf>,
+    /// Variables set for a command or batch command.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// The version to show in the report.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// What counts as flagged.
+    #[serde(default)]
+    pub decision: Decision,
+}
+
+impl SystemConfig {
+    /// What the report says of it. Values of `env` may be secrets and are left out.
+    ///
+    /// # Errors
+    /// When the configuration contradicts itself.
+    pub fn reference(&self) -> Result<SystemRef, DetectionError> {
+        let wrong = |message: &str| Err(DetectionError::System(message.to_owned()));
+        let given = [
+            self.builtin.is_some(),
+            self.yara.is_some(),
+            self.command.is_some(),
+            self.batch.is_some(),
+            self.verdicts.is_some(),
+        ];
+        if given.iter().filter(|given| **given).count() != 1 {
+            return wrong("give exactly one of builtin, yara, command, batch and verdicts");
+        }
+        if !self.env.is_empty() && self.command.is_none() && self.batch.is_none() {
+            return wrong("env is for a command; this system has no environment");
+        }
+        let mut version = self.version.clone();
+        let mut settings = BTreeMap::new();
+        let (kind, name) = if let Some(name) = &self.builtin {
+            if name != detectors::COMBINED && detectors::find(name).is_none() {
+                return Err(DetectionError::UnknownDetector { name: name.clone() });
+            }
+            version.get_or_insert_with(|| env!("CARGO_PKG_VERSION").to_owned());
+            settings.insert("tiers".to_owned(), "block, warn".to_owned());
+            settings.insert("rule".to_owned(), detectors::RULE.to_owned());
+            ("builtin", name.clone())
+        } else if let Some(rules) = &self.yara {
+            if !cfg!(feature = "yara") {
+                return wrong("this build has no YARA; build with the feature yara");
+            }
+            settings.insert("rules".to_owned(), shown(rules));
+            ("builtin", "yara".to_owned())
+        } else if let Some(command) = &self.command {
+            if command.is_empty() {
+                return wrong("command is empty");
+            }
+            ("command", command.join(" "))
+        } else if let Some(batch) = &self.batch {
+            batch.check()?;
+            settings.extend(batch.settings());
+            ("command", batch.command.join(" "))
+        } else {
+            ("file", self.verdicts.as_deref().map(shown).unwrap_or_default())
+        };
+        self.decision.check()?;
+        settings.extend(self.decision.settings(self.is_builtin()));
+        Ok(SystemRef { kind: kind.to_owned(), name, version, settings })
+    }
+
+    /// The decision with what the kind of system implies.
+    pub fn decision(&self) -> Decision {
+        let mut decision = self.decision.clone();
+        if let (Some(name), true) = (&self.builtin, decision.detectors.is_empty()) {
+            decision.detectors = vec![name.clone()];
+        }
+        decision
+    }
+
+    /// Whether it answers the same every time, so that a second pass can prove it cheaply.
+    pub fn is_builtin(&self) -> bool {
+        self.builtin.is_some() || self.yara.is_some()
+    }
+
+    /// Builds or starts it. `folder` is where paths start and commands run.
+    ///
+    /// # Errors
+    /// When a file cannot be read or a program does not do its work.
+    pub async fn start(
+        &self,
+        dataset: &Dataset,
+        folder: &Path,
+        runs: u32,
+    ) -> Result<Scanner, DetectionError> {
+        if let Some(name) = &self.builtin {
+            return Ok(Scanner::Builtin(Builtin::new(name)));
+        }
+        if let Some(rules) = &self.yara {
+            return start_yara(&folder.join(rules));
+        }
+        if let Some(path) = &self.verdicts {
+            return Ok(Scanner::Verdicts(Verdicts::load(&folder.join(path), dataset)?));
+        }
+        let program = |command: &[String]| Program {
+            command: command.to_vec(),
+            env: self.env.clone(),
+            folder: Some(folder.to_owned()),
+        };
+        if let Some(batch) = &self.batch {
+            let done = Batch::run(batch, &program(&batch.command), dataset, runs).await?;
+            return Ok(Scanner::Batch(done));
+        }
+        let program = program(self.command.as_deref().unwrap_or_default());
+        CommandScanner::start(&program).map(Scanner::Command).map_err(DetectionError::NotStarted)
+    }
+}
+
+#[cfg(feature = "yara")]
+fn start_yara(rules: &Path) -> Result<Scanner, DetectionError> {
+    Ok(Scanner::Yara(Box::new(crate::systems::yara::Yara::load(rules)?)))
+}
+
+#[cfg(not(feature = "yara"))]
+fn start_yara(_: &Path) -> Result<Scanner, DetectionError> {
+    Err(DetectionError::System("this build has no YARA; build with the feature yara".to_owned()))
+}
+
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// A system that is ready to be asked.
+pub enum Scanner {
+    /// The built-in detectors.
+    Builtin(Builtin),
+    /// YARA rules.
+    #[cfg(feature = "yara")]
+    Yara(Box<crate::systems::yara::Yara>),
+    /// A program that is kept running.
+    Command(CommandScanner),
+    /// A program that has read all entries at once.
+    Batch(Batch),
+    /// Verdicts made elsewhere.
+    Verdicts(Verdicts),
+}
+
+impl Scanner {
+    /// Asks again, where that costs nothing: for the proof that the answers do not vary.
+    pub fn repeat(&self, exhibit: &Exhibit) -> Option<Answer> {
+        match self {
+            Scanner::Builtin(builtin) => Some(builtin.inspect(exhibit)),
+            #[cfg(feature = "yara")]
+            Scanner::Yara(yara) => yara.inspect(exhibit).ok(),
+            _ => None,
+        }
+    }
+}
+
+impl System for Scanner {
+    type Question = Exhibit;
+    type Answer = Answer;
+
+    async fn ask(&self, run: u32, exhibit: &Exhibit) -> Result<Answer, Failure> {
+        match self {
+            Scanner::Builtin(builtin) => Ok(builtin.inspect(exhibit)),
+            #[cfg(feature = "yara")]
+            Scanner::Yara(yara) => yara.inspect(exhibit),
+            Scanner::Command(command) => command.ask(run, exhibit).await,
+            Scanner::Batch(batch) => batch.answer(run, &exhibit.id),
+            Scanner::Verdicts(verdicts) => verdicts.answer(&exhibit.id),
+        }
+    }
+}
+
+/// The questions of a dataset.
+pub fn questions(dataset: &Dataset) -> Vec<(String, Arc<Exhibit>)> {
+    dataset
+        .samples
+        .iter()
+        .map(|sample| (sample.id.clone(), Arc::new(Exhibit::from(sample))))
+        .collect()
+}

@@ -1,0 +1,546 @@
+//! A program that reads a file of tools, all at once, and writes what it found.
+//!
+//! The file has the form of an MCP `tools/list` answer. What comes back is JSON, with paths that say
+//! where the results are and which entry each is about, or SARIF. Exit codes are not verdicts: many
+//! scanners end with 0 whatever they find, others with 1 if they find anything. Whether an entry that
+//! the output does not mention passed or is missing has to be said (`absent`).
+//!
+//! Scanners find tools by name, so no name may stand twice in a file: entries with equal names go into
+//! different files and the program runs once for each. What such a file cannot show (the result of a
+//! call, server instructions) cannot be judged, so an entry that has either is `unsupported`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+use karat_core::input::{self, Format, Limits};
+use karat_core::process::{Line, Process, Program};
+use karat_core::run::{Failure, FailureClass};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::json_path::JsonPath;
+use super::sarif;
+use crate::DetectionError;
+use crate::dataset::{Dataset, Sample};
+use crate::system::{Answer, Evidence, Reported, Stated};
+
+/// The most that a program may print.
+const MOST_OUTPUT: usize = 256 << 20;
+/// What the detector is called where the output names none.
+pub const DETECTOR: &str = "batch";
+
+/// `batch = { … }` of a system.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BatchConfig {
+    /// Program and arguments; `{tools}` stands for the file of tools, `{output}` for the file that the
+    /// program writes, if it does not print.
+    pub command: Vec<String>,
+    /// The form of the tools file.
+    #[serde(default)]
+    pub tools: ToolsShape,
+    /// What tools are called in the file.
+    #[serde(default)]
+    pub names: Names,
+    /// What comes back.
+    #[serde(default)]
+    pub format: OutputFormat,
+    /// Where the results are, such as `$.results[*]`.
+    #[serde(default)]
+    pub results: Option<String>,
+    /// Within a result: the name of the tool, or the id.
+    #[serde(default)]
+    pub entry: Option<String>,
+    /// Within a result: whether it is a flag; a leading `!` turns it round (`!is_safe`).
+    #[serde(default)]
+    pub flagged: Option<String>,
+    /// Within a result: its severity, or those of its findings.
+    #[serde(default)]
+    pub severity: Option<String>,
+    /// Within a result: a score.
+    #[serde(default)]
+    pub score: Option<String>,
+    /// Within a result: the detector's name.
+    #[serde(default)]
+    pub detector: Option<String>,
+    /// Within a result: what is shown as evidence.
+    #[serde(default)]
+    pub findings: Option<String>,
+    /// What an entry is that the output does not mention.
+    #[serde(default)]
+    pub absent: Option<Absent>,
+    /// How long one run of the program may take, in milliseconds.
+    #[serde(default = "default_timeout_ms")]
+    pub timeout_ms: u64,
+}
+
+fn default_timeout_ms() -> u64 {
+    600_000
+}
+
+/// The form of the tools file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolsShape {
+    /// `{"tools": […]}`.
+    #[default]
+    Object,
+    /// `[…]`.
+    List,
+}
+
+/// What tools are called in the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Names {
+    /// By their own names, in as many files as keep them apart.
+    #[default]
+    Kept,
+    /// By the ids of the entries, in one file; the scanner does not see the names then.
+    Id,
+}
+
+/// What comes back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OutputFormat {
+    /// JSON, with paths.
+    #[default]
+    Json,
+    /// SARIF 2.1.0.
+    Sarif,
+}
+
+/// What an entry is that the output does not mention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Absent {
+    /// Not judged: the scanner lists every tool it looked at.
+    Missing,
+    /// Passed: the scanner lists findings only.
+    Pass,
+}
+
+/// The paths, parsed.
+struct Paths {
+    results: JsonPath,
+    entry: JsonPath,
+    flagged: Option<(JsonPath, bool)>,
+    severity: Option<JsonPath>,
+    score: Option<JsonPath>,
+    detector: Option<JsonPath>,
+    findings: Option<JsonPath>,
+}
+
+impl BatchConfig {
+    pub(crate) fn check(&self) -> Result<(), DetectionError> {
+        let wrong = |message: &str| Err(DetectionError::System(format!("batch: {message}")));
+        if self.command.is_empty() {
+            return wrong("command is empty");
+        }
+        if !self.command.iter().any(|word| word.contains("{tools}")) {
+            return wrong("the command does not mention {tools}, the file that it should read");
+        }
+        match self.format {
+            OutputFormat::Sarif => Ok(()),
+            OutputFormat::Json => self.paths().map(|_| ()),
+        }
+    }
+
+    fn absent(&self) -> Absent {
+        self.absent.unwrap_or(match self.format {
+            OutputFormat::Json => Absent::Missing,
+            OutputFormat::Sarif => Absent::Pass,
+        })
+    }
+
+    fn paths(&self) -> Result<Paths, DetectionError> {
+        let parse = |key: &str, text: &str| {
+            JsonPath::parse(text)
+                .map_err(|error| DetectionError::System(format!("batch: {key}: {error}")))
+        };
+        let optional = |key: &str, text: &Option<String>| {
+            text.as_deref().map(|text| parse(key, text)).transpose()
+        };
+        let needed = |key: &str, text: &Option<String>| {
+            optional(key, text)?.ok_or_else(|| {
+                DetectionError::System(format!("batch: {key} is needed to read JSON"))
+            })
+        };
+        let flagged = match self.flagged.as_deref() {
+            Some(text) => {
+                let (path, turned) = match text.strip_prefix('!') {
+                    Some(path) => (path, true),
+                    None => (text, false),
+                };
+                Some((parse("flagged", path)?, turned))
+            }
+            None => None,
+        };
+        Ok(Paths {
+            results: needed("results", &self.results)?,
+            entry: needed("entry", &self.entry)?,
+            flagged,
+            severity: optional("severity", &self.severity)?,
+            score: optional("score", &self.score)?,
+            detector: optional("detector", &self.detector)?,
+            findings: optional("findings", &self.findings)?,
+        })
+    }
+
+    /// What the report says of it.
+    pub(crate) fn settings(&self) -> BTreeMap<String, String> {
+        let mut settings = BTreeMap::new();
+        let mut add = |key: &str, value: Option<&str>| {
+            if let Some(value) = value {
+                settings.insert(key.to_owned(), value.to_owned());
+            }
+        };
+        add("results", self.results.as_deref());
+        add("entry", self.entry.as_deref());
+        add("flagged path", self.flagged.as_deref());
+        add("severity path", self.severity.as_deref());
+        add("score path", self.score.as_deref());
+        add("names", Some(if self.names == Names::Kept { "kept" } else { "id" }));
+        add("absent", Some(if self.absent() == Absent::Pass { "pass" } else { "missing" }));
+        settings
+    }
+}
+
+/// What the program said of every entry, for each run.
+#[derive(Debug, Default)]
+pub struct Batch {
+    runs: Vec<BTreeMap<String, Result<Answer, String>>>,
+}
+
+impl Batch {
+    /// Runs the program over the whole dataset, as often as there are runs.
+    ///
+    /// # Errors
+    /// When it does not start, takes too long, or answers with something else.
+    pub async fn run(
+        config: &BatchConfig,
+        program: &Program,
+        dataset: &Dataset,
+        runs: u32,
+    ) -> Result<Batch, DetectionError> {
+        config.check()?;
+        let mut done = Batch::default();
+        for _ in 0..runs {
+            let mut answers = BTreeMap::new();
+            for file in files(dataset, config.names) {
+                run_once(config, program, &file, &mut answers).await?;
+            }
+            complete(config, dataset, &mut answers);
+            done.runs.push(answers);
+        }
+        Ok(done)
+    }
+
+    /// What was said of an entry in a run.
+    ///
+    /// # Errors
+    /// When nothing was said of it.
+    pub fn answer(&self, run: u32, id: &str) -> Result<Answer, Failure> {
+        let answers = usize::try_from(run).ok().and_then(|run| self.runs.get(run));
+        match answers.and_then(|answers| answers.get(id)) {
+            Some(Ok(answer)) => Ok(answer.clone()),
+            Some(Err(message)) => Err(Failure::new(FailureClass::InvalidAnswer, message.clone())),
+            None => Err(Failure::new(
+                FailureClass::InvalidAnswer,
+                "the scanner's output does not mention this entry",
+            )),
+        }
+    }
+}
+
+/// Whether a tools file shows everything that the entry consists of.
+fn is_shown(sample: &Sample) -> bool {
+    sample.result.is_none() && sample.instructions.is_none()
+}
+
+/// Adds the entries that could not be shown, and those whose absence means that they passed, in the
+/// name of every detector that the output mentions.
+fn complete(
+    config: &BatchConfig,
+    dataset: &Dataset,
+    answers: &mut BTreeMap<String, Result<Answer, String>>,
+) {
+    let mut detectors: BTreeSet<String> = answers
+        .values()
+        .flatten()
+        .flat_map(|answer| &answer.reports)
+        .map(|report| report.detector.clone())
+        .collect();
+    if detectors.is_empty() {
+        detectors.insert(DETECTOR.to_owned());
+    }
+    for sample in &dataset.samples {
+        let (verdict, message) = match (is_shown(sample), config.absent()) {
+            (false, _) => {
+                (Stated::Unsupported, "a tools file does not show results or server instructions")
+            }
+            (true, Absent::Pass) => (Stated::Pass, ""),
+            (true, Absent::Missing) => continue,
+        };
+        let findings = match message {
+            "" => Vec::new(),
+            said => vec![Evidence { message: said.to_owned(), ..Evidence::default() }],
+        };
+        let reports = detectors.iter().map(|detector| Reported {
+            detector: detector.clone(),
+            verdict: Some(verdict),
+            severity: None,
+            score: None,
+            findings: findings.clone(),
+        });
+        answers
+            .entry(sample.id.clone())
+            .or_insert_with(|| Ok(Answer { reports: reports.collect() }));
+    }
+}
+
+/// The entries of one file, by the names that they have in it.
+type ToolsFile<'d> = BTreeMap<String, &'d Sample>;
+
+/// Spreads the entries over files in which no name stands twice.
+fn files(dataset: &Dataset, names: Names) -> Vec<ToolsFile<'_>> {
+    let mut files: Vec<ToolsFile<'_>> = Vec::new();
+    for sample in dataset.samples.iter().filter(|sample| is_shown(sample)) {
+        let name = match names {
+            Names::Kept if !sample.tool.name.is_empty() => sample.tool.name.clone(),
+            _ => sample.id.clone(),
+        };
+        match files.iter_mut().find(|file| !file.contains_key(&name)) {
+            Some(file) => {
+                file.insert(name, sample);
+            }
+            None => files.push(BTreeMap::from([(name, sample)])),
+        }
+    }
+    files
+}
+
+fn tools_json(shape: ToolsShape, file: &ToolsFile<'_>) -> Value {
+    let tools: Vec<Value> = file
+        .iter()
+        .map(|(name, sample)| {
+            let tool = &sample.tool;
+            let mut fields = serde_json::Map::new();
+            fields.insert("name".to_owned(), json!(name));
+            if let Some(title) = &tool.title {
+                fields.insert("title".to_owned(), json!(title));
+            }
+            fields.insert("description".to_owned(), json!(tool.description));
+            let schema = tool.input_schema.clone();
+            // The protocol requires a schema, and scanners rely on it.
+            fields.insert("inputSchema".to_owned(), schema.unwrap_or_else(|| json!({"type": "object"})));
+            if let Some(schema) = &tool.output_schema {
+                fields.insert("outputSchema".to_owned(), schema.clone());
+            }
+            if let Some(annotations) = &tool.annotations {
+                fields.insert("annotations".to_owned(), annotations.clone());
+            }
+            Value::Object(fields)
+        })
+        .collect();
+    match shape {
+        ToolsShape::Object => json!({ "tools": tools }),
+        ToolsShape::List => Value::Array(tools),
+    }
+}
+
+async fn run_once(
+    config: &BatchConfig,
+    program: &Program,
+    file: &ToolsFile<'_>,
+    answers: &mut BTreeMap<String, Result<Answer, String>>,
+) -> Result<(), DetectionError> {
+    let failed = |message: String| DetectionError::NotStarted(message);
+    let folder = tempfile::tempdir().map_err(|error| failed(format!("no temporary folder: {error}")))?;
+    let tools = folder.path().join("tools.json");
+    let output = folder.path().join("output.json");
+    std::fs::write(&tools, tools_json(config.tools, file).to_string())
+        .map_err(|error| failed(format!("the tools file cannot be written: {error}")))?;
+    let fill = |word: &String| {
+        word.replace("{tools}", &tools.to_string_lossy()).replace("{output}", &output.to_string_lossy())
+    };
+    let program = Program { command: program.command.iter().map(fill).collect(), ..program.clone() };
+    let timeout = Duration::from_millis(config.timeout_ms);
+    let printed = tokio::time::timeout(timeout, print(&program))
+        .await
+        .map_err(|_| failed(format!("the scanner did not end within {timeout:?}")))?
+        .map_err(failed)?;
+    let writes = config.command.iter().any(|word| word.contains("{output}"));
+    let text = if writes {
+        input::read_text(&output, &Limits::default())
+            .map_err(|error| failed(format!("the scanner wrote no output: {error} ({})", printed.end)))?
+    } else {
+        printed.text
+    };
+    let value = parse_output(&text)
+        .map_err(|error| failed(format!("the scanner's output is not JSON: {error} ({})", printed.end)))?;
+    match config.format {
+        OutputFormat::Json => read_json(config, &value, file, answers),
+        OutputFormat::Sarif => read_sarif(&value, file, answers).map_err(failed),
+    }
+}
+
+/// JSON, perhaps after lines of log: the first line that starts a value does.
+fn parse_output(text: &str) -> Result<Value, String> {
+    let name = Path::new("output");
+    let whole = input::parse::<Value>(name, text, Format::Json);
+    let Err(error) = whole else { return whole.map_err(|error| error.to_string()) };
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        if line.starts_with(['{', '[']) && start > 0 {
+            if let Ok(value) = input::parse::<Value>(name, &text[start..], Format::Json) {
+                return Ok(value);
+            }
+        }
+        start += line.len();
+    }
+    Err(error.to_string())
+}
+
+struct Printed {
+    text: String,
+    /// How the program ended, for messages.
+    end: String,
+}
+
+async fn print(program: &Program) -> Result<Printed, String> {
+    let (mut process, stdin, mut lines) = Process::start(program)?;
+    drop(stdin);
+    let mut text = String::new();
+    loop {
+        match lines.next().await {
+            Line::Text(line) => {
+                text.push_str(&line);
+                text.push('\n');
+            }
+            Line::NotUtf8 => return Err("the scanner printed something that is not UTF-8".to_owned()),
+            Line::TooLong => return Err("the scanner printed a line beyond 16 MiB".to_owned()),
+            Line::End => break,
+        }
+        if text.len() > MOST_OUTPUT {
+            return Err("the scanner printed more than 256 MiB".to_owned());
+        }
+    }
+    Ok(Printed { text, end: process.epitaph().await })
+}
+
+fn read_json(
+    config: &BatchConfig,
+    value: &Value,
+    file: &ToolsFile<'_>,
+    answers: &mut BTreeMap<String, Result<Answer, String>>,
+) -> Result<(), DetectionError> {
+    let paths = config.paths()?;
+    let results = paths.results.find(value);
+    if results.is_empty() && config.absent() == Absent::Missing {
+        return Err(DetectionError::NotStarted(format!(
+            "the scanner's output has nothing at {}: {}",
+            config.results.as_deref().unwrap_or("$"),
+            super::text(&value.to_string())
+        )));
+    }
+    for result in results {
+        let named = paths.entry.find(result).into_iter().find_map(Value::as_str);
+        let by_id = |name: &str| file.values().find(|sample| sample.id == name).copied();
+        let Some(sample) = named.and_then(|name| file.get(name).copied().or_else(|| by_id(name))) else {
+            return Err(DetectionError::NotStarted(format!(
+                "a result of the scanner names no tool of the file: {}",
+                super::text(&result.to_string())
+            )));
+        };
+        let report = reported(config, &paths, result);
+        let entry = answers.entry(sample.id.clone()).or_insert_with(|| Ok(Answer::default()));
+        match (entry, report) {
+            (Ok(answer), Ok(report)) => merge(answer, report),
+            (entry, Err(message)) => *entry = Err(message),
+            (Err(_), Ok(_)) => {}
+        }
+    }
+    Ok(())
+}
+
+/// One result of the scanner.
+fn reported(config: &BatchConfig, paths: &Paths, result: &Value) -> Result<Reported, String> {
+    let texts = |path: &Option<JsonPath>| -> Vec<&str> {
+        let found = path.iter().flat_map(|path| path.find(result));
+        found.filter_map(Value::as_str).collect()
+    };
+    let verdict = match &paths.flagged {
+        None => Some(Stated::Flag),
+        Some((path, turned)) => match path.find(result).first() {
+            Some(Value::Bool(found)) => {
+                Some(if found ^ turned { Stated::Flag } else { Stated::Pass })
+            }
+            Some(Value::Array(list)) => Some(flag(!list.is_empty())),
+            Some(Value::Number(number)) => Some(flag(number.as_f64() != Some(0.0))),
+            Some(Value::Null) | None => {
+                let path = config.flagged.as_deref().unwrap_or_default();
+                return Err(format!("the scanner gave no verdict: nothing at {path}"));
+            }
+            Some(other) => return Err(format!("{other} is no verdict")),
+        },
+    };
+    let severities = texts(&paths.severity);
+    let gravest = severities.iter().max_by_key(|severity| crate::decision::rank(severity));
+    let findings = match &paths.findings {
+        Some(path) => path.find(result).into_iter().map(super::evidence).collect(),
+        None => vec![super::evidence(result)],
+    };
+    Ok(Reported {
+        detector: texts(&paths.detector).first().map_or(DETECTOR, |name| name).to_owned(),
+        verdict,
+        severity: gravest.map(|severity| (*severity).to_owned()),
+        score: paths.score.iter().flat_map(|path| path.find(result)).find_map(Value::as_f64),
+        findings: if verdict == Some(Stated::Pass) { Vec::new() } else { findings },
+    })
+}
+
+fn flag(flagged: bool) -> Stated {
+    if flagged { Stated::Flag } else { Stated::Pass }
+}
+
+/// Several results of one detector on one entry are one report: the gravest of them.
+fn merge(answer: &mut Answer, report: Reported) {
+    let Some(known) = answer.reports.iter_mut().find(|known| known.detector == report.detector) else {
+        return answer.reports.push(report);
+    };
+    if report.verdict == Some(Stated::Flag) {
+        known.verdict = Some(Stated::Flag);
+    }
+    let graver = |severity: &Option<String>| severity.as_deref().map_or(0, crate::decision::rank);
+    if graver(&report.severity) > graver(&known.severity) {
+        known.severity = report.severity;
+    }
+    known.score = match (known.score, report.score) {
+        (Some(one), Some(other)) => Some(one.max(other)),
+        (one, other) => one.or(other),
+    };
+    known.findings.extend(report.findings);
+}
+
+fn read_sarif(
+    value: &Value,
+    file: &ToolsFile<'_>,
+    answers: &mut BTreeMap<String, Result<Answer, String>>,
+) -> Result<(), String> {
+    let by_id: BTreeMap<&str, &Sample> =
+        file.values().map(|sample| (sample.id.as_str(), *sample)).collect();
+    let sarif = sarif::read(value, |name| {
+        let sample = file.get(name).or_else(|| by_id.get(name));
+        sample.map(|sample| sample.id.clone())
+    })?;
+    if sarif.unmatched > 0 {
+        return Err(format!("{} results name no tool of the file", sarif.unmatched));
+    }
+    for sample in file.values() {
+        answers.insert(sample.id.clone(), Ok(Answer { reports: sarif.reports(&sample.id) }));
+    }
+    Ok(())
+}

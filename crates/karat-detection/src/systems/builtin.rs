@@ -1,0 +1,56 @@
+//! The built-in detectors as a system: all together, with each beside, or one alone.
+
+use crate::detectors::{self, Detector, Finding, Reading};
+use crate::system::{Answer, Evidence, Exhibit, Reported, Stated};
+
+/// All built-in detectors, or one of them.
+pub struct Builtin {
+    only: Option<&'static Detector>,
+}
+
+impl Builtin {
+    /// `builtin` stands for all.
+    pub fn new(name: &str) -> Builtin {
+        Builtin { only: detectors::find(name) }
+    }
+
+    /// What they find in a definition.
+    pub fn inspect(&self, exhibit: &Exhibit) -> Answer {
+        if let Some(detector) = self.only {
+            let findings = detector.inspect(&Reading::of(exhibit));
+            return Answer { reports: vec![reported(detector.name, &findings)] };
+        }
+        let scan = detectors::scan(exhibit);
+        let all: Vec<Finding> = scan.findings.iter().flatten().cloned().collect();
+        let mut reports = vec![reported(detectors::COMBINED, &all)];
+        // What each detector found stands with that detector; the whole needs no second copy.
+        reports[0].findings.clear();
+        reports.extend(
+            detectors::DETECTORS
+                .iter()
+                .zip(&scan.findings)
+                .map(|(detector, findings)| reported(detector.name, findings)),
+        );
+        Answer { reports }
+    }
+}
+
+fn reported(name: &str, findings: &[Finding]) -> Reported {
+    let flagged = detectors::flags(findings.iter());
+    Reported {
+        detector: name.to_owned(),
+        verdict: Some(if flagged { Stated::Flag } else { Stated::Pass }),
+        severity: findings.iter().map(|finding| finding.tier).max().map(|tier| tier.name().to_owned()),
+        score: Some(detectors::score(findings.iter())),
+        findings: findings
+            .iter()
+            .map(|finding| Evidence {
+                rule: finding.rule.to_owned(),
+                severity: finding.tier.name().to_owned(),
+                message: finding.message.clone(),
+                place: finding.place.clone(),
+                excerpt: finding.excerpt.clone(),
+            })
+            .collect(),
+    }
+}

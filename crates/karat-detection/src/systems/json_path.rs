@@ -1,0 +1,105 @@
+//! Path expressions into JSON: how a project says where a scanner writes its findings.
+//!
+//! The part of JSONPath that is needed for that: `$.results[*].findings`, `tool.name`, `[0]`,
+//! `['a key']`, `*` for every member. No filters, no recursion: a path visits each value at most once.
+
+use serde_json::Value;
+
+/// A parsed path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsonPath {
+    steps: Vec<Step>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Key(String),
+    Index(usize),
+    Every,
+}
+
+impl JsonPath {
+    /// Reads a path; `$` at the start may be left out.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn parse(text: &str) -> Result<JsonPath, String> {
+        let wrong = |what: &str| format!("{text:?} is not a path: {what}");
+        let mut rest = text.strip_prefix('$').unwrap_or(text);
+        let mut steps = Vec::new();
+        while !rest.is_empty() {
+            if let Some(inside) = rest.strip_prefix('[') {
+                let end = inside.find(']').ok_or_else(|| wrong("a `[` has no `]`"))?;
+                let content = &inside[..end];
+                let quoted = content
+                    .strip_prefix('\'')
+                    .and_then(|content| content.strip_suffix('\''))
+                    .or_else(|| content.strip_prefix('"').and_then(|content| content.strip_suffix('"')));
+                steps.push(match (content, quoted) {
+                    ("*", _) => Step::Every,
+                    (_, Some(key)) => Step::Key(key.to_owned()),
+                    (number, None) => {
+                        Step::Index(number.parse().map_err(|_| wrong("in `[ ]` stands a number, `*` or a quoted key"))?)
+                    }
+                });
+                rest = &inside[end + 1..];
+                continue;
+            }
+            rest = rest.strip_prefix('.').unwrap_or(rest);
+            let end = rest.find(['.', '[']).unwrap_or(rest.len());
+            match &rest[..end] {
+                "" => return Err(wrong("a key is empty")),
+                "*" => steps.push(Step::Every),
+                key => steps.push(Step::Key(key.to_owned())),
+            }
+            rest = &rest[end..];
+        }
+        Ok(JsonPath { steps })
+    }
+
+    /// Every value that the path leads to, in order.
+    pub fn find<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
+        let mut found = vec![value];
+        for step in &self.steps {
+            found = found
+                .into_iter()
+                .flat_map(|value| match (step, value) {
+                    (Step::Key(key), Value::Object(fields)) => fields.get(key).into_iter().collect(),
+                    (Step::Index(index), Value::Array(items)) => items.get(*index).into_iter().collect(),
+                    (Step::Every, Value::Array(items)) => items.iter().collect(),
+                    (Step::Every, Value::Object(fields)) => fields.values().collect(),
+                    _ => Vec::new(),
+                })
+                .collect();
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn paths_lead_where_they_say() {
+        let value = json!({"scan": {"results": [{"tool": "a", "by": {"x": {"severity": "HIGH"}}}, {"tool": "b"}]}, "a key": 1});
+        let find = |path: &str| -> Vec<Value> {
+            JsonPath::parse(path).unwrap().find(&value).into_iter().cloned().collect()
+        };
+        assert_eq!(find("$.scan.results[*].tool"), [json!("a"), json!("b")]);
+        assert_eq!(find("scan.results[1].tool"), [json!("b")]);
+        assert_eq!(find("scan.results[0].by.*.severity"), [json!("HIGH")]);
+        assert_eq!(find("['a key']"), [json!(1)]);
+        assert_eq!(find("$"), [value.clone()]);
+        assert!(find("scan.nothing[3].here").is_empty());
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        for text in ["a..b", "a[", "a[x]", "."] {
+            assert!(JsonPath::parse(text).is_err(), "{text}");
+        }
+    }
+}

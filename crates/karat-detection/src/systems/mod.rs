@@ -1,0 +1,46 @@
+//! The adapters: one file for each way to reach a scanner.
+
+pub mod batch;
+pub mod builtin;
+pub mod command;
+pub mod json_path;
+pub mod sarif;
+pub mod verdicts;
+#[cfg(feature = "yara")]
+pub mod yara;
+
+use karat_core::text::{clip, printable};
+use serde_json::Value;
+
+use crate::system::Evidence;
+
+/// How much of a scanner's words is kept.
+const KEPT: usize = 500;
+
+/// A scanner's words, safe to show and of bounded length.
+pub(crate) fn text(said: &str) -> String {
+    let start = said.floor_char_boundary(4 * KEPT);
+    clip(&printable(&said[..start]), KEPT).into_owned()
+}
+
+/// A finding in whatever shape a scanner writes it.
+pub(crate) fn evidence(value: &Value) -> Evidence {
+    if let Value::String(message) = value {
+        return Evidence { message: text(message), ..Evidence::default() };
+    }
+    let first = |keys: &[&str]| {
+        let found = keys.iter().find_map(|key| match value.get(key)? {
+            Value::String(said) => Some(text(said)),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+            other => Some(other.to_string()),
+        });
+        found.unwrap_or_default()
+    };
+    Evidence {
+        rule: first(&["rule", "rule_id", "ruleId", "id", "type", "check", "name"]),
+        severity: first(&["severity", "level", "tier"]),
+        message: first(&["message", "description", "title", "summary", "category", "text"]),
+        place: first(&["place", "location", "field", "path", "content_type"]),
+        excerpt: first(&["excerpt", "evidence", "match", "snippet"]),
+    }
+}

@@ -1,0 +1,211 @@
+//! Verdicts that were made elsewhere, in a file.
+//!
+//! Three kinds are read: own lines (`{"id", "verdict", "detector"?, "severity"?, "score"?,
+//! "findings"?}`, one for each entry and detector), the public scan-verdict file (`{detectors, entries:
+//! [{id, label, category, verdicts: [{detector, flagged, max_severity, detections}]}]}`), and SARIF
+//! 2.1.0. Labels in a verdict file are not believed: where they contradict the corpus, that is an error.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use karat_core::input::{self, Format, InputError, Limits};
+use karat_core::run::{Failure, FailureClass};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::sarif;
+use crate::DetectionError;
+use crate::dataset::Dataset;
+use crate::system::{Answer, Reported, Stated};
+
+/// What the detector of lines without a name is called.
+pub const DETECTOR: &str = "file";
+
+/// The verdicts of a file, by entry.
+#[derive(Debug, Default)]
+pub struct Verdicts {
+    answers: BTreeMap<String, Answer>,
+    /// Ids in the file that the corpus does not have.
+    pub unknown: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct OwnLine {
+    id: String,
+    #[serde(default)]
+    detector: Option<String>,
+    verdict: Stated,
+    #[serde(default)]
+    severity: Option<String>,
+    #[serde(default)]
+    score: Option<f64>,
+    #[serde(default)]
+    findings: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+struct PublicFile {
+    #[serde(default)]
+    detectors: Vec<String>,
+    entries: Vec<PublicEntry>,
+}
+
+#[derive(Deserialize)]
+struct PublicEntry {
+    id: String,
+    #[serde(default)]
+    label: Option<String>,
+    verdicts: Vec<PublicVerdict>,
+}
+
+#[derive(Deserialize)]
+struct PublicVerdict {
+    detector: String,
+    flagged: bool,
+    #[serde(default)]
+    max_severity: Option<String>,
+    #[serde(default)]
+    score: Option<f64>,
+    #[serde(default)]
+    detections: Vec<Value>,
+}
+
+impl Verdicts {
+    /// Reads a file and holds it against the corpus.
+    ///
+    /// # Errors
+    /// When it is none of the known kinds, names a detector twice for one entry, or contradicts the
+    /// labels of the corpus.
+    pub fn load(path: &Path, dataset: &Dataset) -> Result<Verdicts, DetectionError> {
+        let limits = Limits::default();
+        let text = input::read_text(path, &limits)?;
+        let sarif_name = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("sarif"));
+        let format = if sarif_name { Some(Format::Json) } else { Format::of(path) };
+        let format = format.ok_or_else(|| InputError::UnknownFormat { path: path.to_owned() })?;
+        Self::parse(path, &text, format, dataset)
+    }
+
+    /// The pure half of [`Verdicts::load`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn parse(
+        path: &Path,
+        text: &str,
+        format: Format,
+        dataset: &Dataset,
+    ) -> Result<Verdicts, DetectionError> {
+        let mut verdicts = Verdicts::default();
+        if format == Format::JsonLines {
+            let lines: Vec<OwnLine> = input::parse(path, text, format)?;
+            for line in lines {
+                let report = Reported {
+                    detector: line.detector.unwrap_or_else(|| DETECTOR.to_owned()),
+                    verdict: Some(line.verdict),
+                    severity: line.severity,
+                    score: line.score,
+                    findings: line.findings.iter().map(super::evidence).collect(),
+                };
+                verdicts.add(path, &line.id, report)?;
+            }
+        } else {
+            let value: Value = input::parse(path, text, format)?;
+            if value.get("runs").is_some() {
+                return Self::from_sarif(path, &value, dataset);
+            }
+            let file: PublicFile = input::parse(path, text, format)?;
+            verdicts.add_public(path, file, dataset)?;
+        }
+        verdicts.unknown = verdicts
+            .answers
+            .keys()
+            .filter(|id| dataset.sample(id).is_none())
+            .cloned()
+            .collect();
+        Ok(verdicts)
+    }
+
+    fn add(&mut self, path: &Path, id: &str, report: Reported) -> Result<(), InputError> {
+        let answer = self.answers.entry(id.to_owned()).or_default();
+        if answer.reports.iter().any(|known| known.detector == report.detector) {
+            let message = format!("{} gives two verdicts on this entry", report.detector);
+            return Err(InputError::invalid(path, id, message));
+        }
+        answer.reports.push(report);
+        Ok(())
+    }
+
+    fn add_public(
+        &mut self,
+        path: &Path,
+        file: PublicFile,
+        dataset: &Dataset,
+    ) -> Result<(), DetectionError> {
+        let declared: BTreeSet<&str> = file.detectors.iter().map(String::as_str).collect();
+        for entry in file.entries {
+            let truth = dataset.sample(&entry.id).map(|sample| sample.label.name());
+            if let (Some(label), Some(truth)) = (&entry.label, truth)
+                && label != truth
+            {
+                let message = format!("is {label} in the verdict file and {truth} in the corpus");
+                return Err(InputError::invalid(path, entry.id.as_str(), message).into());
+            }
+            for verdict in entry.verdicts {
+                if !declared.is_empty() && !declared.contains(verdict.detector.as_str()) {
+                    let message = format!("{} is not among the file's detectors", verdict.detector);
+                    return Err(InputError::invalid(path, entry.id.as_str(), message).into());
+                }
+                let report = Reported {
+                    detector: verdict.detector,
+                    verdict: Some(if verdict.flagged { Stated::Flag } else { Stated::Pass }),
+                    severity: verdict.max_severity.filter(|severity| !severity.is_empty()),
+                    score: verdict.score,
+                    findings: verdict.detections.iter().map(super::evidence).collect(),
+                };
+                self.add(path, &entry.id, report)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn from_sarif(path: &Path, log: &Value, dataset: &Dataset) -> Result<Verdicts, DetectionError> {
+        // A tool name stands for an entry where only one entry has it.
+        let mut by_name: BTreeMap<&str, Option<&str>> = BTreeMap::new();
+        for sample in &dataset.samples {
+            by_name
+                .entry(&sample.tool.name)
+                .and_modify(|known| *known = None)
+                .or_insert(Some(&sample.id));
+        }
+        let name_of = |name: &str| {
+            let known = dataset.sample(name).map(|sample| sample.id.clone());
+            known.or_else(|| by_name.get(name).copied().flatten().map(str::to_owned))
+        };
+        let sarif = sarif::read(log, name_of)
+            .map_err(|message| InputError::invalid(path, "runs", message))?;
+        if sarif.unmatched > 0 {
+            let message = format!(
+                "{} results name no entry of the corpus (by properties.id, logical location, \
+                 fingerprint or file name)",
+                sarif.unmatched
+            );
+            return Err(InputError::invalid(path, "results", message).into());
+        }
+        let answers = dataset
+            .samples
+            .iter()
+            .map(|sample| (sample.id.clone(), Answer { reports: sarif.reports(&sample.id) }))
+            .collect();
+        Ok(Verdicts { answers, unknown: Vec::new() })
+    }
+
+    /// The verdict on one entry. A missing one is a failure, never a pass.
+    ///
+    /// # Errors
+    /// When the file has no verdict on it.
+    pub fn answer(&self, id: &str) -> Result<Answer, Failure> {
+        self.answers.get(id).cloned().ok_or_else(|| {
+            Failure::new(FailureClass::InvalidAnswer, "the file has no verdict on this entry")
+        })
+    }
+}
