@@ -114,8 +114,8 @@ pub fn audit(dataset: &Dataset) -> Vec<Finding> {
 }
 
 fn about_category(sample: &Sample, findings: &mut Vec<Finding>) {
-    let benign_category = [HARD_NEGATIVE, crate::dataset::PLAIN_BENIGN]
-        .contains(&sample.category.as_str());
+    let benign_category =
+        [HARD_NEGATIVE, crate::dataset::PLAIN_BENIGN].contains(&sample.category.as_str());
     if sample.category.trim().is_empty() {
         findings.push(Finding::new(&sample.id, Rule::MissingCategory, "has no category"));
     } else if benign_category != (sample.label == Label::Benign) {
@@ -138,7 +138,9 @@ fn about_provenance(sample: &Sample, findings: &mut Vec<Finding>) {
     }
     if provenance.license.trim().is_empty() {
         add(Rule::MissingLicence, "has no licence".to_owned());
-    } else if !ALLOWED_LICENCES.iter().any(|allowed| allowed.eq_ignore_ascii_case(&provenance.license))
+    } else if !ALLOWED_LICENCES
+        .iter()
+        .any(|allowed| allowed.eq_ignore_ascii_case(&provenance.license))
     {
         let message = format!(
             "the licence {:?} is not among those that allow redistribution: {}",

@@ -14,8 +14,23 @@ use crate::system::{Answer, Reported, Stated};
 
 /// Words that a first attempt at a scanner would look for.
 const SUSPICIOUS: &[&str] = &[
-    "ignore", "important", "secret", "password", "token", "do not tell", "don't tell", "~/.ssh", "id_rsa",
-    ".env", "system prompt", "base64", "must", "never", "always", "silently", "override",
+    "ignore",
+    "important",
+    "secret",
+    "password",
+    "token",
+    "do not tell",
+    "don't tell",
+    "~/.ssh",
+    "id_rsa",
+    ".env",
+    "system prompt",
+    "base64",
+    "must",
+    "never",
+    "always",
+    "silently",
+    "override",
 ];
 
 /// Fewer attacks than this prove nothing about a list of words.
@@ -29,9 +44,10 @@ pub fn run(dataset: &Dataset) -> Vec<Control> {
     let naive = metrics(dataset, has_suspicious_word);
     // A corpus without one of the classes leaves the other half of a proof undefined, not failed.
     let is = |metrics: &[Measured], id: &str, wanted: f64| {
-        metrics.iter().filter(|metric| metric.id == id).all(|metric| {
-            metric.value.is_none_or(|value| value == wanted)
-        })
+        metrics
+            .iter()
+            .filter(|metric| metric.id == id)
+            .all(|metric| metric.value.is_none_or(|value| value == wanted))
     };
     let attacks = dataset.samples.iter().filter(|sample| sample.is_malicious()).count();
     let imperfect = !(is(&naive, "recall", 1.0) && is(&naive, "fpr", 0.0));
@@ -45,7 +61,8 @@ pub fn run(dataset: &Dataset) -> Vec<Control> {
         Control {
             name: "flags-all".to_owned(),
             expected: "recall, fpr and fpr_hard are 1, so that any ceiling fails".to_owned(),
-            ok: ["recall", "fpr", "fpr_hard"].iter().all(|id| is(&noisy, id, 1.0)) && decided(&noisy),
+            ok: ["recall", "fpr", "fpr_hard"].iter().all(|id| is(&noisy, id, 1.0))
+                && decided(&noisy),
             metrics: noisy,
         },
         Control {
@@ -67,7 +84,9 @@ pub fn run(dataset: &Dataset) -> Vec<Control> {
 
 /// Whether at least one of the rates has a value.
 fn decided(metrics: &[Measured]) -> bool {
-    metrics.iter().any(|metric| ["recall", "fpr"].contains(&metric.id.as_str()) && metric.value.is_some())
+    metrics
+        .iter()
+        .any(|metric| ["recall", "fpr"].contains(&metric.id.as_str()) && metric.value.is_some())
 }
 
 fn has_suspicious_word(sample: &Sample) -> bool {
@@ -107,10 +126,7 @@ fn metrics(dataset: &Dataset, flags: impl Fn(&Sample) -> bool) -> Vec<Measured> 
 }
 
 /// A deterministic system proves it: asked again, it answers the same.
-pub fn second_pass(
-    entries: &[Entry<Answer>],
-    again: impl Fn(&str) -> Option<Answer>,
-) -> Control {
+pub fn second_pass(entries: &[Entry<Answer>], again: impl Fn(&str) -> Option<Answer>) -> Control {
     let same = entries.iter().all(|entry| match &entry.outcome {
         Outcome::Answer(answer) => again(&entry.id).as_ref() == Some(answer),
         Outcome::Failure { .. } => false,

@@ -338,8 +338,8 @@ struct Builder {
 
 impl Builder {
     fn add(&mut self, path: &Path, text: &str) -> Result<Option<String>, InputError> {
-        let format = Format::of(path)
-            .ok_or_else(|| InputError::UnknownFormat { path: path.to_owned() })?;
+        let format =
+            Format::of(path).ok_or_else(|| InputError::UnknownFormat { path: path.to_owned() })?;
         let (version, entries) = match format {
             Format::JsonLines => (None, input::parse::<Vec<RawSample>>(path, text, format)?),
             _ => {
@@ -367,11 +367,8 @@ impl Builder {
             }
         };
         if let Some((first, _)) = self.samples.get(&raw.id) {
-            let message = format!(
-                "the id stands twice, in {} and in {}",
-                first.display(),
-                path.display()
-            );
+            let message =
+                format!("the id stands twice, in {} and in {}", first.display(), path.display());
             return self.refused.push(Finding::new(&raw.id, Rule::DuplicateId, message));
         }
         let sample = Sample {

@@ -110,7 +110,8 @@ impl Decision {
 
     /// Applies the rule to what was answered.
     pub fn judge(&self, answer: &Answer) -> Ruling {
-        let each: Vec<Judged> = answer.reports.iter().map(|report| self.judge_one(report)).collect();
+        let each: Vec<Judged> =
+            answer.reports.iter().map(|report| self.judge_one(report)).collect();
         let chosen: Vec<&Judged> = each
             .iter()
             .filter(|judged| self.detectors.is_empty() || self.detectors.contains(&judged.detector))
@@ -160,10 +161,13 @@ impl Decision {
             };
         }
         if !self.severities.is_empty() {
-            let counts =
-                |found: &str| self.severities.iter().any(|counts| counts.eq_ignore_ascii_case(found));
+            let counts = |found: &str| {
+                self.severities.iter().any(|counts| counts.eq_ignore_ascii_case(found))
+            };
             let own = report.severity.as_deref().is_some_and(counts);
-            return Ok(flag(own || report.findings.iter().any(|finding| counts(&finding.severity))));
+            return Ok(flag(
+                own || report.findings.iter().any(|finding| counts(&finding.severity)),
+            ));
         }
         stated.ok_or_else(|| "the answer has no verdict".to_owned())
     }
@@ -227,8 +231,10 @@ mod tests {
     fn the_same_answer_is_flagged_or_not_by_the_rule() {
         let low = || vec![report("a", Stated::Flag, "low", Some(0.3))];
         assert_eq!(outcome(&Decision::default(), low()), Stated::Flag);
-        let grave =
-            Decision { severities: vec!["High".to_owned(), "critical".to_owned()], ..Decision::default() };
+        let grave = Decision {
+            severities: vec!["High".to_owned(), "critical".to_owned()],
+            ..Decision::default()
+        };
         assert_eq!(outcome(&grave, low()), Stated::Pass);
         let scored = Decision { min_score: Some(0.3), ..Decision::default() };
         assert_eq!(outcome(&scored, low()), Stated::Flag);
@@ -240,7 +246,10 @@ mod tests {
         let rule = Decision::default();
         let of = |a, b| vec![report("a", a, "", None), report("b", b, "", None)];
         assert_eq!(outcome(&rule, of(Stated::Unsupported, Stated::Pass)), Stated::Pass);
-        assert_eq!(outcome(&rule, of(Stated::Unsupported, Stated::Unsupported)), Stated::Unsupported);
+        assert_eq!(
+            outcome(&rule, of(Stated::Unsupported, Stated::Unsupported)),
+            Stated::Unsupported
+        );
         assert_eq!(outcome(&rule, of(Stated::Error, Stated::Pass)), Stated::Error);
         assert_eq!(outcome(&rule, of(Stated::Error, Stated::Flag)), Stated::Flag);
         assert_eq!(outcome(&rule, Vec::new()), Stated::Error);
@@ -249,7 +258,8 @@ mod tests {
     #[test]
     fn only_the_chosen_detectors_decide() {
         let rule = Decision { detectors: vec!["b".to_owned()], ..Decision::default() };
-        let reports = vec![report("a", Stated::Flag, "", None), report("b", Stated::Pass, "", None)];
+        let reports =
+            vec![report("a", Stated::Flag, "", None), report("b", Stated::Pass, "", None)];
         let ruling = rule.judge(&Answer { reports });
         assert_eq!((ruling.whole.detector.as_str(), ruling.whole.outcome), ("b", Stated::Pass));
         assert_eq!(ruling.each.len(), 2);

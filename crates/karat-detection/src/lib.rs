@@ -26,7 +26,7 @@ use karat_core::input::InputError;
 use karat_core::journal::{self, Identity, Journal, JournalError, Outcome};
 use karat_core::provenance::Stopwatch;
 use karat_core::report::{self, Control, Evaluation, Report, SystemRef};
-use karat_core::run::{self, Listener, RunError};
+use karat_core::run::{self, RunError, Surroundings};
 use karat_metrics::stats;
 use serde::{Deserialize, Serialize};
 
@@ -180,18 +180,6 @@ fn detector_names() -> String {
     names.join(", ")
 }
 
-/// Where a run leaves its trace and whom it tells.
-pub struct Surroundings<'a> {
-    /// The folder of the project: paths start and commands run here, and its commit is recorded.
-    pub folder: &'a Path,
-    /// The journal file.
-    pub journal: &'a Path,
-    /// Whether to go on with an interrupted run.
-    pub resume: bool,
-    /// Told how far it is.
-    pub listener: &'a dyn Listener,
-}
-
 /// Measures one scanner: asks about every entry, scores, averages, runs the controls.
 ///
 /// # Errors
@@ -321,7 +309,8 @@ pub fn score_verdicts(
         ));
     }
     let stem = verdicts.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let name = if options.name.is_empty() { stem.unwrap_or_default() } else { options.name.clone() };
+    let name =
+        if options.name.is_empty() { stem.unwrap_or_default() } else { options.name.clone() };
     let measured = Measurement {
         name: &name,
         dataset,
@@ -358,8 +347,7 @@ impl Measurement<'_> {
         folder: Option<&Path>,
     ) -> Result<Report, DetectionError> {
         allow(self.entries, &self.decision, self.max_errors)?;
-        let scored =
-            score::score(self.dataset, self.entries, &self.decision, self.runs, self.seed);
+        let scored = score::score(self.dataset, self.entries, &self.decision, self.runs, self.seed);
         if scored.verdicts == 0 {
             return Err(DetectionError::NoVerdicts { asked: self.entries.len() });
         }
@@ -424,12 +412,18 @@ fn conventions() -> BTreeMap<String, String> {
         ("positive", "an entry labelled malicious"),
         ("fpr_hard", "over benign entries of category hard_negative; fpr is over all benign ones"),
         ("unsupported", "an abstention: no score, counted in coverage, not an error"),
-        ("no verdict", "error, time-out or missing: no score, counted, and fatal beyond max_errors"),
+        (
+            "no verdict",
+            "error, time-out or missing: no score, counted, and fatal beyond max_errors",
+        ),
         ("undefined", "a quotient without a denominator is null, never 0"),
         ("tier", "flagged if only findings of at least this severity counted"),
         ("threshold", "flagged if only scores of at least this value counted"),
         ("agreement", "kappa and Jaccard of two detectors' flags, whatever the truth; first run"),
-        ("adds", "share of attacks (recall) and benign entries (fpr) that this detector alone flags"),
+        (
+            "adds",
+            "share of attacks (recall) and benign entries (fpr) that this detector alone flags",
+        ),
         ("interval", "Wilson for rates, bootstrap over servers for the rest, 95 %"),
     ]
     .into_iter()
@@ -460,7 +454,10 @@ fn remarks(dataset: &Dataset, scored: &Scored) -> Vec<String> {
         .map(|(category, count)| format!("{category} ({count})"))
         .collect();
     if !small.is_empty() {
-        remarks.push(format!("few attacks in: {}; read their recall with its interval", small.join(", ")));
+        remarks.push(format!(
+            "few attacks in: {}; read their recall with its interval",
+            small.join(", ")
+        ));
     }
     if scored.unsupported > 0 {
         remarks.push(format!(

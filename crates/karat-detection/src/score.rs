@@ -77,7 +77,8 @@ pub fn score(
     for (item, row) in items.iter_mut().zip(&rows) {
         item.tags = tags(row.sample);
         item.observed = observe(row);
-        item.error = row.runs.iter().find_map(|run| run.as_ref().err().cloned()).or_else(|| problem(row));
+        item.error =
+            row.runs.iter().find_map(|run| run.as_ref().err().cloned()).or_else(|| problem(row));
     }
     let counted = |wanted: fn(Stated) -> bool| {
         let outcomes = rows.iter().flat_map(|row| row.runs.iter().flatten());
@@ -94,7 +95,11 @@ pub fn score(
 }
 
 /// The headline metrics alone, without intervals of compound ones: what a control is judged by.
-pub fn headline(dataset: &Dataset, entries: &[Entry<Answer>], decision: &Decision) -> Vec<Measured> {
+pub fn headline(
+    dataset: &Dataset,
+    entries: &[Entry<Answer>],
+    decision: &Decision,
+) -> Vec<Measured> {
     let rows = rows(dataset, entries, decision);
     let items = bare_items(&rows, &whole_column(&rows, decision));
     let refs: Vec<&Item> = items.iter().collect();
@@ -201,10 +206,8 @@ fn detector_columns(rows: &[Row<'_>], whole: &str) -> Vec<Column> {
 /// What one verdict is worth.
 fn values(sample: &Sample, flagged: Option<bool>) -> BTreeMap<String, Option<f64>> {
     let rate = |hit: bool| flagged.map(|flagged| f64::from(u8::from(flagged == hit)));
-    let mut values = BTreeMap::from([(
-        "coverage".to_owned(),
-        Some(f64::from(u8::from(flagged.is_some()))),
-    )]);
+    let mut values =
+        BTreeMap::from([("coverage".to_owned(), Some(f64::from(u8::from(flagged.is_some()))))]);
     if sample.is_malicious() {
         values.insert("recall".to_owned(), rate(true));
     } else {
@@ -224,7 +227,8 @@ fn bare_items(rows: &[Row<'_>], column: &Column) -> Vec<Item> {
         .map(|(row, flags)| {
             let mut per_run: Vec<BTreeMap<String, Option<f64>>> =
                 flags.iter().map(|flag| values(row.sample, *flag)).collect();
-            let ids: BTreeSet<String> = per_run.iter().flat_map(|run| run.keys().cloned()).collect();
+            let ids: BTreeSet<String> =
+                per_run.iter().flat_map(|run| run.keys().cloned()).collect();
             let metrics = ids
                 .into_iter()
                 .map(|id| {
@@ -504,11 +508,8 @@ fn observe(row: &Row<'_>) -> Value {
     }
     let Some(Ok((ruling, answer))) = row.runs.first() else { return observed };
     add("outcome", json!(outcome(sample, &ruling.whole)));
-    let verdicts: serde_json::Map<String, Value> = ruling
-        .each
-        .iter()
-        .map(|judged| (judged.detector.clone(), json!(judged.outcome)))
-        .collect();
+    let verdicts: serde_json::Map<String, Value> =
+        ruling.each.iter().map(|judged| (judged.detector.clone(), json!(judged.outcome))).collect();
     add("verdicts", Value::Object(verdicts));
     let findings: Vec<Value> = answer
         .reports

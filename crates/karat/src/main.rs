@@ -43,9 +43,10 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
         Command::Retrieval(arguments) => {
             commands::check::one(Evaluation::Retrieval, arguments, terminal)
         }
-        Command::Detection(DetectionArgs { command: Some(DetectionCommand::Score(arguments)), .. }) => {
-            commands::detection::score(arguments, terminal)
-        }
+        Command::Detection(DetectionArgs {
+            command: Some(DetectionCommand::Score(arguments)),
+            ..
+        }) => commands::detection::score(arguments, terminal),
         Command::Detection(DetectionArgs { check, .. }) => {
             commands::check::one(Evaluation::Detection, check, terminal)
         }

@@ -59,8 +59,8 @@ pub(crate) struct Planned {
 
 /// What is to be measured, on what.
 pub(crate) enum Task {
-    Retrieval { entry: karat_retrieval::Entry, dataset: Tools },
-    Detection { entry: karat_detection::Entry, dataset: Threats },
+    Retrieval { entry: Box<karat_retrieval::Entry>, dataset: Tools },
+    Detection { entry: Box<karat_detection::Entry>, dataset: Threats },
 }
 
 impl Task {
@@ -129,14 +129,14 @@ impl Plan {
             entry.system.reference().map_err(|error| bad(&path, &entry.name, error))?;
             entry.gate.validate().map_err(|error| bad(&path, &entry.name, error))?;
             let dataset = root.tools(&path, &entry)?;
-            tasks.push(Task::Retrieval { entry, dataset });
+            tasks.push(Task::Retrieval { entry: Box::new(entry), dataset });
         }
         for entry in file.detection {
             check_numbers(&path, &entry.name, entry.runs, entry.concurrency, entry.timeout_ms)?;
             entry.system.reference().map_err(|error| bad(&path, &entry.name, error))?;
             entry.gate.validate().map_err(|error| bad(&path, &entry.name, error))?;
             let dataset = root.threats(&path, &entry)?;
-            tasks.push(Task::Detection { entry, dataset });
+            tasks.push(Task::Detection { entry: Box::new(entry), dataset });
         }
         if tasks.is_empty() {
             return Err(Stop::bad_input(format!(

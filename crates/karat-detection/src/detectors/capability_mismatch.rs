@@ -13,13 +13,35 @@ use super::{Finding, Tier};
 
 /// Verbs that open the names of tools which only look.
 const LOOKING: &[&str] = &[
-    "get", "list", "read", "search", "find", "show", "view", "fetch", "lookup", "look", "query",
-    "describe", "count", "check", "preview", "calculate", "convert", "validate", "estimate", "explain",
-    "summarize", "summarise", "translate", "format",
+    "get",
+    "list",
+    "read",
+    "search",
+    "find",
+    "show",
+    "view",
+    "fetch",
+    "lookup",
+    "look",
+    "query",
+    "describe",
+    "count",
+    "check",
+    "preview",
+    "calculate",
+    "convert",
+    "validate",
+    "estimate",
+    "explain",
+    "summarize",
+    "summarise",
+    "translate",
+    "format",
 ];
 
 /// Parameters that switch a promise off when they are on by default.
-const SWITCHES: &[&str] = &["apply", "execute", "commit", "force", "delete", "send", "publish", "skip_backup"];
+const SWITCHES: &[&str] =
+    &["apply", "execute", "commit", "force", "delete", "send", "publish", "skip_backup"];
 
 /// What this detector finds.
 pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
@@ -86,7 +108,10 @@ impl Promises {
             let message = "annotated as closed to the outside, but the text sends personal data on";
             return Some(("leaves", Tier::Block, message));
         }
-        if (self.read_only || self.harmless) && here.has(Mask::IRREVERSIBLE) && here.has(Mask::DESTROY) {
+        if (self.read_only || self.harmless)
+            && here.has(Mask::IRREVERSIBLE)
+            && here.has(Mask::DESTROY)
+        {
             let message = "annotated as harmless, but the text destroys something for good";
             return Some(("destructive", Tier::Block, message));
         }

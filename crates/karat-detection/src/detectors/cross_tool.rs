@@ -38,7 +38,8 @@ pub(super) fn mark_peers(exhibit: &Exhibit, text: &str, hits: &mut Vec<Hit>) {
     let Ok(automaton) = aho_corasick::AhoCorasick::new(&names) else { return };
     for found in automaton.find_iter(text) {
         let (start, end) = (found.start(), found.end());
-        let letter = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+        let letter =
+            |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
         let before = start.checked_sub(1).and_then(|at| text.as_bytes().get(at));
         if !letter(before) && !letter(text.as_bytes().get(end)) {
             hits.push(Hit { start, end, mask: Mask::PEER, negated: false });
@@ -86,7 +87,8 @@ fn rules_about_others(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for window in windows(reading, |surface| surface != Surface::Result) {
         let (here, around) = (window.here, window.around);
-        if !here.has(Mask::PEER.and(Mask::OTHER_TOOL).and(Mask::NAMED_TOOL)) || here.has(Mask::CARE) {
+        if !here.has(Mask::PEER.and(Mask::OTHER_TOOL).and(Mask::NAMED_TOOL)) || here.has(Mask::CARE)
+        {
             continue;
         }
         let moves = Mask::PUT.and(Mask::TRANSFER);
@@ -143,8 +145,24 @@ fn boasting_name(name: &str) -> Option<Finding> {
 
 /// Words by which a name recommends itself.
 const BOASTS: &[&str] = &[
-    "official", "verified", "best", "preferred", "trusted", "certified", "recommended", "first", "primary",
-    "default", "priority", "approved", "ultimate", "authoritative", "secure", "safe", "always", "use",
+    "official",
+    "verified",
+    "best",
+    "preferred",
+    "trusted",
+    "certified",
+    "recommended",
+    "first",
+    "primary",
+    "default",
+    "priority",
+    "approved",
+    "ultimate",
+    "authoritative",
+    "secure",
+    "safe",
+    "always",
+    "use",
 ];
 
 /// Whether a name is made to be taken for a foreign one.
@@ -166,11 +184,13 @@ fn posing_name(exhibit: &Exhibit, peer: &Peer) -> Option<(Tier, &'static str, St
         .strip_prefix(peer.server.as_str())
         .is_some_and(|rest| rest.trim_start_matches(['_', '-', '.', ':', '/']) == theirs);
     if prefixed && !peer.server.is_empty() {
-        let message = format!("the name is that of {theirs} as clients prefix it for {}", peer.server);
+        let message =
+            format!("the name is that of {theirs} as clients prefix it for {}", peer.server);
         return Some((Tier::Block, "prefixed-name", message));
     }
     if same_text && own.len() >= SHORTEST && one_edit(own, theirs) {
-        let message = format!("one letter away from {theirs} of {}, with its description", peer.server);
+        let message =
+            format!("one letter away from {theirs} of {}, with its description", peer.server);
         return Some((Tier::Block, "look-alike-name", message));
     }
     None

@@ -23,12 +23,16 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut budget = MOST;
     let pieces = joined_pieces(reading);
     let parts = reading.parts.iter().map(|part| (part.raw, part.place()));
-    for (raw, place) in parts.chain(pieces.iter().map(|(text, place)| (text.as_str(), place.clone()))) {
+    for (raw, place) in
+        parts.chain(pieces.iter().map(|(text, place)| (text.as_str(), place.clone())))
+    {
         if raw.len() < SHORTEST {
             continue;
         }
         for (code, token, text) in decoded(raw, &mut budget) {
-            let Some((tier, why)) = judge(reading, code, &text, LAYERS, &mut budget) else { continue };
+            let Some((tier, why)) = judge(reading, code, &text, LAYERS, &mut budget) else {
+                continue;
+            };
             findings.push(Finding {
                 rule: "decoded-payload",
                 tier,
@@ -106,8 +110,10 @@ fn judge(
 
 /// Whether a text is a sentence: several words of letters, as opposed to a key, a path or JSON.
 fn is_sentence(text: &str) -> bool {
-    let plain = |c: char| c.is_alphanumeric() || c.is_whitespace() || ".,;:!?'-()%/@\"+#&*=_$€".contains(c);
-    let words = text.split_whitespace().filter(|word| word.chars().any(char::is_alphabetic)).count();
+    let plain =
+        |c: char| c.is_alphanumeric() || c.is_whitespace() || ".,;:!?'-()%/@\"+#&*=_$€".contains(c);
+    let words =
+        text.split_whitespace().filter(|word| word.chars().any(char::is_alphabetic)).count();
     let unspaced = text.chars().filter(|c| matches!(c, '\u{3040}'..='\u{9fff}')).count();
     text.chars().all(plain) && (words >= 5 || unspaced >= 10)
 }
@@ -294,7 +300,10 @@ fn number_runs(text: &str) -> Vec<&str> {
         match (in_run(byte), start) {
             (true, None) => start = Some(at),
             (false, Some(from)) => {
-                if at - from >= 2 * SHORTEST && text.is_char_boundary(from) && text.is_char_boundary(at) {
+                if at - from >= 2 * SHORTEST
+                    && text.is_char_boundary(from)
+                    && text.is_char_boundary(at)
+                {
                     runs.push(text[from..at].trim());
                 }
                 start = None;
@@ -315,7 +324,8 @@ fn numbers(run: &str) -> Option<Vec<u8>> {
         words
             .iter()
             .map(|word| {
-                let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix('x')).unwrap_or(word);
+                let digits =
+                    word.strip_prefix("0x").or_else(|| word.strip_prefix('x')).unwrap_or(word);
                 let value = u8::from_str_radix(digits, radix).ok()?;
                 length.contains(&digits.len()).then_some(value)
             })
@@ -346,8 +356,28 @@ fn announced(text: &str) -> Option<(&'static str, String)> {
 
 /// Words that announce text written from the end.
 const REVERSED: &[&str] = &[
-    "reversed text", "in reverse", "backwards", "right to left", "rückwärts", "à l'envers",
-    "de droite à gauche", "al revés", "ao contrário", "de trás para frente", "al contrario",
-    "achterstevoren", "baklänges", "od tyłu", "tersten", "задом напер", "в обратном порядке", "معكوس",
-    "उल्टा", "倒序", "反写", "逆から", "逆順", "거꾸로",
+    "reversed text",
+    "in reverse",
+    "backwards",
+    "right to left",
+    "rückwärts",
+    "à l'envers",
+    "de droite à gauche",
+    "al revés",
+    "ao contrário",
+    "de trás para frente",
+    "al contrario",
+    "achterstevoren",
+    "baklänges",
+    "od tyłu",
+    "tersten",
+    "задом напер",
+    "в обратном порядке",
+    "معكوس",
+    "उल्टा",
+    "倒序",
+    "反写",
+    "逆から",
+    "逆順",
+    "거꾸로",
 ];

@@ -75,17 +75,29 @@ fn new_text(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Findin
             && !had.has(Mask::SENSITIVE)
             && !here.has(Mask::NEGATION.and(Mask::NEGATION_AFTER))
         {
-            add("new-subject", Tier::Warn, "since approval, it speaks of secrets or of the conversation");
+            add(
+                "new-subject",
+                Tier::Warn,
+                "since approval, it speaks of secrets or of the conversation",
+            );
         }
         let conduct = Mask::CONCEAL.and(Mask::AGAINST).and(Mask::UNASKED).and(Mask::EXECUTE);
         if here.has(conduct) && !had.has(conduct) {
-            add("new-conduct", Tier::Block, "since approval, it acts unseen, unasked or against the user");
+            add(
+                "new-conduct",
+                Tier::Block,
+                "since approval, it acts unseen, unasked or against the user",
+            );
         }
         if here.has(Mask::DESTROY) && !had.has(Mask::DESTROY) {
             add("new-destruction", Tier::Warn, "since approval, it removes or cancels something");
         }
         if here.has_all(Mask::DISABLE | Mask::CONTROL) && !had.has(Mask::DISABLE) {
-            add("new-weakness", Tier::Warn, "since approval, it switches off something that protects");
+            add(
+                "new-weakness",
+                Tier::Warn,
+                "since approval, it switches off something that protects",
+            );
         }
     }
 }
@@ -102,8 +114,11 @@ fn lost_promises(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<F
             .and(Mask::PAY)
             .and(Mask::ALTER)
             .and(Mask::EXTERNAL);
-        let tier =
-            if union(fresh(reading, then).into_iter()).has(acts) { Tier::Block } else { Tier::Warn };
+        let tier = if union(fresh(reading, then).into_iter()).has(acts) {
+            Tier::Block
+        } else {
+            Tier::Warn
+        };
         findings.push(Finding {
             rule: "lost-promise",
             tier,
@@ -118,7 +133,8 @@ fn annotations(before: &Tool, now: &Tool, findings: &mut Vec<Finding>) {
     let hint = |tool: &Tool, name: &str| {
         tool.annotations.as_ref().and_then(|all| all.get(name)).and_then(Value::as_bool)
     };
-    for (name, protects) in [("readOnlyHint", true), ("destructiveHint", false), ("openWorldHint", false)]
+    for (name, protects) in
+        [("readOnlyHint", true), ("destructiveHint", false), ("openWorldHint", false)]
     {
         if hint(before, name) == Some(protects) && hint(now, name) != Some(protects) {
             findings.push(Finding {
@@ -162,7 +178,8 @@ fn schemas(before: &Tool, now: &Tool, findings: &mut Vec<Finding>) {
                         findings.push(Finding {
                             rule: "new-claim",
                             tier: Tier::Block,
-                            message: "since approval, a parameter for private data is required".to_owned(),
+                            message: "since approval, a parameter for private data is required"
+                                .to_owned(),
                             place: format!("parameter `{place}`"),
                             excerpt: excerpt(&schema.to_string(), 0, 0).into_owned(),
                         });
@@ -198,7 +215,11 @@ fn defaults(path: &str, old: &Value, new: &Value, findings: &mut Vec<Finding>) {
             schema.get("enum").and_then(Value::as_array).is_some_and(|all| all.contains(value))
         };
         if offered(new) && !offered(old) {
-            add("new-default", Tier::Warn, "since approval, the default is a choice that did not exist");
+            add(
+                "new-default",
+                Tier::Warn,
+                "since approval, the default is a choice that did not exist",
+            );
         }
     }
 }

@@ -85,7 +85,11 @@ fn report(part: &Part<'_>, seen: &Seen, findings: &mut Vec<Finding>) {
     // A page or a mail from elsewhere has slips of all kinds: there only a message counts.
     let strict = part.surface != Surface::Result;
     if !seen.tags.is_empty() {
-        add("tag-characters", Tier::Block, format!("invisible tag characters spell {:?}", seen.tags));
+        add(
+            "tag-characters",
+            Tier::Block,
+            format!("invisible tag characters spell {:?}", seen.tags),
+        );
     }
     if seen.selectors > 2 {
         let message = format!("{} variation selectors stand in rows", seen.selectors);
@@ -161,12 +165,25 @@ fn look(text: &str) -> Seen {
                 hidden = in_row > 1;
             }
             '\u{202d}' | '\u{202e}' => seen.overrides += 1,
-            '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202c}' | '\u{2066}'..='\u{2069}' => {
+            '\u{200e}'
+            | '\u{200f}'
+            | '\u{061c}'
+            | '\u{202a}'..='\u{202c}'
+            | '\u{2066}'..='\u{2069}' => {
                 seen.marks += 1;
                 hidden = !seen.right_to_left;
             }
-            '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{00ad}' | '\u{034f}'
-            | '\u{180e}' | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{206a}'..='\u{206f}' => {
+            '\u{200b}'..='\u{200d}'
+            | '\u{2060}'..='\u{2064}'
+            | '\u{feff}'
+            | '\u{00ad}'
+            | '\u{034f}'
+            | '\u{180e}'
+            | '\u{115f}'
+            | '\u{1160}'
+            | '\u{3164}'
+            | '\u{ffa0}'
+            | '\u{206a}'..='\u{206f}' => {
                 hidden = !joins_honestly(before, character, after);
                 if hidden && !(at == 0 && character == '\u{feff}') {
                     seen.zero_width += 1;

@@ -67,12 +67,16 @@ impl Window<'_, '_> {
         hits.iter().filter(|hit| hit.mask.has(mask)).all(|hit| {
             let before = self.reading.text(self.sentence.start, hit.start);
             let after = self.reading.text(hit.end, self.sentence.end);
-            let open = |quote: char| before.matches(quote).count() % 2 == 1 && after.contains(quote);
-            let paired = |from: char, to: char| {
-                before.rfind(from) > before.rfind(to) && after.contains(to)
-            };
-            let apostrophe = before.contains(" '") && before.matches(" '").count() > before.matches("' ").count();
-            open('"') || apostrophe && after.contains('\'') || paired('«', '»') || paired('「', '」')
+            let open =
+                |quote: char| before.matches(quote).count() % 2 == 1 && after.contains(quote);
+            let paired =
+                |from: char, to: char| before.rfind(from) > before.rfind(to) && after.contains(to);
+            let apostrophe = before.contains(" '")
+                && before.matches(" '").count() > before.matches("' ").count();
+            open('"')
+                || apostrophe && after.contains('\'')
+                || paired('«', '»')
+                || paired('「', '」')
         })
     }
 
@@ -91,13 +95,8 @@ impl Window<'_, '_> {
 }
 
 fn distance(a: &Hit, b: &Hit) -> usize {
-    if a.end <= b.start {
-        b.start - a.end
-    } else if b.end <= a.start {
-        a.start - b.end
-    } else {
-        0
-    }
+    // One of the two is 0 unless the hits overlap, and then both are.
+    b.start.saturating_sub(a.end) + a.start.saturating_sub(b.end)
 }
 
 /// What this detector finds.
@@ -107,7 +106,11 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
         let part = reading.part(window.sentence);
         // A choice or a default is a name, until it has the length of a sentence.
         let short = part.raw.split_whitespace().nth(3).is_none();
-        if short && matches!(part.surface, Surface::ParameterValue | Surface::ParameterName | Surface::Name)
+        if short
+            && matches!(
+                part.surface,
+                Surface::ParameterValue | Surface::ParameterName | Surface::Name
+            )
         {
             continue;
         }
@@ -129,14 +132,20 @@ fn judge(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut Vec<Find
     }
     let for_models = here.has(Mask::ASSISTANT) || window.close(Mask::MODEL, Mask::INSTRUCTIONS, 40);
     if for_models && window.close(Mask::OVERRIDE, Mask::INSTRUCTIONS, 60) && !about_attacks {
-        add("override-instructions", Tier::Block, "sets instructions of the model or its host aside");
+        add(
+            "override-instructions",
+            Tier::Block,
+            "sets instructions of the model or its host aside",
+        );
     }
     if here.has(Mask::ROLE) && !about_attacks {
         let hits = reading.hits(window.sentence);
         let roles = hits.iter().filter(|hit| hit.mask.has(Mask::ROLE) && !hit.negated).count();
         if roles > 1 {
             add("new-role", Tier::Block, "gives the model another role");
-        } else if here.has(Mask::OVERRIDE.and(Mask::INSTRUCTIONS).and(Mask::CONTROL).and(Mask::OBEY)) {
+        } else if here
+            .has(Mask::OVERRIDE.and(Mask::INSTRUCTIONS).and(Mask::CONTROL).and(Mask::OBEY))
+        {
             add("new-role", Tier::Warn, "gives the model another role");
         }
     }
@@ -171,10 +180,15 @@ fn exfiltration(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut V
     let hands_over = Mask::PUT.and(Mask::TRANSFER);
     if here.has(Mask::CONTEXT)
         && !reading.purpose.has(Mask::CONTEXT)
-        && (window.close(Mask::CONTEXT, hands_over, 120) || window.close(Mask::CONTEXT, Mask::DIVULGE, 30))
+        && (window.close(Mask::CONTEXT, hands_over, 120)
+            || window.close(Mask::CONTEXT, Mask::DIVULGE, 30))
         && !window.cited(Mask::CONTEXT)
     {
-        add("hand-over-context", Tier::Block, "asks for the conversation or for the model's instructions");
+        add(
+            "hand-over-context",
+            Tier::Block,
+            "asks for the conversation or for the model's instructions",
+        );
     }
     let secrets = Mask::SECRET.and(Mask::SECRET_PATH);
     let own = reading.purpose.has(secrets);
@@ -196,14 +210,21 @@ fn exfiltration(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut V
             add("hand-over-secret", Tier::Warn, "asks for secrets that the tool has no use for");
         }
     }
-    if !own && window.close(Mask::SECRET, Mask::WANT, 40) && here.has(Mask::USER) && !here.has(Mask::NEGATION)
+    if !own
+        && window.close(Mask::SECRET, Mask::WANT, 40)
+        && here.has(Mask::USER)
+        && !here.has(Mask::NEGATION)
     {
         add("asks-for-secret", Tier::Warn, "has the user asked for a secret");
     }
     if window.close(Mask::TRANSFER, Mask::EXTERNAL, 60)
         && !reading.purpose.has(Mask::TRANSFER.and(Mask::EXTERNAL))
     {
-        add("sends-outside", Tier::Warn, "sends something to an address that the tool is not about");
+        add(
+            "sends-outside",
+            Tier::Warn,
+            "sends something to an address that the tool is not about",
+        );
     }
     let unseen = Mask::UNASKED.and(Mask::CONCEAL).and(Mask::AGAINST);
     let to_others = Mask::EXTERNAL.and(Mask::THIRD_PARTY);
@@ -230,10 +251,15 @@ fn conduct(window: &Window<'_, '_>, findings: &mut Vec<Finding>) {
         add("against-the-user", Tier::Block, "acts against what the user asked for");
     }
     if here.has(Mask::APPEAL) && here.has(Mask::ASSISTANT.and(Mask::MODEL).and(Mask::USE)) {
-        add("appeal-to-model", Tier::Block, "appeals to what the model is supposed to want or fear");
+        add(
+            "appeal-to-model",
+            Tier::Block,
+            "appeals to what the model is supposed to want or fear",
+        );
     }
     if here.has(Mask::UNASKED) && !here.has(Mask::CARE) && here.has(acts) {
-        let tier = if here.has(Mask::SENSITIVE.and(Mask::EXTERNAL)) { Tier::Block } else { Tier::Warn };
+        let tier =
+            if here.has(Mask::SENSITIVE.and(Mask::EXTERNAL)) { Tier::Block } else { Tier::Warn };
         add("unasked", tier, "acts without asking the user");
     }
     if here.has(Mask::PRETEXT) && around.has(HARM.and(Mask::UNASKED).and(Mask::CONCEAL)) {

@@ -4,9 +4,9 @@ use super::lexicon::{Hit, Mask};
 
 /// Endings by which a bare name with dots is taken for a host rather than a file.
 const ENDINGS: &[&str] = &[
-    "com", "org", "net", "io", "dev", "app", "ai", "co", "info", "biz", "me", "cloud", "online", "site",
-    "xyz", "example", "test", "invalid", "eu", "de", "fr", "es", "it", "nl", "ru", "cn", "jp", "kr", "uk",
-    "us", "br", "in", "tr", "pl", "se", "onion",
+    "com", "org", "net", "io", "dev", "app", "ai", "co", "info", "biz", "me", "cloud", "online",
+    "site", "xyz", "example", "test", "invalid", "eu", "de", "fr", "es", "it", "nl", "ru", "cn",
+    "jp", "kr", "uk", "us", "br", "in", "tr", "pl", "se", "onion",
 ];
 
 /// The longest stretch without spaces that is looked at.
@@ -35,8 +35,21 @@ pub(super) fn mark(text: &str, hits: &mut Vec<Hit>) {
 fn is_border(byte: u8) -> bool {
     matches!(
         byte,
-        b' ' | b'\n' | b'"' | b'\'' | b'<' | b'>' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'`' | b','
-            | b';' | b'|'
+        b' ' | b'\n'
+            | b'"'
+            | b'\''
+            | b'<'
+            | b'>'
+            | b'('
+            | b')'
+            | b'['
+            | b']'
+            | b'{'
+            | b'}'
+            | b'`'
+            | b','
+            | b';'
+            | b'|'
     )
 }
 
@@ -69,7 +82,8 @@ fn is_host(token: &str) -> bool {
     let mut labels = host.rsplit('.');
     let ending = labels.next().unwrap_or_default();
     let plain = |label: &str| {
-        !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+        !label.is_empty()
+            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
     };
     ENDINGS.contains(&ending) && labels.clone().count() > 0 && labels.all(plain)
 }
@@ -90,12 +104,20 @@ mod tests {
     #[test]
     fn addresses_are_told_from_files_and_numbers() {
         for address in [
-            "https://a.example/x", "sftp://drop@a.example.net/in/", "mail@a.example", "192.0.2.7",
-            "203.0.113.0/24", "collect.example.com", "host.test:8080/path", "同步到sample.a.example",
+            "https://a.example/x",
+            "sftp://drop@a.example.net/in/",
+            "mail@a.example",
+            "192.0.2.7",
+            "203.0.113.0/24",
+            "collect.example.com",
+            "host.test:8080/path",
+            "同步到sample.a.example",
         ] {
             assert!(is_address(address), "{address}");
         }
-        for other in ["main.rs", "1.5", "e.g.", "v1.2.3.4.5", "package.json", "http://localhost:80", "a.b"] {
+        for other in
+            ["main.rs", "1.5", "e.g.", "v1.2.3.4.5", "package.json", "http://localhost:80", "a.b"]
+        {
             assert!(!is_address(other), "{other}");
         }
     }

@@ -147,8 +147,7 @@ impl<'a> Reading<'a> {
             }
             sentence.end_hit = next;
         }
-        let mut reading =
-            Reading { exhibit, parts, sentences, purpose: Mask::NONE, buffer, hits };
+        let mut reading = Reading { exhibit, parts, sentences, purpose: Mask::NONE, buffer, hits };
         lexicon::derive(&mut reading);
         reading.purpose = reading.find_purpose();
         reading
@@ -324,7 +323,8 @@ impl Layout {
 /// A line break ends the sentence before an empty line or a list item, and after a finished line.
 fn breaks_line(so_far: &str, rest: &str) -> bool {
     let next = rest.trim_start_matches([' ', '\t', '\r']).chars().next();
-    let finished = so_far.trim_end().ends_with(['.', ':', '!', '?', ';', '>', ']', '}', '。', '：']);
+    let finished =
+        so_far.trim_end().ends_with(['.', ':', '!', '?', ';', '>', ']', '}', '。', '：']);
     let starts_anew = next.is_none_or(|next| {
         matches!(next, '\n' | '-' | '*' | '•' | '#' | '<' | '・') || next.is_ascii_digit()
     });
@@ -336,8 +336,11 @@ fn is_abbreviation(sentence: &str) -> bool {
     let word = sentence.trim_end_matches('.').rsplit([' ', '(']).next().unwrap_or_default();
     word.contains('.') && !word.contains(['/', '@'])
         || word.chars().count() <= 1
-        || ["etc", "bzw", "ca", "vs", "no", "nr", "sr", "sra", "mr", "mrs", "dr", "incl", "ej", "ex"]
-            .contains(&word)
+        || [
+            "etc", "bzw", "ca", "vs", "no", "nr", "sr", "sra", "mr", "mrs", "dr", "incl", "ej",
+            "ex",
+        ]
+        .contains(&word)
 }
 
 /// A character as detectors compare it, or nothing where it is invisible.
@@ -447,9 +450,11 @@ impl<'a> Collector<'a> {
                         }
                     }
                 }
-                Value::Array(items) => waiting.extend(
-                    items.iter().rev().map(|node| Waiting { node, parameter, required }),
-                ),
+                Value::Array(items) => waiting.extend(items.iter().rev().map(|node| Waiting {
+                    node,
+                    parameter,
+                    required,
+                })),
                 _ => {}
             }
         }

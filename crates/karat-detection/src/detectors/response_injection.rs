@@ -52,11 +52,9 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
             findings.push(window.finding("hand-over", Tier::Block, message));
         }
         let hands_over = Mask::PUT.and(Mask::TRANSFER);
-        if here.has(Mask::CONTEXT.and(Mask::SECRET)) && window.close(
-            Mask::CONTEXT.and(Mask::SECRET),
-            hands_over,
-            100,
-        ) && here.has(Mask::EXTERNAL.and(Mask::CONTEXT))
+        if here.has(Mask::CONTEXT.and(Mask::SECRET))
+            && window.close(Mask::CONTEXT.and(Mask::SECRET), hands_over, 100)
+            && here.has(Mask::EXTERNAL.and(Mask::CONTEXT))
             && !here.has(Mask::CARE)
         {
             let message = "asks for secrets or for the conversation";

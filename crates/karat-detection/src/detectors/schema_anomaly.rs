@@ -81,9 +81,12 @@ fn descriptions(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
             findings.push(window.finding("collects-context", Tier::Block, message));
         } else if here.has(Mask::PERSONAL)
             && !known.has(Mask::PERSONAL)
-            && here.has(Mask::WHOLE.and(Mask::COLLECT).and(Mask::UNASKED).and(Mask::ALWAYS).and(Mask::PUT))
+            && here.has(
+                Mask::WHOLE.and(Mask::COLLECT).and(Mask::UNASKED).and(Mask::ALWAYS).and(Mask::PUT),
+            )
         {
-            let kinds = reading.hits(window.sentence).iter().filter(|hit| hit.mask.has(Mask::PERSONAL));
+            let kinds =
+                reading.hits(window.sentence).iter().filter(|hit| hit.mask.has(Mask::PERSONAL));
             let tier = if kinds.count() > 1 { Tier::Block } else { Tier::Warn };
             let message = "the text asks for personal data that the tool is not about";
             findings.push(window.finding("collects-personal", tier, message));
@@ -101,7 +104,8 @@ fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
             "enum" if value.has(Mask::CONTEXT) && !is_about_models(reading) => {
                 contexts += 1;
                 if contexts == 2 {
-                    let message = "the choices are parts of the conversation or of the model's context";
+                    let message =
+                        "the choices are parts of the conversation or of the model's context";
                     findings.push(finding(part, "offers-context", Tier::Block, message));
                 }
             }
@@ -133,7 +137,9 @@ fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
             let message = "the example shows secrets, which teaches to send them";
             findings.push(finding(part, "example-secret", Tier::Block, message));
         }
-        if has_placeholder(part.raw) && value.has(Mask::CONTEXT.and(Mask::SECRET).and(Mask::PERSONAL)) {
+        if has_placeholder(part.raw)
+            && value.has(Mask::CONTEXT.and(Mask::SECRET).and(Mask::PERSONAL))
+        {
             let message = "a placeholder for what should not be sent";
             findings.push(finding(part, "placeholder", Tier::Block, message));
         }

@@ -335,7 +335,10 @@ fn tools_json(shape: ToolsShape, file: &ToolsFile<'_>) -> Value {
             fields.insert("description".to_owned(), json!(tool.description));
             let schema = tool.input_schema.clone();
             // The protocol requires a schema, and scanners rely on it.
-            fields.insert("inputSchema".to_owned(), schema.unwrap_or_else(|| json!({"type": "object"})));
+            fields.insert(
+                "inputSchema".to_owned(),
+                schema.unwrap_or_else(|| json!({"type": "object"})),
+            );
             if let Some(schema) = &tool.output_schema {
                 fields.insert("outputSchema".to_owned(), schema.clone());
             }
@@ -358,15 +361,18 @@ async fn run_once(
     answers: &mut BTreeMap<String, Result<Answer, String>>,
 ) -> Result<(), DetectionError> {
     let failed = |message: String| DetectionError::NotStarted(message);
-    let folder = tempfile::tempdir().map_err(|error| failed(format!("no temporary folder: {error}")))?;
+    let folder =
+        tempfile::tempdir().map_err(|error| failed(format!("no temporary folder: {error}")))?;
     let tools = folder.path().join("tools.json");
     let output = folder.path().join("output.json");
     std::fs::write(&tools, tools_json(config.tools, file).to_string())
         .map_err(|error| failed(format!("the tools file cannot be written: {error}")))?;
     let fill = |word: &String| {
-        word.replace("{tools}", &tools.to_string_lossy()).replace("{output}", &output.to_string_lossy())
+        word.replace("{tools}", &tools.to_string_lossy())
+            .replace("{output}", &output.to_string_lossy())
     };
-    let program = Program { command: program.command.iter().map(fill).collect(), ..program.clone() };
+    let program =
+        Program { command: program.command.iter().map(fill).collect(), ..program.clone() };
     let timeout = Duration::from_millis(config.timeout_ms);
     let printed = tokio::time::timeout(timeout, print(&program))
         .await
@@ -374,13 +380,15 @@ async fn run_once(
         .map_err(failed)?;
     let writes = config.command.iter().any(|word| word.contains("{output}"));
     let text = if writes {
-        input::read_text(&output, &Limits::default())
-            .map_err(|error| failed(format!("the scanner wrote no output: {error} ({})", printed.end)))?
+        input::read_text(&output, &Limits::default()).map_err(|error| {
+            failed(format!("the scanner wrote no output: {error} ({})", printed.end))
+        })?
     } else {
         printed.text
     };
-    let value = parse_output(&text)
-        .map_err(|error| failed(format!("the scanner's output is not JSON: {error} ({})", printed.end)))?;
+    let value = parse_output(&text).map_err(|error| {
+        failed(format!("the scanner's output is not JSON: {error} ({})", printed.end))
+    })?;
     match config.format {
         OutputFormat::Json => read_json(config, &value, file, answers),
         OutputFormat::Sarif => read_sarif(&value, file, answers).map_err(failed),
@@ -394,10 +402,11 @@ fn parse_output(text: &str) -> Result<Value, String> {
     let Err(error) = whole else { return whole.map_err(|error| error.to_string()) };
     let mut start = 0;
     for line in text.split_inclusive('\n') {
-        if line.starts_with(['{', '[']) && start > 0 {
-            if let Ok(value) = input::parse::<Value>(name, &text[start..], Format::Json) {
-                return Ok(value);
-            }
+        if line.starts_with(['{', '['])
+            && start > 0
+            && let Ok(value) = input::parse::<Value>(name, &text[start..], Format::Json)
+        {
+            return Ok(value);
         }
         start += line.len();
     }
@@ -420,7 +429,9 @@ async fn print(program: &Program) -> Result<Printed, String> {
                 text.push_str(&line);
                 text.push('\n');
             }
-            Line::NotUtf8 => return Err("the scanner printed something that is not UTF-8".to_owned()),
+            Line::NotUtf8 => {
+                return Err("the scanner printed something that is not UTF-8".to_owned());
+            }
             Line::TooLong => return Err("the scanner printed a line beyond 16 MiB".to_owned()),
             Line::End => break,
         }
@@ -449,7 +460,8 @@ fn read_json(
     for result in results {
         let named = paths.entry.find(result).into_iter().find_map(Value::as_str);
         let by_id = |name: &str| file.values().find(|sample| sample.id == name).copied();
-        let Some(sample) = named.and_then(|name| file.get(name).copied().or_else(|| by_id(name))) else {
+        let Some(sample) = named.and_then(|name| file.get(name).copied().or_else(|| by_id(name)))
+        else {
             return Err(DetectionError::NotStarted(format!(
                 "a result of the scanner names no tool of the file: {}",
                 super::text(&result.to_string())
@@ -508,7 +520,8 @@ fn flag(flagged: bool) -> Stated {
 
 /// Several results of one detector on one entry are one report: the gravest of them.
 fn merge(answer: &mut Answer, report: Reported) {
-    let Some(known) = answer.reports.iter_mut().find(|known| known.detector == report.detector) else {
+    let Some(known) = answer.reports.iter_mut().find(|known| known.detector == report.detector)
+    else {
         return answer.reports.push(report);
     };
     if report.verdict == Some(Stated::Flag) {

@@ -40,7 +40,11 @@ fn reported(name: &str, findings: &[Finding]) -> Reported {
     Reported {
         detector: name.to_owned(),
         verdict: Some(if flagged { Stated::Flag } else { Stated::Pass }),
-        severity: findings.iter().map(|finding| finding.tier).max().map(|tier| tier.name().to_owned()),
+        severity: findings
+            .iter()
+            .map(|finding| finding.tier)
+            .max()
+            .map(|tier| tier.name().to_owned()),
         score: Some(detectors::score(findings.iter())),
         findings: findings
             .iter()

@@ -34,13 +34,17 @@ impl JsonPath {
                 let quoted = content
                     .strip_prefix('\'')
                     .and_then(|content| content.strip_suffix('\''))
-                    .or_else(|| content.strip_prefix('"').and_then(|content| content.strip_suffix('"')));
+                    .or_else(|| {
+                        content.strip_prefix('"').and_then(|content| content.strip_suffix('"'))
+                    });
                 steps.push(match (content, quoted) {
                     ("*", _) => Step::Every,
                     (_, Some(key)) => Step::Key(key.to_owned()),
-                    (number, None) => {
-                        Step::Index(number.parse().map_err(|_| wrong("in `[ ]` stands a number, `*` or a quoted key"))?)
-                    }
+                    (number, None) => Step::Index(
+                        number
+                            .parse()
+                            .map_err(|_| wrong("in `[ ]` stands a number, `*` or a quoted key"))?,
+                    ),
                 });
                 rest = &inside[end + 1..];
                 continue;
@@ -64,8 +68,12 @@ impl JsonPath {
             found = found
                 .into_iter()
                 .flat_map(|value| match (step, value) {
-                    (Step::Key(key), Value::Object(fields)) => fields.get(key).into_iter().collect(),
-                    (Step::Index(index), Value::Array(items)) => items.get(*index).into_iter().collect(),
+                    (Step::Key(key), Value::Object(fields)) => {
+                        fields.get(key).into_iter().collect()
+                    }
+                    (Step::Index(index), Value::Array(items)) => {
+                        items.get(*index).into_iter().collect()
+                    }
                     (Step::Every, Value::Array(items)) => items.iter().collect(),
                     (Step::Every, Value::Object(fields)) => fields.values().collect(),
                     _ => Vec::new(),
@@ -92,7 +100,7 @@ mod tests {
         assert_eq!(find("scan.results[1].tool"), [json!("b")]);
         assert_eq!(find("scan.results[0].by.*.severity"), [json!("HIGH")]);
         assert_eq!(find("['a key']"), [json!(1)]);
-        assert_eq!(find("$"), [value.clone()]);
+        assert_eq!(find("$"), std::slice::from_ref(&value));
         assert!(find("scan.nothing[3].here").is_empty());
     }
 

@@ -155,7 +155,8 @@ fn security_severity(rule: &Value) -> Option<f64> {
 }
 
 fn evidence(result: &Value, rule: Option<&Value>) -> Evidence {
-    let text = |value: Option<&Value>| super::text(value.and_then(Value::as_str).unwrap_or_default());
+    let text =
+        |value: Option<&Value>| super::text(value.and_then(Value::as_str).unwrap_or_default());
     let kind = result.get("kind").and_then(Value::as_str).unwrap_or("fail");
     let default = rule
         .and_then(|rule| rule.pointer("/defaultConfiguration/level"))

@@ -79,7 +79,8 @@ impl Verdicts {
     pub fn load(path: &Path, dataset: &Dataset) -> Result<Verdicts, DetectionError> {
         let limits = Limits::default();
         let text = input::read_text(path, &limits)?;
-        let sarif_name = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("sarif"));
+        let sarif_name =
+            path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("sarif"));
         let format = if sarif_name { Some(Format::Json) } else { Format::of(path) };
         let format = format.ok_or_else(|| InputError::UnknownFormat { path: path.to_owned() })?;
         Self::parse(path, &text, format, dataset)
@@ -116,12 +117,8 @@ impl Verdicts {
             let file: PublicFile = input::parse(path, text, format)?;
             verdicts.add_public(path, file, dataset)?;
         }
-        verdicts.unknown = verdicts
-            .answers
-            .keys()
-            .filter(|id| dataset.sample(id).is_none())
-            .cloned()
-            .collect();
+        verdicts.unknown =
+            verdicts.answers.keys().filter(|id| dataset.sample(id).is_none()).cloned().collect();
         Ok(verdicts)
     }
 

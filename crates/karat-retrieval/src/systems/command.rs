@@ -4,20 +4,16 @@
 //! `{"id": "q-017", "ranked": [{"tool_id": "server:tool", "score": 1.5}, …]}` or
 //! `{"id": "q-017", "error": "…"}`. Scores are optional; the order of the list is the ranking.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
-
-use karat_core::process::{Line, Process, Program, write_line};
+use karat_core::exchange::{Exchange, Reply, quoted};
+use karat_core::process::Program;
 use karat_core::run::{Failure, FailureClass};
 use karat_core::text::{clip, printable};
 use serde::{Deserialize, Serialize};
-use tokio::process::ChildStdin;
-use tokio::sync::oneshot;
 
 use crate::system::{Question, Ranked, Ranking};
 
-/// How much of a bad answer is quoted.
-const QUOTED: usize = 120;
+/// How much of a refusal is kept.
+const LONGEST_REFUSAL: usize = 500;
 
 #[derive(Serialize)]
 struct Asked<'a> {
@@ -35,134 +31,35 @@ struct Answered {
     error: Option<String>,
 }
 
-type Reply = Result<Ranking, Failure>;
-
-/// Who waits for what. Answers are matched by id, the oldest question first.
-#[derive(Default)]
-struct Waiting {
-    by_id: HashMap<String, VecDeque<oneshot::Sender<Reply>>>,
-    order: VecDeque<String>,
-    /// Why no more answers will come.
-    closed: Option<String>,
-}
-
-impl Waiting {
-    fn answer(&mut self, id: &str, reply: &Reply) {
-        // An answer that nobody waits for any more came too late; its question timed out.
-        if let Some(queue) = self.by_id.get_mut(id) {
-            while let Some(sender) = queue.pop_front() {
-                if sender.send(reply.clone()).is_ok() {
-                    break;
-                }
-            }
-            if queue.is_empty() {
-                self.by_id.remove(id);
-            }
-        }
-        if let Some(at) = self.order.iter().position(|waiting| waiting == id) {
-            self.order.remove(at);
-        }
-    }
-
-    fn close(&mut self, reason: String) {
-        self.closed = Some(reason);
-        // Dropping the senders wakes everyone up.
-        self.by_id.clear();
-    }
-}
-
 /// The running program.
-pub struct CommandSearch {
-    stdin: tokio::sync::Mutex<ChildStdin>,
-    waiting: Arc<Mutex<Waiting>>,
-    reader: tokio::task::JoinHandle<()>,
-}
+pub struct CommandSearch(Exchange<Ranking>);
 
 impl CommandSearch {
     /// Starts the program. It is asked nothing yet.
     pub fn start(program: &Program) -> Result<CommandSearch, String> {
-        let (mut process, stdin, mut lines) = Process::start(program)?;
-        let waiting = Arc::new(Mutex::new(Waiting::default()));
-        let shared = Arc::clone(&waiting);
-        let reader = tokio::spawn(async move {
-            let reason = loop {
-                match lines.next().await {
-                    Line::Text(line) if line.trim().is_empty() => {}
-                    Line::Text(line) => deliver(&shared, &line),
-                    Line::NotUtf8 => reject(&shared, "the answer is not UTF-8"),
-                    Line::TooLong => break "it answered with a line beyond 16 MiB".to_owned(),
-                    Line::End => break process.epitaph().await,
-                }
-            };
-            shared.lock().unwrap_or_else(PoisonError::into_inner).close(reason);
-        });
-        Ok(CommandSearch { stdin: tokio::sync::Mutex::new(stdin), waiting, reader })
+        Exchange::start(program, read).map(CommandSearch)
     }
 
     /// Asks one question.
-    pub async fn ask(&self, run: u32, question: &Question) -> Reply {
-        let (sender, receiver) = oneshot::channel();
-        {
-            let mut waiting = self.lock();
-            if let Some(reason) = &waiting.closed {
-                return Err(Failure::lost(reason.clone()));
-            }
-            waiting.by_id.entry(question.id.clone()).or_default().push_back(sender);
-            waiting.order.push_back(question.id.clone());
-        }
-        let line = serde_json::to_string(&Asked { question, run })
-            .map_err(|error| Failure::lost(error.to_string()))?;
-        let written = write_line(&mut *self.stdin.lock().await, &line).await;
-        match receiver.await {
-            Ok(reply) => reply,
-            Err(_) => {
-                let reason = self.lock().closed.clone();
-                let reason = reason.unwrap_or_else(|| match written {
-                    Err(error) => format!("its input cannot be written to: {error}"),
-                    Ok(()) => "it went away".to_owned(),
-                });
-                Err(Failure::lost(reason))
-            }
-        }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    pub async fn ask(&self, run: u32, question: &Question) -> Reply<Ranking> {
+        self.0.ask(&question.id, &Asked { question, run }).await
     }
 }
 
-impl Drop for CommandSearch {
-    fn drop(&mut self) {
-        // The reader owns the process; ending it kills the program and its children.
-        self.reader.abort();
-    }
-}
-
-fn deliver(waiting: &Mutex<Waiting>, line: &str) {
-    let quoted = || clip(&printable(line), QUOTED).into_owned();
-    let answered: Answered = match serde_json::from_str(line) {
-        Ok(answered) => answered,
-        Err(error) => return reject(waiting, &format!("not an answer ({error}): {}", quoted())),
-    };
+fn read(line: &str) -> Result<(String, Reply<Ranking>), String> {
+    let answered: Answered = serde_json::from_str(line).map_err(|error| error.to_string())?;
     let reply = match (answered.ranked, answered.error) {
         (Some(ranked), None) => Ok(Ranking { ranked }),
         (None, Some(error)) => {
-            Err(Failure::new(FailureClass::Refused, clip(&printable(&error), 500).into_owned()))
+            let said = clip(&printable(&error), LONGEST_REFUSAL).into_owned();
+            Err(Failure::new(FailureClass::Refused, said))
         }
         _ => Err(Failure::new(
             FailureClass::InvalidAnswer,
-            format!("an answer has either ranked or error: {}", quoted()),
+            format!("an answer has either ranked or error: {}", quoted(line)),
         )),
     };
-    waiting.lock().unwrap_or_else(PoisonError::into_inner).answer(&answered.id, &reply);
-}
-
-/// A line without an id counts against the question that has waited longest.
-fn reject(waiting: &Mutex<Waiting>, message: &str) {
-    let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(id) = waiting.order.front().cloned() {
-        waiting.answer(&id, &Err(Failure::new(FailureClass::InvalidAnswer, message)));
-    }
+    Ok((answered.id, reply))
 }
 
 #[cfg(test)]

@@ -50,19 +50,14 @@ struct Checked {
 /// Verifies digests and labels, then the rules of the audit.
 pub(crate) fn verify(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let files = DatasetFiles::Folder(arguments.folder.clone());
-    let checked = if arguments.folder.join("entries").is_dir() {
-        threats(files)?
-    } else {
-        tools(files)?
-    };
+    let checked =
+        if arguments.folder.join("entries").is_dir() { threats(files)? } else { tools(files)? };
     let Checked { dataset, holds, findings } = checked;
     if terminal.json() {
         let holds: serde_json::Map<String, Value> =
             holds.iter().map(|(what, count)| ((*what).to_owned(), json!(count))).collect();
-        let findings: Vec<Value> = findings
-            .iter()
-            .map(|(id, message)| json!({"id": id, "message": message}))
-            .collect();
+        let findings: Vec<Value> =
+            findings.iter().map(|(id, message)| json!({"id": id, "message": message})).collect();
         terminal.print_json(&json!({
             "schema": "karat.verify/1",
             "dataset": dataset,
@@ -70,7 +65,8 @@ pub(crate) fn verify(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit
             "findings": findings,
         }))?;
     } else {
-        let holds: Vec<String> = holds.iter().map(|(what, count)| format!("{count} {what}")).collect();
+        let holds: Vec<String> =
+            holds.iter().map(|(what, count)| format!("{count} {what}")).collect();
         let mut text = format!(
             "{} {}: {}; digests and labels are right\n",
             dataset.id,

@@ -506,13 +506,12 @@ fn apply(chain: &Chain, text: &str, hits: &mut [Hit]) {
         let mut at = start;
         let complete = rest.iter().all(|step| {
             let end = hits[at].end;
-            let next = (at + 1..hits.len()).take_while(|n| hits[*n].start <= end + chain.gap).find(
-                |n| {
+            let next =
+                (at + 1..hits.len()).take_while(|n| hits[*n].start <= end + chain.gap).find(|n| {
                     hits[*n].start >= end
                         && hits[*n].mask.has(*step)
                         && !text[end..hits[*n].start].contains([';', '(', ')', '；'])
-                },
-            );
+                });
             match next {
                 Some(next) => {
                     at = next;

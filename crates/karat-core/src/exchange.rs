@@ -1,0 +1,148 @@
+//! Questions and answers as JSON lines, with a program that is kept running.
+//!
+//! Answers may come in any order and are matched by their id. What a line means is the adapter's
+//! business; this module knows who waits for what, what to do with a line that is no answer, and
+//! that nobody waits for ever for a program that is gone.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
+use tokio::process::ChildStdin;
+use tokio::sync::oneshot;
+
+use crate::process::{Line, Process, Program, write_line};
+use crate::run::{Failure, FailureClass};
+use crate::text::{clip, printable};
+
+/// How much of a bad line is quoted.
+const QUOTED: usize = 120;
+
+/// What came back for one question.
+pub type Reply<A> = Result<A, Failure>;
+
+/// Reads one line: the id that it answers and the reply, or what is wrong with the line.
+pub type Read<A> = fn(&str) -> Result<(String, Reply<A>), String>;
+
+/// A bad line or value as it is quoted in a message: printable, and not too long.
+pub fn quoted(text: &str) -> String {
+    clip(&printable(text), QUOTED).into_owned()
+}
+
+/// Who waits for what. Answers are matched by id, the oldest question first.
+struct Waiting<A> {
+    by_id: HashMap<String, VecDeque<oneshot::Sender<Reply<A>>>>,
+    order: VecDeque<String>,
+    /// Why no more answers will come.
+    closed: Option<String>,
+}
+
+impl<A> Waiting<A> {
+    fn answer(&mut self, id: &str, mut reply: Reply<A>) {
+        // An answer that nobody waits for any more came too late; its question timed out.
+        if let Some(queue) = self.by_id.get_mut(id) {
+            while let Some(sender) = queue.pop_front() {
+                match sender.send(reply) {
+                    Ok(()) => break,
+                    Err(unwanted) => reply = unwanted,
+                }
+            }
+            if queue.is_empty() {
+                self.by_id.remove(id);
+            }
+        }
+        if let Some(at) = self.order.iter().position(|waiting| waiting == id) {
+            self.order.remove(at);
+        }
+    }
+
+    /// A line without an id counts against the question that has waited longest.
+    fn reject(&mut self, message: String) {
+        if let Some(id) = self.order.front().cloned() {
+            self.answer(&id, Err(Failure::new(FailureClass::InvalidAnswer, message)));
+        }
+    }
+
+    fn close(&mut self, reason: String) {
+        self.closed = Some(reason);
+        // Dropping the senders wakes everyone up.
+        self.by_id.clear();
+    }
+}
+
+/// A running program that answers lines; killed with all it started on drop.
+pub struct Exchange<A> {
+    stdin: tokio::sync::Mutex<ChildStdin>,
+    waiting: Arc<Mutex<Waiting<A>>>,
+    reader: tokio::task::JoinHandle<()>,
+}
+
+impl<A: Send + 'static> Exchange<A> {
+    /// Starts the program. It is asked nothing yet.
+    pub fn start(program: &Program, read: Read<A>) -> Result<Exchange<A>, String> {
+        let (mut process, stdin, mut lines) = Process::start(program)?;
+        let waiting = Arc::new(Mutex::new(Waiting {
+            by_id: HashMap::new(),
+            order: VecDeque::new(),
+            closed: None,
+        }));
+        let shared = Arc::clone(&waiting);
+        let reader = tokio::spawn(async move {
+            let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let reason = loop {
+                match lines.next().await {
+                    Line::Text(line) if line.trim().is_empty() => {}
+                    Line::Text(line) => match read(&line) {
+                        Ok((id, reply)) => lock().answer(&id, reply),
+                        Err(problem) => {
+                            lock().reject(format!("not an answer ({problem}): {}", quoted(&line)));
+                        }
+                    },
+                    Line::NotUtf8 => lock().reject("the answer is not UTF-8".to_owned()),
+                    Line::TooLong => break "it answered with a line beyond 16 MiB".to_owned(),
+                    Line::End => break process.epitaph().await,
+                }
+            };
+            lock().close(reason);
+        });
+        Ok(Exchange { stdin: tokio::sync::Mutex::new(stdin), waiting, reader })
+    }
+
+    /// Asks one question, which must carry the id.
+    pub async fn ask(&self, id: &str, question: &impl Serialize) -> Reply<A> {
+        let line = serde_json::to_string(question)
+            .map_err(|error| Failure::lost(format!("the question is no JSON: {error}")))?;
+        let (sender, receiver) = oneshot::channel();
+        {
+            let mut waiting = self.lock();
+            if let Some(reason) = &waiting.closed {
+                return Err(Failure::lost(reason.clone()));
+            }
+            waiting.by_id.entry(id.to_owned()).or_default().push_back(sender);
+            waiting.order.push_back(id.to_owned());
+        }
+        let written = write_line(&mut *self.stdin.lock().await, &line).await;
+        match receiver.await {
+            Ok(reply) => reply,
+            Err(_) => {
+                let reason = self.lock().closed.clone();
+                let reason = reason.unwrap_or_else(|| match written {
+                    Err(error) => format!("its input cannot be written to: {error}"),
+                    Ok(()) => "it went away".to_owned(),
+                });
+                Err(Failure::lost(reason))
+            }
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting<A>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<A> Drop for Exchange<A> {
+    fn drop(&mut self) {
+        // The reader owns the process; ending it kills the program and its children.
+        self.reader.abort();
+    }
+}
