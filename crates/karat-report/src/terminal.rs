@@ -144,8 +144,8 @@ fn one(text: &mut String, report: &Report, style: Style) {
 
 fn metrics(text: &mut String, metrics: &[Measured], comparison: Option<&Comparison>, style: Style) {
     let head = format!(
-        "  {:<24} {:>7}  {:<15} {:>6}  {:>8}  {:>8}",
-        "metric", "value", "95 % interval", "n", "baseline", "change"
+        "  {:<30} {:>6}  {:<11} {:>6} {:>8} {:>8}",
+        "metric", "value", "95 % range", "n", "baseline", "change"
     );
     let _ = writeln!(text, "{}", style.faint(head.trim_end()));
     for metric in metrics {
@@ -158,8 +158,8 @@ fn metrics(text: &mut String, metrics: &[Measured], comparison: Option<&Comparis
             .map(|interval| format!("{:.3}–{:.3}", interval.low, interval.high))
             .unwrap_or_else(|| "–".to_owned());
         let line = format!(
-            "  {:<24} {:>7}  {:<15} {:>6}  {:>8}  ",
-            clip(&printable(&metric.id), 24),
+            "  {:<30} {:>6}  {:<11} {:>6} {:>8} ",
+            clip(&printable(&metric.id), 30),
             number(metric.value),
             interval,
             metric.n,
@@ -232,8 +232,8 @@ fn gated(text: &mut String, gate: &Gate, style: Style) {
 pub fn comparison(comparison: &Comparison, style: Style) -> String {
     let mut text = String::new();
     let head = format!(
-        "  {:<22} {:>7} {:>7}  {:>8}  {:<17} {:>6}",
-        "metric", "before", "after", "change", "95 % interval", "p"
+        "  {:<30} {:>6} {:>6} {:>8}  {:<14} {:>5}",
+        "metric", "before", "after", "change", "95 % range", "p"
     );
     let _ = writeln!(text, "{}", style.faint(&head));
     for delta in &comparison.deltas {
@@ -248,8 +248,8 @@ pub fn comparison(comparison: &Comparison, style: Style) -> String {
         let p = delta.p_holm.map_or_else(|| "–".to_owned(), |p| format!("{p:.3}"));
         let _ = writeln!(
             text,
-            "  {:<22} {:>7} {:>7}  {}  {interval:<17} {p:>6}",
-            clip(&printable(&name), 22),
+            "  {:<30} {:>6} {:>6} {}  {interval:<14} {p:>5}",
+            clip(&printable(&name), 30),
             number(delta.before),
             number(delta.after),
             change(delta, style),
