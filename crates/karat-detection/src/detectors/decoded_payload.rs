@@ -7,7 +7,7 @@
 
 use super::instruction_phrases;
 use super::lexicon::Mask;
-use super::reading::{Reading, Surface, excerpt};
+use super::reading::{Part, Reading, Surface, excerpt};
 use super::{Finding, Tier};
 
 /// The shortest text that is worth decoding to.
@@ -22,14 +22,14 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut budget = MOST;
     let pieces = joined_pieces(reading);
-    let parts = reading.parts.iter().map(|part| (part.raw, part.place()));
-    for (raw, place) in
-        parts.chain(pieces.iter().map(|(text, place)| (text.as_str(), place.clone())))
-    {
+    let parts = reading.parts.iter().map(|part| (part.raw, part.mask, Place::Part(part)));
+    let pieces =
+        pieces.iter().map(|(text, place)| (text.as_str(), Mask::NONE, Place::Pieces(place)));
+    for (raw, mask, place) in parts.chain(pieces) {
         if raw.len() < SHORTEST {
             continue;
         }
-        for (code, token, text) in decoded(raw, &mut budget) {
+        for (code, token, text) in decoded(raw, mask.has(Mask::CODE), &mut budget) {
             let Some((tier, why)) = judge(reading, code, &text, LAYERS, &mut budget) else {
                 continue;
             };
@@ -37,7 +37,7 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
                 rule: "decoded-payload",
                 tier,
                 message: format!("{code} that decodes to {why}: {:?}", excerpt(&text, 0, 0)),
-                place: place.clone(),
+                place: place.name(),
                 excerpt: excerpt(token, 0, 0).into_owned(),
             });
         }
@@ -45,12 +45,27 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     findings
 }
 
+/// Where something was found; put into words only if something was.
+enum Place<'p> {
+    Part(&'p Part<'p>),
+    Pieces(&'p str),
+}
+
+impl Place<'_> {
+    fn name(&self) -> String {
+        match self {
+            Place::Part(part) => part.place(),
+            Place::Pieces(name) => (*name).to_owned(),
+        }
+    }
+}
+
 /// The allowed values of a parameter read together, where all of them look like code: a message in
 /// pieces.
 fn joined_pieces(reading: &Reading<'_>) -> Vec<(String, String)> {
     let mut joined: Vec<(Option<&str>, String, String, usize)> = Vec::new();
     for part in reading.parts.iter().filter(|part| part.keyword == "enum") {
-        if part.raw.len() < 8 || !part.raw.chars().all(is_code) {
+        if part.raw.len() < 8 || !part.raw.bytes().all(is_code) {
             continue;
         }
         match joined.last_mut() {
@@ -99,7 +114,7 @@ fn judge(
         return Some((if told || acts { Tier::Block } else { Tier::Warn }, "a sentence"));
     }
     if layers > 1 {
-        for (code, _, deeper) in decoded(text, budget) {
+        for (code, _, deeper) in decoded(text, mask.has(Mask::CODE), budget) {
             if let Some((tier, why)) = judge(reading, code, &deeper, layers - 1, budget) {
                 return Some((tier, why));
             }
@@ -118,15 +133,25 @@ fn is_sentence(text: &str) -> bool {
     text.chars().all(plain) && (words >= 5 || unspaced >= 10)
 }
 
-/// Everything in a text that decodes to readable text: what code, which part, what it says.
-fn decoded<'t>(text: &'t str, budget: &mut usize) -> Vec<(&'static str, &'t str, String)> {
+/// Everything in a text that decodes to readable text: what code, which part, what it says. Where the
+/// text speaks of codes, it is also read as a whole.
+fn decoded<'t>(
+    text: &'t str,
+    speaks_of_codes: bool,
+    budget: &mut usize,
+) -> Vec<(&'static str, &'t str, String)> {
     let mut found = Vec::new();
     let mut add = |code: &'static str, token: &'t str, bytes: Option<Vec<u8>>| {
         if let Some(text) = bytes.and_then(readable) {
             found.push((code, token, text));
         }
     };
-    for token in text.split(|character: char| !is_code(character)) {
+    for token in text.as_bytes().split(|byte| !is_code(*byte)) {
+        if token.len() < 16 {
+            continue;
+        }
+        // Code is ASCII, so the cuts are between characters.
+        let token = std::str::from_utf8(token).unwrap_or_default();
         // `name=code`: what counts stands after the sign; at the end it is padding.
         let body = token.trim_end_matches('=');
         let token = body.rfind('=').map_or(token, |at| &token[at + 1..]);
@@ -155,15 +180,15 @@ fn decoded<'t>(text: &'t str, budget: &mut usize) -> Vec<(&'static str, &'t str,
         *budget -= 1;
         add("characters as numbers", run, numbers(run));
     }
-    if let Some((code, plain)) = announced(text) {
+    if speaks_of_codes && let Some((code, plain)) = announced(text) {
         found.push((code, text, plain));
     }
     found
 }
 
 /// The letters of base64 in both alphabets, of percent encoding, and nothing else.
-fn is_code(character: char) -> bool {
-    character.is_ascii_alphanumeric() || matches!(character, '+' | '/' | '=' | '_' | '-' | '%')
+fn is_code(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-' | b'%')
 }
 
 /// Decoded bytes that people can read.

@@ -40,11 +40,9 @@ struct Seen {
 pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for part in &reading.parts {
-        if part.raw.bytes().all(is_plain) && part.raw.len() < PADDING {
-            continue;
+        if !part.raw.is_ascii() || !part.raw.bytes().all(is_plain) {
+            report(part, &look(part.raw), &mut findings);
         }
-        let seen = look(part.raw);
-        report(part, &seen, &mut findings);
         if let Some(word) = posing_word(part.raw, part.surface) {
             findings.push(Finding {
                 rule: "look-alike-letters",

@@ -15,11 +15,21 @@ const LONGEST: usize = 2_000;
 /// Marks every address in laid-out text.
 pub(super) fn mark(text: &str, hits: &mut Vec<Hit>) {
     let bytes = text.as_bytes();
-    let mut start = 0;
-    while start < bytes.len() {
-        let rest = &bytes[start..];
-        let length = rest.iter().position(|byte| is_border(*byte)).unwrap_or(rest.len());
-        if (4..=LONGEST).contains(&length) && rest[..length].contains(&b'.') {
+    let mut from = 0;
+    while let Some(dot) = bytes[from..].iter().position(|byte| *byte == b'.').map(|at| from + at) {
+        let inside = bytes.get(dot + 1).is_some_and(u8::is_ascii_alphanumeric);
+        if !inside {
+            from = dot + 1;
+            continue;
+        }
+        let start = bytes[from..dot]
+            .iter()
+            .rposition(|byte| is_border(*byte))
+            .map_or(from, |at| from + at + 1);
+        let length =
+            bytes[start..].iter().position(|byte| is_border(*byte)).unwrap_or(bytes.len() - start);
+        from = start + length;
+        if (4..=LONGEST).contains(&length) {
             let token = &text[start..start + length];
             if is_address(token) {
                 let mail = token.contains('@') && !token.contains("://");
@@ -27,7 +37,6 @@ pub(super) fn mark(text: &str, hits: &mut Vec<Hit>) {
                 hits.push(Hit { start, end: start + length, mask, negated: false });
             }
         }
-        start += length + 1;
     }
 }
 

@@ -19,6 +19,9 @@ pub const MOST_BYTES: usize = 4 << 20;
 /// How many strings of one definition are read; a schema with more is no schema for people.
 const MOST_PARTS: usize = 20_000;
 
+/// How much of a name is read.
+const LONGEST_NAME: usize = 400;
+
 /// Where a piece of text stands in the definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Surface {
@@ -72,6 +75,8 @@ pub struct Part<'a> {
     pub keyword: &'static str,
     /// The text as it was written.
     pub raw: &'a str,
+    /// Everything that was found in it.
+    pub mask: Mask,
     start: usize,
     end: usize,
 }
@@ -125,8 +130,15 @@ impl<'a> Reading<'a> {
         for (number, part) in parts.iter_mut().enumerate() {
             let room = MOST_BYTES.saturating_sub(layout.buffer.len());
             part.start = layout.buffer.len();
-            for piece in pieces(part.raw, room) {
-                layout.add(number, piece);
+            if part.is_name() {
+                layout.add_name(
+                    number,
+                    &part.raw[..part.raw.floor_char_boundary(room.min(LONGEST_NAME))],
+                );
+            } else {
+                for piece in pieces(part.raw, room) {
+                    layout.add(number, piece);
+                }
             }
             part.end = layout.buffer.len();
             layout.buffer.push('\n');
@@ -149,6 +161,9 @@ impl<'a> Reading<'a> {
         }
         let mut reading = Reading { exhibit, parts, sentences, purpose: Mask::NONE, buffer, hits };
         lexicon::derive(&mut reading);
+        for sentence in &reading.sentences {
+            reading.parts[sentence.part].mask |= sentence.mask;
+        }
         reading.purpose = reading.find_purpose();
         reading
     }
@@ -198,8 +213,7 @@ impl<'a> Reading<'a> {
         let mut seen_description = false;
         for sentence in &self.sentences {
             match self.part(sentence).surface {
-                Surface::Name => purpose |= lexicon::mask_of_name(&self.exhibit.tool.name),
-                Surface::Title => purpose |= sentence.mask,
+                Surface::Name | Surface::Title => purpose |= sentence.mask,
                 Surface::Description if !seen_description => {
                     purpose |= self.first_clause(sentence);
                     seen_description = true;
@@ -213,7 +227,20 @@ impl<'a> Reading<'a> {
 
 impl<'a> Part<'a> {
     fn new(surface: Surface, raw: &'a str) -> Part<'a> {
-        Part { surface, parameter: None, required: false, keyword: "", raw, start: 0, end: 0 }
+        let mask = Mask::NONE;
+        Part { surface, parameter: None, required: false, keyword: "", raw, mask, start: 0, end: 0 }
+    }
+
+    /// Whether it is a name rather than text: words are joined by `_` or by capitals.
+    fn is_name(&self) -> bool {
+        match self.surface {
+            Surface::Name | Surface::ParameterName => true,
+            Surface::ParameterValue => {
+                self.raw.len() < LONGEST_NAME
+                    && self.raw.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+            }
+            _ => false,
+        }
     }
 
     /// Where it stands, in words.
@@ -252,53 +279,65 @@ impl Layout {
     }
 
     fn add(&mut self, part: usize, text: &str) {
+        let bytes = text.as_bytes();
         let mut start = self.buffer.len();
+        // Blanks at the start of a sentence and after another blank are dropped.
         let mut space = true;
-        let mut characters = text.char_indices().peekable();
-        while let Some((at, character)) = characters.next() {
-            let folded = match character {
-                'a'..='z' | '0'..='9' => character,
-                'A'..='Z' => character.to_ascii_lowercase(),
-                '\n' => {
-                    if breaks_line(&self.buffer[start..], &text[at + 1..]) {
-                        start = self.end_sentence(part, start);
-                        space = true;
-                        continue;
-                    }
-                    ' '
-                }
-                '\t' | '\r' | '\u{b}' | '\u{c}' => ' ',
-                ' '..='~' => character,
-                other if other.is_ascii() => continue,
-                other => match fold(other) {
-                    Some(folded) => folded,
-                    None => continue,
-                },
-            };
-            if folded == ' ' {
-                if !space {
-                    self.buffer.push(' ');
-                }
-                space = true;
+        let mut at = 0;
+        while at < bytes.len() {
+            let run =
+                bytes[at..].iter().position(|byte| !is_ordinary(*byte)).unwrap_or(bytes.len() - at);
+            if run > 0 {
+                let from = self.buffer.len();
+                self.buffer.push_str(&text[at..at + run]);
+                self.buffer[from..].make_ascii_lowercase();
+                space = false;
+                at += run;
                 continue;
             }
-            space = false;
-            self.buffer.push(folded);
-            let ends = match folded {
-                '.' | '!' | '?' => {
-                    let mut ahead = characters.clone().map(|(_, next)| next);
-                    let next = ahead.find(|next| !hidden_unicode::is_invisible(*next));
-                    let closes = next.is_none_or(|next| next.is_whitespace() || next == '<');
-                    closes && !is_abbreviation(&self.buffer[start..])
+            let Some(character) = text[at..].chars().next() else { break };
+            at += character.len_utf8();
+            match character {
+                '\n' if breaks_line(&self.buffer[start..], &text[at..]) => {
+                    start = self.end_sentence(part, start);
+                    space = true;
                 }
-                '。' | '！' | '？' | '।' | '؟' | '۔' => true,
-                _ => false,
-            };
-            if ends {
-                start = self.end_sentence(part, start);
-                space = true;
+                ' ' | '\n' | '\t' | '\r' | '\u{b}' | '\u{c}' => {
+                    if !space {
+                        self.buffer.push(' ');
+                    }
+                    space = true;
+                }
+                '.' | '!' | '?' => {
+                    self.buffer.push(character);
+                    space = false;
+                    if closes(&text[at..]) && !is_abbreviation(&self.buffer[start..]) {
+                        start = self.end_sentence(part, start);
+                        space = true;
+                    }
+                }
+                control if control.is_ascii() => {}
+                other => match fold(other) {
+                    None => {}
+                    Some(' ') if space => {}
+                    Some(folded) => {
+                        self.buffer.push(folded);
+                        space = folded == ' ';
+                        if matches!(folded, '。' | '！' | '？' | '।' | '؟' | '۔') {
+                            start = self.end_sentence(part, start);
+                            space = true;
+                        }
+                    }
+                },
             }
         }
+        self.end_sentence(part, start);
+    }
+
+    /// A name, cut into its words: one sentence.
+    fn add_name(&mut self, part: usize, name: &str) {
+        let start = self.buffer.len();
+        lexicon::fold_name(name, &mut self.buffer);
         self.end_sentence(part, start);
     }
 
@@ -317,6 +356,23 @@ impl Layout {
         });
         self.buffer.push(' ');
         self.buffer.len()
+    }
+}
+
+/// Bytes that are copied as they are, but for upper case.
+fn is_ordinary(byte: u8) -> bool {
+    matches!(byte, b'!'..=b'~') && !matches!(byte, b'.' | b'!' | b'?')
+}
+
+/// Whether a full stop ends the sentence: white space or mark-up follows.
+fn closes(rest: &str) -> bool {
+    match rest.as_bytes().first() {
+        None => true,
+        Some(byte) if byte.is_ascii() => byte.is_ascii_whitespace() || *byte == b'<',
+        Some(_) => {
+            let next = rest.chars().find(|next| !hidden_unicode::is_invisible(*next));
+            next.is_none_or(|next| next.is_whitespace() || next == '<')
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 //! to send one, a default or constant address decides where things go.
 
 use super::instruction_phrases::windows;
-use super::lexicon::{Mask, mask_of_name, mask_of_text};
+use super::lexicon::{Mask, mask_of_name};
 use super::literals::is_address;
 use super::reading::{Part, Reading, Surface, excerpt};
 use super::{Finding, Tier};
@@ -38,7 +38,7 @@ fn is_about_models(reading: &Reading<'_>) -> bool {
 fn names(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
     let mut secrets = 0;
     for part in reading.parts.iter().filter(|part| part.surface == Surface::ParameterName) {
-        let mask = mask_of_name(part.raw);
+        let mask = part.mask;
         if mask.has(Mask::SECRET) && !reading.purpose.has(Mask::SECRET) {
             secrets += 1;
             if secrets == 2 {
@@ -62,10 +62,12 @@ fn descriptions(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
     for window in windows(reading, |surface| surface == Surface::ParameterText) {
         let here = window.here;
         let part = reading.part(window.sentence);
-        let name = part.parameter.map(mask_of_name).unwrap_or(Mask::NONE);
-        if here.has(Mask::CARE.and(Mask::ASSURANCE).and(Mask::UNLESS)) {
+        if here.has(Mask::CARE.and(Mask::ASSURANCE).and(Mask::UNLESS))
+            || !here.has(Mask::SENSITIVE.and(Mask::DISABLE))
+        {
             continue;
         }
+        let name = part.parameter.map(mask_of_name).unwrap_or(Mask::NONE);
         let known = reading.purpose | name;
         let secrets = Mask::SECRET.and(Mask::SECRET_PATH);
         if here.has(secrets) && !known.has(secrets) && !here.has(Mask::NEGATION) {
@@ -98,8 +100,12 @@ fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
     let mut contexts = 0;
     let mut shown = 0;
     for part in reading.parts.iter().filter(|part| part.surface == Surface::ParameterValue) {
+        let telling = Mask::SENSITIVE.and(Mask::EXTERNAL);
+        let value = part.mask;
+        if !value.has(telling) && !part.raw.contains('=') {
+            continue;
+        }
         let name = part.parameter.map(mask_of_name).unwrap_or(Mask::NONE);
-        let value = mask_of_name(part.raw) | mask_of_text(part.raw);
         match part.keyword {
             "enum" if value.has(Mask::CONTEXT) && !is_about_models(reading) => {
                 contexts += 1;

@@ -21,13 +21,15 @@ mod russian;
 mod spanish;
 mod swedish;
 mod technical;
+mod trie;
 mod turkish;
 
 use std::ops::{BitOr, BitOrAssign};
 use std::sync::OnceLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
+use self::trie::Trie;
 use super::reading::Reading;
 
 /// One language's words.
@@ -246,45 +248,42 @@ pub struct Hit {
     pub negated: bool,
 }
 
-struct Term {
-    mask: Mask,
-    /// Whether a letter may stand right before it.
-    open_start: bool,
-    /// Whether a letter may stand right after it.
-    open_end: bool,
-}
-
+/// The words, ready to be looked up.
 struct Lexicon {
-    automaton: AhoCorasick,
-    terms: Vec<Term>,
+    /// Terms that begin where a word begins.
+    words: Trie,
+    /// Terms that may begin anywhere: paths, commands, mark-up.
+    anywhere: Option<AhoCorasick>,
+    /// What the latter mean, and whether they may go on.
+    meanings: Vec<(Mask, bool)>,
 }
 
-fn lexicon() -> Option<&'static Lexicon> {
-    static LEXICON: OnceLock<Option<Lexicon>> = OnceLock::new();
-    LEXICON.get_or_init(build).as_ref()
+fn lexicon() -> &'static Lexicon {
+    static LEXICON: OnceLock<Lexicon> = OnceLock::new();
+    LEXICON.get_or_init(build)
 }
 
-fn build() -> Option<Lexicon> {
-    let mut words: Vec<&str> = Vec::new();
-    let mut terms: Vec<Term> = Vec::new();
+fn build() -> Lexicon {
+    let mut words = trie::Builder::default();
+    let mut anywhere = Vec::new();
+    let mut meanings = Vec::new();
     for (mask, written) in TABLES.iter().flat_map(|table| table.iter()) {
         for text in *written {
             let word = text.trim_matches('*');
-            let bordered = |character: Option<char>| character.is_some_and(has_borders);
-            terms.push(Term {
-                mask: *mask,
-                open_start: text.starts_with('*') || !bordered(word.chars().next()),
-                open_end: text.ends_with('*') || !bordered(word.chars().next_back()),
-            });
-            words.push(word);
+            let bordered = word.chars().next_back().is_some_and(has_borders);
+            let open_end = text.ends_with('*') || !bordered;
+            let starts_anywhere = text.starts_with('*')
+                || word.starts_with(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric());
+            if starts_anywhere {
+                anywhere.push(word);
+                meanings.push((*mask, open_end));
+            } else {
+                words.add(word, *mask, open_end);
+            }
         }
     }
-    let automaton = AhoCorasickBuilder::new()
-        .match_kind(MatchKind::Standard)
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(&words)
-        .ok()?;
-    Some(Lexicon { automaton, terms })
+    let anywhere = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(&anywhere).ok();
+    Lexicon { words: words.finish(), anywhere, meanings }
 }
 
 /// Whether words of this character's script are set apart by spaces and stand without prefixes.
@@ -293,72 +292,74 @@ fn has_borders(character: char) -> bool {
         || matches!(character, '\u{c0}'..='\u{24f}' | '\u{370}'..='\u{52f}' | '\u{1e00}'..='\u{1eff}')
 }
 
-/// Finds all terms in laid-out text.
+/// Finds the terms in laid-out text: the longest at each place, and none inside of another.
 pub(super) fn look_up(text: &str) -> Vec<Hit> {
-    let Some(lexicon) = lexicon() else { return Vec::new() };
+    let lexicon = lexicon();
     let mut hits: Vec<Hit> = Vec::new();
-    for found in lexicon.automaton.find_overlapping_iter(text) {
-        let term = &lexicon.terms[found.pattern().as_usize()];
-        let (start, end) = (found.start(), found.end());
-        if !term.open_start && touches(text, start, Side::Before)
-            || !term.open_end && touches(text, end, Side::After)
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    // Whether a letter of a script with borders stands right before.
+    let mut within_word = false;
+    while at < bytes.len() {
+        let byte = bytes[at];
+        let (length, bordered) = if byte.is_ascii() {
+            (1, byte.is_ascii_alphanumeric())
+        } else {
+            let character = text[at..].chars().next().unwrap_or(' ');
+            (character.len_utf8(), has_borders(character))
+        };
+        if !(within_word && bordered)
+            && let Some((end, mask)) = lexicon.words.longest(bytes, at, |end| ends_word(text, end))
         {
-            continue;
+            hits.push(Hit { start: at, end, mask, negated: false });
         }
-        hits.push(Hit { start, end, mask: term.mask, negated: false });
+        within_word = bordered;
+        at += length;
+    }
+    if let Some(anywhere) = &lexicon.anywhere {
+        for found in anywhere.find_overlapping_iter(text) {
+            let (mask, open_end) = lexicon.meanings[found.pattern().as_usize()];
+            if open_end || ends_word(text, found.end()) {
+                hits.push(Hit { start: found.start(), end: found.end(), mask, negated: false });
+            }
+        }
     }
     hits
 }
 
-/// On which side of a place to look.
-#[derive(Clone, Copy)]
-enum Side {
-    Before,
-    After,
-}
-
-/// Whether a letter stands right there.
-fn touches(text: &str, at: usize, side: Side) -> bool {
-    let byte = match side {
-        Side::Before => at.checked_sub(1).and_then(|before| text.as_bytes().get(before)),
-        Side::After => text.as_bytes().get(at),
-    };
-    match byte {
-        None => false,
-        Some(byte) if byte.is_ascii() => byte.is_ascii_alphanumeric(),
-        Some(_) => {
-            let next = match side {
-                Side::Before => text[..at].chars().next_back(),
-                Side::After => text[at..].chars().next(),
-            };
-            next.is_some_and(|character| character.is_alphanumeric() && has_borders(character))
-        }
+/// Whether no letter follows.
+fn ends_word(text: &str, end: usize) -> bool {
+    match text.as_bytes().get(end) {
+        None => true,
+        Some(byte) if byte.is_ascii() => !byte.is_ascii_alphanumeric(),
+        Some(_) => !text[end..].chars().next().is_some_and(has_borders),
     }
 }
 
 /// The meanings in a name such as `send_password-reset` or `sendMail`.
 pub(super) fn mask_of_name(name: &str) -> Mask {
     let mut words = String::with_capacity(name.len() + 8);
+    fold_name(&name[..name.floor_char_boundary(200)], &mut words);
+    look_up(&words).iter().fold(Mask::NONE, |mask, hit| mask | hit.mask)
+}
+
+/// Cuts a name into its words.
+pub(super) fn fold_name(name: &str, words: &mut String) {
     let mut lower = false;
-    for character in name.chars().take(200) {
+    for character in name.chars() {
         match character {
-            '_' | '-' | '.' | ':' | '/' => words.push(' '),
+            '_' => words.push(' '),
+            '\n' => words.push(' '),
             other => {
                 if lower && other.is_uppercase() {
                     words.push(' ');
                 }
-                words.extend(other.to_lowercase());
+                let mut folded = other.to_lowercase();
+                words.push(folded.next().unwrap_or(other));
             }
         }
         lower = character.is_lowercase();
     }
-    look_up(&words).iter().fold(Mask::NONE, |mask, hit| mask | hit.mask)
-}
-
-/// The meanings in a short text, negated or not.
-pub(super) fn mask_of_text(text: &str) -> Mask {
-    let lower: String = text.chars().take(2_000).flat_map(char::to_lowercase).collect();
-    look_up(&lower).iter().fold(Mask::NONE, |mask, hit| mask | hit.mask)
 }
 
 /// Within how many bytes a negation governs what follows.
@@ -415,10 +416,11 @@ pub(super) fn derive(reading: &mut Reading<'_>) {
         }
         mark_negated(text, hits);
         drop_false_care(hits);
+        let mut present = hits.iter().fold(Mask::NONE, |mask, hit| mask | hit.mask);
         for chain in CHAINS {
-            let present = hits.iter().fold(Mask::NONE, |mask, hit| mask | hit.mask);
             if chain.steps.iter().all(|step| present.has(*step)) {
                 apply(chain, text, hits);
+                present |= chain.gives;
             }
         }
         sentence.mask = hits.iter().fold(Mask::NONE, |mask, hit| {
@@ -535,8 +537,8 @@ mod tests {
         for (_, written) in TABLES.iter().flat_map(|table| table.iter()) {
             for term in *written {
                 let word = term.trim_matches('*');
-                assert!(!word.is_empty() && word.trim() == word, "{term:?}");
-                assert!(!word.contains("  "), "{term:?}");
+                assert!(!word.trim().is_empty() && !word.contains("  "), "{term:?}");
+                assert!(!word.contains('*') || word.contains("***"), "a star inside: {term:?}");
                 let lower: String = word.chars().flat_map(char::to_lowercase).collect();
                 assert_eq!(word, lower, "{term:?}");
             }
