@@ -161,7 +161,9 @@ fn decoded<'t>(
         *budget -= 1;
         if token.contains('%') {
             add("percent-encoded text", token, percent(token));
-        } else if token.len() % 2 == 0 && token.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        } else if token.len().is_multiple_of(2)
+            && token.bytes().all(|byte| byte.is_ascii_hexdigit())
+        {
             add("hex", token, hex(token.bytes()));
         } else if token.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'2'..=b'7' | b'=')) {
             add("base32", token, base32(token));
