@@ -15,7 +15,12 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         evaluation: Evaluation::Retrieval,
         name: text("r"),
         dataset: DatasetRef { id: text("d"), version: text("v1"), digest: text("x") },
-        system: SystemRef { kind: text("k"), name: text("n"), version: None, settings: BTreeMap::new() },
+        system: SystemRef {
+            kind: text("k"),
+            name: text("n"),
+            version: None,
+            settings: BTreeMap::new(),
+        },
         runs: 2,
         seed: 0,
     };

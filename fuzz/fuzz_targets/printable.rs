@@ -5,7 +5,11 @@ use karat_core::text::{clip, printable};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let shown = printable(text);
-    assert!(!shown.chars().any(|letter| letter.is_control() || ('\u{202a}'..='\u{202e}').contains(&letter)));
+    assert!(
+        !shown
+            .chars()
+            .any(|letter| letter.is_control() || ('\u{202a}'..='\u{202e}').contains(&letter))
+    );
     assert_eq!(printable(&shown), shown);
     let _ = clip(&shown, 10);
 });

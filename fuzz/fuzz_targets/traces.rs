@@ -11,7 +11,10 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     std::fs::write(&path, bytes).expect("written");
     for (format, ids) in [
         (Format::Ragas, ["ragas.tool_call_accuracy", "ragas.tool_call_f1", "calls.alignment"]),
-        (Format::DeepEval, ["deepeval.tool_correctness|ordered|name+input", "calls.exact", "calls.f1"]),
+        (
+            Format::DeepEval,
+            ["deepeval.tool_correctness|ordered|name+input", "calls.exact", "calls.f1"],
+        ),
     ] {
         let metrics = ids.map(|id| id.parse::<CallMetric>().expect("a metric")).to_vec();
         let _ = score_file(&path, format, &Options::new(metrics), &mut |item| {

@@ -16,6 +16,14 @@ reproduce them to the last digit on the vectors in crates/karat-metrics/tests/ve
 raises an error instead of giving a value, Karat gives a defined one, and the entry says which. A
 metric without a value on some data is *undefined*: it is `null` in the report with its reason, is
 left out of means, and is never counted as 0. `@k` and `^k` stand for any positive whole number.
+
+Where a peer raises an error on the vectors, Karat answers as follows, and nothing else deviates:
+
+| peer | situation | its error | Karat |
+| --- | --- | --- | --- |
+| DeepEval | parameters recorded on one side only | AttributeError | the pair scores 0 |
+| ranx | the run has a query that was not judged | AssertionError | the query is left out and counted |
+| ranx | no query has a single judgement | ValueError | every measure that is defined there is 0 |
 ";
 
 /// The whole page.
