@@ -2,7 +2,7 @@
 //!
 //! Stations: [`dataset`] (the labelled threat corpus, with its [`audit`]), [`system`] (built-in
 //! [`detectors`] and adapters under [`systems`]), [`decision`] (what counts as flagged), [`score`]
-//! (verdicts to scored entries), [`controls`], and [`run`], which puts them in line and returns the
+//! (verdicts to scored entries), [`controls`], and [`run()`], which puts them in line and returns the
 //! report. [`score_verdicts`] does the same with verdicts that were made elsewhere.
 
 pub mod audit;

@@ -2,7 +2,7 @@
 //!
 //! A system is shown an [`Exhibit`]: the definition without its label. It answers with what its
 //! detectors reported ([`Answer`]): raw facts, kept in the journal. What counts as flagged is decided
-//! afterwards, by the [`Decision`](crate::decision::Decision) that belongs to the system's definition.
+//! afterwards, by the [`Decision`] that belongs to the system's definition.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

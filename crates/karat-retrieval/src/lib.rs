@@ -1,7 +1,7 @@
 //! Retrieval evaluation: does tool search find the right tools?
 //!
 //! Stations: [`dataset`] (frozen corpus and golden queries), [`system`] (built-in [`engines`] and
-//! adapters under [`systems`]), [`score`] (rankings to scored items), [`controls`], and [`run`],
+//! adapters under [`systems`]), [`score`] (rankings to scored items), [`controls`], and [`run()`],
 //! which puts them in line and returns the report. [`trec`] reads and writes the files of trec_eval.
 
 pub mod audit;
