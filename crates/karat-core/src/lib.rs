@@ -14,6 +14,7 @@ pub mod exchange;
 pub mod gate;
 pub mod input;
 pub mod journal;
+pub mod json_path;
 pub mod process;
 pub mod provenance;
 pub mod report;

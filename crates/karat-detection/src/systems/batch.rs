@@ -19,11 +19,11 @@ use karat_core::run::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::json_path::JsonPath;
 use super::sarif;
 use crate::DetectionError;
 use crate::dataset::{Dataset, Sample};
 use crate::system::{Answer, Evidence, Reported, Stated};
+use karat_core::json_path::JsonPath;
 
 /// The most that a program may print.
 const MOST_OUTPUT: usize = 256 << 20;

@@ -3,7 +3,6 @@
 pub mod batch;
 pub mod builtin;
 pub mod command;
-pub mod json_path;
 pub mod sarif;
 pub mod verdicts;
 #[cfg(feature = "yara")]

@@ -1,9 +1,15 @@
 //! The command line, as clap sees it. Nothing below sees a raw flag: each command takes its own
 //! arguments and the [`Face`] that all of them share.
 
+mod corpus;
+mod detection;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use corpus::*;
+pub(crate) use detection::*;
 
 /// Measure MCP servers, tool search, scanners and agents against golden sets, and fail the build
 /// when a measurement gets worse.
@@ -94,31 +100,6 @@ pub(crate) struct CheckArgs {
     pub(crate) only: Option<String>,
 }
 
-#[derive(Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct DetectionArgs {
-    #[command(subcommand)]
-    pub(crate) command: Option<DetectionCommand>,
-    #[command(flatten)]
-    pub(crate) check: CheckArgs,
-}
-
-#[derive(Subcommand)]
-pub(crate) enum DetectionCommand {
-    /// Score verdicts that were made elsewhere
-    Score(VerdictsArgs),
-}
-
-#[derive(Args)]
-pub(crate) struct VerdictsArgs {
-    /// The labelled corpus: Karat's own lines, or the public security and detect corpora
-    #[arg(long, value_name = "FILE")]
-    pub(crate) corpus: PathBuf,
-    /// The verdicts: lines of `{id, verdict}`, a public scan-verdict file, or SARIF 2.1.0
-    #[arg(long, value_name = "FILE")]
-    pub(crate) verdicts: PathBuf,
-}
-
 #[derive(Subcommand)]
 pub(crate) enum AgentCommand {
     /// Score recorded traces, one JSON line each
@@ -177,32 +158,6 @@ pub(crate) struct TrecArgs {
     /// Compare scores as 32-bit floats, as pytrec_eval does
     #[arg(long)]
     pub(crate) float32: bool,
-}
-
-#[derive(Subcommand)]
-pub(crate) enum CorpusCommand {
-    /// Compute the digests of a dataset folder and write its manifest
-    Freeze(FreezeArgs),
-    /// Check a frozen dataset: its digests, its labels, and whether it is worth measuring on
-    Verify(VerifyArgs),
-}
-
-#[derive(Args)]
-pub(crate) struct FreezeArgs {
-    /// The folder of the version, such as datasets/tools/v1
-    pub(crate) folder: PathBuf,
-    /// The licence of the data, as an SPDX expression
-    #[arg(long)]
-    pub(crate) licence: String,
-    /// How the data was made
-    #[arg(long)]
-    pub(crate) made: String,
-}
-
-#[derive(Args)]
-pub(crate) struct VerifyArgs {
-    /// The folder of the version, such as datasets/tools/v1
-    pub(crate) folder: PathBuf,
 }
 
 #[derive(Args)]

@@ -1,4 +1,4 @@
-//! Path expressions into JSON: how a project says where a scanner writes its findings.
+//! Path expressions into JSON: how a project says where a system puts its answer.
 //!
 //! The part of JSONPath that is needed for that: `$.results[*].findings`, `tool.name`, `[0]`,
 //! `['a key']`, `*` for every member. No filters, no recursion: a path visits each value at most once.

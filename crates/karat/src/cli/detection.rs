@@ -1,0 +1,32 @@
+//! The arguments of `karat detection`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::CheckArgs;
+
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct DetectionArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<DetectionCommand>,
+    #[command(flatten)]
+    pub(crate) check: CheckArgs,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum DetectionCommand {
+    /// Score verdicts that were made elsewhere
+    Score(VerdictsArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct VerdictsArgs {
+    /// The labelled corpus: Karat's own lines, or the public security and detect corpora
+    #[arg(long, value_name = "FILE")]
+    pub(crate) corpus: PathBuf,
+    /// The verdicts: lines of `{id, verdict}`, a public scan-verdict file, or SARIF 2.1.0
+    #[arg(long, value_name = "FILE")]
+    pub(crate) verdicts: PathBuf,
+}
