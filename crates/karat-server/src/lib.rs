@@ -1,3 +1,6 @@
 //! Server evaluation: does an MCP server answer right, validly, reliably, fast and safely?
 //!
-//! Nothing is here yet; it needs the sessions of karat-mcp.
+//! [`lint`] judges tool definitions without calling a tool. The evaluations that call tools need a
+//! live session and come beside it.
+
+pub mod lint;
