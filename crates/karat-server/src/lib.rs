@@ -1,6 +1,7 @@
 //! Server evaluation: does an MCP server answer right, validly, reliably, fast and safely?
 //!
-//! [`lint`] judges tool definitions without calling a tool. The evaluations that call tools need a
-//! live session and come beside it.
+//! [`lint`] judges tool definitions without calling a tool. [`suite`] reads what to call and what must
+//! come back.
 
 pub mod lint;
+pub mod suite;
