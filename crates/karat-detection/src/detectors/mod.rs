@@ -183,3 +183,16 @@ pub fn scan(exhibit: &Exhibit) -> Scan {
     let reading = Reading::of(exhibit);
     Scan { findings: DETECTORS.iter().map(|detector| detector.inspect(&reading)).collect() }
 }
+
+/// Runs all detectors over many definitions, on all processors, in their order.
+pub fn scan_all(exhibits: &[Exhibit]) -> Vec<Scan> {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let share = exhibits.len().div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        let working: Vec<_> = exhibits
+            .chunks(share)
+            .map(|chunk| scope.spawn(move || chunk.iter().map(scan).collect::<Vec<Scan>>()))
+            .collect();
+        working.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+    })
+}
