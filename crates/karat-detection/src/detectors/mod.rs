@@ -20,6 +20,8 @@ pub mod schema_anomaly;
 
 pub use reading::{MOST_BYTES, Reading, Surface};
 
+use std::panic::resume_unwind;
+
 use crate::system::Exhibit;
 
 /// How sure a detector is.
@@ -193,6 +195,8 @@ pub fn scan_all(exhibits: &[Exhibit]) -> Vec<Scan> {
             .chunks(share)
             .map(|chunk| scope.spawn(move || chunk.iter().map(scan).collect::<Vec<Scan>>()))
             .collect();
-        working.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+        // A panic goes on here: leaving its share out would move every later scan to another definition.
+        let shares = working.into_iter().map(|thread| thread.join());
+        shares.flat_map(|share| share.unwrap_or_else(|panic| resume_unwind(panic))).collect()
     })
 }
