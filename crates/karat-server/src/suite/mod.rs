@@ -7,6 +7,7 @@
 //! server is started: a case that could not fail is refused.
 
 pub mod matcher;
+pub mod server;
 pub mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
