@@ -7,6 +7,7 @@
 
 pub mod compliance;
 pub mod controls;
+pub mod demo;
 pub mod lint;
 pub mod observation;
 pub mod score;
@@ -168,23 +169,21 @@ pub fn reference(suite: &Suite) -> DatasetRef {
 /// When nothing could be measured.
 pub async fn run(
     entry: &Entry,
-    suite: Suite,
+    suite: &Suite,
     surroundings: &Surroundings<'_>,
 ) -> Result<Report, ServerError> {
     let stopwatch = Stopwatch::start();
-    let spec = spec(entry, &suite)?;
-    let dataset = reference(&suite);
-    let Suite { setup, teardown, cases, target, .. } = suite;
-    let cases = chosen(entry, cases)?;
+    let spec = spec(entry, suite)?;
+    let cases = chosen(entry, &suite.cases)?;
+    let target = suite.target;
     let options = Options {
         call_timeout: Duration::from_millis(entry.timeout_ms),
         start_timeout: Duration::from_millis(entry.start_timeout_ms),
         folder: Some(surroundings.folder.to_owned()),
         ..Options::default()
     };
-    let setup = setup.into_iter().map(Arc::new).collect();
     let described = spec.describe();
-    let server = Arc::new(Server::start(spec, options, setup).await?);
+    let server = Arc::new(Server::start(spec, options, suite.setup.clone()).await?);
     let session = server.session().await?;
     let info = session.server().clone();
     let tools = session.tools().await.map_err(|error| ServerError::NoTools(error.to_string()))?;
@@ -195,7 +194,7 @@ pub async fn run(
         schema: journal::SCHEMA.to_owned(),
         evaluation: Evaluation::Server,
         name: entry.name.clone(),
-        dataset,
+        dataset: reference(suite),
         system: system(&described, &info, target),
         runs: 1,
         seed: entry.seed,
@@ -213,7 +212,7 @@ pub async fn run(
     let entries =
         run::collect(system, &questions, &patient, Some(journal), known, surroundings.listener)
             .await?;
-    server.tear_down(&teardown).await;
+    server.tear_down(&suite.teardown).await;
     executed(&entries)?;
 
     let measured = Measurement {
@@ -237,15 +236,15 @@ fn spec(entry: &Entry, suite: &Suite) -> Result<ServerSpec, ServerError> {
     }
 }
 
-fn chosen(entry: &Entry, cases: Vec<Case>) -> Result<Vec<Arc<Case>>, ServerError> {
+fn chosen(entry: &Entry, cases: &[Arc<Case>]) -> Result<Vec<Arc<Case>>, ServerError> {
     let all = cases.len();
     let known: std::collections::BTreeSet<String> =
         cases.iter().flat_map(|case| case.tags.iter().cloned()).collect();
-    let wanted = |case: &Case| {
+    let wanted = |case: &&Arc<Case>| {
         entry.case.as_ref().is_none_or(|id| *id == case.id)
             && (entry.tags.is_empty() || entry.tags.iter().any(|tag| case.tags.contains(tag)))
     };
-    let left: Vec<Arc<Case>> = cases.into_iter().filter(wanted).map(Arc::new).collect();
+    let left: Vec<Arc<Case>> = cases.iter().filter(wanted).cloned().collect();
     if left.is_empty() {
         let hint = match known.is_empty() {
             true => String::new(),

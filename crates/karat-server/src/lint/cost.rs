@@ -6,9 +6,9 @@ use super::definition::Definition;
 use super::{Cost, Findings, Rule, Server, Severity};
 
 /// Tokens of one tool from which it is worth a look.
-const TOOL_TOKENS: usize = 1_000;
+const TOOL_TOKENS: u64 = 1_000;
 /// Tokens of all tools together from which a server crowds out the task.
-const SERVER_TOKENS: usize = 20_000;
+const SERVER_TOKENS: u64 = 20_000;
 
 pub(super) const TOOL: Rule = Rule {
     id: "tool-cost",
@@ -29,7 +29,7 @@ pub(super) const SERVER: Rule = Rule {
 };
 
 /// The tokens of what a client passes on to a model: name, description and input schema.
-pub(super) fn of(tool: &Definition<'_>, count: &dyn Fn(&str) -> usize) -> Cost {
+pub(super) fn of(tool: &Definition<'_>, count: &dyn Fn(&str) -> u64) -> Cost {
     let passed_on = json!({
         "name": tool.name(),
         "description": tool.description(),

@@ -97,7 +97,7 @@ pub struct Cost {
     /// The tool.
     pub tool: String,
     /// Tokens of name, description and input schema as compact JSON.
-    pub tokens: usize,
+    pub tokens: u64,
 }
 
 /// What lint says of a server.
@@ -110,7 +110,7 @@ pub struct Outcome {
     /// The cost of each tool, in served order.
     pub costs: Vec<Cost>,
     /// The cost of all tools together.
-    pub tokens: usize,
+    pub tokens: u64,
 }
 
 impl Outcome {
@@ -124,7 +124,7 @@ impl Outcome {
 /// What lint needs to know beside the definitions.
 pub struct Settings<'a> {
     /// Counts the tokens of a text.
-    pub count_tokens: &'a dyn Fn(&str) -> usize,
+    pub count_tokens: &'a dyn Fn(&str) -> u64,
     /// Rules that are not run, by id.
     pub allow: &'a [String],
 }
@@ -136,7 +136,7 @@ struct Server<'a> {
 }
 
 impl Server<'_> {
-    fn tokens(&self) -> usize {
+    fn tokens(&self) -> u64 {
         self.costs.iter().map(|cost| cost.tokens).sum()
     }
 }
@@ -207,8 +207,10 @@ mod testing {
 
     /// What one rule finds in these definitions: tool, place and message.
     pub(super) fn found(rule: &Rule, definitions: &[Value]) -> Vec<(String, String, String)> {
-        let settings =
-            Settings { count_tokens: &|text| text.split_whitespace().count(), allow: &[] };
+        let settings = Settings {
+            count_tokens: &|text| text.split_whitespace().count() as u64 as u64,
+            allow: &[],
+        };
         lint(definitions, &settings)
             .findings
             .into_iter()
@@ -251,7 +253,7 @@ mod tests {
             }, "required": ["amount", "from"]},
             "annotations": {"readOnlyHint": true},
         });
-        let settings = Settings { count_tokens: &|text| text.len() / 4, allow: &[] };
+        let settings = Settings { count_tokens: &|text| text.len() as u64 / 4, allow: &[] };
         let outcome = lint(&[tool], &settings);
         assert_eq!(outcome.findings, []);
         assert_eq!(outcome.worst(), None);

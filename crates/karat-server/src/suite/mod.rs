@@ -12,6 +12,7 @@ pub mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use karat_core::dataset::Digest;
 use karat_core::input::{self, InputError, Limits};
@@ -36,11 +37,11 @@ pub struct Suite {
     /// The success rate that is demanded.
     pub target: f64,
     /// Calls before the first case.
-    pub setup: Vec<Step>,
+    pub setup: Vec<Arc<Step>>,
     /// Calls after the last case.
     pub teardown: Vec<Step>,
     /// The cases, in the order of the file.
-    pub cases: Vec<Case>,
+    pub cases: Vec<Arc<Case>>,
 }
 
 /// One case: a call, and what must come of it.
@@ -267,7 +268,7 @@ impl Suite {
             return Err(reader.wrong("target", "a rate lies between 0 and 1"));
         }
         let repeat = file.repeat.unwrap_or(1);
-        let setup = reader.steps("setup", file.setup)?;
+        let setup = reader.steps("setup", file.setup)?.into_iter().map(Arc::new).collect();
         let teardown = reader.steps("teardown", file.teardown)?;
         let mut ids = BTreeSet::new();
         let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
@@ -279,7 +280,7 @@ impl Suite {
             if !ids.insert(id.clone()) {
                 return Err(reader.wrong(&id, "a case of this id stands earlier in the file"));
             }
-            cases.push(reader.case(id, case, repeat)?);
+            cases.push(Arc::new(reader.case(id, case, repeat)?));
         }
         let suite = Suite {
             name,
@@ -399,22 +400,20 @@ impl Reader<'_> {
     /// Every `${name}` has been saved by an earlier call.
     fn names_are_known(&self, suite: &Suite) -> Result<(), SuiteError> {
         let mut known: BTreeSet<&str> = BTreeSet::new();
-        let visit =
-            |place: &str, steps: &mut dyn Iterator<Item = &'_ Step>, known: &BTreeSet<&str>| {
-                for step in steps {
-                    let mut names = Vec::new();
-                    for value in step.input.values() {
-                        variables::names(value, &mut names);
-                    }
-                    if let Some(name) = names.iter().find(|name| !known.contains(name.as_str())) {
-                        let message = format!("${{{name}}} is saved by no earlier call");
-                        return Err(self.wrong(place, message));
-                    }
+        let visit = |place: &str, step: &Step, known: &BTreeSet<&str>| {
+            let mut names = Vec::new();
+            for value in step.input.values() {
+                variables::names(value, &mut names);
+            }
+            match names.iter().find(|name| !known.contains(name.as_str())) {
+                Some(name) => {
+                    Err(self.wrong(place, format!("${{{name}}} is saved by no earlier call")))
                 }
-                Ok(())
-            };
+                None => Ok(()),
+            }
+        };
         for step in &suite.setup {
-            visit("setup", &mut std::iter::once(step), &known)?;
+            visit("setup", step, &known)?;
             known.extend(step.save.keys().map(String::as_str));
         }
         for case in &suite.cases {
@@ -422,11 +421,11 @@ impl Reader<'_> {
             let steps =
                 case.setup.iter().chain([&case.step]).chain(&case.then).chain(&case.teardown);
             for step in steps {
-                visit(&case.id, &mut std::iter::once(step), &known)?;
+                visit(&case.id, step, &known)?;
                 known.extend(step.save.keys().map(String::as_str));
             }
         }
-        visit("teardown", &mut suite.teardown.iter(), &known)
+        suite.teardown.iter().try_for_each(|step| visit("teardown", step, &known))
     }
 }
 
