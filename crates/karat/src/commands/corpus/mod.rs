@@ -1,0 +1,33 @@
+//! `karat corpus`: make, check, compare and serve corpora. One file for each subcommand.
+
+mod diff;
+mod freeze;
+mod lock;
+mod verify;
+
+use std::path::Path;
+
+use karat_retrieval::snapshot::Snapshot;
+
+use crate::bundled;
+use crate::cli::CorpusCommand;
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+
+/// Runs the subcommand.
+pub(crate) fn run(command: &CorpusCommand, terminal: &Terminal) -> Result<Exit, Stop> {
+    match command {
+        CorpusCommand::Freeze(arguments) => freeze::run(arguments, terminal),
+        CorpusCommand::Verify(arguments) => verify::run(arguments, terminal),
+        CorpusCommand::Lock(arguments) => lock::run(arguments, terminal),
+        CorpusCommand::Diff(arguments) => diff::run(arguments, terminal),
+    }
+}
+
+/// The definitions in a folder, a file, or `bundled:tools/v1`.
+fn snapshot(path: &Path) -> Result<Snapshot, Stop> {
+    match path.to_str().and_then(|text| text.strip_prefix("bundled:")) {
+        Some(name) => Ok(Snapshot::of(bundled::dataset(&format!("datasets/{name}")))?),
+        None => Ok(Snapshot::open(path)?),
+    }
+}
