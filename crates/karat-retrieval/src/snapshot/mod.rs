@@ -5,6 +5,7 @@
 //! queries and no labels: those are the business of [`crate::dataset`].
 
 pub mod canonical;
+pub mod capture;
 pub mod diff;
 pub mod lock;
 pub mod store;
@@ -21,6 +22,11 @@ use crate::RetrievalError;
 
 /// The folder of a dataset that holds the definitions.
 pub const TOOLS: &str = "tools";
+
+/// Fields that dataset files have and the protocol does not. A definition that has one of them is
+/// not one that was captured.
+pub(crate) const OURS: [&str; 6] =
+    ["tool", "server", "tool_id", "schema", "input_schema", "output_schema"];
 
 /// Every server with its tools, sorted by name.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -164,14 +170,20 @@ impl Snapshot {
     }
 }
 
-/// The definition as an MCP server serves it. One that was captured already has that form; ours and
-/// the public corpus files have other names for some fields, and may leave the schema out, which the
-/// protocol does not allow.
+/// The definition as an MCP server serves it, and its server. One that was captured stays as it is;
+/// ours and the public corpus files have other names for some fields, and may leave the schema out,
+/// which the protocol does not allow.
 fn as_served(
     path: &Path,
     mut tool: Map<String, Value>,
     of_file: Option<&str>,
 ) -> Result<(String, Value), InputError> {
+    if let (Some(server), Some(Value::String(name))) = (of_file, tool.get("name"))
+        && !name.is_empty()
+        && OURS.iter().all(|field| !tool.contains_key(*field))
+    {
+        return Ok((server.to_owned(), Value::Object(tool)));
+    }
     let mut text = |field: &str| match tool.shift_remove(field) {
         Some(Value::String(text)) => Some(text),
         _ => None,
@@ -179,12 +191,11 @@ fn as_served(
     let name = text("tool").or_else(|| text("name")).unwrap_or_default();
     let server = text("server").or_else(|| of_file.map(str::to_owned));
     text("tool_id");
-    let place = if name.is_empty() { "tools" } else { name.as_str() };
     if name.is_empty() {
-        return Err(InputError::invalid(path, place, "a tool has no name"));
+        return Err(InputError::invalid(path, "tools", "a tool has no name"));
     }
     let Some(server) = server else {
-        return Err(InputError::invalid(path, place, "the tool names no server"));
+        return Err(InputError::invalid(path, name, "the tool names no server"));
     };
     let mut definition = Map::new();
     definition.insert("name".to_owned(), Value::String(name));
@@ -256,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_served_definition_stays_as_it_is() {
-        let served = r#"{"name":"a","title":"A","description":"d","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},"_meta":{"k":[1.5]}}"#;
+        let served = r#"{"title":null,"name":"a","description":"d","annotations":{"readOnlyHint":true},"_meta":{"k":[1.5]}}"#;
         let snapshot = read(&format!(r#"{{"server":{{"name":"s"}},"tools":[{served}]}}"#)).unwrap();
         assert_eq!(snapshot.servers["s"].tools[0].to_string(), served);
     }

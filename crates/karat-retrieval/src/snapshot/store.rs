@@ -41,6 +41,10 @@ pub struct Provenance {
 pub struct Origin {
     /// The command or address, without secrets.
     pub from: String,
+    /// The name that the server gives itself.
+    pub name: String,
+    /// The version that it gives itself.
+    pub version: String,
     /// The revision of the protocol that was agreed on.
     pub protocol: String,
     /// How many tools it served.
@@ -70,17 +74,20 @@ pub enum Golden<'a> {
 
 /// What became of a freeze.
 pub enum Outcome {
-    /// A new version was made here.
-    Made {
-        /// Its folder.
-        folder: PathBuf,
-        /// Its manifest.
-        manifest: Manifest,
-        /// What changed since the version before, if there was one.
-        since: Option<(Version, Diff)>,
-    },
+    /// A new version was made.
+    Made(Box<Made>),
     /// The definitions are those of the last version, so there is no new one.
     Same(Version),
+}
+
+/// A new version.
+pub struct Made {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its manifest.
+    pub manifest: Manifest,
+    /// What changed since the version before, if there was one.
+    pub since: Option<(Version, Diff)>,
 }
 
 /// Writes a captured snapshot into a folder that does not exist yet or is empty.
@@ -155,9 +162,9 @@ pub fn next_version(
     let manifest = Manifest::freeze(made.path(), meta, IfFrozen::Refuse)?;
     // Whatever would make it unusable is found here, before it takes its place.
     Dataset::open(karat_core::dataset::DatasetFiles::Folder(made.path().to_owned()))
-        .map_err(|error| carried_over(error, made.path(), &folder))?;
+        .map_err(|error| carried_over(&error, made.path(), &folder))?;
     move_to(made, &folder)?;
-    Ok(Outcome::Made { folder, manifest, since })
+    Ok(Outcome::Made(Box::new(Made { folder, manifest, since })))
 }
 
 /// Copies the snapshot and the queries. Gives back when it was captured and from how many servers.
@@ -204,7 +211,7 @@ fn copy_all(
 }
 
 /// The error of reading the new version, with the place it was to have.
-fn carried_over(error: RetrievalError, made: &Path, folder: &Path) -> RetrievalError {
+fn carried_over(error: &RetrievalError, made: &Path, folder: &Path) -> RetrievalError {
     let message = error.to_string();
     let made = format!("{}/", made.display());
     let message = message.replace(&made, "");
@@ -302,7 +309,13 @@ mod tests {
             latency_ms: None,
             commit: None,
         };
-        let origin = Origin { from: "cmd".into(), protocol: "2025-11-25".into(), tools: 1 };
+        let origin = Origin {
+            from: "cmd".into(),
+            name: "s".into(),
+            version: "1".into(),
+            protocol: "2025-11-25".into(),
+            tools: 1,
+        };
         Provenance {
             schema: SCHEMA.to_owned(),
             servers: [("s p/1".to_owned(), origin)].into(),
@@ -326,6 +339,13 @@ mod tests {
         assert_eq!(fs::read_dir(root.path().join("x")).unwrap().count(), 1);
     }
 
+    fn made(outcome: Result<Outcome, RetrievalError>) -> Made {
+        match outcome.unwrap() {
+            Outcome::Made(made) => *made,
+            Outcome::Same(version) => panic!("the same as {version}"),
+        }
+    }
+
     #[test]
     fn a_version_is_made_for_a_change_and_not_for_the_time_of_day() {
         let root = tempfile::tempdir().unwrap();
@@ -333,23 +353,18 @@ mod tests {
         write(&root.join("1"), &snapshot("one"), &provenance("monday")).unwrap();
         write(&root.join("2"), &snapshot("one"), &provenance("tuesday")).unwrap();
         write(&root.join("3"), &snapshot("two"), &provenance("tuesday")).unwrap();
-        let Outcome::Made { manifest: first, since: None, .. } = freeze(root, "1").unwrap() else {
-            panic!("the first version is made")
-        };
-        assert!(first.made.contains("monday"), "{}", first.made);
+        let first = made(freeze(root, "1"));
+        assert!(first.since.is_none());
+        assert!(first.manifest.made.contains("monday"), "{}", first.manifest.made);
         assert!(matches!(freeze(root, "2").unwrap(), Outcome::Same(v) if v == Version::new(1)));
         let before = fs::read(root.join("data/v1/manifest.toml")).unwrap();
-        let Outcome::Made { folder, manifest, since: Some((_, diff)) } = freeze(root, "3").unwrap()
-        else {
-            panic!("a second version is made")
-        };
-        assert!(folder.ends_with("data/v2"));
-        assert_eq!(diff.reworded(), 1);
-        assert_ne!(manifest.digest(), first.digest());
+        let second = made(freeze(root, "3"));
+        assert!(second.folder.ends_with("data/v2"));
+        assert_eq!(second.since.unwrap().1.reworded(), 1);
+        assert_ne!(second.manifest.digest(), first.manifest.digest());
         assert_eq!(fs::read(root.join("data/v1/manifest.toml")).unwrap(), before);
         fs::remove_dir_all(root.join("data")).unwrap();
-        let Outcome::Made { manifest, .. } = freeze(root, "2").unwrap() else { panic!() };
-        assert_eq!(manifest.digest(), first.digest());
+        assert_eq!(made(freeze(root, "2")).manifest.digest(), first.manifest.digest());
     }
 
     #[test]

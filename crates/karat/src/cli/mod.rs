@@ -59,7 +59,7 @@ pub(crate) enum Command {
     /// Score files of other tools
     #[command(subcommand)]
     Score(ScoreCommand),
-    /// Freeze, verify, lock and compare corpora of tool definitions
+    /// Capture, freeze, verify, compare and serve corpora of tool definitions
     #[command(subcommand)]
     Corpus(CorpusCommand),
     /// Compare two reports item by item

@@ -69,8 +69,8 @@ fn next_version(arguments: &FreezeArgs, dataset: &Path, terminal: &Terminal) -> 
                 terminal.print(&format!("{}\n", printable(&message)))?;
             }
         }
-        Outcome::Made { folder, manifest, since } => {
-            let since = since.map_or(String::new(), |(version, diff)| {
+        Outcome::Made(made) => {
+            let since = made.since.map_or(String::new(), |(version, diff)| {
                 format!(
                     "since {version}: {} added, {} removed, {} changed ({} reworded)\n",
                     diff.added.len(),
@@ -79,7 +79,7 @@ fn next_version(arguments: &FreezeArgs, dataset: &Path, terminal: &Terminal) -> 
                     diff.reworded()
                 )
             });
-            show(terminal, &folder, &manifest, &since)?;
+            show(terminal, &made.folder, &made.manifest, &since)?;
         }
     }
     Ok(Exit::Pass)
