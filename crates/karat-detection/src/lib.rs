@@ -424,7 +424,7 @@ fn conventions() -> BTreeMap<String, String> {
             "adds",
             "share of attacks (recall) and benign entries (fpr) that this detector alone flags",
         ),
-        ("interval", "Wilson for rates, bootstrap over servers for the rest, 95 %"),
+        ("interval", "Wilson for rates, bootstrap for the rest (plain benign by server), 95 %"),
     ]
     .into_iter()
     .map(|(name, rule)| (name.to_owned(), rule.to_owned()))

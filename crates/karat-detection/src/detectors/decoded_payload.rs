@@ -7,7 +7,7 @@
 
 use super::instruction_phrases;
 use super::lexicon::Mask;
-use super::reading::{Part, Reading, Surface, excerpt};
+use super::reading::{Part, Reading, excerpt};
 use super::{Finding, Tier};
 
 /// The shortest text that is worth decoding to.
@@ -91,7 +91,7 @@ fn judge(
     layers: usize,
     budget: &mut usize,
 ) -> Option<(Tier, &'static str)> {
-    let inner = Reading::of_text(reading.exhibit, text, Surface::Description);
+    let inner = Reading::of_text(reading.exhibit, text);
     let mask = inner.sentences.iter().fold(Mask::NONE, |mask, sentence| mask | sentence.mask);
     if mask.has(Mask::EXECUTE) || mask.has(Mask::PERSIST) && mask.has(Mask::PUT.and(Mask::WRITE)) {
         return Some((Tier::Block, "a command"));
@@ -146,16 +146,11 @@ fn decoded<'t>(
             found.push((code, token, text));
         }
     };
-    for token in text.as_bytes().split(|byte| !is_code(*byte)) {
-        if token.len() < 16 {
-            continue;
-        }
-        // Code is ASCII, so the cuts are between characters.
-        let token = std::str::from_utf8(token).unwrap_or_default();
+    for token in code_runs(text) {
         // `name=code`: what counts stands after the sign; at the end it is padding.
         let body = token.trim_end_matches('=');
         let token = body.rfind('=').map_or(token, |at| &token[at + 1..]);
-        if token.len() < 16 || *budget == 0 {
+        if token.len() < SHORTEST_CODE || *budget == 0 {
             continue;
         }
         *budget -= 1;
@@ -175,7 +170,8 @@ fn decoded<'t>(
     if text.contains("\\u") || text.contains("\\x") || text.contains("&#") {
         add("escaped text", text, escapes(text));
     }
-    for run in number_runs(text) {
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    for run in if digits < SHORTEST { Vec::new() } else { number_runs(text) } {
         if *budget == 0 {
             break;
         }
@@ -186,6 +182,35 @@ fn decoded<'t>(
         found.push((code, text, plain));
     }
     found
+}
+
+/// The shortest stretch of code that is decoded.
+const SHORTEST_CODE: usize = 16;
+
+/// Stretches without a break that could be code. Words are shorter, so one byte in sixteen decides.
+fn code_runs(text: &str) -> Vec<&str> {
+    let bytes = text.as_bytes();
+    let mut runs = Vec::new();
+    let mut from = 0;
+    while let Some(probe) = bytes.get(from + SHORTEST_CODE - 1) {
+        let probe_at = from + SHORTEST_CODE - 1;
+        if !is_code(*probe) {
+            from = probe_at + 1;
+            continue;
+        }
+        let start = bytes[from..probe_at]
+            .iter()
+            .rposition(|byte| !is_code(*byte))
+            .map_or(from, |at| from + at + 1);
+        let length =
+            bytes[start..].iter().position(|byte| !is_code(*byte)).unwrap_or(bytes.len() - start);
+        if length >= SHORTEST_CODE {
+            // Code is ASCII, so the cuts are between characters.
+            runs.push(&text[start..start + length]);
+        }
+        from = start + length + 1;
+    }
+    runs
 }
 
 /// The letters of base64 in both alphabets, of percent encoding, and nothing else.
@@ -347,18 +372,17 @@ fn numbers(run: &str) -> Option<Vec<u8>> {
     if words.len() < SHORTEST {
         return None;
     }
-    let all = |radix: u32, length: std::ops::RangeInclusive<usize>| -> Option<Vec<u8>> {
-        words
-            .iter()
-            .map(|word| {
-                let digits =
-                    word.strip_prefix("0x").or_else(|| word.strip_prefix('x')).unwrap_or(word);
-                let value = u8::from_str_radix(digits, radix).ok()?;
-                length.contains(&digits.len()).then_some(value)
-            })
-            .collect()
+    let longest = |radix: u32, length: std::ops::RangeInclusive<usize>| -> Option<Vec<u8>> {
+        let values = words.iter().map(|word| {
+            let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix('x')).unwrap_or(word);
+            let value = u8::from_str_radix(digits, radix).ok()?;
+            (length.contains(&digits.len()) && (value.is_ascii() || radix != 10)).then_some(value)
+        });
+        let values: Vec<Option<u8>> = values.collect();
+        let runs = values.split(Option::is_none).map(|run| run.iter().flatten().copied().collect());
+        runs.max_by_key(|run: &Vec<u8>| run.len()).filter(|run| run.len() >= SHORTEST)
     };
-    all(2, 7..=8).or_else(|| all(10, 2..=3).filter(|b| b.is_ascii())).or_else(|| all(16, 2..=2))
+    longest(2, 7..=8).or_else(|| longest(10, 2..=3)).or_else(|| longest(16, 2..=2))
 }
 
 /// Codes under which any text looks like text: what they give must make sense to count.

@@ -25,6 +25,8 @@ const LONGEST_NAME: usize = 400;
 /// Where a piece of text stands in the definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Surface {
+    /// The server's name.
+    Server,
     /// The tool's name.
     Name,
     /// The tool's title, in either of its places.
@@ -49,6 +51,7 @@ impl Surface {
     /// The name in evidence.
     pub fn name(self) -> &'static str {
         match self {
+            Surface::Server => "server",
             Surface::Name => "name",
             Surface::Title => "title",
             Surface::Description => "description",
@@ -113,15 +116,15 @@ pub struct Reading<'a> {
 impl<'a> Reading<'a> {
     /// Reads a definition.
     pub fn of(exhibit: &'a Exhibit) -> Reading<'a> {
-        let mut collector = Collector::default();
+        let mut collector = Collector { parts: Vec::with_capacity(32) };
         collector.exhibit(exhibit);
         let Collector { parts, .. } = collector;
         Reading::lay_out(exhibit, parts)
     }
 
     /// Reads one text as if it were the description: what a detector does with text that it decoded.
-    pub fn of_text(exhibit: &'a Exhibit, text: &'a str, surface: Surface) -> Reading<'a> {
-        Reading::lay_out(exhibit, vec![Part::new(surface, text)])
+    pub fn of_text(exhibit: &'a Exhibit, text: &'a str) -> Reading<'a> {
+        Reading::lay_out(exhibit, vec![Part::new(Surface::Description, text)])
     }
 
     fn lay_out(exhibit: &'a Exhibit, mut parts: Vec<Part<'a>>) -> Reading<'a> {
@@ -209,11 +212,11 @@ impl<'a> Reading<'a> {
     }
 
     fn find_purpose(&self) -> Mask {
-        let mut purpose = lexicon::mask_of_name(&self.exhibit.server);
+        let mut purpose = Mask::NONE;
         let mut seen_description = false;
         for sentence in &self.sentences {
             match self.part(sentence).surface {
-                Surface::Name | Surface::Title => purpose |= sentence.mask,
+                Surface::Server | Surface::Name | Surface::Title => purpose |= sentence.mask,
                 Surface::Description if !seen_description => {
                     purpose |= self.first_clause(sentence);
                     seen_description = true;
@@ -234,7 +237,7 @@ impl<'a> Part<'a> {
     /// Whether it is a name rather than text: words are joined by `_` or by capitals.
     fn is_name(&self) -> bool {
         match self.surface {
-            Surface::Name | Surface::ParameterName => true,
+            Surface::Server | Surface::Name | Surface::ParameterName => true,
             Surface::ParameterValue => {
                 self.raw.len() < LONGEST_NAME
                     && self.raw.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
@@ -275,7 +278,7 @@ struct Layout {
 
 impl Layout {
     fn with_capacity(bytes: usize) -> Layout {
-        Layout { buffer: String::with_capacity(bytes), sentences: Vec::new() }
+        Layout { buffer: String::with_capacity(bytes), sentences: Vec::with_capacity(32) }
     }
 
     fn add(&mut self, part: usize, text: &str) {
@@ -431,7 +434,6 @@ fn fold(character: char) -> Option<char> {
 }
 
 /// Walks a definition and lists its strings.
-#[derive(Default)]
 struct Collector<'a> {
     parts: Vec<Part<'a>>,
 }
@@ -446,6 +448,7 @@ struct Waiting<'a> {
 impl<'a> Collector<'a> {
     fn exhibit(&mut self, exhibit: &'a Exhibit) {
         let tool = &exhibit.tool;
+        self.push(Surface::Server, &exhibit.server);
         self.push(Surface::Name, &tool.name);
         if let Some(title) = &tool.title {
             self.push(Surface::Title, title);
@@ -562,18 +565,21 @@ impl<'a> Collector<'a> {
     ) {
         let surface =
             if surface == Surface::ParameterText { Surface::ParameterValue } else { surface };
-        let mut waiting = vec![value];
-        while let Some(value) = waiting.pop() {
-            if self.parts.len() >= MOST_PARTS {
-                return;
+        let mut add = |text: &'a str| {
+            if !text.is_empty() && self.parts.len() < MOST_PARTS {
+                let (parameter, required) = (at.parameter, at.required);
+                self.parts.push(Part { parameter, required, keyword, ..Part::new(surface, text) });
             }
+        };
+        // Nearly all values are strings or numbers, for which no list is needed.
+        let mut waiting = match value {
+            Value::String(text) => return add(text),
+            Value::Array(_) | Value::Object(_) => vec![value],
+            _ => return,
+        };
+        while let Some(value) = waiting.pop() {
             match value {
-                Value::String(text) if !text.is_empty() => self.parts.push(Part {
-                    parameter: at.parameter,
-                    required: at.required,
-                    keyword,
-                    ..Part::new(surface, text)
-                }),
+                Value::String(text) => add(text),
                 Value::Array(items) => waiting.extend(items.iter().rev()),
                 Value::Object(fields) => waiting.extend(fields.values().rev()),
                 _ => {}

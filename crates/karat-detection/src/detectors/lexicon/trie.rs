@@ -19,17 +19,64 @@ struct Growing {
 /// Collects terms.
 pub(super) struct Builder {
     nodes: Vec<Growing>,
+    sieve: Sieve,
 }
 
 impl Default for Builder {
     fn default() -> Builder {
-        Builder { nodes: vec![Growing::default()] }
+        Builder { nodes: vec![Growing::default()], sieve: Sieve::new() }
+    }
+}
+
+/// Says of most places, from a table that stays in the fastest cache, that no term begins there: by the
+/// first bytes, up to six of them.
+struct Sieve {
+    bits: Vec<u64>,
+}
+
+impl Sieve {
+    const BITS: u32 = 17;
+    const LENGTHS: std::ops::RangeInclusive<usize> = 2..=6;
+
+    fn new() -> Sieve {
+        Sieve { bits: vec![0; 1 << (Sieve::BITS - 6)] }
+    }
+
+    /// The place in the table of the first bytes of a word.
+    fn place(bytes: u64, length: usize) -> usize {
+        let key = bytes & (u64::MAX >> (64 - 8 * length));
+        let mixed = (key ^ length as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        usize::try_from(mixed >> (64 - Sieve::BITS)).unwrap_or(0)
+    }
+
+    /// The first eight bytes at a place, zero behind the end.
+    fn load(text: &[u8], at: usize) -> u64 {
+        if let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk) {
+            return u64::from_le_bytes(*bytes);
+        }
+        let rest = text.get(at..).unwrap_or_default();
+        rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+    }
+
+    fn add(&mut self, word: &str) {
+        let length = word.len().min(*Sieve::LENGTHS.end());
+        let place = Sieve::place(Sieve::load(word.as_bytes(), 0), length);
+        self.bits[place / 64] |= 1 << (place % 64);
+    }
+
+    fn lets_pass(&self, text: &[u8], at: usize) -> bool {
+        let bytes = Sieve::load(text, at);
+        Sieve::LENGTHS.into_iter().any(|length| {
+            let place = Sieve::place(bytes, length);
+            self.bits[place / 64] >> (place % 64) & 1 == 1
+        })
     }
 }
 
 impl Builder {
     /// Adds a term; an open one may go on behind its end.
     pub(super) fn add(&mut self, word: &str, mask: Mask, open: bool) {
+        self.sieve.add(word);
         let mut node = 0;
         for byte in word.bytes() {
             let fresh = self.nodes.len();
@@ -48,23 +95,36 @@ impl Builder {
 
     /// The tree, laid flat.
     pub(super) fn finish(self) -> Trie {
-        let mut trie =
-            Trie { nodes: Vec::new(), labels: Vec::new(), targets: Vec::new(), first: [0; 256] };
+        let mut trie = Trie {
+            nodes: Vec::with_capacity(self.nodes.len()),
+            labels: Vec::new(),
+            targets: Vec::new(),
+            terms: vec![(Mask::NONE, Mask::NONE)],
+            rows: vec![[0; 256]],
+            first: [0; 256],
+            sieve: self.sieve,
+        };
         for node in &self.nodes {
-            let start = trie.labels.len();
+            let start = index(trie.labels.len());
             for (label, target) in &node.edges {
                 trie.labels.push(*label);
                 trie.targets.push(index(*target));
             }
-            trie.nodes.push(Node {
-                start: index(start),
-                edges: index(node.edges.len()),
-                closed: node.closed,
-                open: node.open,
-            });
+            let mut term = 0;
+            if node.closed != Mask::NONE || node.open != Mask::NONE {
+                term = index(trie.terms.len());
+                trie.terms.push((node.closed, node.open));
+            }
+            trie.nodes.push(Node { start, end: index(trie.labels.len()), term });
         }
+        // One-letter terms do not exist, so the first letter needs no node of its own.
         for (byte, target) in &self.nodes[0].edges {
-            trie.first[usize::from(*byte)] = index(*target);
+            trie.first[usize::from(*byte)] = index(trie.rows.len());
+            let mut row = [0; 256];
+            for (label, target) in &self.nodes[*target].edges {
+                row[usize::from(*label)] = index(*target);
+            }
+            trie.rows.push(row);
         }
         trie
     }
@@ -76,10 +136,11 @@ fn index(number: usize) -> u32 {
 }
 
 struct Node {
+    /// Its edges, in `labels` and `targets`.
     start: u32,
-    edges: u32,
-    closed: Mask,
-    open: Mask,
+    end: u32,
+    /// The term that ends here; 0 for none.
+    term: u32,
 }
 
 /// Terms by their prefixes.
@@ -87,8 +148,12 @@ pub(super) struct Trie {
     nodes: Vec<Node>,
     labels: Vec<u8>,
     targets: Vec<u32>,
-    /// The node after the first byte; 0, the root, where no term begins so.
+    /// What a term means if it ends a word, and if it need not.
+    terms: Vec<(Mask, Mask)>,
+    /// The node after two bytes: by the row of the first, then by the second; 0 for none.
+    rows: Vec<[u32; 256]>,
     first: [u32; 256],
+    sieve: Sieve,
 }
 
 impl Trie {
@@ -100,26 +165,33 @@ impl Trie {
         at: usize,
         ends_word: impl Fn(usize) -> bool,
     ) -> Option<(usize, Mask)> {
-        let mut node = self.first[usize::from(*text.get(at)?)] as usize;
+        let (first, second) = (*text.get(at)?, *text.get(at + 1)?);
+        let row = self.first[usize::from(first)] as usize;
+        if row == 0 || !self.sieve.lets_pass(text, at) {
+            return None;
+        }
+        let mut node = self.rows[row][usize::from(second)] as usize;
         if node == 0 {
             return None;
         }
-        let mut end = at + 1;
+        let mut end = at + 2;
         let mut longest = None;
         loop {
             let here = &self.nodes[node];
-            let mut mask = here.open;
-            if here.closed != Mask::NONE && ends_word(end) {
-                mask |= here.closed;
-            }
-            if mask != Mask::NONE {
-                longest = Some((end, mask));
+            if here.term != 0 {
+                let (closed, open) = self.terms[here.term as usize];
+                let mask =
+                    if closed != Mask::NONE && ends_word(end) { closed | open } else { open };
+                if mask != Mask::NONE {
+                    longest = Some((end, mask));
+                }
             }
             let Some(byte) = text.get(end) else { return longest };
-            let (start, edges) = (here.start as usize, here.edges as usize);
-            let labels = &self.labels[start..start + edges];
-            let Some(edge) = labels.iter().position(|label| label == byte) else { return longest };
-            node = self.targets[start + edge] as usize;
+            let (from, to) = (here.start as usize, here.end as usize);
+            let Some(edge) = self.labels[from..to].iter().position(|label| label == byte) else {
+                return longest;
+            };
+            node = self.targets[from + edge] as usize;
             end += 1;
         }
     }
