@@ -29,7 +29,16 @@ pub fn offer() -> Offer {
              say so."
                 .to_owned(),
         ),
-        tools: vec![add(), echo(), keep_note(), read_note(), forget_note(), wait(), flaky(), misshapen()],
+        tools: vec![
+            add(),
+            echo(),
+            keep_note(),
+            read_note(),
+            forget_note(),
+            wait(),
+            flaky(),
+            misshapen(),
+        ],
     }
 }
 
@@ -48,12 +57,14 @@ fn tool(name: &str, description: &str, properties: Value, required: &[&str], rea
 }
 
 fn with_output(mut tool: Value, properties: Value, required: &[&str]) -> Value {
-    tool["outputSchema"] = json!({"type": "object", "properties": properties, "required": required});
+    tool["outputSchema"] =
+        json!({"type": "object", "properties": properties, "required": required});
     tool
 }
 
 fn add() -> Value {
-    let number = |which: &str| json!({"type": "number", "description": format!("The {which} number")});
+    let number =
+        |which: &str| json!({"type": "number", "description": format!("The {which} number")});
     let tool = tool(
         "add",
         "Adds two numbers and returns their sum.",
@@ -150,7 +161,8 @@ impl Respond for Demo {
     async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, ProtocolError> {
         match tool {
             "add" => Ok(self.add(arguments)),
-            "echo" => Ok(text_argument(arguments, "text").map_or_else(|why| failed(&why), |text| said(&text))),
+            "echo" => Ok(text_argument(arguments, "text")
+                .map_or_else(|why| failed(&why), |text| said(&text))),
             "keep_note" => Ok(self.keep(arguments)),
             "read_note" => Ok(self.read(arguments)),
             "forget_note" => Ok(self.forget(arguments)),
@@ -168,7 +180,10 @@ impl Respond for Demo {
 impl Demo {
     fn add(&self, arguments: &Value) -> Value {
         let number = |name: &str| {
-            arguments.get(name).and_then(Value::as_f64).ok_or_else(|| format!("{name} must be a number"))
+            arguments
+                .get(name)
+                .and_then(Value::as_f64)
+                .ok_or_else(|| format!("{name} must be a number"))
         };
         match (number("a"), number("b")) {
             (Ok(a), Ok(b)) => structured(&json!({"sum": a + b})),
@@ -190,10 +205,10 @@ impl Demo {
 
     fn read(&self, arguments: &Value) -> Value {
         match note_id(arguments) {
-            Ok(id) => self.notes().get(&id).map_or_else(
-                || failed(&format!("there is no note {id}")),
-                |text| said(text),
-            ),
+            Ok(id) => self
+                .notes()
+                .get(&id)
+                .map_or_else(|| failed(&format!("there is no note {id}")), |text| said(text)),
             Err(why) => failed(&why),
         }
     }
@@ -227,11 +242,18 @@ async fn wait_for(arguments: &Value) -> Value {
 }
 
 fn text_argument(arguments: &Value, name: &str) -> Result<String, String> {
-    arguments.get(name).and_then(Value::as_str).map(str::to_owned).ok_or_else(|| format!("{name} must be a text"))
+    arguments
+        .get(name)
+        .and_then(Value::as_str)
+        .map(str::to_owned)
+        .ok_or_else(|| format!("{name} must be a text"))
 }
 
 fn note_id(arguments: &Value) -> Result<u64, String> {
-    arguments.get("id").and_then(Value::as_u64).ok_or_else(|| "id must be a whole number".to_owned())
+    arguments
+        .get("id")
+        .and_then(Value::as_u64)
+        .ok_or_else(|| "id must be a whole number".to_owned())
 }
 
 fn said(text: &str) -> Value {

@@ -15,8 +15,8 @@ use clap::Parser as _;
 use karat_core::report::Evaluation;
 
 use crate::cli::{
-    AgentCommand, BaselineCommand, Cli, Command, CorpusCommand, DetectionArgs, DetectionCommand,
-    ScoreCommand, ServerCommand,
+    AgentCommand, BaselineCommand, Cli, Command, DetectionArgs, DetectionCommand, ScoreCommand,
+    ServerCommand,
 };
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -60,12 +60,7 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
             commands::agent::score(arguments, terminal)
         }
         Command::Score(ScoreCommand::Trec(arguments)) => commands::trec::score(arguments, terminal),
-        Command::Corpus(CorpusCommand::Freeze(arguments)) => {
-            commands::corpus::freeze(arguments, terminal)
-        }
-        Command::Corpus(CorpusCommand::Verify(arguments)) => {
-            commands::corpus::verify(arguments, terminal)
-        }
+        Command::Corpus(command) => commands::corpus::run(command, terminal),
         Command::Compare(arguments) => commands::compare::run(arguments, terminal),
         Command::Baseline(BaselineCommand::Update(arguments)) => {
             commands::baseline::update(arguments, terminal)

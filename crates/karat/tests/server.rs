@@ -131,7 +131,10 @@ fn what_must_not_pass_fails_with_its_reason() {
     ] {
         let scratch = Scratch::new();
         // Beside a case that passes, so that something is executed.
-        let suite = format!("cases:\n  - {{id: fine, tool: echo, input: {{text: x}}}}\n  - {{id: wrong, {}\n", &case[1..]);
+        let suite = format!(
+            "cases:\n  - {{id: fine, tool: echo, input: {{text: x}}}}\n  - {{id: wrong, {}\n",
+            &case[1..]
+        );
         let ran = demo(&scratch, &suite, &[]);
         assert_eq!(ran.code, 1, "{case}: {}{}", ran.stdout, ran.stderr);
         let report = report(&scratch);

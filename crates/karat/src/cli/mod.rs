@@ -64,7 +64,7 @@ pub(crate) enum Command {
     /// Score files of other tools
     #[command(subcommand)]
     Score(ScoreCommand),
-    /// Freeze and verify datasets
+    /// Capture, freeze, verify, compare and serve corpora of tool definitions
     #[command(subcommand)]
     Corpus(CorpusCommand),
     /// Compare two reports item by item

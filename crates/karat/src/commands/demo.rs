@@ -18,7 +18,9 @@ pub(crate) fn serve(arguments: &DemoArgs, terminal: &Terminal) -> Result<Exit, S
         .map_err(|error| Stop::bad_input(format!("cannot start: {error}")))?;
     runtime.block_on(async {
         match arguments.http {
-            None => serve::over_stdio(demo::offer(), Demo::default()).await.map_err(Stop::bad_input)?,
+            None => {
+                serve::over_stdio(demo::offer(), Demo::default()).await.map_err(Stop::bad_input)?
+            }
             Some(address) => {
                 let at = BTreeMap::from([("/mcp".to_owned(), demo::offer())]);
                 let server = HttpServer::bind(address, at, Demo::default())
