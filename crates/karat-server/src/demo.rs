@@ -42,7 +42,8 @@ pub fn offer() -> Offer {
     }
 }
 
-fn tool(name: &str, description: &str, properties: Value, required: &[&str], reads: bool) -> Value {
+/// A tool that only reads.
+fn tool(name: &str, description: &str, properties: &Value, required: &[&str]) -> Value {
     json!({
         "name": name,
         "description": description,
@@ -52,11 +53,17 @@ fn tool(name: &str, description: &str, properties: Value, required: &[&str], rea
             "required": required,
             "additionalProperties": false,
         },
-        "annotations": {"readOnlyHint": reads},
+        "annotations": {"readOnlyHint": true},
     })
 }
 
-fn with_output(mut tool: Value, properties: Value, required: &[&str]) -> Value {
+/// The same tool, one that changes something.
+fn changing(mut tool: Value) -> Value {
+    tool["annotations"]["readOnlyHint"] = json!(false);
+    tool
+}
+
+fn with_output(mut tool: Value, properties: &Value, required: &[&str]) -> Value {
     tool["outputSchema"] =
         json!({"type": "object", "properties": properties, "required": required});
     tool
@@ -68,20 +75,18 @@ fn add() -> Value {
     let tool = tool(
         "add",
         "Adds two numbers and returns their sum.",
-        json!({"a": number("first"), "b": number("second")}),
+        &json!({"a": number("first"), "b": number("second")}),
         &["a", "b"],
-        true,
     );
-    with_output(tool, json!({"sum": {"type": "number"}}), &["sum"])
+    with_output(tool, &json!({"sum": {"type": "number"}}), &["sum"])
 }
 
 fn echo() -> Value {
     tool(
         "echo",
         "Returns the text that it is given, unchanged.",
-        json!({"text": {"type": "string", "description": "Any text"}}),
+        &json!({"text": {"type": "string", "description": "Any text"}}),
         &["text"],
-        true,
     )
 }
 
@@ -89,20 +94,18 @@ fn keep_note() -> Value {
     let tool = tool(
         "keep_note",
         "Keeps a note until the server ends, and returns the number under which it can be read.",
-        json!({"text": {"type": "string", "description": "The note", "minLength": 1, "maxLength": 2000}}),
+        &json!({"text": {"type": "string", "description": "The note", "minLength": 1, "maxLength": 2000}}),
         &["text"],
-        false,
     );
-    with_output(tool, json!({"id": {"type": "integer"}}), &["id"])
+    changing(with_output(tool, &json!({"id": {"type": "integer"}}), &["id"]))
 }
 
 fn read_note() -> Value {
     tool(
         "read_note",
         "Reads back a note by its number; fails if there is no such note.",
-        json!({"id": {"type": "integer", "description": "The number that keep_note returned"}}),
+        &json!({"id": {"type": "integer", "description": "The number that keep_note returned"}}),
         &["id"],
-        true,
     )
 }
 
@@ -110,21 +113,19 @@ fn forget_note() -> Value {
     let mut tool = tool(
         "forget_note",
         "Throws a note away for good, by its number.",
-        json!({"id": {"type": "integer", "description": "The number that keep_note returned"}}),
+        &json!({"id": {"type": "integer", "description": "The number that keep_note returned"}}),
         &["id"],
-        false,
     );
     tool["annotations"]["destructiveHint"] = json!(true);
-    tool
+    changing(tool)
 }
 
 fn wait() -> Value {
     tool(
         "wait",
         "Answers only after the given time has passed: a slow tool, to try time limits on.",
-        json!({"ms": {"type": "integer", "description": "Milliseconds to wait", "minimum": 0, "maximum": LONGEST_WAIT_MS}}),
+        &json!({"ms": {"type": "integer", "description": "Milliseconds to wait", "minimum": 0, "maximum": LONGEST_WAIT_MS}}),
         &["ms"],
-        true,
     )
 }
 
@@ -132,9 +133,8 @@ fn flaky() -> Value {
     tool(
         "flaky",
         "Fails at every fourth call, and succeeds otherwise: an unreliable tool, to try repetition on.",
-        json!({}),
+        &json!({}),
         &[],
-        true,
     )
 }
 
@@ -142,11 +142,10 @@ fn misshapen() -> Value {
     let tool = tool(
         "misshapen",
         "Declares that it returns a whole number and returns a text: a tool that breaks its own schema.",
-        json!({}),
+        &json!({}),
         &[],
-        true,
     );
-    with_output(tool, json!({"count": {"type": "integer"}}), &["count"])
+    with_output(tool, &json!({"count": {"type": "integer"}}), &["count"])
 }
 
 /// The state behind the tools.

@@ -35,7 +35,7 @@ use crate::compliance::Contract;
 use crate::observation::Observed;
 use crate::score::{SPECS, Scored};
 use crate::suite::{Case, Suite, SuiteError};
-use crate::system::{Cases, Server};
+use crate::system::{Cases, Server, Target};
 
 /// One `[[server]]` entry of a project.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,6 +48,9 @@ pub struct Entry {
     /// The server, if it is not the one that the suite names.
     #[serde(default)]
     pub server: Option<ServerSpec>,
+    /// A server that is built in, instead: `demo`.
+    #[serde(default)]
+    pub builtin: Option<String>,
     /// Only cases with one of these tags.
     #[serde(default)]
     pub tags: Vec<String>,
@@ -173,7 +176,7 @@ pub async fn run(
     surroundings: &Surroundings<'_>,
 ) -> Result<Report, ServerError> {
     let stopwatch = Stopwatch::start();
-    let spec = spec(entry, suite)?;
+    let server = target(entry, suite)?;
     let cases = chosen(entry, &suite.cases)?;
     let target = suite.target;
     let options = Options {
@@ -182,8 +185,8 @@ pub async fn run(
         folder: Some(surroundings.folder.to_owned()),
         ..Options::default()
     };
-    let described = spec.describe();
-    let server = Arc::new(Server::start(spec, options, suite.setup.clone()).await?);
+    let described = server.describe();
+    let server = Arc::new(Server::start(server, options, suite.setup.clone()).await?);
     let session = server.session().await?;
     let info = session.server().clone();
     let tools = session.tools().await.map_err(|error| ServerError::NoTools(error.to_string()))?;
@@ -225,14 +228,22 @@ pub async fn run(
     Ok(measured.report(&identity, &server, tools.len(), &stopwatch, surroundings))
 }
 
-fn spec(entry: &Entry, suite: &Suite) -> Result<ServerSpec, ServerError> {
-    match (&entry.server, &suite.server) {
-        (Some(spec), _) => Ok(spec.clone()),
-        (None, Some(written)) => suite::server::read(written).map_err(ServerError::Spec),
-        (None, None) => Err(ServerError::Spec(format!(
+fn target(entry: &Entry, suite: &Suite) -> Result<Target, ServerError> {
+    let wrong = |message: String| Err(ServerError::Spec(message));
+    match (&entry.builtin, &entry.server, &suite.server) {
+        (Some(name), None, _) if name == "demo" => Ok(Target::Demo),
+        (Some(name), None, _) => {
+            wrong(format!("there is no built-in server {name:?}; there is: demo"))
+        }
+        (Some(_), Some(_), _) => wrong("give server or builtin, not both".to_owned()),
+        (None, Some(spec), _) => Ok(Target::Spec(spec.clone())),
+        (None, None, Some(written)) => {
+            suite::server::read(written).map(Target::Spec).map_err(ServerError::Spec)
+        }
+        (None, None, None) => wrong(format!(
             "the suite {:?} names no server; add mcp_server to it, or give the server after `--`",
             suite.name
-        ))),
+        )),
     }
 }
 
@@ -425,8 +436,12 @@ impl Measurement<'_> {
             1 => warnings.push("the server had to be started again once".to_owned()),
             n => warnings.push(format!("the server had to be started again {n} times")),
         }
-        let called: std::collections::BTreeSet<&str> =
-            self.cases.iter().map(|case| case.step.tool.as_str()).collect();
+        let called: std::collections::BTreeSet<&str> = self
+            .cases
+            .iter()
+            .flat_map(|case| case.steps())
+            .map(|step| step.tool.as_str())
+            .collect();
         let untried: Vec<&str> =
             self.contract.names().filter(|name| !called.contains(name)).collect();
         if !untried.is_empty() {

@@ -59,7 +59,7 @@ pub fn judge(case: &Case, attempt: &Attempt, contract: &Contract) -> Judged {
         let Some(step) = step(case, called) else { continue };
         if called.role != Role::Teardown {
             made += usize::from(called.role == Role::Call);
-            judge_call(case, step, called, contract, &mut judged);
+            judge_call(step, called, contract, &mut judged);
         }
     }
     if let Some(why) = &attempt.stopped {
@@ -95,7 +95,7 @@ fn step<'a>(case: &'a Case, called: &Called) -> Option<&'a Step> {
     }
 }
 
-fn judge_call(case: &Case, step: &Step, called: &Called, contract: &Contract, judged: &mut Judged) {
+fn judge_call(step: &Step, called: &Called, contract: &Contract, judged: &mut Judged) {
     let name = match called.role {
         Role::Call => String::new(),
         Role::Setup => format!("setup {} ({}): ", called.number + 1, called.tool),
@@ -129,7 +129,6 @@ fn judge_call(case: &Case, step: &Step, called: &Called, contract: &Contract, ju
     if let Some(reason) = output.reasons().first() {
         judged.add("invalid_output", format!("{name}the result breaks its schema at {reason}"));
     }
-    let _ = case;
 }
 
 /// What is expected of an error's text is looked for in the message of a protocol error.
@@ -254,9 +253,7 @@ fn observation(
     let more = reasons.len().saturating_sub(REASONS);
     reasons.truncate(REASONS);
     let answered = call.map(|call| match &call.outcome {
-        Outcome::Result { result } => {
-            clip(&Answer::new(result).text().to_owned(), SHOWN).into_owned()
-        }
+        Outcome::Result { result } => clip(Answer::new(result).text(), SHOWN).into_owned(),
         other => other.words(),
     });
     json!({

@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use karat_core::run::{Failure, System};
-use karat_mcp::{Options, ServerSpec, Session, StartError};
+use karat_mcp::{Options, ServerSpec, Session, StartError, serve};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
+use crate::demo;
 use crate::observation::{Attempt, Called, Observed, Outcome, Role};
 use crate::suite::matcher::Answer;
 use crate::suite::variables::{self, Variables};
@@ -21,10 +22,51 @@ use crate::suite::{Case, Step};
 
 /// How often a server is started in a row before it counts as lost.
 const STARTS: u32 = 3;
+/// The bytes under way between a session and a server in this process.
+const PIPE: usize = 64 << 10;
+
+/// Where the server is.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// Started or reached as a spec says.
+    Spec(ServerSpec),
+    /// The demo server, in this process.
+    Demo,
+}
+
+impl Target {
+    /// In one line that is safe to print.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Target::Spec(spec) => spec.describe(),
+            Target::Demo => "the demo server, in this process".to_owned(),
+        }
+    }
+
+    async fn open(&self, options: &Options) -> Result<Session, StartError> {
+        let spec = match self {
+            Target::Spec(spec) => spec,
+            Target::Demo => {
+                let (ours, theirs) = tokio::io::duplex(PIPE);
+                let (their_input, their_output) = tokio::io::split(theirs);
+                tokio::spawn(serve::over(
+                    demo::offer(),
+                    demo::Demo::default(),
+                    their_input,
+                    their_output,
+                ));
+                let (input, output) = tokio::io::split(ours);
+                return Session::over(input, output, None, options).await;
+            }
+        };
+        Session::start(spec, options).await
+    }
+}
 
 /// A server that is measured.
 pub struct Server {
-    spec: ServerSpec,
+    target: Target,
     options: Options,
     setup: Vec<Arc<Step>>,
     session: Mutex<Option<Arc<Session>>>,
@@ -38,12 +80,12 @@ impl Server {
     /// # Errors
     /// When there is no session, or a set-up call does not come to a result.
     pub async fn start(
-        spec: ServerSpec,
+        target: Target,
         options: Options,
         setup: Vec<Arc<Step>>,
     ) -> Result<Server, StartError> {
         let server = Server {
-            spec,
+            target,
             options,
             setup,
             session: Mutex::new(None),
@@ -84,7 +126,7 @@ impl Server {
     }
 
     async fn fresh(&self) -> Result<Arc<Session>, StartError> {
-        let session = Arc::new(Session::start(&self.spec, &self.options).await?);
+        let session = Arc::new(self.target.open(&self.options).await?);
         for (number, step) in self.setup.iter().enumerate() {
             let made = self.make(&session, step, Role::Setup, number).await;
             let why = match made {

@@ -69,11 +69,10 @@ pub(crate) enum Task {
 }
 
 impl Task {
-    /// Reads the suite of a server entry.
-    pub(crate) fn server(entry: karat_server::Entry) -> Result<Task, Stop> {
-        let suite = Suite::load(&entry.suite).map_err(karat_server::ServerError::from)?;
+    /// A server entry with its suite.
+    pub(crate) fn server(entry: karat_server::Entry, suite: Suite) -> Task {
         let dataset = karat_server::reference(&suite);
-        Ok(Task::Server { entry: Box::new(entry), suite, dataset })
+        Task::Server { entry: Box::new(entry), suite, dataset }
     }
 
     pub(crate) fn evaluation(&self) -> Evaluation {
@@ -159,8 +158,8 @@ impl Plan {
             check_numbers(&path, &entry.name, 1, 1, entry.timeout_ms.min(entry.start_timeout_ms))?;
             entry.gate = entry.policy();
             entry.gate.validate().map_err(|error| bad(&path, &entry.name, error))?;
-            entry.suite = root.folder().join(&entry.suite);
-            tasks.push(Task::server(entry)?);
+            let suite = root.suite(&entry.suite)?;
+            tasks.push(Task::server(entry, suite));
         }
         if tasks.is_empty() {
             return Err(Stop::bad_input(format!(
@@ -257,6 +256,17 @@ impl Root {
         let tools = Tools::open(self.dataset(folder))?;
         let plain = tools.tools.iter().map(plain_benign).collect();
         Ok(threats.with_plain_benign(plain, &tools.reference)?)
+    }
+
+    fn suite(&self, file: &Path) -> Result<Suite, Stop> {
+        let suite = match self {
+            Root::Folder(folder) => Suite::load(&folder.join(file)),
+            Root::Bundled => {
+                let bytes = bundled::file(&file.to_string_lossy()).unwrap_or_default();
+                Suite::parse(file, bytes)
+            }
+        };
+        suite.map_err(|error| karat_server::ServerError::from(error).into())
     }
 
     fn planned(&self, path: &Path, task: Task, baselines: Baselines) -> Result<Planned, Stop> {

@@ -1,6 +1,8 @@
 //! `karat server` end to end: the real binary against its own demo server and against servers that
 //! are none.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is a failed test")]
+
 mod common;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -65,7 +67,6 @@ fn a_good_suite_passes_and_says_how_it_was_measured() {
     assert_eq!(metric(&report, "schema.output")["value"], 1.0);
     assert_eq!(report["system"]["name"], "karat-demo");
     assert!(report["controls"].as_array().unwrap().iter().all(|control| control["ok"] == true));
-    assert!(report["environment"]["latency_ms"]["n"] == 7, "{}", report["environment"]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use karat_core::dataset::Digest;
-use karat_core::input::{self, InputError, Limits};
+use karat_core::input::{self, Format, InputError, Limits};
 use karat_core::json_path::JsonPath;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -69,6 +69,13 @@ pub struct Case {
     pub concurrency: usize,
     /// The class of attack, for a security case.
     pub class: Option<String>,
+}
+
+impl Case {
+    /// Every call of the case, in the order in which they are made.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.setup.iter().chain([&self.step]).chain(&self.then).chain(&self.teardown)
+    }
 }
 
 /// One call with what is expected and kept of it.
@@ -257,8 +264,19 @@ impl Suite {
     /// # Errors
     /// The file cannot be read, or something in it is wrong.
     pub fn load(path: &Path) -> Result<Suite, SuiteError> {
-        let bytes = input::read_bytes(path, &Limits::default())?;
-        let file: SuiteFile = input::load(path, &Limits::default())?;
+        Suite::parse(path, &input::read_bytes(path, &Limits::default())?)
+    }
+
+    /// Reads a suite from the bytes of a file; the name says whether it is JSON or YAML.
+    ///
+    /// # Errors
+    /// As [`Suite::load`].
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Suite, SuiteError> {
+        let limits = Limits::default();
+        let text = input::decode(&path.to_string_lossy(), bytes, &limits)?;
+        let format =
+            Format::of(path).ok_or_else(|| InputError::UnknownFormat { path: path.to_owned() })?;
+        let file: SuiteFile = input::parse_with(path, &text, format, &limits)?;
         let reader = Reader { path };
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let name = file.name.or(stem).unwrap_or_default();
@@ -284,7 +302,7 @@ impl Suite {
         }
         let suite = Suite {
             name,
-            digest: Digest::of(&bytes),
+            digest: Digest::of(bytes),
             server: file.mcp_server,
             target,
             setup,
@@ -418,9 +436,7 @@ impl Reader<'_> {
         }
         for case in &suite.cases {
             // What a case saves lives on: later cases may build on it.
-            let steps =
-                case.setup.iter().chain([&case.step]).chain(&case.then).chain(&case.teardown);
-            for step in steps {
+            for step in case.steps() {
                 visit(&case.id, step, &known)?;
                 known.extend(step.save.keys().map(String::as_str));
             }

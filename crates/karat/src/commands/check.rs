@@ -65,13 +65,15 @@ pub(crate) fn carry_out(
         gate::judge(report, planned.task.gate(), planned.baseline.as_ref())
             .map_err(|error| Stop::bad_input(format!("{}: {error}", planned.task.name())))?;
     }
+    // Where only a part was asked for, the rest is not news.
+    let whole = evaluation.is_none() && arguments.only.is_none();
     let reports: Vec<Report> = measured.reports.into_iter().map(|(report, _)| report).collect();
     let document = CheckReport {
         schema: report::CHECK_SCHEMA.to_owned(),
         verdict: verdict(&reports, &measured.not_measured),
         reports,
         not_measured: measured.not_measured,
-        not_run: if evaluation.is_none() { not_run(plan) } else { Vec::new() },
+        not_run: if whole { not_run(plan) } else { Vec::new() },
     };
     for (output, path) in &outputs {
         let text = output.render(&document).map_err(Stop::bad_input)?;

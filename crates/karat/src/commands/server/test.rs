@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use karat_core::report::Evaluation;
+use karat_server::suite::Suite;
 
 use super::target;
 use crate::cli::{CheckArgs, ServerTestArgs};
@@ -19,6 +20,7 @@ pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Ex
         name: stem.chars().map(plain).collect(),
         suite: arguments.suite.clone(),
         server: target::spec(&arguments.target)?,
+        builtin: None,
         tags: arguments.tag.clone(),
         case: arguments.case.clone(),
         timeout_ms: arguments.timeout_ms,
@@ -28,7 +30,8 @@ pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Ex
         gate: karat_core::gate::Policy::default(),
     };
     entry.gate = entry.policy();
-    let task = Task::server(entry)?;
+    let suite = Suite::load(&entry.suite).map_err(karat_server::ServerError::from)?;
+    let task = Task::server(entry, suite);
     let plan = Plan {
         root: Root::Folder(PathBuf::from(".")),
         entries: vec![Planned { task, baseline: None }],
