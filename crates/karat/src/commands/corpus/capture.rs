@@ -48,7 +48,8 @@ pub(super) fn run(arguments: &CaptureArgs, terminal: &Terminal) -> Result<Exit, 
             }),
         }
     })?;
-    if !captured.failed.is_empty() && !(arguments.keep_going && !captured.snapshot.is_empty()) {
+    let usable = arguments.keep_going && !captured.snapshot.is_empty();
+    if !captured.failed.is_empty() && !usable {
         return Err(not_captured(&captured, asked));
     }
     keep(arguments, &captured, &stopwatch)?;
@@ -134,7 +135,7 @@ fn listed(
     check_names(list, wanted, &names)?;
     let chosen = servers
         .iter()
-        .filter(|server| wanted.is_empty() || wanted.iter().any(|name| *name == server.name));
+        .filter(|server| wanted.is_empty() || wanted.contains(&server.name));
     // Each server runs in a folder of its own, so a relative path would lead elsewhere.
     let installed = std::path::absolute(installed).unwrap_or_else(|_| installed.to_owned());
     let mut targets = Vec::new();
