@@ -4,7 +4,7 @@
 //! holds every server that was asked for, or there is none, unless `--keep-going` allows less.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use karat_core::input::write_atomic;
@@ -133,17 +133,18 @@ fn listed(
     let servers = List::read(list)?.server;
     let names = servers.iter().map(|server| server.name.as_str()).collect();
     check_names(list, wanted, &names)?;
-    let chosen = servers
-        .iter()
-        .filter(|server| wanted.is_empty() || wanted.contains(&server.name));
+    let chosen = servers.iter().filter(|server| wanted.is_empty() || wanted.contains(&server.name));
     // Each server runs in a folder of its own, so a relative path would lead elsewhere.
     let installed = std::path::absolute(installed).unwrap_or_else(|_| installed.to_owned());
     let mut targets = Vec::new();
     for (number, server) in chosen.enumerate() {
-        let own = scratch.join(number.to_string());
-        std::fs::create_dir(&own)
-            .map_err(|error| Stop::bad_input(format!("{}: {error}", own.display())))?;
-        targets.push(server.target(&installed, &own));
+        let own = |part: &str| -> Result<PathBuf, Stop> {
+            let folder = scratch.join(number.to_string()).join(part);
+            std::fs::create_dir_all(&folder)
+                .map_err(|error| Stop::bad_input(format!("{}: {error}", folder.display())))?;
+            Ok(folder)
+        };
+        targets.push(server.target(&installed, &own("cwd")?, &own("tmp")?));
     }
     Ok(targets)
 }
