@@ -1,5 +1,7 @@
 //! A session against our own server, over every transport and revision.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod support;
 
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! What the tests share: an offer with unusual definitions, and the programs under `examples/`.
 
-#![allow(dead_code, unreachable_pub, missing_docs)]
+#![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ impl Respond for Toolbox {
                 "structuredContent": arguments,
                 "unknownField": [1, 2.5, null],
             })),
+            "say" => Ok(json!({"content": [{"type": "text", "text": arguments["words"]}]})),
             "fail" => Ok(json!({"content": [{"type": "text", "text": "no"}], "isError": true})),
             "wait" => {
                 let milliseconds = arguments["milliseconds"].as_u64().unwrap_or(60_000);
@@ -58,6 +59,18 @@ pub fn offer() -> Offer {
     }
 }
 
+/// Definitions as everybody writes them.
+pub fn plain_offer() -> Offer {
+    let schema = json!({"type": "object", "properties": {"words": {"type": "string"}}});
+    let tool = |name: &str| json!({"name": name, "description": "a tool", "inputSchema": schema});
+    Offer {
+        name: "plain".to_owned(),
+        version: "1".to_owned(),
+        instructions: None,
+        tools: vec![tool("say"), tool("fail"), tool("refuse")],
+    }
+}
+
 /// A program under `examples/`.
 pub fn example(name: &str) -> String {
     let here = std::env::current_exe().unwrap();
@@ -86,11 +99,13 @@ pub async fn in_process(protocol: Option<Revision>, options: &Options) -> Sessio
     Session::over(read, write, protocol, options).await.unwrap()
 }
 
-/// The toolbox on a free port under `/toolbox/mcp`, and an empty offer under `/empty`.
+/// The toolbox on a free port under `/toolbox/mcp`, the plain offer under `/plain`, and an empty one
+/// under `/empty`.
 pub async fn on_http() -> String {
     let address = "127.0.0.1:0".parse().unwrap();
     let at = BTreeMap::from([
         ("/toolbox/mcp".to_owned(), offer()),
+        ("/plain".to_owned(), plain_offer()),
         ("/empty".to_owned(), Offer { name: "empty".to_owned(), ..Offer::default() }),
     ]);
     let server = HttpServer::bind(address, at, Toolbox).await.unwrap();
