@@ -111,8 +111,11 @@ fn targets(arguments: &CaptureArgs, scratch: &Path) -> Result<Vec<Target>, Stop>
     if let (Some(list), Some(installed)) = (&arguments.list, &arguments.installed) {
         return listed(list, installed, &arguments.servers, scratch);
     }
+    if let Some(config) = &arguments.config {
+        return configured(config, arguments);
+    }
     if !arguments.servers.is_empty() {
-        return Err(Stop::bad_input("--server names a server of --list"));
+        return Err(Stop::bad_input("--server names a server of --list or --config"));
     }
     let mut spec = match &arguments.url {
         Some(url) => ServerSpec::from_url(url.clone()),
@@ -147,6 +150,30 @@ fn listed(
         targets.push(server.target(&installed, &own("cwd")?, &own("tmp")?));
     }
     Ok(targets)
+}
+
+fn configured(config: &Path, arguments: &CaptureArgs) -> Result<Vec<Target>, Stop> {
+    let servers = karat_mcp::config::read(config)?;
+    let names: BTreeSet<&str> = servers.keys().map(String::as_str).collect();
+    check_names(config, &arguments.servers, &names)?;
+    if arguments.servers.is_empty() && !arguments.all {
+        let names: Vec<&str> = names.into_iter().collect();
+        return Err(Stop::bad_input(format!(
+            "{}: no server is started without being named; it has {}: give --server NAME or --all",
+            config.display(),
+            names.join(", ")
+        )));
+    }
+    let chosen = servers
+        .into_iter()
+        .filter(|(name, _)| arguments.all || arguments.servers.iter().any(|wanted| wanted == name));
+    let target = |(name, spec): (String, ServerSpec)| Target {
+        name: Some(name),
+        described: spec.describe(),
+        spec,
+        package: None,
+    };
+    Ok(chosen.map(target).collect())
 }
 
 fn check_names(path: &Path, wanted: &[String], names: &BTreeSet<&str>) -> Result<(), Stop> {
