@@ -30,7 +30,8 @@ pub(crate) struct FreezeArgs {
     /// Make the next version in this dataset folder, such as datasets/tools, from the snapshot
     #[arg(long, value_name = "DATASET")]
     pub(crate) into: Option<PathBuf>,
-    /// Take golden/ and groups/ from this folder; without it, from the version before
+    /// Take golden/ and groups/ from this folder, or the queries that lie in it; without it, from
+    /// the version before
     #[arg(long, value_name = "FOLDER", requires = "into")]
     pub(crate) golden: Option<PathBuf>,
     /// Leave the queries of the version before out
