@@ -7,7 +7,7 @@ mod common;
 use common::Scratch;
 use serde_json::{Value, json};
 
-fn corpus(tools: Value) -> String {
+fn corpus(tools: &Value) -> String {
     json!({"server": {"name": "s", "instructions": "Ask first."}, "tools": tools}).to_string()
 }
 
@@ -20,13 +20,13 @@ fn two() -> Scratch {
         {"name": "gone", "description": "Goes."},
         {"name": "same", "description": "Stays.", "_meta": {"x": 1}},
     ]);
-    scratch.write("a/tools/s.json", corpus(tools));
+    scratch.write("a/tools/s.json", corpus(&tools));
     let tools = json!([
         {"name": "same", "_meta": {"x": 1}, "description": "Stays."},
         {"name": "open", "description": long.replace("Opens", "Creates\u{1b}[31m"), "inputSchema": {"type": "object", "properties": {"n": {"default": 2}}}},
         {"name": "new", "description": "Comes."},
     ]);
-    scratch.write("b/tools/s.json", corpus(tools));
+    scratch.write("b/tools/s.json", corpus(&tools));
     scratch
 }
 

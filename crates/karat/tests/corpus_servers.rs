@@ -312,3 +312,31 @@ fn each_entry_of_a_threat_corpus_is_a_server() {
     ran.says(&["--server", "e1, e2"]);
     scratch.karat(&["corpus", "serve", "t.jsonl", "--server", "e3", "--stdio"]).expect(2);
 }
+
+#[test]
+fn a_server_of_a_configuration_is_started_only_when_it_is_named() {
+    let scratch = Scratch::new();
+    scratch.write("pages.py", PAGES);
+    let trace = "import sys; open('started', 'w')";
+    let config = json!({"mcpServers": {
+        "pages": {"command": "python3", "args": ["pages.py"], "env": {"API_TOKEN": "s3cr3t-value-123"}},
+        "other": {"command": "python3", "args": ["-c", trace]},
+    }});
+    scratch.write(".mcp.json", config.to_string());
+    let capture = |more: &[&str]| {
+        let mut arguments =
+            vec!["corpus", "capture", "--config", ".mcp.json", "--out", "b", "--quiet"];
+        arguments.extend(more);
+        scratch.karat(&arguments)
+    };
+    capture(&[]).expect(2).says(&[".mcp.json", "other, pages", "--server", "--all"]);
+    capture(&["--server", "page"]).expect(2).says(&["page", "other, pages"]);
+    capture(&["--server", "pages"]).expect(0);
+    assert!(!scratch.path("started").exists(), "a server that was not named was started");
+    assert!(scratch.path("b/tools/pages.json").exists());
+    let text = scratch.read("b/provenance.json") + &scratch.read("b/tools/pages.json");
+    assert!(!text.contains("s3cr3t"), "{text}");
+    std::fs::remove_dir_all(scratch.path("b")).unwrap();
+    let ran = capture(&["--all"]).expect(3);
+    assert!(ran.stderr.contains("1 of 2") && ran.stderr.contains("other"), "{}", ran.stderr);
+}

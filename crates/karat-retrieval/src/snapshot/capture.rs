@@ -216,19 +216,26 @@ impl List {
 }
 
 impl Listed {
-    /// The server as it is installed in `installed/<name>`, with `scratch` for what it writes.
-    pub fn target(&self, installed: &Path, scratch: &Path) -> Target {
+    /// The server as it is installed in `installed/<name>`, started in `cwd` with `tmp` for what it
+    /// writes, both empty and its own. What a person has set up at home, their language and their
+    /// time zone do not reach it, since definitions may depend on them.
+    pub fn target(&self, installed: &Path, cwd: &Path, tmp: &Path) -> Target {
         let home = installed.join(&self.name);
         let places = ["bin", "node_modules/.bin", "venv/bin", ".venv/bin"];
         let bin = places.iter().map(|place| home.join(place)).find(|bin| bin.is_dir());
         let bin = bin.unwrap_or_else(|| home.join("bin"));
         let put = |text: &String| {
-            text.replace("{bin}", &bin.to_string_lossy())
-                .replace("{tmp}", &scratch.to_string_lossy())
+            text.replace("{bin}", &bin.to_string_lossy()).replace("{tmp}", &tmp.to_string_lossy())
         };
+        let home = cwd.to_string_lossy();
+        let mut env: BTreeMap<String, String> =
+            [("HOME", &*home), ("TMPDIR", &home), ("LANG", "C.UTF-8"), ("TZ", "UTC")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into();
+        env.extend(self.env.iter().map(|(name, value)| (name.clone(), put(value))));
         let spec = ServerSpec {
-            env: self.env.iter().map(|(name, value)| (name.clone(), put(value))).collect(),
-            cwd: Some(scratch.to_owned()),
+            env,
+            cwd: Some(cwd.to_owned()),
             ..ServerSpec::from_command(self.command.iter().map(put).collect())
         };
         Target {
@@ -276,11 +283,12 @@ mod tests {
             command: vec!["{bin}/x".into(), "--root".into(), "{tmp}".into()],
             env: [("HOME".to_owned(), "{tmp}".to_owned())].into(),
         };
-        let target = listed.target(installed.path(), Path::new("/scratch"));
+        let target = listed.target(installed.path(), Path::new("/home"), Path::new("/scratch"));
         let command = target.spec.command.unwrap();
         assert!(command[0].ends_with("x/node_modules/.bin/x"), "{command:?}");
         assert_eq!(command[2], "/scratch");
         assert_eq!(target.spec.env["HOME"], "/scratch");
+        assert_eq!(target.spec.env["TMPDIR"], "/home");
         assert_eq!(target.described, "{bin}/x --root {tmp}");
     }
 }

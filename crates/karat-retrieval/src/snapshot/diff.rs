@@ -203,6 +203,7 @@ mod tests {
 
     use super::*;
 
+    #[allow(clippy::needless_pass_by_value, reason = "json! makes values")]
     fn snapshot(about: Value, tools: Value) -> Snapshot {
         let about = about.as_object().unwrap().clone();
         let server = Server { about, tools: tools.as_array().unwrap().clone() };

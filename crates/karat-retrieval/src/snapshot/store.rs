@@ -66,7 +66,7 @@ pub struct Source<'a> {
 pub enum Golden<'a> {
     /// From the version before, if there is one.
     Previous,
-    /// From a dataset folder that has golden/ and perhaps groups/.
+    /// From a dataset folder that has golden/ and perhaps groups/, or from a folder of golden files.
     Folder(&'a Path),
     /// There shall be none.
     None,
@@ -198,7 +198,10 @@ fn copy_all(
         (Golden::Previous, None) | (Golden::None, _) => None,
     };
     for part in ["golden", "groups"] {
-        let Some(from) = golden.as_ref().map(|folder| folder.join(part)) else { continue };
+        let Some(folder) = &golden else { continue };
+        let below = folder.join(part);
+        // A folder of queries may be given by itself.
+        let from = if part == "golden" && !below.is_dir() { folder.clone() } else { below };
         if to.join(part).exists() || !from.is_dir() {
             continue;
         }

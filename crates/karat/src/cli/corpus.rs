@@ -30,7 +30,8 @@ pub(crate) struct FreezeArgs {
     /// Make the next version in this dataset folder, such as datasets/tools, from the snapshot
     #[arg(long, value_name = "DATASET")]
     pub(crate) into: Option<PathBuf>,
-    /// Take golden/ and groups/ from this folder; without it, from the version before
+    /// Take golden/ and groups/ from this folder, or the queries that lie in it; without it, from
+    /// the version before
     #[arg(long, value_name = "FOLDER", requires = "into")]
     pub(crate) golden: Option<PathBuf>,
     /// Leave the queries of the version before out
@@ -85,14 +86,20 @@ pub(crate) struct CaptureArgs {
     /// Where the servers of the list are installed, each in a folder with its name
     #[arg(long, value_name = "FOLDER", requires = "list")]
     pub(crate) installed: Option<PathBuf>,
-    /// A server of the list; repeatable
+    /// A file that names servers: mcp.json, .vscode/mcp.json, claude_desktop_config.json …
+    #[arg(long, value_name = "FILE", group = "source")]
+    pub(crate) config: Option<PathBuf>,
+    /// A server of the list or file; repeatable
     #[arg(long = "server", value_name = "NAME")]
     pub(crate) servers: Vec<String>,
+    /// Every server of the file
+    #[arg(long, requires = "config", conflicts_with = "servers")]
+    pub(crate) all: bool,
     /// A server at an address
     #[arg(long, value_name = "URL", group = "source")]
     pub(crate) url: Option<String>,
     /// What the corpus calls the server; without it, what it calls itself
-    #[arg(long, conflicts_with = "list")]
+    #[arg(long, conflicts_with_all = ["list", "config"])]
     pub(crate) name: Option<String>,
     /// A variable for the command
     #[arg(short = 'e', long = "env", value_name = "KEY=VALUE", requires = "command")]

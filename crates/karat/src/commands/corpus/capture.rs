@@ -4,7 +4,7 @@
 //! holds every server that was asked for, or there is none, unless `--keep-going` allows less.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use karat_core::input::write_atomic;
@@ -48,7 +48,8 @@ pub(super) fn run(arguments: &CaptureArgs, terminal: &Terminal) -> Result<Exit, 
             }),
         }
     })?;
-    if !captured.failed.is_empty() && !(arguments.keep_going && !captured.snapshot.is_empty()) {
+    let usable = arguments.keep_going && !captured.snapshot.is_empty();
+    if !captured.failed.is_empty() && !usable {
         return Err(not_captured(&captured, asked));
     }
     keep(arguments, &captured, &stopwatch)?;
@@ -110,8 +111,11 @@ fn targets(arguments: &CaptureArgs, scratch: &Path) -> Result<Vec<Target>, Stop>
     if let (Some(list), Some(installed)) = (&arguments.list, &arguments.installed) {
         return listed(list, installed, &arguments.servers, scratch);
     }
+    if let Some(config) = &arguments.config {
+        return configured(config, arguments);
+    }
     if !arguments.servers.is_empty() {
-        return Err(Stop::bad_input("--server names a server of --list"));
+        return Err(Stop::bad_input("--server names a server of --list or --config"));
     }
     let mut spec = match &arguments.url {
         Some(url) => ServerSpec::from_url(url.clone()),
@@ -132,19 +136,44 @@ fn listed(
     let servers = List::read(list)?.server;
     let names = servers.iter().map(|server| server.name.as_str()).collect();
     check_names(list, wanted, &names)?;
-    let chosen = servers
-        .iter()
-        .filter(|server| wanted.is_empty() || wanted.iter().any(|name| *name == server.name));
+    let chosen = servers.iter().filter(|server| wanted.is_empty() || wanted.contains(&server.name));
     // Each server runs in a folder of its own, so a relative path would lead elsewhere.
     let installed = std::path::absolute(installed).unwrap_or_else(|_| installed.to_owned());
     let mut targets = Vec::new();
     for (number, server) in chosen.enumerate() {
-        let own = scratch.join(number.to_string());
-        std::fs::create_dir(&own)
-            .map_err(|error| Stop::bad_input(format!("{}: {error}", own.display())))?;
-        targets.push(server.target(&installed, &own));
+        let own = |part: &str| -> Result<PathBuf, Stop> {
+            let folder = scratch.join(number.to_string()).join(part);
+            std::fs::create_dir_all(&folder)
+                .map_err(|error| Stop::bad_input(format!("{}: {error}", folder.display())))?;
+            Ok(folder)
+        };
+        targets.push(server.target(&installed, &own("cwd")?, &own("tmp")?));
     }
     Ok(targets)
+}
+
+fn configured(config: &Path, arguments: &CaptureArgs) -> Result<Vec<Target>, Stop> {
+    let servers = karat_mcp::config::read(config)?;
+    let names: BTreeSet<&str> = servers.keys().map(String::as_str).collect();
+    check_names(config, &arguments.servers, &names)?;
+    if arguments.servers.is_empty() && !arguments.all {
+        let names: Vec<&str> = names.into_iter().collect();
+        return Err(Stop::bad_input(format!(
+            "{}: no server is started without being named; it has {}: give --server NAME or --all",
+            config.display(),
+            names.join(", ")
+        )));
+    }
+    let chosen = servers
+        .into_iter()
+        .filter(|(name, _)| arguments.all || arguments.servers.iter().any(|wanted| wanted == name));
+    let target = |(name, spec): (String, ServerSpec)| Target {
+        name: Some(name),
+        described: spec.describe(),
+        spec,
+        package: None,
+    };
+    Ok(chosen.map(target).collect())
 }
 
 fn check_names(path: &Path, wanted: &[String], names: &BTreeSet<&str>) -> Result<(), Stop> {

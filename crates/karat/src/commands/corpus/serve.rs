@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &ServeArgs, terminal: &Terminal) -> Result<Exit, St
         Some(address) => over_http(arguments, address, offers, terminal),
         None if arguments.proxy_config.is_some() => {
             let servers = offers.keys().map(|name| (name.clone(), program(arguments, name)));
-            configure(arguments, servers.collect(), terminal)?;
+            configure(arguments, &servers.collect(), terminal)?;
             Ok(Exit::Pass)
         }
         None => one_over_stdio(offers),
@@ -82,7 +82,7 @@ fn over_http(
                 (name, proxy::Reach::Url(url))
             })
             .collect();
-        configure(arguments, urls, terminal)?;
+        configure(arguments, &urls, terminal)?;
         announce(&root, servers, tools, terminal)?;
         server.run_until(ended()).await;
         Ok(Exit::Pass)
@@ -103,7 +103,7 @@ fn announce(root: &str, servers: usize, tools: usize, terminal: &Terminal) -> Re
 
 fn configure(
     arguments: &ServeArgs,
-    servers: BTreeMap<String, proxy::Reach>,
+    servers: &BTreeMap<String, proxy::Reach>,
     terminal: &Terminal,
 ) -> Result<(), Stop> {
     let (Some(kind), Some(out)) = (arguments.proxy_config, &arguments.out) else { return Ok(()) };
@@ -114,7 +114,7 @@ fn configure(
         data: std::path::absolute(&data).unwrap_or(data),
         key: arguments.proxy_key.clone(),
     };
-    let text = karat_report::json::text(&proxy::document(kind, &proxy, &servers));
+    let text = karat_report::json::text(&proxy::document(kind, &proxy, servers));
     write_atomic(out, text.as_bytes())?;
     terminal.say(&format!("{}: {} servers", printable(&out.to_string_lossy()), servers.len()));
     Ok(())
