@@ -68,19 +68,24 @@ pub struct Failure {
     pub message: String,
     /// The system is gone: asking further questions makes no sense.
     pub lost: bool,
+    /// The system is busy and asks to be asked again, not before this time has passed.
+    pub retry_after: Option<Duration>,
 }
 
 impl Failure {
     /// A failure of this one question.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Failure {
-        Failure { class, message: message.into(), lost: false }
+        Failure { class, message: message.into(), lost: false, retry_after: None }
     }
 
     /// The system is gone.
     pub fn lost(message: impl Into<String>) -> Failure {
-        Failure { class: FailureClass::Transport, message: message.into(), lost: true }
+        Failure { lost: true, ..Failure::new(FailureClass::Transport, message) }
     }
 }
+
+/// A system that asks for a longer pause than this is not waited for.
+pub const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// How to ask.
 #[derive(Clone, Debug)]
@@ -266,15 +271,24 @@ async fn ask<S: System>(
         };
         let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         match answer {
-            Err(failure)
-                if attempt < options.retries && failure.class.worth_retrying() && !failure.lost =>
-            {
-                tokio::time::sleep(options.backoff.saturating_mul(1 << attempt.min(10))).await;
-                attempt += 1;
-            }
+            Err(failure) if attempt < options.retries => match pause(&failure, attempt, options) {
+                Some(pause) => {
+                    tokio::time::sleep(pause).await;
+                    attempt += 1;
+                }
+                None => return (Err(failure), nanos),
+            },
             answer => return (answer, nanos),
         }
     }
+}
+
+/// How long to wait before asking again; none if that makes no sense.
+fn pause(failure: &Failure, attempt: u32, options: &Options) -> Option<Duration> {
+    let worth_it = failure.class.worth_retrying() || failure.retry_after.is_some();
+    let backoff = options.backoff.saturating_mul(1 << attempt.min(10));
+    let asked = failure.retry_after.unwrap_or_default();
+    (worth_it && !failure.lost && asked <= LONGEST_PAUSE).then(|| backoff.max(asked))
 }
 
 #[cfg(test)]
@@ -380,6 +394,21 @@ mod tests {
             matches!(&entries[1].outcome, Outcome::Failure { class, .. } if class == "refused")
         );
         assert_eq!(*system.asked.lock().unwrap(), ["a", "a", "bb"]);
+    }
+
+    #[test]
+    fn a_busy_system_is_asked_again_when_it_said_and_not_much_later() {
+        let options = Options { backoff: Duration::from_millis(200), ..Options::default() };
+        let busy = |seconds| Failure {
+            retry_after: Some(Duration::from_secs(seconds)),
+            ..Failure::new(FailureClass::Refused, "HTTP 429")
+        };
+        assert_eq!(pause(&busy(3), 0, &options), Some(Duration::from_secs(3)));
+        assert_eq!(pause(&busy(0), 1, &options), Some(Duration::from_millis(400)));
+        assert_eq!(pause(&busy(3_600), 0, &options), None);
+        let refused = Failure::new(FailureClass::Refused, "HTTP 500");
+        assert_eq!(pause(&refused, 0, &options), None);
+        assert_eq!(pause(&Failure::lost("gone"), 0, &options), None);
     }
 
     #[tokio::test]

@@ -1,0 +1,100 @@
+//! What the tests share: an offer with unusual definitions, and the programs under `examples/`.
+
+#![allow(dead_code, unreachable_pub, missing_docs)]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use karat_mcp::serve::{HttpServer, Offer, ProtocolError, Respond};
+use karat_mcp::{Options, Revision, ServerSpec, Session};
+use serde_json::{Map, Value, json};
+
+/// Gives arguments back, fails, waits, or refuses, by the name of the tool.
+pub struct Toolbox;
+
+impl Respond for Toolbox {
+    async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+        match tool {
+            "echo" => Ok(json!({
+                "content": [{"type": "text", "text": arguments.to_string()}, {"type": "odd", "x": 1}],
+                "structuredContent": arguments,
+                "unknownField": [1, 2.5, null],
+            })),
+            "fail" => Ok(json!({"content": [{"type": "text", "text": "no"}], "isError": true})),
+            "wait" => {
+                let milliseconds = arguments["milliseconds"].as_u64().unwrap_or(60_000);
+                tokio::time::sleep(Duration::from_millis(milliseconds)).await;
+                Ok(json!({"content": []}))
+            }
+            _ => Err(ProtocolError {
+                code: -32000,
+                message: "refused".to_owned(),
+                data: Some(json!({"why": "because"})),
+            }),
+        }
+    }
+}
+
+/// Definitions with fields that no SDK knows, in an order of their own.
+pub fn offer() -> Offer {
+    Offer {
+        name: "toolbox".to_owned(),
+        version: "1.2.3".to_owned(),
+        instructions: Some("Be kind.".to_owned()),
+        tools: vec![
+            json!({
+                "x-first": {"nested": [1, 2.50, 1e300, null]},
+                "name": "echo",
+                "description": "Gives back \u{202e} what it gets",
+                "inputSchema": {"type": "object", "x-odd": true, "properties": {"b": {}, "a": {}}},
+                "annotations": {"readOnlyHint": true, "x-unknown": "kept"},
+                "_meta": {"vendor/key": 1},
+            }),
+            json!({"name": "fail", "inputSchema": {"type": "object"}, "title": null}),
+            json!({"name": "wait"}),
+            json!({"name": "refuse", "inputSchema": true}),
+        ],
+    }
+}
+
+/// A program under `examples/`.
+pub fn example(name: &str) -> String {
+    let here = std::env::current_exe().unwrap();
+    let path: PathBuf = here.parent().unwrap().parent().unwrap().join("examples").join(name);
+    assert!(path.exists(), "{} is not built; run all tests of the package", path.display());
+    path.to_string_lossy().into_owned()
+}
+
+pub fn spec(words: &[&str]) -> ServerSpec {
+    ServerSpec::from_command(words.iter().map(|word| (*word).to_owned()).collect())
+}
+
+pub fn arguments(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        other => panic!("{other} is not an object"),
+    }
+}
+
+/// A session with the toolbox over streams within this process.
+pub async fn in_process(protocol: Option<Revision>, options: &Options) -> Session {
+    let (ours, theirs) = tokio::io::duplex(1 << 16);
+    let (read, write) = tokio::io::split(theirs);
+    tokio::spawn(karat_mcp::serve::over(offer(), Toolbox, read, write));
+    let (read, write) = tokio::io::split(ours);
+    Session::over(read, write, protocol, options).await.unwrap()
+}
+
+/// The toolbox on a free port under `/toolbox/mcp`, and an empty offer under `/empty`.
+pub async fn on_http() -> String {
+    let address = "127.0.0.1:0".parse().unwrap();
+    let at = BTreeMap::from([
+        ("/toolbox/mcp".to_owned(), offer()),
+        ("/empty".to_owned(), Offer { name: "empty".to_owned(), ..Offer::default() }),
+    ]);
+    let server = HttpServer::bind(address, at, Toolbox).await.unwrap();
+    let url = format!("http://{}", server.address());
+    tokio::spawn(server.run_until(std::future::pending::<()>()));
+    url
+}
