@@ -130,7 +130,7 @@ impl CallError {
 
     /// The failure as [`karat_core::run`] wants it.
     pub fn failure(&self) -> Failure {
-        Failure { class: self.class(), message: self.to_string(), lost: self.is_lost() }
+        Failure { lost: self.is_lost(), ..Failure::new(self.class(), self.to_string()) }
     }
 
     pub(crate) fn invalid(why: impl Into<String>) -> CallError {
