@@ -10,6 +10,7 @@ pub mod audit;
 pub mod controls;
 pub mod dataset;
 pub mod engines;
+pub mod fitness;
 mod measurement;
 pub mod rankings;
 pub mod ready;

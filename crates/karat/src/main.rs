@@ -45,6 +45,9 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
             RetrievalCommand::ExportTrec(arguments) => {
                 commands::retrieval::export_trec(arguments, terminal)
             }
+            RetrievalCommand::ServeFitness(arguments) => {
+                commands::retrieval::serve_fitness(arguments, terminal)
+            }
         },
         Command::Retrieval(RetrievalArgs { command: None, check }) => {
             commands::check::one(Evaluation::Retrieval, check, terminal)

@@ -357,3 +357,42 @@ fn an_engine_that_cannot_be_built_says_what_it_needs() {
         scratch.karat(&["retrieval"]).expect(2).says(&[words]);
     }
 }
+
+#[test]
+fn an_optimiser_gets_a_line_for_each_line() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "", BM25);
+    let lines = [
+        r#"{"id": "one", "overrides": {"s:list_files": "z", "s:send_mail": "the folder holds"}, "queries": ["q2"]}"#,
+        "nonsense",
+        r#"{"overrides": {}, "queries": ["q2"]}"#,
+    ];
+    let output = scratch
+        .command(&[
+            "retrieval",
+            "serve-fitness",
+            "--corpus",
+            "tools.json",
+            "--golden",
+            "golden.jsonl",
+            "--metric",
+            "mrr@10",
+        ])
+        .write_stdin(lines.join("\n"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers.len(), 4, "{text}");
+    assert_eq!(answers[0]["schema"], "karat.fitness/1");
+    assert_eq!((&answers[1]["id"], &answers[1]["mean"]), (&"one".into(), &0.0.into()));
+    let feedback = answers[1]["results"][0]["feedback"].as_str().unwrap();
+    for word in ["s:list_files is relevant but", "s:send_mail", "folder", "hold"] {
+        assert!(feedback.contains(word), "{word}: {feedback}");
+    }
+    assert!(answers[2]["error"].is_string());
+    assert_eq!(answers[3]["mean"], 1.0);
+    assert_eq!(answers[0]["dataset"]["digest"], answers[3]["digest"]);
+}

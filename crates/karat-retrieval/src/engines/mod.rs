@@ -1,6 +1,8 @@
 //! Search engines that run inside Karat.
 
 pub mod bm25;
+pub mod dense;
+pub mod hybrid;
 pub mod words;
 
 use std::collections::BTreeMap;
@@ -10,6 +12,8 @@ use crate::RetrievalError;
 use crate::dataset::Tool;
 use crate::system::Ranked;
 use bm25::{Bm25, Fields};
+use dense::Dense;
+use hybrid::Hybrid;
 
 /// Ranks the tools of a corpus for a query.
 pub trait Engine: Send + Sync {
@@ -51,7 +55,23 @@ pub const ENGINES: &[Builtin] = &[
         needs_weights: false,
         build: |tools, _| bm25_over(tools, Fields::NameOnly),
     },
+    Builtin {
+        name: "dense",
+        summary: "nearest by meaning, with static word embeddings from the folder `weights`",
+        needs_weights: true,
+        build: |tools, weights| Ok(Box::new(Dense::build(tools, folder(weights)?)?)),
+    },
+    Builtin {
+        name: "hybrid",
+        summary: "bm25 and dense joined by reciprocal rank fusion (k = 60)",
+        needs_weights: true,
+        build: |tools, weights| Ok(Box::new(Hybrid::build(tools, folder(weights)?)?)),
+    },
 ];
+
+fn folder(weights: Option<&Path>) -> Result<&Path, RetrievalError> {
+    weights.ok_or_else(|| RetrievalError::System("this engine needs weights".to_owned()))
+}
 
 fn bm25_over(tools: &[Tool], fields: Fields) -> Built {
     let engine = Bm25::build(tools, fields).map_err(RetrievalError::NotStarted)?;

@@ -21,6 +21,8 @@ pub(crate) enum RetrievalCommand {
     Score(RankingsArgs),
     /// Write golden labels and rankings as TREC files, for trec_eval and its kin
     ExportTrec(ExportTrecArgs),
+    /// Score changed descriptions for an optimiser: JSON lines on stdin, one answer each on stdout
+    ServeFitness(FitnessArgs),
 }
 
 /// Which tools and queries.
@@ -68,4 +70,22 @@ pub(crate) struct ExportTrecArgs {
     /// The rankings to write: lines of `{id, ranked: [{tool_id, score}]}`, a run journal, or a report
     #[arg(long, value_name = "FILE", requires = "run")]
     pub(crate) rankings: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct FitnessArgs {
+    #[command(flatten)]
+    pub(crate) tools: ToolsArgs,
+    /// The built-in engine that searches
+    #[arg(long, value_name = "NAME", default_value = "bm25")]
+    pub(crate) engine: String,
+    /// The folder of its embeddings, if it needs any
+    #[arg(long, value_name = "DIR")]
+    pub(crate) weights: Option<PathBuf>,
+    /// The score of a query
+    #[arg(long, value_name = "ID", default_value = "ndcg@10")]
+    pub(crate) metric: String,
+    /// How many results are looked at
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) limit: usize,
 }

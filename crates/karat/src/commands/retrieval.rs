@@ -1,15 +1,18 @@
-//! `karat retrieval score` and `export-trec`: rankings that were made elsewhere, and files for others.
+//! `karat retrieval score`, `export-trec` and `serve-fitness`: rankings that were made elsewhere,
+//! files for others, and answers for optimisers.
 
 use std::path::Path;
 
 use karat_core::dataset::DatasetFiles;
-use karat_core::input::write_atomic;
+use karat_core::input::{Limits, Lines, write_atomic};
+use karat_metrics::ranking::Measure;
 use karat_retrieval::dataset::{Dataset, Labels};
+use karat_retrieval::fitness::{self, Fitness};
 use karat_retrieval::rankings::{Absent, Rankings};
 use karat_retrieval::{ScoreOptions, score_rankings, trec};
 
 use crate::bundled;
-use crate::cli::{ExportTrecArgs, RankingsArgs, ToolsArgs};
+use crate::cli::{ExportTrecArgs, FitnessArgs, RankingsArgs, ToolsArgs};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
@@ -70,6 +73,29 @@ pub(crate) fn export_trec(arguments: &ExportTrecArgs, terminal: &Terminal) -> Re
                  with `trec_eval -c`, or here with --absent-is-empty"
             ));
         }
+    }
+    Ok(Exit::Pass)
+}
+
+/// Answers fitness requests until the input ends.
+pub(crate) fn serve_fitness(arguments: &FitnessArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let measure = arguments.metric.parse::<Measure>();
+    let options = fitness::Options {
+        engine: arguments.engine.clone(),
+        weights: arguments.weights.clone(),
+        measure: measure.map_err(|error| Stop::bad_input(format!("--metric: {error}")))?,
+        limit: arguments.limit.clamp(1, 10_000),
+    };
+    let mut fitness = Fitness::new(tools(&arguments.tools)?, options)?;
+    terminal.print(&format!("{}\n", fitness.hello()))?;
+    let input = std::io::stdin().lock();
+    let mut lines = Lines::of("stdin", input, &Limits::streaming())?;
+    while let Some((_, line)) = lines.next_line()? {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let answer = fitness.answer(line);
+        terminal.print(&format!("{answer}\n"))?;
     }
     Ok(Exit::Pass)
 }
