@@ -15,7 +15,8 @@ use clap::Parser as _;
 use karat_core::report::Evaluation;
 
 use crate::cli::{
-    AgentCommand, BaselineCommand, Cli, Command, DetectionArgs, DetectionCommand, ScoreCommand,
+    AgentCommand, BaselineCommand, Cli, Command, DetectionArgs, DetectionCommand, RetrievalArgs,
+    RetrievalCommand, ScoreCommand,
 };
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -39,8 +40,14 @@ fn main() -> ExitCode {
 fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
     match command {
         Command::Check(arguments) => commands::check::all(arguments, terminal),
-        Command::Retrieval(arguments) => {
-            commands::check::one(Evaluation::Retrieval, arguments, terminal)
+        Command::Retrieval(RetrievalArgs { command: Some(command), .. }) => match command {
+            RetrievalCommand::Score(arguments) => commands::retrieval::score(arguments, terminal),
+            RetrievalCommand::ExportTrec(arguments) => {
+                commands::retrieval::export_trec(arguments, terminal)
+            }
+        },
+        Command::Retrieval(RetrievalArgs { command: None, check }) => {
+            commands::check::one(Evaluation::Retrieval, check, terminal)
         }
         Command::Detection(DetectionArgs {
             command: Some(DetectionCommand::Score(arguments)),

@@ -3,6 +3,7 @@
 
 mod corpus;
 mod detection;
+mod retrieval;
 
 use std::path::PathBuf;
 
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use corpus::*;
 pub(crate) use detection::*;
+pub(crate) use retrieval::*;
 
 /// Measure MCP servers, tool search, scanners and agents against golden sets, and fail the build
 /// when a measurement gets worse.
@@ -50,7 +52,7 @@ pub(crate) enum Command {
     /// Run every evaluation of the project, gate against the baselines, report. What CI calls
     Check(CheckArgs),
     /// Run the retrieval evaluations alone: does tool search find the right tools?
-    Retrieval(CheckArgs),
+    Retrieval(RetrievalArgs),
     /// Run the detection evaluations alone: does a scanner catch attacks and stay quiet otherwise?
     Detection(DetectionArgs),
     /// Score what an agent did

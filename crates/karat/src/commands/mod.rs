@@ -9,4 +9,5 @@ pub(crate) mod detection;
 pub(crate) mod init;
 pub(crate) mod metrics;
 pub(crate) mod pages;
+pub(crate) mod retrieval;
 pub(crate) mod trec;
