@@ -230,7 +230,7 @@ pub async fn run(
             questions.iter().map(|(id, exhibit)| (id.as_str(), &**exhibit)).collect();
         controls.push(controls::second_pass(&entries, |id| scanner.repeat(by_id.get(id)?)));
     }
-    let mut warnings = Vec::new();
+    let mut warnings = scanner.notes();
     if entry.runs == 1 && entry.system.command.is_some() {
         warnings.push(
             "one run: if the scanner's verdicts vary, set runs to 5 or more so that the gate takes \
@@ -247,6 +247,7 @@ pub async fn run(
         seed: entry.seed,
         max_errors: entry.gate.max_errors,
         entries: &entries,
+        times: scanner.times().map(<[Duration]>::to_vec),
         controls,
         warnings,
     };
@@ -320,6 +321,8 @@ pub fn score_verdicts(
         seed: options.seed,
         max_errors: options.max_errors,
         entries: &entries,
+        // Nothing was asked, so nothing took time.
+        times: Some(Vec::new()),
         controls: controls::run(dataset),
         warnings,
     };
@@ -336,6 +339,8 @@ struct Measurement<'a> {
     seed: u64,
     max_errors: f64,
     entries: &'a [journal::Entry<Answer>],
+    /// How long the answers took, where the journal does not know.
+    times: Option<Vec<Duration>>,
     controls: Vec<Control>,
     warnings: Vec<String>,
 }
@@ -353,8 +358,9 @@ impl Measurement<'_> {
         }
         let mut warnings = self.warnings;
         warnings.extend(remarks(self.dataset, &scored));
-        let latencies: Vec<Duration> =
-            self.entries.iter().map(|entry| Duration::from_nanos(entry.nanos)).collect();
+        let latencies = self.times.unwrap_or_else(|| {
+            self.entries.iter().map(|entry| Duration::from_nanos(entry.nanos)).collect()
+        });
         Ok(Report {
             schema: report::SCHEMA.to_owned(),
             evaluation: Evaluation::Detection,

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use karat_core::process::Program;
 use karat_core::report::SystemRef;
@@ -294,6 +295,24 @@ impl Scanner {
             #[cfg(feature = "yara")]
             Scanner::Yara(yara) => yara.inspect(exhibit).ok(),
             _ => None,
+        }
+    }
+
+    /// How long the answers really took, where they were there before the questions; nothing is known of
+    /// verdicts from a file.
+    pub fn times(&self) -> Option<&[Duration]> {
+        match self {
+            Scanner::Batch(batch) => Some(batch.times()),
+            Scanner::Verdicts(_) => Some(&[]),
+            _ => None,
+        }
+    }
+
+    /// What a reader of the report should know of it.
+    pub fn notes(&self) -> Vec<String> {
+        match self {
+            Scanner::Batch(batch) => batch.notes(),
+            _ => Vec::new(),
         }
     }
 }

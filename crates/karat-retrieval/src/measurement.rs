@@ -15,7 +15,6 @@ use crate::RetrievalError;
 use crate::dataset::{Dataset, Query};
 use crate::score;
 use crate::system::Ranking;
-use crate::tokens;
 
 /// What was observed, ready to be scored.
 pub(crate) struct Measurement<'a> {
@@ -135,7 +134,10 @@ fn conventions(limit: Option<usize>) -> BTreeMap<String, String> {
             "public baseline",
             "its mrr is mrr@10, its map is map@10, its ndcg_at_10 is ndcg@10".to_owned(),
         ),
-        ("answer_tokens", format!("of the whole answer, by the vocabulary {}", tokens::VOCABULARY)),
+        (
+            "answer_tokens",
+            format!("of the whole answer, by the vocabulary {}", karat_core::tokens::VOCABULARY),
+        ),
         ("unanswered", "no score, counted, and fatal beyond max_errors".to_owned()),
         ("interval", "bootstrap over servers for means, Wilson for rates, 95 %".to_owned()),
     ]

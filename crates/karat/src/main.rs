@@ -16,7 +16,7 @@ use karat_core::report::Evaluation;
 
 use crate::cli::{
     AgentCommand, BaselineCommand, Cli, Command, DetectionArgs, DetectionCommand, RetrievalArgs,
-    RetrievalCommand, ScoreCommand,
+    RetrievalCommand, ScoreCommand, ServerCommand,
 };
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -56,6 +56,12 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
         Command::Detection(DetectionArgs { check, .. }) => {
             commands::check::one(Evaluation::Detection, check, terminal)
         }
+        Command::Server(ServerCommand::Test(arguments)) => {
+            commands::server::test(arguments, terminal)
+        }
+        Command::Server(ServerCommand::Lint(arguments)) => {
+            commands::server::lint(arguments, terminal)
+        }
         Command::Agent(AgentCommand::Score(arguments)) => {
             commands::agent::score(arguments, terminal)
         }
@@ -69,6 +75,7 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
             commands::baseline::show(arguments, terminal)
         }
         Command::Init(arguments) => commands::init::run(arguments, terminal),
+        Command::DemoServer(arguments) => commands::demo::serve(arguments, terminal),
         Command::Metrics(arguments) => commands::metrics::run(arguments, terminal),
         Command::Schema(arguments) => commands::pages::schema(arguments, terminal),
         Command::Completions(arguments) => commands::pages::completions(arguments, terminal),

@@ -22,14 +22,19 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut budget = MOST;
     let pieces = joined_pieces(reading);
-    let parts = reading.parts.iter().map(|part| (part.raw, part.mask, Place::Part(part)));
-    let pieces =
-        pieces.iter().map(|(text, place)| (text.as_str(), Mask::NONE, Place::Pieces(place)));
-    for (raw, mask, place) in parts.chain(pieces) {
-        if raw.len() < SHORTEST {
+    let parts = reading.parts.iter().map(|part| {
+        let signs = Signs { codes: part.mask.has(Mask::CODE), escapes: part.has_escapes() };
+        (part.raw, signs, Place::Part(part))
+    });
+    let pieces = pieces.iter().map(|(text, place)| {
+        (text.as_str(), Signs { codes: false, escapes: true }, Place::Pieces(place))
+    });
+    for (raw, signs, place) in parts.chain(pieces) {
+        // Shorter ones hold no code, unless they announce it.
+        if raw.len() < SHORTEST || raw.len() < SHORTEST_CODE && !signs.codes {
             continue;
         }
-        for (code, token, text) in decoded(raw, mask.has(Mask::CODE), &mut budget) {
+        for (code, token, text) in decoded(raw, signs, &mut budget) {
             let Some((tier, why)) = judge(reading, code, &text, LAYERS, &mut budget) else {
                 continue;
             };
@@ -43,6 +48,15 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// What speaks for code in a text.
+#[derive(Clone, Copy)]
+struct Signs {
+    /// It speaks of codes.
+    codes: bool,
+    /// It may hold characters written as escapes.
+    escapes: bool,
 }
 
 /// Where something was found; put into words only if something was.
@@ -114,7 +128,8 @@ fn judge(
         return Some((if told || acts { Tier::Block } else { Tier::Warn }, "a sentence"));
     }
     if layers > 1 {
-        for (code, _, deeper) in decoded(text, mask.has(Mask::CODE), budget) {
+        let signs = Signs { codes: mask.has(Mask::CODE), escapes: true };
+        for (code, _, deeper) in decoded(text, signs, budget) {
             if let Some((tier, why)) = judge(reading, code, &deeper, layers - 1, budget) {
                 return Some((tier, why));
             }
@@ -137,7 +152,7 @@ fn is_sentence(text: &str) -> bool {
 /// text speaks of codes, it is also read as a whole.
 fn decoded<'t>(
     text: &'t str,
-    speaks_of_codes: bool,
+    signs: Signs,
     budget: &mut usize,
 ) -> Vec<(&'static str, &'t str, String)> {
     let mut found = Vec::new();
@@ -167,7 +182,7 @@ fn decoded<'t>(
             add("base64", token, base64(token));
         }
     }
-    if text.contains("\\u") || text.contains("\\x") || text.contains("&#") {
+    if signs.escapes && (text.contains("\\u") || text.contains("\\x") || text.contains("&#")) {
         add("escaped text", text, escapes(text));
     }
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
@@ -178,7 +193,9 @@ fn decoded<'t>(
         *budget -= 1;
         add("characters as numbers", run, numbers(run));
     }
-    if speaks_of_codes && let Some((code, plain)) = announced(text) {
+    if signs.codes
+        && let Some((code, plain)) = announced(text)
+    {
         found.push((code, text, plain));
     }
     found
@@ -187,35 +204,42 @@ fn decoded<'t>(
 /// The shortest stretch of code that is decoded.
 const SHORTEST_CODE: usize = 16;
 
-/// Stretches without a break that could be code. Words are shorter, so one byte in sixteen decides.
+/// Stretches without a break that could be code. Each covers a whole block of half its length, which
+/// few blocks of plain text are, since words are short.
 fn code_runs(text: &str) -> Vec<&str> {
+    const BLOCK: usize = SHORTEST_CODE / 2;
     let bytes = text.as_bytes();
     let mut runs = Vec::new();
-    let mut from = 0;
-    while let Some(probe) = bytes.get(from + SHORTEST_CODE - 1) {
-        let probe_at = from + SHORTEST_CODE - 1;
-        if !is_code(*probe) {
-            from = probe_at + 1;
+    let mut done = 0;
+    for (number, block) in bytes.chunks_exact(BLOCK).enumerate() {
+        let at = number * BLOCK;
+        if at < done || !block.iter().all(|byte| is_code(*byte)) {
             continue;
         }
-        let start = bytes[from..probe_at]
-            .iter()
-            .rposition(|byte| !is_code(*byte))
-            .map_or(from, |at| from + at + 1);
-        let length =
-            bytes[start..].iter().position(|byte| !is_code(*byte)).unwrap_or(bytes.len() - start);
-        if length >= SHORTEST_CODE {
+        let before = bytes[done..at].iter().rev().take_while(|byte| is_code(**byte)).count();
+        let behind = bytes[at..].iter().take_while(|byte| is_code(**byte)).count();
+        done = at + behind;
+        if before + behind >= SHORTEST_CODE {
             // Code is ASCII, so the cuts are between characters.
-            runs.push(&text[start..start + length]);
+            runs.push(&text[at - before..done]);
         }
-        from = start + length + 1;
     }
     runs
 }
 
 /// The letters of base64 in both alphabets, of percent encoding, and nothing else.
 fn is_code(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-' | b'%')
+    const CODE: [bool; 256] = {
+        let mut code = [false; 256];
+        let mut byte: u8 = 0;
+        while byte < 128 {
+            let sign = matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-' | b'%');
+            code[byte as usize] = sign || byte.is_ascii_alphanumeric();
+            byte += 1;
+        }
+        code
+    };
+    CODE[usize::from(byte)]
 }
 
 /// Decoded bytes that people can read.

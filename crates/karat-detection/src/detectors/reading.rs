@@ -80,6 +80,8 @@ pub struct Part<'a> {
     pub raw: &'a str,
     /// Everything that was found in it.
     pub mask: Mask,
+    /// The kinds of its bytes.
+    kinds: u8,
     start: usize,
     end: usize,
 }
@@ -134,14 +136,13 @@ impl<'a> Reading<'a> {
             let room = MOST_BYTES.saturating_sub(layout.buffer.len());
             part.start = layout.buffer.len();
             if part.is_name() {
-                layout.add_name(
-                    number,
-                    &part.raw[..part.raw.floor_char_boundary(room.min(LONGEST_NAME))],
-                );
+                let read = part.raw.floor_char_boundary(room.min(LONGEST_NAME));
+                part.kinds = layout.add_name(number, &part.raw[..read]) | unread(part, read);
             } else {
                 for piece in pieces(part.raw, room) {
-                    layout.add(number, piece);
+                    part.kinds |= layout.add(number, piece);
                 }
+                part.kinds |= unread(part, room);
             }
             part.end = layout.buffer.len();
             layout.buffer.push('\n');
@@ -205,8 +206,12 @@ impl<'a> Reading<'a> {
     /// What a sentence says before its first break: what comes after "and" may be what is slipped in.
     fn first_clause(&self, sentence: &Sentence) -> Mask {
         let text = self.text(sentence.start, sentence.end);
-        let breaks = [", ", "; ", ": ", " and ", " then "];
-        let length = breaks.iter().filter_map(|end| text.find(end)).min().unwrap_or(text.len());
+        let breaks = |(at, byte): (usize, u8)| match byte {
+            b',' | b';' | b':' => text.as_bytes().get(at + 1) == Some(&b' '),
+            b' ' => text[at..].starts_with(" and ") || text[at..].starts_with(" then "),
+            _ => false,
+        };
+        let length = text.bytes().enumerate().position(breaks).unwrap_or(text.len());
         let within = self.hits(sentence).iter().filter(|hit| hit.start < sentence.start + length);
         within.fold(Mask::NONE, |mask, hit| mask | hit.mask)
     }
@@ -230,8 +235,27 @@ impl<'a> Reading<'a> {
 
 impl<'a> Part<'a> {
     fn new(surface: Surface, raw: &'a str) -> Part<'a> {
-        let mask = Mask::NONE;
-        Part { surface, parameter: None, required: false, keyword: "", raw, mask, start: 0, end: 0 }
+        Part {
+            surface,
+            parameter: None,
+            required: false,
+            keyword: "",
+            raw,
+            mask: Mask::NONE,
+            kinds: 0,
+            start: 0,
+            end: 0,
+        }
+    }
+
+    /// Whether it may hold something else than printable ASCII and line breaks.
+    pub(super) fn has_odd_characters(&self) -> bool {
+        self.kinds & ODD != 0
+    }
+
+    /// Whether it may hold characters written as escapes.
+    pub(super) fn has_escapes(&self) -> bool {
+        self.kinds & ESCAPE != 0
     }
 
     /// Whether it is a name rather than text: words are joined by `_` or by capitals.
@@ -258,6 +282,11 @@ impl<'a> Part<'a> {
     }
 }
 
+/// What a text may hold behind what was read of it: anything.
+fn unread(part: &Part<'_>, read: usize) -> u8 {
+    if part.raw.len() > read { ODD | ESCAPE } else { 0 }
+}
+
 /// The text, or its two ends where there is not room for all of it.
 fn pieces(text: &str, room: usize) -> impl Iterator<Item = &str> {
     let (head, tail) = if text.len() <= room {
@@ -281,21 +310,22 @@ impl Layout {
         Layout { buffer: String::with_capacity(bytes), sentences: Vec::with_capacity(32) }
     }
 
-    fn add(&mut self, part: usize, text: &str) {
+    /// Adds a text, sentence by sentence; returns the kinds of its bytes.
+    fn add(&mut self, part: usize, text: &str) -> u8 {
+        let mut kinds = 0;
         let bytes = text.as_bytes();
         let mut start = self.buffer.len();
         // Blanks at the start of a sentence and after another blank are dropped.
         let mut space = true;
         let mut at = 0;
         while at < bytes.len() {
-            let run =
-                bytes[at..].iter().position(|byte| !is_ordinary(*byte)).unwrap_or(bytes.len() - at);
+            let run = ordinary_run(&bytes[at..], if space { BLANK } else { 0 }, &mut kinds);
             if run > 0 {
                 let from = self.buffer.len();
                 self.buffer.push_str(&text[at..at + run]);
                 self.buffer[from..].make_ascii_lowercase();
-                space = false;
                 at += run;
+                space = bytes[at - 1] == b' ';
                 continue;
             }
             let Some(character) = text[at..].chars().next() else { break };
@@ -335,13 +365,15 @@ impl Layout {
             }
         }
         self.end_sentence(part, start);
+        kinds
     }
 
     /// A name, cut into its words: one sentence.
-    fn add_name(&mut self, part: usize, name: &str) {
+    fn add_name(&mut self, part: usize, name: &str) -> u8 {
         let start = self.buffer.len();
         lexicon::fold_name(name, &mut self.buffer);
         self.end_sentence(part, start);
+        name.bytes().fold(0, |kinds, byte| kinds | KINDS[usize::from(byte)])
     }
 
     fn end_sentence(&mut self, part: usize, start: usize) -> usize {
@@ -362,9 +394,45 @@ impl Layout {
     }
 }
 
-/// Bytes that are copied as they are, but for upper case.
-fn is_ordinary(byte: u8) -> bool {
-    matches!(byte, b'!'..=b'~') && !matches!(byte, b'.' | b'!' | b'?')
+/// A blank.
+const BLANK: u8 = 1;
+/// Not simply copied.
+const SPECIAL: u8 = 2;
+/// A control character, or part of one that is not ASCII.
+const ODD: u8 = 4;
+/// The start of an escape, as in `\u0041` or `&#65;`.
+const ESCAPE: u8 = 8;
+
+/// What each byte is.
+const KINDS: [u8; 256] = {
+    let mut kinds = [SPECIAL | ODD; 256];
+    let mut byte: u8 = 0;
+    while byte < 128 {
+        kinds[byte as usize] = match byte {
+            b' ' => BLANK,
+            b'.' | b'!' | b'?' | b'\n' | b'\r' | b'\t' => SPECIAL,
+            b'\\' | b'&' => ESCAPE,
+            b'"'..=b'~' => 0,
+            _ => SPECIAL | ODD,
+        };
+        byte += 1;
+    }
+    kinds
+};
+
+/// How many bytes are copied as they are, but for upper case: words with single blanks between them. Adds
+/// what they are to the kinds.
+fn ordinary_run(bytes: &[u8], mut space: u8, kinds: &mut u8) -> usize {
+    let mut seen = 0;
+    let length = bytes.iter().position(|byte| {
+        let kind = KINDS[usize::from(*byte)];
+        seen |= kind;
+        let stops = kind & SPECIAL | kind & space;
+        space = kind & BLANK;
+        stops != 0
+    });
+    *kinds |= seen;
+    length.unwrap_or(bytes.len())
 }
 
 /// Whether a full stop ends the sentence: white space or mark-up follows.
@@ -486,11 +554,11 @@ impl<'a> Collector<'a> {
             }
             match node {
                 Value::Object(fields) => {
-                    let needed = fields.get("required").and_then(Value::as_array);
                     for (key, value) in fields.iter().rev() {
                         let child = Waiting { node: value, parameter, required };
                         match key.as_str() {
                             "properties" | "patternProperties" | "$defs" | "definitions" => {
+                                let needed = fields.get("required").and_then(Value::as_array);
                                 self.properties(value, needed, surface, &mut waiting);
                             }
                             "title" | "description" | "$comment" => {

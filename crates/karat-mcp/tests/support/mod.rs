@@ -1,9 +1,8 @@
-//! What the tests share: an offer with unusual definitions, and the programs under `examples/`.
+//! What the tests share: an offer with unusual definitions, and the programs beside this file.
 
 #![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use karat_mcp::serve::{HttpServer, Offer, ProtocolError, Respond};
@@ -71,13 +70,10 @@ pub fn plain_offer() -> Offer {
     }
 }
 
-/// A program under `examples/`.
-pub fn example(name: &str) -> String {
-    let here = std::env::current_exe().unwrap();
-    let path: PathBuf = here.parent().unwrap().parent().unwrap().join("examples").join(name);
-    assert!(path.exists(), "{} is not built; run all tests of the package", path.display());
-    path.to_string_lossy().into_owned()
-}
+/// The server that gives arguments back.
+pub const ECHO: &str = env!("CARGO_BIN_EXE_karat-test-echo");
+/// The server that breaks the protocol as its argument says.
+pub const MISBEHAVE: &str = env!("CARGO_BIN_EXE_karat-test-misbehave");
 
 pub fn spec(words: &[&str]) -> ServerSpec {
     ServerSpec::from_command(words.iter().map(|word| (*word).to_owned()).collect())

@@ -270,29 +270,55 @@ fn has_borders(character: char) -> bool {
         || matches!(character, '\u{c0}'..='\u{24f}' | '\u{370}'..='\u{52f}' | '\u{1e00}'..='\u{1eff}')
 }
 
+const ALPHANUMERIC: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte: u8 = 0;
+    while byte < 128 {
+        table[byte as usize] = byte.is_ascii_alphanumeric();
+        byte += 1;
+    }
+    table
+};
+
 /// Finds the terms in laid-out text: the longest at each place where a word or a sign begins.
 pub(super) fn look_up(text: &str) -> Vec<Hit> {
     let lexicon = lexicon();
     let mut hits: Vec<Hit> = Vec::with_capacity(64);
     let bytes = text.as_bytes();
+    let mut look = |start: usize| {
+        if let Some((end, mask)) = lexicon.longest(bytes, start, |end| ends_word(text, end)) {
+            hits.push(Hit { start, end, mask, negated: false });
+        }
+    };
     let mut at = 0;
     // Whether a letter of a script with borders stands right before.
     let mut within_word = false;
-    while at < bytes.len() {
-        let byte = bytes[at];
-        let (length, bordered) = if byte.is_ascii() {
-            (1, byte.is_ascii_alphanumeric())
-        } else {
-            let character = text[at..].chars().next().unwrap_or(' ');
-            (character.len_utf8(), has_borders(character))
-        };
-        if !(within_word && bordered)
-            && let Some((end, mask)) = lexicon.longest(bytes, at, |end| ends_word(text, end))
-        {
-            hits.push(Hit { start: at, end, mask, negated: false });
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b' ' | b'\n' => {
+                within_word = false;
+                at += 1;
+            }
+            b'a'..=b'z' | b'0'..=b'9' => {
+                if !within_word {
+                    look(at);
+                }
+                within_word = true;
+                at += 1;
+                while bytes.get(at).is_some_and(|byte| ALPHANUMERIC[usize::from(*byte)]) {
+                    at += 1;
+                }
+            }
+            _ => {
+                let character = text[at..].chars().next().unwrap_or(' ');
+                let bordered = has_borders(character);
+                if !(within_word && bordered) {
+                    look(at);
+                }
+                within_word = bordered;
+                at += character.len_utf8();
+            }
         }
-        within_word = bordered;
-        at += length;
     }
     hits
 }
@@ -316,6 +342,18 @@ pub(super) fn mask_of_name(name: &str) -> Mask {
 /// Cuts a name into its words.
 pub(super) fn fold_name(name: &str, words: &mut String) {
     let mut lower = false;
+    if name.is_ascii() {
+        for byte in name.bytes() {
+            if byte.is_ascii_uppercase() && lower {
+                words.push(' ');
+            }
+            let letter =
+                if matches!(byte, b'_' | b'\n') { b' ' } else { byte.to_ascii_lowercase() };
+            words.push(char::from(letter));
+            lower = byte.is_ascii_lowercase();
+        }
+        return;
+    }
     for character in name.chars() {
         match character {
             '_' => words.push(' '),
@@ -469,9 +507,11 @@ fn drop_false_care(hits: &mut [Hit]) {
 }
 
 fn clause_ends(between: &str) -> bool {
-    between.contains([',', ';', ':', '(', ')', '、', '，', '；', '،', '"', '«', '»'])
-        || between.contains(" but ")
-        || between.contains(" and then ")
+    between.char_indices().any(|(at, character)| match character {
+        ',' | ';' | ':' | '(' | ')' | '、' | '，' | '；' | '،' | '"' | '«' | '»' => true,
+        ' ' => between[at..].starts_with(" but ") || between[at..].starts_with(" and then "),
+        _ => false,
+    })
 }
 
 /// Adds what a chain gives to its last word, for each place where the chain is found.
