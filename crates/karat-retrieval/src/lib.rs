@@ -219,7 +219,7 @@ pub async fn run(
     };
     let mut system = entry.system.reference()?;
     // Started before the journal is touched: a search that does not work leaves the old one alone.
-    let search = Arc::new(entry.system.start(&setting)?);
+    let search = Arc::new(entry.system.start(&setting).await?);
     if entry.ready.probe.unwrap_or(entry.system.is_live()) {
         ready::wait(&search, dataset, &entry.ready, entry.limit, timeout).await?;
     }
