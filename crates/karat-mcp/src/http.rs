@@ -27,6 +27,8 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// How much of the body of an error is read.
 const ERROR_BODY: usize = 4 << 10;
+/// How long the stream of the server's own is waited for.
+const LISTENING_WITHIN: Duration = Duration::from_millis(500);
 /// How often a stream that broke off is taken up again for one request.
 const RESUMED_AT_MOST: usize = 20;
 /// How long to wait before a stream is taken up again when the server does not say.
@@ -132,9 +134,27 @@ impl HttpLink {
     }
 
     /// Listens for what the server says of its own accord, where it offers that.
-    pub(crate) fn listen(&mut self) {
+    ///
+    /// Ready when the server has answered: what it asks during a call may go to this stream, and is
+    /// lost if the call is faster. A server that does not answer is not waited for.
+    pub(crate) async fn listen(&mut self) {
         let shared = Arc::clone(&self.shared);
-        self.listener = Some(tokio::spawn(async move { shared.listen().await }));
+        // Not a task of its own: it must end with the listener.
+        let mut opening = Box::pin(async move {
+            let opened = shared.get(None).await;
+            (shared, opened)
+        });
+        let opened = tokio::time::timeout(LISTENING_WITHIN, &mut opening).await;
+        self.listener = Some(tokio::spawn(async move {
+            let opened = match opened {
+                Ok(opened) => opened,
+                Err(_) => opening.await,
+            };
+            // Most servers offer no such stream; that is their right and no fault.
+            if let (shared, Ok(response)) = opened {
+                let _ = shared.follow(response).await;
+            }
+        }));
     }
 
     /// Sends a message and takes in what comes back with it.
@@ -307,13 +327,6 @@ impl Shared {
             return Err(CallError::Http { status, said: String::new() });
         }
         Ok(response)
-    }
-
-    async fn listen(self: &Arc<Self>) {
-        // Most servers offer no such stream; that is their right and no fault.
-        if let Ok(response) = self.get(None).await {
-            let _ = self.follow(response).await;
-        }
     }
 
     fn receive(self: &Arc<Self>, bytes: &[u8], arrived: Instant) {
