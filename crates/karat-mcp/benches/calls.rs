@@ -64,11 +64,11 @@ fn http() -> Http {
 }
 
 fn runtime(threads: usize) -> Runtime {
-    let builder = match threads {
-        0 => &mut Builder::new_current_thread(),
-        threads => Builder::new_multi_thread().worker_threads(threads),
+    let mut builder = match threads {
+        0 => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
     };
-    builder.enable_all().build().unwrap()
+    builder.worker_threads(threads.max(1)).enable_all().build().unwrap()
 }
 
 async fn session(way: Way, http: &Http) -> Session {

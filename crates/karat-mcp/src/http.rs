@@ -44,7 +44,7 @@ pub(crate) struct HttpLink {
 
 struct Shared {
     client: Client,
-    url: String,
+    url: Url,
     headers: HeaderMap,
     session: OnceLock<HeaderValue>,
     revision: OnceLock<Revision>,
@@ -71,15 +71,24 @@ pub(crate) enum Posted {
 
 /// The HTTP client of a session: no redirects, no time-outs of its own, and no proxy on the way to
 /// this machine.
-pub(crate) fn client(url: &str) -> Result<Client, StartError> {
+pub(crate) fn client(url: &Url) -> Result<Client, StartError> {
     let mut builder = Client::builder()
         .redirect(redirect::Policy::none())
         .tcp_nodelay(true)
         .user_agent(concat!("karat/", env!("CARGO_PKG_VERSION")));
-    if Url::parse(url).is_ok_and(|url| is_this_machine(&url)) {
+    if is_this_machine(url) {
         builder = builder.no_proxy();
     }
+    if url.scheme() == "http" {
+        // Never used without redirects, and reading the certificates of the system takes longer than
+        // a whole suite of calls.
+        builder = builder.tls_certs_only([]);
+    }
     builder.build().map_err(|error| StartError::NotStarted { why: root_cause(&error) })
+}
+
+pub(crate) fn parse_url(url: &str) -> Result<Url, StartError> {
+    Url::parse(url).map_err(|error| StartError::Spec { why: format!("the url is wrong: {error}") })
 }
 
 fn is_this_machine(url: &Url) -> bool {
@@ -113,10 +122,11 @@ pub(crate) fn root_cause(error: &dyn std::error::Error) -> String {
 
 impl HttpLink {
     pub(crate) fn new(
-        url: String,
+        url: &str,
         headers: &BTreeMap<String, String>,
         board: &Arc<Board>,
     ) -> Result<HttpLink, StartError> {
+        let url = parse_url(url)?;
         let shared = Arc::new(Shared {
             client: client(&url)?,
             url,
@@ -178,7 +188,7 @@ impl HttpLink {
         if self.shared.session.get().is_none() {
             return "the connection was closed".to_owned();
         }
-        let request = self.shared.common(self.shared.client.delete(&self.shared.url));
+        let request = self.shared.common(self.shared.client.delete(self.shared.url.clone()));
         match tokio::time::timeout(Duration::from_secs(2), request.send()).await {
             Ok(Ok(response)) => {
                 format!("the session was ended (HTTP {})", response.status().as_u16())
@@ -213,7 +223,7 @@ impl Shared {
 
     async fn post(self: &Arc<Self>, post: Post<'_>) -> Result<Posted, CallError> {
         let mut request = self
-            .common(self.client.post(&self.url))
+            .common(self.client.post(self.url.clone()))
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .header(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         if self.revision.get().is_some_and(|revision| !revision.has_handshake()) {
@@ -316,7 +326,7 @@ impl Shared {
 
     async fn get(&self, last_event: Option<&str>) -> Result<Response, CallError> {
         let mut request = self
-            .common(self.client.get(&self.url))
+            .common(self.client.get(self.url.clone()))
             .header(ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(id) = last_event {
             request = request.header(LAST_EVENT, id);

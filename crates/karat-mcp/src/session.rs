@@ -291,7 +291,7 @@ impl Session {
             }
             Target::Http { url, headers } => {
                 let first = board();
-                let link = Link::Http(HttpLink::new(url.clone(), &headers, &first)?);
+                let link = Link::Http(HttpLink::new(&url, &headers, &first)?);
                 match Session::open(link, first, spec.protocol, options).await {
                     // A server of the first revision knows no POST at its address.
                     Err(StartError::Handshake { why })
