@@ -1,6 +1,6 @@
 //! Real tool-search proxies over the frozen corpus. `tests/live/proxies` installs them.
 //!
-//! FastMCP is asked in two ways, as an HTTP endpoint and as an MCP tool, and must rank the same.
+//! FastMCP is asked in two ways, as an MCP tool and as an HTTP endpoint, and must rank the same.
 //! smart-mcp-proxy leaves out every tool that has annotations, which the readiness probe must find.
 
 #![allow(
@@ -129,17 +129,6 @@ fn a_real_proxy_ranks_the_frozen_corpus_the_same_over_http_and_over_mcp() {
     listening(&scratch, &mut proxy, port);
     scratch.write("karat.toml", format!(r#"
 [[retrieval]]
-name = "over-http"
-dataset = "bundled:tools/v1"
-timeout_ms = 120000
-ready = {{ timeout_ms = 900000, concurrency = 2 }}
-[retrieval.system.http]
-url = "http://127.0.0.1:{port}/mcp"
-headers = {{ Accept = "application/json, text/event-stream", MCP-Protocol-Version = "2025-11-25" }}
-body = {{ jsonrpc = "2.0", id = 1, method = "tools/call", params = {{ name = "search_tools", arguments = {{ query = "{{query}}" }} }} }}
-answer = {{ ids = "result.structuredContent.result[*]", id = "name", separator = "_" }}
-
-[[retrieval]]
 name = "over-mcp"
 dataset = "bundled:tools/v1"
 timeout_ms = 120000
@@ -148,6 +137,17 @@ ready = {{ timeout_ms = 900000, concurrency = 2 }}
 server = {{ url = "http://127.0.0.1:{port}/mcp" }}
 tool = "search_tools"
 answer = {{ ids = "result[*]", id = "name", separator = "_" }}
+
+[[retrieval]]
+name = "over-http"
+dataset = "bundled:tools/v1"
+timeout_ms = 120000
+ready = {{ probe = false }} # the same index: over-mcp has proven that it is whole
+[retrieval.system.http]
+url = "http://127.0.0.1:{port}/mcp"
+headers = {{ Accept = "application/json, text/event-stream", MCP-Protocol-Version = "2025-11-25" }}
+body = {{ jsonrpc = "2.0", id = 1, method = "tools/call", params = {{ name = "search_tools", arguments = {{ query = "{{query}}" }} }} }}
+answer = {{ ids = "result.structuredContent.result[*]", id = "name", separator = "_" }}
 "#));
     let ran = scratch.karat(&["retrieval", "--json"]).expect(0);
     let check = ran.json();
