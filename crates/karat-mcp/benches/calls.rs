@@ -8,7 +8,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use karat_mcp::{Options, ServerSpec, Session};
 use serde_json::{Map, Value, json};
@@ -38,7 +38,7 @@ enum Way {
     Http,
 }
 
-/// The server over HTTP, for all benches.
+/// The server over HTTP; it ends with this.
 struct Http {
     url: String,
     server: Child,
@@ -122,9 +122,9 @@ fn ticks() -> f64 {
 }
 
 fn one_call(bencher: divan::Bencher<'_, '_>, way: Way) {
-    static HTTP: OnceLock<Http> = OnceLock::new();
+    let http = http();
     let runtime = runtime(0);
-    let session = runtime.block_on(session(way, HTTP.get_or_init(http)));
+    let session = runtime.block_on(session(way, &http));
     let given = arguments();
     bencher.bench_local(|| runtime.block_on(session.call("echo", &given)).unwrap());
 }
