@@ -197,8 +197,9 @@ answer = {{ ids = "tools[*]", id = "{{server}}:{{original_name}}", score = "scor
 "#
         ),
     );
-    let ran = scratch.karat(&["retrieval", "--quiet"]).expect(3);
-    eprintln!("smart-mcp-proxy: {}", ran.stderr.lines().next().unwrap_or_default());
-    assert!(ran.stderr.contains("of 923 tools"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("not ready"), "{}", ran.stderr);
+    let check = scratch.karat(&["retrieval", "--json", "--quiet"]).expect(3).json();
+    let reason = check["not_measured"][0]["reason"].as_str().unwrap_or_else(|| panic!("{check}"));
+    eprintln!("smart-mcp-proxy: {reason}");
+    assert!(reason.contains("not ready") && reason.contains("of 923 tools"), "{reason}");
+    assert_eq!(check["reports"].as_array().map(Vec::len), Some(0), "{check}");
 }
