@@ -200,7 +200,9 @@ pub async fn run(
         seed: entry.seed,
     };
     // Started before the journal is touched: a scanner that does not work leaves the old one alone.
-    let scanner = Arc::new(entry.system.start(dataset, surroundings.folder, entry.runs).await?);
+    let timeout = Duration::from_millis(entry.timeout_ms);
+    let scanner =
+        Arc::new(entry.system.start(dataset, surroundings.folder, entry.runs, timeout).await?);
     let (journal, known) = if surroundings.resume {
         Journal::resume::<Answer>(surroundings.journal, &identity)?
     } else {
@@ -210,7 +212,7 @@ pub async fn run(
     let options = run::Options {
         runs: entry.runs,
         concurrency: entry.concurrency,
-        timeout: Duration::from_millis(entry.timeout_ms),
+        timeout,
         retries: entry.retries,
         ..run::Options::default()
     };
@@ -231,7 +233,7 @@ pub async fn run(
         controls.push(controls::second_pass(&entries, |id| scanner.repeat(by_id.get(id)?)));
     }
     let mut warnings = scanner.notes();
-    if entry.runs == 1 && entry.system.command.is_some() {
+    if entry.runs == 1 && entry.system.may_vary() {
         warnings.push(
             "one run: if the scanner's verdicts vary, set runs to 5 or more so that the gate takes \
              the variation into account"
