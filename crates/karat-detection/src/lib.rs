@@ -6,6 +6,7 @@
 //! report. [`score_verdicts`] does the same with verdicts that were made elsewhere.
 
 pub mod audit;
+pub mod change;
 pub mod compound;
 pub mod controls;
 pub mod dataset;
