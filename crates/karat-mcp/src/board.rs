@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use crate::error::{CallError, quoted};
 use crate::limits::Limits;
 use crate::policy::Policies;
+use crate::record::{Recorder, Side, Track};
 use crate::redact::Redactor;
 use crate::wire::{self, Fault, FaultKind, Incoming};
 
@@ -83,12 +84,27 @@ pub(crate) struct Board {
     state: Mutex<State>,
     pub(crate) limits: Limits,
     pub(crate) redactor: Redactor,
-    policies: Policies,
+    pub(crate) policies: Policies,
+    track: Option<Track>,
 }
 
 impl Board {
     pub(crate) fn new(limits: Limits, policies: Policies, redactor: Redactor) -> Board {
-        Board { next: AtomicU64::new(1), state: Mutex::default(), limits, redactor, policies }
+        let (next, state) = (AtomicU64::new(1), Mutex::default());
+        Board { next, state, limits, redactor, policies, track: None }
+    }
+
+    /// As [`Board::new`], with every message recorded.
+    pub(crate) fn recorded(self, recorder: Option<&Recorder>, server: &str) -> Board {
+        let track = recorder.map(|recorder| recorder.track(server));
+        Board { track, ..self }
+    }
+
+    /// A message of ours is on its way.
+    pub(crate) fn sent(&self, bytes: &[u8]) {
+        if let Some(track) = &self.track {
+            track.message(Side::Client, bytes, &self.redactor);
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -121,10 +137,15 @@ impl Board {
     }
 
     /// The session is over: everybody who waits learns why. Only the first reason counts.
-    pub(crate) fn end(&self, why: CallError) {
+    pub(crate) fn end(&self, why: &CallError) {
         let waiting: Vec<Slot> = {
             let mut state = self.state();
-            state.ended.get_or_insert_with(|| why.clone());
+            if state.ended.is_none() {
+                state.ended = Some(why.clone());
+                if let Some(track) = &self.track {
+                    track.ended(&why.to_string());
+                }
+            }
             state.waiting.drain().map(|(_, slot)| slot).collect()
         };
         for slot in waiting {
@@ -136,11 +157,17 @@ impl Board {
     pub(crate) fn oversized(&self, start: &[u8], arrived: Instant) {
         let error = CallError::TooLarge { limit: self.limits.message_bytes, what: "bytes" };
         self.state().conduct.oversized += 1;
+        if let Some(track) = &self.track {
+            track.message(Side::Server, start, &self.redactor);
+        }
         self.fail(wire::id_in(start).as_ref(), &error, arrived);
     }
 
     /// Takes a message in. What comes back must be sent to the server.
     pub(crate) fn receive(&self, bytes: &[u8], arrived: Instant) -> Vec<Vec<u8>> {
+        if let Some(track) = &self.track {
+            track.message(Side::Server, bytes, &self.redactor);
+        }
         let mut replies = Vec::new();
         for message in wire::read(bytes, &self.limits) {
             match message {
@@ -149,7 +176,7 @@ impl Board {
                 Ok(Incoming::Request { id, method, params }) => {
                     replies.push(self.asked(&id, &method, &params));
                 }
-                Err(fault) => self.fault(fault, bytes, arrived),
+                Err(fault) => self.fault(&fault, bytes, arrived),
             }
         }
         replies
@@ -210,10 +237,12 @@ impl Board {
             Err(_) => state.conduct.requests_refused += 1,
         }
         drop(state);
-        wire::answer(id, &answer)
+        let reply = wire::answer(id, &answer);
+        self.sent(&reply);
+        reply
     }
 
-    fn fault(&self, fault: Fault, bytes: &[u8], arrived: Instant) {
+    fn fault(&self, fault: &Fault, bytes: &[u8], arrived: Instant) {
         let mut state = self.state();
         let conduct = &mut state.conduct;
         match fault.kind {
@@ -235,7 +264,7 @@ impl Board {
         }
         if noise > self.limits.noise {
             let why = format!("it sent more than {} lines that are no messages", self.limits.noise);
-            self.end(CallError::Closed { why });
+            self.end(&CallError::Closed { why });
         }
     }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use reqwest::header::{
     ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
 };
-use reqwest::{Client, Response, StatusCode, redirect};
+use reqwest::{Client, Response, StatusCode, Url, redirect};
 use tokio::task::JoinHandle;
 
 use crate::board::Board;
@@ -67,14 +67,22 @@ pub(crate) enum Posted {
     Accepted,
 }
 
-/// The HTTP client that all sessions use: no redirects, no time-outs of its own.
-pub(crate) fn client() -> Result<Client, StartError> {
-    Client::builder()
+/// The HTTP client of a session: no redirects, no time-outs of its own, and no proxy on the way to
+/// this machine.
+pub(crate) fn client(url: &str) -> Result<Client, StartError> {
+    let mut builder = Client::builder()
         .redirect(redirect::Policy::none())
         .tcp_nodelay(true)
-        .user_agent(concat!("karat/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .map_err(|error| StartError::NotStarted { why: root_cause(&error) })
+        .user_agent(concat!("karat/", env!("CARGO_PKG_VERSION")));
+    if Url::parse(url).is_ok_and(|url| is_this_machine(&url)) {
+        builder = builder.no_proxy();
+    }
+    builder.build().map_err(|error| StartError::NotStarted { why: root_cause(&error) })
+}
+
+fn is_this_machine(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// Headers of a spec as they are sent.
@@ -108,7 +116,7 @@ impl HttpLink {
         board: &Arc<Board>,
     ) -> Result<HttpLink, StartError> {
         let shared = Arc::new(Shared {
-            client: client()?,
+            client: client(&url)?,
             url,
             headers: header_map(headers)?,
             session: OnceLock::new(),
@@ -131,12 +139,14 @@ impl HttpLink {
 
     /// Sends a message and takes in what comes back with it.
     pub(crate) async fn post(&self, post: Post<'_>) -> Result<Posted, CallError> {
+        self.shared.board.sent(post.bytes);
         self.shared.post(post).await
     }
 
     /// Sends a message that nobody waits for.
     pub(crate) fn post_unattended(&self, bytes: Vec<u8>, method: &'static str) {
         let shared = Arc::clone(&self.shared);
+        shared.board.sent(&bytes);
         tokio::spawn(async move {
             let post = Post { bytes: &bytes, method, name: None, headers: &[] };
             let _ = tokio::time::timeout(Duration::from_secs(5), shared.post(post)).await;
@@ -338,56 +348,76 @@ impl Shared {
         Ok(body)
     }
 
-    async fn refused(self: &Arc<Self>, mut response: Response) -> Result<Posted, CallError> {
+    async fn refused(self: &Arc<Self>, response: Response) -> Result<Posted, CallError> {
         let status = response.status();
-        let had_session = self.session.get().is_some();
-        let header = |name: &HeaderName| {
-            response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
-        };
-        let detail = if status.is_redirection() {
-            header(&LOCATION).map(|to| format!("a redirect to {to}, which is not followed"))
-        } else {
-            header(&RETRY_AFTER).map(|after| format!("retry after {after}"))
-        };
-        let kind = content_type(&response);
-        let mut body = Vec::new();
-        while let Ok(Some(bytes)) = response.chunk().await {
-            body.extend_from_slice(&bytes);
-            if body.len() > ERROR_BODY {
-                break;
-            }
-        }
         // From 2026-07-28 on, protocol errors come with a status of their own.
         let stateless = self.revision.get().is_some_and(|revision| !revision.has_handshake());
-        if stateless && kind == "application/json" && crate::wire::id_in(&body).is_some() {
-            self.receive(&body, Instant::now());
-            return Ok(Posted::Finished);
+        if stateless && content_type(&response) == "application/json" {
+            let body = start_of_body(response).await;
+            if crate::wire::id_in(&body).is_some() {
+                self.receive(&body, Instant::now());
+                return Ok(Posted::Finished);
+            }
+            let said = quoted(&self.board.redactor.hide(&String::from_utf8_lossy(&body)));
+            return Err(CallError::Http { status: status.as_u16(), said });
         }
-        if status == StatusCode::NOT_FOUND && had_session {
+        if status == StatusCode::NOT_FOUND && self.session.get().is_some() {
             let gone = CallError::Closed { why: "it ended the session (HTTP 404)".to_owned() };
-            self.board.end(gone.clone());
+            self.board.end(&gone);
             return Err(gone);
         }
-        let said = detail.unwrap_or_else(|| String::from_utf8_lossy(&body).into_owned());
-        let said = quoted(&self.board.redactor.hide(&said));
-        Err(CallError::Http { status: status.as_u16(), said })
+        Err(status_error(response, &self.board).await)
     }
 
     fn broken(&self, error: &reqwest::Error) -> CallError {
-        let what = if error.is_connect() {
-            "cannot connect"
-        } else if error.is_body() || error.is_decode() {
-            "the connection broke off in the middle of the answer"
-        } else {
-            "the connection failed"
-        };
-        let why = format!("{what}: {}", root_cause(error));
-        CallError::Transport { why: quoted(&self.board.redactor.hide(&why)) }
+        broken(error, &self.board)
     }
 }
 
+async fn start_of_body(mut response: Response) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Ok(Some(bytes)) = response.chunk().await {
+        body.extend_from_slice(&bytes);
+        if body.len() > ERROR_BODY {
+            break;
+        }
+    }
+    body
+}
+
+/// The error for a status that is no success.
+pub(crate) async fn status_error(response: Response, board: &Board) -> CallError {
+    let status = response.status();
+    let header = |name: &HeaderName| {
+        response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+    };
+    let detail = if status.is_redirection() {
+        header(&LOCATION).map(|to| format!("a redirect to {to}, which is not followed"))
+    } else {
+        header(&RETRY_AFTER).map(|after| format!("retry after {after}"))
+    };
+    let said = match detail {
+        Some(detail) => detail,
+        None => String::from_utf8_lossy(&start_of_body(response).await).into_owned(),
+    };
+    CallError::Http { status: status.as_u16(), said: quoted(&board.redactor.hide(&said)) }
+}
+
+/// The error for a connection that failed.
+pub(crate) fn broken(error: &reqwest::Error, board: &Board) -> CallError {
+    let what = if error.is_connect() {
+        "cannot connect"
+    } else if error.is_body() || error.is_decode() {
+        "the connection broke off in the middle of the answer"
+    } else {
+        "the connection failed"
+    };
+    let why = format!("{what}: {}", root_cause(error));
+    CallError::Transport { why: quoted(&board.redactor.hide(&why)) }
+}
+
 /// The content type without its parameters.
-fn content_type(response: &Response) -> String {
+pub(crate) fn content_type(response: &Response) -> String {
     let header = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let kind = header.unwrap_or_default().split(';').next().unwrap_or_default();
     kind.trim().to_ascii_lowercase()

@@ -12,18 +12,23 @@
 //! of each fault what it was, and costs a few microseconds for a call.
 
 mod board;
+pub mod config;
 mod error;
 mod event_stream;
 mod http;
 mod interpolate;
 mod limits;
 mod outbox;
+mod parameter_headers;
 mod policy;
+mod record;
 mod redact;
+pub mod replay;
 mod revision;
 pub mod serve;
 mod session;
 mod spec;
+mod sse;
 mod stdio;
 mod wire;
 
@@ -31,6 +36,7 @@ pub use self::board::Conduct;
 pub use self::error::{CallError, StartError};
 pub use self::limits::Limits;
 pub use self::policy::{Elicitation, Policies, Roots, Sampling};
+pub use self::record::Recorder;
 pub use self::revision::Revision;
 pub use self::session::{CallOptions, Definition, Ending, Options, Reply, ServerInfo, Session};
 pub use self::spec::{ServerSpec, TransportKind};

@@ -4,11 +4,13 @@
 //! be judged by those who know what is right. Methods take `&self` and may be called at the same time.
 //! Nothing waits for ever, and a server does not outlive its session.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use karat_core::process::Program;
+use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams, RequestMetaObject};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -18,9 +20,12 @@ use crate::board::{Board, Conduct, Delivered};
 use crate::error::{CallError, StartError, quoted};
 use crate::http::{HttpLink, Post, Posted};
 use crate::limits::Limits;
+use crate::parameter_headers::ParameterHeaders;
 use crate::policy::Policies;
+use crate::record::Recorder;
 use crate::revision::Revision;
 use crate::spec::{ServerSpec, Target};
+use crate::sse::SseLink;
 use crate::stdio::StdioLink;
 use crate::wire;
 
@@ -35,6 +40,8 @@ pub struct Options {
     pub limits: Limits,
     /// How requests of the server are answered.
     pub policies: Policies,
+    /// Where every message is written down.
+    pub recorder: Option<Recorder>,
     /// The folder of the project: programs run here and relative paths start here.
     pub folder: Option<PathBuf>,
     /// Values that are not hidden although they look like secrets: bait whose way is watched.
@@ -49,6 +56,7 @@ impl Default for Options {
             call_timeout: Duration::from_secs(30),
             limits: Limits::default(),
             policies: Policies::default(),
+            recorder: None,
             folder: None,
             canaries: Vec::new(),
         }
@@ -181,7 +189,11 @@ pub struct Ending {
 enum Link {
     Stdio(StdioLink),
     Http(HttpLink),
+    Sse(SseLink),
 }
+
+/// How often a call is taken up again because the server wants more input.
+const ROUNDS: usize = 10;
 
 /// A conversation with a server. Dropping it ends the server with everything that it started.
 pub struct Session {
@@ -191,6 +203,8 @@ pub struct Session {
     options: Options,
     /// What each request carries, where there is no handshake.
     meta: Option<Map<String, Value>>,
+    /// Which arguments of which tool are repeated in headers, as far as tools were listed.
+    parameters: Mutex<ParameterHeaders>,
 }
 
 impl std::fmt::Debug for Session {
@@ -203,6 +217,7 @@ impl std::fmt::Debug for Session {
 struct Asked<'a, P> {
     method: &'a str,
     name: Option<&'a str>,
+    headers: &'a [(HeaderName, HeaderValue)],
     params: P,
     timeout: Duration,
     progress: bool,
@@ -228,6 +243,17 @@ struct Meta<'a> {
 struct CallParams<'a> {
     name: &'a str,
     arguments: &'a Map<String, Value>,
+    #[serde(rename = "inputResponses", skip_serializing_if = "Option::is_none")]
+    input_responses: Option<&'a Map<String, Value>>,
+    #[serde(rename = "requestState", skip_serializing_if = "Option::is_none")]
+    request_state: Option<&'a Value>,
+}
+
+/// Answers to what a server wanted to know before it could go on.
+#[derive(Default)]
+struct Input {
+    responses: Option<Map<String, Value>>,
+    state: Option<Value>,
 }
 
 #[derive(Serialize)]
@@ -245,18 +271,51 @@ impl Session {
         let resolved = spec.resolve(options.folder.as_deref())?;
         let mut redactor = resolved.redactor;
         redactor.keep(&options.canaries);
-        let board = Arc::new(Board::new(options.limits, options.policies.clone(), redactor));
-        let link = match resolved.target {
-            Target::Stdio { command, env, folder } => {
-                Link::Stdio(StdioLink::start(&Program { command, env, folder }, &board)?)
-            }
-            Target::Http { url, headers } => Link::Http(HttpLink::new(url, &headers, &board)?),
-            Target::Sse { .. } => {
-                let why = "the transport sse is not supported yet".to_owned();
-                return Err(StartError::Spec { why });
-            }
+        let board = || {
+            let board = Board::new(options.limits, options.policies.clone(), redactor.clone());
+            Arc::new(board.recorded(options.recorder.as_ref(), &spec.describe()))
         };
-        Session::open(link, board, spec.protocol, options).await
+        match resolved.target {
+            Target::Stdio { command, env, folder } => {
+                let board = board();
+                let program = Program { command, env, folder };
+                let link = Link::Stdio(StdioLink::start(&program, &board)?);
+                Session::open(link, board, spec.protocol, options).await
+            }
+            Target::Sse { url, headers } => {
+                Session::start_sse(&url, &headers, board(), spec.protocol, options).await
+            }
+            Target::Http { url, headers } => {
+                let first = board();
+                let link = Link::Http(HttpLink::new(url.clone(), &headers, &first)?);
+                match Session::open(link, first, spec.protocol, options).await {
+                    // A server of the first revision knows no POST at its address.
+                    Err(StartError::Handshake { why })
+                        if spec.transport.is_none() && is_no_such_method(&why) =>
+                    {
+                        let old =
+                            Session::start_sse(&url, &headers, board(), spec.protocol, options);
+                        old.await.map_err(|_| StartError::Handshake { why })
+                    }
+                    other => other,
+                }
+            }
+        }
+    }
+
+    async fn start_sse(
+        url: &str,
+        headers: &BTreeMap<String, String>,
+        board: Arc<Board>,
+        protocol: Option<Revision>,
+        options: &Options,
+    ) -> Result<Session, StartError> {
+        let seconds = options.start_timeout.as_secs_f64();
+        let connected =
+            tokio::time::timeout(options.start_timeout, SseLink::connect(url, headers, &board));
+        let link =
+            connected.await.map_err(|_| StartError::Timeout { seconds, said: String::new() })??;
+        Session::open(Link::Sse(link), board, protocol, options).await
     }
 
     /// Opens a session over streams: for servers that run in this process.
@@ -274,7 +333,9 @@ impl Session {
         W: AsyncWrite + Unpin + Send + 'static,
     {
         let redactor = crate::redact::Redactor::default();
-        let board = Arc::new(Board::new(options.limits, options.policies.clone(), redactor));
+        let board = Board::new(options.limits, options.policies.clone(), redactor)
+            .recorded(options.recorder.as_ref(), "a server over streams");
+        let board = Arc::new(board);
         let link = Link::Stdio(StdioLink::over(read, write, &board));
         Session::open(link, board, protocol, options).await
     }
@@ -291,6 +352,7 @@ impl Session {
             server: ServerInfo::default(),
             options: options.clone(),
             meta: None,
+            parameters: Mutex::default(),
         };
         let opened = tokio::time::timeout(options.start_timeout, session.negotiate(protocol)).await;
         match opened {
@@ -392,6 +454,7 @@ impl Session {
         let asked = Asked {
             method,
             name: None,
+            headers: &[],
             params,
             // The time for starting runs around all of it.
             timeout: Duration::from_secs(u64::from(u32::MAX)),
@@ -438,7 +501,7 @@ impl Session {
     pub fn stderr(&self) -> String {
         match &self.link {
             Link::Stdio(link) => self.board.redactor.hidden(link.stderr()),
-            Link::Http(_) => String::new(),
+            Link::Http(_) | Link::Sse(_) => String::new(),
         }
     }
 
@@ -458,7 +521,15 @@ impl Session {
                     Definition::new(raw)
                         .map_err(|why| CallError::invalid(format!("tool {}: {why}", at + 1)))
                 };
-                tools.into_iter().enumerate().map(define).collect()
+                let tools: Result<Vec<Definition>, CallError> =
+                    tools.into_iter().enumerate().map(define).collect();
+                if self.meta.is_some()
+                    && let Ok(tools) = &tools
+                {
+                    *self.parameters.lock().unwrap_or_else(PoisonError::into_inner) =
+                        ParameterHeaders::of(tools);
+                }
+                tools
             }
             // A server that offers no tools need not know the method.
             Err(CallError::Protocol { code: -32601, .. })
@@ -526,25 +597,73 @@ impl Session {
         options: CallOptions,
     ) -> Result<Reply, CallError> {
         let started = Instant::now();
-        let answer = self
-            .exchange(Asked {
-                method: "tools/call",
-                name: Some(tool),
-                params: CallParams { name: tool, arguments },
-                timeout: options.timeout.unwrap_or(self.options.call_timeout),
-                progress: options.progress,
-            })
-            .await?;
-        let raw = answer.outcome?;
-        if !raw.is_object() {
-            return Err(CallError::invalid("the result of the call is not an object"));
+        let headers = self.parameter_headers(tool, arguments);
+        let mut input = Input::default();
+        let mut told = Vec::new();
+        let mut rounds = 0;
+        loop {
+            let answer = self
+                .exchange(Asked {
+                    method: "tools/call",
+                    name: Some(tool),
+                    headers: &headers,
+                    params: CallParams {
+                        name: tool,
+                        arguments,
+                        input_responses: input.responses.as_ref(),
+                        request_state: input.state.as_ref(),
+                    },
+                    timeout: options.timeout.unwrap_or(self.options.call_timeout),
+                    progress: options.progress,
+                })
+                .await?;
+            let raw = answer.outcome?;
+            if !raw.is_object() {
+                return Err(CallError::invalid("the result of the call is not an object"));
+            }
+            told.extend(answer.progress);
+            rounds += 1;
+            if rounds < ROUNDS
+                && let Some(more) = self.wanted_input(&raw)
+            {
+                input = more;
+                continue;
+            }
+            return Ok(Reply {
+                is_error: raw.get("isError").and_then(Value::as_bool).unwrap_or(false),
+                raw,
+                latency: answer.arrived.saturating_duration_since(started),
+                progress: told,
+            });
         }
-        Ok(Reply {
-            is_error: raw.get("isError").and_then(Value::as_bool).unwrap_or(false),
-            raw,
-            latency: answer.arrived.saturating_duration_since(started),
-            progress: answer.progress,
-        })
+    }
+
+    /// What a result that wants more input gets, if the policies have an answer to all of it.
+    fn wanted_input(&self, raw: &Value) -> Option<Input> {
+        if self.meta.is_none() || raw.get("resultType")?.as_str()? != "input_required" {
+            return None;
+        }
+        let mut responses = Map::new();
+        for (key, request) in
+            raw.get("inputRequests").and_then(Value::as_object).into_iter().flatten()
+        {
+            let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
+            let params = request.get("params").unwrap_or(&Value::Null);
+            let answer = self.board.policies.answer(method, params).ok()?;
+            responses.insert(key.clone(), answer);
+        }
+        Some(Input { responses: Some(responses), state: raw.get("requestState").cloned() })
+    }
+
+    fn parameter_headers(
+        &self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+    ) -> Vec<(HeaderName, HeaderValue)> {
+        if self.meta.is_none() {
+            return Vec::new();
+        }
+        self.parameters.lock().unwrap_or_else(PoisonError::into_inner).headers(tool, arguments)
     }
 
     /// Any other request.
@@ -575,6 +694,9 @@ impl Session {
                     .map_err(|_| CallError::Timeout)?
                     .map(|_| ())
             }
+            Link::Sse(link) => tokio::time::timeout(self.options.call_timeout, link.post(&bytes))
+                .await
+                .map_err(|_| CallError::Timeout)?,
         }
     }
 
@@ -583,11 +705,12 @@ impl Session {
         let Session { link, board, .. } = self;
         let stderr = match &link {
             Link::Stdio(link) => link.stderr(),
-            Link::Http(_) => String::new(),
+            Link::Http(_) | Link::Sse(_) => String::new(),
         };
         let how = match link {
             Link::Stdio(link) => link.close().await,
             Link::Http(link) => link.close().await,
+            Link::Sse(_) => "the event stream was closed".to_owned(),
         };
         Ending {
             how: board.redactor.hidden(how),
@@ -603,7 +726,8 @@ impl Session {
         params: P,
     ) -> Result<Value, CallError> {
         let timeout = self.options.call_timeout;
-        self.exchange(Asked { method, name, params, timeout, progress: false }).await?.outcome
+        let asked = Asked { method, name, headers: &[], params, timeout, progress: false };
+        self.exchange(asked).await?.outcome
     }
 
     async fn exchange<P: Serialize>(&self, asked: Asked<'_, P>) -> Result<Delivered, CallError> {
@@ -617,7 +741,9 @@ impl Session {
             }
             None => wire::request(id, asked.method, Some(asked.params)),
         };
-        let answer = self.send_and_wait(id, &bytes, asked.method, asked.name);
+        let post =
+            Post { bytes: &bytes, method: asked.method, name: asked.name, headers: asked.headers };
+        let answer = self.send_and_wait(id, post);
         if let Ok(answer) = tokio::time::timeout(asked.timeout, answer).await {
             return answer;
         }
@@ -625,17 +751,11 @@ impl Session {
         Err(CallError::Timeout)
     }
 
-    async fn send_and_wait(
-        &self,
-        id: u64,
-        bytes: &[u8],
-        method: &str,
-        name: Option<&str>,
-    ) -> Result<Delivered, CallError> {
+    async fn send_and_wait(&self, id: u64, post: Post<'_>) -> Result<Delivered, CallError> {
         let mut waiting = self.board.wait_for(id)?;
         let link = match &self.link {
             Link::Stdio(link) => {
-                if let Err(error) = link.send(bytes) {
+                if let Err(error) = link.send(post.bytes) {
                     // How it ended says more than that it takes no more.
                     return match error {
                         CallError::Closed { .. } => Ok(waiting.answer().await),
@@ -644,9 +764,13 @@ impl Session {
                 }
                 return Ok(waiting.answer().await);
             }
+            Link::Sse(link) => {
+                link.post(post.bytes).await?;
+                return Ok(waiting.answer().await);
+            }
             Link::Http(link) => link,
         };
-        let posting = link.post(Post { bytes, method, name, headers: &[] });
+        let posting = link.post(post);
         tokio::pin!(posting);
         // The answer may come before its stream ends, and on another stream than its own.
         let posted = tokio::select! {
@@ -678,6 +802,7 @@ impl Session {
                 link.post_unattended(bytes, "notifications/cancelled");
             }
             Link::Http(_) => {}
+            Link::Sse(link) => link.post_unattended(bytes),
         }
     }
 }
@@ -685,6 +810,13 @@ impl Session {
 /// Who we say that we are.
 fn us() -> Implementation {
     Implementation::new("karat", env!("CARGO_PKG_VERSION"))
+}
+
+/// Whether the server answered like one that knows nothing of streamable HTTP.
+fn is_no_such_method(why: &str) -> bool {
+    ["HTTP status 400", "HTTP status 404", "HTTP status 405"]
+        .iter()
+        .any(|status| why.starts_with(status))
 }
 
 fn handshake(error: CallError) -> StartError {

@@ -32,6 +32,7 @@ pub(crate) struct StdioLink {
     stderr: Option<StderrTail>,
     reader: JoinHandle<String>,
     writer: JoinHandle<()>,
+    board: Arc<Board>,
 }
 
 impl StdioLink {
@@ -44,7 +45,8 @@ impl StdioLink {
         let writer = spawn_writer(&outbox, stdin);
         let reader =
             tokio::spawn(supervise(process, stdout, Arc::clone(board), Arc::clone(&outbox)));
-        Ok(StdioLink { outbox, group: Some(group), stderr: Some(stderr), reader, writer })
+        let board = Arc::clone(board);
+        Ok(StdioLink { outbox, group: Some(group), stderr: Some(stderr), reader, writer, board })
     }
 
     /// Talks over streams that somebody else opened.
@@ -55,17 +57,19 @@ impl StdioLink {
     {
         let outbox = Outbox::new(WAITING_AT_MOST);
         let writer = spawn_writer(&outbox, write);
-        let (board, replies) = (Arc::clone(board), Arc::clone(&outbox));
+        let (switch, replies) = (Arc::clone(board), Arc::clone(&outbox));
         let reader = tokio::spawn(async move {
-            let how = format!("it closed the stream{}", read_lines(read, &board, &replies).await);
-            finish(&board, &replies, &how);
+            let how = format!("it closed the stream{}", read_lines(read, &switch, &replies).await);
+            finish(&switch, &replies, &how);
             how
         });
-        StdioLink { outbox, group: None, stderr: None, reader, writer }
+        let board = Arc::clone(board);
+        StdioLink { outbox, group: None, stderr: None, reader, writer, board }
     }
 
     /// Sends a message.
     pub(crate) fn send(&self, message: &[u8]) -> Result<(), CallError> {
+        self.board.sent(message);
         self.outbox.push(message).map_err(|error| match error {
             NotTaken::Full { waiting } => CallError::Transport {
                 why: format!("the server does not read its input: {waiting} bytes wait"),
@@ -115,7 +119,7 @@ fn spawn_writer<W: AsyncWrite + Unpin + Send + 'static>(
 
 fn finish(board: &Board, outbox: &Outbox, how: &str) {
     outbox.close();
-    board.end(CallError::Closed { why: how.to_owned() });
+    board.end(&CallError::Closed { why: how.to_owned() });
 }
 
 async fn supervise<R: AsyncRead + Unpin>(

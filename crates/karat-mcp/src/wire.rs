@@ -38,13 +38,13 @@ pub(crate) enum FaultKind {
 }
 
 impl Fault {
-    fn new(kind: FaultKind, why: impl Into<String>) -> Fault {
-        Fault { kind, id: None, error: CallError::invalid(why) }
+    fn new(kind: FaultKind, why: impl Into<String>) -> Box<Fault> {
+        Box::new(Fault { kind, id: None, error: CallError::invalid(why) })
     }
 }
 
 /// Reads the bytes of one message; a batch gives several.
-pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Vec<Result<Incoming, Fault>> {
+pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Vec<Result<Incoming, Box<Fault>>> {
     match parse(bytes, limits) {
         Ok(Value::Array(messages)) if !messages.is_empty() => {
             messages.into_iter().map(classify).collect()
@@ -55,12 +55,12 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Vec<Result<Incoming, Fault>
 }
 
 /// Reads bytes as JSON within the limits.
-pub(crate) fn parse(bytes: &[u8], limits: &Limits) -> Result<Value, Fault> {
+pub(crate) fn parse(bytes: &[u8], limits: &Limits) -> Result<Value, Box<Fault>> {
     let depth = limits.depth();
     if deeper_than(bytes, depth) {
         let error = CallError::TooLarge { limit: depth, what: "levels" };
         let id = id_in(&bytes[..bytes.len().min(ID_WITHIN)]);
-        return Err(Fault { kind: FaultKind::TooDeep, id, error });
+        return Err(Box::new(Fault { kind: FaultKind::TooDeep, id, error }));
     }
     match serde_json::from_slice(bytes) {
         Ok(value) => Ok(value),
@@ -151,15 +151,14 @@ fn start(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.len().min(2_000)]
 }
 
-fn classify(message: Value) -> Result<Incoming, Fault> {
+fn classify(message: Value) -> Result<Incoming, Box<Fault>> {
     let Value::Object(mut fields) = message else {
         return Err(Fault::new(FaultKind::NotJsonRpc, "the message is not an object"));
     };
     let id = fields.swap_remove("id");
-    let fault = |why: String| Fault {
-        kind: FaultKind::NotJsonRpc,
-        id: id.clone(),
-        error: CallError::Invalid { why },
+    let fault = |why: String| {
+        let error = CallError::Invalid { why };
+        Box::new(Fault { kind: FaultKind::NotJsonRpc, id: id.clone(), error })
     };
     if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Err(fault("the message does not say \"jsonrpc\": \"2.0\"".to_owned()));
@@ -251,7 +250,7 @@ pub(crate) fn bytes<T: Serialize>(message: &T) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn one(text: &str) -> Result<Incoming, Fault> {
+    fn one(text: &str) -> Result<Incoming, Box<Fault>> {
         let mut read = read(text.as_bytes(), &Limits::default());
         assert_eq!(read.len(), 1);
         read.remove(0)

@@ -1,5 +1,7 @@
 //! A session against our own server, over every transport and revision.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod support;
 
 use std::time::Duration;
@@ -7,7 +9,7 @@ use std::time::Duration;
 use karat_core::run::FailureClass;
 use karat_mcp::{CallError, CallOptions, Options, Revision, ServerSpec, Session};
 use serde_json::{Map, json};
-use support::{arguments, example, in_process, offer, on_http, spec};
+use support::{ECHO, arguments, in_process, offer, on_http, spec};
 
 /// Everything that holds whatever the messages travel on.
 async fn holds(session: &Session, revision: Revision) {
@@ -103,7 +105,7 @@ async fn several_offers_share_one_listener() {
 
 #[tokio::test]
 async fn a_child_process_is_talked_to_and_ends_with_the_session() {
-    let session = Session::start(&spec(&[&example("echo")]), &Options::default()).await.unwrap();
+    let session = Session::start(&spec(&[ECHO]), &Options::default()).await.unwrap();
     let reply = session.call("echo", &arguments(json!({"x": 1}))).await.unwrap();
     assert_eq!(reply.texts(), [r#"{"x":1}"#]);
     let ending = session.close().await;

@@ -2,13 +2,15 @@
 //!
 //! Stations: [`dataset`] (frozen corpus and golden queries), [`system`] (built-in [`engines`] and
 //! adapters under [`systems`]), [`score`] (rankings to scored items), [`controls`], and [`run()`],
-//! which puts them in line and returns the report. [`trec`] reads and writes the files of trec_eval.
+//! which puts them in line and returns the report. [`snapshot`] holds definitions as servers serve
+//! them: captured, compared, locked. [`trec`] reads and writes the files of trec_eval.
 
 pub mod audit;
 pub mod controls;
 pub mod dataset;
 pub mod engines;
 pub mod score;
+pub mod snapshot;
 pub mod system;
 pub mod systems;
 pub mod trec;
@@ -21,7 +23,7 @@ use std::time::Duration;
 use karat_core::aggregate;
 use karat_core::dataset::DatasetError;
 use karat_core::gate::Policy;
-use karat_core::input::InputError;
+use karat_core::input::{InputError, WriteError};
 use karat_core::journal::{self, Identity, Journal, JournalError};
 use karat_core::provenance::Stopwatch;
 use karat_core::report::{self, Control, Evaluation, Report};
@@ -96,6 +98,9 @@ pub enum RetrievalError {
     /// A dataset is not what it should be.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
+    /// A file cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
     /// The entry contradicts itself.
     #[error("system: {0}")]
     System(String),

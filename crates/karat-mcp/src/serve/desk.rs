@@ -200,7 +200,7 @@ impl<R: Respond> Desk<R> {
     }
 }
 
-fn received(message: Result<Incoming, wire::Fault>) -> Received {
+fn received(message: Result<Incoming, Box<wire::Fault>>) -> Received {
     match message {
         Ok(Incoming::Request { id, .. }) if !(id.is_string() || id.is_i64() || id.is_u64()) => {
             let error = ProtocolError::new(

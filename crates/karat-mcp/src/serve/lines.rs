@@ -87,7 +87,10 @@ fn spawn<R: Respond>(
 }
 
 /// The next line that is not empty; none when the stream ends or a line is beyond the limit.
-async fn next_line<S: AsyncRead + Unpin>(from: &mut BufReader<S>, line: &mut Vec<u8>) -> bool {
+pub(crate) async fn next_line<S: AsyncRead + Unpin>(
+    from: &mut BufReader<S>,
+    line: &mut Vec<u8>,
+) -> bool {
     let limit = Limits::default().message_bytes;
     loop {
         line.clear();

@@ -16,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub use self::http::HttpServer;
 
 use self::desk::Desk;
+pub(crate) use self::lines::next_line;
 
 /// What a server offers.
 #[derive(Clone, Debug, Default, PartialEq)]

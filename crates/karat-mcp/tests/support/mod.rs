@@ -1,9 +1,8 @@
-//! What the tests share: an offer with unusual definitions, and the programs under `examples/`.
+//! What the tests share: an offer with unusual definitions, and the programs beside this file.
 
-#![allow(dead_code, unreachable_pub, missing_docs)]
+#![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use karat_mcp::serve::{HttpServer, Offer, ProtocolError, Respond};
@@ -21,6 +20,7 @@ impl Respond for Toolbox {
                 "structuredContent": arguments,
                 "unknownField": [1, 2.5, null],
             })),
+            "say" => Ok(json!({"content": [{"type": "text", "text": arguments["words"]}]})),
             "fail" => Ok(json!({"content": [{"type": "text", "text": "no"}], "isError": true})),
             "wait" => {
                 let milliseconds = arguments["milliseconds"].as_u64().unwrap_or(60_000);
@@ -58,13 +58,22 @@ pub fn offer() -> Offer {
     }
 }
 
-/// A program under `examples/`.
-pub fn example(name: &str) -> String {
-    let here = std::env::current_exe().unwrap();
-    let path: PathBuf = here.parent().unwrap().parent().unwrap().join("examples").join(name);
-    assert!(path.exists(), "{} is not built; run all tests of the package", path.display());
-    path.to_string_lossy().into_owned()
+/// Definitions as everybody writes them.
+pub fn plain_offer() -> Offer {
+    let schema = json!({"type": "object", "properties": {"words": {"type": "string"}}});
+    let tool = |name: &str| json!({"name": name, "description": "a tool", "inputSchema": schema});
+    Offer {
+        name: "plain".to_owned(),
+        version: "1".to_owned(),
+        instructions: None,
+        tools: vec![tool("say"), tool("fail"), tool("refuse")],
+    }
 }
+
+/// The server that gives arguments back.
+pub const ECHO: &str = env!("CARGO_BIN_EXE_karat-test-echo");
+/// The server that breaks the protocol as its argument says.
+pub const MISBEHAVE: &str = env!("CARGO_BIN_EXE_karat-test-misbehave");
 
 pub fn spec(words: &[&str]) -> ServerSpec {
     ServerSpec::from_command(words.iter().map(|word| (*word).to_owned()).collect())
@@ -86,11 +95,13 @@ pub async fn in_process(protocol: Option<Revision>, options: &Options) -> Sessio
     Session::over(read, write, protocol, options).await.unwrap()
 }
 
-/// The toolbox on a free port under `/toolbox/mcp`, and an empty offer under `/empty`.
+/// The toolbox on a free port under `/toolbox/mcp`, the plain offer under `/plain`, and an empty one
+/// under `/empty`.
 pub async fn on_http() -> String {
     let address = "127.0.0.1:0".parse().unwrap();
     let at = BTreeMap::from([
         ("/toolbox/mcp".to_owned(), offer()),
+        ("/plain".to_owned(), plain_offer()),
         ("/empty".to_owned(), Offer { name: "empty".to_owned(), ..Offer::default() }),
     ]);
     let server = HttpServer::bind(address, at, Toolbox).await.unwrap();
