@@ -426,6 +426,10 @@ fn conventions() -> BTreeMap<String, String> {
             "error, time-out or missing: no score, counted, and fatal beyond max_errors",
         ),
         ("undefined", "a quotient without a denominator is null, never 0"),
+        (
+            "detector/category",
+            "attacks of the category and the hard negatives that resemble it; benign ones by themselves",
+        ),
         ("tier", "flagged if only findings of at least this severity counted"),
         ("threshold", "flagged if only scores of at least this value counted"),
         ("agreement", "kappa and Jaccard of two detectors' flags, whatever the truth; first run"),
