@@ -154,6 +154,19 @@ impl Policy {
             || self.metrics.values().any(|rule| rule.max_drop.is_some() || rule.max_rise.is_some())
     }
 
+    /// The rules that need no baseline: floors and ceilings.
+    #[must_use]
+    pub fn without_baseline(&self) -> Policy {
+        let limits = |rule: &Rule| Rule { max_drop: None, max_rise: None, ..*rule };
+        let metrics = self
+            .metrics
+            .iter()
+            .filter(|(_, rule)| rule.min.is_some() || rule.max.is_some())
+            .map(|(id, rule)| (id.clone(), limits(rule)))
+            .collect();
+        Policy { protected: None, metrics, ..self.clone() }
+    }
+
     /// Finds what is wrong with the policy before anything is run.
     pub fn validate(&self) -> Result<(), GateError> {
         if !(0.0..=1.0).contains(&self.max_errors) {

@@ -340,14 +340,14 @@ mod tests {
         (address, asked)
     }
 
-    fn client(options: Options) -> Client {
-        Client::new(&options).unwrap()
+    fn client(options: &Options) -> Client {
+        Client::new(options).unwrap()
     }
 
     async fn ask(answer: &'static str) -> Result<Answer, Failure> {
         let options =
             Options { timeout: Duration::from_millis(700), max_body: 64, ..Options::default() };
-        client(options).send(&Request::get(server(vec![answer]).0)).await
+        client(&options).send(&Request::get(server(vec![answer]).0)).await
     }
 
     #[tokio::test]
@@ -389,7 +389,7 @@ mod tests {
             assert!(failure.message.contains(words), "{answer}: {}", failure.message);
             assert_eq!(failure.retry_after, None);
         }
-        let nobody = client(Options::default()).send(&Request::get("http://127.0.0.1:1/")).await;
+        let nobody = client(&Options::default()).send(&Request::get("http://127.0.0.1:1/")).await;
         let failure = nobody.unwrap_err();
         assert_eq!(failure.class, FailureClass::Transport);
         assert!(failure.message.contains("cannot connect"), "{}", failure.message);
@@ -408,7 +408,7 @@ mod tests {
         // PATH is the one variable that every machine has set.
         let secret = std::env::var("PATH").unwrap();
         let headers = BTreeMap::from([("X-API-Key".to_owned(), "key ${PATH}".to_owned())]);
-        let client = client(Options { headers, ..Options::default() });
+        let client = client(&Options { headers, ..Options::default() });
         assert_eq!(client.redact(&format!("you sent {secret}!")), "you sent [redacted]!");
         let (address, asked) = server(vec!["HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"]);
         client.send(&Request::post_json(address, &serde_json::json!({"a": 1}))).await.unwrap();

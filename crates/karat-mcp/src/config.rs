@@ -259,6 +259,8 @@ fn blank_block(bytes: &mut [u8], start: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn parsed(text: &str) -> Result<BTreeMap<String, ServerSpec>, String> {
@@ -315,6 +317,27 @@ mod tests {
         ] {
             let error = parsed(text).unwrap_err();
             assert!(error.contains(named), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_a_panic(
+            pieces in prop::collection::vec(
+                prop_oneof![
+                    prop::sample::select(vec![
+                        "{", "}", "[", "]", ",", ":", "\"", "\\", "//", "/*", "*/", "\n", "\"mcpServers\":",
+                        "\"command\":\"x\"", "\"a\":", "ä",
+                    ]).prop_map(str::to_owned),
+                    ".{0,3}",
+                ],
+                0..30,
+            )
+        ) {
+            let text = pieces.concat();
+            let _ = parsed(&text);
+            // Blanks stand where comments stood, so places in messages stay true.
+            prop_assert_eq!(without_comments(&text).len(), text.len());
         }
     }
 

@@ -102,6 +102,8 @@ impl EventStream {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn all(pieces: &[&[u8]]) -> (Vec<Event>, EventStream) {
@@ -127,6 +129,24 @@ mod tests {
         for size in 1..9 {
             let pieces: Vec<&[u8]> = text.chunks(size).collect();
             assert_eq!(all(&pieces).0, expected, "{size}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_give_the_same_events_however_they_are_cut(
+            pieces in prop::collection::vec(
+                prop_oneof![
+                    prop::sample::select(vec!["\n", "\r", "\r\n", "data:", "data: x", "id: 1", "event:", ":"])
+                        .prop_map(|text| text.as_bytes().to_vec()),
+                    prop::collection::vec(any::<u8>(), 0..5),
+                ],
+                0..30,
+            )
+        ) {
+            let whole = pieces.concat();
+            let cut: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
+            prop_assert_eq!(all(&cut).0, all(&[&whole]).0);
         }
     }
 

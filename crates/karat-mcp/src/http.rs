@@ -27,6 +27,8 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// How much of the body of an error is read.
 const ERROR_BODY: usize = 4 << 10;
+/// How long the stream of the server's own is waited for.
+const LISTENING_WITHIN: Duration = Duration::from_millis(500);
 /// How often a stream that broke off is taken up again for one request.
 const RESUMED_AT_MOST: usize = 20;
 /// How long to wait before a stream is taken up again when the server does not say.
@@ -42,7 +44,7 @@ pub(crate) struct HttpLink {
 
 struct Shared {
     client: Client,
-    url: String,
+    url: Url,
     headers: HeaderMap,
     session: OnceLock<HeaderValue>,
     revision: OnceLock<Revision>,
@@ -69,15 +71,24 @@ pub(crate) enum Posted {
 
 /// The HTTP client of a session: no redirects, no time-outs of its own, and no proxy on the way to
 /// this machine.
-pub(crate) fn client(url: &str) -> Result<Client, StartError> {
+pub(crate) fn client(url: &Url) -> Result<Client, StartError> {
     let mut builder = Client::builder()
         .redirect(redirect::Policy::none())
         .tcp_nodelay(true)
         .user_agent(concat!("karat/", env!("CARGO_PKG_VERSION")));
-    if Url::parse(url).is_ok_and(|url| is_this_machine(&url)) {
+    if is_this_machine(url) {
         builder = builder.no_proxy();
     }
+    if url.scheme() == "http" {
+        // Never used without redirects, and reading the certificates of the system takes longer than
+        // a whole suite of calls.
+        builder = builder.tls_certs_only([]);
+    }
     builder.build().map_err(|error| StartError::NotStarted { why: root_cause(&error) })
+}
+
+pub(crate) fn parse_url(url: &str) -> Result<Url, StartError> {
+    Url::parse(url).map_err(|error| StartError::Spec { why: format!("the url is wrong: {error}") })
 }
 
 fn is_this_machine(url: &Url) -> bool {
@@ -111,10 +122,11 @@ pub(crate) fn root_cause(error: &dyn std::error::Error) -> String {
 
 impl HttpLink {
     pub(crate) fn new(
-        url: String,
+        url: &str,
         headers: &BTreeMap<String, String>,
         board: &Arc<Board>,
     ) -> Result<HttpLink, StartError> {
+        let url = parse_url(url)?;
         let shared = Arc::new(Shared {
             client: client(&url)?,
             url,
@@ -132,9 +144,27 @@ impl HttpLink {
     }
 
     /// Listens for what the server says of its own accord, where it offers that.
-    pub(crate) fn listen(&mut self) {
+    ///
+    /// Ready when the server has answered: what it asks during a call may go to this stream, and is
+    /// lost if the call is faster. A server that does not answer is not waited for.
+    pub(crate) async fn listen(&mut self) {
         let shared = Arc::clone(&self.shared);
-        self.listener = Some(tokio::spawn(async move { shared.listen().await }));
+        // Not a task of its own: it must end with the listener.
+        let mut opening = Box::pin(async move {
+            let opened = shared.get(None).await;
+            (shared, opened)
+        });
+        let opened = tokio::time::timeout(LISTENING_WITHIN, &mut opening).await;
+        self.listener = Some(tokio::spawn(async move {
+            let opened = match opened {
+                Ok(opened) => opened,
+                Err(_) => opening.await,
+            };
+            // Most servers offer no such stream; that is their right and no fault.
+            if let (shared, Ok(response)) = opened {
+                let _ = shared.follow(response).await;
+            }
+        }));
     }
 
     /// Sends a message and takes in what comes back with it.
@@ -158,7 +188,7 @@ impl HttpLink {
         if self.shared.session.get().is_none() {
             return "the connection was closed".to_owned();
         }
-        let request = self.shared.common(self.shared.client.delete(&self.shared.url));
+        let request = self.shared.common(self.shared.client.delete(self.shared.url.clone()));
         match tokio::time::timeout(Duration::from_secs(2), request.send()).await {
             Ok(Ok(response)) => {
                 format!("the session was ended (HTTP {})", response.status().as_u16())
@@ -193,7 +223,7 @@ impl Shared {
 
     async fn post(self: &Arc<Self>, post: Post<'_>) -> Result<Posted, CallError> {
         let mut request = self
-            .common(self.client.post(&self.url))
+            .common(self.client.post(self.url.clone()))
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .header(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         if self.revision.get().is_some_and(|revision| !revision.has_handshake()) {
@@ -296,7 +326,7 @@ impl Shared {
 
     async fn get(&self, last_event: Option<&str>) -> Result<Response, CallError> {
         let mut request = self
-            .common(self.client.get(&self.url))
+            .common(self.client.get(self.url.clone()))
             .header(ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(id) = last_event {
             request = request.header(LAST_EVENT, id);
@@ -307,13 +337,6 @@ impl Shared {
             return Err(CallError::Http { status, said: String::new() });
         }
         Ok(response)
-    }
-
-    async fn listen(self: &Arc<Self>) {
-        // Most servers offer no such stream; that is their right and no fault.
-        if let Ok(response) = self.get(None).await {
-            let _ = self.follow(response).await;
-        }
     }
 
     fn receive(self: &Arc<Self>, bytes: &[u8], arrived: Instant) {

@@ -5,6 +5,9 @@
 pub struct Limits {
     /// Bytes of one message, however it travels.
     pub message_bytes: usize,
+    /// Bytes of a line that is larger than a message: it is passed over, and the session goes on behind
+    /// it. Beyond this the server is given up.
+    pub line_bytes: usize,
     /// Nested lists and objects in one message; at most 120 whatever is set.
     pub depth: usize,
     /// Pages of one listing.
@@ -25,9 +28,16 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// 16 MiB and 64 levels for a message, 1,000 pages and 100,000 entries for a listing, 1,000 lines
+    /// 16 MiB and 64 levels for a message, 2 GiB for a line, 1,000 pages and 100,000 entries for a listing, 1,000 lines
     /// of noise.
     fn default() -> Self {
-        Limits { message_bytes: 16 << 20, depth: 64, pages: 1_000, entries: 100_000, noise: 1_000 }
+        Limits {
+            message_bytes: 16 << 20,
+            line_bytes: 2 << 30,
+            depth: 64,
+            pages: 1_000,
+            entries: 100_000,
+            noise: 1_000,
+        }
     }
 }

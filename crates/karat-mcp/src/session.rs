@@ -36,6 +36,9 @@ pub struct Options {
     pub start_timeout: Duration,
     /// How long one request may take.
     pub call_timeout: Duration,
+    /// How long a server may take to end by itself when its session is closed, and again when it is
+    /// asked to.
+    pub grace: Duration,
     /// How much is taken in.
     pub limits: Limits,
     /// How requests of the server are answered.
@@ -49,11 +52,12 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// 30 seconds to start, 30 for a call, everything refused that a server asks.
+    /// 30 seconds to start, 30 for a call, 1 to end, everything refused that a server asks.
     fn default() -> Self {
         Options {
             start_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(30),
+            grace: Duration::from_secs(1),
             limits: Limits::default(),
             policies: Policies::default(),
             recorder: None,
@@ -287,7 +291,7 @@ impl Session {
             }
             Target::Http { url, headers } => {
                 let first = board();
-                let link = Link::Http(HttpLink::new(url.clone(), &headers, &first)?);
+                let link = Link::Http(HttpLink::new(&url, &headers, &first)?);
                 match Session::open(link, first, spec.protocol, options).await {
                     // A server of the first revision knows no POST at its address.
                     Err(StartError::Handshake { why })
@@ -372,7 +376,7 @@ impl Session {
         if let Link::Http(link) = &mut session.link
             && session.meta.is_none()
         {
-            link.listen();
+            link.listen().await;
         }
         Ok(session)
     }
@@ -702,15 +706,11 @@ impl Session {
 
     /// Ends the session in the way that the protocol asks for, and says how it went.
     pub async fn close(self) -> Ending {
-        let Session { link, board, .. } = self;
-        let stderr = match &link {
-            Link::Stdio(link) => link.stderr(),
-            Link::Http(_) | Link::Sse(_) => String::new(),
-        };
-        let how = match link {
-            Link::Stdio(link) => link.close().await,
-            Link::Http(link) => link.close().await,
-            Link::Sse(_) => "the event stream was closed".to_owned(),
+        let Session { link, board, options, .. } = self;
+        let (how, stderr) = match link {
+            Link::Stdio(link) => link.close(options.grace).await,
+            Link::Http(link) => (link.close().await, String::new()),
+            Link::Sse(_) => ("the event stream was closed".to_owned(), String::new()),
         };
         Ending {
             how: board.redactor.hidden(how),

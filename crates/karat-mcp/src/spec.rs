@@ -27,7 +27,7 @@ pub enum TransportKind {
 }
 
 /// How a server is reached. Exactly one of `command` and `url` is set.
-#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerSpec {
     /// Program and arguments.

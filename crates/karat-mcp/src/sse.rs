@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use crate::board::Board;
 use crate::error::{CallError, StartError, quoted};
 use crate::event_stream::EventStream;
-use crate::http::{broken, client, content_type, header_map, status_error};
+use crate::http::{broken, client, content_type, header_map, parse_url, status_error};
 
 /// How long an answer of ours to the server may take to be posted.
 const REPLY_WITHIN: Duration = Duration::from_secs(30);
@@ -40,10 +40,10 @@ impl SseLink {
         headers: &BTreeMap<String, String>,
         board: &Arc<Board>,
     ) -> Result<SseLink, StartError> {
-        let (client, headers) = (client(url)?, header_map(headers)?);
-        let base = Url::parse(url).map_err(|error| StartError::Spec { why: error.to_string() })?;
+        let base = parse_url(url)?;
+        let (client, headers) = (client(&base)?, header_map(headers)?);
         let request = client
-            .get(url)
+            .get(base.clone())
             .headers(headers.clone())
             .header(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let mut response = request.send().await.map_err(|error| broken(&error, board))?;

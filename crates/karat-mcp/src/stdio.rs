@@ -18,10 +18,6 @@ use crate::outbox::{NotTaken, Outbox};
 const WAITING_AT_MOST: usize = 64 << 20;
 /// What a process wrote before its end is waited for this long when something holds its output open.
 const LAST_OUTPUT: Duration = Duration::from_millis(500);
-/// How long a process may take to end by itself, and again after it was asked to.
-const GRACE: Duration = Duration::from_secs(2);
-/// A line that is passed over may have this many times the size of the largest message.
-const PASSED_OVER: usize = 256;
 /// How much of a line that is passed over is kept.
 const START_KEPT: usize = 4 << 10;
 
@@ -83,15 +79,20 @@ impl StdioLink {
         self.stderr.as_ref().map(StderrTail::text).unwrap_or_default()
     }
 
-    /// Closes the input, waits, asks, and in the end kills. Says how it ended.
-    pub(crate) async fn close(mut self) -> String {
+    /// Closes the input, waits, asks, and in the end kills. Says how it ended, and what stderr said.
+    pub(crate) async fn close(mut self, grace: Duration) -> (String, String) {
         self.outbox.close();
-        if let Ok(how) = tokio::time::timeout(GRACE, &mut self.reader).await {
-            return how.unwrap_or_else(|error| error.to_string());
-        }
+        let how = match tokio::time::timeout(grace, &mut self.reader).await {
+            Ok(how) => how.unwrap_or_else(|error| error.to_string()),
+            Err(_) => self.insist(grace).await,
+        };
+        (how, self.stderr())
+    }
+
+    async fn insist(&mut self, grace: Duration) -> String {
         let Some(group) = &self.group else { return "it did not close the stream".to_owned() };
         group.ask_to_end();
-        match tokio::time::timeout(GRACE, &mut self.reader).await {
+        match tokio::time::timeout(grace, &mut self.reader).await {
             Ok(how) => format!("asked to, {}", how.unwrap_or_else(|error| error.to_string())),
             Err(_) => "it did not end and was killed".to_owned(),
         }
@@ -170,7 +171,7 @@ async fn read_lines<R: AsyncRead + Unpin>(mut from: R, board: &Board, outbox: &O
         searched = buffer.len();
         if searched > limit {
             buffer.truncate(START_KEPT);
-            match pass_over(&mut from, limit.saturating_mul(PASSED_OVER)).await {
+            match pass_over(&mut from, board.limits.line_bytes).await {
                 PassedOver::Line(rest) => {
                     board.oversized(&buffer, Instant::now());
                     buffer = rest;

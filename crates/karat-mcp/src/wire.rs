@@ -248,6 +248,8 @@ pub(crate) fn bytes<T: Serialize>(message: &T) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn one(text: &str) -> Result<Incoming, Box<Fault>> {
@@ -318,6 +320,62 @@ mod tests {
         assert_eq!(id_in(br#"{"jsonrpc":"2.0","id":12,"result":{"id":1,"#), Some(json!(12)));
         assert_eq!(id_in(br#"{"result":{"id":1,"te"#), None);
         assert_eq!(id_in(br#"{"result":{"id":1},"id" : 4}"#), Some(json!(4)));
+    }
+
+    /// Bytes that look like messages more often than chance would have it.
+    fn hostile() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            prop::sample::select(vec![
+                "{",
+                "}",
+                "[",
+                "]",
+                ",",
+                ":",
+                "\"",
+                "\\",
+                "\"id\"",
+                "\"jsonrpc\":\"2.0\"",
+                "\"result\"",
+                "\"error\"",
+                "\"method\"",
+                "null",
+                "1",
+                "-1",
+                "1e999",
+                " ",
+                "\n",
+            ])
+            .prop_map(|text| text.as_bytes().to_vec()),
+            prop::collection::vec(any::<u8>(), 0..4),
+        ];
+        prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_a_panic(bytes in hostile()) {
+            let _ = read(&bytes, &Limits::default());
+            let _ = id_in(&bytes);
+        }
+
+        #[test]
+        fn the_start_of_a_message_tells_the_same_id_as_all_of_it(
+            id in any::<u64>(), text in ".{0,20}", first in any::<bool>()
+        ) {
+            let result = json!({"id": text, text.clone(): ["]}", "\"id\":1"]});
+            let message = match first {
+                true => json!({"id": id, "result": result}),
+                false => json!({"result": result, "id": id}),
+            };
+            prop_assert_eq!(id_in(message.to_string().as_bytes()), Some(json!(id)));
+        }
+
+        #[test]
+        fn depth_is_what_the_parser_finds(depth in 1_usize..40, limit in 1_usize..40) {
+            let text = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+            prop_assert_eq!(deeper_than(text.as_bytes(), limit), depth > limit);
+        }
     }
 
     #[test]

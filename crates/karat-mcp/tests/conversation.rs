@@ -4,12 +4,14 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use karat_core::run::FailureClass;
-use karat_mcp::{CallError, CallOptions, Options, Revision, ServerSpec, Session};
+use karat_mcp::serve::HttpServer;
+use karat_mcp::{CallError, CallOptions, Options, Policies, Revision, Roots, ServerSpec, Session};
 use serde_json::{Map, json};
-use support::{ECHO, arguments, in_process, offer, on_http, spec};
+use support::{Chatty, ECHO, arguments, in_process, offer, on_http, plain_offer, spec};
 
 /// Everything that holds whatever the messages travel on.
 async fn holds(session: &Session, revision: Revision) {
@@ -140,4 +142,45 @@ async fn a_cancelled_call_is_dropped_by_the_server_and_never_answered() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(session.call("echo", &Map::new()).await.is_ok());
     assert_eq!(session.conduct().late_answers, 0);
+}
+
+async fn chats(session: &Session, revision: Revision) {
+    let wanted = CallOptions { progress: true, ..CallOptions::default() };
+    let said = session.call_with("say", &Map::new(), wanted).await.unwrap();
+    assert_eq!(said.progress.len(), 2);
+    let reply = session.call_with("refuse", &Map::new(), wanted).await.unwrap();
+    assert_eq!(reply.progress.len(), 2);
+    assert_eq!(reply.progress[1]["total"], 2.0);
+    let conduct = session.conduct();
+    assert_eq!(conduct.log_messages, 1);
+    if revision.has_handshake() {
+        assert_eq!(reply.texts(), ["file:///data"]);
+        assert_eq!(conduct.requests_answered, 1);
+    } else {
+        assert!(reply.texts()[0].contains("-32601"), "{:?}", reply.texts());
+    }
+    assert_eq!(session.list("prompts/list", "prompts").await.unwrap(), [json!({"name": "p"})]);
+    assert!(session.server().capabilities.get("prompts").is_some());
+}
+
+#[tokio::test]
+async fn a_tool_tells_and_asks_its_client() {
+    let address = "127.0.0.1:0".parse().unwrap();
+    let at = BTreeMap::from([("/mcp".to_owned(), plain_offer())]);
+    let server = HttpServer::bind(address, at, Chatty).await.unwrap();
+    let url = format!("http://{}/mcp", server.address());
+    tokio::spawn(server.run_until(std::future::pending::<()>()));
+    let policies =
+        Policies { roots: Roots::List(vec!["file:///data".into()]), ..Policies::default() };
+    let options = Options { policies, ..Options::default() };
+    for revision in Revision::ALL {
+        let spec = ServerSpec { protocol: Some(revision), ..ServerSpec::from_url(&url) };
+        chats(&Session::start(&spec, &options).await.unwrap(), revision).await;
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let (read, write) = tokio::io::split(theirs);
+        tokio::spawn(karat_mcp::serve::over(plain_offer(), Chatty, read, write));
+        let (read, write) = tokio::io::split(ours);
+        let session = Session::over(read, write, Some(revision), &options).await.unwrap();
+        chats(&session, revision).await;
+    }
 }

@@ -177,7 +177,7 @@ async fn the_second_of_two_answers_is_noted() {
 async fn a_huge_answer_is_passed_over_and_the_session_goes_on() {
     let patient = Options { call_timeout: Duration::from_secs(120), ..options() };
     let session = Session::start(&misbehaving("huge"), &patient).await.unwrap();
-    for megabytes in [2, 200] {
+    for megabytes in [2, 1_024] {
         let given = arguments(json!({"megabytes": megabytes}));
         let error = session.call("t", &given).await.unwrap_err();
         assert_eq!(error, CallError::TooLarge { limit: 1 << 20, what: "bytes" });
@@ -191,7 +191,7 @@ async fn a_huge_answer_is_passed_over_and_the_session_goes_on() {
 #[tokio::test]
 async fn a_line_without_end_is_too_large_and_then_a_lost_server() {
     let patient = Options { call_timeout: Duration::from_secs(120), ..options() };
-    let limits = Limits { message_bytes: 1 << 14, ..Limits::default() };
+    let limits = Limits { message_bytes: 1 << 14, line_bytes: 1 << 22, ..Limits::default() };
     let options = Options { limits, ..patient };
     let session = Session::start(&misbehaving("endless-line"), &options).await.unwrap();
     let error = session.call("t", &Map::new()).await.unwrap_err();

@@ -246,6 +246,7 @@ mod tests {
             kind: Some(kind.to_owned()),
             split: Some(split.to_owned()),
             notes: None,
+            place: 0,
         }
     }
 
@@ -259,6 +260,7 @@ mod tests {
             ],
             queries,
             groups: vec![],
+            dangling: vec![],
         }
     }
 

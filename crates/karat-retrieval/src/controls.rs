@@ -11,7 +11,7 @@ use karat_metrics::stats::random::Draws;
 use karat_metrics::stats::{self, Alternative};
 
 use crate::RetrievalError;
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Label};
 use crate::engines::Engine;
 use crate::engines::bm25::{Bm25, Fields};
 use crate::score::{SPECS, items};
@@ -60,12 +60,14 @@ fn random(dataset: &Dataset, limit: usize, seed: u64) -> Control {
         }
         order[..drawn].iter().map(|id| ranked(id)).collect()
     }));
+    // A tool that the corpus does not have is never drawn, yet its query has a score.
+    let there = |label: &&Label| dataset.tool(&label.tool_id).is_some();
     let chances: Vec<(f64, f64)> = dataset
         .queries
         .iter()
-        .map(|query| query.labels.iter().filter(|label| label.relevance > 0).count())
-        .filter(|relevant| *relevant > 0)
-        .map(|relevant| chance(dataset.tools.len(), relevant, limit))
+        .map(|query| query.labels.iter().filter(|label| label.relevance > 0))
+        .filter(|relevant| relevant.clone().next().is_some())
+        .map(|relevant| chance(dataset.tools.len(), relevant.filter(there).count(), limit))
         .collect();
     let n = chances.len() as f64;
     let mean = chances.iter().map(|(mean, _)| mean).sum::<f64>() / n;
@@ -134,7 +136,7 @@ fn scored(dataset: &Dataset, mut answer: impl FnMut(usize) -> Vec<Ranked>) -> Ve
             run: 0,
             id: dataset.queries[index].id.clone(),
             nanos: 0,
-            outcome: Outcome::Answer(Ranking { ranked: answer(index) }),
+            outcome: Outcome::Answer(Ranking::new(answer(index))),
         })
         .collect();
     items(dataset, &entries).0

@@ -3,8 +3,8 @@
 //! Reads Karat's own dataset folders and the public mcpproxy files as they are: a corpus
 //! `{version, tools: [{tool_id, server, tool, description, schema}]}` and a golden set
 //! `{corpus_version, queries: [{id, query, labels: [{tool_id, relevance}]}]}`. What comes out is
-//! checked: ids are unique, every label points to a tool of the corpus, and everything is sorted by
-//! id, so that nothing downstream depends on the order of files.
+//! checked: ids are unique, every label points to a tool of the corpus or is listed as dangling, and
+//! everything is sorted by id, so that nothing downstream depends on the order of files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -59,6 +59,9 @@ pub struct Query {
     /// What a reviewer should know.
     #[serde(default)]
     pub notes: Option<String>,
+    /// Where it stands among the queries: in a golden file its place, in a folder by id.
+    #[serde(skip)]
+    pub place: usize,
 }
 
 /// A judgement: 2 the right tool, 1 useful, 0 looks right and is wrong.
@@ -83,6 +86,25 @@ pub struct Group {
     pub why: Option<String>,
 }
 
+/// A label whose tool the corpus does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dangling {
+    /// The query that is labelled.
+    pub query: String,
+    /// The tool that is not there.
+    pub tool_id: String,
+}
+
+/// What to do about labels whose tool the corpus does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Labels {
+    /// It is an error: the files do not belong together.
+    MustExist,
+    /// They are kept and listed: a tool has vanished from a corpus that lives. It cannot be found,
+    /// so its query loses recall, and the gate fails.
+    MayDangle,
+}
+
 /// A corpus with its golden queries.
 #[derive(Clone, Debug)]
 pub struct Dataset {
@@ -94,6 +116,8 @@ pub struct Dataset {
     pub queries: Vec<Query>,
     /// Declared groups of near-duplicates.
     pub groups: Vec<Group>,
+    /// Labels without a tool, by query.
+    pub dangling: Vec<Dangling>,
 }
 
 #[derive(Deserialize)]
@@ -152,15 +176,24 @@ impl Dataset {
                 _ => {}
             }
         }
-        builder.finish(DatasetRef {
+        let reference = DatasetRef {
             id: frozen.id().to_owned(),
             version: frozen.version().to_string(),
             digest: frozen.digest().to_string(),
-        })
+        };
+        let mut dataset = builder.finish(reference, Labels::MustExist)?;
+        for (place, query) in dataset.queries.iter_mut().enumerate() {
+            query.place = place;
+        }
+        Ok(dataset)
     }
 
     /// Reads a corpus file and a golden file, in any of the known formats.
-    pub fn from_files(corpus: &Path, golden: &Path) -> Result<Dataset, RetrievalError> {
+    pub fn from_files(
+        corpus: &Path,
+        golden: &Path,
+        labels: Labels,
+    ) -> Result<Dataset, RetrievalError> {
         let limits = Limits::default();
         let corpus_text = input::read_text(corpus, &limits)?;
         let golden_text = input::read_text(golden, &limits)?;
@@ -172,11 +205,12 @@ impl Dataset {
         };
         let digests = [&corpus_text, &golden_text].map(|text| Digest::of(text.as_bytes()));
         let digest = Digest::of(format!("{} {}", digests[0], digests[1]).as_bytes());
-        builder.finish(DatasetRef {
+        let reference = DatasetRef {
             id: format!("{}+{}", name(corpus), name(golden)),
             version: "file".to_owned(),
             digest: digest.to_string(),
-        })
+        };
+        builder.finish(reference, labels)
     }
 
     /// The tool with this id.
@@ -243,7 +277,8 @@ impl Builder {
             Format::JsonLines => input::parse(path, text, Format::JsonLines)?,
             format => input::parse::<RawGolden>(path, text, format)?.queries,
         };
-        for query in queries {
+        for mut query in queries {
+            query.place = self.queries.len();
             if query.query.trim().is_empty() {
                 return Err(InputError::invalid(path, query.id.as_str(), "the query is empty"));
             }
@@ -275,13 +310,18 @@ impl Builder {
         Ok(())
     }
 
-    fn finish(self, reference: DatasetRef) -> Result<Dataset, RetrievalError> {
+    fn finish(self, reference: DatasetRef, labels: Labels) -> Result<Dataset, RetrievalError> {
+        let mut dangling = Vec::new();
         for (path, query) in self.queries.values() {
             for label in &query.labels {
-                if !self.tools.contains_key(&label.tool_id) {
+                if self.tools.contains_key(&label.tool_id) {
+                    continue;
+                }
+                if labels == Labels::MustExist {
                     let message = format!("labels {}, which is not in the corpus", label.tool_id);
                     return Err(InputError::invalid(path, query.id.as_str(), message).into());
                 }
+                dangling.push(Dangling { query: query.id.clone(), tool_id: label.tool_id.clone() });
             }
         }
         let mut seen = BTreeSet::new();
@@ -304,6 +344,7 @@ impl Builder {
             tools: self.tools.into_values().collect(),
             queries: self.queries.into_values().map(|(_, query)| query).collect(),
             groups: self.groups.into_iter().map(|(_, group)| group).collect(),
+            dangling,
         })
     }
 }

@@ -2,36 +2,44 @@
 //!
 //! Stations: [`dataset`] (frozen corpus and golden queries), [`system`] (built-in [`engines`] and
 //! adapters under [`systems`]), [`score`] (rankings to scored items), [`controls`], and [`run()`],
-//! which puts them in line and returns the report. [`snapshot`] holds definitions as servers serve
-//! them: captured, compared, locked. [`trec`] reads and writes the files of trec_eval.
+//! which puts them in line and returns the report. [`score_rankings`] does the same with
+//! [`rankings`] that were made elsewhere. [`snapshot`] holds definitions as servers serve them:
+//! captured, compared, locked. [`trec`] reads and writes the files of trec_eval.
 
 pub mod audit;
 pub mod controls;
 pub mod dataset;
 pub mod engines;
+pub mod fitness;
+mod measurement;
+pub mod rankings;
+pub mod ready;
 pub mod score;
 pub mod snapshot;
 pub mod system;
 pub mod systems;
+pub mod tokens;
 pub mod trec;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use karat_core::aggregate;
 use karat_core::dataset::DatasetError;
 use karat_core::gate::Policy;
 use karat_core::input::{InputError, WriteError};
 use karat_core::journal::{self, Identity, Journal, JournalError};
 use karat_core::provenance::Stopwatch;
-use karat_core::report::{self, Control, Evaluation, Report};
+use karat_core::report::{Control, Evaluation, Report, SystemRef};
 use karat_core::run::{self, RunError, Surroundings};
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::Dataset;
-use crate::system::{Question, Ranking, Search, SystemConfig};
+use crate::measurement::Measurement;
+use crate::rankings::Rankings;
+use crate::ready::ReadyConfig;
+use crate::system::{Question, Ranked, Ranking, Search, Setting, SystemConfig};
 
 /// One `[[retrieval]]` entry of a project.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,6 +76,15 @@ pub struct Entry {
     /// How often a failed query is asked again.
     #[serde(default)]
     pub retries: u32,
+    /// How long to wait before the first retry, in milliseconds; doubled for each further one.
+    #[serde(default = "default_backoff_ms")]
+    pub backoff_ms: u64,
+    /// How to make sure that every tool is indexed before the first query.
+    #[serde(default)]
+    pub ready: ReadyConfig,
+    /// Whether to count the tokens of answers; without it, those of systems outside this process.
+    #[serde(default)]
+    pub answer_tokens: Option<bool>,
     /// The committed reference scores.
     #[serde(default)]
     pub baseline: Option<PathBuf>,
@@ -88,6 +105,9 @@ fn default_concurrency() -> usize {
 fn default_timeout_ms() -> u64 {
     30_000
 }
+fn default_backoff_ms() -> u64 {
+    200
+}
 
 /// What can go wrong, apart from a gate that fails.
 #[derive(Debug, thiserror::Error)]
@@ -101,6 +121,9 @@ pub enum RetrievalError {
     /// A file cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// A TREC file is not what it should be.
+    #[error(transparent)]
+    Trec(#[from] trec::TrecError),
     /// The entry contradicts itself.
     #[error("system: {0}")]
     System(String),
@@ -116,6 +139,22 @@ pub enum RetrievalError {
     /// The system could not be started.
     #[error("the system did not start: {0}")]
     NotStarted(String),
+    /// The system answers, but does not have all tools.
+    #[error(
+        "the search is not ready: after {waited_ms} ms it lists {} of {of} tools, {missing} are not \
+         found by name; {reason}",
+        of - missing
+    )]
+    NotReady {
+        /// How many are missing.
+        missing: usize,
+        /// Out of how many.
+        of: usize,
+        /// How long it was waited for them.
+        waited_ms: u64,
+        /// Which, and what else was seen.
+        reason: String,
+    },
     /// The system was lost, or there was nothing to ask.
     #[error(transparent)]
     Run(RunError),
@@ -153,6 +192,7 @@ impl RetrievalError {
         matches!(
             self,
             RetrievalError::NotStarted(_)
+                | RetrievalError::NotReady { .. }
                 | RetrievalError::Run(_)
                 | RetrievalError::TooManyFailures { .. }
         )
@@ -170,7 +210,20 @@ pub async fn run(
     surroundings: &Surroundings<'_>,
 ) -> Result<Report, RetrievalError> {
     let stopwatch = Stopwatch::start();
+    let timeout = Duration::from_millis(entry.timeout_ms);
+    let setting = Setting {
+        dataset,
+        folder: surroundings.folder,
+        timeout,
+        count_tokens: entry.answer_tokens.unwrap_or(!entry.system.is_builtin()),
+    };
     let mut system = entry.system.reference()?;
+    // Started before the journal is touched: a search that does not work leaves the old one alone.
+    let search = Arc::new(entry.system.start(&setting).await?);
+    if entry.ready.probe.unwrap_or(entry.system.is_live()) {
+        ready::wait(&search, dataset, &entry.ready, entry.limit, timeout).await?;
+    }
+    system.settings.extend(search.settings());
     system.settings.insert("limit".to_owned(), entry.limit.to_string());
     let identity = Identity {
         schema: journal::SCHEMA.to_owned(),
@@ -198,11 +251,10 @@ pub async fn run(
     let options = run::Options {
         runs: entry.runs,
         concurrency: entry.concurrency,
-        timeout: Duration::from_millis(entry.timeout_ms),
+        timeout,
         retries: entry.retries,
-        ..run::Options::default()
+        backoff: Duration::from_millis(entry.backoff_ms),
     };
-    let search = Arc::new(entry.system.start(dataset, surroundings.folder)?);
     let entries = run::collect(
         Arc::clone(&search),
         &questions,
@@ -212,75 +264,83 @@ pub async fn run(
         surroundings.listener,
     )
     .await?;
-    allow(&entries, dataset, entry.gate.max_errors)?;
-
     let mut controls = controls::run(dataset, entry.limit, entry.seed)?;
-    if let Search::Builtin(engine) = &*search {
+    if let Search::Builtin { engine, .. } = &*search {
         controls.push(second_pass(&entries, &questions, engine.as_ref()));
     }
-    let (items, anomalies) = score::items(dataset, &entries);
-    let refs: Vec<&report::Item> = items.iter().collect();
-    let metrics = score::SPECS
-        .iter()
-        .map(|spec| aggregate::measure(*spec, &refs, entry.runs, entry.seed))
-        .collect();
-    let slices = ["split", "kind", "server"]
-        .iter()
-        .flat_map(|by| aggregate::slices(by, score::SPECS, &items, entry.runs, entry.seed))
-        .collect();
-    let latencies: Vec<Duration> =
-        entries.iter().map(|entry| Duration::from_nanos(entry.nanos)).collect();
-    let warnings = warnings(entry, &items, &anomalies);
-    Ok(Report {
-        schema: report::SCHEMA.to_owned(),
-        evaluation: Evaluation::Retrieval,
-        name: entry.name.clone(),
-        dataset: dataset.reference.clone(),
+    let mut warnings = Vec::new();
+    if entry.runs == 1 && !entry.system.is_builtin() {
+        warnings.push(
+            "one run: if the system's answers vary, set runs to 5 or more so that the gate \
+             takes the variation into account"
+                .to_owned(),
+        );
+    }
+    let measured = Measurement {
+        name: &entry.name,
+        dataset,
         system: identity.system,
+        limit: Some(entry.limit),
         runs: entry.runs,
         seed: entry.seed,
-        conventions: conventions(entry),
-        metrics,
-        slices,
-        items,
+        max_errors: entry.gate.max_errors,
+        entries: &entries,
         controls,
-        comparison: None,
-        gate: None,
         warnings,
-        environment: stopwatch.environment(&latencies, Some(surroundings.folder)),
-    })
+    };
+    measured.report(&stopwatch, Some(surroundings.folder))
 }
 
-/// Counts unanswered and unusable answers against the allowance.
-fn allow(
-    entries: &[journal::Entry<Ranking>],
+/// How rankings that were made elsewhere are scored.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScoreOptions {
+    /// The seed of the bootstrap.
+    pub seed: u64,
+    /// The largest share of queries that may be without a ranking.
+    pub max_errors: f64,
+}
+
+/// Scores rankings against the golden queries; no system is asked. `path` is where they came from.
+///
+/// # Errors
+/// When they do not belong to these queries, or too many queries have none.
+pub fn score_rankings(
     dataset: &Dataset,
-    allowed: f64,
-) -> Result<(), RetrievalError> {
-    let queries: BTreeMap<&str, &dataset::Query> =
-        dataset.queries.iter().map(|query| (query.id.as_str(), query)).collect();
-    let mut failed = 0;
-    let mut first = None;
-    for entry in entries {
-        let message = match &entry.outcome {
-            journal::Outcome::Failure { class, message } => Some(format!("{class}: {message}")),
-            journal::Outcome::Answer(ranking) => queries
-                .get(entry.id.as_str())
-                .and_then(|query| score::judged(query, ranking).err())
-                .map(|message| format!("invalid_answer: {message}")),
-        };
-        if let Some(message) = message {
-            failed += 1;
-            first.get_or_insert((entry.id.clone(), message));
-        }
+    rankings: &Rankings,
+    path: &Path,
+    options: &ScoreOptions,
+) -> Result<Report, RetrievalError> {
+    let stopwatch = Stopwatch::start();
+    let entries = rankings.outcomes(path, dataset)?;
+    if entries.is_empty() {
+        return Err(RetrievalError::Run(RunError::Nothing));
     }
-    match first {
-        Some((id, message)) if failed as f64 > allowed * entries.len() as f64 => {
-            let asked = entries.len();
-            Err(RetrievalError::TooManyFailures { failed, asked, allowed, id, message })
-        }
-        _ => Ok(()),
-    }
+    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let name = name.unwrap_or_default();
+    let system = SystemRef {
+        kind: "file".to_owned(),
+        name: name.clone(),
+        version: None,
+        settings: BTreeMap::new(),
+    };
+    let longest = entries.iter().map(|entry| match &entry.outcome {
+        journal::Outcome::Answer(ranking) => ranking.ranked.len(),
+        journal::Outcome::Failure { .. } => 0,
+    });
+    let longest = longest.max().unwrap_or(0);
+    let measured = Measurement {
+        name: &name,
+        dataset,
+        system,
+        limit: None,
+        runs: rankings.runs(),
+        seed: options.seed,
+        max_errors: options.max_errors,
+        entries: &entries,
+        controls: controls::run(dataset, longest.max(1), options.seed)?,
+        warnings: Vec::new(),
+    };
+    measured.report(&stopwatch, None)
 }
 
 /// A deterministic system proves it: asked again, it answers the same.
@@ -289,15 +349,15 @@ fn second_pass(
     questions: &[(String, Arc<Question>)],
     engine: &dyn engines::Engine,
 ) -> Control {
-    let again: BTreeMap<&str, Ranking> = questions
+    let again: BTreeMap<&str, Vec<Ranked>> = questions
         .iter()
         .map(|(id, question)| {
             let ranked = engine.search(&question.query, question.limit);
-            (id.as_str(), Ranking { ranked })
+            (id.as_str(), ranked)
         })
         .collect();
     let same = entries.iter().all(|entry| match &entry.outcome {
-        journal::Outcome::Answer(ranking) => again.get(entry.id.as_str()) == Some(ranking),
+        journal::Outcome::Answer(ranking) => again.get(entry.id.as_str()) == Some(&ranking.ranked),
         journal::Outcome::Failure { .. } => false,
     });
     Control {
@@ -306,51 +366,4 @@ fn second_pass(
         metrics: Vec::new(),
         ok: same,
     }
-}
-
-fn conventions(entry: &Entry) -> BTreeMap<String, String> {
-    [
-        ("order", "as answered; no tie rule is applied".to_owned()),
-        (
-            "relevant",
-            "labels 1 and 2; a label 0 is a hard negative; unlabelled is not relevant".to_owned(),
-        ),
-        ("gain", "linear".to_owned()),
-        ("depth", format!("map and mrr are over the {} results asked for", entry.limit)),
-        ("unanswered", "no score, counted, and fatal beyond max_errors".to_owned()),
-        ("interval", "bootstrap over servers for means, Wilson for rates, 95 %".to_owned()),
-    ]
-    .into_iter()
-    .map(|(name, rule)| (name.to_owned(), rule))
-    .collect()
-}
-
-fn warnings(entry: &Entry, items: &[report::Item], anomalies: &score::Anomalies) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if let Some((id, _)) = anomalies.unknown_ids.first_key_value() {
-        let times: usize = anomalies.unknown_ids.values().sum();
-        warnings.push(format!(
-            "{} answered ids are not in the corpus ({times} times; first: {id}); they count as \
-             wrong results",
-            anomalies.unknown_ids.len()
-        ));
-    }
-    if let Some(first) = anomalies.unjudged.first() {
-        warnings.push(format!(
-            "{} queries have no relevant label and no score (first: {first})",
-            anomalies.unjudged.len()
-        ));
-    }
-    let failed = items.iter().filter(|item| item.error.is_some()).count();
-    if failed > 0 {
-        warnings.push(format!("{failed} queries have no score because they were not answered"));
-    }
-    if entry.runs == 1 && !entry.system.is_builtin() {
-        warnings.push(
-            "one run: if the system's answers vary, set runs to 5 or more so that the gate \
-             takes the variation into account"
-                .to_owned(),
-        );
-    }
-    warnings
 }

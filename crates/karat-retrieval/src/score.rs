@@ -19,22 +19,42 @@ pub const SPECS: &[Spec] = &[
     Spec { id: "recall@10", kind: Kind::Mean },
     Spec { id: "success@5", kind: Kind::Rate },
     Spec { id: "mrr", kind: Kind::Mean },
+    Spec { id: "mrr@10", kind: Kind::Mean },
     Spec { id: "ndcg@10", kind: Kind::Mean },
     Spec { id: "map", kind: Kind::Mean },
+    Spec { id: "map@10", kind: Kind::Mean },
     Spec { id: "comprehensiveness@5", kind: Kind::Rate },
     Spec { id: "hard_negative_rate", kind: Kind::Rate },
 ];
 
+/// What the answers cost in a model's context: the last metric, where it is counted.
+pub const ANSWER_TOKENS: Spec = Spec { id: "answer_tokens", kind: Kind::Mean };
+
+/// The metrics that these outcomes have.
+pub fn specs(entries: &[Entry<Ranking>]) -> Vec<Spec> {
+    let counted = entries.iter().any(|entry| tokens(entry).is_some());
+    SPECS.iter().copied().chain(counted.then_some(ANSWER_TOKENS)).collect()
+}
+
+fn tokens(entry: &Entry<Ranking>) -> Option<u64> {
+    match &entry.outcome {
+        Outcome::Answer(ranking) => ranking.answer_tokens,
+        Outcome::Failure { .. } => None,
+    }
+}
+
 /// The same metrics as measures; a test holds the two lists together.
-const MEASURES: [Measure; 10] = [
+const MEASURES: [Measure; 12] = [
     Measure::RecallAt(cut(1)),
     Measure::RecallAt(cut(3)),
     Measure::RecallAt(cut(5)),
     Measure::RecallAt(cut(10)),
     Measure::SuccessAt(cut(5)),
     Measure::Mrr,
+    Measure::MrrAt(cut(10)),
     Measure::NdcgAt(cut(10)),
     Measure::Map,
+    Measure::MapAt(cut(10)),
     Measure::ComprehensivenessAt(cut(5)),
     Measure::HardNegativeRate,
 ];
@@ -55,12 +75,13 @@ pub fn items(dataset: &Dataset, entries: &[Entry<Ranking>]) -> (Vec<Item>, Anoma
         by_id.entry(&entry.id).or_default().push(entry);
     }
     let mut anomalies = Anomalies::default();
+    let specs = specs(entries);
     let items = dataset
         .queries
         .iter()
         .filter_map(|query| {
             let runs = by_id.get(query.id.as_str())?;
-            Some(item(dataset, query, runs, &mut anomalies))
+            Some(item(dataset, query, runs, &specs, &mut anomalies))
         })
         .collect();
     (items, anomalies)
@@ -70,6 +91,7 @@ fn item(
     dataset: &Dataset,
     query: &Query,
     runs: &[&Entry<Ranking>],
+    specs: &[Spec],
     anomalies: &mut Anomalies,
 ) -> Item {
     let relevant = query.labels.iter().any(|label| label.relevance > 0);
@@ -80,7 +102,7 @@ fn item(
     let mut observed = serde_json::Value::Null;
     let mut error = None;
     for entry in runs {
-        let scores = match &entry.outcome {
+        let mut scores = match &entry.outcome {
             Outcome::Answer(ranking) => {
                 if observed.is_null() {
                     observed = observe(query, ranking);
@@ -103,12 +125,16 @@ fn item(
                 undefined()
             }
         };
+        if specs.len() > SPECS.len() {
+            // A cost is a cost whether or not the answer can be scored.
+            scores.insert(ANSWER_TOKENS.id.to_owned(), tokens(entry).map(|tokens| tokens as f64));
+        }
         per_run.push(scores);
     }
     if observed.is_null() {
         observed = json!({ "query": query.query });
     }
-    let metrics = SPECS
+    let metrics = specs
         .iter()
         .map(|spec| {
             let defined: Vec<f64> =
@@ -253,13 +279,14 @@ mod tests {
             kind: Some("direct".to_owned()),
             split: None,
             notes: None,
+            place: 0,
         }
     }
 
     fn entry(run: u32, ids: &[&str]) -> Entry<Ranking> {
         let ranked =
             ids.iter().map(|id| Ranked { tool_id: (*id).to_owned(), score: None }).collect();
-        Entry { run, id: "q".to_owned(), nanos: 1, outcome: Outcome::Answer(Ranking { ranked }) }
+        Entry { run, id: "q".to_owned(), nanos: 1, outcome: Outcome::Answer(Ranking::new(ranked)) }
     }
 
     fn dataset(query: Query) -> Dataset {
@@ -272,6 +299,7 @@ mod tests {
             tools: Vec::new(),
             queries: vec![query],
             groups: Vec::new(),
+            dangling: Vec::new(),
         }
     }
 

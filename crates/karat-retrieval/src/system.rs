@@ -1,7 +1,8 @@
 //! The systems that can be measured, and how a project names one.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use karat_core::process::Program;
 use karat_core::report::SystemRef;
@@ -10,8 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::RetrievalError;
 use crate::dataset::Dataset;
-use crate::engines::{self, Engine};
+use crate::engines::{self, Builtin, Engine};
+use crate::systems::answer::AnswerReader;
 use crate::systems::command::CommandSearch;
+use crate::systems::http::{HttpConfig, HttpSearch};
+use crate::systems::mcp::{McpConfig, McpSearch};
+use crate::tokens::Definitions;
 
 /// One result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +33,16 @@ pub struct Ranked {
 pub struct Ranking {
     /// The tools, best first.
     pub ranked: Vec<Ranked>,
+    /// What the answer costs in a model's context, where that is counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_tokens: Option<u64>,
+}
+
+impl Ranking {
+    /// A ranking of these tools, best first.
+    pub fn new(ranked: Vec<Ranked>) -> Ranking {
+        Ranking { ranked, answer_tokens: None }
+    }
 }
 
 /// What a system is asked.
@@ -41,84 +56,184 @@ pub struct Question {
     pub limit: usize,
 }
 
-/// `system = { … }` of a project entry: exactly one of `builtin` and `command`.
+/// `system = { … }` of a project entry: exactly one of `builtin`, `command`, `http` and
+/// `mcp`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SystemConfig {
     /// The name of a built-in engine.
     #[serde(default)]
     pub builtin: Option<String>,
+    /// The folder of the embeddings that a built-in engine may need.
+    #[serde(default)]
+    pub weights: Option<PathBuf>,
     /// A program that answers one JSON line for each JSON line it reads.
     #[serde(default)]
     pub command: Option<Vec<String>>,
     /// Variables set for the command.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// An endpoint that answers over HTTP.
+    #[serde(default)]
+    pub http: Option<HttpConfig>,
+    /// A tool of a live MCP server.
+    #[serde(default)]
+    pub mcp: Option<McpConfig>,
     /// The version to show in the report.
     #[serde(default)]
     pub version: Option<String>,
 }
 
+/// What starting a system takes beside its configuration.
+pub struct Setting<'a> {
+    /// The tools that are searched.
+    pub dataset: &'a Dataset,
+    /// The folder of the project: commands run and relative paths start here.
+    pub folder: &'a Path,
+    /// How long an answer may take.
+    pub timeout: Duration,
+    /// Whether to count the tokens of answers.
+    pub count_tokens: bool,
+}
+
+/// The one way in which a system is reached.
+enum Reach<'a> {
+    Builtin(&'static Builtin),
+    Command(&'a [String]),
+    Http(&'a HttpConfig),
+    Mcp(&'a McpConfig),
+}
+
 impl SystemConfig {
-    /// What the report says of it. Values of `env` may be secrets and are left out.
-    pub fn reference(&self) -> Result<SystemRef, RetrievalError> {
-        let (kind, name) = match (&self.builtin, &self.command) {
-            (Some(engine), None) => {
-                if engines::find(engine).is_none() {
-                    return Err(RetrievalError::UnknownEngine { name: engine.clone() });
-                }
-                if !self.env.is_empty() {
-                    return Err(RetrievalError::System(
-                        "env is for a command; a built-in engine has no environment".to_owned(),
-                    ));
-                }
-                ("builtin", engine.clone())
-            }
-            (None, Some(command)) => match command.first() {
-                Some(_) => ("command", command.join(" ")),
-                None => return Err(RetrievalError::System("command is empty".to_owned())),
+    fn reach(&self) -> Result<Reach<'_>, RetrievalError> {
+        let wrong = |message: &str| Err(RetrievalError::System(message.to_owned()));
+        let reach = match (&self.builtin, &self.command, &self.http, &self.mcp) {
+            (Some(name), None, None, None) => match engines::find(name) {
+                Some(engine) => Reach::Builtin(engine),
+                None => return Err(RetrievalError::UnknownEngine { name: name.clone() }),
             },
-            _ => {
-                return Err(RetrievalError::System(
-                    "give exactly one of builtin and command".to_owned(),
-                ));
+            (None, Some(command), None, None) if command.is_empty() => {
+                return wrong("command is empty");
             }
+            (None, Some(command), None, None) => Reach::Command(command),
+            (None, None, Some(http), None) => {
+                http.check().map_err(|error| RetrievalError::System(format!("http: {error}")))?;
+                Reach::Http(http)
+            }
+            (None, None, None, Some(mcp)) => {
+                mcp.check().map_err(|error| RetrievalError::System(format!("mcp: {error}")))?;
+                Reach::Mcp(mcp)
+            }
+            _ => return wrong("give exactly one of builtin, command, http and mcp"),
+        };
+        if !self.env.is_empty() && !matches!(reach, Reach::Command(_)) {
+            return wrong("env is for a command; a built-in engine or an endpoint has none");
+        }
+        match (&reach, &self.weights) {
+            (Reach::Builtin(engine), Some(_)) if !engine.needs_weights => {
+                wrong(&format!("{} uses no weights", engine.name))
+            }
+            (Reach::Builtin(engine), None) if engine.needs_weights => wrong(&format!(
+                "{} needs the embeddings of words: give weights = \"FOLDER\" \
+                 (scripts/distil-static makes one)",
+                engine.name
+            )),
+            (Reach::Command(_) | Reach::Http(_) | Reach::Mcp(_), Some(_)) => {
+                wrong("weights are for a built-in engine")
+            }
+            _ => Ok(reach),
+        }
+    }
+
+    /// What the report says of it. Values of `env` and headers may be secrets and are left out.
+    pub fn reference(&self) -> Result<SystemRef, RetrievalError> {
+        let (kind, name, settings) = match self.reach()? {
+            Reach::Builtin(engine) => ("builtin", engine.name.to_owned(), BTreeMap::new()),
+            Reach::Command(command) => ("command", command.join(" "), BTreeMap::new()),
+            Reach::Http(http) => ("http", http.url.clone(), http.settings()),
+            Reach::Mcp(mcp) => ("mcp", mcp.server.describe(), mcp.settings()),
         };
         let version = match (&self.version, kind) {
             (None, "builtin") => Some(env!("CARGO_PKG_VERSION").to_owned()),
             (version, _) => version.clone(),
         };
-        Ok(SystemRef { kind: kind.to_owned(), name, version, settings: BTreeMap::new() })
+        Ok(SystemRef { kind: kind.to_owned(), name, version, settings })
     }
 
-    /// Builds or starts it. `folder` is where a command runs.
-    pub fn start(&self, dataset: &Dataset, folder: &Path) -> Result<Search, RetrievalError> {
-        if let Some(name) = &self.builtin {
-            let builtin = engines::find(name)
-                .ok_or_else(|| RetrievalError::UnknownEngine { name: name.clone() })?;
-            let engine = (builtin.build)(&dataset.tools).map_err(RetrievalError::NotStarted)?;
-            return Ok(Search::Builtin(engine));
+    /// Builds or starts it.
+    pub async fn start(&self, setting: &Setting<'_>) -> Result<Search, RetrievalError> {
+        match self.reach()? {
+            Reach::Builtin(builtin) => {
+                let weights = self.weights.as_ref().map(|path| setting.folder.join(path));
+                let engine = (builtin.build)(&setting.dataset.tools, weights.as_deref())?;
+                let costs =
+                    setting.count_tokens.then(|| Definitions::count(&setting.dataset.tools));
+                Ok(Search::Builtin { engine, costs })
+            }
+            Reach::Command(command) => {
+                let program = Program {
+                    command: command.to_vec(),
+                    env: self.env.clone(),
+                    folder: Some(setting.folder.to_owned()),
+                };
+                CommandSearch::start(&program, setting.count_tokens)
+                    .map(Search::Command)
+                    .map_err(RetrievalError::NotStarted)
+            }
+            Reach::Http(http) => {
+                let wrong = |error| RetrievalError::System(format!("http: {error}"));
+                let reader = AnswerReader::new(&http.answer, setting.dataset, setting.count_tokens)
+                    .map_err(wrong)?;
+                let search = HttpSearch::new(http, reader, setting.timeout).map_err(wrong)?;
+                Ok(Search::Http(Box::new(search)))
+            }
+            Reach::Mcp(mcp) => {
+                let reader = AnswerReader::new(&mcp.answer, setting.dataset, setting.count_tokens)
+                    .map_err(|error| RetrievalError::System(format!("mcp: {error}")))?;
+                McpSearch::start(mcp, reader, setting.folder, setting.timeout)
+                    .await
+                    .map(|search| Search::Mcp(Box::new(search)))
+                    .map_err(RetrievalError::NotStarted)
+            }
         }
-        let program = Program {
-            command: self.command.clone().unwrap_or_default(),
-            env: self.env.clone(),
-            folder: Some(folder.to_owned()),
-        };
-        CommandSearch::start(&program).map(Search::Command).map_err(RetrievalError::NotStarted)
     }
 
     /// Whether it answers the same every time, so that a second pass can prove it cheaply.
     pub fn is_builtin(&self) -> bool {
         self.builtin.is_some()
     }
+
+    /// Whether others keep it running: it may not have indexed everything yet.
+    pub fn is_live(&self) -> bool {
+        self.http.is_some() || self.mcp.is_some()
+    }
 }
 
 /// A system that is ready to be asked.
 pub enum Search {
     /// In this process.
-    Builtin(Box<dyn Engine>),
+    Builtin {
+        /// The engine.
+        engine: Box<dyn Engine>,
+        /// What each definition costs in a context, where that is counted.
+        costs: Option<Definitions>,
+    },
     /// A program that is kept running.
     Command(CommandSearch),
+    /// An endpoint.
+    Http(Box<HttpSearch>),
+    /// A tool of an MCP server.
+    Mcp(Box<McpSearch>),
+}
+
+impl Search {
+    /// What the report says of it that only shows once it is built, such as a digest of weights.
+    pub fn settings(&self) -> BTreeMap<String, String> {
+        match self {
+            Search::Builtin { engine, .. } => engine.settings(),
+            Search::Command(_) | Search::Http(_) | Search::Mcp(_) => BTreeMap::new(),
+        }
+    }
 }
 
 impl System for Search {
@@ -127,10 +242,14 @@ impl System for Search {
 
     async fn ask(&self, run: u32, question: &Question) -> Result<Ranking, Failure> {
         match self {
-            Search::Builtin(engine) => {
-                Ok(Ranking { ranked: engine.search(&question.query, question.limit) })
+            Search::Builtin { engine, costs } => {
+                let ranked = engine.search(&question.query, question.limit);
+                let answer_tokens = costs.as_ref().map(|costs| costs.of(&ranked));
+                Ok(Ranking { ranked, answer_tokens })
             }
             Search::Command(command) => command.ask(run, question).await,
+            Search::Http(http) => http.ask(run, question).await,
+            Search::Mcp(mcp) => mcp.ask(run, question).await,
         }
     }
 }

@@ -15,8 +15,8 @@ use clap::Parser as _;
 use karat_core::report::Evaluation;
 
 use crate::cli::{
-    AgentCommand, BaselineCommand, Cli, Command, DetectionArgs, DetectionCommand, ScoreCommand,
-    ServerCommand,
+    AgentCommand, BaselineCommand, Cli, Command, DetectionArgs, DetectionCommand, RetrievalArgs,
+    RetrievalCommand, ScoreCommand, ServerCommand,
 };
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -40,8 +40,17 @@ fn main() -> ExitCode {
 fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
     match command {
         Command::Check(arguments) => commands::check::all(arguments, terminal),
-        Command::Retrieval(arguments) => {
-            commands::check::one(Evaluation::Retrieval, arguments, terminal)
+        Command::Retrieval(RetrievalArgs { command: Some(command), .. }) => match command {
+            RetrievalCommand::Score(arguments) => commands::retrieval::score(arguments, terminal),
+            RetrievalCommand::ExportTrec(arguments) => {
+                commands::retrieval::export_trec(arguments, terminal)
+            }
+            RetrievalCommand::ServeFitness(arguments) => {
+                commands::retrieval::serve_fitness(arguments, terminal)
+            }
+        },
+        Command::Retrieval(RetrievalArgs { command: None, check }) => {
+            commands::check::one(Evaluation::Retrieval, check, terminal)
         }
         Command::Detection(DetectionArgs {
             command: Some(DetectionCommand::Score(arguments)),

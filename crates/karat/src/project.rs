@@ -11,7 +11,7 @@ use karat_core::gate::Policy;
 use karat_core::input::{self, Format, Limits};
 use karat_core::report::{DatasetRef, Evaluation};
 use karat_detection::dataset::{Dataset as Threats, Sample};
-use karat_retrieval::dataset::Dataset as Tools;
+use karat_retrieval::dataset::{Dataset as Tools, Labels};
 use karat_server::suite::Suite;
 use serde::Deserialize;
 
@@ -110,6 +110,18 @@ impl Task {
             Task::Retrieval { entry, .. } => entry.baseline.as_deref(),
             Task::Detection { entry, .. } => entry.baseline.as_deref(),
             Task::Server { entry, .. } => entry.baseline.as_deref(),
+        }
+    }
+
+    /// Labels whose tool the corpus does not have any more, as query and tool.
+    pub(crate) fn dangling(&self) -> Vec<(&str, &str)> {
+        match self {
+            Task::Retrieval { dataset, .. } => dataset
+                .dangling
+                .iter()
+                .map(|label| (label.query.as_str(), label.tool_id.as_str()))
+                .collect(),
+            Task::Detection { .. } | Task::Server { .. } => Vec::new(),
         }
     }
 
@@ -240,7 +252,8 @@ impl Root {
             (Some(folder), None, None) => Ok(Tools::open(self.dataset(folder))?),
             (None, Some(corpus), Some(golden)) => {
                 let folder = self.folder();
-                Ok(Tools::from_files(&folder.join(corpus), &folder.join(golden))?)
+                let (corpus, golden) = (folder.join(corpus), folder.join(golden));
+                Ok(Tools::from_files(&corpus, &golden, Labels::MayDangle)?)
             }
             _ => Err(bad(path, &entry.name, "give either dataset, or corpus and golden")),
         }
@@ -274,6 +287,11 @@ impl Root {
             Some(file) => self.baseline(file, task.name(), baselines)?,
             None => None,
         };
+        // With dangling labels the corpus is another one than the baseline's, the gate fails in any
+        // case, and which labels they are is more useful to know than that the digests differ.
+        if !task.dangling().is_empty() {
+            return Ok(Planned { task, baseline: None });
+        }
         if baselines == Baselines::Needed {
             let wrong = |error: &dyn std::fmt::Display| bad(path, task.name(), error);
             match &baseline {

@@ -98,13 +98,18 @@ fn ids_that_stand_twice_are_named() {
 }
 
 #[test]
-fn a_label_without_a_tool_is_named() {
-    replaced(
-        "golden.jsonl",
-        "s:list_files",
-        "s:gone",
-        &["golden.jsonl", "q2", "s:gone", "not in the corpus"],
-    );
+fn a_label_without_a_tool_breaks_a_frozen_dataset() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "", BM25);
+    scratch.write("set/v1/tools/a.json", scratch.read("tools.json"));
+    scratch.write("set/v1/golden/a.jsonl", scratch.read("golden.jsonl").replace("list", "lost"));
+    scratch.karat(&["corpus", "freeze", "set/v1", "--licence", "CC0-1.0", "--made", "x"]).expect(0);
+    scratch.karat(&["corpus", "verify", "set/v1"]).expect(2).says(&[
+        "a.jsonl",
+        "q2",
+        "s:lost_files",
+        "not in the corpus",
+    ]);
 }
 
 #[test]

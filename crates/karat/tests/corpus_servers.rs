@@ -224,7 +224,7 @@ fn a_list_is_captured_whole_or_with_leave_in_part() {
         let mut arguments = vec![
             "corpus",
             "capture",
-            "--list",
+            "--servers",
             "servers.toml",
             "--installed",
             "installed",

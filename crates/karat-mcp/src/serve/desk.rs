@@ -13,7 +13,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::context::{Asks, Context, Tell};
 use super::{Offer, ProtocolError, Respond, ServeError};
+use crate::error::CallError;
 use crate::limits::Limits;
 use crate::revision::Revision;
 use crate::session::Definition;
@@ -29,6 +31,7 @@ pub(super) struct Desk<R> {
     names: HashSet<String>,
     /// The list of tools as JSON, made once.
     tools: Box<RawValue>,
+    capabilities: ServerCapabilities,
     respond: Arc<R>,
 }
 
@@ -44,6 +47,13 @@ pub(super) struct Request {
 pub(super) enum Received {
     /// Asks for an answer.
     Request(Request),
+    /// Answers something that we asked.
+    Answer {
+        /// What we asked.
+        id: Value,
+        /// What it got.
+        outcome: Result<Value, CallError>,
+    },
     /// Takes back an earlier request, by its id.
     Cancelled(Value),
     /// Needs no answer.
@@ -102,6 +112,7 @@ impl<R: Respond> Desk<R> {
             instructions: offer.instructions.clone(),
             names,
             tools,
+            capabilities: capabilities(respond.capabilities()),
             respond,
         })
     }
@@ -111,11 +122,17 @@ impl<R: Respond> Desk<R> {
         wire::read(bytes, &Limits::default()).into_iter().map(received).collect()
     }
 
-    /// Answers a request.
-    pub(super) async fn answer(&self, request: &Request) -> Answered {
+    /// Answers a request. What is said to the client before goes through `tell`.
+    pub(super) async fn answer(
+        &self,
+        request: &Request,
+        tell: &Tell,
+        asks: &Arc<Asks>,
+    ) -> Answered {
         let stateless =
             version_of(&request.params).is_some() || request.method == "server/discover";
-        match self.result(request).await {
+        let context = Context::new(Arc::clone(tell), Arc::clone(asks), &request.params, stateless);
+        match self.result(request, &context).await {
             Ok(bytes) => Answered { bytes, code: None, stateless },
             Err(error) => {
                 Answered { bytes: failure(&request.id, &error), code: Some(error.code), stateless }
@@ -123,7 +140,7 @@ impl<R: Respond> Desk<R> {
         }
     }
 
-    async fn result(&self, request: &Request) -> Result<Vec<u8>, ProtocolError> {
+    async fn result(&self, request: &Request, context: &Context) -> Result<Vec<u8>, ProtocolError> {
         let Request { id, method, params } = request;
         if method == "initialize" {
             return Ok(success(id, self.initialize(params)));
@@ -134,10 +151,10 @@ impl<R: Respond> Desk<R> {
             "server/discover" => Err(missing_metadata()),
             "ping" if !stateless => Ok(success(id, json!({}))),
             "tools/list" => self.list(id, params, stateless),
-            "tools/call" => self.call(id, params, stateless).await,
+            "tools/call" => self.call(id, params, context).await,
             other => {
-                let message = format!("Method not found: {other}");
-                Err(ProtocolError::new(code(ErrorCode::METHOD_NOT_FOUND), message))
+                let result = self.respond.request(context, other, params).await?;
+                Ok(success(id, completed(result, stateless)))
             }
         }
     }
@@ -147,7 +164,7 @@ impl<R: Respond> Desk<R> {
         let revision = Revision::of(asked)
             .filter(|revision| revision.has_handshake())
             .unwrap_or(Revision::NEWEST_WITH_HANDSHAKE);
-        let mut result = InitializeResult::new(capabilities())
+        let mut result = InitializeResult::new(self.capabilities.clone())
             .with_server_info(self.implementation.clone())
             .with_protocol_version(revision.sdk());
         result.instructions.clone_from(&self.instructions);
@@ -156,7 +173,7 @@ impl<R: Respond> Desk<R> {
 
     fn discover(&self) -> DiscoverResult {
         let supported = Revision::ALL.into_iter().map(Revision::sdk).collect();
-        let mut result = DiscoverResult::new(supported, capabilities())
+        let mut result = DiscoverResult::new(supported, self.capabilities.clone())
             .with_server_info(self.implementation.clone());
         result.instructions.clone_from(&self.instructions);
         result
@@ -178,7 +195,7 @@ impl<R: Respond> Desk<R> {
         &self,
         id: &Value,
         params: &Value,
-        stateless: bool,
+        context: &Context,
     ) -> Result<Vec<u8>, ProtocolError> {
         let Some(name) = params.get("name").and_then(Value::as_str) else {
             return Err(invalid("The call has no name of a tool"));
@@ -192,12 +209,17 @@ impl<R: Respond> Desk<R> {
             Some(arguments) if arguments.is_object() => arguments,
             Some(_) => return Err(invalid("The arguments of the call are not an object")),
         };
-        let mut result = self.respond.call(name, arguments).await?;
-        if stateless && let Some(fields) = result.as_object_mut() {
-            fields.entry("resultType").or_insert_with(|| json!("complete"));
-        }
-        Ok(success(id, result))
+        let result = self.respond.call_with(context, name, arguments).await?;
+        Ok(success(id, completed(result, context.is_stateless())))
     }
+}
+
+/// Without a handshake, a result says of itself that it is whole.
+fn completed(mut result: Value, stateless: bool) -> Value {
+    if stateless && let Some(fields) = result.as_object_mut() {
+        fields.entry("resultType").or_insert_with(|| json!("complete"));
+    }
+    result
 }
 
 fn received(message: Result<Incoming, Box<wire::Fault>>) -> Received {
@@ -218,8 +240,7 @@ fn received(message: Result<Incoming, Box<wire::Fault>>) -> Received {
                 _ => Received::Told,
             }
         }
-        // We ask nothing, so nobody has answers for us.
-        Ok(Incoming::Answer { .. }) => Received::Told,
+        Ok(Incoming::Answer { id, outcome }) => Received::Answer { id, outcome },
         Err(fault) => {
             let number = match fault.kind {
                 wire::FaultKind::NotJsonRpc => ErrorCode::INVALID_REQUEST,
@@ -231,8 +252,14 @@ fn received(message: Result<Incoming, Box<wire::Fault>>) -> Received {
     }
 }
 
-fn capabilities() -> ServerCapabilities {
-    ServerCapabilities::builder().enable_tools().build()
+/// Tools, and what else the responder says.
+fn capabilities(more: Value) -> ServerCapabilities {
+    let mut all = json!({"tools": {}});
+    if let (Some(all), Value::Object(more)) = (all.as_object_mut(), more) {
+        all.extend(more);
+    }
+    serde_json::from_value(all)
+        .unwrap_or_else(|_| ServerCapabilities::builder().enable_tools().build())
 }
 
 fn code(code: ErrorCode) -> i64 {

@@ -1,25 +1,32 @@
 //! Serving over streamable HTTP: several offers on one listener, each under its path.
 //!
-//! Every request is answered with one JSON body. There are no sessions and no stream of the server's
-//! own, which the protocol allows; web pages of other origins are turned away.
+//! A request is answered with one JSON body, or with a stream of events when its tool tells or asks
+//! the client something before. There are no sessions and no stream of the server's own, which the
+//! protocol allows; web pages of other origins are turned away.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::future::IntoFuture as _;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context as Task, Poll};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request as HttpRequest, State};
-use axum::http::header::{ALLOW, CONTENT_TYPE, HOST, ORIGIN};
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use futures_core::Stream;
 use rmcp::model::ErrorCode;
 use serde_json::Value;
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 
-use super::desk::{Answered, Desk, Received, Request, failure, version_of};
+use super::context::{Asks, Tell};
+use super::desk::{Desk, Received, Request, failure, version_of};
 use super::{Offer, ProtocolError, Respond, ServeError};
 use crate::http::header_text;
 use crate::limits::Limits;
@@ -51,7 +58,7 @@ impl HttpServer {
             if !path.starts_with('/') {
                 return Err(ServeError::Path { path });
             }
-            desks.insert(path, Desk::new(&offer, Arc::clone(&respond))?);
+            desks.insert(path, Arc::new(Desk::new(&offer, Arc::clone(&respond))?));
         }
         let bound = async {
             let listener = TcpListener::bind(address).await?;
@@ -60,7 +67,8 @@ impl HttpServer {
         };
         let (listener, address) =
             bound.await.map_err(|source| ServeError::Bind { address, source })?;
-        let router = Router::new().fallback(answer).with_state(Arc::new(desks));
+        let house = House { desks, asks: Arc::default() };
+        let router = Router::new().fallback(answer).with_state(Arc::new(house));
         Ok(HttpServer { listener, address, router })
     }
 
@@ -87,11 +95,15 @@ impl HttpServer {
     }
 }
 
-type Desks<R> = Arc<BTreeMap<String, Desk<R>>>;
+/// Everything behind one listener.
+struct House<R> {
+    desks: BTreeMap<String, Arc<Desk<R>>>,
+    asks: Arc<Asks>,
+}
 
-async fn answer<R: Respond>(State(desks): State<Desks<R>>, request: HttpRequest) -> Response {
+async fn answer<R: Respond>(State(house): State<Arc<House<R>>>, request: HttpRequest) -> Response {
     let (parts, body) = request.into_parts();
-    let Some(desk) = desks.get(parts.uri.path()) else {
+    let Some(desk) = house.desks.get(parts.uri.path()) else {
         return StatusCode::NOT_FOUND.into_response();
     };
     if !is_local(&parts.headers) {
@@ -108,30 +120,120 @@ async fn answer<R: Respond>(State(desks): State<Desks<R>>, request: HttpRequest)
     };
     let mut received = Desk::<R>::receive(&bytes);
     if received.len() != 1 {
-        return batch(desk, received).await;
+        return batch(desk, &house.asks, received).await;
     }
     match received.pop() {
-        Some(Received::Request(request)) => one(desk, &parts.headers, &request).await,
+        Some(Received::Request(request)) => one(desk, &house.asks, &parts.headers, request).await,
+        Some(Received::Answer { id, outcome }) => {
+            house.asks.answered(&id, outcome);
+            StatusCode::ACCEPTED.into_response()
+        }
         Some(Received::Broken(answer)) => json(StatusCode::BAD_REQUEST, answer),
         _ => StatusCode::ACCEPTED.into_response(),
     }
 }
 
-async fn one<R: Respond>(desk: &Desk<R>, headers: &HeaderMap, request: &Request) -> Response {
-    if let Err(error) = check_headers(headers, request) {
+async fn one<R: Respond>(
+    desk: &Arc<Desk<R>>,
+    asks: &Arc<Asks>,
+    headers: &HeaderMap,
+    request: Request,
+) -> Response {
+    if let Err(error) = check_headers(headers, &request) {
         return json(StatusCode::BAD_REQUEST, failure(&request.id, &error));
     }
-    let Answered { bytes, code, stateless } = desk.answer(request).await;
-    json(if stateless { status(code, request) } else { StatusCode::OK }, bytes)
+    let (sender, mut told) = mpsc::unbounded_channel();
+    let tell: Tell = Arc::new(move |message| {
+        let _ = sender.send(message);
+    });
+    let (desk, asks) = (Arc::clone(desk), Arc::clone(asks));
+    let mut answering: Answering = Box::pin(async move {
+        let answered = desk.answer(&request, &tell, &asks).await;
+        let status =
+            if answered.stateless { status(answered.code, &request) } else { StatusCode::OK };
+        (status, answered.bytes)
+    });
+    let first = tokio::select! {
+        biased;
+        answer = &mut answering => match told.try_recv() {
+            // It said something in the same breath.
+            Ok(first) => return events(first, told, Err(answer.1)),
+            Err(_) => return json(answer.0, answer.1),
+        },
+        Some(first) = told.recv() => first,
+    };
+    events(first, told, Ok(answering))
+}
+
+type Answering = Pin<Box<dyn Future<Output = (StatusCode, Vec<u8>)> + Send>>;
+
+/// A response that is a stream: what was told first, what is told, and in the end the answer.
+fn events(
+    first: Vec<u8>,
+    told: mpsc::UnboundedReceiver<Vec<u8>>,
+    answer: Result<Answering, Vec<u8>>,
+) -> Response {
+    let answer = match answer {
+        Ok(answering) => answering,
+        Err(bytes) => Box::pin(std::future::ready((StatusCode::OK, bytes))),
+    };
+    let stream = Events { first: Some(first), told, answer: Some(answer) };
+    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache")];
+    (headers, Body::from_stream(stream)).into_response()
+}
+
+struct Events {
+    first: Option<Vec<u8>>,
+    told: mpsc::UnboundedReceiver<Vec<u8>>,
+    answer: Option<Answering>,
+}
+
+impl Stream for Events {
+    type Item = Result<Vec<u8>, Infallible>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Task<'_>) -> Poll<Option<Self::Item>> {
+        let events = self.get_mut();
+        if let Some(first) = events.first.take() {
+            return Poll::Ready(Some(Ok(event(&first))));
+        }
+        let Some(answer) = &mut events.answer else { return Poll::Ready(None) };
+        if let Poll::Ready(Some(message)) = events.told.poll_recv(context) {
+            return Poll::Ready(Some(Ok(event(&message))));
+        }
+        let Poll::Ready((_, bytes)) = answer.as_mut().poll(context) else {
+            // The answer may have said something on its way.
+            return match events.told.poll_recv(context) {
+                Poll::Ready(Some(message)) => Poll::Ready(Some(Ok(event(&message)))),
+                _ => Poll::Pending,
+            };
+        };
+        events.answer = None;
+        let mut last = Vec::new();
+        while let Ok(message) = events.told.try_recv() {
+            last.extend(event(&message));
+        }
+        last.extend(event(&bytes));
+        Poll::Ready(Some(Ok(last)))
+    }
+}
+
+fn event(message: &[u8]) -> Vec<u8> {
+    [b"event: message\ndata: ", message, b"\n\n"].concat()
 }
 
 /// Batches belong to revision 2025-03-26.
-async fn batch<R: Respond>(desk: &Desk<R>, received: Vec<Received>) -> Response {
+async fn batch<R: Respond>(desk: &Desk<R>, asks: &Arc<Asks>, received: Vec<Received>) -> Response {
+    // There is one body for all of it, so nothing can be told on the way.
+    let tell: Tell = Arc::new(|_| {});
     let mut answers = Vec::new();
     for message in received {
         let bytes = match message {
-            Received::Request(request) => desk.answer(&request).await.bytes,
+            Received::Request(request) => desk.answer(&request, &tell, asks).await.bytes,
             Received::Broken(answer) => answer,
+            Received::Answer { id, outcome } => {
+                asks.answered(&id, outcome);
+                continue;
+            }
             Received::Cancelled(_) | Received::Told => continue,
         };
         answers.push(bytes);

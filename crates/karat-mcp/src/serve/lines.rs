@@ -8,6 +8,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::Respond;
+use super::context::{Asks, Tell};
 use super::desk::{Desk, Received, Request};
 use crate::limits::Limits;
 use crate::outbox::Outbox;
@@ -29,6 +30,13 @@ where
     let outbox = Outbox::new(WAITING_AT_MOST);
     let writing = Arc::clone(&outbox);
     let writer = tokio::spawn(async move { writing.drain(write).await });
+    let telling = Arc::clone(&outbox);
+    let client = Client {
+        tell: Arc::new(move |message| {
+            let _ = telling.push(&message);
+        }),
+        asks: Arc::default(),
+    };
     let under_way = UnderWay::default();
     let mut calls = JoinSet::new();
     let mut lines = BufReader::with_capacity(64 << 10, read);
@@ -36,13 +44,14 @@ where
     while next_line(&mut lines, &mut line).await {
         for received in Desk::<R>::receive(line.trim_ascii()) {
             match received {
-                Received::Request(request) if request.method == "tools/call" => {
-                    spawn(&mut calls, &desk, &outbox, &under_way, request);
-                }
-                Received::Request(request) => {
-                    let answered = desk.answer(&request).await;
+                Received::Request(request) if is_quick(&request.method) => {
+                    let answered = desk.answer(&request, &client.tell, &client.asks).await;
                     let _ = outbox.push(&answered.bytes);
                 }
+                Received::Request(request) => {
+                    spawn(&mut calls, &desk, &client, &under_way, request);
+                }
+                Received::Answer { id, outcome } => client.asks.answered(&id, outcome),
                 Received::Cancelled(id) => {
                     if let Some(call) = lock(&under_way).remove(&id.to_string()) {
                         call.abort();
@@ -62,6 +71,18 @@ where
     let _ = tokio::time::timeout(LAST_CALLS, writer).await;
 }
 
+/// Whether the desk answers by itself, without asking anybody.
+fn is_quick(method: &str) -> bool {
+    matches!(method, "initialize" | "server/discover" | "ping" | "tools/list")
+}
+
+/// The client at the other end.
+#[derive(Clone)]
+struct Client {
+    tell: Tell,
+    asks: Arc<Asks>,
+}
+
 fn lock(under_way: &UnderWay) -> std::sync::MutexGuard<'_, HashMap<String, AbortHandle>> {
     under_way.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -69,19 +90,19 @@ fn lock(under_way: &UnderWay) -> std::sync::MutexGuard<'_, HashMap<String, Abort
 fn spawn<R: Respond>(
     calls: &mut JoinSet<()>,
     desk: &Arc<Desk<R>>,
-    outbox: &Arc<Outbox>,
+    client: &Client,
     under_way: &UnderWay,
     request: Request,
 ) {
     let id = request.id.to_string();
-    let (desk, outbox, finished) = (Arc::clone(desk), Arc::clone(outbox), Arc::clone(under_way));
+    let (desk, client, finished) = (Arc::clone(desk), client.clone(), Arc::clone(under_way));
     // Held until the call is on the list, so that it cannot leave the list before it is on it.
     let mut list = lock(under_way);
     let key = id.clone();
     let call = calls.spawn(async move {
-        let answered = desk.answer(&request).await;
+        let answered = desk.answer(&request, &client.tell, &client.asks).await;
         lock(&finished).remove(&key);
-        let _ = outbox.push(&answered.bytes);
+        (client.tell)(answered.bytes);
     });
     list.insert(id, call);
 }

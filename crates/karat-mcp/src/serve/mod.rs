@@ -4,6 +4,7 @@
 //! All revisions are spoken at once, with a handshake and without, because each request says which
 //! one it means. What a tool does is the business of whoever implements [`Respond`].
 
+mod context;
 mod desk;
 mod http;
 mod lines;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+pub use self::context::Context;
 pub use self::http::HttpServer;
 
 use self::desk::Desk;
@@ -58,6 +60,31 @@ pub trait Respond: Send + Sync + 'static {
         tool: &str,
         arguments: &Value,
     ) -> impl Future<Output = Result<Value, ProtocolError>> + Send;
+
+    /// As [`Respond::call`], with the way back to the client, for tools that tell or ask it something.
+    fn call_with(
+        &self,
+        _context: &Context,
+        tool: &str,
+        arguments: &Value,
+    ) -> impl Future<Output = Result<Value, ProtocolError>> + Send {
+        self.call(tool, arguments)
+    }
+
+    /// Answers a request that has nothing to do with tools: prompts, resources, completion.
+    fn request(
+        &self,
+        _context: &Context,
+        method: &str,
+        _params: &Value,
+    ) -> impl Future<Output = Result<Value, ProtocolError>> + Send {
+        std::future::ready(Err(ProtocolError::new(-32601, format!("Method not found: {method}"))))
+    }
+
+    /// The capabilities beside tools, as an object: `{"prompts": {}, "logging": {}}`.
+    fn capabilities(&self) -> Value {
+        Value::Object(serde_json::Map::new())
+    }
 }
 
 impl<R: Respond> Respond for Arc<R> {
@@ -67,6 +94,28 @@ impl<R: Respond> Respond for Arc<R> {
         arguments: &Value,
     ) -> impl Future<Output = Result<Value, ProtocolError>> + Send {
         (**self).call(tool, arguments)
+    }
+
+    fn call_with(
+        &self,
+        context: &Context,
+        tool: &str,
+        arguments: &Value,
+    ) -> impl Future<Output = Result<Value, ProtocolError>> + Send {
+        (**self).call_with(context, tool, arguments)
+    }
+
+    fn request(
+        &self,
+        context: &Context,
+        method: &str,
+        params: &Value,
+    ) -> impl Future<Output = Result<Value, ProtocolError>> + Send {
+        (**self).request(context, method, params)
+    }
+
+    fn capabilities(&self) -> Value {
+        (**self).capabilities()
     }
 }
 

@@ -1,6 +1,12 @@
-//! The smallest server: one tool that gives its arguments back, over stdio.
+//! The smallest server: one tool that gives its arguments back, over stdio, or with `--http` over
+//! HTTP on a free port that it names in its first line. For tests and benches.
 
-use karat_mcp::serve::{self, Offer, ProtocolError, Respond};
+#![allow(clippy::print_stdout)]
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use karat_mcp::serve::{self, HttpServer, Offer, ProtocolError, Respond, ServeError};
 use serde_json::{Value, json};
 
 struct Echo;
@@ -12,12 +18,19 @@ impl Respond for Echo {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), serve::ServeError> {
+async fn main() -> Result<(), ServeError> {
     let offer = Offer {
         name: "echo".to_owned(),
         version: "1".to_owned(),
         instructions: None,
         tools: vec![json!({"name": "echo", "inputSchema": {"type": "object"}})],
     };
-    serve::over_stdio(offer, Echo).await
+    if std::env::args().nth(1).as_deref() != Some("--http") {
+        return serve::over_stdio(offer, Echo).await;
+    }
+    let free = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let server = HttpServer::bind(free, BTreeMap::from([("/mcp".to_owned(), offer)]), Echo).await?;
+    println!("http://{}/mcp", server.address());
+    server.run_until(std::future::pending::<()>()).await;
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! A server over stdio that shakes hands properly and then breaks the protocol in the way that its
 //! first argument names. For tests.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::zombie_processes)]
 
 use std::io::{BufRead, Write};
 use std::process::Command;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use karat_mcp::serve::{HttpServer, Offer, ProtocolError, Respond};
+use karat_mcp::serve::{Context, HttpServer, Offer, ProtocolError, Respond};
 use karat_mcp::{Options, Revision, ServerSpec, Session};
 use serde_json::{Map, Value, json};
 
@@ -33,6 +33,47 @@ impl Respond for Toolbox {
                 data: Some(json!({"why": "because"})),
             }),
         }
+    }
+}
+
+/// Tells its client how far it is and asks it for its roots; knows a prompt.
+pub struct Chatty;
+
+impl Respond for Chatty {
+    async fn call(&self, _: &str, _: &Value) -> Result<Value, ProtocolError> {
+        Err(ProtocolError::new(-32603, "called without a way back"))
+    }
+
+    async fn call_with(
+        &self,
+        context: &Context,
+        tool: &str,
+        _: &Value,
+    ) -> Result<Value, ProtocolError> {
+        context.progress(1.0, Some(2.0));
+        if tool == "say" {
+            context.progress(2.0, Some(2.0));
+            return Ok(json!({"content": []}));
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        context.notify("notifications/message", &json!({"level": "info", "data": "half-way"}));
+        let text = match context.ask("roots/list", &json!({})).await {
+            Ok(answer) => answer["roots"][0]["uri"].as_str().unwrap_or_default().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        context.progress(2.0, Some(2.0));
+        Ok(json!({"content": [{"type": "text", "text": text}]}))
+    }
+
+    async fn request(&self, _: &Context, method: &str, _: &Value) -> Result<Value, ProtocolError> {
+        match method {
+            "prompts/list" => Ok(json!({"prompts": [{"name": "p"}]})),
+            other => Err(ProtocolError::new(-32601, format!("Method not found: {other}"))),
+        }
+    }
+
+    fn capabilities(&self) -> Value {
+        json!({"prompts": {}, "logging": {}})
     }
 }
 

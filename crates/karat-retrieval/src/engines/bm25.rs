@@ -65,6 +65,40 @@ impl Bm25 {
     }
 }
 
+/// Words to stems: long and empty words dropped.
+fn analyzer() -> TextAnalyzer {
+    TextAnalyzer::builder(WhitespaceTokenizer::default())
+        .filter(RemoveLongFilter::limit(LONGEST_WORD))
+        .filter(
+            StopWordFilter::new(Language::English).unwrap_or_else(|| StopWordFilter::remove([])),
+        )
+        .filter(Stemmer::new(Language::English))
+        .build()
+}
+
+/// The words of texts as the index sees them.
+pub(crate) struct Stems(TextAnalyzer);
+
+impl Stems {
+    pub(crate) fn new() -> Stems {
+        Stems(analyzer())
+    }
+
+    /// Each word that counts, with its stem, in order.
+    pub(crate) fn of(&self, text: &str) -> Vec<(String, String)> {
+        let mut analyzer = self.0.clone();
+        let mut found = Vec::new();
+        for word in words(text) {
+            let mut stem = None;
+            analyzer.token_stream(&word).process(&mut |token: &Token| {
+                stem = Some(token.text.clone());
+            });
+            found.extend(stem.map(|stem| (word.clone(), stem)));
+        }
+        found
+    }
+}
+
 fn index(tools: &[Tool], parts: Fields) -> tantivy::Result<Bm25> {
     let indexing = TextFieldIndexing::default()
         .set_tokenizer(ANALYZER)
@@ -78,13 +112,7 @@ fn index(tools: &[Tool], parts: Fields) -> tantivy::Result<Bm25> {
     let parameters = schema.add_text_field("schema", text);
 
     let index = Index::create_in_ram(schema.build());
-    let analyzer = TextAnalyzer::builder(WhitespaceTokenizer::default())
-        .filter(RemoveLongFilter::limit(LONGEST_WORD))
-        .filter(
-            StopWordFilter::new(Language::English).unwrap_or_else(|| StopWordFilter::remove([])),
-        )
-        .filter(Stemmer::new(Language::English))
-        .build();
+    let analyzer = analyzer();
     index.tokenizers().register(ANALYZER, analyzer.clone());
 
     let mut writer = index.writer_with_num_threads(1, WRITER_BYTES)?;

@@ -1,19 +1,33 @@
 //! Search engines that run inside Karat.
 
 pub mod bm25;
+pub mod dense;
+pub mod hybrid;
 pub mod words;
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::RetrievalError;
 use crate::dataset::Tool;
 use crate::system::Ranked;
+use bm25::{Bm25, Fields};
+use dense::Dense;
+use hybrid::Hybrid;
 
 /// Ranks the tools of a corpus for a query.
 pub trait Engine: Send + Sync {
     /// The best tools, best first; equal scores by id.
     fn search(&self, query: &str, limit: usize) -> Vec<Ranked>;
+
+    /// What else the report should say of it, such as the digest of its weights.
+    fn settings(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
 }
 
 /// What building an engine gives, or why it could not be built.
-pub type Built = Result<Box<dyn Engine>, String>;
+pub type Built = Result<Box<dyn Engine>, RetrievalError>;
 
 /// A built-in engine: its name, what it does, and how it is built.
 pub struct Builtin {
@@ -21,16 +35,48 @@ pub struct Builtin {
     pub name: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
-    /// Indexes a corpus.
-    pub build: fn(&[Tool]) -> Built,
+    /// Whether it needs a folder of embeddings.
+    pub needs_weights: bool,
+    /// Indexes a corpus, with the folder of its weights.
+    pub build: fn(&[Tool], Option<&Path>) -> Built,
 }
 
 /// All built-in engines; a new one is a file here and a line in this list.
-pub const ENGINES: &[Builtin] = &[Builtin {
-    name: "bm25",
-    summary: "BM25 over name, title, description and schema text, with camelCase and snake_case split and English stemming",
-    build: |tools| Ok(Box::new(bm25::Bm25::build(tools, bm25::Fields::All)?)),
-}];
+pub const ENGINES: &[Builtin] = &[
+    Builtin {
+        name: "bm25",
+        summary: "BM25 over name, title, description and schema text, with camelCase and snake_case split and English stemming",
+        needs_weights: false,
+        build: |tools, _| bm25_over(tools, Fields::All),
+    },
+    Builtin {
+        name: "bm25-names",
+        summary: "BM25 over names alone: what is left when descriptions are removed, to see a gate fail",
+        needs_weights: false,
+        build: |tools, _| bm25_over(tools, Fields::NameOnly),
+    },
+    Builtin {
+        name: "dense",
+        summary: "nearest by meaning, with static word embeddings from the folder `weights`",
+        needs_weights: true,
+        build: |tools, weights| Ok(Box::new(Dense::build(tools, folder(weights)?)?)),
+    },
+    Builtin {
+        name: "hybrid",
+        summary: "bm25 and dense joined by reciprocal rank fusion (k = 60)",
+        needs_weights: true,
+        build: |tools, weights| Ok(Box::new(Hybrid::build(tools, folder(weights)?)?)),
+    },
+];
+
+fn folder(weights: Option<&Path>) -> Result<&Path, RetrievalError> {
+    weights.ok_or_else(|| RetrievalError::System("this engine needs weights".to_owned()))
+}
+
+fn bm25_over(tools: &[Tool], fields: Fields) -> Built {
+    let engine = Bm25::build(tools, fields).map_err(RetrievalError::NotStarted)?;
+    Ok(Box::new(engine))
+}
 
 /// The engine of this name.
 pub fn find(name: &str) -> Option<&'static Builtin> {

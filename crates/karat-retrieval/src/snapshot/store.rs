@@ -201,7 +201,8 @@ fn copy_all(
         let Some(folder) = &golden else { continue };
         let below = folder.join(part);
         // A folder of queries may be given by itself.
-        let from = if part == "golden" && !below.is_dir() { folder.clone() } else { below };
+        let itself = part == "golden" && matches!(source.golden, Golden::Folder(_));
+        let from = if itself && !below.is_dir() { folder.clone() } else { below };
         if to.join(part).exists() || !from.is_dir() {
             continue;
         }

@@ -11,6 +11,7 @@ use karat_core::text::{clip, printable};
 use serde::{Deserialize, Serialize};
 
 use crate::system::{Question, Ranked, Ranking};
+use karat_core::tokens;
 
 /// How much of a refusal is kept.
 const LONGEST_REFUSAL: usize = 500;
@@ -34,9 +35,17 @@ struct Answered {
 /// The running program.
 pub struct CommandSearch(Exchange<Ranking>);
 
+/// Reads a line, and counts the tokens of all of it.
+fn read_counting(line: &str) -> Result<(String, Reply<Ranking>), String> {
+    let (id, reply) = read(line)?;
+    let counted = |ranking| Ranking { answer_tokens: Some(tokens::count(line)), ..ranking };
+    Ok((id, reply.map(counted)))
+}
+
 impl CommandSearch {
     /// Starts the program. It is asked nothing yet.
-    pub fn start(program: &Program) -> Result<CommandSearch, String> {
+    pub fn start(program: &Program, count_tokens: bool) -> Result<CommandSearch, String> {
+        let read = if count_tokens { read_counting } else { read };
         Exchange::start(program, read).map(CommandSearch)
     }
 
@@ -49,7 +58,7 @@ impl CommandSearch {
 fn read(line: &str) -> Result<(String, Reply<Ranking>), String> {
     let answered: Answered = serde_json::from_str(line).map_err(|error| error.to_string())?;
     let reply = match (answered.ranked, answered.error) {
-        (Some(ranked), None) => Ok(Ranking { ranked }),
+        (Some(ranked), None) => Ok(Ranking::new(ranked)),
         (None, Some(error)) => {
             let said = clip(&printable(&error), LONGEST_REFUSAL).into_owned();
             Err(Failure::new(FailureClass::Refused, said))
@@ -86,7 +95,7 @@ mod tests {
 a=json.loads(sys.stdin.readline()); b=json.loads(sys.stdin.readline())
 for q in (b,a): print(json.dumps({'id':q['id'],'ranked':[{'tool_id':'s:'+q['id']}]}),flush=True)
 sys.stdin.read()";
-        let search = CommandSearch::start(&program(script)).unwrap();
+        let search = CommandSearch::start(&program(script), false).unwrap();
         let (one, two) = (question("one"), question("two"));
         let (one, two) = tokio::join!(search.ask(0, &one), search.ask(0, &two));
         assert_eq!(one.unwrap().ranked[0].tool_id, "s:one");
@@ -100,7 +109,7 @@ bad=['<html>','{\"id\":\"q\",\"error\":\"index gone\"}','{\"id\":\"q\"}','{\"id\
 for line in bad: sys.stdin.readline(); print(line,flush=True)
 sys.stdin.readline(); sys.stdout.buffer.write(b'\\xff\\n'); sys.stdout.flush()
 sys.stdin.readline(); print('sorry', file=sys.stderr); sys.exit(9)";
-        let search = CommandSearch::start(&program(script)).unwrap();
+        let search = CommandSearch::start(&program(script), false).unwrap();
         let mut classes = Vec::new();
         for _ in 0..6 {
             let failure = search.ask(0, &question("q")).await.unwrap_err();

@@ -12,6 +12,7 @@ mod fields;
 mod group;
 mod input;
 mod join;
+mod read;
 mod score;
 mod survey;
 mod table;
@@ -20,6 +21,7 @@ mod write;
 pub use error::{LineProblem, TrecError};
 pub use evaluate::{Found, MeasureMeans, QueryScores, Summary};
 pub use input::LONGEST_LINE;
+pub use read::{RunOfQuery, read_run};
 pub use score::score;
 pub use write::{write_qrels, write_run};
 

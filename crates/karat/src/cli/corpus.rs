@@ -81,7 +81,7 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: PathBuf,
     /// A list of servers to start, such as datasets/real-servers/v1/servers.toml
-    #[arg(long, value_name = "FILE", group = "source", requires = "installed")]
+    #[arg(long = "servers", value_name = "FILE", group = "source", requires = "installed")]
     pub(crate) list: Option<PathBuf>,
     /// Where the servers of the list are installed, each in a folder with its name
     #[arg(long, value_name = "FOLDER", requires = "list")]

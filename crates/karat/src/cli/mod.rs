@@ -3,6 +3,7 @@
 
 mod corpus;
 mod detection;
+mod retrieval;
 mod server;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use corpus::*;
 pub(crate) use detection::*;
+pub(crate) use retrieval::*;
 pub(crate) use server::*;
 
 /// Measure MCP servers, tool search, scanners and agents against golden sets, and fail the build
@@ -52,7 +54,7 @@ pub(crate) enum Command {
     /// Run every evaluation of the project, gate against the baselines, report. What CI calls
     Check(CheckArgs),
     /// Run the retrieval evaluations alone: does tool search find the right tools?
-    Retrieval(CheckArgs),
+    Retrieval(RetrievalArgs),
     /// Run the detection evaluations alone: does a scanner catch attacks and stay quiet otherwise?
     Detection(DetectionArgs),
     /// Measure an MCP server: does it answer right, validly, reliably and fast?

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use karat_core::gate;
+use karat_core::gate::{self, GateError};
 use karat_core::input::write_atomic;
-use karat_core::report::{self, CheckReport, Evaluation, NotMeasured, NotRun, Report, Verdict};
+use karat_core::report::{
+    self, Check, CheckReport, Evaluation, NotMeasured, NotRun, Report, Verdict,
+};
 use karat_core::run::Surroundings;
 use karat_report::Output;
 
@@ -62,7 +64,7 @@ pub(crate) fn carry_out(
     let outputs = outputs(arguments)?;
     let mut measured = measure(plan, arguments, terminal)?;
     for (report, planned) in &mut measured.reports {
-        gate::judge(report, planned.task.gate(), planned.baseline.as_ref())
+        judge(report, planned)
             .map_err(|error| Stop::bad_input(format!("{}: {error}", planned.task.name())))?;
     }
     // Where only a part was asked for, the rest is not news.
@@ -90,6 +92,41 @@ pub(crate) fn carry_out(
         terminal.print(&text)?;
     }
     Ok(exit(&document, arguments.strict))
+}
+
+/// Evaluates the gate. Labels without a tool fail it at once: what they ask for cannot be found, and
+/// nothing can be compared over them.
+fn judge(report: &mut Report, planned: &Planned) -> Result<(), GateError> {
+    let dangling = planned.task.dangling();
+    if dangling.is_empty() {
+        gate::judge(report, planned.task.gate(), planned.baseline.as_ref())?;
+        return Ok(());
+    }
+    gate::judge(report, &planned.task.gate().without_baseline(), None)?;
+    let named: Vec<String> =
+        dangling.iter().take(5).map(|(query, tool)| format!("{query} labels {tool}")).collect();
+    let check = Check {
+        metric: "labels".to_owned(),
+        slice: None,
+        rule: "invariant".to_owned(),
+        threshold: None,
+        value: None,
+        baseline: None,
+        verdict: Verdict::Fail,
+        reason: format!(
+            "{} labels name tools that are not in the corpus ({}{}); rules that compare with the \
+             baseline were not evaluated",
+            dangling.len(),
+            named.join(", "),
+            if dangling.len() > named.len() { ", …" } else { "" }
+        ),
+        items: dangling.iter().map(|(query, _)| (*query).to_owned()).collect(),
+    };
+    if let Some(gate) = &mut report.gate {
+        gate.checks.push(check);
+        gate.verdict = Verdict::Fail;
+    }
+    Ok(())
 }
 
 fn not_run(plan: &Plan) -> Vec<NotRun> {

@@ -10,5 +10,6 @@ pub(crate) mod detection;
 pub(crate) mod init;
 pub(crate) mod metrics;
 pub(crate) mod pages;
+pub(crate) mod retrieval;
 pub(crate) mod server;
 pub(crate) mod trec;

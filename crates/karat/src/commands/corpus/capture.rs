@@ -115,7 +115,7 @@ fn targets(arguments: &CaptureArgs, scratch: &Path) -> Result<Vec<Target>, Stop>
         return configured(config, arguments);
     }
     if !arguments.servers.is_empty() {
-        return Err(Stop::bad_input("--server names a server of --list or --config"));
+        return Err(Stop::bad_input("--server names a server of --servers or --config"));
     }
     let mut spec = match &arguments.url {
         Some(url) => ServerSpec::from_url(url.clone()),

@@ -1,0 +1,238 @@
+//! Rankings that were made elsewhere.
+//!
+//! Four kinds of file are read: lines of `{"id", "ranked": [{"tool_id", "score"?}, …]}` (or
+//! `{"id", "error"}`), a run journal, a report with its items, and a TREC run. The order of a list is
+//! the ranking; only a TREC run is ordered by its scores, as trec_eval does. What a file does not say
+//! is not made up: a query without a line was not answered, and has no score.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use karat_core::input::{self, Format, InputError, Limits};
+use karat_core::journal::{Entry, Outcome};
+use karat_core::report::{self, Evaluation, Report};
+use serde::Deserialize;
+
+use crate::RetrievalError;
+use crate::dataset::Dataset;
+use crate::system::{Ranked, Ranking};
+use crate::trec;
+
+/// What a query without lines in a TREC run means: the format cannot tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Absent {
+    /// It was not answered.
+    #[default]
+    Unanswered,
+    /// It was answered with nothing, as `trec_eval -c` takes it.
+    Empty,
+}
+
+/// What a file says of each query, in each run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rankings {
+    entries: Vec<Entry<Ranking>>,
+    absent: Absent,
+}
+
+/// A line of rankings or of a journal; which of the two shows in its fields.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default)]
+    schema: Option<String>,
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    run: u32,
+    #[serde(default)]
+    nanos: u64,
+    #[serde(default)]
+    ranked: Option<Vec<Ranked>>,
+    #[serde(default)]
+    error: Option<String>,
+    #[serde(default)]
+    outcome: Option<Outcome<Ranking>>,
+}
+
+/// What an item of a report has observed.
+#[derive(Deserialize)]
+struct Observed {
+    #[serde(default)]
+    ranked: Option<Vec<Ranked>>,
+}
+
+impl Rankings {
+    /// Reads lines of rankings, a run journal, or a report.
+    ///
+    /// # Errors
+    /// When the file is none of them, or answers a query twice in one run.
+    pub fn load(path: &Path) -> Result<Rankings, RetrievalError> {
+        match Format::of(path) {
+            Some(Format::Json) => Self::from_report(path, &Report::load(path)?),
+            Some(Format::JsonLines) => Self::from_lines(path),
+            _ if path.exists() => Err(InputError::UnknownFormat { path: path.to_owned() }.into()),
+            _ => Err(InputError::NotFound { path: path.to_owned() }.into()),
+        }
+    }
+
+    /// Reads a TREC run.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn load_trec(path: &Path, absent: Absent) -> Result<Rankings, RetrievalError> {
+        let entries = trec::read_run(path)?
+            .into_iter()
+            .map(|of_query| {
+                let ranked = of_query
+                    .documents
+                    .into_iter()
+                    .map(|(tool_id, score)| Ranked { tool_id, score: Some(score) })
+                    .collect();
+                answered(0, of_query.query, Ranking::new(ranked))
+            })
+            .collect();
+        Ok(Rankings { entries, absent })
+    }
+
+    fn from_lines(path: &Path) -> Result<Rankings, RetrievalError> {
+        let mut entries = Vec::new();
+        let mut seen = BTreeSet::new();
+        for record in input::records::<Line>(path, &Limits::default())? {
+            let (number, line) = record?;
+            let wrong =
+                |message: &str| InputError::invalid(path, format!("line {number}"), message);
+            let entry = match line {
+                Line { schema: Some(schema), id: None, .. } if number == 1 => {
+                    input::check_schema(path, Some(&schema), karat_core::journal::SCHEMA)?;
+                    continue;
+                }
+                Line { id: Some(id), outcome: Some(outcome), run, nanos, .. } => {
+                    Entry { run, id, nanos, outcome }
+                }
+                Line { id: Some(id), ranked: Some(ranked), error: None, run, .. } => {
+                    answered(run, id, Ranking::new(ranked))
+                }
+                Line { id: Some(id), ranked: None, error: Some(message), run, .. } => Entry {
+                    run,
+                    id,
+                    nanos: 0,
+                    outcome: Outcome::Failure { class: "refused".to_owned(), message },
+                },
+                _ => return Err(wrong("a line is {\"id\", \"ranked\": […]}").into()),
+            };
+            if !seen.insert((entry.run, entry.id.clone())) {
+                return Err(wrong(&format!("query {} is ranked twice", entry.id)).into());
+            }
+            entries.push(entry);
+        }
+        Ok(Rankings { entries, absent: Absent::Unanswered })
+    }
+
+    fn from_report(path: &Path, report: &Report) -> Result<Rankings, RetrievalError> {
+        if report.evaluation != Evaluation::Retrieval {
+            let message = format!("this is a report on {}, not on retrieval", report.evaluation);
+            return Err(InputError::invalid(path, "evaluation", message).into());
+        }
+        let entries = report
+            .items
+            .iter()
+            .map(|item| {
+                let observed: Observed =
+                    serde_json::from_value(item.observed.clone()).map_err(|error| {
+                        InputError::invalid(path, item.id.as_str(), error.to_string())
+                    })?;
+                Ok(from_item(item, observed))
+            })
+            .collect::<Result<_, InputError>>()?;
+        Ok(Rankings { entries, absent: Absent::Unanswered })
+    }
+
+    /// How many runs the file is of.
+    pub fn runs(&self) -> u32 {
+        self.entries.iter().map(|entry| entry.run + 1).max().unwrap_or(1)
+    }
+
+    /// One outcome for each query and run.
+    ///
+    /// # Errors
+    /// When a query is ranked that the golden set does not have: the files do not belong together.
+    pub fn outcomes(
+        &self,
+        path: &Path,
+        dataset: &Dataset,
+    ) -> Result<Vec<Entry<Ranking>>, InputError> {
+        let known: BTreeSet<&str> = dataset.queries.iter().map(|query| query.id.as_str()).collect();
+        let stranger = self.entries.iter().find(|entry| !known.contains(entry.id.as_str()));
+        if let Some(stranger) = stranger {
+            let message = "this query is not in the golden set; do the files belong together?";
+            return Err(InputError::invalid(path, stranger.id.as_str(), message));
+        }
+        let mut found: std::collections::BTreeMap<(u32, &str), &Entry<Ranking>> =
+            self.entries.iter().map(|entry| ((entry.run, entry.id.as_str()), entry)).collect();
+        let mut outcomes = Vec::new();
+        for run in 0..self.runs() {
+            for id in &known {
+                outcomes.push(match found.remove(&(run, id)) {
+                    Some(entry) => entry.clone(),
+                    None => self.absent(run, id),
+                });
+            }
+        }
+        Ok(outcomes)
+    }
+
+    fn absent(&self, run: u32, id: &str) -> Entry<Ranking> {
+        match self.absent {
+            Absent::Empty => answered(run, id.to_owned(), Ranking::new(Vec::new())),
+            Absent::Unanswered => Entry {
+                run,
+                id: id.to_owned(),
+                nanos: 0,
+                outcome: Outcome::Failure {
+                    class: "missing".to_owned(),
+                    message: "the file has no ranking for this query".to_owned(),
+                },
+            },
+        }
+    }
+
+    /// The answered queries of the first run, sorted by id: what a TREC run can hold.
+    pub fn first_run(&self) -> Vec<(&str, Vec<&str>)> {
+        let mut lists: Vec<(&str, Vec<&str>)> = self
+            .entries
+            .iter()
+            .filter(|entry| entry.run == 0)
+            .filter_map(|entry| match &entry.outcome {
+                Outcome::Answer(ranking) => Some((
+                    entry.id.as_str(),
+                    ranking.ranked.iter().map(|ranked| ranked.tool_id.as_str()).collect(),
+                )),
+                Outcome::Failure { .. } => None,
+            })
+            .collect();
+        lists.sort_unstable();
+        lists
+    }
+}
+
+fn answered(run: u32, id: String, ranking: Ranking) -> Entry<Ranking> {
+    Entry { run, id, nanos: 0, outcome: Outcome::Answer(ranking) }
+}
+
+fn from_item(item: &report::Item, observed: Observed) -> Entry<Ranking> {
+    match (observed.ranked, &item.error) {
+        (Some(ranked), None) => answered(0, item.id.clone(), Ranking::new(ranked)),
+        (_, error) => {
+            let (class, message) = match error {
+                Some(error) => (error.class.clone(), error.message.clone()),
+                None => ("missing".to_owned(), "the report holds no ranking for it".to_owned()),
+            };
+            Entry {
+                run: 0,
+                id: item.id.clone(),
+                nanos: 0,
+                outcome: Outcome::Failure { class, message },
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What a search answer costs in a model's context, in tokens (see [`karat_core::tokens`]).
+
+use std::collections::HashMap;
+
+use karat_core::tokens::count;
+use serde_json::json;
+
+use crate::dataset::Tool;
+use crate::system::Ranked;
+
+/// What each definition of a corpus costs: for engines that answer with ids alone.
+pub struct Definitions(HashMap<String, u64>);
+
+impl Definitions {
+    /// Counts every tool once.
+    pub fn count(tools: &[Tool]) -> Definitions {
+        Definitions(
+            tools.iter().map(|tool| (tool.tool_id.clone(), count(&definition(tool)))).collect(),
+        )
+    }
+
+    /// The cost of putting these definitions into a context.
+    pub fn of(&self, ranked: &[Ranked]) -> u64 {
+        ranked.iter().filter_map(|ranked| self.0.get(&ranked.tool_id)).sum()
+    }
+}
+
+/// A tool as a search would hand it to a model.
+fn definition(tool: &Tool) -> String {
+    json!({
+        "name": tool.tool_id,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+    })
+    .to_string()
+}

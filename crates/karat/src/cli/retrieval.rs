@@ -1,0 +1,91 @@
+//! The arguments of `karat retrieval`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::CheckArgs;
+
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct RetrievalArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<RetrievalCommand>,
+    #[command(flatten)]
+    pub(crate) check: CheckArgs,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum RetrievalCommand {
+    /// Score rankings that were made elsewhere
+    Score(RankingsArgs),
+    /// Write golden labels and rankings as TREC files, for trec_eval and its kin
+    ExportTrec(ExportTrecArgs),
+    /// Score changed descriptions for an optimiser: JSON lines on stdin, one answer each on stdout
+    ServeFitness(FitnessArgs),
+}
+
+/// Which tools and queries.
+#[derive(Args)]
+pub(crate) struct ToolsArgs {
+    /// A dataset folder, or bundled:tools/v1, which is what is taken without any of these
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["corpus", "golden"])]
+    pub(crate) dataset: Option<String>,
+    /// The tool corpus, together with --golden: Karat's own files or the public ones
+    #[arg(long, value_name = "FILE", requires = "golden")]
+    pub(crate) corpus: Option<PathBuf>,
+    /// The golden queries
+    #[arg(long, value_name = "FILE", requires = "corpus")]
+    pub(crate) golden: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct RankingsArgs {
+    #[command(flatten)]
+    pub(crate) tools: ToolsArgs,
+    /// The rankings: lines of `{id, ranked: [{tool_id, score}]}`, a run journal, or a report
+    #[arg(long, value_name = "FILE", conflicts_with = "run", required_unless_present = "run")]
+    pub(crate) rankings: Option<PathBuf>,
+    /// The rankings as a TREC run: lines of `query Q0 tool rank score tag`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) run: Option<PathBuf>,
+    /// A query without lines in the run has an empty result (trec_eval -c), not none
+    #[arg(long, requires = "run")]
+    pub(crate) absent_is_empty: bool,
+    /// The largest share of queries that may be without a ranking
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub(crate) max_errors: f64,
+}
+
+#[derive(Args)]
+pub(crate) struct ExportTrecArgs {
+    #[command(flatten)]
+    pub(crate) tools: ToolsArgs,
+    /// Write the labels here: lines of `query 0 tool relevance`
+    #[arg(long, value_name = "FILE", required_unless_present = "run")]
+    pub(crate) qrels: Option<PathBuf>,
+    /// Write the rankings here: lines of `query Q0 tool rank score tag`
+    #[arg(long, value_name = "FILE", requires = "rankings")]
+    pub(crate) run: Option<PathBuf>,
+    /// The rankings to write: lines of `{id, ranked: [{tool_id, score}]}`, a run journal, or a report
+    #[arg(long, value_name = "FILE", requires = "run")]
+    pub(crate) rankings: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct FitnessArgs {
+    #[command(flatten)]
+    pub(crate) tools: ToolsArgs,
+    /// The built-in engine that searches
+    #[arg(long, value_name = "NAME", default_value = "bm25")]
+    pub(crate) engine: String,
+    /// The folder of its embeddings, if it needs any
+    #[arg(long, value_name = "DIR")]
+    pub(crate) weights: Option<PathBuf>,
+    /// The score of a query
+    #[arg(long, value_name = "ID", default_value = "ndcg@10")]
+    pub(crate) metric: String,
+    /// How many results are looked at
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) limit: usize,
+}

@@ -1,0 +1,125 @@
+//! `karat retrieval score`, `export-trec` and `serve-fitness`: rankings that were made elsewhere,
+//! files for others, and answers for optimisers.
+
+use std::path::Path;
+
+use karat_core::dataset::DatasetFiles;
+use karat_core::input::{Limits, Lines, write_atomic};
+use karat_metrics::ranking::Measure;
+use karat_retrieval::dataset::{Dataset, Labels};
+use karat_retrieval::fitness::{self, Fitness};
+use karat_retrieval::rankings::{Absent, Rankings};
+use karat_retrieval::{ScoreOptions, score_rankings, trec};
+
+use crate::bundled;
+use crate::cli::{ExportTrecArgs, FitnessArgs, RankingsArgs, ToolsArgs};
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+
+/// The dataset that is measured on where none is named.
+const BUNDLED: &str = "bundled:tools/v1";
+
+/// Scores a file of rankings; there is no gate.
+pub(crate) fn score(arguments: &RankingsArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    if !(0.0..=1.0).contains(&arguments.max_errors) {
+        return Err(Stop::bad_input("--max-errors: a share goes from 0 to 1"));
+    }
+    let dataset = tools(&arguments.tools)?;
+    let absent = if arguments.absent_is_empty { Absent::Empty } else { Absent::Unanswered };
+    let (path, rankings) = match (&arguments.rankings, &arguments.run) {
+        (Some(path), _) => (path, Rankings::load(path)?),
+        (None, Some(path)) => (path, Rankings::load_trec(path, absent)?),
+        (None, None) => return Err(Stop::bad_input("give --rankings or --run")),
+    };
+    let options = ScoreOptions { max_errors: arguments.max_errors, ..ScoreOptions::default() };
+    let report = score_rankings(&dataset, &rankings, path, &options)?;
+    if terminal.json() {
+        terminal.print_json(&report)?;
+        return Ok(Exit::Pass);
+    }
+    let style = karat_report::terminal::Style { colors: terminal.colors() };
+    terminal.print(&karat_report::terminal::scores(&report, style))?;
+    Ok(Exit::Pass)
+}
+
+/// Writes the files that were asked for.
+pub(crate) fn export_trec(arguments: &ExportTrecArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let dataset = tools(&arguments.tools)?;
+    if let Some(path) = &arguments.qrels {
+        let judged = dataset.queries.iter().map(|query| {
+            let labels = query.labels.iter();
+            let labels = labels.map(|label| (label.tool_id.as_str(), i64::from(label.relevance)));
+            (query.id.as_str(), labels)
+        });
+        let mut bytes = Vec::new();
+        trec::write_qrels(&mut bytes, judged).map_err(Stop::bad_input)?;
+        write_atomic(path, &bytes)?;
+        terminal.say(&format!("labels: {}", path.display()));
+    }
+    if let (Some(path), Some(source)) = (&arguments.run, &arguments.rankings) {
+        let rankings = Rankings::load(source)?;
+        // Only to see that the files belong together.
+        rankings.outcomes(source, &dataset)?;
+        let lists = rankings.first_run();
+        let empty = lists.iter().filter(|(_, tools)| tools.is_empty()).count();
+        let mut bytes = Vec::new();
+        let rows = lists.iter().map(|(query, tools)| (*query, tools.as_slice()));
+        trec::write_run(&mut bytes, rows, &tag(source)).map_err(Stop::bad_input)?;
+        write_atomic(path, &bytes)?;
+        terminal.say(&format!("rankings: {}", path.display()));
+        if empty > 0 {
+            terminal.say(&format!(
+                "karat: {empty} queries have an empty result, which a TREC run cannot say; score it \
+                 with `trec_eval -c`, or here with --absent-is-empty"
+            ));
+        }
+    }
+    Ok(Exit::Pass)
+}
+
+/// Answers fitness requests until the input ends.
+pub(crate) fn serve_fitness(arguments: &FitnessArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let measure = arguments.metric.parse::<Measure>();
+    let options = fitness::Options {
+        engine: arguments.engine.clone(),
+        weights: arguments.weights.clone(),
+        measure: measure.map_err(|error| Stop::bad_input(format!("--metric: {error}")))?,
+        limit: arguments.limit.clamp(1, 10_000),
+    };
+    let mut fitness = Fitness::new(tools(&arguments.tools)?, options)?;
+    terminal.print(&format!("{}\n", fitness.hello()))?;
+    let input = std::io::stdin().lock();
+    let mut lines = Lines::of("stdin", input, &Limits::streaming())?;
+    while let Some((_, line)) = lines.next_line()? {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let answer = fitness.answer(line);
+        terminal.print(&format!("{answer}\n"))?;
+    }
+    Ok(Exit::Pass)
+}
+
+/// The last column of a run: who made it.
+fn tag(source: &Path) -> String {
+    let stem = source.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let plain: String = stem
+        .unwrap_or_default()
+        .chars()
+        .map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c })
+        .collect();
+    if plain.is_empty() { "karat".to_owned() } else { plain }
+}
+
+/// Reads the tools and queries that were named.
+pub(crate) fn tools(arguments: &ToolsArgs) -> Result<Dataset, Stop> {
+    if let (Some(corpus), Some(golden)) = (&arguments.corpus, &arguments.golden) {
+        return Ok(Dataset::from_files(corpus, golden, Labels::MustExist)?);
+    }
+    let folder = arguments.dataset.as_deref().unwrap_or(BUNDLED);
+    let files = match folder.strip_prefix("bundled:") {
+        Some(path) => bundled::dataset(&format!("datasets/{path}")),
+        None => DatasetFiles::Folder(folder.into()),
+    };
+    Ok(Dataset::open(files)?)
+}
