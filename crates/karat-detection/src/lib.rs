@@ -6,6 +6,7 @@
 //! report. [`score_verdicts`] does the same with verdicts that were made elsewhere.
 
 pub mod audit;
+pub mod change;
 pub mod compound;
 pub mod controls;
 pub mod dataset;
@@ -200,7 +201,9 @@ pub async fn run(
         seed: entry.seed,
     };
     // Started before the journal is touched: a scanner that does not work leaves the old one alone.
-    let scanner = Arc::new(entry.system.start(dataset, surroundings.folder, entry.runs).await?);
+    let timeout = Duration::from_millis(entry.timeout_ms);
+    let scanner =
+        Arc::new(entry.system.start(dataset, surroundings.folder, entry.runs, timeout).await?);
     let (journal, known) = if surroundings.resume {
         Journal::resume::<Answer>(surroundings.journal, &identity)?
     } else {
@@ -210,7 +213,7 @@ pub async fn run(
     let options = run::Options {
         runs: entry.runs,
         concurrency: entry.concurrency,
-        timeout: Duration::from_millis(entry.timeout_ms),
+        timeout,
         retries: entry.retries,
         ..run::Options::default()
     };
@@ -231,7 +234,7 @@ pub async fn run(
         controls.push(controls::second_pass(&entries, |id| scanner.repeat(by_id.get(id)?)));
     }
     let mut warnings = scanner.notes();
-    if entry.runs == 1 && entry.system.command.is_some() {
+    if entry.runs == 1 && entry.system.may_vary() {
         warnings.push(
             "one run: if the scanner's verdicts vary, set runs to 5 or more so that the gate takes \
              the variation into account"
@@ -423,6 +426,10 @@ fn conventions() -> BTreeMap<String, String> {
             "error, time-out or missing: no score, counted, and fatal beyond max_errors",
         ),
         ("undefined", "a quotient without a denominator is null, never 0"),
+        (
+            "detector/category",
+            "attacks of the category and the hard negatives that resemble it; benign ones by themselves",
+        ),
         ("tier", "flagged if only findings of at least this severity counted"),
         ("threshold", "flagged if only scores of at least this value counted"),
         ("agreement", "kappa and Jaccard of two detectors' flags, whatever the truth; first run"),

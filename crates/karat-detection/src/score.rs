@@ -359,17 +359,23 @@ impl Context<'_> {
         slices
     }
 
+    /// Each category of attacks together with the hard negatives that resemble it, so that a category has
+    /// a precision too; and the benign categories by themselves.
     fn by_category(&self, column: &Column) -> Vec<Slice> {
         let mut own = bare_items(self.rows, column);
         for (item, row) in own.iter_mut().zip(self.rows) {
             item.tags = tags(row.sample);
         }
+        let resembling = parts(&own, "resembles");
         parts(&own, "category")
             .into_iter()
-            .map(|(category, part)| Slice {
-                by: "detector/category".to_owned(),
-                value: format!("{}/{category}", column.name),
-                metrics: self.brief(&part),
+            .map(|(category, mut part)| {
+                part.extend(resembling.get(&category).into_iter().flatten().copied());
+                Slice {
+                    by: "detector/category".to_owned(),
+                    value: format!("{}/{category}", column.name),
+                    metrics: self.brief(&part),
+                }
             })
             .collect()
     }

@@ -20,6 +20,7 @@ use karat_core::run::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::answer::{Flagged, definition};
 use super::sarif;
 use crate::DetectionError;
 use crate::dataset::{Dataset, Sample};
@@ -150,7 +151,7 @@ pub enum Absent {
 struct Paths {
     results: JsonPath,
     entry: JsonPath,
-    flagged: Option<(JsonPath, bool)>,
+    flagged: Option<Flagged>,
     severity: Option<JsonPath>,
     score: Option<JsonPath>,
     detector: Option<JsonPath>,
@@ -192,16 +193,9 @@ impl BatchConfig {
                 DetectionError::System(format!("batch: {key} is needed to read JSON"))
             })
         };
-        let flagged = match self.flagged.as_deref() {
-            Some(text) => {
-                let (path, turned) = match text.strip_prefix('!') {
-                    Some(path) => (path, true),
-                    None => (text, false),
-                };
-                Some((parse("flagged", path)?, turned))
-            }
-            None => None,
-        };
+        let flagged = self.flagged.as_deref().map(Flagged::parse).transpose();
+        let flagged =
+            flagged.map_err(|error| DetectionError::System(format!("batch: flagged: {error}")))?;
         Ok(Paths {
             results: needed("results", &self.results)?,
             entry: needed("entry", &self.entry)?,
@@ -400,22 +394,9 @@ fn server_json(id: &str, sample: &Sample) -> Value {
 }
 
 fn tool_json(name: &str, sample: &Sample) -> Value {
-    let tool = &sample.tool;
-    let mut fields = serde_json::Map::new();
-    let mut add = |key: &str, value: Option<Value>| {
-        fields.extend(value.map(|value| (key.to_owned(), value)));
-    };
-    add("name", Some(json!(name)));
-    add("title", tool.title.as_ref().map(|title| json!(title)));
-    add("description", Some(json!(tool.description)));
-    // The protocol requires a schema, and scanners rely on it.
-    add(
-        "inputSchema",
-        Some(tool.input_schema.clone().unwrap_or_else(|| json!({"type": "object"}))),
-    );
-    add("outputSchema", tool.output_schema.clone());
-    add("annotations", tool.annotations.clone());
-    Value::Object(fields)
+    let mut tool = definition(&sample.tool);
+    tool["name"] = json!(name);
+    tool
 }
 
 /// Runs the program over one file; says how many of its results name no tool of it.
@@ -535,7 +516,7 @@ fn read_json(
                 super::text(&result.to_string())
             )));
         };
-        let report = reported(config, &paths, result);
+        let report = reported(&paths, result);
         let entry = answers.entry(sample.id.clone()).or_insert_with(|| Ok(Answer::default()));
         match (entry, report) {
             (Ok(answer), Ok(report)) => merge(answer, report),
@@ -558,25 +539,14 @@ fn place<'d>(config: &BatchConfig, file: &ToolsFile<'d>, named: &str) -> Option<
 }
 
 /// One result of the scanner.
-fn reported(config: &BatchConfig, paths: &Paths, result: &Value) -> Result<Reported, String> {
+fn reported(paths: &Paths, result: &Value) -> Result<Reported, String> {
     let texts = |path: &Option<JsonPath>| -> Vec<&str> {
         let found = path.iter().flat_map(|path| path.find(result));
         found.filter_map(Value::as_str).collect()
     };
     let verdict = match &paths.flagged {
         None => Some(Stated::Flag),
-        Some((path, turned)) => match path.find(result).first() {
-            Some(Value::Bool(found)) => {
-                Some(if found ^ turned { Stated::Flag } else { Stated::Pass })
-            }
-            Some(Value::Array(list)) => Some(flag(!list.is_empty())),
-            Some(Value::Number(number)) => Some(flag(number.as_f64() != Some(0.0))),
-            Some(Value::Null) | None => {
-                let path = config.flagged.as_deref().unwrap_or_default();
-                return Err(format!("the scanner gave no verdict: nothing at {path}"));
-            }
-            Some(other) => return Err(format!("{other} is no verdict")),
-        },
+        Some(flagged) => Some(flagged.read(result)?),
     };
     let severities = texts(&paths.severity);
     let gravest = severities.iter().max_by_key(|severity| crate::decision::rank(severity));
@@ -591,10 +561,6 @@ fn reported(config: &BatchConfig, paths: &Paths, result: &Value) -> Result<Repor
         score: paths.score.iter().flat_map(|path| path.find(result)).find_map(Value::as_f64),
         findings: if verdict == Some(Stated::Pass) { Vec::new() } else { findings },
     })
-}
-
-fn flag(flagged: bool) -> Stated {
-    if flagged { Stated::Flag } else { Stated::Pass }
 }
 
 /// Several results of one detector on one entry are one report: the gravest of them.

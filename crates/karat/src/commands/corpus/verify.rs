@@ -33,6 +33,8 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
     let checked =
         if arguments.folder.join("entries").is_dir() { threats(files)? } else { tools(files)? };
     let Checked { dataset, holds, findings } = checked;
+    let warnings =
+        karat_detection::change::warnings_of_project(&arguments.folder, Path::new("karat.toml"));
     if terminal.json() {
         let holds: serde_json::Map<String, Value> =
             holds.iter().map(|(what, count)| ((*what).to_owned(), json!(count))).collect();
@@ -43,6 +45,7 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
             "dataset": dataset,
             "holds": holds,
             "findings": findings,
+            "warnings": warnings,
         }))?;
     } else {
         let holds: Vec<String> =
@@ -55,6 +58,9 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
         );
         for (id, message) in &findings {
             text.push_str(&format!("{}: {}\n", printable(id), printable(message)));
+        }
+        for warning in &warnings {
+            text.push_str(&format!("warning: {}\n", printable(warning)));
         }
         terminal.print(&text)?;
     }
