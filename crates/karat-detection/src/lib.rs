@@ -43,7 +43,7 @@ use crate::systems::verdicts::Verdicts;
 pub struct Entry {
     /// Its name; unique among the detection entries.
     pub name: String,
-    /// A dataset folder, or `bundled:threats/v1`.
+    /// A dataset folder, or `bundled:threats/v2`.
     #[serde(default)]
     pub dataset: Option<String>,
     /// A corpus file instead of a folder.

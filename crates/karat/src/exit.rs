@@ -16,8 +16,8 @@ pub(crate) enum Exit {
     NotMeasured,
     /// The data cannot decide; only under `--strict`.
     Inconclusive,
-    /// Ended by Ctrl-C.
-    Interrupted,
+    /// Ended by a signal, with the code that shells use for it.
+    Stopped(u8),
 }
 
 impl Exit {
@@ -28,7 +28,7 @@ impl Exit {
             Exit::BadInput => 2,
             Exit::NotMeasured => 3,
             Exit::Inconclusive => 4,
-            Exit::Interrupted => 130,
+            Exit::Stopped(code) => code,
         }
     }
 }

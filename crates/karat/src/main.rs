@@ -7,6 +7,7 @@ mod commands;
 mod exit;
 mod face;
 mod project;
+mod work;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -22,6 +23,7 @@ use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
 fn main() -> ExitCode {
+    karat_core::process::end_all_on_panic();
     let cli = Cli::parse();
     let terminal = Terminal::new(cli.face);
     let exit = match run(&cli.command, &terminal) {

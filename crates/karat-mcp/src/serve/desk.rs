@@ -254,12 +254,13 @@ fn received(message: Result<Incoming, Box<wire::Fault>>) -> Received {
 
 /// Tools, and what else the responder says.
 fn capabilities(more: Value) -> ServerCapabilities {
-    let mut all = json!({"tools": {}});
+    let tools = json!({"tools": {}});
+    let mut all = tools.clone();
     if let (Some(all), Value::Object(more)) = (all.as_object_mut(), more) {
         all.extend(more);
     }
-    serde_json::from_value(all)
-        .unwrap_or_else(|_| ServerCapabilities::builder().enable_tools().build())
+    let read = |from: Value| serde_json::from_value::<ServerCapabilities>(from);
+    read(all).or_else(|_| read(tools)).unwrap_or_default()
 }
 
 fn code(code: ErrorCode) -> i64 {

@@ -14,6 +14,7 @@ use crate::cli::CheckArgs;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::project::{Baselines, Plan, Planned, Root, Task};
+use crate::work::until_stopped;
 
 /// Why an evaluation is not in a report; a project need not have an entry of each.
 fn absent(evaluation: Evaluation) -> &'static str {
@@ -46,6 +47,8 @@ fn check(
     evaluation: Option<Evaluation>,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
+    // A wrong name for an output is told before anything is read or run.
+    outputs(arguments)?;
     let plan = Plan::load(arguments.project.as_deref(), Baselines::Needed)?;
     let plan = select(plan, arguments, evaluation)?;
     if plan.root == Root::Bundled {
@@ -170,20 +173,10 @@ pub(crate) fn measure<'a>(
 ) -> Result<Measured<'a>, Stop> {
     let journals = out_folder(plan, arguments).join("journal");
     prepare_out(plan, arguments)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Stop::bad_input(format!("cannot start: {error}")))?;
-    runtime.block_on(async {
-        tokio::select! {
-            measured = entries(plan, arguments, &journals, terminal) => measured,
-            _ = tokio::signal::ctrl_c() => Err(Stop {
-                exit: Exit::Interrupted,
-                message: "interrupted; --resume goes on from here".to_owned(),
-            }),
-        }
-    })
+    until_stopped(
+        entries(plan, arguments, &journals, terminal),
+        "interrupted; --resume goes on from here",
+    )
 }
 
 async fn entries<'a>(

@@ -8,15 +8,11 @@ use karat_server::demo::{self, Demo};
 use crate::cli::DemoArgs;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
+use crate::work::runtime;
 
 /// Serves over stdio until the input ends, or over HTTP until Ctrl-C.
 pub(crate) fn serve(arguments: &DemoArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Stop::bad_input(format!("cannot start: {error}")))?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         match arguments.http {
             None => {
                 serve::over_stdio(demo::offer(), Demo::default()).await.map_err(Stop::bad_input)?

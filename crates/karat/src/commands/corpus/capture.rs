@@ -17,10 +17,10 @@ use karat_retrieval::snapshot::store::{self, Provenance};
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::runtime;
 use crate::cli::CaptureArgs;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
+use crate::work::until_stopped;
 
 pub(super) fn run(arguments: &CaptureArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let stopwatch = Stopwatch::start();
@@ -32,22 +32,15 @@ pub(super) fn run(arguments: &CaptureArgs, terminal: &Terminal) -> Result<Exit, 
         timeout: Duration::from_secs(arguments.timeout),
         parallel: usize::from(arguments.parallel),
     };
-    let captured = runtime()?.block_on(async {
-        let progress = |name: &str, outcome: Result<usize, &str>| {
-            let name = printable(name);
-            terminal.say(&match outcome {
-                Ok(tools) => format!("{name}: {tools} tools"),
-                Err(reason) => format!("{name}: failed: {reason}"),
-            });
-        };
-        tokio::select! {
-            captured = capture::capture(targets, options, progress) => Ok(captured),
-            _ = tokio::signal::ctrl_c() => Err(Stop {
-                exit: Exit::Interrupted,
-                message: "interrupted; nothing was written".to_owned(),
-            }),
-        }
-    })?;
+    let progress = |name: &str, outcome: Result<usize, &str>| {
+        let name = printable(name);
+        terminal.say(&match outcome {
+            Ok(tools) => format!("{name}: {tools} tools"),
+            Err(reason) => format!("{name}: failed: {reason}"),
+        });
+    };
+    let capturing = async { Ok(capture::capture(targets, options, progress).await) };
+    let captured = until_stopped(capturing, "interrupted; nothing was written")?;
     let usable = arguments.keep_going && !captured.snapshot.is_empty();
     if !captured.failed.is_empty() && !usable {
         return Err(not_captured(&captured, asked));

@@ -36,12 +36,3 @@ fn snapshot(path: &Path) -> Result<Snapshot, Stop> {
         None => Ok(Snapshot::open(path)?),
     }
 }
-
-/// What the commands that talk to servers run on.
-fn runtime() -> Result<tokio::runtime::Runtime, Stop> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Stop::bad_input(format!("cannot start: {error}")))
-}

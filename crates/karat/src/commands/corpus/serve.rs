@@ -15,11 +15,12 @@ use karat_mcp::serve::{HttpServer, Offer, ProtocolError, Respond, over_stdio};
 use karat_retrieval::snapshot::Snapshot;
 use serde_json::{Map, Value, json};
 
-use super::{proxy, runtime, snapshot};
+use super::{proxy, snapshot};
 use crate::bundled;
 use crate::cli::ServeArgs;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
+use crate::work::runtime;
 
 /// The version of a server that says none of itself.
 const VERSION: &str = "frozen";
@@ -140,18 +141,7 @@ fn program(arguments: &ServeArgs, name: &str) -> proxy::Reach {
 
 /// Ctrl-C, or the request to end that a script sends.
 async fn ended() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-            return;
-        }
-    }
-    let _ = tokio::signal::ctrl_c().await;
+    let _ = karat_core::process::end_all_on_signal().await;
 }
 
 /// Where a server is served. Names come from corpora and may hold anything.

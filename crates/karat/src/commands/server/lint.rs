@@ -14,6 +14,7 @@ use super::target;
 use crate::cli::{FailOn, LintArgs};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
+use crate::work::until_stopped;
 
 /// Lints a server or a file of definitions.
 pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, Stop> {
@@ -84,26 +85,14 @@ fn from_file(path: &Path) -> Result<Vec<Value>, Stop> {
 }
 
 fn from_server(spec: &ServerSpec) -> Result<Vec<Value>, Stop> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Stop::bad_input(format!("cannot start: {error}")))?;
-    runtime.block_on(async {
-        let listing = async {
-            let session =
-                Session::start(spec, &Options::default()).await.map_err(Stop::not_measured)?;
-            let tools = session.tools().await.map_err(Stop::not_measured)?;
-            session.close().await;
-            Ok(tools.into_iter().map(karat_mcp::Definition::into_raw).collect())
-        };
-        tokio::select! {
-            listed = listing => listed,
-            _ = tokio::signal::ctrl_c() => {
-                Err(Stop { exit: Exit::Interrupted, message: "interrupted".to_owned() })
-            }
-        }
-    })
+    let listing = async {
+        let session =
+            Session::start(spec, &Options::default()).await.map_err(Stop::not_measured)?;
+        let tools = session.tools().await.map_err(Stop::not_measured)?;
+        session.close().await;
+        Ok(tools.into_iter().map(karat_mcp::Definition::into_raw).collect())
+    };
+    until_stopped(listing, "interrupted")
 }
 
 /// The findings, tool by tool, then what they add up to.

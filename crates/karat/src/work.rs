@@ -1,0 +1,35 @@
+//! Where asynchronous work runs, and how it is stopped: one runtime, and signals that leave no program
+//! behind.
+
+use karat_core::process::end_all_on_signal;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::exit::{Exit, Stop};
+
+/// Enough to read from a system while asking it.
+const WORKERS: usize = 2;
+
+/// The runtime of a command.
+pub(crate) fn runtime() -> Result<Runtime, Stop> {
+    Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .enable_all()
+        .build()
+        .map_err(|error| Stop::bad_input(format!("cannot start: {error}")))
+}
+
+/// Does the work, unless a signal ends it: then every program that was started is killed, and the
+/// message says what that means for the user.
+pub(crate) fn until_stopped<T>(
+    work: impl Future<Output = Result<T, Stop>>,
+    message: &str,
+) -> Result<T, Stop> {
+    runtime()?.block_on(async {
+        tokio::select! {
+            done = work => done,
+            Ok(code) = end_all_on_signal() => {
+                Err(Stop { exit: Exit::Stopped(code), message: message.to_owned() })
+            }
+        }
+    })
+}
