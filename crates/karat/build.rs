@@ -1,4 +1,4 @@
-//! Embeds the bundled project, its datasets and its baselines, so that the binary needs nothing
+//! Embeds the bundled project, its datasets, suites and baselines, so that the binary needs nothing
 //! beside itself.
 
 use std::path::{Path, PathBuf};
@@ -20,6 +20,7 @@ fn main() -> io::Result<()> {
     );
     let mut files = vec![root.join("karat.toml")];
     walk(&root.join("baselines"), &mut files)?;
+    walk(&root.join("suites"), &mut files)?;
     for path in &files {
         code += &embed(path, &inside(path, &root)?);
     }
@@ -37,7 +38,7 @@ fn main() -> io::Result<()> {
         }
     }
     code += "];\n";
-    for path in ["karat.toml", "datasets", "baselines"] {
+    for path in ["karat.toml", "datasets", "baselines", "suites"] {
         println!("cargo::rerun-if-changed={}", root.join(path).display());
     }
     let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);

@@ -411,7 +411,12 @@ fn limit_defined(
     }
     let kept = format!("{id} = {value:.4} keeps {words} (n = {})", measured.n);
     if !certify {
-        return (Verdict::Pass, kept);
+        let certified = match (certified(measured, bound), measured.count) {
+            (_, None) => "",
+            (Ok(_), Some(_)) => ", certified at 95 %",
+            (Err(_), Some(_)) => ", not certified at 95 %",
+        };
+        return (Verdict::Pass, format!("{kept}{certified}"));
     }
     match certified(measured, bound) {
         Ok(bound_value) => {

@@ -23,3 +23,4 @@ pub mod run;
 pub mod schema;
 pub mod template;
 pub mod text;
+pub mod tokens;

@@ -2,12 +2,13 @@
 //!
 //! A program speaks lines: one in, one out. It never goes through a shell, its output is bounded,
 //! the end of its stderr is kept for messages, and it is killed with everything that it started as
-//! soon as its handle is dropped.
+//! soon as its handle is dropped. Handles are not dropped when Karat itself is stopped by a signal
+//! or ends without unwinding, so every running group is also on a list: [`end_all`] kills them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
-use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -34,9 +35,93 @@ pub struct Program {
 /// A running program, killed with its children on drop.
 pub struct Process {
     child: Child,
-    group: Option<rustix::process::Pid>,
+    group: Arc<Group>,
     stderr: Arc<Mutex<VecDeque<u8>>>,
     stderr_reader: tokio::task::JoinHandle<()>,
+}
+
+/// The process groups that run now.
+static RUNNING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+fn running() -> MutexGuard<'static, BTreeSet<i32>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Kills every program that was started here and still runs, with everything that they started.
+///
+/// For the ways out on which nothing is dropped: a signal, a panic that aborts, an exit.
+pub fn end_all() {
+    for group in std::mem::take(&mut *running()) {
+        signal_group(group, rustix::process::Signal::KILL);
+    }
+}
+
+/// Makes every panic kill the programs that run, before the message is shown.
+///
+/// A panic in a task that is caught by the runtime counts too: what was being measured is not
+/// trusted after it.
+pub fn end_all_on_panic() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        end_all();
+        before(panic);
+    }));
+}
+
+/// Waits for the signal that asks Karat to stop (interrupt, terminate or hang up), kills the
+/// programs that run, and gives the exit code that shells use for it (128 and the signal).
+///
+/// # Errors
+/// When the signals cannot be listened to.
+pub async fn end_all_on_signal() -> std::io::Result<u8> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    let code = tokio::select! {
+        _ = interrupt.recv() => 130,
+        _ = terminate.recv() => 143,
+        _ = hang_up.recv() => 129,
+    };
+    end_all();
+    Ok(code)
+}
+
+fn signal_group(group: i32, signal: rustix::process::Signal) {
+    if let Some(group) = rustix::process::Pid::from_raw(group) {
+        let _ = rustix::process::kill_process_group(group, signal);
+    }
+}
+
+/// A process group: a program and everything that it started and that did not leave it.
+#[derive(Debug)]
+pub struct Group {
+    id: i32,
+}
+
+impl Group {
+    fn new(child: &Child) -> Group {
+        let id = child.id().and_then(|id| i32::try_from(id).ok()).unwrap_or(0);
+        if id > 0 {
+            running().insert(id);
+        }
+        Group { id }
+    }
+
+    /// Kills all of it, now. Afterwards the number may belong to others, so this works once.
+    pub fn kill(&self) {
+        // The list is the proof that the number is still ours.
+        if running().remove(&self.id) {
+            signal_group(self.id, rustix::process::Signal::KILL);
+        }
+    }
+
+    /// Asks all of it to end.
+    pub fn ask_to_end(&self) {
+        if running().contains(&self.id) {
+            signal_group(self.id, rustix::process::Signal::TERM);
+        }
+    }
 }
 
 /// What a program printed next.
@@ -53,8 +138,14 @@ pub enum Line {
 }
 
 impl Process {
-    /// Starts the program with piped input and output.
+    /// Starts the program with piped input and output, which is read by lines.
     pub fn start(program: &Program) -> Result<(Process, ChildStdin, Lines), String> {
+        let (process, stdin, stdout) = Process::spawn(program)?;
+        Ok((process, stdin, Lines::new(stdout)))
+    }
+
+    /// Starts the program with piped input and output, for those who read in a way of their own.
+    pub fn spawn(program: &Program) -> Result<(Process, ChildStdin, ChildStdout), String> {
         let Some((name, arguments)) = program.command.split_first() else {
             return Err("the command is empty".to_owned());
         };
@@ -79,11 +170,26 @@ impl Process {
         };
         let kept = Arc::new(Mutex::new(VecDeque::new()));
         let stderr_reader = tokio::spawn(keep_tail(stderr, Arc::clone(&kept)));
-        let group = child
-            .id()
-            .and_then(|id| i32::try_from(id).ok())
-            .and_then(rustix::process::Pid::from_raw);
-        Ok((Process { child, group, stderr: kept, stderr_reader }, stdin, Lines::new(stdout)))
+        let group = Arc::new(Group::new(&child));
+        Ok((Process { child, group, stderr: kept, stderr_reader }, stdin, stdout))
+    }
+
+    /// The process group, for those who must be able to kill it while the process is waited for.
+    pub fn group(&self) -> Arc<Group> {
+        Arc::clone(&self.group)
+    }
+
+    /// Waits until the program itself has ended; what it started may run on.
+    ///
+    /// # Errors
+    /// When its end cannot be seen.
+    pub async fn ended(&mut self) -> std::io::Result<ExitStatus> {
+        self.child.wait().await
+    }
+
+    /// What the program last said on stderr.
+    pub fn stderr_tail(&self) -> StderrTail {
+        StderrTail(Arc::clone(&self.stderr))
     }
 
     /// Waits for the end that has already been seen coming and describes it: the exit status and
@@ -95,11 +201,10 @@ impl Process {
             Ok(Err(error)) => format!("its end cannot be seen: {error}"),
             Err(_) => "it closed its output and did not end".to_owned(),
         };
-        // Its last words may still be on their way; a grandchild may hold the pipe open for ever.
+        // What it started may run on and hold the pipes open for ever.
+        self.group.kill();
         let _ = tokio::time::timeout(LAST_WORDS, &mut self.stderr_reader).await;
-        let tail = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes: Vec<u8> = tail.iter().copied().collect();
-        let text = String::from_utf8_lossy(&bytes);
+        let text = self.stderr_tail().text();
         match text.trim() {
             "" => end,
             said => format!("{end}; its stderr ends with: {said}"),
@@ -110,9 +215,19 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         // The group outlives its leader while grandchildren run, and they must go too.
-        if let Some(group) = self.group {
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
+        self.group.kill();
+    }
+}
+
+/// The end of what a program said on stderr, as it is now.
+#[derive(Clone, Debug)]
+pub struct StderrTail(Arc<Mutex<VecDeque<u8>>>);
+
+impl StderrTail {
+    /// The text; what is not UTF-8 is replaced.
+    pub fn text(&self) -> String {
+        let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(tail.make_contiguous()).into_owned()
     }
 }
 

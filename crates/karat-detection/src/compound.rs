@@ -2,7 +2,7 @@
 //! rare, and how well scores rank.
 //!
 //! Values come from the counts of each run and are averaged over the runs; intervals from a bootstrap
-//! that draws whole servers, since entries of one server stand or fall together.
+//! over the entries, in which those of one group are drawn together.
 
 use std::collections::BTreeMap;
 
@@ -52,14 +52,22 @@ pub fn measure(items: &[&Item], runs: u32, seed: u64, detail: Detail) -> Vec<Mea
                 measured.count = Some(Count { hits: share.hits, of: share.of });
             }
             if detail == Detail::Intervals && measured.value.is_some() {
-                measured.interval = interval(id, &clusters, runs, seed);
+                let method =
+                    if clusters.len() < items.len() { "bootstrap_clustered" } else { "bootstrap" };
+                measured.interval = interval(id, &clusters, runs, seed, method);
             }
             measured
         })
         .collect()
 }
 
-fn interval(id: &str, clusters: &[Vec<Confusion>], runs: u32, seed: u64) -> Option<Interval> {
+fn interval(
+    id: &str,
+    clusters: &[Vec<Confusion>],
+    runs: u32,
+    seed: u64,
+    method: &str,
+) -> Option<Interval> {
     let bootstrap = Bootstrap { seed, confidence: LEVEL, ..Bootstrap::default() };
     let found = bootstrap
         .statistic(clusters.len(), |drawn| {
@@ -73,7 +81,7 @@ fn interval(id: &str, clusters: &[Vec<Confusion>], runs: u32, seed: u64) -> Opti
             low: found.low,
             high: found.high,
             level: LEVEL,
-            method: "bootstrap_clustered".to_owned(),
+            method: method.to_owned(),
         });
     }
     // Draws that are all alike have no width, which would claim certainty.

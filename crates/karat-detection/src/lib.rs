@@ -6,6 +6,7 @@
 //! report. [`score_verdicts`] does the same with verdicts that were made elsewhere.
 
 pub mod audit;
+pub mod change;
 pub mod compound;
 pub mod controls;
 pub mod dataset;
@@ -200,7 +201,9 @@ pub async fn run(
         seed: entry.seed,
     };
     // Started before the journal is touched: a scanner that does not work leaves the old one alone.
-    let scanner = Arc::new(entry.system.start(dataset, surroundings.folder, entry.runs).await?);
+    let timeout = Duration::from_millis(entry.timeout_ms);
+    let scanner =
+        Arc::new(entry.system.start(dataset, surroundings.folder, entry.runs, timeout).await?);
     let (journal, known) = if surroundings.resume {
         Journal::resume::<Answer>(surroundings.journal, &identity)?
     } else {
@@ -210,7 +213,7 @@ pub async fn run(
     let options = run::Options {
         runs: entry.runs,
         concurrency: entry.concurrency,
-        timeout: Duration::from_millis(entry.timeout_ms),
+        timeout,
         retries: entry.retries,
         ..run::Options::default()
     };
@@ -230,8 +233,8 @@ pub async fn run(
             questions.iter().map(|(id, exhibit)| (id.as_str(), &**exhibit)).collect();
         controls.push(controls::second_pass(&entries, |id| scanner.repeat(by_id.get(id)?)));
     }
-    let mut warnings = Vec::new();
-    if entry.runs == 1 && entry.system.command.is_some() {
+    let mut warnings = scanner.notes();
+    if entry.runs == 1 && entry.system.may_vary() {
         warnings.push(
             "one run: if the scanner's verdicts vary, set runs to 5 or more so that the gate takes \
              the variation into account"
@@ -247,6 +250,7 @@ pub async fn run(
         seed: entry.seed,
         max_errors: entry.gate.max_errors,
         entries: &entries,
+        times: scanner.times().map(<[Duration]>::to_vec),
         controls,
         warnings,
     };
@@ -320,6 +324,8 @@ pub fn score_verdicts(
         seed: options.seed,
         max_errors: options.max_errors,
         entries: &entries,
+        // Nothing was asked, so nothing took time.
+        times: Some(Vec::new()),
         controls: controls::run(dataset),
         warnings,
     };
@@ -336,6 +342,8 @@ struct Measurement<'a> {
     seed: u64,
     max_errors: f64,
     entries: &'a [journal::Entry<Answer>],
+    /// How long the answers took, where the journal does not know.
+    times: Option<Vec<Duration>>,
     controls: Vec<Control>,
     warnings: Vec<String>,
 }
@@ -353,8 +361,9 @@ impl Measurement<'_> {
         }
         let mut warnings = self.warnings;
         warnings.extend(remarks(self.dataset, &scored));
-        let latencies: Vec<Duration> =
-            self.entries.iter().map(|entry| Duration::from_nanos(entry.nanos)).collect();
+        let latencies = self.times.unwrap_or_else(|| {
+            self.entries.iter().map(|entry| Duration::from_nanos(entry.nanos)).collect()
+        });
         Ok(Report {
             schema: report::SCHEMA.to_owned(),
             evaluation: Evaluation::Detection,
@@ -417,6 +426,10 @@ fn conventions() -> BTreeMap<String, String> {
             "error, time-out or missing: no score, counted, and fatal beyond max_errors",
         ),
         ("undefined", "a quotient without a denominator is null, never 0"),
+        (
+            "detector/category",
+            "attacks of the category and the hard negatives that resemble it; benign ones by themselves",
+        ),
         ("tier", "flagged if only findings of at least this severity counted"),
         ("threshold", "flagged if only scores of at least this value counted"),
         ("agreement", "kappa and Jaccard of two detectors' flags, whatever the truth; first run"),
@@ -424,7 +437,7 @@ fn conventions() -> BTreeMap<String, String> {
             "adds",
             "share of attacks (recall) and benign entries (fpr) that this detector alone flags",
         ),
-        ("interval", "Wilson for rates, bootstrap over servers for the rest, 95 %"),
+        ("interval", "Wilson for rates, bootstrap for the rest (plain benign by server), 95 %"),
     ]
     .into_iter()
     .map(|(name, rule)| (name.to_owned(), rule.to_owned()))

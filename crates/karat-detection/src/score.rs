@@ -3,8 +3,8 @@
 //! An attack carries `recall` (1 flagged, 0 missed), a benign entry `fpr` and `specificity`, a hard
 //! negative `fpr_hard` as well, every entry `coverage`. So the shared averaging, comparison and gate
 //! work on them. What is not a mean over entries (precision, F1, MCC, ROC AUC …) is computed from the
-//! counts, with a bootstrap over servers. An entry without a verdict carries no score, only its absence
-//! from the coverage.
+//! counts, with a bootstrap. An entry without a verdict carries no score, only its absence from the
+//! coverage.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -243,7 +243,7 @@ fn bare_items(rows: &[Row<'_>], column: &Column) -> Vec<Item> {
             }
             Item {
                 id: row.sample.id.clone(),
-                group: (!row.sample.server.is_empty()).then(|| row.sample.server.clone()),
+                group: group(row.sample),
                 tags: BTreeMap::new(),
                 metrics,
                 per_run,
@@ -252,6 +252,13 @@ fn bare_items(rows: &[Row<'_>], column: &Column) -> Vec<Item> {
             }
         })
         .collect()
+}
+
+/// Plain benign entries come from real servers, whose tools are written alike; attacks and hard negatives
+/// are written one by one, whatever server they pretend to be of.
+fn group(sample: &Sample) -> Option<String> {
+    let plain = !sample.is_malicious() && !sample.is_hard_negative();
+    (plain && !sample.server.is_empty()).then(|| sample.server.clone())
 }
 
 fn tags(sample: &Sample) -> BTreeMap<String, String> {
@@ -352,17 +359,23 @@ impl Context<'_> {
         slices
     }
 
+    /// Each category of attacks together with the hard negatives that resemble it, so that a category has
+    /// a precision too; and the benign categories by themselves.
     fn by_category(&self, column: &Column) -> Vec<Slice> {
         let mut own = bare_items(self.rows, column);
         for (item, row) in own.iter_mut().zip(self.rows) {
             item.tags = tags(row.sample);
         }
+        let resembling = parts(&own, "resembles");
         parts(&own, "category")
             .into_iter()
-            .map(|(category, part)| Slice {
-                by: "detector/category".to_owned(),
-                value: format!("{}/{category}", column.name),
-                metrics: self.brief(&part),
+            .map(|(category, mut part)| {
+                part.extend(resembling.get(&category).into_iter().flatten().copied());
+                Slice {
+                    by: "detector/category".to_owned(),
+                    value: format!("{}/{category}", column.name),
+                    metrics: self.brief(&part),
+                }
             })
             .collect()
     }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use karat_core::process::Program;
 use karat_core::report::SystemRef;
@@ -20,6 +21,8 @@ use crate::detectors;
 use crate::systems::batch::{Batch, BatchConfig};
 use crate::systems::builtin::Builtin;
 use crate::systems::command::CommandScanner;
+use crate::systems::http::{HttpConfig, HttpScanner};
+use crate::systems::mcp::{McpConfig, McpScanner};
 use crate::systems::verdicts::Verdicts;
 
 /// What a system is shown: everything that a client would see, and nothing of the truth.
@@ -126,8 +129,8 @@ pub struct Answer {
     pub reports: Vec<Reported>,
 }
 
-/// `system = { … }` of a project entry: exactly one of `builtin`, `yara`, `command`, `batch` and
-/// `verdicts`.
+/// `system = { … }` of a project entry: exactly one of `builtin`, `yara`, `command`, `batch`, `http`,
+/// `mcp` and `verdicts`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SystemConfig {
@@ -143,6 +146,12 @@ pub struct SystemConfig {
     /// A program that reads a file of tools and writes its findings.
     #[serde(default)]
     pub batch: Option<BatchConfig>,
+    /// An HTTP endpoint that is asked about each entry.
+    #[serde(default)]
+    pub http: Option<HttpConfig>,
+    /// A tool of an MCP server that is called for each entry.
+    #[serde(default)]
+    pub mcp: Option<McpConfig>,
     /// A file of verdicts that were made elsewhere.
     #[serde(default)]
     pub verdicts: Option<PathBuf>,
@@ -169,10 +178,14 @@ impl SystemConfig {
             self.yara.is_some(),
             self.command.is_some(),
             self.batch.is_some(),
+            self.http.is_some(),
+            self.mcp.is_some(),
             self.verdicts.is_some(),
         ];
         if given.iter().filter(|given| **given).count() != 1 {
-            return wrong("give exactly one of builtin, yara, command, batch and verdicts");
+            return wrong(
+                "give exactly one of builtin, yara, command, batch, http, mcp and verdicts",
+            );
         }
         if !self.env.is_empty() && self.command.is_none() && self.batch.is_none() {
             return wrong("env is for a command; this system has no environment");
@@ -202,6 +215,14 @@ impl SystemConfig {
             batch.check()?;
             settings.extend(batch.settings());
             ("command", batch.command.join(" "))
+        } else if let Some(http) = &self.http {
+            http.check()?;
+            settings.extend(http.settings());
+            ("http", http.url.clone())
+        } else if let Some(mcp) = &self.mcp {
+            mcp.check()?;
+            settings.extend(mcp.settings());
+            ("mcp", mcp.server.describe())
         } else {
             ("file", self.verdicts.as_deref().map(shown).unwrap_or_default())
         };
@@ -224,7 +245,13 @@ impl SystemConfig {
         self.builtin.is_some() || self.yara.is_some()
     }
 
-    /// Builds or starts it. `folder` is where paths start and commands run.
+    /// Whether it is asked anew in every run, so that its answers may differ.
+    pub fn may_vary(&self) -> bool {
+        self.command.is_some() || self.http.is_some() || self.mcp.is_some()
+    }
+
+    /// Builds or starts it. `folder` is where paths start and commands run, `timeout` how long an answer
+    /// may take.
     ///
     /// # Errors
     /// When a file cannot be read or a program does not do its work.
@@ -233,6 +260,7 @@ impl SystemConfig {
         dataset: &Dataset,
         folder: &Path,
         runs: u32,
+        timeout: Duration,
     ) -> Result<Scanner, DetectionError> {
         if let Some(name) = &self.builtin {
             return Ok(Scanner::Builtin(Builtin::new(name)));
@@ -242,6 +270,14 @@ impl SystemConfig {
         }
         if let Some(path) = &self.verdicts {
             return Ok(Scanner::Verdicts(Verdicts::load(&folder.join(path), dataset)?));
+        }
+        if let Some(http) = &self.http {
+            let made = HttpScanner::new(http, timeout)?;
+            return Ok(Scanner::Http(Box::new(made)));
+        }
+        if let Some(mcp) = &self.mcp {
+            let started = McpScanner::start(mcp, folder, timeout).await?;
+            return Ok(Scanner::Mcp(Box::new(started)));
         }
         let program = |command: &[String]| Program {
             command: command.to_vec(),
@@ -282,6 +318,10 @@ pub enum Scanner {
     Command(CommandScanner),
     /// A program that has read all entries at once.
     Batch(Batch),
+    /// An HTTP endpoint.
+    Http(Box<HttpScanner>),
+    /// A tool of an MCP server.
+    Mcp(Box<McpScanner>),
     /// Verdicts made elsewhere.
     Verdicts(Verdicts),
 }
@@ -294,6 +334,24 @@ impl Scanner {
             #[cfg(feature = "yara")]
             Scanner::Yara(yara) => yara.inspect(exhibit).ok(),
             _ => None,
+        }
+    }
+
+    /// How long the answers really took, where they were there before the questions; nothing is known of
+    /// verdicts from a file.
+    pub fn times(&self) -> Option<&[Duration]> {
+        match self {
+            Scanner::Batch(batch) => Some(batch.times()),
+            Scanner::Verdicts(_) => Some(&[]),
+            _ => None,
+        }
+    }
+
+    /// What a reader of the report should know of it.
+    pub fn notes(&self) -> Vec<String> {
+        match self {
+            Scanner::Batch(batch) => batch.notes(),
+            _ => Vec::new(),
         }
     }
 }
@@ -309,6 +367,8 @@ impl System for Scanner {
             Scanner::Yara(yara) => yara.inspect(exhibit),
             Scanner::Command(command) => command.ask(run, exhibit).await,
             Scanner::Batch(batch) => batch.answer(run, &exhibit.id),
+            Scanner::Http(http) => http.ask(run, exhibit).await,
+            Scanner::Mcp(mcp) => mcp.ask(run, exhibit).await,
             Scanner::Verdicts(verdicts) => verdicts.answer(&exhibit.id),
         }
     }

@@ -1,3 +1,42 @@
-//! Talking MCP: server specs, sessions over stdio and HTTP, isolation, recording and replay.
+//! Talking MCP: as a client that measures, and as a server that is measured or indexed.
 //!
-//! Nothing is here yet; the evaluations that drive live servers bring it.
+//! A [`ServerSpec`] says how a server is reached, a [`Session`] talks to it and keeps every answer as
+//! it was on the wire, and [`serve`] offers exact tool definitions to others. Nothing here knows what
+//! a good answer is: evaluations do.
+//!
+//! # Why the loop is our own
+//! Messages that we compose come from the types of the official SDK (`rmcp`), and its client and
+//! server are the peers that the tests talk to. Its service loop is not used. It drops what does not
+//! parse, forgets fields that it does not know, caches, and starts expired sessions anew without a
+//! word: good manners in a client, lost evidence in a measurement. The loop here reads raw JSON, says
+//! of each fault what it was, and costs a few microseconds for a call.
+
+mod board;
+pub mod config;
+mod error;
+mod event_stream;
+mod http;
+mod interpolate;
+mod limits;
+mod outbox;
+mod parameter_headers;
+mod policy;
+mod record;
+mod redact;
+pub mod replay;
+mod revision;
+pub mod serve;
+mod session;
+mod spec;
+mod sse;
+mod stdio;
+mod wire;
+
+pub use self::board::Conduct;
+pub use self::error::{CallError, StartError};
+pub use self::limits::Limits;
+pub use self::policy::{Elicitation, Policies, Roots, Sampling};
+pub use self::record::Recorder;
+pub use self::revision::Revision;
+pub use self::session::{CallOptions, Definition, Ending, Options, Reply, ServerInfo, Session};
+pub use self::spec::{ServerSpec, TransportKind};

@@ -1,8 +1,9 @@
 //! The formulas of Karat and nothing else: no input or output, no clock, no threads.
 //!
-//! Five families: [`ranking`] (did search find the right tools), [`classification`] (did a detector
-//! flag the right entries), [`calls`] (did an agent make the right calls), [`stats`] (how sure
-//! can we be), and [`cost`]. Metrics of other tools are reproduced bit for bit under those tools' names; variants
+//! The families: [`ranking`] (did search find the right tools), [`classification`] (did a detector
+//! flag the right entries), [`calls`] (did an agent make the right calls), [`suites`] (did a server
+//! keep its word), [`stats`] (how sure can we be) and [`cost`]. Metrics of other tools are reproduced
+//! bit for bit under those tools' names; variants
 //! that we find better defined have names of their own. [`registry`] lists every metric with its
 //! formula, so that help, documentation and report legend come from one place.
 //!
@@ -14,6 +15,7 @@ pub mod cost;
 pub mod ranking;
 pub mod registry;
 pub mod stats;
+pub mod suites;
 
 /// Why a metric has no value on the data at hand, in words a user can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,6 +6,7 @@ pub mod json;
 pub mod junit;
 pub mod markdown;
 pub mod reference;
+pub mod sarif;
 pub mod terminal;
 
 use std::path::Path;

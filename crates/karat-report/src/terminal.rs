@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use karat_core::baseline::Baseline;
-use karat_core::report::{Better, CheckReport, Comparison, Delta, Gate, Measured, Report, Verdict};
+use karat_core::report::{
+    Better, CheckReport, Comparison, Delta, Gate, Measured, Report, Slice, Verdict,
+};
 use karat_core::text::{clip, printable};
 use owo_colors::{OwoColorize as _, Style as Paint};
 
@@ -173,17 +175,48 @@ fn metrics(text: &mut String, metrics: &[Measured], comparison: Option<&Comparis
     }
 }
 
-/// Detectors side by side: what each catches and how often it cries wolf.
+/// Detectors side by side, then the whole by tier and by category: what is caught and how often it cries
+/// wolf.
 fn detectors(text: &mut String, report: &Report, style: Style) {
+    let rows = by(report, "detector");
+    let Some((whole, _)) = rows.first() else { return };
+    if rows.len() > 1 {
+        detector_table(text, "detector", &rows, style);
+    }
+    let alone: Vec<String> = by(report, "adds")
+        .iter()
+        .filter_map(|(name, slice)| {
+            let recall = slice.metrics.iter().find(|metric| metric.id == "recall")?;
+            Some(format!("{name} {}", number(recall.value)))
+        })
+        .collect();
+    if !alone.is_empty() {
+        let line = format!("share of attacks that only this one flags: {}", alone.join(", "));
+        wrapped(text, "  ", &line);
+    }
+    detector_table(text, "at least of tier", &by(report, "tier"), style);
+    let of_whole =
+        |(name, slice)| Some((str::strip_prefix(name, whole)?.strip_prefix('/')?, slice));
+    let categories: Vec<(&str, &Slice)> =
+        by(report, "detector/category").into_iter().filter_map(of_whole).collect();
+    detector_table(text, "category and its likes", &categories, style);
+}
+
+/// The slices of one kind, by their values.
+fn by<'r>(report: &'r Report, kind: &str) -> Vec<(&'r str, &'r Slice)> {
+    let slices = report.slices.iter().filter(|slice| slice.by == kind);
+    slices.map(|slice| (slice.value.as_str(), slice)).collect()
+}
+
+fn detector_table(text: &mut String, title: &str, rows: &[(&str, &Slice)], style: Style) {
     const COLUMNS: [&str; 5] = ["recall", "precision", "f1", "fpr_hard", "fpr"];
-    let rows: Vec<_> = report.slices.iter().filter(|slice| slice.by == "detector").collect();
-    if rows.len() < 2 {
+    if rows.is_empty() {
         return;
     }
     let head: Vec<String> = COLUMNS.iter().map(|column| format!("{column:>9}")).collect();
-    let head = format!("  {:<24} {}", "detector", head.join(" "));
+    let head = format!("  {title:<24} {}", head.join(" "));
     let _ = writeln!(text, "{}", style.faint(&head));
-    for row in rows {
+    for (name, row) in rows {
         let cells: Vec<String> = COLUMNS
             .iter()
             .map(|column| {
@@ -191,7 +224,7 @@ fn detectors(text: &mut String, report: &Report, style: Style) {
                 format!("{:>9}", found.map_or_else(|| "–".to_owned(), |m| number(m.value)))
             })
             .collect();
-        let name = clip(&printable(&row.value), 24).into_owned();
+        let name = clip(&printable(name), 24).into_owned();
         let _ = writeln!(text, "  {name:<24} {}", cells.join(" "));
     }
 }

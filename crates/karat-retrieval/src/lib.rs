@@ -3,7 +3,8 @@
 //! Stations: [`dataset`] (frozen corpus and golden queries), [`system`] (built-in [`engines`] and
 //! adapters under [`systems`]), [`score`] (rankings to scored items), [`controls`], and [`run()`],
 //! which puts them in line and returns the report. [`score_rankings`] does the same with
-//! [`rankings`] that were made elsewhere. [`trec`] reads and writes the files of trec_eval.
+//! [`rankings`] that were made elsewhere. [`snapshot`] holds definitions as servers serve them:
+//! captured, compared, locked. [`trec`] reads and writes the files of trec_eval.
 
 pub mod audit;
 pub mod controls;
@@ -14,6 +15,7 @@ mod measurement;
 pub mod rankings;
 pub mod ready;
 pub mod score;
+pub mod snapshot;
 pub mod system;
 pub mod systems;
 pub mod tokens;
@@ -26,7 +28,7 @@ use std::time::Duration;
 
 use karat_core::dataset::DatasetError;
 use karat_core::gate::Policy;
-use karat_core::input::InputError;
+use karat_core::input::{InputError, WriteError};
 use karat_core::journal::{self, Identity, Journal, JournalError};
 use karat_core::provenance::Stopwatch;
 use karat_core::report::{Control, Evaluation, Report, SystemRef};
@@ -116,6 +118,9 @@ pub enum RetrievalError {
     /// A dataset is not what it should be.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
+    /// A file cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
     /// A TREC file is not what it should be.
     #[error(transparent)]
     Trec(#[from] trec::TrecError),
@@ -214,7 +219,7 @@ pub async fn run(
     };
     let mut system = entry.system.reference()?;
     // Started before the journal is touched: a search that does not work leaves the old one alone.
-    let search = Arc::new(entry.system.start(&setting)?);
+    let search = Arc::new(entry.system.start(&setting).await?);
     if entry.ready.probe.unwrap_or(entry.system.is_live()) {
         ready::wait(&search, dataset, &entry.ready, entry.limit, timeout).await?;
     }

@@ -15,7 +15,6 @@ use crate::RetrievalError;
 use crate::dataset::{Dataset, Query};
 use crate::score;
 use crate::system::Ranking;
-use crate::tokens;
 
 /// What was observed, ready to be scored.
 pub(crate) struct Measurement<'a> {
@@ -123,7 +122,8 @@ fn conventions(limit: Option<usize>, tokens_counted: bool) -> BTreeMap<String, S
         Some(limit) => format!("map and mrr are over the {limit} results asked for"),
         None => "map and mrr are over all results of the file".to_owned(),
     };
-    let tokens = format!("of the whole answer, by the vocabulary {}", tokens::VOCABULARY);
+    let tokens =
+        format!("of the whole answer, by the vocabulary {}", karat_core::tokens::VOCABULARY);
     [
         ("order", "as answered; no tie rule is applied".to_owned()),
         (

@@ -15,6 +15,7 @@ use crate::engines::{self, Builtin, Engine};
 use crate::systems::answer::AnswerReader;
 use crate::systems::command::CommandSearch;
 use crate::systems::http::{HttpConfig, HttpSearch};
+use crate::systems::mcp::{McpConfig, McpSearch};
 use crate::tokens::Definitions;
 
 /// One result of a search.
@@ -55,7 +56,8 @@ pub struct Question {
     pub limit: usize,
 }
 
-/// `system = { … }` of a project entry: exactly one of `builtin`, `command` and `http`.
+/// `system = { … }` of a project entry: exactly one of `builtin`, `command`, `http` and
+/// `mcp`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SystemConfig {
@@ -74,6 +76,9 @@ pub struct SystemConfig {
     /// An endpoint that answers over HTTP.
     #[serde(default)]
     pub http: Option<HttpConfig>,
+    /// A tool of a live MCP server.
+    #[serde(default)]
+    pub mcp: Option<McpConfig>,
     /// The version to show in the report.
     #[serde(default)]
     pub version: Option<String>,
@@ -96,23 +101,30 @@ enum Reach<'a> {
     Builtin(&'static Builtin),
     Command(&'a [String]),
     Http(&'a HttpConfig),
+    Mcp(&'a McpConfig),
 }
 
 impl SystemConfig {
     fn reach(&self) -> Result<Reach<'_>, RetrievalError> {
         let wrong = |message: &str| Err(RetrievalError::System(message.to_owned()));
-        let reach = match (&self.builtin, &self.command, &self.http) {
-            (Some(name), None, None) => match engines::find(name) {
+        let reach = match (&self.builtin, &self.command, &self.http, &self.mcp) {
+            (Some(name), None, None, None) => match engines::find(name) {
                 Some(engine) => Reach::Builtin(engine),
                 None => return Err(RetrievalError::UnknownEngine { name: name.clone() }),
             },
-            (None, Some(command), None) if command.is_empty() => return wrong("command is empty"),
-            (None, Some(command), None) => Reach::Command(command),
-            (None, None, Some(http)) => {
+            (None, Some(command), None, None) if command.is_empty() => {
+                return wrong("command is empty");
+            }
+            (None, Some(command), None, None) => Reach::Command(command),
+            (None, None, Some(http), None) => {
                 http.check().map_err(|error| RetrievalError::System(format!("http: {error}")))?;
                 Reach::Http(http)
             }
-            _ => return wrong("give exactly one of builtin, command and http"),
+            (None, None, None, Some(mcp)) => {
+                mcp.check().map_err(|error| RetrievalError::System(format!("mcp: {error}")))?;
+                Reach::Mcp(mcp)
+            }
+            _ => return wrong("give exactly one of builtin, command, http and mcp"),
         };
         if !self.env.is_empty() && !matches!(reach, Reach::Command(_)) {
             return wrong("env is for a command; a built-in engine or an endpoint has none");
@@ -126,7 +138,7 @@ impl SystemConfig {
                  (scripts/distil-static makes one)",
                 engine.name
             )),
-            (Reach::Command(_) | Reach::Http(_), Some(_)) => {
+            (Reach::Command(_) | Reach::Http(_) | Reach::Mcp(_), Some(_)) => {
                 wrong("weights are for a built-in engine")
             }
             _ => Ok(reach),
@@ -139,6 +151,7 @@ impl SystemConfig {
             Reach::Builtin(engine) => ("builtin", engine.name.to_owned(), BTreeMap::new()),
             Reach::Command(command) => ("command", command.join(" "), BTreeMap::new()),
             Reach::Http(http) => ("http", http.url.clone(), http.settings()),
+            Reach::Mcp(mcp) => ("mcp", mcp.server.describe(), mcp.settings()),
         };
         let version = match (&self.version, kind) {
             (None, "builtin") => Some(env!("CARGO_PKG_VERSION").to_owned()),
@@ -148,7 +161,7 @@ impl SystemConfig {
     }
 
     /// Builds or starts it.
-    pub fn start(&self, setting: &Setting<'_>) -> Result<Search, RetrievalError> {
+    pub async fn start(&self, setting: &Setting<'_>) -> Result<Search, RetrievalError> {
         match self.reach()? {
             Reach::Builtin(builtin) => {
                 let weights = self.weights.as_ref().map(|path| setting.folder.join(path));
@@ -174,6 +187,14 @@ impl SystemConfig {
                 let search = HttpSearch::new(http, reader, setting.timeout).map_err(wrong)?;
                 Ok(Search::Http(Box::new(search)))
             }
+            Reach::Mcp(mcp) => {
+                let reader = AnswerReader::new(&mcp.answer, setting.dataset, setting.count_tokens)
+                    .map_err(|error| RetrievalError::System(format!("mcp: {error}")))?;
+                McpSearch::start(mcp, reader, setting.folder, setting.timeout)
+                    .await
+                    .map(|search| Search::Mcp(Box::new(search)))
+                    .map_err(RetrievalError::NotStarted)
+            }
         }
     }
 
@@ -184,7 +205,7 @@ impl SystemConfig {
 
     /// Whether others keep it running: it may not have indexed everything yet.
     pub fn is_live(&self) -> bool {
-        self.http.is_some()
+        self.http.is_some() || self.mcp.is_some()
     }
 }
 
@@ -201,6 +222,8 @@ pub enum Search {
     Command(CommandSearch),
     /// An endpoint.
     Http(Box<HttpSearch>),
+    /// A tool of an MCP server.
+    Mcp(Box<McpSearch>),
 }
 
 impl Search {
@@ -208,7 +231,7 @@ impl Search {
     pub fn settings(&self) -> BTreeMap<String, String> {
         match self {
             Search::Builtin { engine, .. } => engine.settings(),
-            Search::Command(_) | Search::Http(_) => BTreeMap::new(),
+            Search::Command(_) | Search::Http(_) | Search::Mcp(_) => BTreeMap::new(),
         }
     }
 }
@@ -226,6 +249,7 @@ impl System for Search {
             }
             Search::Command(command) => command.ask(run, question).await,
             Search::Http(http) => http.ask(run, question).await,
+            Search::Mcp(mcp) => mcp.ask(run, question).await,
         }
     }
 }

@@ -1,50 +1,12 @@
-//! What a search answer costs in a model's context, in tokens.
-//!
-//! Counted with the `cl100k_base` vocabulary, which is inside the binary. Models differ by some per
-//! cent; what matters here is whether an answer got longer or shorter. Loading the vocabulary takes
-//! a quarter of a second, so it is loaded when the first answer is counted and not before.
+//! What a search answer costs in a model's context, in tokens (see [`karat_core::tokens`]).
 
 use std::collections::HashMap;
 
+use karat_core::tokens::count;
 use serde_json::json;
 
 use crate::dataset::Tool;
 use crate::system::Ranked;
-
-/// The vocabulary, as reports name it.
-pub const VOCABULARY: &str = "cl100k_base";
-
-/// A piece without a break is cut at this length: the time to count it grows with its square.
-const LONGEST_PIECE: usize = 4 << 10;
-
-/// The number of tokens of a text.
-pub fn count(text: &str) -> u64 {
-    let vocabulary = tiktoken_rs::cl100k_base_singleton();
-    pieces(text).map(|piece| vocabulary.encode_ordinary(piece).len() as u64).sum()
-}
-
-/// The text in pieces that end before a space between two words. The vocabulary never joins such a
-/// space with what stands before it, so cutting there changes no count.
-fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
-    std::iter::from_fn(move || {
-        if text.is_empty() {
-            return None;
-        }
-        if text.len() <= LONGEST_PIECE {
-            return Some(std::mem::take(&mut text));
-        }
-        let end = text.floor_char_boundary(LONGEST_PIECE);
-        let bytes = text.as_bytes();
-        let between = |at: &usize| {
-            bytes[*at] == b' '
-                && !bytes[at - 1].is_ascii_whitespace()
-                && !bytes[at + 1].is_ascii_whitespace()
-        };
-        let (piece, rest) = text.split_at((1..end).rev().find(between).unwrap_or(end));
-        text = rest;
-        Some(piece)
-    })
-}
 
 /// What each definition of a corpus costs: for engines that answer with ids alone.
 pub struct Definitions(HashMap<String, u64>);
@@ -71,30 +33,4 @@ fn definition(tool: &Tool) -> String {
         "inputSchema": tool.input_schema,
     })
     .to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn known_texts_have_known_counts() {
-        assert_eq!(count(""), 0);
-        assert_eq!(count("hello world"), 2);
-        assert_eq!(count("<|endoftext|>"), 7, "a special token in an answer is only text");
-    }
-
-    #[test]
-    fn cutting_a_long_text_changes_no_count() {
-        let text =
-            "{\"name\": \"create_issue\", \"description\": \"Opens a ticket.\"}\n".repeat(400);
-        let whole = tiktoken_rs::cl100k_base_singleton().encode_ordinary(&text).len() as u64;
-        assert_eq!(count(&text), whole);
-    }
-
-    #[test]
-    fn an_endless_word_takes_no_endless_time() {
-        assert!(count(&"a".repeat(1 << 20)) > 1_000);
-        assert!(count(&"é".repeat(100_000)) > 1_000);
-    }
 }

@@ -84,6 +84,12 @@ impl From<karat_detection::DetectionError> for Stop {
     }
 }
 
+impl From<karat_server::ServerError> for Stop {
+    fn from(error: karat_server::ServerError) -> Stop {
+        if error.is_not_measured() { Stop::not_measured(error) } else { Stop::bad_input(error) }
+    }
+}
+
 /// Reads a baseline, with what to do if there is none.
 pub(crate) fn missing_baseline(path: &str) -> Stop {
     Stop::bad_input(format!(

@@ -15,8 +15,8 @@ use clap::Parser as _;
 use karat_core::report::Evaluation;
 
 use crate::cli::{
-    AgentCommand, BaselineCommand, Cli, Command, CorpusCommand, DetectionArgs, DetectionCommand,
-    RetrievalArgs, RetrievalCommand, ScoreCommand,
+    AgentCommand, BaselineCommand, Cli, Command, DetectionArgs, DetectionCommand, RetrievalArgs,
+    RetrievalCommand, ScoreCommand, ServerCommand,
 };
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -59,16 +59,17 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
         Command::Detection(DetectionArgs { check, .. }) => {
             commands::check::one(Evaluation::Detection, check, terminal)
         }
+        Command::Server(ServerCommand::Test(arguments)) => {
+            commands::server::test(arguments, terminal)
+        }
+        Command::Server(ServerCommand::Lint(arguments)) => {
+            commands::server::lint(arguments, terminal)
+        }
         Command::Agent(AgentCommand::Score(arguments)) => {
             commands::agent::score(arguments, terminal)
         }
         Command::Score(ScoreCommand::Trec(arguments)) => commands::trec::score(arguments, terminal),
-        Command::Corpus(CorpusCommand::Freeze(arguments)) => {
-            commands::corpus::freeze(arguments, terminal)
-        }
-        Command::Corpus(CorpusCommand::Verify(arguments)) => {
-            commands::corpus::verify(arguments, terminal)
-        }
+        Command::Corpus(command) => commands::corpus::run(command, terminal),
         Command::Compare(arguments) => commands::compare::run(arguments, terminal),
         Command::Baseline(BaselineCommand::Update(arguments)) => {
             commands::baseline::update(arguments, terminal)
@@ -77,6 +78,7 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
             commands::baseline::show(arguments, terminal)
         }
         Command::Init(arguments) => commands::init::run(arguments, terminal),
+        Command::DemoServer(arguments) => commands::demo::serve(arguments, terminal),
         Command::Metrics(arguments) => commands::metrics::run(arguments, terminal),
         Command::Schema(arguments) => commands::pages::schema(arguments, terminal),
         Command::Completions(arguments) => commands::pages::completions(arguments, terminal),

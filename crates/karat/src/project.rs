@@ -12,6 +12,7 @@ use karat_core::input::{self, Format, Limits};
 use karat_core::report::{DatasetRef, Evaluation};
 use karat_detection::dataset::{Dataset as Threats, Sample};
 use karat_retrieval::dataset::{Dataset as Tools, Labels};
+use karat_server::suite::Suite;
 use serde::Deserialize;
 
 use crate::bundled;
@@ -34,6 +35,9 @@ struct ProjectFile {
     /// The detection entries.
     #[serde(default)]
     detection: Vec<karat_detection::Entry>,
+    /// The server entries.
+    #[serde(default)]
+    server: Vec<karat_server::Entry>,
 }
 
 /// Where a project's files are.
@@ -61,13 +65,21 @@ pub(crate) struct Planned {
 pub(crate) enum Task {
     Retrieval { entry: Box<karat_retrieval::Entry>, dataset: Tools },
     Detection { entry: Box<karat_detection::Entry>, dataset: Threats },
+    Server { entry: Box<karat_server::Entry>, suite: Suite, dataset: DatasetRef },
 }
 
 impl Task {
+    /// A server entry with its suite.
+    pub(crate) fn server(entry: karat_server::Entry, suite: Suite) -> Task {
+        let dataset = karat_server::reference(&suite);
+        Task::Server { entry: Box::new(entry), suite, dataset }
+    }
+
     pub(crate) fn evaluation(&self) -> Evaluation {
         match self {
             Task::Retrieval { .. } => Evaluation::Retrieval,
             Task::Detection { .. } => Evaluation::Detection,
+            Task::Server { .. } => Evaluation::Server,
         }
     }
 
@@ -75,6 +87,7 @@ impl Task {
         match self {
             Task::Retrieval { entry, .. } => &entry.name,
             Task::Detection { entry, .. } => &entry.name,
+            Task::Server { entry, .. } => &entry.name,
         }
     }
 
@@ -87,6 +100,7 @@ impl Task {
         match self {
             Task::Retrieval { entry, .. } => &entry.gate,
             Task::Detection { entry, .. } => &entry.gate,
+            Task::Server { entry, .. } => &entry.gate,
         }
     }
 
@@ -95,6 +109,7 @@ impl Task {
         match self {
             Task::Retrieval { entry, .. } => entry.baseline.as_deref(),
             Task::Detection { entry, .. } => entry.baseline.as_deref(),
+            Task::Server { entry, .. } => entry.baseline.as_deref(),
         }
     }
 
@@ -106,7 +121,7 @@ impl Task {
                 .iter()
                 .map(|label| (label.query.as_str(), label.tool_id.as_str()))
                 .collect(),
-            Task::Detection { .. } => Vec::new(),
+            Task::Detection { .. } | Task::Server { .. } => Vec::new(),
         }
     }
 
@@ -114,6 +129,7 @@ impl Task {
         match self {
             Task::Retrieval { dataset, .. } => &dataset.reference,
             Task::Detection { dataset, .. } => &dataset.reference,
+            Task::Server { dataset, .. } => dataset,
         }
     }
 }
@@ -149,6 +165,13 @@ impl Plan {
             entry.gate.validate().map_err(|error| bad(&path, &entry.name, error))?;
             let dataset = root.threats(&path, &entry)?;
             tasks.push(Task::Detection { entry: Box::new(entry), dataset });
+        }
+        for mut entry in file.server {
+            check_numbers(&path, &entry.name, 1, 1, entry.timeout_ms.min(entry.start_timeout_ms))?;
+            entry.gate = entry.policy();
+            entry.gate.validate().map_err(|error| bad(&path, &entry.name, error))?;
+            let suite = root.suite(&entry.suite)?;
+            tasks.push(Task::server(entry, suite));
         }
         if tasks.is_empty() {
             return Err(Stop::bad_input(format!(
@@ -246,6 +269,17 @@ impl Root {
         let tools = Tools::open(self.dataset(folder))?;
         let plain = tools.tools.iter().map(plain_benign).collect();
         Ok(threats.with_plain_benign(plain, &tools.reference)?)
+    }
+
+    fn suite(&self, file: &Path) -> Result<Suite, Stop> {
+        let suite = match self {
+            Root::Folder(folder) => Suite::load(&folder.join(file)),
+            Root::Bundled => {
+                let bytes = bundled::file(&file.to_string_lossy()).unwrap_or_default();
+                Suite::parse(file, bytes)
+            }
+        };
+        suite.map_err(|error| karat_server::ServerError::from(error).into())
     }
 
     fn planned(&self, path: &Path, task: Task, baselines: Baselines) -> Result<Planned, Stop> {

@@ -86,13 +86,14 @@ fn abstaining_is_no_miss_and_errors_are_never_benign() {
 }
 
 #[test]
-fn a_coin_is_averaged_over_its_runs() {
+fn a_coin_is_averaged_over_its_runs_and_decides_nothing_that_it_cannot() {
     let scratch = Scratch::new();
-    project(
-        &scratch,
-        &scanner("random.Random(e[\"id\"] + str(e[\"run\"])).choice([\"flag\", \"pass\"])"),
-        "runs = 5\n",
-    );
+    let coin = |salt: &str| {
+        scanner(&format!(
+            "random.Random(e[\"id\"] + str(e[\"run\"]) + \"{salt}\").choice([\"flag\", \"pass\"])"
+        ))
+    };
+    project(&scratch, &coin("one"), "runs = 5\n");
     let document = scratch.karat(&["detection", "--json"]).expect(0).json();
     let recall = metric(&document["reports"][0], "recall");
     let runs: Vec<f64> =
@@ -103,6 +104,16 @@ fn a_coin_is_averaged_over_its_runs() {
     let (low, high) =
         (recall["interval"]["low"].as_f64().unwrap(), recall["interval"]["high"].as_f64().unwrap());
     assert!(low < mean && mean < high, "{low} {mean} {high}");
+
+    // Another coin against this one: twelve attacks cannot decide about five points.
+    let gate = "runs = 5\nbaseline = \"baseline.json\"\n[detection.gate.metrics]\n\"recall\" = { max_drop = 0.05 }\n";
+    project(&scratch, &coin("one"), gate);
+    scratch.karat(&["baseline", "update"]).expect(0);
+    scratch.karat(&["detection"]).expect(0);
+    project(&scratch, &coin("three"), gate);
+    let document = scratch.karat(&["detection", "--json"]).expect(0).json();
+    assert_eq!(document["verdict"], "inconclusive", "{}", document["reports"][0]["gate"]);
+    scratch.karat(&["detection", "--strict"]).expect(4);
 }
 
 #[test]
@@ -160,4 +171,127 @@ fn a_corpus_that_breaks_the_rules_does_not_verify() {
     scratch.karat(&["corpus", "freeze", "bad/v1", "--licence", "x", "--made", "test"]).expect(0);
     let ran = scratch.karat(&["corpus", "verify", "bad/v1"]).expect(2);
     assert!(ran.stdout.contains("tp-00") && ran.stdout.contains("proprietary"), "{}", ran.stdout);
+}
+
+#[test]
+fn the_tables_show_detectors_tiers_and_categories() {
+    let scratch = Scratch::new();
+    project(&scratch, "{ builtin = \"builtin\" }", LIMITS);
+    let ran = scratch.karat(&["detection"]).expect(0);
+    let row = |name: &str| {
+        let found = ran.stdout.lines().find(|line| line.trim_start().starts_with(name));
+        found.unwrap_or_else(|| panic!("no row {name} in {}", ran.stdout)).to_owned()
+    };
+    assert!(row("instruction-phrases").contains("1.0000"));
+    assert!(row("block").contains("1.0000"));
+    let category = row("tool_poisoning");
+    assert_eq!(
+        category.split_whitespace().skip(1).collect::<Vec<_>>(),
+        ["1.0000", "1.0000", "1.0000", "0.0000", "0.0000"]
+    );
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("keeps the ceiling 0.05 (n = 12), not certified at 95 %"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn every_miss_and_every_false_alarm_is_listed_with_its_text() {
+    let scratch = Scratch::new();
+    project(
+        &scratch,
+        &scanner("\"flag\" if e[\"id\"] in (\"hn-03\", \"tp-01\") else \"pass\""),
+        "",
+    );
+    let document = scratch.karat(&["detection", "--json"]).expect(0).json();
+    let items = document["reports"][0]["items"].as_array().unwrap();
+    let item = |id: &str| items.iter().find(|item| item["id"] == id).unwrap();
+    assert_eq!(item("hn-03")["observed"]["outcome"], "false positive");
+    assert!(item("hn-03")["observed"]["text"].as_str().unwrap().contains("ignore case"));
+    assert_eq!(item("tp-02")["observed"]["outcome"], "false negative");
+    assert!(item("tp-02")["observed"]["text"].as_str().unwrap().contains("id_rsa"));
+    assert_eq!(item("tp-01")["observed"]["outcome"], "true positive");
+}
+
+/// Each fault of provenance by itself.
+#[test]
+fn verify_fails_on_each_fault_and_says_which_entry() {
+    let good = || {
+        let scratch = Scratch::new();
+        corpus(&scratch);
+        scratch
+    };
+    let verify = |scratch: &Scratch, lines: &str| {
+        scratch.write("set/v1/entries/a.jsonl", lines);
+        let freeze = ["corpus", "freeze", "set/v1", "--licence", "CC0-1.0", "--made", "test"];
+        scratch.karat(&freeze).expect(0);
+        scratch.karat(&["corpus", "verify", "set/v1"])
+    };
+    let first = |lines: &str, from: &str, to: &str| lines.replacen(from, to, 1);
+    for (from, to, says) in [
+        (r#""category": "tool_poisoning", "#, "", "has no category"),
+        (r#", "license": "CC0-1.0""#, "", "has no licence"),
+        ("CC0-1.0", "CC-BY-NC-4.0", "not among those that allow redistribution"),
+        ("self-authored", "copied from MCPTox", "may be used from a path but not copied"),
+    ] {
+        let scratch = good();
+        let lines = first(&scratch.read("corpus.jsonl"), from, to);
+        let ran = verify(&scratch, &lines).expect(2);
+        assert!(ran.stdout.contains("tp-00") && ran.stdout.contains(says), "{}", ran.stdout);
+    }
+    let scratch = good();
+    let unlike = scratch
+        .read("corpus.jsonl")
+        .replace(r#""resembles": "tool_poisoning""#, r#""resembles": "rug_pull""#);
+    let ran = verify(&scratch, &unlike).expect(2);
+    assert!(ran.stdout.contains("no hard negative that resembles them"), "{}", ran.stdout);
+
+    let scratch = good();
+    let lines = scratch.read("corpus.jsonl");
+    verify(&scratch, &lines).expect(0);
+    scratch.write("set/v1/entries/a.jsonl", lines.replace("numbers", "figures"));
+    let ran = scratch.karat(&["corpus", "verify", "set/v1"]).expect(2);
+    assert!(ran.stderr.contains("a.jsonl"), "{}", ran.stderr);
+}
+
+#[test]
+fn verify_warns_when_detector_and_corpus_change_in_one_commit() {
+    let scratch = Scratch::new();
+    corpus(&scratch);
+    scratch.write("set/v1/entries/a.jsonl", scratch.read("corpus.jsonl"));
+    scratch
+        .karat(&["corpus", "freeze", "set/v1", "--licence", "CC0-1.0", "--made", "test"])
+        .expect(0);
+    scratch.write("scan.py", "print()");
+    scratch.write(
+        "karat.toml",
+        "[[detection]]\nname = \"s\"\ndataset = \"set/v1\"\nsystem = { command = [\"python3\", \"scan.py\"] }\n",
+    );
+    let git = |arguments: &[&str]| {
+        let identity =
+            ["-c", "user.name=t", "-c", "user.email=t@t.invalid", "-c", "commit.gpgsign=false"];
+        let mut command = std::process::Command::new("git");
+        let done =
+            command.current_dir(scratch.path("")).args(identity).args(arguments).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    git(&["init", "-q"]);
+    git(&["add", "set", "karat.toml"]);
+    git(&["commit", "-qm", "corpus"]);
+    git(&["add", "scan.py"]);
+    git(&["commit", "-qm", "detector"]);
+    let ran = scratch.karat(&["corpus", "verify", "set/v1"]).expect(0);
+    assert!(!ran.stdout.contains("warning"), "{}", ran.stdout);
+    git(&["reset", "-q", "--soft", "HEAD~1"]);
+    git(&["commit", "-q", "--amend", "-m", "both"]);
+    let ran = scratch.karat(&["corpus", "verify", "set/v1"]).expect(0);
+    assert!(
+        ran.stdout.contains("warning: detector and corpus change together in commit"),
+        "{}",
+        ran.stdout
+    );
+    let document = scratch.karat(&["corpus", "verify", "set/v1", "--json"]).expect(0).json();
+    assert!(document["warnings"][0].as_str().unwrap().contains("scan.py"), "{document}");
 }

@@ -49,16 +49,20 @@ pub(super) fn mark_peers(exhibit: &Exhibit, text: &str, hits: &mut Vec<Hit>) {
 
 /// Marks tools that are called by name: `the send_mail tool`. Whose they are is not known.
 fn mark_named_tools(exhibit: &Exhibit, text: &str, hits: &mut Vec<Hit>) {
-    let own = exhibit.tool.name.to_lowercase();
-    let mut rest = 0;
-    while let Some(at) = text[rest..].find(" tool") {
-        let end = rest + at;
-        rest = end + 5;
-        let before = &text[..end];
-        let start = before.rfind([' ', '`', '(', '"', '\'']).map_or(0, |space| space + 1);
-        let name = before[start..].trim_matches(['`', '"', '\'']);
-        if name.contains('_') && name != own && name.is_ascii() {
-            hits.push(Hit { start, end, mask: Mask::NAMED_TOOL, negated: false });
+    for number in 0..hits.len() {
+        if !hits[number].mask.has(Mask::TOOL_WORD) {
+            continue;
+        }
+        let before = text[..hits[number].start].trim_end();
+        // A name of more than a hundred bytes is none.
+        let near = before.ceil_char_boundary(before.len().saturating_sub(100));
+        let start = before[near..]
+            .trim_end_matches(['`', '"', '\''])
+            .rfind([' ', '`', '(', '"', '\''])
+            .map_or(near, |at| near + at + 1);
+        let name = before[start..].trim_end_matches(['`', '"', '\'']);
+        if name.contains('_') && name.is_ascii() && !name.eq_ignore_ascii_case(&exhibit.tool.name) {
+            hits.push(Hit { start, end: before.len(), mask: Mask::NAMED_TOOL, negated: false });
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use super::instruction_phrases;
 use super::lexicon::Mask;
-use super::reading::{Part, Reading, Surface, excerpt};
+use super::reading::{Part, Reading, excerpt};
 use super::{Finding, Tier};
 
 /// The shortest text that is worth decoding to.
@@ -22,14 +22,19 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut budget = MOST;
     let pieces = joined_pieces(reading);
-    let parts = reading.parts.iter().map(|part| (part.raw, part.mask, Place::Part(part)));
-    let pieces =
-        pieces.iter().map(|(text, place)| (text.as_str(), Mask::NONE, Place::Pieces(place)));
-    for (raw, mask, place) in parts.chain(pieces) {
-        if raw.len() < SHORTEST {
+    let parts = reading.parts.iter().map(|part| {
+        let signs = Signs { codes: part.mask.has(Mask::CODE), escapes: part.has_escapes() };
+        (part.raw, signs, Place::Part(part))
+    });
+    let pieces = pieces.iter().map(|(text, place)| {
+        (text.as_str(), Signs { codes: false, escapes: true }, Place::Pieces(place))
+    });
+    for (raw, signs, place) in parts.chain(pieces) {
+        // Shorter ones hold no code, unless they announce it.
+        if raw.len() < SHORTEST || raw.len() < SHORTEST_CODE && !signs.codes {
             continue;
         }
-        for (code, token, text) in decoded(raw, mask.has(Mask::CODE), &mut budget) {
+        for (code, token, text) in decoded(raw, signs, &mut budget) {
             let Some((tier, why)) = judge(reading, code, &text, LAYERS, &mut budget) else {
                 continue;
             };
@@ -43,6 +48,15 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// What speaks for code in a text.
+#[derive(Clone, Copy)]
+struct Signs {
+    /// It speaks of codes.
+    codes: bool,
+    /// It may hold characters written as escapes.
+    escapes: bool,
 }
 
 /// Where something was found; put into words only if something was.
@@ -91,7 +105,7 @@ fn judge(
     layers: usize,
     budget: &mut usize,
 ) -> Option<(Tier, &'static str)> {
-    let inner = Reading::of_text(reading.exhibit, text, Surface::Description);
+    let inner = Reading::of_text(reading.exhibit, text);
     let mask = inner.sentences.iter().fold(Mask::NONE, |mask, sentence| mask | sentence.mask);
     if mask.has(Mask::EXECUTE) || mask.has(Mask::PERSIST) && mask.has(Mask::PUT.and(Mask::WRITE)) {
         return Some((Tier::Block, "a command"));
@@ -114,7 +128,8 @@ fn judge(
         return Some((if told || acts { Tier::Block } else { Tier::Warn }, "a sentence"));
     }
     if layers > 1 {
-        for (code, _, deeper) in decoded(text, mask.has(Mask::CODE), budget) {
+        let signs = Signs { codes: mask.has(Mask::CODE), escapes: true };
+        for (code, _, deeper) in decoded(text, signs, budget) {
             if let Some((tier, why)) = judge(reading, code, &deeper, layers - 1, budget) {
                 return Some((tier, why));
             }
@@ -137,7 +152,7 @@ fn is_sentence(text: &str) -> bool {
 /// text speaks of codes, it is also read as a whole.
 fn decoded<'t>(
     text: &'t str,
-    speaks_of_codes: bool,
+    signs: Signs,
     budget: &mut usize,
 ) -> Vec<(&'static str, &'t str, String)> {
     let mut found = Vec::new();
@@ -146,16 +161,11 @@ fn decoded<'t>(
             found.push((code, token, text));
         }
     };
-    for token in text.as_bytes().split(|byte| !is_code(*byte)) {
-        if token.len() < 16 {
-            continue;
-        }
-        // Code is ASCII, so the cuts are between characters.
-        let token = std::str::from_utf8(token).unwrap_or_default();
+    for token in code_runs(text) {
         // `name=code`: what counts stands after the sign; at the end it is padding.
         let body = token.trim_end_matches('=');
         let token = body.rfind('=').map_or(token, |at| &token[at + 1..]);
-        if token.len() < 16 || *budget == 0 {
+        if token.len() < SHORTEST_CODE || *budget == 0 {
             continue;
         }
         *budget -= 1;
@@ -172,25 +182,64 @@ fn decoded<'t>(
             add("base64", token, base64(token));
         }
     }
-    if text.contains("\\u") || text.contains("\\x") || text.contains("&#") {
+    if signs.escapes && (text.contains("\\u") || text.contains("\\x") || text.contains("&#")) {
         add("escaped text", text, escapes(text));
     }
-    for run in number_runs(text) {
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    for run in if digits < SHORTEST { Vec::new() } else { number_runs(text) } {
         if *budget == 0 {
             break;
         }
         *budget -= 1;
         add("characters as numbers", run, numbers(run));
     }
-    if speaks_of_codes && let Some((code, plain)) = announced(text) {
+    if signs.codes
+        && let Some((code, plain)) = announced(text)
+    {
         found.push((code, text, plain));
     }
     found
 }
 
+/// The shortest stretch of code that is decoded.
+const SHORTEST_CODE: usize = 16;
+
+/// Stretches without a break that could be code. Each covers a whole block of half its length, which
+/// few blocks of plain text are, since words are short.
+fn code_runs(text: &str) -> Vec<&str> {
+    const BLOCK: usize = SHORTEST_CODE / 2;
+    let bytes = text.as_bytes();
+    let mut runs = Vec::new();
+    let mut done = 0;
+    for (number, block) in bytes.chunks_exact(BLOCK).enumerate() {
+        let at = number * BLOCK;
+        if at < done || !block.iter().all(|byte| is_code(*byte)) {
+            continue;
+        }
+        let before = bytes[done..at].iter().rev().take_while(|byte| is_code(**byte)).count();
+        let behind = bytes[at..].iter().take_while(|byte| is_code(**byte)).count();
+        done = at + behind;
+        if before + behind >= SHORTEST_CODE {
+            // Code is ASCII, so the cuts are between characters.
+            runs.push(&text[at - before..done]);
+        }
+    }
+    runs
+}
+
 /// The letters of base64 in both alphabets, of percent encoding, and nothing else.
 fn is_code(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-' | b'%')
+    const CODE: [bool; 256] = {
+        let mut code = [false; 256];
+        let mut byte: u8 = 0;
+        while byte < 128 {
+            let sign = matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-' | b'%');
+            code[byte as usize] = sign || byte.is_ascii_alphanumeric();
+            byte += 1;
+        }
+        code
+    };
+    CODE[usize::from(byte)]
 }
 
 /// Decoded bytes that people can read.
@@ -347,18 +396,17 @@ fn numbers(run: &str) -> Option<Vec<u8>> {
     if words.len() < SHORTEST {
         return None;
     }
-    let all = |radix: u32, length: std::ops::RangeInclusive<usize>| -> Option<Vec<u8>> {
-        words
-            .iter()
-            .map(|word| {
-                let digits =
-                    word.strip_prefix("0x").or_else(|| word.strip_prefix('x')).unwrap_or(word);
-                let value = u8::from_str_radix(digits, radix).ok()?;
-                length.contains(&digits.len()).then_some(value)
-            })
-            .collect()
+    let longest = |radix: u32, length: std::ops::RangeInclusive<usize>| -> Option<Vec<u8>> {
+        let values = words.iter().map(|word| {
+            let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix('x')).unwrap_or(word);
+            let value = u8::from_str_radix(digits, radix).ok()?;
+            (length.contains(&digits.len()) && (value.is_ascii() || radix != 10)).then_some(value)
+        });
+        let values: Vec<Option<u8>> = values.collect();
+        let runs = values.split(Option::is_none).map(|run| run.iter().flatten().copied().collect());
+        runs.max_by_key(|run: &Vec<u8>| run.len()).filter(|run| run.len() >= SHORTEST)
     };
-    all(2, 7..=8).or_else(|| all(10, 2..=3).filter(|b| b.is_ascii())).or_else(|| all(16, 2..=2))
+    longest(2, 7..=8).or_else(|| longest(10, 2..=3)).or_else(|| longest(16, 2..=2))
 }
 
 /// Codes under which any text looks like text: what they give must make sense to count.

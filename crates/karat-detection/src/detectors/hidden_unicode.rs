@@ -40,19 +40,20 @@ struct Seen {
 pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for part in &reading.parts {
-        if !part.raw.is_ascii() || !part.raw.bytes().all(is_plain) {
+        let kinds = if part.has_odd_characters() { kinds(part.raw) } else { 0 };
+        if kinds & HIDING != 0 {
             report(part, &look(part.raw), &mut findings);
         }
-        if let Some(word) = posing_word(part.raw, part.surface) {
-            findings.push(Finding {
+        if kinds & DOUBLE != 0 && kinds & LATIN != 0 {
+            findings.extend(posing_word(part.raw, part.surface).map(|word| Finding {
                 rule: "look-alike-letters",
                 tier: Tier::Block,
                 message: "a word mixes Latin letters with others that look the same".to_owned(),
                 place: part.place(),
                 excerpt: word.to_owned(),
-            });
+            }));
         }
-        if longest_gap(part.raw) >= PADDING {
+        if may_have_gap(part.raw) && longest_gap(part.raw) >= PADDING {
             findings.push(Finding {
                 rule: "padding",
                 tier: Tier::Warn,
@@ -65,8 +66,40 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     findings
 }
 
-fn is_plain(byte: u8) -> bool {
-    matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t')
+/// A Latin letter.
+const LATIN: u8 = 1;
+/// A control character, or the first byte of characters of which some are hidden.
+const HIDING: u8 = 2;
+/// The first byte of letters of which some look like Latin ones.
+const DOUBLE: u8 = 4;
+
+/// What each byte may be part of. Most texts have neither hidden characters nor doubles, and their bytes
+/// tell.
+const KINDS: [u8; 256] = {
+    let mut kinds = [0; 256];
+    let mut byte: u8 = 0;
+    loop {
+        kinds[byte as usize] = match byte {
+            b'a'..=b'z' | b'A'..=b'Z' => LATIN,
+            b'\n' | b'\r' | b'\t' => 0,
+            // Soft hyphens and controls; strokes and joiners; Arabic marks; Hangul and Mongolian fillers.
+            0..=0x1f | 0x7f | 0xc2 | 0xcc | 0xcd | 0xd8 | 0xe1 | 0xe3 | 0xee..=0xf4 => HIDING,
+            // General punctuation and enclosed letters, among them doubles.
+            0xe2 => HIDING | DOUBLE,
+            // Latin extensions, phonetic letters, Greek, Cyrillic, Armenian.
+            0xc4 | 0xc9 | 0xce..=0xd6 => DOUBLE,
+            _ => 0,
+        };
+        if byte == u8::MAX {
+            break kinds;
+        }
+        byte += 1;
+    }
+};
+
+/// Everything that a text may hold.
+fn kinds(text: &str) -> u8 {
+    text.bytes().fold(0, |kinds, byte| kinds | KINDS[usize::from(byte)])
 }
 
 fn report(part: &Part<'_>, seen: &Seen, findings: &mut Vec<Finding>) {
@@ -332,7 +365,7 @@ pub(super) fn looks_like(character: char) -> Option<char> {
 
 /// A word in which Latin letters and their doubles from another script stand side by side.
 fn posing_word(text: &str, surface: Surface) -> Option<&str> {
-    if text.is_ascii() || surface == Surface::Result {
+    if surface == Surface::Result || !may_pose(text) {
         return None;
     }
     text.split(|character: char| !character.is_alphanumeric()).find(|word| {
@@ -347,10 +380,25 @@ fn posing_word(text: &str, surface: Surface) -> Option<&str> {
     })
 }
 
+/// Whether Latin letters and possible doubles stand together without an ASCII sign between them.
+fn may_pose(text: &str) -> bool {
+    text.as_bytes()
+        .split(|byte| byte.is_ascii() && !byte.is_ascii_alphanumeric())
+        .map(|word| word.iter().fold(0, |kinds, byte| kinds | KINDS[usize::from(*byte)]))
+        .any(|kinds| kinds & DOUBLE != 0 && kinds & LATIN != 0)
+}
+
+/// A gap of that length covers a whole block of half of it; looking at the ends of blocks is enough to
+/// rule one out.
+fn may_have_gap(text: &str) -> bool {
+    let mut blocks = text.as_bytes().chunks_exact(PADDING / 2);
+    blocks.any(|block| {
+        let blank = |at: usize| block.get(at).is_some_and(u8::is_ascii_whitespace);
+        blank(0) && blank(1) && blank(PADDING / 4) && blank(PADDING / 2 - 1)
+    })
+}
+
 fn longest_gap(text: &str) -> usize {
-    if text.len() < PADDING {
-        return 0;
-    }
     let mut longest = 0;
     let mut length = 0;
     for byte in text.bytes() {

@@ -102,16 +102,16 @@ fn distance(a: &Hit, b: &Hit) -> usize {
 /// What this detector finds.
 pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for window in windows(reading, |surface| surface != Surface::Result) {
+    let told = |surface| {
+        !matches!(
+            surface,
+            Surface::Result | Surface::Server | Surface::Name | Surface::ParameterName
+        )
+    };
+    for window in windows(reading, told) {
         let part = reading.part(window.sentence);
         // A choice or a default is a name, until it has the length of a sentence.
-        let short = part.raw.split_whitespace().nth(3).is_none();
-        if short
-            && matches!(
-                part.surface,
-                Surface::ParameterValue | Surface::ParameterName | Surface::Name
-            )
-        {
+        if part.surface == Surface::ParameterValue && part.raw.split_whitespace().nth(3).is_none() {
             continue;
         }
         judge(reading, &window, &mut findings);

@@ -20,6 +20,8 @@ pub mod schema_anomaly;
 
 pub use reading::{MOST_BYTES, Reading, Surface};
 
+use std::panic::resume_unwind;
+
 use crate::system::Exhibit;
 
 /// How sure a detector is.
@@ -182,4 +184,19 @@ pub(crate) fn score<'a>(findings: impl Iterator<Item = &'a Finding>) -> f64 {
 pub fn scan(exhibit: &Exhibit) -> Scan {
     let reading = Reading::of(exhibit);
     Scan { findings: DETECTORS.iter().map(|detector| detector.inspect(&reading)).collect() }
+}
+
+/// Runs all detectors over many definitions, on all processors, in their order.
+pub fn scan_all(exhibits: &[Exhibit]) -> Vec<Scan> {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let share = exhibits.len().div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        let working: Vec<_> = exhibits
+            .chunks(share)
+            .map(|chunk| scope.spawn(move || chunk.iter().map(scan).collect::<Vec<Scan>>()))
+            .collect();
+        // A panic goes on here: leaving its share out would move every later scan to another definition.
+        let shares = working.into_iter().map(|thread| thread.join());
+        shares.flat_map(|share| share.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
 }

@@ -25,6 +25,8 @@ const LONGEST_NAME: usize = 400;
 /// Where a piece of text stands in the definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Surface {
+    /// The server's name.
+    Server,
     /// The tool's name.
     Name,
     /// The tool's title, in either of its places.
@@ -49,6 +51,7 @@ impl Surface {
     /// The name in evidence.
     pub fn name(self) -> &'static str {
         match self {
+            Surface::Server => "server",
             Surface::Name => "name",
             Surface::Title => "title",
             Surface::Description => "description",
@@ -77,6 +80,8 @@ pub struct Part<'a> {
     pub raw: &'a str,
     /// Everything that was found in it.
     pub mask: Mask,
+    /// The kinds of its bytes.
+    kinds: u8,
     start: usize,
     end: usize,
 }
@@ -113,15 +118,15 @@ pub struct Reading<'a> {
 impl<'a> Reading<'a> {
     /// Reads a definition.
     pub fn of(exhibit: &'a Exhibit) -> Reading<'a> {
-        let mut collector = Collector::default();
+        let mut collector = Collector { parts: Vec::with_capacity(32) };
         collector.exhibit(exhibit);
         let Collector { parts, .. } = collector;
         Reading::lay_out(exhibit, parts)
     }
 
     /// Reads one text as if it were the description: what a detector does with text that it decoded.
-    pub fn of_text(exhibit: &'a Exhibit, text: &'a str, surface: Surface) -> Reading<'a> {
-        Reading::lay_out(exhibit, vec![Part::new(surface, text)])
+    pub fn of_text(exhibit: &'a Exhibit, text: &'a str) -> Reading<'a> {
+        Reading::lay_out(exhibit, vec![Part::new(Surface::Description, text)])
     }
 
     fn lay_out(exhibit: &'a Exhibit, mut parts: Vec<Part<'a>>) -> Reading<'a> {
@@ -131,14 +136,13 @@ impl<'a> Reading<'a> {
             let room = MOST_BYTES.saturating_sub(layout.buffer.len());
             part.start = layout.buffer.len();
             if part.is_name() {
-                layout.add_name(
-                    number,
-                    &part.raw[..part.raw.floor_char_boundary(room.min(LONGEST_NAME))],
-                );
+                let read = part.raw.floor_char_boundary(room.min(LONGEST_NAME));
+                part.kinds = layout.add_name(number, &part.raw[..read]) | unread(part, read);
             } else {
                 for piece in pieces(part.raw, room) {
-                    layout.add(number, piece);
+                    part.kinds |= layout.add(number, piece);
                 }
+                part.kinds |= unread(part, room);
             }
             part.end = layout.buffer.len();
             layout.buffer.push('\n');
@@ -202,18 +206,22 @@ impl<'a> Reading<'a> {
     /// What a sentence says before its first break: what comes after "and" may be what is slipped in.
     fn first_clause(&self, sentence: &Sentence) -> Mask {
         let text = self.text(sentence.start, sentence.end);
-        let breaks = [", ", "; ", ": ", " and ", " then "];
-        let length = breaks.iter().filter_map(|end| text.find(end)).min().unwrap_or(text.len());
+        let breaks = |(at, byte): (usize, u8)| match byte {
+            b',' | b';' | b':' => text.as_bytes().get(at + 1) == Some(&b' '),
+            b' ' => text[at..].starts_with(" and ") || text[at..].starts_with(" then "),
+            _ => false,
+        };
+        let length = text.bytes().enumerate().position(breaks).unwrap_or(text.len());
         let within = self.hits(sentence).iter().filter(|hit| hit.start < sentence.start + length);
         within.fold(Mask::NONE, |mask, hit| mask | hit.mask)
     }
 
     fn find_purpose(&self) -> Mask {
-        let mut purpose = lexicon::mask_of_name(&self.exhibit.server);
+        let mut purpose = Mask::NONE;
         let mut seen_description = false;
         for sentence in &self.sentences {
             match self.part(sentence).surface {
-                Surface::Name | Surface::Title => purpose |= sentence.mask,
+                Surface::Server | Surface::Name | Surface::Title => purpose |= sentence.mask,
                 Surface::Description if !seen_description => {
                     purpose |= self.first_clause(sentence);
                     seen_description = true;
@@ -227,14 +235,33 @@ impl<'a> Reading<'a> {
 
 impl<'a> Part<'a> {
     fn new(surface: Surface, raw: &'a str) -> Part<'a> {
-        let mask = Mask::NONE;
-        Part { surface, parameter: None, required: false, keyword: "", raw, mask, start: 0, end: 0 }
+        Part {
+            surface,
+            parameter: None,
+            required: false,
+            keyword: "",
+            raw,
+            mask: Mask::NONE,
+            kinds: 0,
+            start: 0,
+            end: 0,
+        }
+    }
+
+    /// Whether it may hold something else than printable ASCII and line breaks.
+    pub(super) fn has_odd_characters(&self) -> bool {
+        self.kinds & ODD != 0
+    }
+
+    /// Whether it may hold characters written as escapes.
+    pub(super) fn has_escapes(&self) -> bool {
+        self.kinds & ESCAPE != 0
     }
 
     /// Whether it is a name rather than text: words are joined by `_` or by capitals.
     fn is_name(&self) -> bool {
         match self.surface {
-            Surface::Name | Surface::ParameterName => true,
+            Surface::Server | Surface::Name | Surface::ParameterName => true,
             Surface::ParameterValue => {
                 self.raw.len() < LONGEST_NAME
                     && self.raw.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
@@ -253,6 +280,11 @@ impl<'a> Part<'a> {
             None => self.surface.name().to_owned(),
         }
     }
+}
+
+/// What a text may hold behind what was read of it: anything.
+fn unread(part: &Part<'_>, read: usize) -> u8 {
+    if part.raw.len() > read { ODD | ESCAPE } else { 0 }
 }
 
 /// The text, or its two ends where there is not room for all of it.
@@ -275,24 +307,25 @@ struct Layout {
 
 impl Layout {
     fn with_capacity(bytes: usize) -> Layout {
-        Layout { buffer: String::with_capacity(bytes), sentences: Vec::new() }
+        Layout { buffer: String::with_capacity(bytes), sentences: Vec::with_capacity(32) }
     }
 
-    fn add(&mut self, part: usize, text: &str) {
+    /// Adds a text, sentence by sentence; returns the kinds of its bytes.
+    fn add(&mut self, part: usize, text: &str) -> u8 {
+        let mut kinds = 0;
         let bytes = text.as_bytes();
         let mut start = self.buffer.len();
         // Blanks at the start of a sentence and after another blank are dropped.
         let mut space = true;
         let mut at = 0;
         while at < bytes.len() {
-            let run =
-                bytes[at..].iter().position(|byte| !is_ordinary(*byte)).unwrap_or(bytes.len() - at);
+            let run = ordinary_run(&bytes[at..], if space { BLANK } else { 0 }, &mut kinds);
             if run > 0 {
                 let from = self.buffer.len();
                 self.buffer.push_str(&text[at..at + run]);
                 self.buffer[from..].make_ascii_lowercase();
-                space = false;
                 at += run;
+                space = bytes[at - 1] == b' ';
                 continue;
             }
             let Some(character) = text[at..].chars().next() else { break };
@@ -332,13 +365,15 @@ impl Layout {
             }
         }
         self.end_sentence(part, start);
+        kinds
     }
 
     /// A name, cut into its words: one sentence.
-    fn add_name(&mut self, part: usize, name: &str) {
+    fn add_name(&mut self, part: usize, name: &str) -> u8 {
         let start = self.buffer.len();
         lexicon::fold_name(name, &mut self.buffer);
         self.end_sentence(part, start);
+        name.bytes().fold(0, |kinds, byte| kinds | KINDS[usize::from(byte)])
     }
 
     fn end_sentence(&mut self, part: usize, start: usize) -> usize {
@@ -359,9 +394,45 @@ impl Layout {
     }
 }
 
-/// Bytes that are copied as they are, but for upper case.
-fn is_ordinary(byte: u8) -> bool {
-    matches!(byte, b'!'..=b'~') && !matches!(byte, b'.' | b'!' | b'?')
+/// A blank.
+const BLANK: u8 = 1;
+/// Not simply copied.
+const SPECIAL: u8 = 2;
+/// A control character, or part of one that is not ASCII.
+const ODD: u8 = 4;
+/// The start of an escape, as in `\u0041` or `&#65;`.
+const ESCAPE: u8 = 8;
+
+/// What each byte is.
+const KINDS: [u8; 256] = {
+    let mut kinds = [SPECIAL | ODD; 256];
+    let mut byte: u8 = 0;
+    while byte < 128 {
+        kinds[byte as usize] = match byte {
+            b' ' => BLANK,
+            b'.' | b'!' | b'?' | b'\n' | b'\r' | b'\t' => SPECIAL,
+            b'\\' | b'&' => ESCAPE,
+            b'"'..=b'~' => 0,
+            _ => SPECIAL | ODD,
+        };
+        byte += 1;
+    }
+    kinds
+};
+
+/// How many bytes are copied as they are, but for upper case: words with single blanks between them. Adds
+/// what they are to the kinds.
+fn ordinary_run(bytes: &[u8], mut space: u8, kinds: &mut u8) -> usize {
+    let mut seen = 0;
+    let length = bytes.iter().position(|byte| {
+        let kind = KINDS[usize::from(*byte)];
+        seen |= kind;
+        let stops = kind & SPECIAL | kind & space;
+        space = kind & BLANK;
+        stops != 0
+    });
+    *kinds |= seen;
+    length.unwrap_or(bytes.len())
 }
 
 /// Whether a full stop ends the sentence: white space or mark-up follows.
@@ -431,7 +502,6 @@ fn fold(character: char) -> Option<char> {
 }
 
 /// Walks a definition and lists its strings.
-#[derive(Default)]
 struct Collector<'a> {
     parts: Vec<Part<'a>>,
 }
@@ -446,6 +516,7 @@ struct Waiting<'a> {
 impl<'a> Collector<'a> {
     fn exhibit(&mut self, exhibit: &'a Exhibit) {
         let tool = &exhibit.tool;
+        self.push(Surface::Server, &exhibit.server);
         self.push(Surface::Name, &tool.name);
         if let Some(title) = &tool.title {
             self.push(Surface::Title, title);
@@ -483,11 +554,11 @@ impl<'a> Collector<'a> {
             }
             match node {
                 Value::Object(fields) => {
-                    let needed = fields.get("required").and_then(Value::as_array);
                     for (key, value) in fields.iter().rev() {
                         let child = Waiting { node: value, parameter, required };
                         match key.as_str() {
                             "properties" | "patternProperties" | "$defs" | "definitions" => {
+                                let needed = fields.get("required").and_then(Value::as_array);
                                 self.properties(value, needed, surface, &mut waiting);
                             }
                             "title" | "description" | "$comment" => {
@@ -562,18 +633,21 @@ impl<'a> Collector<'a> {
     ) {
         let surface =
             if surface == Surface::ParameterText { Surface::ParameterValue } else { surface };
-        let mut waiting = vec![value];
-        while let Some(value) = waiting.pop() {
-            if self.parts.len() >= MOST_PARTS {
-                return;
+        let mut add = |text: &'a str| {
+            if !text.is_empty() && self.parts.len() < MOST_PARTS {
+                let (parameter, required) = (at.parameter, at.required);
+                self.parts.push(Part { parameter, required, keyword, ..Part::new(surface, text) });
             }
+        };
+        // Nearly all values are strings or numbers, for which no list is needed.
+        let mut waiting = match value {
+            Value::String(text) => return add(text),
+            Value::Array(_) | Value::Object(_) => vec![value],
+            _ => return,
+        };
+        while let Some(value) = waiting.pop() {
             match value {
-                Value::String(text) if !text.is_empty() => self.parts.push(Part {
-                    parameter: at.parameter,
-                    required: at.required,
-                    keyword,
-                    ..Part::new(surface, text)
-                }),
+                Value::String(text) => add(text),
                 Value::Array(items) => waiting.extend(items.iter().rev()),
                 Value::Object(fields) => waiting.extend(fields.values().rev()),
                 _ => {}

@@ -78,7 +78,10 @@ fn descriptions(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
         } else if name.has(Mask::CONTROL) && here.has(Mask::DISABLE) && !here.has(Mask::NEGATION) {
             let message = "the text wants a control switched off";
             findings.push(window.finding("weakens-control", Tier::Block, message));
-        } else if here.has(Mask::CONTEXT) && !is_about_models(reading) && here.has(Mask::WHOLE) {
+        } else if here.has(Mask::CONTEXT)
+            && !is_about_models(reading)
+            && here.has(Mask::WHOLE.and(Mask::PUT))
+        {
             let message = "the text asks for the conversation or the model's instructions";
             findings.push(window.finding("collects-context", Tier::Block, message));
         } else if here.has(Mask::PERSONAL)

@@ -7,11 +7,12 @@
 //!
 //! Scanners find tools by name, so no name may stand twice in a file: entries with equal names go into
 //! different files and the program runs once for each. What such a file cannot show (the result of a
-//! call, server instructions) cannot be judged, so an entry that has either is `unsupported`.
+//! call, server instructions) cannot be judged, so an entry that has either is `unsupported`. Scanners
+//! of client configurations get a file of servers instead, one for each entry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use karat_core::input::{self, Format, Limits};
 use karat_core::process::{Line, Process, Program};
@@ -19,6 +20,7 @@ use karat_core::run::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::answer::{Flagged, definition};
 use super::sarif;
 use crate::DetectionError;
 use crate::dataset::{Dataset, Sample};
@@ -52,6 +54,13 @@ pub struct BatchConfig {
     /// Within a result: the name of the tool, or the id.
     #[serde(default)]
     pub entry: Option<String>,
+    /// What stands before the name where `entry` finds a longer text: `tool:` for `tool:add.description`.
+    /// The longest name of the file that follows it is meant.
+    #[serde(default)]
+    pub entry_prefix: Option<String>,
+    /// What becomes of a result that names no tool of the file.
+    #[serde(default)]
+    pub unplaced: Unplaced,
     /// Within a result: whether it is a flag; a leading `!` turns it round (`!is_safe`).
     #[serde(default)]
     pub flagged: Option<String>,
@@ -88,6 +97,22 @@ pub enum ToolsShape {
     Object,
     /// `[…]`.
     List,
+    /// `{"mcpServers": {"ID": {"command": "ID", "args": [], "description": …, "schema": {"tools": […]}}}}`:
+    /// a client configuration with one server for each entry. The command differs from server to server,
+    /// since scanners take equal ones for one server; nothing is ever started. Instructions of a server
+    /// are its description.
+    Servers,
+}
+
+/// What becomes of a result that names no tool of the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unplaced {
+    /// The measurement ends: it would be wrong by an unknown amount.
+    #[default]
+    Refuse,
+    /// It is about the file as a whole: counted in a note, and for no entry.
+    Count,
 }
 
 /// What tools are called in the file.
@@ -126,7 +151,7 @@ pub enum Absent {
 struct Paths {
     results: JsonPath,
     entry: JsonPath,
-    flagged: Option<(JsonPath, bool)>,
+    flagged: Option<Flagged>,
     severity: Option<JsonPath>,
     score: Option<JsonPath>,
     detector: Option<JsonPath>,
@@ -168,16 +193,9 @@ impl BatchConfig {
                 DetectionError::System(format!("batch: {key} is needed to read JSON"))
             })
         };
-        let flagged = match self.flagged.as_deref() {
-            Some(text) => {
-                let (path, turned) = match text.strip_prefix('!') {
-                    Some(path) => (path, true),
-                    None => (text, false),
-                };
-                Some((parse("flagged", path)?, turned))
-            }
-            None => None,
-        };
+        let flagged = self.flagged.as_deref().map(Flagged::parse).transpose();
+        let flagged =
+            flagged.map_err(|error| DetectionError::System(format!("batch: flagged: {error}")))?;
         Ok(Paths {
             results: needed("results", &self.results)?,
             entry: needed("entry", &self.entry)?,
@@ -199,6 +217,7 @@ impl BatchConfig {
         };
         add("results", self.results.as_deref());
         add("entry", self.entry.as_deref());
+        add("entry prefix", self.entry_prefix.as_deref());
         add("flagged path", self.flagged.as_deref());
         add("severity path", self.severity.as_deref());
         add("score path", self.score.as_deref());
@@ -211,8 +230,14 @@ impl BatchConfig {
 /// What the program said of every entry, for each run.
 #[derive(Debug, Default)]
 pub struct Batch {
-    runs: Vec<BTreeMap<String, Result<Answer, String>>>,
+    runs: Vec<Answers>,
+    /// For each entry that was shown, in each run, its share of the time that the program took.
+    times: Vec<Duration>,
+    unplaced: usize,
 }
+
+/// What was said of each entry.
+type Answers = BTreeMap<String, Result<Answer, String>>;
 
 impl Batch {
     /// Runs the program over the whole dataset, as often as there are runs.
@@ -229,13 +254,36 @@ impl Batch {
         let mut done = Batch::default();
         for _ in 0..runs {
             let mut answers = BTreeMap::new();
-            for file in files(dataset, config.names) {
-                run_once(config, program, &file, &mut answers).await?;
+            for file in files(dataset, config) {
+                let began = Instant::now();
+                done.unplaced += run_once(config, program, &file, &mut answers).await?;
+                let share = began.elapsed() / u32::try_from(file.len()).unwrap_or(u32::MAX);
+                done.times.extend(file.iter().map(|_| share));
             }
             complete(config, dataset, &mut answers);
             done.runs.push(answers);
         }
         Ok(done)
+    }
+
+    /// How long the entries took, each its share of a run of the program, start-up included.
+    pub fn times(&self) -> &[Duration] {
+        &self.times
+    }
+
+    /// What a reader of the report should know.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = vec![
+            "answer times are shares of whole runs of the program, its start-up included"
+                .to_owned(),
+        ];
+        if self.unplaced > 0 {
+            notes.push(format!(
+                "{} results of the scanner are about the file as a whole and count for no entry",
+                self.unplaced
+            ));
+        }
+        notes
     }
 
     /// What was said of an entry in a run.
@@ -255,18 +303,14 @@ impl Batch {
     }
 }
 
-/// Whether a tools file shows everything that the entry consists of.
-fn is_shown(sample: &Sample) -> bool {
-    sample.result.is_none() && sample.instructions.is_none()
+/// Whether the file shows everything that the entry consists of.
+fn is_shown(sample: &Sample, shape: ToolsShape) -> bool {
+    sample.result.is_none() && (sample.instructions.is_none() || shape == ToolsShape::Servers)
 }
 
 /// Adds the entries that could not be shown, and those whose absence means that they passed, in the
 /// name of every detector that the output mentions.
-fn complete(
-    config: &BatchConfig,
-    dataset: &Dataset,
-    answers: &mut BTreeMap<String, Result<Answer, String>>,
-) {
+fn complete(config: &BatchConfig, dataset: &Dataset, answers: &mut Answers) {
     let mut detectors: BTreeSet<String> = answers
         .values()
         .flatten()
@@ -277,10 +321,11 @@ fn complete(
         detectors.insert(DETECTOR.to_owned());
     }
     for sample in &dataset.samples {
-        let (verdict, message) = match (is_shown(sample), config.absent()) {
-            (false, _) => {
-                (Stated::Unsupported, "a tools file does not show results or server instructions")
-            }
+        let (verdict, message) = match (is_shown(sample, config.tools), config.absent()) {
+            (false, _) => (
+                Stated::Unsupported,
+                "the file of tools cannot show all that this entry consists of",
+            ),
             (true, Absent::Pass) => (Stated::Pass, ""),
             (true, Absent::Missing) => continue,
         };
@@ -304,62 +349,63 @@ fn complete(
 /// The entries of one file, by the names that they have in it.
 type ToolsFile<'d> = BTreeMap<String, &'d Sample>;
 
-/// Spreads the entries over files in which no name stands twice.
-fn files(dataset: &Dataset, names: Names) -> Vec<ToolsFile<'_>> {
-    let mut files: Vec<ToolsFile<'_>> = Vec::new();
-    for sample in dataset.samples.iter().filter(|sample| is_shown(sample)) {
-        let name = match names {
-            Names::Kept if !sample.tool.name.is_empty() => sample.tool.name.clone(),
-            _ => sample.id.clone(),
-        };
-        match files.iter_mut().find(|file| !file.contains_key(&name)) {
-            Some(file) => {
-                file.insert(name, sample);
-            }
-            None => files.push(BTreeMap::from([(name, sample)])),
-        }
+/// Spreads the entries over files in which no tool name stands twice: scanners find tools by name, or
+/// take equal names of two servers for an attack.
+fn files<'d>(dataset: &'d Dataset, config: &BatchConfig) -> Vec<ToolsFile<'d>> {
+    let mut files: Vec<(BTreeSet<&str>, ToolsFile<'d>)> = Vec::new();
+    for sample in dataset.samples.iter().filter(|sample| is_shown(sample, config.tools)) {
+        let id = sample.id.as_str();
+        let own = Some(sample.tool.name.as_str()).filter(|name| !name.is_empty());
+        let shown = if config.names == Names::Id { id } else { own.unwrap_or(id) };
+        let key = if config.tools == ToolsShape::Servers { id } else { shown };
+        let free = files.iter().position(|(taken, _)| !taken.contains(shown));
+        let number = free.unwrap_or_else(|| {
+            files.push(Default::default());
+            files.len() - 1
+        });
+        let (taken, file) = &mut files[number];
+        taken.insert(shown);
+        file.insert(key.to_owned(), sample);
     }
-    files
+    files.into_iter().map(|(_, file)| file).collect()
 }
 
 fn tools_json(shape: ToolsShape, file: &ToolsFile<'_>) -> Value {
-    let tools: Vec<Value> = file
-        .iter()
-        .map(|(name, sample)| {
-            let tool = &sample.tool;
-            let mut fields = serde_json::Map::new();
-            fields.insert("name".to_owned(), json!(name));
-            if let Some(title) = &tool.title {
-                fields.insert("title".to_owned(), json!(title));
-            }
-            fields.insert("description".to_owned(), json!(tool.description));
-            let schema = tool.input_schema.clone();
-            // The protocol requires a schema, and scanners rely on it.
-            fields.insert(
-                "inputSchema".to_owned(),
-                schema.unwrap_or_else(|| json!({"type": "object"})),
-            );
-            if let Some(schema) = &tool.output_schema {
-                fields.insert("outputSchema".to_owned(), schema.clone());
-            }
-            if let Some(annotations) = &tool.annotations {
-                fields.insert("annotations".to_owned(), annotations.clone());
-            }
-            Value::Object(fields)
-        })
-        .collect();
+    let tools = || file.iter().map(|(name, sample)| tool_json(name, sample)).collect();
     match shape {
-        ToolsShape::Object => json!({ "tools": tools }),
-        ToolsShape::List => Value::Array(tools),
+        ToolsShape::Object => json!({ "tools": Value::Array(tools()) }),
+        ToolsShape::List => Value::Array(tools()),
+        ToolsShape::Servers => {
+            let servers: serde_json::Map<String, Value> =
+                file.iter().map(|(id, sample)| (id.clone(), server_json(id, sample))).collect();
+            json!({ "mcpServers": servers })
+        }
     }
 }
 
+fn server_json(id: &str, sample: &Sample) -> Value {
+    let own = &sample.tool.name;
+    let tool = tool_json(if own.is_empty() { id } else { own }, sample);
+    let mut server = json!({"command": id, "args": [], "schema": {"tools": [tool]}});
+    if let Some(instructions) = &sample.instructions {
+        server["description"] = json!(instructions);
+    }
+    server
+}
+
+fn tool_json(name: &str, sample: &Sample) -> Value {
+    let mut tool = definition(&sample.tool);
+    tool["name"] = json!(name);
+    tool
+}
+
+/// Runs the program over one file; says how many of its results name no tool of it.
 async fn run_once(
     config: &BatchConfig,
     program: &Program,
     file: &ToolsFile<'_>,
-    answers: &mut BTreeMap<String, Result<Answer, String>>,
-) -> Result<(), DetectionError> {
+    answers: &mut Answers,
+) -> Result<usize, DetectionError> {
     let failed = |message: String| DetectionError::NotStarted(message);
     let folder =
         tempfile::tempdir().map_err(|error| failed(format!("no temporary folder: {error}")))?;
@@ -391,7 +437,7 @@ async fn run_once(
     })?;
     match config.format {
         OutputFormat::Json => read_json(config, &value, file, answers),
-        OutputFormat::Sarif => read_sarif(&value, file, answers).map_err(failed),
+        OutputFormat::Sarif => read_sarif(config, &value, file, answers).map_err(failed),
     }
 }
 
@@ -446,9 +492,10 @@ fn read_json(
     config: &BatchConfig,
     value: &Value,
     file: &ToolsFile<'_>,
-    answers: &mut BTreeMap<String, Result<Answer, String>>,
-) -> Result<(), DetectionError> {
+    answers: &mut Answers,
+) -> Result<usize, DetectionError> {
     let paths = config.paths()?;
+    let mut unplaced = 0;
     let results = paths.results.find(value);
     if results.is_empty() && config.absent() == Absent::Missing {
         return Err(DetectionError::NotStarted(format!(
@@ -459,15 +506,17 @@ fn read_json(
     }
     for result in results {
         let named = paths.entry.find(result).into_iter().find_map(Value::as_str);
-        let by_id = |name: &str| file.values().find(|sample| sample.id == name).copied();
-        let Some(sample) = named.and_then(|name| file.get(name).copied().or_else(|| by_id(name)))
-        else {
+        let Some(sample) = named.and_then(|name| place(config, file, name)) else {
+            if config.unplaced == Unplaced::Count {
+                unplaced += 1;
+                continue;
+            }
             return Err(DetectionError::NotStarted(format!(
                 "a result of the scanner names no tool of the file: {}",
                 super::text(&result.to_string())
             )));
         };
-        let report = reported(config, &paths, result);
+        let report = reported(&paths, result);
         let entry = answers.entry(sample.id.clone()).or_insert_with(|| Ok(Answer::default()));
         match (entry, report) {
             (Ok(answer), Ok(report)) => merge(answer, report),
@@ -475,29 +524,29 @@ fn read_json(
             (Err(_), Ok(_)) => {}
         }
     }
-    Ok(())
+    Ok(unplaced)
+}
+
+/// The entry that a result names.
+fn place<'d>(config: &BatchConfig, file: &ToolsFile<'d>, named: &str) -> Option<&'d Sample> {
+    if let Some(prefix) = &config.entry_prefix {
+        let rest = named.strip_prefix(prefix.as_str())?;
+        let known = file.iter().filter(|(name, _)| rest.starts_with(name.as_str()));
+        return known.max_by_key(|(name, _)| name.len()).map(|(_, sample)| *sample);
+    }
+    let by_id = || file.values().find(|sample| sample.id == named);
+    file.get(named).or_else(by_id).copied()
 }
 
 /// One result of the scanner.
-fn reported(config: &BatchConfig, paths: &Paths, result: &Value) -> Result<Reported, String> {
+fn reported(paths: &Paths, result: &Value) -> Result<Reported, String> {
     let texts = |path: &Option<JsonPath>| -> Vec<&str> {
         let found = path.iter().flat_map(|path| path.find(result));
         found.filter_map(Value::as_str).collect()
     };
     let verdict = match &paths.flagged {
         None => Some(Stated::Flag),
-        Some((path, turned)) => match path.find(result).first() {
-            Some(Value::Bool(found)) => {
-                Some(if found ^ turned { Stated::Flag } else { Stated::Pass })
-            }
-            Some(Value::Array(list)) => Some(flag(!list.is_empty())),
-            Some(Value::Number(number)) => Some(flag(number.as_f64() != Some(0.0))),
-            Some(Value::Null) | None => {
-                let path = config.flagged.as_deref().unwrap_or_default();
-                return Err(format!("the scanner gave no verdict: nothing at {path}"));
-            }
-            Some(other) => return Err(format!("{other} is no verdict")),
-        },
+        Some(flagged) => Some(flagged.read(result)?),
     };
     let severities = texts(&paths.severity);
     let gravest = severities.iter().max_by_key(|severity| crate::decision::rank(severity));
@@ -512,10 +561,6 @@ fn reported(config: &BatchConfig, paths: &Paths, result: &Value) -> Result<Repor
         score: paths.score.iter().flat_map(|path| path.find(result)).find_map(Value::as_f64),
         findings: if verdict == Some(Stated::Pass) { Vec::new() } else { findings },
     })
-}
-
-fn flag(flagged: bool) -> Stated {
-    if flagged { Stated::Flag } else { Stated::Pass }
 }
 
 /// Several results of one detector on one entry are one report: the gravest of them.
@@ -539,21 +584,17 @@ fn merge(answer: &mut Answer, report: Reported) {
 }
 
 fn read_sarif(
+    config: &BatchConfig,
     value: &Value,
     file: &ToolsFile<'_>,
-    answers: &mut BTreeMap<String, Result<Answer, String>>,
-) -> Result<(), String> {
-    let by_id: BTreeMap<&str, &Sample> =
-        file.values().map(|sample| (sample.id.as_str(), *sample)).collect();
-    let sarif = sarif::read(value, |name| {
-        let sample = file.get(name).or_else(|| by_id.get(name));
-        sample.map(|sample| sample.id.clone())
-    })?;
-    if sarif.unmatched > 0 {
+    answers: &mut Answers,
+) -> Result<usize, String> {
+    let sarif = sarif::read(value, |name| place(config, file, name).map(|one| one.id.clone()))?;
+    if sarif.unmatched > 0 && config.unplaced == Unplaced::Refuse {
         return Err(format!("{} results name no tool of the file", sarif.unmatched));
     }
     for sample in file.values() {
         answers.insert(sample.id.clone(), Ok(Answer { reports: sarif.reports(&sample.id) }));
     }
-    Ok(())
+    Ok(sarif.unmatched)
 }

@@ -1,8 +1,11 @@
 //! The adapters: one file for each way to reach a scanner.
 
+pub mod answer;
 pub mod batch;
 pub mod builtin;
 pub mod command;
+pub mod http;
+pub mod mcp;
 pub mod sarif;
 pub mod verdicts;
 #[cfg(feature = "yara")]

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::dataset::Dataset;
 use crate::system::{Ranked, Ranking};
-use crate::tokens;
+use karat_core::tokens;
 
 /// The most results of one answer that are looked at.
 const MOST_RESULTS: usize = 100_000;

@@ -11,7 +11,7 @@ use karat_core::text::{clip, printable};
 use serde::{Deserialize, Serialize};
 
 use crate::system::{Question, Ranked, Ranking};
-use crate::tokens;
+use karat_core::tokens;
 
 /// How much of a refusal is kept.
 const LONGEST_REFUSAL: usize = 500;

@@ -3,3 +3,4 @@
 pub mod answer;
 pub mod command;
 pub mod http;
+pub mod mcp;

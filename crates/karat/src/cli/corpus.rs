@@ -1,21 +1,42 @@
 //! The arguments of `karat corpus`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Subcommand)]
 pub(crate) enum CorpusCommand {
-    /// Compute the digests of a dataset folder and write its manifest
+    /// Take the complete tool definitions of live servers into a snapshot. Installs nothing
+    Capture(CaptureArgs),
+    /// Serve a frozen corpus as MCP servers, so that a real proxy or scanner reads exactly that
+    Serve(ServeArgs),
+    /// Compute the digests of a dataset folder and write its manifest, or make the next version of
+    /// a dataset from a snapshot
     Freeze(FreezeArgs),
-    /// Check a frozen dataset: its digests, its labels, and whether it is worth measuring on
+    /// Check a frozen dataset: its digests, its labels, and whether it is worth measuring on; or a
+    /// corpus against a lock
     Verify(VerifyArgs),
+    /// Write the digest of every tool definition of a corpus
+    Lock(LockArgs),
+    /// Show what changed between two corpora: tools added, removed and reworded, field by field
+    Diff(DiffArgs),
 }
 
 #[derive(Args)]
 pub(crate) struct FreezeArgs {
-    /// The folder of the version, such as datasets/tools/v1
+    /// The folder of the version, such as datasets/tools/v1; with --into, the snapshot
     pub(crate) folder: PathBuf,
+    /// Make the next version in this dataset folder, such as datasets/tools, from the snapshot
+    #[arg(long, value_name = "DATASET")]
+    pub(crate) into: Option<PathBuf>,
+    /// Take golden/ and groups/ from this folder, or the queries that lie in it; without it, from
+    /// the version before
+    #[arg(long, value_name = "FOLDER", requires = "into")]
+    pub(crate) golden: Option<PathBuf>,
+    /// Leave the queries of the version before out
+    #[arg(long, requires = "into", conflicts_with = "golden")]
+    pub(crate) without_golden: bool,
     /// The licence of the data, as an SPDX expression
     #[arg(long)]
     pub(crate) licence: String,
@@ -26,6 +47,126 @@ pub(crate) struct FreezeArgs {
 
 #[derive(Args)]
 pub(crate) struct VerifyArgs {
-    /// The folder of the version, such as datasets/tools/v1
+    /// The folder of the version, such as datasets/tools/v1; with --lock, any corpus
     pub(crate) folder: PathBuf,
+    /// Check that every tool definition is the one whose digest stands in this lock
+    #[arg(long, value_name = "FILE")]
+    pub(crate) lock: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct LockArgs {
+    /// A dataset folder, a captured folder, a corpus file, or bundled:tools/v1
+    pub(crate) corpus: PathBuf,
+    /// The lock file; without it, stdout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct DiffArgs {
+    /// The earlier corpus: a dataset folder, a captured folder, a corpus file, or bundled:tools/v1
+    pub(crate) before: PathBuf,
+    /// The later corpus
+    pub(crate) after: PathBuf,
+    /// End with exit code 1 if anything differs
+    #[arg(long)]
+    pub(crate) exit_code: bool,
+}
+
+#[derive(Args)]
+#[command(group = clap::ArgGroup::new("source").required(true))]
+pub(crate) struct CaptureArgs {
+    /// The folder of the snapshot; it must not exist or be empty
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: PathBuf,
+    /// A list of servers to start, such as datasets/real-servers/v1/servers.toml
+    #[arg(long = "servers", value_name = "FILE", group = "source", requires = "installed")]
+    pub(crate) list: Option<PathBuf>,
+    /// Where the servers of the list are installed, each in a folder with its name
+    #[arg(long, value_name = "FOLDER", requires = "list")]
+    pub(crate) installed: Option<PathBuf>,
+    /// A file that names servers: mcp.json, .vscode/mcp.json, claude_desktop_config.json …
+    #[arg(long, value_name = "FILE", group = "source")]
+    pub(crate) config: Option<PathBuf>,
+    /// A server of the list or file; repeatable
+    #[arg(long = "server", value_name = "NAME")]
+    pub(crate) servers: Vec<String>,
+    /// Every server of the file
+    #[arg(long, requires = "config", conflicts_with = "servers")]
+    pub(crate) all: bool,
+    /// A server at an address
+    #[arg(long, value_name = "URL", group = "source")]
+    pub(crate) url: Option<String>,
+    /// What the corpus calls the server; without it, what it calls itself
+    #[arg(long, conflicts_with_all = ["list", "config"])]
+    pub(crate) name: Option<String>,
+    /// A variable for the command
+    #[arg(short = 'e', long = "env", value_name = "KEY=VALUE", requires = "command")]
+    pub(crate) env: Vec<String>,
+    /// A header for the address
+    #[arg(long = "header", value_name = "NAME: VALUE", requires = "url")]
+    pub(crate) headers: Vec<String>,
+    /// How long one server may take, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) timeout: u64,
+    /// How many servers are under way at once
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) parallel: u16,
+    /// Write what was captured even if some servers failed
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+    /// Write a lock of what was captured too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_lock: Option<PathBuf>,
+    /// The command of a server
+    #[arg(last = true, value_name = "COMMAND", group = "source")]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Args)]
+#[command(group = clap::ArgGroup::new("transport").required(true))]
+pub(crate) struct ServeArgs {
+    /// A dataset folder, a captured folder, a corpus file, or bundled:tools/v1. Of a threat corpus,
+    /// each entry is a server
+    pub(crate) dataset: PathBuf,
+    /// Only this server; repeatable
+    #[arg(long = "server", value_name = "NAME")]
+    pub(crate) servers: Vec<String>,
+    /// Serve one server on stdin and stdout
+    #[arg(long, group = "transport")]
+    pub(crate) stdio: bool,
+    /// Serve all on this address, each at /NAME/mcp; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", group = "transport")]
+    pub(crate) http: Option<SocketAddr>,
+    /// Write the configuration with which a proxy finds the servers. With --stdio nothing is served
+    /// then: the proxy starts them
+    #[arg(long, value_name = "KIND", requires = "out")]
+    pub(crate) proxy_config: Option<ProxyConfig>,
+    /// The file for the configuration
+    #[arg(long, value_name = "FILE", requires = "proxy_config")]
+    pub(crate) out: Option<PathBuf>,
+    /// Where the proxy is to listen
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    pub(crate) proxy_listen: SocketAddr,
+    /// Where the proxy is to keep its data; without it, a folder beside the configuration
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) proxy_data: Option<PathBuf>,
+    /// The key of the proxy's HTTP search
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "MCPPROXY_API_KEY",
+        default_value = "karat-local",
+        hide_env_values = true
+    )]
+    pub(crate) proxy_key: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProxyConfig {
+    /// mcpproxy (mcpproxy-go): its mcp_config.json
+    Mcpproxy,
+    /// `{"mcpServers": {…}}`, which most clients and proxies read
+    McpJson,
 }

@@ -4,6 +4,7 @@
 mod corpus;
 mod detection;
 mod retrieval;
+mod server;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use corpus::*;
 pub(crate) use detection::*;
 pub(crate) use retrieval::*;
+pub(crate) use server::*;
 
 /// Measure MCP servers, tool search, scanners and agents against golden sets, and fail the build
 /// when a measurement gets worse.
@@ -55,13 +57,16 @@ pub(crate) enum Command {
     Retrieval(RetrievalArgs),
     /// Run the detection evaluations alone: does a scanner catch attacks and stay quiet otherwise?
     Detection(DetectionArgs),
+    /// Measure an MCP server: does it answer right, validly, reliably and fast?
+    #[command(subcommand)]
+    Server(ServerCommand),
     /// Score what an agent did
     #[command(subcommand)]
     Agent(AgentCommand),
     /// Score files of other tools
     #[command(subcommand)]
     Score(ScoreCommand),
-    /// Freeze and verify datasets
+    /// Capture, freeze, verify, compare and serve corpora of tool definitions
     #[command(subcommand)]
     Corpus(CorpusCommand),
     /// Compare two reports item by item
@@ -71,6 +76,8 @@ pub(crate) enum Command {
     Baseline(BaselineCommand),
     /// Write a commented starter project that works at once
     Init(InitArgs),
+    /// Be an MCP server with good, slow, flaky and wrong tools, to try things on
+    DemoServer(DemoArgs),
     /// List every metric with its definition
     Metrics(MetricsArgs),
     /// Print the JSON Schema of a document that Karat writes

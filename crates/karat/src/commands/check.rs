@@ -18,11 +18,12 @@ use crate::project::{Baselines, Plan, Planned, Root, Task};
 /// Why an evaluation is not in a report; a project need not have an entry of each.
 fn absent(evaluation: Evaluation) -> &'static str {
     match evaluation {
-        Evaluation::Server => "this version does not measure servers yet",
         Evaluation::Agent => {
             "not part of a project yet; `karat agent score` scores recorded traces"
         }
-        Evaluation::Retrieval | Evaluation::Detection => "the project has no entry",
+        Evaluation::Server | Evaluation::Retrieval | Evaluation::Detection => {
+            "the project has no entry"
+        }
     }
 }
 
@@ -45,24 +46,36 @@ fn check(
     evaluation: Option<Evaluation>,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
-    let outputs = outputs(arguments)?;
     let plan = Plan::load(arguments.project.as_deref(), Baselines::Needed)?;
     let plan = select(plan, arguments, evaluation)?;
     if plan.root == Root::Bundled {
         terminal.say("karat: no karat.toml here; running the bundled project");
     }
-    let mut measured = measure(&plan, arguments, terminal)?;
+    carry_out(&plan, arguments, evaluation, terminal)
+}
+
+/// Measures what is planned, gates, and writes the report.
+pub(crate) fn carry_out(
+    plan: &Plan,
+    arguments: &CheckArgs,
+    evaluation: Option<Evaluation>,
+    terminal: &Terminal,
+) -> Result<Exit, Stop> {
+    let outputs = outputs(arguments)?;
+    let mut measured = measure(plan, arguments, terminal)?;
     for (report, planned) in &mut measured.reports {
         judge(report, planned)
             .map_err(|error| Stop::bad_input(format!("{}: {error}", planned.task.name())))?;
     }
+    // Where only a part was asked for, the rest is not news.
+    let whole = evaluation.is_none() && arguments.only.is_none();
     let reports: Vec<Report> = measured.reports.into_iter().map(|(report, _)| report).collect();
     let document = CheckReport {
         schema: report::CHECK_SCHEMA.to_owned(),
         verdict: verdict(&reports, &measured.not_measured),
         reports,
         not_measured: measured.not_measured,
-        not_run: if evaluation.is_none() { not_run(&plan) } else { Vec::new() },
+        not_run: if whole { not_run(plan) } else { Vec::new() },
     };
     for (output, path) in &outputs {
         let text = output.render(&document).map_err(Stop::bad_input)?;
@@ -195,6 +208,9 @@ async fn entries<'a>(
             }
             Task::Detection { entry, dataset } => {
                 karat_detection::run(entry, dataset, &surroundings).await.map_err(Stop::from)
+            }
+            Task::Server { entry, suite, .. } => {
+                karat_server::run(entry, suite, &surroundings).await.map_err(Stop::from)
             }
         };
         match ran {

@@ -3,7 +3,8 @@
 //! Detectors reason over meanings ([`Mask`]), not over phrases: "send" and "отправьте" are both
 //! [`Mask::TRANSFER`]. Each language has a table of its own; adding a language adds a file and a line
 //! here. All tables are looked up in one pass, whatever the language of the text, because attackers
-//! mix them. A term is a word or a few; `*` at an end means that the word may go on there.
+//! mix them. A term is a word or a few and begins where a word or a sign does; `*` at its end means that
+//! the word may go on.
 
 mod arabic;
 mod chinese;
@@ -26,8 +27,6 @@ mod turkish;
 
 use std::ops::{BitOr, BitOrAssign};
 use std::sync::OnceLock;
-
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use self::trie::Trie;
 use super::reading::Reading;
@@ -142,8 +141,6 @@ meanings! {
     ABOUT_ATTACKS = 35;
     /// Always, each time, any.
     ALWAYS = 36;
-    /// To report something else than what is.
-    MISREPORT = 37;
     /// A promise that nothing happens: read-only, nothing is sent.
     ASSURANCE = 38;
     /// To change a value that the user gave.
@@ -190,6 +187,8 @@ meanings! {
     DIVULGE = 59;
     /// A tool called by its name: the send_mail tool.
     NAMED_TOOL = 60;
+    /// The word "tool" itself.
+    TOOL_WORD = 61;
 }
 
 impl Mask {
@@ -248,42 +247,21 @@ pub struct Hit {
     pub negated: bool,
 }
 
-/// The words, ready to be looked up.
-struct Lexicon {
-    /// Terms that begin where a word begins.
-    words: Trie,
-    /// Terms that may begin anywhere: paths, commands, mark-up.
-    anywhere: Option<AhoCorasick>,
-    /// What the latter mean, and whether they may go on.
-    meanings: Vec<(Mask, bool)>,
-}
-
-fn lexicon() -> &'static Lexicon {
-    static LEXICON: OnceLock<Lexicon> = OnceLock::new();
+fn lexicon() -> &'static Trie {
+    static LEXICON: OnceLock<Trie> = OnceLock::new();
     LEXICON.get_or_init(build)
 }
 
-fn build() -> Lexicon {
+fn build() -> Trie {
     let mut words = trie::Builder::default();
-    let mut anywhere = Vec::new();
-    let mut meanings = Vec::new();
     for (mask, written) in TABLES.iter().flat_map(|table| table.iter()) {
         for text in *written {
-            let word = text.trim_matches('*');
+            let word = text.trim_end_matches('*');
             let bordered = word.chars().next_back().is_some_and(has_borders);
-            let open_end = text.ends_with('*') || !bordered;
-            let starts_anywhere = text.starts_with('*')
-                || word.starts_with(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric());
-            if starts_anywhere {
-                anywhere.push(word);
-                meanings.push((*mask, open_end));
-            } else {
-                words.add(word, *mask, open_end);
-            }
+            words.add(word, *mask, text.ends_with('*') || !bordered);
         }
     }
-    let anywhere = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(&anywhere).ok();
-    Lexicon { words: words.finish(), anywhere, meanings }
+    words.finish()
 }
 
 /// Whether words of this character's script are set apart by spaces and stand without prefixes.
@@ -292,35 +270,53 @@ fn has_borders(character: char) -> bool {
         || matches!(character, '\u{c0}'..='\u{24f}' | '\u{370}'..='\u{52f}' | '\u{1e00}'..='\u{1eff}')
 }
 
-/// Finds the terms in laid-out text: the longest at each place, and none inside of another.
+const ALPHANUMERIC: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte: u8 = 0;
+    while byte < 128 {
+        table[byte as usize] = byte.is_ascii_alphanumeric();
+        byte += 1;
+    }
+    table
+};
+
+/// Finds the terms in laid-out text: the longest at each place where a word or a sign begins.
 pub(super) fn look_up(text: &str) -> Vec<Hit> {
     let lexicon = lexicon();
-    let mut hits: Vec<Hit> = Vec::new();
+    let mut hits: Vec<Hit> = Vec::with_capacity(64);
     let bytes = text.as_bytes();
+    let mut look = |start: usize| {
+        if let Some((end, mask)) = lexicon.longest(bytes, start, |end| ends_word(text, end)) {
+            hits.push(Hit { start, end, mask, negated: false });
+        }
+    };
     let mut at = 0;
     // Whether a letter of a script with borders stands right before.
     let mut within_word = false;
-    while at < bytes.len() {
-        let byte = bytes[at];
-        let (length, bordered) = if byte.is_ascii() {
-            (1, byte.is_ascii_alphanumeric())
-        } else {
-            let character = text[at..].chars().next().unwrap_or(' ');
-            (character.len_utf8(), has_borders(character))
-        };
-        if !(within_word && bordered)
-            && let Some((end, mask)) = lexicon.words.longest(bytes, at, |end| ends_word(text, end))
-        {
-            hits.push(Hit { start: at, end, mask, negated: false });
-        }
-        within_word = bordered;
-        at += length;
-    }
-    if let Some(anywhere) = &lexicon.anywhere {
-        for found in anywhere.find_overlapping_iter(text) {
-            let (mask, open_end) = lexicon.meanings[found.pattern().as_usize()];
-            if open_end || ends_word(text, found.end()) {
-                hits.push(Hit { start: found.start(), end: found.end(), mask, negated: false });
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b' ' | b'\n' => {
+                within_word = false;
+                at += 1;
+            }
+            b'a'..=b'z' | b'0'..=b'9' => {
+                if !within_word {
+                    look(at);
+                }
+                within_word = true;
+                at += 1;
+                while bytes.get(at).is_some_and(|byte| ALPHANUMERIC[usize::from(*byte)]) {
+                    at += 1;
+                }
+            }
+            _ => {
+                let character = text[at..].chars().next().unwrap_or(' ');
+                let bordered = has_borders(character);
+                if !(within_word && bordered) {
+                    look(at);
+                }
+                within_word = bordered;
+                at += character.len_utf8();
             }
         }
     }
@@ -346,6 +342,18 @@ pub(super) fn mask_of_name(name: &str) -> Mask {
 /// Cuts a name into its words.
 pub(super) fn fold_name(name: &str, words: &mut String) {
     let mut lower = false;
+    if name.is_ascii() {
+        for byte in name.bytes() {
+            if byte.is_ascii_uppercase() && lower {
+                words.push(' ');
+            }
+            let letter =
+                if matches!(byte, b'_' | b'\n') { b' ' } else { byte.to_ascii_lowercase() };
+            words.push(char::from(letter));
+            lower = byte.is_ascii_lowercase();
+        }
+        return;
+    }
     for character in name.chars() {
         match character {
             '_' => words.push(' '),
@@ -416,6 +424,12 @@ pub(super) fn derive(reading: &mut Reading<'_>) {
         }
         mark_negated(text, hits);
         drop_false_care(hits);
+        for hit in hits.iter_mut() {
+            // "Tell the user" is care; "do not tell the user" is its contrary.
+            if hit.negated && hit.mask.has_all(Mask::CARE | Mask::TELL | Mask::USER) {
+                hit.mask |= Mask::CONCEAL;
+            }
+        }
         let mut present = hits.iter().fold(Mask::NONE, |mask, hit| mask | hit.mask);
         for chain in CHAINS {
             if chain.steps.iter().all(|step| present.has(*step)) {
@@ -493,9 +507,11 @@ fn drop_false_care(hits: &mut [Hit]) {
 }
 
 fn clause_ends(between: &str) -> bool {
-    between.contains([',', ';', ':', '(', ')', '、', '，', '；', '،', '"', '«', '»'])
-        || between.contains(" but ")
-        || between.contains(" and then ")
+    between.char_indices().any(|(at, character)| match character {
+        ',' | ';' | ':' | '(' | ')' | '、' | '，' | '；' | '،' | '"' | '«' | '»' => true,
+        ' ' => between[at..].starts_with(" but ") || between[at..].starts_with(" and then "),
+        _ => false,
+    })
 }
 
 /// Adds what a chain gives to its last word, for each place where the chain is found.
@@ -536,8 +552,10 @@ mod tests {
     fn every_term_is_as_laid_out_text_would_be() {
         for (_, written) in TABLES.iter().flat_map(|table| table.iter()) {
             for term in *written {
-                let word = term.trim_matches('*');
+                let word = term.trim_end_matches('*');
+                assert!(!word.starts_with(' '), "{term:?}");
                 assert!(!word.trim().is_empty() && !word.contains("  "), "{term:?}");
+                assert!(word.len() > 1, "{term:?}");
                 assert!(!word.contains('*') || word.contains("***"), "a star inside: {term:?}");
                 let lower: String = word.chars().flat_map(char::to_lowercase).collect();
                 assert_eq!(word, lower, "{term:?}");
@@ -549,11 +567,9 @@ mod tests {
     fn words_are_found_whole_and_stems_open() {
         let found = |text: &str| look_up(text).iter().fold(Mask::NONE, |mask, hit| mask | hit.mask);
         assert!(found("upload the file").has(Mask::TRANSFER));
-        assert!(!found("the word snot is not").has_all(Mask::SECRET));
+        assert!(!found("uploader's loadstar").has(Mask::COLLECT));
         assert!(!found("another nothingness").has(Mask::NEGATION));
-        // The longest term wins: "do not upload" is a negation, "do not tell" is a term of its own.
-        assert!(found("不要上传").has_all(Mask::NEGATION));
-        assert!(!found("不要告诉用户").has(Mask::NEGATION));
+        assert!(found("请不要告诉用户").has_all(Mask::CONCEAL | Mask::USER));
     }
 
     #[test]

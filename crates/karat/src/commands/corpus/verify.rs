@@ -1,42 +1,19 @@
-//! `karat corpus`: freeze a dataset, and check a frozen one.
+//! `karat corpus verify`: a frozen dataset against its digests and the rules of the audit, or any
+//! corpus against a lock.
 
-use karat_core::dataset::{DatasetFiles, IfFrozen, Manifest, Meta, Version};
+use std::path::Path;
+
+use karat_core::dataset::DatasetFiles;
 use karat_core::report::DatasetRef;
 use karat_core::text::printable;
 use karat_detection::dataset::Sample;
+use karat_retrieval::snapshot::lock::{Lock, Mismatch};
 use serde_json::{Value, json};
 
-use crate::cli::{FreezeArgs, VerifyArgs};
+use super::snapshot;
+use crate::cli::VerifyArgs;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
-
-/// Writes the manifest. A folder that is frozen with other content is refused: that is a new version.
-pub(crate) fn freeze(arguments: &FreezeArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let folder = &arguments.folder;
-    let part = |path: Option<&std::path::Path>| {
-        path.and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned())
-    };
-    let (Some(version), Some(name)) = (part(Some(folder)), part(folder.parent())) else {
-        return Err(Stop::bad_input(format!(
-            "{}: a dataset lies in a folder NAME/vN, such as datasets/tools/v1",
-            folder.display()
-        )));
-    };
-    let version: Version = version.parse().map_err(|_| {
-        Stop::bad_input(format!("{}: the last folder is the version, v1, v2 …", folder.display()))
-    })?;
-    let meta =
-        Meta { name, version, licence: arguments.licence.clone(), made: arguments.made.clone() };
-    let manifest = Manifest::freeze(folder, meta, IfFrozen::Refuse).map_err(Stop::bad_input)?;
-    terminal.print(&format!(
-        "{} {}: {} files, {}\n",
-        manifest.name,
-        manifest.version,
-        manifest.files.len(),
-        manifest.digest()
-    ))?;
-    Ok(Exit::Pass)
-}
 
 /// What was found in a dataset, of whichever kind it is.
 struct Checked {
@@ -47,12 +24,17 @@ struct Checked {
     findings: Vec<(String, String)>,
 }
 
-/// Verifies digests and labels, then the rules of the audit.
-pub(crate) fn verify(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+/// Verifies digests and labels, then the rules of the audit; with a lock, the definitions.
+pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    if let Some(lock) = &arguments.lock {
+        return against_lock(lock, &arguments.folder, terminal);
+    }
     let files = DatasetFiles::Folder(arguments.folder.clone());
     let checked =
         if arguments.folder.join("entries").is_dir() { threats(files)? } else { tools(files)? };
     let Checked { dataset, holds, findings } = checked;
+    let warnings =
+        karat_detection::change::warnings_of_project(&arguments.folder, Path::new("karat.toml"));
     if terminal.json() {
         let holds: serde_json::Map<String, Value> =
             holds.iter().map(|(what, count)| ((*what).to_owned(), json!(count))).collect();
@@ -63,6 +45,7 @@ pub(crate) fn verify(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit
             "dataset": dataset,
             "holds": holds,
             "findings": findings,
+            "warnings": warnings,
         }))?;
     } else {
         let holds: Vec<String> =
@@ -75,6 +58,9 @@ pub(crate) fn verify(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit
         );
         for (id, message) in &findings {
             text.push_str(&format!("{}: {}\n", printable(id), printable(message)));
+        }
+        for warning in &warnings {
+            text.push_str(&format!("warning: {}\n", printable(warning)));
         }
         terminal.print(&text)?;
     }
@@ -110,4 +96,58 @@ fn threats(files: DatasetFiles) -> Result<Checked, Stop> {
         findings: findings.into_iter().map(|finding| (finding.id, finding.message)).collect(),
         dataset: dataset.reference,
     })
+}
+
+fn against_lock(path: &Path, folder: &Path, terminal: &Terminal) -> Result<Exit, Stop> {
+    let lock = Lock::read(path)?;
+    let found = snapshot(folder)?;
+    let mismatch = lock.compare(&found);
+    if terminal.json() {
+        terminal.print_json(&json!({
+            "schema": "karat.verify-lock/1",
+            "lock": {"servers": lock.servers.len(), "tools": lock.tools()},
+            "corpus": {"servers": found.servers.len(), "tools": found.len()},
+            "missing": mismatch.missing,
+            "additional": mismatch.additional,
+            "changed": mismatch.changed,
+            "versions": mismatch.versions.iter().map(|(server, locked, found)| {
+                json!({"server": server, "lock": locked, "corpus": found})
+            }).collect::<Vec<_>>(),
+        }))?;
+    } else {
+        terminal.print(&lines(&lock, &mismatch))?;
+    }
+    if mismatch.is_none() {
+        return Ok(Exit::Pass);
+    }
+    let Mismatch { missing, additional, changed, versions } = &mismatch;
+    Err(Stop::bad_input(format!(
+        "{} is not the corpus of {}: {} missing, {} additional, {} changed, {} of another version",
+        folder.display(),
+        path.display(),
+        missing.len(),
+        additional.len(),
+        changed.len(),
+        versions.len()
+    )))
+}
+
+fn lines(lock: &Lock, mismatch: &Mismatch) -> String {
+    if mismatch.is_none() {
+        let (servers, tools) = (lock.servers.len(), lock.tools());
+        return format!("{servers} servers, {tools} tools: all as locked\n");
+    }
+    let mut text = String::new();
+    for (what, ids) in [
+        ("missing", &mismatch.missing),
+        ("additional", &mismatch.additional),
+        ("changed", &mismatch.changed),
+    ] {
+        ids.iter().for_each(|id| text.push_str(&format!("{what}: {}\n", printable(id))));
+    }
+    for (server, locked, found) in &mismatch.versions {
+        let line = format!("version: {server} is {found}, locked is {locked}");
+        text.push_str(&format!("{}\n", printable(&line)));
+    }
+    text
 }

@@ -1,0 +1,105 @@
+"""The built-in detectors and Cisco's YARA analyzer on the same definitions, in turns, one thread each.
+
+The definitions are those of the bundled corpora (datasets/tools/v1 and datasets/threats/v1), again from
+the start until there are enough. CPU time counts, so that a busy machine disturbs little; the best round
+of each counts. Start-up is left out for both.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+FOLDER = ROOT / "target" / "live" / "scanners"
+
+
+def write_definitions(path):
+    """Every definition of the bundled corpora, one line each; says how many."""
+    lines = []
+    for file in sorted((ROOT / "datasets/tools/v1/tools").glob("*.json")):
+        document = json.loads(file.read_text(encoding="utf-8"))
+        server = document["server"]["name"]
+        for entry in document["tools"]:
+            tool = {"name": entry["tool"], "description": entry["description"]}
+            for key in ("title", "input_schema", "output_schema", "annotations"):
+                if entry.get(key) is not None:
+                    tool[key] = entry[key]
+            if entry.get("schema") is not None:
+                tool["input_schema"] = entry["schema"]
+            lines.append({"id": f"{server}:{entry['tool']}", "server": server, "tool": tool})
+    for file in sorted((ROOT / "datasets/threats/v1/entries").glob("*.jsonl")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            entry = json.loads(line)
+            lines.append({"id": entry["id"], "server": entry.get("server", ""), "tool": entry["tool"]})
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    path.write_text(text, encoding="utf-8")
+    return len(lines), len(text.encode()) / len(lines)
+
+
+class Worker:
+    """A program that does a round for every line that it is sent."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(
+            [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def round(self):
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit(f"{self.process.args[0]} ended with {self.process.wait()}")
+        return json.loads(line)
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the definitions")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--at-least", type=float, default=0, help="end with 1 if the ratio is smaller")
+    parser.add_argument("--json", metavar="FILE", help="every round")
+    arguments = parser.parse_args()
+    count = 10_000 if arguments.quick else 100_000
+
+    subprocess.run([HERE / "install"], check=True)
+    build = ["cargo", "build", "--release", "--quiet", "-p", "karat-detection", "--example", "throughput"]
+    subprocess.run([*build, "--target-dir", ROOT / "target"], cwd=ROOT, check=True)
+    file = FOLDER / "definitions.jsonl"
+    distinct, size = write_definitions(file)
+    print(f"{count} definitions ({distinct} distinct, {size:.0f} bytes of JSON each on average)")
+
+    workers = {
+        "karat": Worker([ROOT / "target/release/examples/throughput", file, count]),
+        "cisco": Worker([FOLDER / "cisco/bin/python", HERE / "cisco.py", file, count]),
+    }
+    rounds = {name: [] for name in workers}
+    for _ in range(arguments.rounds):
+        for name, worker in workers.items():
+            rounds[name].append(worker.round())
+    for worker in workers.values():
+        worker.end()
+
+    best = {name: min(done, key=lambda one: one["cpu_seconds"]) for name, done in rounds.items()}
+    print(f"{'':<28}{'µs each':>9}{'per second':>12}{'peak MB':>9}{'flagged':>9}")
+    names = {"karat": "karat, 8 detectors", "cisco": "cisco-ai-mcp-scanner, YARA"}
+    for name, one in best.items():
+        each = one["cpu_seconds"] / one["definitions"]
+        peak = one["peak_kib"] * 1024 / 1e6
+        print(f"{names[name]:<28}{each * 1e6:>9.2f}{1 / each:>12.0f}{peak:>9.1f}{one['flagged']:>9}")
+    ratio = best["cisco"]["cpu_seconds"] / best["karat"]["cpu_seconds"]
+    print(f"karat reads {ratio:.1f} times as many definitions in the same CPU time, one thread each")
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps({"ratio": ratio, "rounds": rounds}, indent=1) + "\n")
+    if ratio < arguments.at_least:
+        sys.exit(f"that is less than {arguments.at_least:g}")
+
+
+main()

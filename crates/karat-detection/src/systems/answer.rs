@@ -1,0 +1,254 @@
+//! An answer in JSON of a scanner's own making, read through path expressions; and the question, filled
+//! into a template.
+//!
+//! What HTTP and MCP scanners share: which fields of the answer say what, and which parts of an entry the
+//! template shows. An entry that has a result or instructions which the template does not show cannot be
+//! judged, so it is `unsupported` and the scanner is not asked.
+
+use karat_core::json_path::JsonPath;
+use karat_core::template;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::DetectionError;
+use crate::dataset::Tool;
+use crate::system::{Answer, Evidence, Exhibit, Reported, Stated};
+
+/// Where an answer says what: `answer = { … }`. At least one of `verdict`, `flagged`, `severity` and
+/// `score` is needed; the last two with a decision that goes by them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerConfig {
+    /// The verdict in words: `flag`, `pass`, `unsupported`, `error`.
+    #[serde(default)]
+    pub verdict: Option<String>,
+    /// Whether it is a flag: true or false, a number, a list that is empty or not; a leading `!` turns
+    /// it round (`!is_safe`).
+    #[serde(default)]
+    pub flagged: Option<String>,
+    /// Its severity, or those of its findings.
+    #[serde(default)]
+    pub severity: Option<String>,
+    /// A score.
+    #[serde(default)]
+    pub score: Option<String>,
+    /// What is shown as evidence.
+    #[serde(default)]
+    pub findings: Option<String>,
+}
+
+impl AnswerConfig {
+    /// What the report says of it.
+    pub(super) fn settings(&self) -> impl Iterator<Item = (String, String)> {
+        [
+            ("verdict path", &self.verdict),
+            ("flagged path", &self.flagged),
+            ("severity path", &self.severity),
+            ("score path", &self.score),
+        ]
+        .into_iter()
+        .filter_map(|(key, path)| Some((key.to_owned(), path.clone()?)))
+    }
+}
+
+/// The paths, parsed.
+#[derive(Debug)]
+pub(super) struct AnswerReader {
+    verdict: Option<JsonPath>,
+    flagged: Option<Flagged>,
+    severity: Option<JsonPath>,
+    score: Option<JsonPath>,
+    findings: Option<JsonPath>,
+    detector: &'static str,
+}
+
+/// Where an answer says whether it is a flag.
+#[derive(Debug)]
+pub(super) struct Flagged {
+    path: JsonPath,
+    written: String,
+    turned: bool,
+}
+
+impl Flagged {
+    pub(super) fn parse(text: &str) -> Result<Flagged, String> {
+        let plain = text.strip_prefix('!').unwrap_or(text);
+        let path = JsonPath::parse(plain).map_err(|error| error.to_string())?;
+        Ok(Flagged { path, written: text.to_owned(), turned: plain != text })
+    }
+
+    pub(super) fn read(&self, answer: &Value) -> Result<Stated, String> {
+        let flagged = match self.path.find(answer).first() {
+            Some(Value::Bool(found)) => *found,
+            Some(Value::Array(list)) => !list.is_empty(),
+            Some(Value::Number(number)) => number.as_f64() != Some(0.0),
+            Some(Value::Null) | None => {
+                return Err(format!("the scanner gave no verdict: nothing at {}", self.written));
+            }
+            Some(other) => {
+                return Err(format!("{} is no verdict", super::text(&other.to_string())));
+            }
+        };
+        Ok(if flagged ^ self.turned { Stated::Flag } else { Stated::Pass })
+    }
+}
+
+impl AnswerReader {
+    pub(super) fn new(
+        config: &AnswerConfig,
+        detector: &'static str,
+    ) -> Result<AnswerReader, DetectionError> {
+        let wrong = |key: &str, error: String| {
+            DetectionError::System(format!("{detector}: answer: {key}: {error}"))
+        };
+        let path = |key: &str, text: &Option<String>| {
+            let parsed = text.as_deref().map(JsonPath::parse).transpose();
+            parsed.map_err(|error| wrong(key, error.to_string()))
+        };
+        let flagged = config.flagged.as_deref().map(Flagged::parse).transpose();
+        let reader = AnswerReader {
+            verdict: path("verdict", &config.verdict)?,
+            flagged: flagged.map_err(|error| wrong("flagged", error))?,
+            severity: path("severity", &config.severity)?,
+            score: path("score", &config.score)?,
+            findings: path("findings", &config.findings)?,
+            detector,
+        };
+        let says = reader.verdict.is_some() || reader.flagged.is_some();
+        if !says && reader.severity.is_none() && reader.score.is_none() {
+            let message = "give verdict, flagged, severity or score: where the verdict is";
+            return Err(DetectionError::System(format!("{detector}: answer: {message}")));
+        }
+        Ok(reader)
+    }
+
+    /// What an answer says.
+    pub(super) fn read(&self, answer: &Value) -> Result<Answer, String> {
+        let find = |path: &Option<JsonPath>| -> Vec<Value> {
+            path.iter().flat_map(|path| path.find(answer)).cloned().collect()
+        };
+        let verdict = match (&self.verdict, &self.flagged) {
+            (Some(path), _) => Some(stated(path.find(answer).first().copied())?),
+            (None, Some(flagged)) => Some(flagged.read(answer)?),
+            (None, None) => None,
+        };
+        let severities = find(&self.severity);
+        let gravest = severities
+            .iter()
+            .filter_map(Value::as_str)
+            .max_by_key(|severity| crate::decision::rank(severity));
+        Ok(Answer {
+            reports: vec![Reported {
+                detector: self.detector.to_owned(),
+                verdict,
+                severity: gravest.map(str::to_owned),
+                score: find(&self.score).iter().find_map(Value::as_f64),
+                findings: find(&self.findings).iter().map(super::evidence).collect(),
+            }],
+        })
+    }
+}
+
+fn stated(found: Option<&Value>) -> Result<Stated, String> {
+    let Some(found) = found else { return Err("the scanner gave no verdict".to_owned()) };
+    serde_json::from_value(found.clone()).map_err(|_| {
+        let found = super::text(&found.to_string());
+        format!("{found} is no verdict; they are flag, pass, unsupported and error")
+    })
+}
+
+/// What a scanner is asked with: JSON with places to fill in.
+#[derive(Debug)]
+pub(super) struct Question {
+    template: Value,
+    shows_result: bool,
+    shows_instructions: bool,
+}
+
+impl Question {
+    /// Takes a template; one that names an unknown place is refused.
+    pub(super) fn new(template: Value) -> Result<Question, String> {
+        template::fill_json(&template, &places(&Exhibit::default(), 0))?;
+        let written = template.to_string();
+        Ok(Question {
+            shows_result: written.contains("{result}"),
+            shows_instructions: written.contains("{instructions}"),
+            template,
+        })
+    }
+
+    /// The template for one entry, or why it cannot show all of it.
+    pub(super) fn fill(&self, exhibit: &Exhibit, run: u32) -> Result<Value, Unshown> {
+        if exhibit.result.is_some() && !self.shows_result
+            || exhibit.instructions.is_some() && !self.shows_instructions
+        {
+            return Err(Unshown);
+        }
+        template::fill_json(&self.template, &places(exhibit, run)).map_err(|_| Unshown)
+    }
+}
+
+/// The template does not show all that an entry consists of.
+#[derive(Debug, PartialEq)]
+pub(super) struct Unshown;
+
+impl Unshown {
+    /// The abstention that follows.
+    pub(super) fn answer(&self, detector: &str) -> Answer {
+        let message = "the request does not show all that this entry consists of".to_owned();
+        Answer {
+            reports: vec![Reported {
+                detector: detector.to_owned(),
+                verdict: Some(Stated::Unsupported),
+                severity: None,
+                score: None,
+                findings: vec![Evidence { message, ..Evidence::default() }],
+            }],
+        }
+    }
+}
+
+/// The places of a template, and what stands in them.
+pub(super) fn places(exhibit: &Exhibit, run: u32) -> Map<String, Value> {
+    let tool = &exhibit.tool;
+    let peers: Vec<Value> = exhibit
+        .peers
+        .iter()
+        .map(|peer| json!({"server": peer.server, "tool": definition(&peer.tool)}))
+        .collect();
+    [
+        ("id", json!(exhibit.id)),
+        ("run", json!(run)),
+        ("server", json!(exhibit.server)),
+        ("name", json!(tool.name)),
+        ("description", json!(tool.description)),
+        ("schema", tool.input_schema.clone().unwrap_or(Value::Null)),
+        ("tool", definition(tool)),
+        ("peers", Value::Array(peers)),
+        ("before", exhibit.before.as_ref().map_or(Value::Null, definition)),
+        ("result", json!(exhibit.result)),
+        ("instructions", json!(exhibit.instructions)),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect()
+}
+
+/// A tool as the protocol spells it.
+pub(super) fn definition(tool: &Tool) -> Value {
+    let mut fields = Map::new();
+    let mut add = |key: &str, value: Option<Value>| {
+        fields.extend(value.map(|value| (key.to_owned(), value)));
+    };
+    add("name", Some(json!(tool.name)));
+    add("title", tool.title.as_ref().map(|title| json!(title)));
+    add("description", Some(json!(tool.description)));
+    // The protocol requires a schema, and scanners rely on it.
+    add(
+        "inputSchema",
+        Some(tool.input_schema.clone().unwrap_or_else(|| json!({"type": "object"}))),
+    );
+    add("outputSchema", tool.output_schema.clone());
+    add("annotations", tool.annotations.clone());
+    Value::Object(fields)
+}

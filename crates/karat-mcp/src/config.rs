@@ -1,0 +1,371 @@
+//! Reading server specs from the files in which people keep them.
+//!
+//! `mcp.json`, `.mcp.json`, `.cursor/mcp.json` and `claude_desktop_config.json` hold `mcpServers`,
+//! `.vscode/mcp.json` holds `servers` and may have comments. Keys of other programs are passed over:
+//! these files are theirs. What a spec means is checked when it is used, and nothing found here is
+//! ever started because it was found.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use karat_core::input::{self, Format, InputError, Limits};
+use serde_json::{Map, Value};
+
+use crate::spec::{ServerSpec, TransportKind};
+
+/// The largest file that is read.
+const LARGEST: u64 = 4 << 20;
+
+/// Files of a project, relative to its folder.
+const IN_PROJECT: [&str; 4] = [".mcp.json", "mcp.json", ".vscode/mcp.json", ".cursor/mcp.json"];
+
+/// Files of a person, relative to the home folder.
+const AT_HOME: [&str; 3] = [
+    ".cursor/mcp.json",
+    ".config/Claude/claude_desktop_config.json",
+    "Library/Application Support/Claude/claude_desktop_config.json",
+];
+
+/// The servers that a file describes, by name.
+///
+/// # Errors
+/// When the file cannot be read, is not JSON (comments and trailing commas aside), or describes a
+/// server that is none.
+pub fn read(path: &Path) -> Result<BTreeMap<String, ServerSpec>, InputError> {
+    let limits = Limits { bytes: LARGEST, ..Limits::default() };
+    parse(path, &input::read_text(path, &limits)?)
+}
+
+/// As [`read`], for text that is there already.
+///
+/// # Errors
+/// As [`read`].
+pub fn parse(path: &Path, text: &str) -> Result<BTreeMap<String, ServerSpec>, InputError> {
+    let document: Value = input::parse(path, &without_comments(text), Format::Json)?;
+    let servers = ["mcpServers", "servers"].into_iter().find_map(|key| document.get(key));
+    let Some(servers) = servers else {
+        let message = "the file has neither `mcpServers` nor `servers`";
+        return Err(InputError::invalid(path, "the whole file", message));
+    };
+    let Value::Object(servers) = servers else {
+        return Err(InputError::invalid(path, "servers", "must be an object, name to server"));
+    };
+    let mut specs = BTreeMap::new();
+    for (name, entry) in servers {
+        let spec = spec(entry)
+            .map_err(|why| InputError::invalid(path, format!("server {name:?}"), why))?;
+        specs.insert(name.clone(), spec);
+    }
+    Ok(specs)
+}
+
+/// The places where such files usually lie: those of the project first, then those of the person.
+/// They need not exist.
+pub fn candidates(folder: &Path) -> Vec<PathBuf> {
+    candidates_with(folder, std::env::var_os("HOME").map(PathBuf::from).as_deref())
+}
+
+fn candidates_with(folder: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let project = IN_PROJECT.iter().map(|name| folder.join(name));
+    let home = home.into_iter().flat_map(|home| AT_HOME.iter().map(|name| home.join(name)));
+    project.chain(home).collect()
+}
+
+/// The files that exist, can be read, and describe servers.
+///
+/// For listing. A file with mistakes is left out here; [`read`] says what is wrong with it.
+pub fn discover(folder: &Path) -> Vec<(PathBuf, BTreeMap<String, ServerSpec>)> {
+    found(candidates(folder))
+}
+
+fn found(paths: Vec<PathBuf>) -> Vec<(PathBuf, BTreeMap<String, ServerSpec>)> {
+    let readable = |path: PathBuf| match read(&path) {
+        Ok(servers) if !servers.is_empty() => Some((path, servers)),
+        _ => None,
+    };
+    paths.into_iter().filter_map(readable).collect()
+}
+
+fn spec(entry: &Value) -> Result<ServerSpec, String> {
+    let Value::Object(entry) = entry else { return Err("must be an object".to_owned()) };
+    if entry.contains_key("envFile") {
+        return Err("`envFile` is not read; put the variables into `env`".to_owned());
+    }
+    let mut spec = ServerSpec {
+        command: command(entry)?,
+        url: None,
+        transport: transport(entry)?,
+        env: texts(entry, "env")?,
+        headers: texts(entry, "headers")?,
+        cwd: text(entry, "cwd")?.map(PathBuf::from),
+        protocol: None,
+    };
+    for key in ["url", "serverUrl", "httpUrl"] {
+        if let Some(url) = text(entry, key)? {
+            spec.url = Some(url);
+            break;
+        }
+    }
+    // The address of the old transport has told its kind ever since there are two.
+    if spec.transport.is_none() && spec.url.as_ref().is_some_and(|url| url.ends_with("/sse")) {
+        spec.transport = Some(TransportKind::Sse);
+    }
+    spec.transport().map_err(|error| error.to_string())?;
+    Ok(spec)
+}
+
+fn command(entry: &Map<String, Value>) -> Result<Option<Vec<String>>, String> {
+    let mut words = match entry.get("command") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(program)) => vec![program.clone()],
+        Some(Value::Array(words)) => list(words, "command")?,
+        Some(_) => return Err("`command` must be a text".to_owned()),
+    };
+    match entry.get("args") {
+        None | Some(Value::Null) => {}
+        Some(Value::Array(arguments)) => words.extend(list(arguments, "args")?),
+        Some(_) => return Err("`args` must be a list of texts".to_owned()),
+    }
+    Ok(Some(words))
+}
+
+fn list(words: &[Value], key: &str) -> Result<Vec<String>, String> {
+    let word =
+        |word: &Value| scalar(word).ok_or_else(|| format!("`{key}` must hold texts, not {word}"));
+    words.iter().map(word).collect()
+}
+
+fn transport(entry: &Map<String, Value>) -> Result<Option<TransportKind>, String> {
+    let kind = match text(entry, "type")? {
+        Some(kind) => Some(kind),
+        None => text(entry, "transport")?,
+    };
+    let Some(kind) = kind else { return Ok(None) };
+    match kind.to_ascii_lowercase().replace(['-', '_', ' '], "").as_str() {
+        "stdio" => Ok(Some(TransportKind::Stdio)),
+        "http" | "streamablehttp" => Ok(Some(TransportKind::Http)),
+        "sse" => Ok(Some(TransportKind::Sse)),
+        _ => Err(format!("the type {kind:?} is not known; use stdio, http or sse")),
+    }
+}
+
+fn text(entry: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {
+    match entry.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(format!("`{key}` must be a text")),
+    }
+}
+
+fn texts(entry: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String>, String> {
+    let values = match entry.get(key) {
+        None | Some(Value::Null) => return Ok(BTreeMap::new()),
+        Some(Value::Object(values)) => values,
+        Some(_) => return Err(format!("`{key}` must be an object, name to text")),
+    };
+    let mut texts = BTreeMap::new();
+    for (name, value) in values {
+        // An editor takes null for "not set".
+        if value.is_null() {
+            continue;
+        }
+        let value = scalar(value).ok_or_else(|| format!("`{key}`.{name} must be a text"))?;
+        texts.insert(name.clone(), value);
+    }
+    Ok(texts)
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        _ => None,
+    }
+}
+
+/// The text with comments and trailing commas turned into blanks, so that places stay what they are.
+fn without_comments(text: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    let mut at = 0;
+    // A comma is trailing only behind a value; elsewhere it is a mistake, and stays one.
+    let mut comma: Option<usize> = None;
+    let mut behind_value = false;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => {
+                comma = None;
+                behind_value = true;
+                at = string_end(&bytes, at);
+                continue;
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'/') => {
+                while at < bytes.len() && bytes[at] != b'\n' {
+                    bytes[at] = b' ';
+                    at += 1;
+                }
+                continue;
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'*') => {
+                at = blank_block(&mut bytes, at);
+                continue;
+            }
+            b',' => comma = std::mem::take(&mut behind_value).then_some(at),
+            b'}' | b']' => {
+                if let Some(trailing) = comma.take() {
+                    bytes[trailing] = b' ';
+                }
+                behind_value = true;
+            }
+            byte if byte.is_ascii_whitespace() => {}
+            byte => {
+                comma = None;
+                behind_value = !matches!(byte, b'{' | b'[' | b':');
+            }
+        }
+        at += 1;
+    }
+    // Only whole characters became blanks; should that be wrong, the parser sees the text as it was.
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+fn string_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn blank_block(bytes: &mut [u8], start: usize) -> usize {
+    let mut at = start;
+    while at < bytes.len() {
+        let ends = at >= start + 2 && bytes[at..].starts_with(b"*/");
+        if bytes[at] != b'\n' {
+            bytes[at] = b' ';
+        }
+        at += 1;
+        if ends {
+            bytes[at] = b' ';
+            return at + 1;
+        }
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parsed(text: &str) -> Result<BTreeMap<String, ServerSpec>, String> {
+        parse(Path::new("mcp.json"), text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_common_form_is_read() {
+        let servers = parsed(
+            r#"{"mcpServers": {
+                "files": {"command": "npx", "args": ["-y", "server", 3], "env": {"A": "${T}", "N": 1, "U": null},
+                          "disabled": true, "autoApprove": ["x"]},
+                "remote": {"type": "streamable-http", "url": "https://host/mcp", "headers": {"Authorization": "Bearer ${T}"}},
+                "old": {"url": "http://host/sse"}
+            }, "other": 1}"#,
+        )
+        .unwrap();
+        let files = &servers["files"];
+        assert_eq!(files.command.as_deref().unwrap(), ["npx", "-y", "server", "3"]);
+        assert_eq!(
+            files.env,
+            BTreeMap::from([("A".into(), "${T}".into()), ("N".into(), "1".into())])
+        );
+        assert_eq!(servers["remote"].transport, Some(TransportKind::Http));
+        assert_eq!(servers["old"].transport, Some(TransportKind::Sse));
+    }
+
+    #[test]
+    fn the_form_of_editors_has_comments_and_trailing_commas() {
+        let servers = parsed(
+            "{\n // a comment, with \"quotes\"\n \"inputs\": [],\n \"servers\": { /* one\n two */\n  \
+             \"a\": {\"type\": \"stdio\", \"command\": \"x\", \"args\": [\"//no\", \"/* no */\", ], },\n },\n}",
+        )
+        .unwrap();
+        assert_eq!(servers["a"].command.as_deref().unwrap(), ["x", "//no", "/* no */"]);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_server() {
+        for (text, named) in [
+            (r#"{"mcpServers": {"a": {"args": []}}}"#, "\"a\": a server needs a command or a url"),
+            (
+                r#"{"mcpServers": {"a": {"command": "x", "type": "carrier-pigeon"}}}"#,
+                "stdio, http or sse",
+            ),
+            (r#"{"mcpServers": {"a": {"command": "x", "args": [{}]}}}"#, "args"),
+            (r#"{"mcpServers": {"a": {"command": "x", "url": "http://y"}}}"#, "not both"),
+            (r#"{"mcpServers": {"a": {"command": "x", "envFile": ".env"}}}"#, "envFile"),
+            (r#"{"mcpServers": {"a": {"command": "x", "env": {"A": []}}}}"#, "`env`.A"),
+            (r#"{"mcpServers": []}"#, "object"),
+            (r#"{"tools": {}}"#, "mcpServers"),
+            ("{\n\"mcpServers\": {,}}", "mcp.json:2"),
+            (r#"{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}"#, "a"),
+        ] {
+            let error = parsed(text).unwrap_err();
+            assert!(error.contains(named), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_a_panic(
+            pieces in prop::collection::vec(
+                prop_oneof![
+                    prop::sample::select(vec![
+                        "{", "}", "[", "]", ",", ":", "\"", "\\", "//", "/*", "*/", "\n", "\"mcpServers\":",
+                        "\"command\":\"x\"", "\"a\":", "ä",
+                    ]).prop_map(str::to_owned),
+                    ".{0,3}",
+                ],
+                0..30,
+            )
+        ) {
+            let text = pieces.concat();
+            let _ = parsed(&text);
+            // Blanks stand where comments stood, so places in messages stay true.
+            prop_assert_eq!(without_comments(&text).len(), text.len());
+        }
+    }
+
+    #[test]
+    fn hostile_text_is_an_error_and_no_panic() {
+        for text in
+            ["", "\"", "/*", "/* *", "//", "{\"a\\", "/*/", "*/", "[,]", "/**/", "\u{feff}{}"]
+        {
+            let _ = parsed(text);
+        }
+    }
+
+    #[test]
+    fn files_are_found_where_they_usually_lie() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join(".vscode")).unwrap();
+        let write = |path: PathBuf, text: &str| std::fs::write(path, text).unwrap();
+        write(folder.path().join(".mcp.json"), r#"{"mcpServers": {"a": {"command": "x"}}}"#);
+        write(folder.path().join("mcp.json"), "broken");
+        write(folder.path().join(".vscode/mcp.json"), r#"{"servers": {"b": {"command": "x"}}}"#);
+        std::fs::create_dir(home.path().join(".cursor")).unwrap();
+        write(
+            home.path().join(".cursor/mcp.json"),
+            r#"{"mcpServers": {"c": {"url": "http://h"}}}"#,
+        );
+        let found = found(candidates_with(folder.path(), Some(home.path())));
+        let names: Vec<&String> = found.iter().flat_map(|(_, servers)| servers.keys()).collect();
+        assert_eq!(names, ["a", "b", "c"]);
+    }
+}

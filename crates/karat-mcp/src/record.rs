@@ -1,0 +1,182 @@
+//! Every message of a session, as lines of JSON.
+//!
+//! The first line says what the file is. Then each line has the time since the recorder was made, in
+//! nanoseconds of the monotonic clock, the number of the session, and either an event of the session
+//! or a message with the side that it came from. Secrets of the spec are taken out; what is not JSON is
+//! kept as text. A recording can be served again with [`crate::replay`].
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::redact::Redactor;
+
+/// What a recording says that it is.
+pub(crate) const SCHEMA: &str = "karat.recording/1";
+
+/// Writes messages down. Clones write to the same place, so several sessions can share one.
+#[derive(Clone)]
+pub struct Recorder {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    started: Instant,
+    sessions: AtomicU32,
+    state: Mutex<State>,
+}
+
+struct State {
+    out: Box<dyn Write + Send>,
+    /// The first failure: a recording with holes is none.
+    failed: Option<io::Error>,
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Recorder")
+    }
+}
+
+/// Which side a message came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Side {
+    Client,
+    Server,
+}
+
+#[derive(Serialize)]
+struct MessageLine<'a> {
+    at_ns: u64,
+    session: u32,
+    from: Side,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct EventLine<'a> {
+    at_ns: u64,
+    session: u32,
+    event: &'static str,
+    detail: &'a str,
+}
+
+impl Recorder {
+    /// Records into a file, which is replaced.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn create(path: &Path) -> io::Result<Recorder> {
+        Ok(Recorder::to(BufWriter::new(File::create(path)?)))
+    }
+
+    /// Records into anything that can be written to.
+    pub fn to(out: impl Write + Send + 'static) -> Recorder {
+        let state = State { out: Box::new(out), failed: None };
+        let shared =
+            Shared { started: Instant::now(), sessions: AtomicU32::new(0), state: state.into() };
+        let recorder = Recorder { shared: Arc::new(shared) };
+        recorder.write(&serde_json::json!({"schema": SCHEMA}));
+        recorder
+    }
+
+    /// Writes out what is still held back.
+    ///
+    /// # Errors
+    /// When that fails, or anything failed earlier.
+    pub fn finish(&self) -> io::Result<()> {
+        let mut state = self.state();
+        match state.failed.take() {
+            Some(error) => Err(error),
+            None => state.out.flush(),
+        }
+    }
+
+    pub(crate) fn track(&self, server: &str) -> Track {
+        let session = self.shared.sessions.fetch_add(1, Ordering::Relaxed) + 1;
+        let track = Track { recorder: self.clone(), session };
+        track.event("start", server);
+        track
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.shared.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn write<T: Serialize>(&self, line: &T) {
+        let mut bytes = crate::wire::bytes(line);
+        bytes.push(b'\n');
+        let mut state = self.state();
+        if state.failed.is_none()
+            && let Err(error) = state.out.write_all(&bytes)
+        {
+            state.failed = Some(error);
+        }
+    }
+}
+
+/// One session in a recording.
+pub(crate) struct Track {
+    recorder: Recorder,
+    session: u32,
+}
+
+impl Track {
+    pub(crate) fn message(&self, from: Side, bytes: &[u8], redactor: &Redactor) {
+        let at_ns = self.recorder.now();
+        let text = String::from_utf8_lossy(bytes);
+        let text = redactor.hide(&text);
+        let line =
+            |message, text| MessageLine { at_ns, session: self.session, from, message, text };
+        match serde_json::from_str::<&RawValue>(&text) {
+            Ok(message) if !text.contains('\n') => self.recorder.write(&line(Some(message), None)),
+            Ok(message) => {
+                // A body over HTTP may have line ends of its own.
+                let compact = serde_json::from_str::<Value>(message.get())
+                    .and_then(|value| serde_json::value::to_raw_value(&value));
+                match compact {
+                    Ok(message) => self.recorder.write(&line(Some(&message), None)),
+                    Err(_) => self.recorder.write(&line(None, Some(&text))),
+                }
+            }
+            Err(_) => self.recorder.write(&line(None, Some(&text))),
+        }
+    }
+
+    pub(crate) fn ended(&self, why: &str) {
+        self.event("end", why);
+    }
+
+    fn event(&self, event: &'static str, detail: &str) {
+        let at_ns = self.recorder.now();
+        self.recorder.write(&EventLine { at_ns, session: self.session, event, detail });
+    }
+}
+
+impl Drop for Track {
+    fn drop(&mut self) {
+        // A failure stays for `finish`.
+        let mut state = self.recorder.state();
+        if state.failed.is_none()
+            && let Err(error) = state.out.flush()
+        {
+            state.failed = Some(error);
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! How a server is reached, as written in karat.toml or an mcp.json.
+//!
+//! A spec is data: it can be shown ([`ServerSpec::describe`], `Debug`) without giving a secret away,
+//! and its variables are put in only when it is resolved for a start.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::StartError;
+use crate::interpolate::{Surroundings, interpolate};
+use crate::redact::{HIDDEN, Redactor, looks_like_a_token, speaks_of_secrets};
+use crate::revision::Revision;
+
+/// How messages travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TransportKind {
+    /// Lines on the input and output of a child process.
+    Stdio,
+    /// Streamable HTTP.
+    Http,
+    /// HTTP+SSE of revision 2024-11-05.
+    Sse,
+}
+
+/// How a server is reached. Exactly one of `command` and `url` is set.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerSpec {
+    /// Program and arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
+    /// Address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// How messages travel; otherwise stdio for a command and streamable HTTP for an address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<TransportKind>,
+    /// Variables set for the program, beside those that Karat has.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Headers sent with each HTTP request.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Where the program runs; a relative path starts at the folder of the project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
+    /// The one revision to speak; otherwise it is negotiated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Revision>,
+}
+
+/// A spec with its variables put in.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    pub(crate) target: Target,
+    pub(crate) redactor: Redactor,
+}
+
+/// Where the messages go.
+pub(crate) enum Target {
+    Stdio { command: Vec<String>, env: BTreeMap<String, String>, folder: Option<PathBuf> },
+    Http { url: String, headers: BTreeMap<String, String> },
+    Sse { url: String, headers: BTreeMap<String, String> },
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Target::Stdio { .. } => "Stdio",
+            Target::Http { .. } => "Http",
+            Target::Sse { .. } => "Sse",
+        })
+    }
+}
+
+impl ServerSpec {
+    /// A server that is a program.
+    pub fn from_command(command: Vec<String>) -> Self {
+        ServerSpec { command: Some(command), ..ServerSpec::default() }
+    }
+
+    /// A server at an address.
+    pub fn from_url(url: impl Into<String>) -> Self {
+        ServerSpec { url: Some(url.into()), ..ServerSpec::default() }
+    }
+
+    /// How messages travel.
+    ///
+    /// # Errors
+    /// When the spec is wrong: the message says what to do.
+    pub fn transport(&self) -> Result<TransportKind, StartError> {
+        let wrong = |why: &str| Err(StartError::Spec { why: why.to_owned() });
+        match (&self.command, &self.url, self.transport) {
+            (Some(_), Some(_), _) => wrong("a server has either a command or a url, not both"),
+            (None, None, _) => wrong("a server needs a command or a url"),
+            (Some(command), None, _) if command.first().is_none_or(String::is_empty) => {
+                wrong("the command of the server is empty")
+            }
+            (Some(_), None, None | Some(TransportKind::Stdio)) => Ok(TransportKind::Stdio),
+            (Some(_), None, Some(_)) => wrong("a server with a command talks over stdio"),
+            (None, Some(_), Some(TransportKind::Stdio)) => {
+                wrong("a server with a url talks over http or sse, not over stdio")
+            }
+            (None, Some(_), kind) => Ok(kind.unwrap_or(TransportKind::Http)),
+        }
+    }
+
+    /// The spec in one line that is safe to print: variables are not put in, and what looks like a
+    /// secret is hidden.
+    pub fn describe(&self) -> String {
+        match (&self.command, &self.url) {
+            (Some(command), _) => describe_command(command),
+            (None, Some(url)) => describe_url(url),
+            (None, None) => "a server without command and url".to_owned(),
+        }
+    }
+
+    /// Puts the variables in. Relative folders start at `base`.
+    pub(crate) fn resolve(&self, base: Option<&Path>) -> Result<Resolved, StartError> {
+        self.resolve_with(base, &|name| std::env::var(name).ok())
+    }
+
+    pub(crate) fn resolve_with(
+        &self,
+        base: Option<&Path>,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Resolved, StartError> {
+        let kind = self.transport()?;
+        let here = std::env::current_dir().unwrap_or_default();
+        let mut resolver = Resolver {
+            around: Surroundings { variable, folder: base.unwrap_or(&here) },
+            redactor: Redactor::default(),
+        };
+        let target = match (kind, &self.command, &self.url) {
+            (TransportKind::Stdio, Some(command), _) => Target::Stdio {
+                command: resolver.command(command)?,
+                env: resolver.values(&self.env, Secrets::ByName)?,
+                folder: resolver.folder(self.cwd.as_deref(), base)?,
+            },
+            (kind, _, url) => {
+                let url = resolver.url(url.as_deref().unwrap_or_default())?;
+                let headers = resolver.values(&self.headers, Secrets::All)?;
+                match kind {
+                    TransportKind::Sse => Target::Sse { url, headers },
+                    _ => Target::Http { url, headers },
+                }
+            }
+        };
+        Ok(Resolved { target, redactor: resolver.redactor })
+    }
+}
+
+/// Which values are secrets whatever they look like.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Secrets {
+    All,
+    ByName,
+}
+
+struct Resolver<'a> {
+    around: Surroundings<'a>,
+    redactor: Redactor,
+}
+
+impl Resolver<'_> {
+    fn text(&mut self, text: &str) -> Result<String, StartError> {
+        let done = interpolate(text, &self.around).map_err(|why| StartError::Spec { why })?;
+        for (name, value) in &done.used {
+            if speaks_of_secrets(name) || looks_like_a_token(value) {
+                self.redactor.add(value);
+            }
+        }
+        Ok(done.text)
+    }
+
+    fn command(&mut self, command: &[String]) -> Result<Vec<String>, StartError> {
+        let mut words: Vec<String> = Vec::with_capacity(command.len());
+        for word in command {
+            let resolved = self.text(word)?;
+            let after_flag = words.last().is_some_and(|flag| is_secret_flag(flag));
+            if after_flag || looks_like_a_token(&resolved) {
+                self.redactor.add(&resolved);
+            } else if let Some((flag, value)) = resolved.split_once('=')
+                && speaks_of_secrets(flag)
+            {
+                self.redactor.add(value);
+            }
+            words.push(resolved);
+        }
+        Ok(words)
+    }
+
+    fn values(
+        &mut self,
+        values: &BTreeMap<String, String>,
+        secrets: Secrets,
+    ) -> Result<BTreeMap<String, String>, StartError> {
+        let mut resolved = BTreeMap::new();
+        for (name, value) in values {
+            let value = self.text(value)?;
+            let secret =
+                secrets == Secrets::All || speaks_of_secrets(name) || looks_like_a_token(&value);
+            if secret {
+                self.redactor.add(&value);
+            }
+            resolved.insert(name.clone(), value);
+        }
+        Ok(resolved)
+    }
+
+    fn url(&mut self, url: &str) -> Result<String, StartError> {
+        let url = self.text(url)?;
+        let wrong = |why: String| StartError::Spec { why };
+        let parsed = reqwest::Url::parse(&url)
+            .map_err(|error| wrong(format!("the url {} is wrong: {error}", describe_url(&url))))?;
+        if !matches!(parsed.scheme(), "http" | "https") {
+            return Err(wrong(format!("the url {} is not http or https", describe_url(&url))));
+        }
+        if let Some(password) = parsed.password() {
+            self.redactor.add(password);
+        }
+        for (name, value) in parsed.query_pairs() {
+            if speaks_of_secrets(&name) || looks_like_a_token(&value) {
+                self.redactor.add(&value);
+            }
+        }
+        Ok(url)
+    }
+
+    fn folder(
+        &mut self,
+        cwd: Option<&Path>,
+        base: Option<&Path>,
+    ) -> Result<Option<PathBuf>, StartError> {
+        let Some(cwd) = cwd else { return Ok(base.map(Path::to_owned)) };
+        let cwd = PathBuf::from(self.text(&cwd.to_string_lossy())?);
+        Ok(Some(base.map_or(cwd.clone(), |base| base.join(cwd))))
+    }
+}
+
+fn is_secret_flag(word: &str) -> bool {
+    word.starts_with('-') && !word.contains('=') && speaks_of_secrets(word)
+}
+
+fn describe_command(command: &[String]) -> String {
+    let mut shown: Vec<String> = Vec::with_capacity(command.len());
+    let mut hide_next = false;
+    for word in command {
+        let hidden = match word.split_once('=') {
+            _ if hide_next && !word.contains("${") => HIDDEN.to_owned(),
+            Some((flag, value)) if speaks_of_secrets(flag) && !value.contains("${") => {
+                format!("{flag}={HIDDEN}")
+            }
+            _ if looks_like_a_token(word) => HIDDEN.to_owned(),
+            _ => word.clone(),
+        };
+        hide_next = is_secret_flag(word);
+        shown.push(hidden);
+    }
+    karat_core::text::printable(&shown.join(" ")).into_owned()
+}
+
+/// An address without its password, and without the values of its query.
+fn describe_url(url: &str) -> String {
+    let (rest, query) = match url.split_once('?') {
+        Some((rest, query)) => (rest, Some(query)),
+        None => (url, None),
+    };
+    let mut shown = match rest.split_once("://") {
+        Some((scheme, rest)) => {
+            let (host, path) = rest.split_once('/').map_or((rest, None), |(h, p)| (h, Some(p)));
+            let host = match host.rsplit_once('@') {
+                Some((_, host)) => format!("{HIDDEN}@{host}"),
+                None => host.to_owned(),
+            };
+            let path = path.map(|path| format!("/{path}")).unwrap_or_default();
+            format!("{scheme}://{host}{path}")
+        }
+        None => rest.to_owned(),
+    };
+    if let Some(query) = query {
+        let names: Vec<&str> =
+            query.split('&').map(|pair| pair.split('=').next().unwrap_or_default()).collect();
+        shown.push('?');
+        shown.push_str(&names.join("&"));
+    }
+    karat_core::text::printable(&shown).into_owned()
+}
+
+impl fmt::Debug for ServerSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names =
+            |values: &BTreeMap<String, String>| -> Vec<String> { values.keys().cloned().collect() };
+        f.debug_struct("ServerSpec")
+            .field("server", &self.describe())
+            .field("transport", &self.transport)
+            .field("env", &names(&self.env))
+            .field("headers", &names(&self.headers))
+            .field("cwd", &self.cwd)
+            .field("protocol", &self.protocol)
+            .finish()
+    }
+}
+
+impl fmt::Display for ServerSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.describe())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_spec_has_either_a_command_or_a_url() {
+        let both =
+            ServerSpec { url: Some("http://x".into()), ..ServerSpec::from_command(words(&["a"])) };
+        assert!(both.transport().is_err());
+        assert!(ServerSpec::default().transport().is_err());
+        assert!(ServerSpec::from_command(vec![]).transport().is_err());
+        assert_eq!(ServerSpec::from_url("http://x").transport(), Ok(TransportKind::Http));
+        let sse =
+            ServerSpec { transport: Some(TransportKind::Sse), ..ServerSpec::from_url("http://x") };
+        assert_eq!(sse.transport(), Ok(TransportKind::Sse));
+        let wrong = ServerSpec {
+            transport: Some(TransportKind::Stdio),
+            ..ServerSpec::from_url("http://x")
+        };
+        assert!(wrong.transport().is_err());
+        assert!(ServerSpec::from_url("ftp://x").resolve(None).is_err());
+    }
+
+    #[test]
+    fn what_is_shown_of_a_spec_has_no_secrets() {
+        let mut spec = ServerSpec::from_command(words(&[
+            "server",
+            "--api-key",
+            "hunter2hunter2",
+            "--token=abcdef",
+            "--root",
+            "/data",
+            "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+            "${SECRET}",
+        ]));
+        spec.env.insert("GITHUB_TOKEN".into(), "envsecret".into());
+        spec.headers.insert("Authorization".into(), "Bearer headersecret".into());
+        for shown in [spec.describe(), format!("{spec:?}"), spec.to_string()] {
+            for secret in ["hunter2", "abcdef", "ghp_", "envsecret", "headersecret"] {
+                assert!(!shown.contains(secret), "{shown}");
+            }
+            assert!(shown.contains("/data") && shown.contains("${SECRET}"), "{shown}");
+        }
+        let url = ServerSpec::from_url("https://me:pw123456@host/mcp?api_key=abc&x=1");
+        assert_eq!(url.describe(), "https://[redacted]@host/mcp?api_key&x");
+    }
+
+    #[test]
+    fn secrets_are_known_once_the_spec_is_resolved() {
+        let mut spec = ServerSpec::from_url("http://host/mcp?api_key=${K}");
+        spec.headers.insert("Authorization".into(), "Bearer ${T}".into());
+        let variable = |name: &str| Some(format!("value-of-{name}"));
+        let resolved = spec.resolve_with(None, &variable).unwrap();
+        assert_eq!(resolved.redactor.hide("value-of-K value-of-T"), "[redacted] [redacted]");
+        let Target::Http { url, headers } = resolved.target else { panic!("not http") };
+        assert_eq!(url, "http://host/mcp?api_key=value-of-K");
+        assert_eq!(headers["Authorization"], "Bearer value-of-T");
+    }
+
+    #[test]
+    fn folders_start_at_the_project() {
+        let spec =
+            ServerSpec { cwd: Some("sub".into()), ..ServerSpec::from_command(words(&["a"])) };
+        let Target::Stdio { folder, .. } = spec.resolve(Some(Path::new("/p"))).unwrap().target
+        else {
+            panic!("not stdio")
+        };
+        assert_eq!(folder, Some(PathBuf::from("/p/sub")));
+    }
+
+    #[test]
+    fn a_spec_reads_and_writes_as_toml_keys() {
+        let spec: ServerSpec =
+            serde_json::from_str(r#"{"command":["a"],"protocol":"2025-06-18"}"#).unwrap();
+        assert_eq!(spec.protocol, Some(Revision::V2025_06_18));
+        assert!(serde_json::from_str::<ServerSpec>(r#"{"comand":["a"]}"#).is_err());
+    }
+}

@@ -1,0 +1,198 @@
+//! HTTP+SSE of revision 2024-11-05, as a client.
+//!
+//! One stream of events carries everything that the server says; its first event names the address
+//! to which messages are posted. That address must be of the same origin, so that a server cannot
+//! make us send headers and messages elsewhere. When the stream ends, so does the session.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Client, Response, Url};
+use tokio::task::JoinHandle;
+
+use crate::board::Board;
+use crate::error::{CallError, StartError, quoted};
+use crate::event_stream::EventStream;
+use crate::http::{broken, client, content_type, header_map, parse_url, status_error};
+
+/// How long an answer of ours to the server may take to be posted.
+const REPLY_WITHIN: Duration = Duration::from_secs(30);
+
+/// The way to a server that speaks HTTP+SSE.
+pub(crate) struct SseLink {
+    poster: Arc<Poster>,
+    reader: JoinHandle<()>,
+}
+
+struct Poster {
+    client: Client,
+    headers: HeaderMap,
+    endpoint: Url,
+    board: Arc<Board>,
+}
+
+impl SseLink {
+    /// Opens the stream and waits for the address.
+    pub(crate) async fn connect(
+        url: &str,
+        headers: &BTreeMap<String, String>,
+        board: &Arc<Board>,
+    ) -> Result<SseLink, StartError> {
+        let base = parse_url(url)?;
+        let (client, headers) = (client(&base)?, header_map(headers)?);
+        let request = client
+            .get(base.clone())
+            .headers(headers.clone())
+            .header(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let mut response = request.send().await.map_err(|error| broken(&error, board))?;
+        if !response.status().is_success() {
+            return Err(status_error(response, board).await.into());
+        }
+        let kind = content_type(&response);
+        if kind != "text/event-stream" {
+            let why = format!("{} is not a stream of events but {kind:?}", base.path());
+            return Err(StartError::Handshake { why: quoted(&why) });
+        }
+        let mut events = EventStream::default();
+        let (named, early) = endpoint(&mut response, &mut events, board).await?;
+        let endpoint = same_origin(&base, &named)
+            .map_err(|why| StartError::Handshake { why: board.redactor.hidden(why) })?;
+        let poster = Arc::new(Poster { client, headers, endpoint, board: Arc::clone(board) });
+        for message in early {
+            poster.receive(&message, Instant::now());
+        }
+        let reader = tokio::spawn(read(response, events, Arc::clone(&poster)));
+        Ok(SseLink { poster, reader })
+    }
+
+    /// Posts a message. Answers come over the stream.
+    pub(crate) async fn post(&self, bytes: &[u8]) -> Result<(), CallError> {
+        self.poster.board.sent(bytes);
+        self.poster.post(bytes).await
+    }
+
+    /// Posts a message that nobody waits for.
+    pub(crate) fn post_unattended(&self, bytes: Vec<u8>) {
+        self.poster.board.sent(&bytes);
+        self.poster.post_later(bytes);
+    }
+}
+
+impl Drop for SseLink {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}
+
+impl Poster {
+    async fn post(&self, bytes: &[u8]) -> Result<(), CallError> {
+        let request = self
+            .client
+            .post(self.endpoint.clone())
+            .headers(self.headers.clone())
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .body(bytes.to_vec());
+        let response = request.send().await.map_err(|error| broken(&error, &self.board))?;
+        if response.status().is_success() {
+            return Ok(());
+        }
+        Err(status_error(response, &self.board).await)
+    }
+
+    fn post_later(self: &Arc<Self>, bytes: Vec<u8>) {
+        let poster = Arc::clone(self);
+        tokio::spawn(async move {
+            let _ = tokio::time::timeout(REPLY_WITHIN, poster.post(&bytes)).await;
+        });
+    }
+
+    fn receive(self: &Arc<Self>, bytes: &[u8], arrived: Instant) {
+        for reply in self.board.receive(bytes, arrived) {
+            self.post_later(reply);
+        }
+    }
+}
+
+/// Reads until the event that names the address; gives it, and messages that came with it.
+async fn endpoint(
+    response: &mut Response,
+    events: &mut EventStream,
+    board: &Board,
+) -> Result<(String, Vec<Vec<u8>>), StartError> {
+    let ended = || StartError::Handshake {
+        why: "the event stream ended before it named the address for messages".to_owned(),
+    };
+    let mut named = None;
+    let mut early = Vec::new();
+    loop {
+        let bytes = response.chunk().await.map_err(|error| broken(&error, board))?;
+        let Some(bytes) = bytes else { return Err(ended()) };
+        let limit = board.limits.message_bytes;
+        let taken = events.push(&bytes, limit, |event| match event.kind.as_str() {
+            "endpoint" if named.is_none() => {
+                named = Some(String::from_utf8_lossy(&event.data).into_owned());
+            }
+            "message" => early.push(event.data),
+            _ => {}
+        });
+        if taken.is_err() {
+            return Err(CallError::TooLarge { limit, what: "bytes" }.into());
+        }
+        if let Some(named) = named.take() {
+            return Ok((named, early));
+        }
+    }
+}
+
+fn same_origin(base: &Url, named: &str) -> Result<Url, String> {
+    let endpoint = base
+        .join(named.trim())
+        .map_err(|error| format!("the address for messages is wrong: {error}"))?;
+    if endpoint.origin() != base.origin() {
+        let why = format!("the address for messages is of another origin: {}", quoted(named));
+        return Err(why);
+    }
+    Ok(endpoint)
+}
+
+async fn read(mut response: Response, mut events: EventStream, poster: Arc<Poster>) {
+    let limit = poster.board.limits.message_bytes;
+    let why = loop {
+        match response.chunk().await {
+            Ok(Some(bytes)) => {
+                let arrived = Instant::now();
+                let taken = events.push(&bytes, limit, |event| {
+                    if event.kind == "message" && !event.data.is_empty() {
+                        poster.receive(&event.data, arrived);
+                    }
+                });
+                if taken.is_err() {
+                    poster.board.oversized(&[], arrived);
+                    break "it sent an event without end".to_owned();
+                }
+            }
+            Ok(None) => break "it ended the event stream".to_owned(),
+            Err(error) => break broken(&error, &poster.board).to_string(),
+        }
+    };
+    poster.board.end(&CallError::Closed { why });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_go_to_the_same_origin_only() {
+        let base = Url::parse("http://127.0.0.1:1/a/sse").unwrap();
+        let found = same_origin(&base, "/messages?sessionId=1").unwrap();
+        assert_eq!(found.as_str(), "http://127.0.0.1:1/messages?sessionId=1");
+        assert!(same_origin(&base, "http://127.0.0.1:1/x").is_ok());
+        for elsewhere in ["http://127.0.0.1:2/x", "//other/x", "https://127.0.0.1:1/x", "file:///x"]
+        {
+            assert!(same_origin(&base, elsewhere).is_err(), "{elsewhere}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Findings as SARIF 2.1.0, for the code-scanning pages of forges.
+//!
+//! What is found is about a tool of a live server, not about a file, so the location is logical: the
+//! tool's name and the place in its definition.
+
+use karat_core::text::printable;
+use serde_json::{Value, json};
+
+/// Rules and what they found.
+pub struct Log<'a> {
+    /// Every rule that was run.
+    pub rules: Vec<Rule<'a>>,
+    /// What was found.
+    pub results: Vec<Result<'a>>,
+}
+
+/// One rule.
+pub struct Rule<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// What it looks for.
+    pub summary: &'a str,
+    /// Why it matters and what to do.
+    pub help: &'a str,
+    /// `error`, `warning` or `note`.
+    pub level: &'a str,
+}
+
+/// One finding.
+pub struct Result<'a> {
+    /// The id of its rule.
+    pub rule: &'a str,
+    /// `error`, `warning` or `note`.
+    pub level: &'a str,
+    /// What was found.
+    pub message: &'a str,
+    /// The tool, or empty for the server as a whole.
+    pub subject: &'a str,
+    /// The place in its definition, as a JSON pointer.
+    pub at: &'a str,
+}
+
+/// The document, with a newline at its end.
+#[must_use]
+pub fn document(log: &Log<'_>) -> String {
+    let rules: Vec<Value> = log
+        .rules
+        .iter()
+        .map(|rule| {
+            json!({
+                "id": rule.id,
+                "shortDescription": {"text": rule.summary},
+                "help": {"text": rule.help},
+                "defaultConfiguration": {"level": rule.level},
+            })
+        })
+        .collect();
+    let results: Vec<Value> = log.results.iter().map(|result| finding(log, result)).collect();
+    let document = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {"driver": {
+                "name": "karat",
+                "version": env!("CARGO_PKG_VERSION"),
+                "rules": rules,
+            }},
+            "results": results,
+        }],
+    });
+    format!("{document:#}\n")
+}
+
+fn finding(log: &Log<'_>, result: &Result<'_>) -> Value {
+    let subject = if result.subject.is_empty() { "(server)" } else { result.subject };
+    let subject = printable(subject);
+    let mut finding = json!({
+        "ruleId": result.rule,
+        "level": result.level,
+        "message": {"text": format!("{subject}: {}", printable(result.message))},
+        "locations": [{"logicalLocations": [{
+            "name": subject,
+            "fullyQualifiedName": format!("{subject}{}", printable(result.at)),
+            "kind": "function",
+        }]}],
+    });
+    if let Some(index) = log.rules.iter().position(|rule| rule.id == result.rule) {
+        finding["ruleIndex"] = json!(index);
+    }
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_name_their_rule_and_hostile_text_is_visible() {
+        let log = Log {
+            rules: vec![
+                Rule { id: "a", summary: "s", help: "h", level: "note" },
+                Rule { id: "b", summary: "s", help: "h", level: "error" },
+            ],
+            results: vec![Result {
+                rule: "b",
+                level: "error",
+                message: "x\u{202e}y",
+                subject: "t",
+                at: "/name",
+            }],
+        };
+        let document: Value = serde_json::from_str(&document(&log)).unwrap();
+        let found = &document["runs"][0]["results"][0];
+        assert_eq!(found["ruleIndex"], 1);
+        assert_eq!(found["message"]["text"], "t: x\\u{202e}y");
+        assert_eq!(found["locations"][0]["logicalLocations"][0]["fullyQualifiedName"], "t/name");
+    }
+}

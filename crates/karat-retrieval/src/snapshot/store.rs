@@ -1,0 +1,394 @@
+//! Writing snapshots: a captured folder, and the next frozen version of a dataset.
+//!
+//! A folder appears whole or not at all: it is made beside its place and moved there. What is frozen
+//! is never touched; a refresh is `v<N+1>`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use karat_core::dataset::{
+    Dataset as Frozen, DatasetError, IfFrozen, MANIFEST, Manifest, Meta, Version,
+};
+use karat_core::input::{InputError, WriteError, write_atomic};
+use karat_core::report::Environment;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::diff::Diff;
+use super::{Server, Snapshot, TOOLS, plain_files};
+use crate::RetrievalError;
+use crate::dataset::Dataset;
+
+/// The file that says where a captured snapshot comes from.
+pub const PROVENANCE: &str = "provenance.json";
+
+/// The content of [`PROVENANCE`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// `karat.capture/1`.
+    pub schema: String,
+    /// How each server was reached and what it answered, by name.
+    pub servers: BTreeMap<String, Origin>,
+    /// When and where; the only part that differs between two captures of the same servers. It is
+    /// left out of a frozen version, so that the same definitions have the same digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Environment>,
+}
+
+/// How one server was reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The command or address, without secrets.
+    pub from: String,
+    /// The name that the server gives itself.
+    pub name: String,
+    /// The version that it gives itself.
+    pub version: String,
+    /// The revision of the protocol that was agreed on.
+    pub protocol: String,
+    /// How many tools it served.
+    pub tools: usize,
+}
+
+/// The name of this form of provenance.
+pub const SCHEMA: &str = "karat.capture/1";
+
+/// What a version was made from.
+pub struct Source<'a> {
+    /// A captured folder.
+    pub snapshot: &'a Path,
+    /// Where the queries come from.
+    pub golden: Golden<'a>,
+}
+
+/// Where the queries and groups of a new version come from. What lies in the snapshot wins.
+pub enum Golden<'a> {
+    /// From the version before, if there is one.
+    Previous,
+    /// From a dataset folder that has golden/ and perhaps groups/, or from a folder of golden files.
+    Folder(&'a Path),
+    /// There shall be none.
+    None,
+}
+
+/// What became of a freeze.
+pub enum Outcome {
+    /// A new version was made.
+    Made(Box<Made>),
+    /// The definitions are those of the last version, so there is no new one.
+    Same(Version),
+}
+
+/// A new version.
+pub struct Made {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its manifest.
+    pub manifest: Manifest,
+    /// What changed since the version before, if there was one.
+    pub since: Option<(Version, Diff)>,
+}
+
+/// Writes a captured snapshot into a folder that does not exist yet or is empty.
+///
+/// # Errors
+/// When the folder has something in it, or cannot be written.
+pub fn write(
+    folder: &Path,
+    snapshot: &Snapshot,
+    provenance: &Provenance,
+) -> Result<(), RetrievalError> {
+    if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+        let message = "the folder is not empty; a capture goes into a new one";
+        return Err(InputError::invalid(folder, "out", message).into());
+    }
+    let mut names = BTreeMap::new();
+    for name in snapshot.servers.keys() {
+        let file = file_name(name);
+        if let Some(other) = names.insert(file.to_lowercase(), name) {
+            let message = format!("{other:?} and {name:?} would be the same file, {file}");
+            return Err(InputError::invalid(folder, "server", message).into());
+        }
+    }
+    let made = beside(folder)?;
+    for (name, server) in &snapshot.servers {
+        put(&made.path().join(TOOLS).join(file_name(name)), &document(name, server))?;
+    }
+    let provenance = serde_json::to_value(provenance).unwrap_or_default();
+    put(&made.path().join(PROVENANCE), &provenance)?;
+    move_to(made, folder)
+}
+
+/// Makes the next version of the dataset in `dataset` (a folder `NAME`) from a snapshot.
+///
+/// # Errors
+/// When the snapshot or the last version cannot be read, a carried-over query labels a tool that is
+/// gone, or the folder cannot be written.
+pub fn next_version(
+    dataset: &Path,
+    source: &Source<'_>,
+    licence: &str,
+    made_how: &str,
+) -> Result<Outcome, RetrievalError> {
+    let name = dataset.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+    let snapshot = Snapshot::open(source.snapshot)?;
+    if snapshot.is_empty() {
+        let message = "there is no tool in it; nothing is frozen";
+        return Err(InputError::invalid(source.snapshot, TOOLS, message).into());
+    }
+    let last = last_version(dataset)?;
+    let mut since = None;
+    if let Some(version) = last {
+        let before = Snapshot::open(&dataset.join(version.to_string()))?;
+        let diff = Diff::between(&before, &snapshot);
+        if diff.is_empty() && matches!(source.golden, Golden::Previous) {
+            return Ok(Outcome::Same(version));
+        }
+        since = Some((version, diff));
+    }
+    let version = last.map_or(Version::new(1), Version::next);
+    let folder = dataset.join(version.to_string());
+    let made = beside(&folder)?;
+    let (captured, origin) = copy_all(source, dataset, last, made.path())?;
+    let made_how = match captured {
+        Some(environment) => format!(
+            "{made_how} Captured {} with karat {} on {}{origin}.",
+            environment.started, environment.karat, environment.os
+        ),
+        None => made_how.to_owned(),
+    };
+    let meta = Meta { name, version, licence: licence.to_owned(), made: made_how };
+    let manifest = Manifest::freeze(made.path(), meta, IfFrozen::Refuse)?;
+    // Whatever would make it unusable is found here, before it takes its place.
+    Dataset::open(karat_core::dataset::DatasetFiles::Folder(made.path().to_owned()))
+        .map_err(|error| carried_over(&error, made.path(), &folder))?;
+    move_to(made, &folder)?;
+    Ok(Outcome::Made(Box::new(Made { folder, manifest, since })))
+}
+
+/// Copies the snapshot and the queries. Gives back when it was captured and from how many servers.
+fn copy_all(
+    source: &Source<'_>,
+    dataset: &Path,
+    last: Option<Version>,
+    to: &Path,
+) -> Result<(Option<Environment>, String), RetrievalError> {
+    let mut captured = None;
+    let mut origin = String::new();
+    for file in plain_files(source.snapshot)? {
+        let below = file.strip_prefix(source.snapshot).unwrap_or(&file);
+        if below == Path::new(MANIFEST) {
+            continue;
+        }
+        if below == Path::new(PROVENANCE) {
+            let text = karat_core::input::read_text(&file, &Default::default())?;
+            let format = karat_core::input::Format::Json;
+            let mut provenance: Provenance = karat_core::input::parse(&file, &text, format)?;
+            captured = provenance.environment.take();
+            origin = format!(" from {} servers", provenance.servers.len());
+            put(&to.join(below), &serde_json::to_value(provenance).unwrap_or_default())?;
+            continue;
+        }
+        copy(&file, &to.join(below))?;
+    }
+    let golden = match (&source.golden, last) {
+        (Golden::Folder(folder), _) => Some((*folder).to_owned()),
+        (Golden::Previous, Some(version)) => Some(dataset.join(version.to_string())),
+        (Golden::Previous, None) | (Golden::None, _) => None,
+    };
+    for part in ["golden", "groups"] {
+        let Some(folder) = &golden else { continue };
+        let below = folder.join(part);
+        // A folder of queries may be given by itself.
+        let itself = part == "golden" && matches!(source.golden, Golden::Folder(_));
+        let from = if itself && !below.is_dir() { folder.clone() } else { below };
+        if to.join(part).exists() || !from.is_dir() {
+            continue;
+        }
+        for file in plain_files(&from)? {
+            let below = file.strip_prefix(&from).unwrap_or(&file);
+            copy(&file, &to.join(part).join(below))?;
+        }
+    }
+    Ok((captured, origin))
+}
+
+/// The error of reading the new version, with the place it was to have.
+fn carried_over(error: &RetrievalError, made: &Path, folder: &Path) -> RetrievalError {
+    let message = error.to_string();
+    let made = format!("{}/", made.display());
+    let message = message.replace(&made, "");
+    let advice = format!(
+        "{message}; no version was made. Give queries that fit with --golden, or \
+                          leave them out with --without-golden"
+    );
+    InputError::invalid(folder, "golden", advice).into()
+}
+
+/// The last frozen version of a dataset, verified.
+fn last_version(dataset: &Path) -> Result<Option<Version>, RetrievalError> {
+    let Ok(entries) = fs::read_dir(dataset) else { return Ok(None) };
+    let versions = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let Some(last): Option<Version> = versions.max() else { return Ok(None) };
+    Frozen::open(&dataset.join(last.to_string()))?;
+    Ok(Some(last))
+}
+
+/// A server as a file of a dataset.
+fn document(name: &str, server: &Server) -> Value {
+    let mut about = Map::new();
+    about.insert("name".to_owned(), Value::from(name));
+    about.extend(server.about.clone());
+    json!({"server": about, "tools": server.tools})
+}
+
+/// A file name for whatever a server is called.
+fn file_name(server: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let name: String = server.chars().map(|c| if plain(c) { c } else { '_' }).collect();
+    format!("{}.json", name.trim_start_matches('.'))
+}
+
+fn put(path: &Path, value: &Value) -> Result<(), WriteError> {
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    write_atomic(path, text.as_bytes())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), DatasetError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| DatasetError::Io { path, source }
+    };
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder).map_err(failed(folder))?;
+    }
+    fs::copy(from, to).map_err(failed(from)).map(|_| ())
+}
+
+/// A new folder on the same disk as the one that it will become.
+fn beside(folder: &Path) -> Result<tempfile::TempDir, WriteError> {
+    let parent = match folder.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let failed = |source| WriteError { path: folder.to_owned(), action: "make the folder", source };
+    fs::create_dir_all(parent).map_err(failed)?;
+    tempfile::Builder::new().prefix(".karat-").tempdir_in(parent).map_err(failed)
+}
+
+/// Moves a finished folder to its place, which is free or an empty folder.
+fn move_to(made: tempfile::TempDir, folder: &Path) -> Result<(), RetrievalError> {
+    let failed = |source| WriteError { path: folder.to_owned(), action: "be put in place", source };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        // A temporary folder is the user's alone; this one is as any other from here on.
+        fs::set_permissions(made.path(), fs::Permissions::from_mode(0o755)).map_err(failed)?;
+    }
+    fs::rename(made.path(), folder).map_err(failed)?;
+    // It has moved: there is nothing left to remove.
+    let _ = made.keep();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snapshot(text: &str) -> Snapshot {
+        let tool = json!({"name": "a", "description": text, "inputSchema": {"type": "object"},
+            "_meta": {"x": 1}});
+        let server = Server { about: Map::new(), tools: vec![tool] };
+        Snapshot { servers: [("s p/1".to_owned(), server)].into() }
+    }
+
+    fn provenance(started: &str) -> Provenance {
+        let environment = Environment {
+            karat: "0".to_owned(),
+            os: "o".to_owned(),
+            started: started.to_owned(),
+            duration_ms: 7,
+            latency_ms: None,
+            commit: None,
+        };
+        let origin = Origin {
+            from: "cmd".into(),
+            name: "s".into(),
+            version: "1".into(),
+            protocol: "2025-11-25".into(),
+            tools: 1,
+        };
+        Provenance {
+            schema: SCHEMA.to_owned(),
+            servers: [("s p/1".to_owned(), origin)].into(),
+            environment: Some(environment),
+        }
+    }
+
+    fn freeze(root: &Path, from: &str) -> Result<Outcome, RetrievalError> {
+        let source = Source { snapshot: &root.join(from), golden: Golden::Previous };
+        next_version(&root.join("data"), &source, "CC0-1.0", "Made in a test.")
+    }
+
+    #[test]
+    fn what_is_written_reads_back_the_same() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("x/cap");
+        write(&folder, &snapshot("one"), &provenance("now")).unwrap();
+        assert_eq!(Snapshot::open(&folder).unwrap(), snapshot("one"));
+        let again = write(&folder, &snapshot("one"), &provenance("now"));
+        assert!(again.unwrap_err().to_string().contains("not empty"));
+        assert_eq!(fs::read_dir(root.path().join("x")).unwrap().count(), 1);
+    }
+
+    fn made(outcome: Result<Outcome, RetrievalError>) -> Made {
+        match outcome.unwrap() {
+            Outcome::Made(made) => *made,
+            Outcome::Same(version) => panic!("the same as {version}"),
+        }
+    }
+
+    #[test]
+    fn a_version_is_made_for_a_change_and_not_for_the_time_of_day() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        write(&root.join("1"), &snapshot("one"), &provenance("monday")).unwrap();
+        write(&root.join("2"), &snapshot("one"), &provenance("tuesday")).unwrap();
+        write(&root.join("3"), &snapshot("two"), &provenance("tuesday")).unwrap();
+        let first = made(freeze(root, "1"));
+        assert!(first.since.is_none());
+        assert!(first.manifest.made.contains("monday"), "{}", first.manifest.made);
+        assert!(matches!(freeze(root, "2").unwrap(), Outcome::Same(v) if v == Version::new(1)));
+        let before = fs::read(root.join("data/v1/manifest.toml")).unwrap();
+        let second = made(freeze(root, "3"));
+        assert!(second.folder.ends_with("data/v2"));
+        assert_eq!(second.since.unwrap().1.reworded(), 1);
+        assert_ne!(second.manifest.digest(), first.manifest.digest());
+        assert_eq!(fs::read(root.join("data/v1/manifest.toml")).unwrap(), before);
+        fs::remove_dir_all(root.join("data")).unwrap();
+        assert_eq!(made(freeze(root, "2")).manifest.digest(), first.manifest.digest());
+    }
+
+    #[test]
+    fn a_query_whose_tool_is_gone_stops_the_freeze_and_leaves_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        write(&root.join("1"), &snapshot("one"), &provenance("monday")).unwrap();
+        let golden =
+            r#"{"id": "q", "query": "x", "labels": [{"tool_id": "s p/1:a", "relevance": 2}]}"#;
+        fs::create_dir(root.join("1/golden")).unwrap();
+        fs::write(root.join("1/golden/g.jsonl"), golden).unwrap();
+        freeze(root, "1").unwrap();
+        let mut other = snapshot("one");
+        other.servers.get_mut("s p/1").unwrap().tools[0]["name"] = json!("b");
+        write(&root.join("2"), &other, &provenance("tuesday")).unwrap();
+        let message = freeze(root, "2").err().unwrap().to_string();
+        assert!(message.contains("s p/1:a") && message.contains("--without-golden"), "{message}");
+        assert_eq!(fs::read_dir(root.join("data")).unwrap().count(), 1);
+        let source = Source { snapshot: &root.join("2"), golden: Golden::None };
+        next_version(&root.join("data"), &source, "CC0-1.0", "Made.").unwrap();
+        assert!(!root.join("data/v2/golden").exists());
+    }
+}

@@ -1,0 +1,94 @@
+//! Rules about annotations.
+
+use super::{Findings, Rule, Server, Severity};
+
+pub(super) const MISSING: Rule = Rule {
+    id: "annotations-missing",
+    severity: Severity::Note,
+    summary: "the tool does not say whether it only reads",
+    help: "Without `readOnlyHint` a client must assume that the tool changes things and may destroy \
+           them, and asks the user each time.",
+    check: missing,
+};
+
+pub(super) const CONTRADICTION: Rule = Rule {
+    id: "annotations-contradict",
+    severity: Severity::Warning,
+    summary: "annotations contradict each other or the name",
+    help: "A client that trusts `readOnlyHint` does not ask before a call. Correct the hint.",
+    check: contradiction,
+};
+
+/// First words of names that change something.
+const CHANGES: [&str; 14] = [
+    "create", "update", "delete", "remove", "write", "send", "insert", "drop", "move", "rename",
+    "upload", "publish", "merge", "kill",
+];
+
+fn missing(server: &Server<'_>, findings: &mut Findings<'_>) {
+    for (index, tool) in server.tools.iter().enumerate() {
+        if tool.hint("readOnlyHint").is_none() {
+            findings.tool(index, tool, "/annotations", "there is no readOnlyHint".to_owned());
+        }
+    }
+}
+
+fn contradiction(server: &Server<'_>, findings: &mut Findings<'_>) {
+    for (index, tool) in server.tools.iter().enumerate() {
+        if tool.hint("readOnlyHint") != Some(true) {
+            continue;
+        }
+        let first = first_word(tool.name());
+        let message = if tool.hint("destructiveHint") == Some(true) {
+            "readOnlyHint and destructiveHint are both true".to_owned()
+        } else if CHANGES.contains(&first.as_str()) {
+            format!("readOnlyHint is true, and the name begins with {first:?}")
+        } else {
+            continue;
+        };
+        findings.tool(index, tool, "/annotations/readOnlyHint", message);
+    }
+}
+
+/// The first word of a name in snake_case, kebab-case or camelCase, in lower case.
+fn first_word(name: &str) -> String {
+    let mut word = String::new();
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && !word.is_empty()) {
+            break;
+        }
+        word.extend(c.to_lowercase());
+    }
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::testing::tools;
+    use super::*;
+
+    #[test]
+    fn a_tool_that_keeps_silent_about_reading_is_found() {
+        let definitions = [
+            json!({"name": "a"}),
+            json!({"name": "b", "annotations": {"title": "B"}}),
+            json!({"name": "c", "annotations": {"readOnlyHint": false}}),
+        ];
+        assert_eq!(tools(&MISSING, &definitions), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_reading_tool_that_deletes_is_found() {
+        let read = json!({"readOnlyHint": true});
+        let definitions = [
+            json!({"name": "deleteFile", "annotations": read}),
+            json!({"name": "delete_file", "annotations": read}),
+            json!({"name": "get_deleted_files", "annotations": read}),
+            json!({"name": "x", "annotations": {"readOnlyHint": true, "destructiveHint": true}}),
+            json!({"name": "create_file", "annotations": {"readOnlyHint": false}}),
+        ];
+        assert_eq!(tools(&CONTRADICTION, &definitions), ["deleteFile", "delete_file", "x"]);
+    }
+}

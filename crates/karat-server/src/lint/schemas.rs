@@ -1,0 +1,162 @@
+//! Rules about the schemas of input and output.
+
+use karat_core::schema::Compiled;
+use karat_core::text::{clip, printable};
+use serde_json::Value;
+
+use super::definition::Definition;
+use super::{Findings, Rule, Server, Severity};
+
+/// How much of an engine's message is shown.
+const SHOWN: usize = 200;
+
+pub(super) const INPUT_INVALID: Rule = Rule {
+    id: "input-schema-invalid",
+    severity: Severity::Error,
+    summary: "the input schema is missing or not a valid JSON Schema",
+    help: "Arguments cannot be checked against it, and clients refuse the tool. The default \
+           dialect is 2020-12; references lead to other parts of the same schema only.",
+    check: input_invalid,
+};
+
+pub(super) const INPUT_NOT_OBJECT: Rule = Rule {
+    id: "input-schema-not-object",
+    severity: Severity::Error,
+    summary: "the input schema does not say `\"type\": \"object\"`",
+    help: "MCP asks for an object at the top of every input schema. A tool without parameters says \
+           {\"type\": \"object\", \"additionalProperties\": false}.",
+    check: input_not_object,
+};
+
+pub(super) const OUTPUT_INVALID: Rule = Rule {
+    id: "output-schema-invalid",
+    severity: Severity::Error,
+    summary: "the output schema is not a valid JSON Schema",
+    help: "Clients check structured results against it and refuse every result of the tool.",
+    check: output_invalid,
+};
+
+pub(super) const REQUIRED_UNKNOWN: Rule = Rule {
+    id: "required-unknown",
+    severity: Severity::Error,
+    summary: "`required` names a parameter that the schema does not have",
+    help: "A model is told to give a parameter of which it knows nothing, and with \
+           `additionalProperties: false` no call can be valid. Usually a misspelling.",
+    check: required_unknown,
+};
+
+fn problem(schema: &Value) -> Option<String> {
+    Compiled::new(schema)
+        .err()
+        .map(|error| clip(&printable(&error.to_string()), SHOWN).into_owned())
+}
+
+fn input_invalid(server: &Server<'_>, findings: &mut Findings<'_>) {
+    for (index, tool) in server.tools.iter().enumerate() {
+        let message = match tool.input_schema() {
+            None => Some("there is no inputSchema".to_owned()),
+            Some(schema) => problem(schema),
+        };
+        if let Some(message) = message {
+            findings.tool(index, tool, "/inputSchema", message);
+        }
+    }
+}
+
+fn input_not_object(server: &Server<'_>, findings: &mut Findings<'_>) {
+    for (index, tool) in server.tools.iter().enumerate() {
+        let Some(schema) = tool.input_schema() else { continue };
+        if schema.get("type").and_then(Value::as_str) != Some("object") {
+            let message = "the type at the top is not \"object\"".to_owned();
+            findings.tool(index, tool, "/inputSchema/type", message);
+        }
+    }
+}
+
+fn output_invalid(server: &Server<'_>, findings: &mut Findings<'_>) {
+    for (index, tool) in server.tools.iter().enumerate() {
+        if let Some(message) = tool.output_schema().and_then(problem) {
+            findings.tool(index, tool, "/outputSchema", message);
+        }
+    }
+}
+
+fn required_unknown(server: &Server<'_>, findings: &mut Findings<'_>) {
+    for (index, tool) in server.tools.iter().enumerate() {
+        for name in unknown(tool) {
+            let message = format!("{name:?} is required and not among the properties");
+            findings.tool(index, tool, "/inputSchema/required", message);
+        }
+    }
+}
+
+/// Required names that are not properties. Where the schema gets properties from elsewhere, nothing
+/// can be said.
+fn unknown<'a>(tool: &Definition<'a>) -> Vec<&'a str> {
+    const ELSEWHERE: [&str; 6] =
+        ["$ref", "allOf", "anyOf", "oneOf", "patternProperties", "dependentSchemas"];
+    let Some(schema) = tool.input_schema() else { return Vec::new() };
+    if ELSEWHERE.iter().any(|keyword| schema.get(keyword).is_some()) {
+        return Vec::new();
+    }
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let required = schema.get("required").and_then(Value::as_array);
+    required
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .filter(|name| properties.is_none_or(|properties| !properties.contains_key(*name)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::testing::{found, tools};
+    use super::*;
+
+    #[test]
+    fn schemas_that_decide_nothing_are_found() {
+        let definitions = [
+            json!({"name": "none"}),
+            json!({"name": "type", "inputSchema": {"type": "objekt"}}),
+            json!({"name": "network", "inputSchema": {"type": "object", "$ref": "https://example.com/s.json"}}),
+            json!({"name": "good", "inputSchema": {"type": "object"}}),
+            json!({"name": "draft-07", "inputSchema": {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}}),
+        ];
+        assert_eq!(tools(&INPUT_INVALID, &definitions), ["none", "type", "network"]);
+    }
+
+    #[test]
+    fn the_top_must_be_an_object() {
+        let definitions = [
+            json!({"name": "a", "inputSchema": {}}),
+            json!({"name": "b", "inputSchema": true}),
+            json!({"name": "c", "inputSchema": {"type": "object"}}),
+        ];
+        assert_eq!(tools(&INPUT_NOT_OBJECT, &definitions), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_broken_output_schema_is_found_and_a_missing_one_is_fine() {
+        let definitions =
+            [json!({"name": "a", "outputSchema": {"minimum": "x"}}), json!({"name": "b"})];
+        assert_eq!(tools(&OUTPUT_INVALID, &definitions), ["a"]);
+    }
+
+    #[test]
+    fn a_misspelt_required_name_is_found_unless_it_may_come_from_elsewhere() {
+        let schema =
+            json!({"type": "object", "properties": {"path": {}}, "required": ["path", "pth"]});
+        let mut open = schema.clone();
+        open["allOf"] = json!([{"properties": {"pth": {}}}]);
+        let definitions = [
+            json!({"name": "a", "inputSchema": schema}),
+            json!({"name": "b", "inputSchema": open}),
+        ];
+        let found = found(&REQUIRED_UNKNOWN, &definitions);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].2.contains("\"pth\""));
+    }
+}

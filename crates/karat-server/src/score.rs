@@ -1,0 +1,271 @@
+//! From observations to scored cases. Talks to nobody; the same observations give the same scores.
+
+use std::collections::BTreeMap;
+
+use karat_core::aggregate::{Kind, Spec};
+use karat_core::report::Item;
+use karat_core::text::{clip, printable};
+use karat_metrics::stats;
+use serde_json::{Value, json};
+
+use crate::compliance::Contract;
+use crate::observation::{Attempt, Called, Observed, Outcome, Role};
+use crate::suite::matcher::Answer;
+use crate::suite::{Case, Ending, Step};
+use crate::system::shown;
+
+/// How much of a text stands in an item.
+const SHOWN: usize = 600;
+/// How many reasons of one case are kept.
+const REASONS: usize = 20;
+
+/// The metrics that are averaged over the cases.
+pub const SPECS: &[Spec] = &[
+    Spec { id: "pass_rate", kind: Kind::Rate },
+    Spec { id: "schema.input", kind: Kind::Mean },
+    Spec { id: "schema.output", kind: Kind::Mean },
+    Spec { id: "reliability", kind: Kind::Mean },
+];
+
+/// How one attempt went.
+#[derive(Debug)]
+pub struct Judged {
+    /// Why it failed; empty if it passed.
+    pub reasons: Vec<String>,
+    /// The class of the first failure, for counting.
+    pub class: Option<&'static str>,
+}
+
+/// A scored case with what is counted over all cases.
+pub struct Scored {
+    /// The item of the report.
+    pub item: Item,
+    /// Attempts that passed, and all.
+    pub passed: u64,
+    /// All attempts.
+    pub attempts: u64,
+    /// Failed attempts by class.
+    pub failures: BTreeMap<&'static str, u64>,
+    /// What formats would not accept.
+    pub format_warnings: Vec<String>,
+}
+
+/// Judges one attempt.
+#[must_use]
+pub fn judge(case: &Case, attempt: &Attempt, contract: &Contract) -> Judged {
+    let mut judged = Judged { reasons: Vec::new(), class: None };
+    let mut made = 0;
+    for called in &attempt.calls {
+        let Some(step) = step(case, called) else { continue };
+        if called.role != Role::Teardown {
+            made += usize::from(called.role == Role::Call);
+            judge_call(step, called, contract, &mut judged);
+        }
+    }
+    if let Some(why) = &attempt.stopped {
+        judged.add("not_made", why.clone());
+    }
+    if made == 0 && judged.reasons.is_empty() {
+        judged.add("not_made", "the call was not made".to_owned());
+    }
+    let late = case
+        .max_latency_ms
+        .zip(attempt.latency())
+        .filter(|(most, latency)| latency.as_millis() > u128::from(*most));
+    if let Some((most, latency)) = late {
+        let message = format!("took {} ms, more than {most} ms", latency.as_millis());
+        judged.add("late", message);
+    }
+    judged
+}
+
+impl Judged {
+    fn add(&mut self, class: &'static str, reason: String) {
+        self.class.get_or_insert(class);
+        self.reasons.push(reason);
+    }
+}
+
+fn step<'a>(case: &'a Case, called: &Called) -> Option<&'a Step> {
+    match called.role {
+        Role::Setup => case.setup.get(called.number),
+        Role::Call => Some(&case.step),
+        Role::Then => case.then.get(called.number),
+        Role::Teardown => case.teardown.get(called.number),
+    }
+}
+
+fn judge_call(step: &Step, called: &Called, contract: &Contract, judged: &mut Judged) {
+    let name = match called.role {
+        Role::Call => String::new(),
+        Role::Setup => format!("setup {} ({}): ", called.number + 1, called.tool),
+        Role::Then => format!("then {} ({}): ", called.number + 1, called.tool),
+        Role::Teardown => return,
+    };
+    let outcome = &called.outcome;
+    if let Some(wrong) = wrong_ending(step.ending, outcome) {
+        let mut reason = format!("{name}{wrong}");
+        if !contract.knows(&step.tool) {
+            reason.push_str("; the server has no such tool");
+        }
+        let class = match outcome.class() {
+            "result" => "wrong_ending",
+            class => class,
+        };
+        judged.add(class, reason);
+        return;
+    }
+    if let Outcome::Result { result } = outcome {
+        let answer = Answer::new(result);
+        for matcher in &step.matchers {
+            if let Err(why) = matcher.check(&answer) {
+                judged.add("wrong_output", format!("{name}{why}"));
+            }
+        }
+    } else if !step.matchers.is_empty() {
+        judge_error_text(&name, step, outcome, judged);
+    }
+    let output = contract.output(&step.tool, outcome);
+    if let Some(reason) = output.reasons().first() {
+        judged.add("invalid_output", format!("{name}the result breaks its schema at {reason}"));
+    }
+}
+
+/// What is expected of an error's text is looked for in the message of a protocol error.
+fn judge_error_text(name: &str, step: &Step, outcome: &Outcome, judged: &mut Judged) {
+    let Outcome::ProtocolError { message, .. } = outcome else { return };
+    let result = json!({"content": [{"type": "text", "text": message}]});
+    let answer = Answer::new(&result);
+    for matcher in &step.matchers {
+        if let Err(why) = matcher.check(&answer) {
+            judged.add("wrong_output", format!("{name}{why}"));
+        }
+    }
+}
+
+/// Why the call did not end as it must. A connection that fails is never the error that was expected.
+fn wrong_ending(wanted: Ending, outcome: &Outcome) -> Option<String> {
+    let fine = match (wanted, outcome) {
+        (Ending::Success, Outcome::Result { .. }) => !outcome.is_tool_error(),
+        (Ending::AnyError, Outcome::ProtocolError { .. })
+        | (Ending::ProtocolError(None), Outcome::ProtocolError { .. })
+        | (Ending::Whatever, Outcome::Result { .. } | Outcome::ProtocolError { .. }) => true,
+        (Ending::AnyError | Ending::ToolError, Outcome::Result { .. }) => outcome.is_tool_error(),
+        (Ending::ProtocolError(Some(wanted)), Outcome::ProtocolError { code, .. }) => {
+            wanted == *code
+        }
+        _ => false,
+    };
+    if fine {
+        return None;
+    }
+    let wanted = match wanted {
+        Ending::Success => "a result".to_owned(),
+        Ending::AnyError => "an error".to_owned(),
+        Ending::ToolError => "a tool error".to_owned(),
+        Ending::ProtocolError(None) => "a protocol error".to_owned(),
+        Ending::ProtocolError(Some(code)) => format!("protocol error {code}"),
+        Ending::Whatever => "an answer".to_owned(),
+    };
+    let mut words = outcome.words();
+    if let (true, Outcome::Result { result }) = (outcome.is_tool_error(), outcome) {
+        words = format!("{words}: {}", Answer::new(result).text());
+    }
+    Some(format!("ended with {}, expected {wanted}", clip(&printable(&words), SHOWN)))
+}
+
+/// Scores a case over all its attempts. It passes when its success rate reaches the target.
+#[must_use]
+pub fn score(case: &Case, observed: &Observed, contract: &Contract, target: f64) -> Scored {
+    let judged: Vec<Judged> =
+        observed.attempts.iter().map(|attempt| judge(case, attempt, contract)).collect();
+    let attempts = judged.len() as u64;
+    let passed = judged.iter().filter(|judged| judged.reasons.is_empty()).count() as u64;
+    let mut failures = BTreeMap::new();
+    for class in judged.iter().filter_map(|judged| judged.class) {
+        *failures.entry(class).or_default() += 1;
+    }
+    let rate = stats::reliability(passed, attempts).ok();
+    let reached = rate.map(|rate| if rate >= target { 1.0 } else { 0.0 });
+
+    let calls: Vec<&Called> = observed.attempts.iter().filter_map(Attempt::call).collect();
+    let mut format_warnings = Vec::new();
+    let input = calls.first().map(|call| contract.input(&call.tool, &call.arguments));
+    // A case that wants an error gives bad arguments on purpose.
+    let wants_error = !matches!(case.step.ending, Ending::Success | Ending::Whatever);
+    let outputs: Vec<f64> = calls
+        .iter()
+        .filter_map(|call| {
+            let fit = contract.output(&call.tool, &call.outcome);
+            if let crate::compliance::Fit::Fits { format_warnings: found } = &fit {
+                format_warnings
+                    .extend(found.iter().map(|what| format!("{}: result {what}", case.id)));
+            }
+            fit.score()
+        })
+        .collect();
+    let mut metrics = BTreeMap::from([
+        ("pass_rate".to_owned(), reached),
+        ("reliability".to_owned(), rate),
+        ("schema.output".to_owned(), stats::mean(&outputs).ok()),
+    ]);
+    let input_score =
+        input.as_ref().filter(|_| !wants_error).and_then(crate::compliance::Fit::score);
+    metrics.insert("schema.input".to_owned(), input_score);
+
+    let item = Item {
+        id: case.id.clone(),
+        group: None,
+        tags: tags(case),
+        metrics,
+        per_run: Vec::new(),
+        observed: observation(case, observed, &judged, input.as_ref()),
+        error: None,
+    };
+    format_warnings.dedup();
+    Scored { item, passed, attempts, failures, format_warnings }
+}
+
+fn tags(case: &Case) -> BTreeMap<String, String> {
+    let mut tags = BTreeMap::from([("tool".to_owned(), case.step.tool.clone())]);
+    if let Some(class) = &case.class {
+        tags.insert("class".to_owned(), class.clone());
+    }
+    if !case.tags.is_empty() {
+        let list: Vec<&str> = case.tags.iter().map(String::as_str).collect();
+        tags.insert("tags".to_owned(), list.join(", "));
+    }
+    tags
+}
+
+/// What a reader wants to see of a case: the call, what came back, and why it failed.
+fn observation(
+    case: &Case,
+    observed: &Observed,
+    judged: &[Judged],
+    input: Option<&crate::compliance::Fit>,
+) -> Value {
+    let telling = judged.iter().position(|judged| !judged.reasons.is_empty()).unwrap_or(0);
+    let call = observed.attempts.get(telling).and_then(Attempt::call);
+    let mut reasons: Vec<&str> =
+        judged.iter().flat_map(|judged| &judged.reasons).map(String::as_str).collect();
+    reasons.dedup();
+    let more = reasons.len().saturating_sub(REASONS);
+    reasons.truncate(REASONS);
+    let answered = call.map(|call| match &call.outcome {
+        Outcome::Result { result } => clip(Answer::new(result).text(), SHOWN).into_owned(),
+        other => other.words(),
+    });
+    json!({
+        "about": case.about,
+        "tool": case.step.tool,
+        "arguments": call.map(|call| clip(&shown(&call.arguments), SHOWN).into_owned()),
+        "ended": call.map(|call| call.outcome.class()),
+        "answer": answered,
+        "attempts": judged.len(),
+        "passed": judged.iter().filter(|judged| judged.reasons.is_empty()).count(),
+        "reasons": reasons,
+        "more_reasons": more,
+        "input_problems": input.map(crate::compliance::Fit::reasons).unwrap_or_default(),
+    })
+}

@@ -1,0 +1,535 @@
+//! A suite: what to call, and what must come back.
+//!
+//! The plain form that people already have is read as it is:
+//! `{"mcp_server": …, "test_cases": [{"tool", "input", "expected_output_contains", "max_latency_ms"}]}`.
+//! Beyond it stand matchers, kinds of errors, set-up and tear-down calls, values passed from one call
+//! to a later one, and repetition. What is wrong with a suite is found when it is read, before a
+//! server is started: a case that could not fail is refused.
+
+pub mod matcher;
+pub mod server;
+pub mod variables;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use karat_core::dataset::Digest;
+use karat_core::input::{self, Format, InputError, Limits};
+use karat_core::json_path::JsonPath;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use self::matcher::{Matcher, Prepared};
+
+/// The success rate that a server is held to where the suite says nothing.
+pub const TARGET: f64 = 0.95;
+
+/// A suite that has been read and found sound.
+#[derive(Debug)]
+pub struct Suite {
+    /// Its name; the file's where it gives none.
+    pub name: String,
+    /// The digest of the file.
+    pub digest: Digest,
+    /// The server, as written; a command line can give another.
+    pub server: Option<Value>,
+    /// The success rate that is demanded.
+    pub target: f64,
+    /// Calls before the first case.
+    pub setup: Vec<Arc<Step>>,
+    /// Calls after the last case.
+    pub teardown: Vec<Step>,
+    /// The cases, in the order of the file.
+    pub cases: Vec<Arc<Case>>,
+}
+
+/// One case: a call, and what must come of it.
+#[derive(Debug)]
+pub struct Case {
+    /// Its id, unique in the suite.
+    pub id: String,
+    /// What it is for, in words.
+    pub about: Option<String>,
+    /// What chooses it on a command line.
+    pub tags: BTreeSet<String>,
+    /// The call.
+    pub step: Step,
+    /// Calls before it.
+    pub setup: Vec<Step>,
+    /// Calls after it whose expectations count too: what the call left behind.
+    pub then: Vec<Step>,
+    /// Calls after it that only clean up.
+    pub teardown: Vec<Step>,
+    /// The latest that the answer may come, in milliseconds.
+    pub max_latency_ms: Option<u64>,
+    /// How often it is run.
+    pub repeat: u32,
+    /// How many of its repetitions are under way at once.
+    pub concurrency: usize,
+    /// The class of attack, for a security case.
+    pub class: Option<String>,
+}
+
+impl Case {
+    /// Every call of the case, in the order in which they are made.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.setup.iter().chain([&self.step]).chain(&self.then).chain(&self.teardown)
+    }
+}
+
+/// One call with what is expected and kept of it.
+#[derive(Debug)]
+pub struct Step {
+    /// The tool.
+    pub tool: String,
+    /// Its arguments, with `${name}` where values go in.
+    pub input: Map<String, Value>,
+    /// How the call must end.
+    pub ending: Ending,
+    /// What must stand in the answer.
+    pub matchers: Vec<Prepared>,
+    /// What is kept of the answer, by name.
+    pub save: BTreeMap<String, JsonPath>,
+}
+
+/// How a call must end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// With a result that is no error.
+    Success,
+    /// With any error: of the tool, or of the protocol.
+    AnyError,
+    /// With a result that says `isError`.
+    ToolError,
+    /// With a protocol error, of this code where one is given.
+    ProtocolError(Option<i64>),
+    /// However it likes, as long as it ends.
+    Whatever,
+}
+
+/// Why a suite cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SuiteError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The file is a suite, and something in it is wrong.
+    #[error("{path}: {place}: {message}")]
+    Wrong {
+        /// The file.
+        path: String,
+        /// The case and the part of it.
+        place: String,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SuiteFile {
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default, alias = "server")]
+    mcp_server: Option<Value>,
+    #[serde(default)]
+    target: Option<f64>,
+    #[serde(default)]
+    repeat: Option<u32>,
+    #[serde(default)]
+    setup: Vec<StepFile>,
+    #[serde(default)]
+    teardown: Vec<StepFile>,
+    #[serde(alias = "cases")]
+    test_cases: Vec<CaseFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StepFile {
+    tool: String,
+    #[serde(default)]
+    input: Map<String, Value>,
+    #[serde(default)]
+    expect: Expectations,
+    #[serde(default)]
+    error: Option<ErrorFile>,
+    #[serde(default)]
+    save: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaseFile {
+    #[serde(default, alias = "name")]
+    id: Option<String>,
+    #[serde(default, alias = "description")]
+    about: Option<String>,
+    #[serde(default)]
+    tags: BTreeSet<String>,
+    tool: String,
+    #[serde(default)]
+    input: Map<String, Value>,
+    #[serde(default)]
+    expected_output_contains: Option<matcher::Texts>,
+    #[serde(default)]
+    expected_error: Option<bool>,
+    #[serde(default)]
+    expected_behavior: Option<Behavior>,
+    #[serde(default)]
+    expect: Expectations,
+    #[serde(default)]
+    error: Option<ErrorFile>,
+    #[serde(default)]
+    save: BTreeMap<String, String>,
+    #[serde(default)]
+    setup: Vec<StepFile>,
+    #[serde(default)]
+    then: Vec<StepFile>,
+    #[serde(default)]
+    teardown: Vec<StepFile>,
+    #[serde(default)]
+    max_latency_ms: Option<u64>,
+    #[serde(default)]
+    repeat: Option<u32>,
+    #[serde(default)]
+    concurrency: Option<usize>,
+    #[serde(default)]
+    class: Option<String>,
+}
+
+/// What a security case demands. Both mean that the call must not go through.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Behavior {
+    Reject,
+    Deny,
+}
+
+/// One matcher or a list of them.
+#[derive(Default, Deserialize)]
+#[serde(untagged)]
+enum Expectations {
+    #[default]
+    None,
+    One(Box<Matcher>),
+    Several(Vec<Matcher>),
+}
+
+impl Expectations {
+    fn list(self) -> Vec<Matcher> {
+        match self {
+            Expectations::None => Vec::new(),
+            Expectations::One(matcher) => vec![*matcher],
+            Expectations::Several(matchers) => matchers,
+        }
+    }
+}
+
+/// `error: any`, `error: tool`, `error: protocol`, `error: -32602`, `error: allowed`.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ErrorFile {
+    Code(i64),
+    Kind(ErrorKind),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ErrorKind {
+    Any,
+    Tool,
+    Protocol,
+    Allowed,
+}
+
+impl From<&ErrorFile> for Ending {
+    fn from(error: &ErrorFile) -> Ending {
+        match error {
+            ErrorFile::Code(code) => Ending::ProtocolError(Some(*code)),
+            ErrorFile::Kind(ErrorKind::Any) => Ending::AnyError,
+            ErrorFile::Kind(ErrorKind::Tool) => Ending::ToolError,
+            ErrorFile::Kind(ErrorKind::Protocol) => Ending::ProtocolError(None),
+            ErrorFile::Kind(ErrorKind::Allowed) => Ending::Whatever,
+        }
+    }
+}
+
+impl Suite {
+    /// Reads a suite, JSON or YAML.
+    ///
+    /// # Errors
+    /// The file cannot be read, or something in it is wrong.
+    pub fn load(path: &Path) -> Result<Suite, SuiteError> {
+        Suite::parse(path, &input::read_bytes(path, &Limits::default())?)
+    }
+
+    /// Reads a suite from the bytes of a file; the name says whether it is JSON or YAML.
+    ///
+    /// # Errors
+    /// As [`Suite::load`].
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Suite, SuiteError> {
+        let limits = Limits::default();
+        let text = input::decode(&path.to_string_lossy(), bytes, &limits)?;
+        let format =
+            Format::of(path).ok_or_else(|| InputError::UnknownFormat { path: path.to_owned() })?;
+        let file: SuiteFile = input::parse_with(path, &text, format, &limits)?;
+        let reader = Reader { path };
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let name = file.name.or(stem).unwrap_or_default();
+        drop(file.description);
+        let target = file.target.unwrap_or(TARGET);
+        if !(0.0..=1.0).contains(&target) {
+            return Err(reader.wrong("target", "a rate lies between 0 and 1"));
+        }
+        let repeat = file.repeat.unwrap_or(1);
+        let setup = reader.steps("setup", file.setup)?.into_iter().map(Arc::new).collect();
+        let teardown = reader.steps("teardown", file.teardown)?;
+        let mut ids = BTreeSet::new();
+        let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+        let mut cases = Vec::with_capacity(file.test_cases.len());
+        for case in file.test_cases {
+            let number = numbers.entry(case.tool.clone()).or_default();
+            *number += 1;
+            let id = case.id.clone().unwrap_or_else(|| format!("{}-{number}", case.tool));
+            if !ids.insert(id.clone()) {
+                return Err(reader.wrong(&id, "a case of this id stands earlier in the file"));
+            }
+            cases.push(Arc::new(reader.case(id, case, repeat)?));
+        }
+        let suite = Suite {
+            name,
+            digest: Digest::of(bytes),
+            server: file.mcp_server,
+            target,
+            setup,
+            teardown,
+            cases,
+        };
+        reader.names_are_known(&suite)?;
+        Ok(suite)
+    }
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+}
+
+impl Reader<'_> {
+    fn wrong(&self, place: &str, message: impl Into<String>) -> SuiteError {
+        SuiteError::Wrong {
+            path: self.path.display().to_string(),
+            place: place.to_owned(),
+            message: message.into(),
+        }
+    }
+
+    fn steps(&self, place: &str, steps: Vec<StepFile>) -> Result<Vec<Step>, SuiteError> {
+        steps
+            .into_iter()
+            .enumerate()
+            .map(|(index, step)| {
+                let place = format!("{place} {}", index + 1);
+                let ending = step.error.as_ref().map_or(Ending::Success, Ending::from);
+                self.step(&place, step.tool, step.input, ending, &step.expect.list(), step.save)
+            })
+            .collect()
+    }
+
+    fn step(
+        &self,
+        place: &str,
+        tool: String,
+        input: Map<String, Value>,
+        ending: Ending,
+        matchers: &[Matcher],
+        save: BTreeMap<String, String>,
+    ) -> Result<Step, SuiteError> {
+        if tool.is_empty() {
+            return Err(self.wrong(place, "tool is empty"));
+        }
+        let matchers = matchers
+            .iter()
+            .enumerate()
+            .map(|(index, matcher)| {
+                let place = format!("{place}: expectation {}", index + 1);
+                matcher.prepare().map_err(|message| self.wrong(&place, message))
+            })
+            .collect::<Result<_, _>>()?;
+        let save = save
+            .into_iter()
+            .map(|(name, path)| match JsonPath::parse(&path) {
+                Ok(path) => Ok((name, path)),
+                Err(message) => Err(self.wrong(&format!("{place}: save {name}"), message)),
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Step { tool, input, ending, matchers, save })
+    }
+
+    fn case(&self, id: String, case: CaseFile, repeat: u32) -> Result<Case, SuiteError> {
+        let ending = self.ending(&id, &case)?;
+        let mut matchers = case.expect.list();
+        if let Some(texts) = case.expected_output_contains {
+            matchers.push(Matcher { contains: Some(texts), ..Matcher::default() });
+        }
+        let repeat = case.repeat.unwrap_or(repeat);
+        let concurrency = case.concurrency.unwrap_or(1);
+        if repeat == 0 || concurrency == 0 {
+            return Err(self.wrong(&id, "repeat and concurrency are at least 1"));
+        }
+        let step = self.step(&id, case.tool, case.input, ending, &matchers, case.save)?;
+        Ok(Case {
+            about: case.about,
+            tags: case.tags,
+            step,
+            setup: self.steps(&format!("{id}: setup"), case.setup)?,
+            then: self.steps(&format!("{id}: then"), case.then)?,
+            teardown: self.steps(&format!("{id}: teardown"), case.teardown)?,
+            max_latency_ms: case.max_latency_ms,
+            repeat,
+            concurrency,
+            class: case.class,
+            id,
+        })
+    }
+
+    /// The plain form and ours can both say how a call ends; they must not say different things.
+    fn ending(&self, id: &str, case: &CaseFile) -> Result<Ending, SuiteError> {
+        let stated = [
+            case.expected_error
+                .map(|wanted| if wanted { Ending::AnyError } else { Ending::Success }),
+            case.expected_behavior.map(|_| Ending::AnyError),
+            case.error.as_ref().map(Ending::from),
+        ];
+        let mut stated = stated.into_iter().flatten();
+        let first = stated.next().unwrap_or(Ending::Success);
+        if stated.any(|other| other != first) {
+            return Err(self.wrong(
+                id,
+                "expected_error, expected_behavior and error contradict each other; keep one",
+            ));
+        }
+        Ok(first)
+    }
+
+    /// Every `${name}` has been saved by an earlier call.
+    fn names_are_known(&self, suite: &Suite) -> Result<(), SuiteError> {
+        let mut known: BTreeSet<&str> = BTreeSet::new();
+        let visit = |place: &str, step: &Step, known: &BTreeSet<&str>| {
+            let mut names = Vec::new();
+            for value in step.input.values() {
+                variables::names(value, &mut names);
+            }
+            match names.iter().find(|name| !known.contains(name.as_str())) {
+                Some(name) => {
+                    Err(self.wrong(place, format!("${{{name}}} is saved by no earlier call")))
+                }
+                None => Ok(()),
+            }
+        };
+        for step in &suite.setup {
+            visit("setup", step, &known)?;
+            known.extend(step.save.keys().map(String::as_str));
+        }
+        for case in &suite.cases {
+            // What a case saves lives on: later cases may build on it.
+            for step in case.steps() {
+                visit(&case.id, step, &known)?;
+                known.extend(step.save.keys().map(String::as_str));
+            }
+        }
+        suite.teardown.iter().try_for_each(|step| visit("teardown", step, &known))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(name: &str, text: &str) -> Result<Suite, SuiteError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        Suite::load(&path)
+    }
+
+    fn message(text: &str) -> String {
+        load("suite.yaml", text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_plain_form_is_read_as_it_is() {
+        let suite = load(
+            "plain.json",
+            r#"{"mcp_server": "node server.js", "test_cases": [
+                {"tool": "get_weather", "input": {"city": "Bern"}, "expected_output_contains": "temperature", "max_latency_ms": 2000},
+                {"tool": "invalid_tool", "input": {}, "expected_error": true}
+            ]}"#,
+        )
+        .unwrap();
+        assert_eq!(suite.name, "plain");
+        assert_eq!(suite.target, TARGET);
+        let ids: Vec<&str> = suite.cases.iter().map(|case| case.id.as_str()).collect();
+        assert_eq!(ids, ["get_weather-1", "invalid_tool-1"]);
+        assert_eq!(suite.cases[0].step.matchers.len(), 1);
+        assert_eq!(suite.cases[0].max_latency_ms, Some(2000));
+        assert_eq!(suite.cases[1].step.ending, Ending::AnyError);
+    }
+
+    #[test]
+    fn errors_are_told_apart() {
+        let suite = load(
+            "errors.yaml",
+            "cases:\n  - {tool: a, error: tool}\n  - {tool: b, error: -32602}\n  - {tool: c, error: protocol}\n  - {tool: d, expected_behavior: deny}\n  - {tool: e}\n",
+        )
+        .unwrap();
+        let endings: Vec<Ending> = suite.cases.iter().map(|case| case.step.ending).collect();
+        assert_eq!(
+            endings,
+            [
+                Ending::ToolError,
+                Ending::ProtocolError(Some(-32602)),
+                Ending::ProtocolError(None),
+                Ending::AnyError,
+                Ending::Success
+            ]
+        );
+    }
+
+    #[test]
+    fn values_pass_from_one_call_to_a_later_one_only() {
+        let good = "cases:\n  - {tool: create, save: {id: $.id}, then: [{tool: get, input: {id: '${id}'}, expect: {contains: x}}]}\n";
+        assert!(load("good.yaml", good).is_ok());
+        let bad = "cases:\n  - {id: first, tool: get, input: {id: '${id}'}}\n  - {tool: create, save: {id: $.id}}\n";
+        assert!(
+            message(bad).contains("first: ${id} is saved by no earlier call"),
+            "{}",
+            message(bad)
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        for (text, expected) in [
+            (
+                "cases:\n  - {tool: a, expect: {contains: ''}}\n",
+                "a-1: expectation 1: an empty text",
+            ),
+            ("cases:\n  - {tool: a, id: x}\n  - {tool: b, id: x}\n", "x: a case of this id"),
+            ("cases:\n  - {tool: a, repeat: 0}\n", "a-1: repeat and concurrency"),
+            (
+                "cases:\n  - {tool: a, expected_error: false, error: tool}\n",
+                "contradict each other",
+            ),
+            ("target: 95\ncases: []\n", "target: a rate lies between 0 and 1"),
+            ("cases:\n  - {tool: a, save: {x: 'a['}}\n", "save x"),
+            ("cases:\n  - {tool: a, expcted: 1}\n", "expcted"),
+        ] {
+            let found = message(text);
+            assert!(found.contains(expected), "{text}: {found}");
+        }
+    }
+}

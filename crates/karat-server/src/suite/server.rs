@@ -1,0 +1,129 @@
+//! `mcp_server` of a suite: the ways in which people write down a server.
+//!
+//! A text is an address or a command line (split into words as a shell would, with no shell run); an
+//! object has the keys of an mcp.json entry. Where the suite is silent, the caller says which server.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use karat_mcp::{Revision, ServerSpec, TransportKind};
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default)]
+    command: Option<Command>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    url: Option<String>,
+    #[serde(default, alias = "type")]
+    transport: Option<TransportKind>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
+    cwd: Option<PathBuf>,
+    #[serde(default)]
+    protocol: Option<Revision>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Command {
+    Program(String),
+    Whole(Vec<String>),
+}
+
+/// Reads what stands at `mcp_server`.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn read(written: &Value) -> Result<ServerSpec, String> {
+    match written {
+        Value::String(text) => from_text(text),
+        Value::Object(_) => from_object(written),
+        _ => {
+            Err("mcp_server is a command line, an address, or an object with command or url"
+                .to_owned())
+        }
+    }
+}
+
+fn from_text(text: &str) -> Result<ServerSpec, String> {
+    let text = text.trim();
+    if text.starts_with("http://") || text.starts_with("https://") {
+        return Ok(ServerSpec::from_url(text));
+    }
+    match shlex::split(text) {
+        Some(words) if !words.is_empty() => Ok(ServerSpec::from_command(words)),
+        Some(_) => Err("mcp_server is empty".to_owned()),
+        None => Err("mcp_server: a quote is not closed".to_owned()),
+    }
+}
+
+fn from_object(written: &Value) -> Result<ServerSpec, String> {
+    let written = Written::deserialize(written).map_err(|error| format!("mcp_server: {error}"))?;
+    let command = written.command.map(|command| {
+        let mut words = match command {
+            Command::Program(program) => vec![program],
+            Command::Whole(words) => words,
+        };
+        words.extend(written.args);
+        words
+    });
+    let spec = ServerSpec {
+        command,
+        url: written.url,
+        transport: written.transport,
+        env: written.env,
+        headers: written.headers,
+        cwd: written.cwd,
+        protocol: written.protocol,
+    };
+    spec.transport().map_err(|error| format!("mcp_server: {error}"))?;
+    Ok(spec)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn people_write_servers_in_several_ways() {
+        let command =
+            |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        assert_eq!(
+            read(&json!("node 'my server.js' -v")).unwrap().command,
+            command(&["node", "my server.js", "-v"])
+        );
+        assert_eq!(
+            read(&json!("http://127.0.0.1:3000/mcp")).unwrap().url.as_deref(),
+            Some("http://127.0.0.1:3000/mcp")
+        );
+        assert_eq!(
+            read(&json!({"command": "npx", "args": ["-y", "x"]})).unwrap().command,
+            command(&["npx", "-y", "x"])
+        );
+        assert_eq!(read(&json!({"command": ["a", "b"]})).unwrap().command, command(&["a", "b"]));
+    }
+
+    #[test]
+    fn what_is_no_server_is_refused() {
+        for wrong in [
+            json!(""),
+            json!(3),
+            json!("a 'b"),
+            json!({}),
+            json!({"command": "a", "url": "http://x"}),
+            json!({"comand": "a"}),
+        ] {
+            assert!(read(&wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The arguments of `karat server`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+#[derive(Subcommand)]
+pub(crate) enum ServerCommand {
+    /// Run a suite against a live server
+    Test(ServerTestArgs),
+    /// Judge the tool definitions of a server without calling a tool
+    Lint(LintArgs),
+}
+
+/// Which server: after `--`, at an address, or in a file of servers.
+#[derive(Args, Clone, Default)]
+pub(crate) struct TargetArgs {
+    /// The address of a running server
+    #[arg(long, value_name = "URL", conflicts_with_all = ["command", "config"])]
+    pub(crate) url: Option<String>,
+    /// A file of servers, such as .mcp.json; names the server with --server
+    #[arg(long, value_name = "FILE", requires = "server", conflicts_with = "command")]
+    pub(crate) config: Option<PathBuf>,
+    /// The server in that file
+    #[arg(long, value_name = "NAME", requires = "config")]
+    pub(crate) server: Option<String>,
+    /// How messages travel, if not stdio for a command and streamable HTTP for an address
+    #[arg(long, value_name = "KIND")]
+    pub(crate) transport: Option<Transport>,
+    /// The one protocol revision to speak, such as 2025-06-18; otherwise negotiated
+    #[arg(long, value_name = "REVISION")]
+    pub(crate) protocol: Option<String>,
+    /// A variable for the server; repeatable
+    #[arg(short = 'e', long = "env", value_name = "KEY=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// A header of each request; repeatable. ${VAR} is taken from the environment
+    #[arg(long = "header", value_name = "NAME: VALUE")]
+    pub(crate) headers: Vec<String>,
+    /// Where the server runs
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// The command that starts the server
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Transport {
+    /// A child process
+    Stdio,
+    /// Streamable HTTP
+    Http,
+    /// HTTP with server-sent events, revision 2024-11-05
+    Sse,
+}
+
+#[derive(Args)]
+pub(crate) struct ServerTestArgs {
+    /// The suite, JSON or YAML
+    pub(crate) suite: PathBuf,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// Only cases with this tag; repeatable
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Vec<String>,
+    /// Only the case of this id
+    #[arg(long, value_name = "ID")]
+    pub(crate) case: Option<String>,
+    /// How long a call may take, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 30_000)]
+    pub(crate) timeout_ms: u64,
+    /// How long the server may take to start, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 30_000)]
+    pub(crate) start_timeout_ms: u64,
+    /// The folder for the report and the run journal
+    #[arg(long, value_name = "DIR", default_value = "karat-report")]
+    pub(crate) out: PathBuf,
+    /// A further output; its type from the extension (.json .html .md .xml)
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) outputs: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct LintArgs {
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// Definitions from a file instead of a server: the answer to tools/list, or its list
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "config", "command"])]
+    pub(crate) tools: Option<PathBuf>,
+    /// A rule that is not run; repeatable
+    #[arg(long, value_name = "RULE")]
+    pub(crate) allow: Vec<String>,
+    /// The mildest finding that gives exit code 1
+    #[arg(long, value_name = "SEVERITY", default_value = "error")]
+    pub(crate) fail_on: FailOn,
+    /// List the rules and what they are for, and end
+    #[arg(long)]
+    pub(crate) rules: bool,
+    /// Write the findings as SARIF 2.1.0 to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sarif: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    Note,
+    Warning,
+    Error,
+    Never,
+}
+
+#[derive(Args)]
+pub(crate) struct DemoArgs {
+    /// Serve streamable HTTP on this address, such as 127.0.0.1:8080, instead of stdio; port 0 takes
+    /// a free one. The address is printed
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) http: Option<SocketAddr>,
+}

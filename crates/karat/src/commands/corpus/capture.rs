@@ -1,0 +1,203 @@
+//! `karat corpus capture`: the complete tool definitions of live servers, as a snapshot folder.
+//!
+//! It installs nothing, calls no tool, and starts no server that was not named. Either the folder
+//! holds every server that was asked for, or there is none, unless `--keep-going` allows less.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use karat_core::input::write_atomic;
+use karat_core::provenance::Stopwatch;
+use karat_core::text::printable;
+use karat_mcp::ServerSpec;
+use karat_retrieval::snapshot::capture::{self, Captured, List, Options, Target};
+use karat_retrieval::snapshot::lock::Lock;
+use karat_retrieval::snapshot::store::{self, Provenance};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::runtime;
+use crate::cli::CaptureArgs;
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+
+pub(super) fn run(arguments: &CaptureArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let stopwatch = Stopwatch::start();
+    let scratch = TempDir::with_prefix("karat-capture-")
+        .map_err(|error| Stop::bad_input(format!("cannot make a scratch folder: {error}")))?;
+    let targets = targets(arguments, scratch.path())?;
+    let asked = targets.len();
+    let options = Options {
+        timeout: Duration::from_secs(arguments.timeout),
+        parallel: usize::from(arguments.parallel),
+    };
+    let captured = runtime()?.block_on(async {
+        let progress = |name: &str, outcome: Result<usize, &str>| {
+            let name = printable(name);
+            terminal.say(&match outcome {
+                Ok(tools) => format!("{name}: {tools} tools"),
+                Err(reason) => format!("{name}: failed: {reason}"),
+            });
+        };
+        tokio::select! {
+            captured = capture::capture(targets, options, progress) => Ok(captured),
+            _ = tokio::signal::ctrl_c() => Err(Stop {
+                exit: Exit::Interrupted,
+                message: "interrupted; nothing was written".to_owned(),
+            }),
+        }
+    })?;
+    let usable = arguments.keep_going && !captured.snapshot.is_empty();
+    if !captured.failed.is_empty() && !usable {
+        return Err(not_captured(&captured, asked));
+    }
+    keep(arguments, &captured, &stopwatch)?;
+    show(arguments, &captured, terminal)?;
+    Ok(Exit::Pass)
+}
+
+fn keep(arguments: &CaptureArgs, captured: &Captured, stopwatch: &Stopwatch) -> Result<(), Stop> {
+    let provenance = Provenance {
+        schema: store::SCHEMA.to_owned(),
+        servers: captured.origins.clone(),
+        environment: Some(stopwatch.environment(&[], None)),
+    };
+    store::write(&arguments.out, &captured.snapshot, &provenance)?;
+    if let Some(path) = &arguments.write_lock {
+        let lock = Lock::of(&captured.snapshot);
+        write_atomic(path, karat_report::json::text(&lock).as_bytes())?;
+    }
+    Ok(())
+}
+
+fn show(arguments: &CaptureArgs, captured: &Captured, terminal: &Terminal) -> Result<(), Stop> {
+    let snapshot = &captured.snapshot;
+    if terminal.json() {
+        return terminal.print_json(&json!({
+            "schema": "karat.captured/1",
+            "folder": arguments.out.display().to_string(),
+            "servers": snapshot.servers.len(),
+            "tools": snapshot.len(),
+            "failed": captured.failed,
+        }));
+    }
+    let mut text = format!(
+        "{}: {} servers, {} tools\n",
+        printable(&arguments.out.to_string_lossy()),
+        snapshot.servers.len(),
+        snapshot.len()
+    );
+    for (name, reason) in &captured.failed {
+        text.push_str(&format!("not captured: {}: {reason}\n", printable(name)));
+    }
+    terminal.print(&text)
+}
+
+fn not_captured(captured: &Captured, asked: usize) -> Stop {
+    let failed = &captured.failed;
+    let mut message = format!("{} of {asked} servers were not captured:", failed.len());
+    for (name, reason) in failed {
+        message.push_str(&format!("\n  {}: {reason}", printable(name)));
+    }
+    if !captured.snapshot.is_empty() {
+        message.push_str("\n--keep-going writes the others");
+    }
+    Stop::not_measured(message)
+}
+
+/// What is to be captured, from the one source that was given.
+fn targets(arguments: &CaptureArgs, scratch: &Path) -> Result<Vec<Target>, Stop> {
+    if let (Some(list), Some(installed)) = (&arguments.list, &arguments.installed) {
+        return listed(list, installed, &arguments.servers, scratch);
+    }
+    if let Some(config) = &arguments.config {
+        return configured(config, arguments);
+    }
+    if !arguments.servers.is_empty() {
+        return Err(Stop::bad_input("--server names a server of --servers or --config"));
+    }
+    let mut spec = match &arguments.url {
+        Some(url) => ServerSpec::from_url(url.clone()),
+        None => ServerSpec::from_command(arguments.command.clone()),
+    };
+    spec.env = pairs(&arguments.env, '=', "-e")?;
+    spec.headers = pairs(&arguments.headers, ':', "--header")?;
+    let described = spec.describe();
+    Ok(vec![Target { name: arguments.name.clone(), spec, described, package: None }])
+}
+
+fn listed(
+    list: &Path,
+    installed: &Path,
+    wanted: &[String],
+    scratch: &Path,
+) -> Result<Vec<Target>, Stop> {
+    let servers = List::read(list)?.server;
+    let names = servers.iter().map(|server| server.name.as_str()).collect();
+    check_names(list, wanted, &names)?;
+    let chosen = servers.iter().filter(|server| wanted.is_empty() || wanted.contains(&server.name));
+    // Each server runs in a folder of its own, so a relative path would lead elsewhere.
+    let installed = std::path::absolute(installed).unwrap_or_else(|_| installed.to_owned());
+    let mut targets = Vec::new();
+    for (number, server) in chosen.enumerate() {
+        let own = |part: &str| -> Result<PathBuf, Stop> {
+            let folder = scratch.join(number.to_string()).join(part);
+            std::fs::create_dir_all(&folder)
+                .map_err(|error| Stop::bad_input(format!("{}: {error}", folder.display())))?;
+            Ok(folder)
+        };
+        targets.push(server.target(&installed, &own("cwd")?, &own("tmp")?));
+    }
+    Ok(targets)
+}
+
+fn configured(config: &Path, arguments: &CaptureArgs) -> Result<Vec<Target>, Stop> {
+    let servers = karat_mcp::config::read(config)?;
+    let names: BTreeSet<&str> = servers.keys().map(String::as_str).collect();
+    check_names(config, &arguments.servers, &names)?;
+    if arguments.servers.is_empty() && !arguments.all {
+        let names: Vec<&str> = names.into_iter().collect();
+        return Err(Stop::bad_input(format!(
+            "{}: no server is started without being named; it has {}: give --server NAME or --all",
+            config.display(),
+            names.join(", ")
+        )));
+    }
+    let chosen = servers
+        .into_iter()
+        .filter(|(name, _)| arguments.all || arguments.servers.iter().any(|wanted| wanted == name));
+    let target = |(name, spec): (String, ServerSpec)| Target {
+        name: Some(name),
+        described: spec.describe(),
+        spec,
+        package: None,
+    };
+    Ok(chosen.map(target).collect())
+}
+
+fn check_names(path: &Path, wanted: &[String], names: &BTreeSet<&str>) -> Result<(), Stop> {
+    match wanted.iter().find(|name| !names.contains(name.as_str())) {
+        None => Ok(()),
+        Some(unknown) => {
+            let names: Vec<&str> = names.iter().copied().collect();
+            Err(Stop::bad_input(format!(
+                "{}: there is no server {unknown:?}; there are: {}",
+                path.display(),
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+/// `KEY=VALUE` or `NAME: VALUE`. The value may be a secret, so no message holds it.
+fn pairs(texts: &[String], sign: char, flag: &str) -> Result<BTreeMap<String, String>, Stop> {
+    let pair = |text: &String| match text.split_once(sign) {
+        Some((name, value)) if !name.trim().is_empty() => {
+            let value = if sign == ':' { value.trim() } else { value };
+            Ok((name.trim().to_owned(), value.to_owned()))
+        }
+        _ => Err(Stop::bad_input(format!("{flag} wants a name, {sign:?} and a value"))),
+    };
+    texts.iter().map(pair).collect()
+}

@@ -1,0 +1,115 @@
+//! `karat corpus diff`: what changed between two corpora, field by field.
+
+use karat_core::text::{clip, printable};
+use karat_retrieval::snapshot::Snapshot;
+use karat_retrieval::snapshot::diff::{Changed, Diff, Field, Tool};
+use serde_json::{Value, json};
+
+use super::snapshot;
+use crate::cli::DiffArgs;
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+
+/// How wide a shown value may be.
+const WIDTH: usize = 160;
+/// How many characters around a change are shown.
+const AROUND: usize = 40;
+
+pub(super) fn run(arguments: &DiffArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let (before, after) = (snapshot(&arguments.before)?, snapshot(&arguments.after)?);
+    let diff = Diff::between(&before, &after);
+    if terminal.json() {
+        let mut document = json!({
+            "schema": "karat.corpus-diff/1",
+            "before": counts(&before),
+            "after": counts(&after),
+        });
+        if let (Value::Object(document), Ok(Value::Object(diff))) =
+            (&mut document, serde_json::to_value(&diff))
+        {
+            document.extend(diff);
+        }
+        terminal.print_json(&document)?;
+    } else {
+        terminal.print(&text(&diff))?;
+    }
+    Ok(if arguments.exit_code && !diff.is_empty() { Exit::GateFailed } else { Exit::Pass })
+}
+
+fn counts(snapshot: &Snapshot) -> Value {
+    json!({"servers": snapshot.servers.len(), "tools": snapshot.len()})
+}
+
+fn text(diff: &Diff) -> String {
+    let mut text = format!(
+        "{} added, {} removed, {} changed ({} reworded), {} the same\n",
+        diff.added.len(),
+        diff.removed.len(),
+        diff.changed.len(),
+        diff.reworded(),
+        diff.unchanged
+    );
+    let mut line = |content: String| {
+        text.push_str(&content);
+        text.push('\n');
+    };
+    for (sign, servers) in [('+', &diff.servers_added), ('-', &diff.servers_removed)] {
+        servers.iter().for_each(|server| line(format!("{sign} server {}", printable(server))));
+    }
+    for changed in &diff.servers_changed {
+        line(format!("~ server {}", printable(&changed.id)));
+        fields(changed, &mut line);
+    }
+    for (sign, tools) in [('+', &diff.added), ('-', &diff.removed)] {
+        tools.iter().for_each(|tool| line(one_line(sign, tool)));
+    }
+    for changed in &diff.changed {
+        line(format!("~ {}", printable(&changed.id)));
+        fields(changed, &mut line);
+    }
+    text
+}
+
+fn one_line(sign: char, tool: &Tool) -> String {
+    let described = tool.definition.get("description").and_then(Value::as_str).unwrap_or_default();
+    let shown = printable(described);
+    format!("{sign} {}  {}", printable(&tool.id), clip(&shown, 80)).trim_end().to_owned()
+}
+
+fn fields(changed: &Changed, line: &mut impl FnMut(String)) {
+    for field in &changed.fields {
+        line(format!("    {}", printable(&field.path)));
+        let (before, after) = sides(field);
+        for (sign, side) in [('-', before), ('+', after)] {
+            if let Some(side) = side {
+                line(format!("      {sign} {side}"));
+            }
+        }
+    }
+}
+
+/// Both sides of a change, printable. Of long texts, the part around what differs.
+fn sides(field: &Field) -> (Option<String>, Option<String>) {
+    let shown = |text: &str| clip(&printable(text), WIDTH).into_owned();
+    if let (Some(Value::String(before)), Some(Value::String(after))) = (&field.before, &field.after)
+    {
+        let (before, after) = around(before, after);
+        return (Some(shown(&before)), Some(shown(&after)));
+    }
+    let value = |value: &Value| match value {
+        Value::String(text) => shown(text),
+        other => shown(&other.to_string()),
+    };
+    (field.before.as_ref().map(value), field.after.as_ref().map(value))
+}
+
+/// Cuts the beginning that two texts share, but for the words just before the difference.
+fn around(before: &str, after: &str) -> (String, String) {
+    let shared = before.chars().zip(after.chars()).take_while(|(a, b)| a == b).count();
+    let from = shared.saturating_sub(AROUND);
+    let cut = |text: &str| {
+        let mark = if from > 0 { "…" } else { "" };
+        format!("{mark}{}", text.chars().skip(from).collect::<String>())
+    };
+    (cut(before), cut(after))
+}

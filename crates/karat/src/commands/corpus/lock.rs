@@ -1,0 +1,33 @@
+//! `karat corpus lock`: the digests of every definition in a corpus.
+
+use karat_core::input::write_atomic;
+use karat_retrieval::snapshot::lock::Lock;
+
+use super::snapshot;
+use crate::cli::LockArgs;
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+
+pub(super) fn run(arguments: &LockArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let snapshot = snapshot(&arguments.corpus)?;
+    if snapshot.is_empty() {
+        return Err(Stop::bad_input(format!(
+            "{}: there is no tool to lock",
+            arguments.corpus.display()
+        )));
+    }
+    let lock = Lock::of(&snapshot);
+    let text = karat_report::json::text(&lock);
+    let Some(out) = &arguments.out else {
+        terminal.print(&text)?;
+        return Ok(Exit::Pass);
+    };
+    write_atomic(out, text.as_bytes())?;
+    terminal.say(&format!(
+        "{}: {} servers, {} tools",
+        out.display(),
+        lock.servers.len(),
+        lock.tools()
+    ));
+    Ok(Exit::Pass)
+}

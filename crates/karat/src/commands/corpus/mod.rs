@@ -1,0 +1,47 @@
+//! `karat corpus`: make, check, compare and serve corpora. One file for each subcommand.
+
+mod capture;
+mod diff;
+mod freeze;
+mod lock;
+mod proxy;
+mod serve;
+mod verify;
+
+use std::path::Path;
+
+use karat_retrieval::snapshot::Snapshot;
+
+use crate::bundled;
+use crate::cli::CorpusCommand;
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+
+/// Runs the subcommand.
+pub(crate) fn run(command: &CorpusCommand, terminal: &Terminal) -> Result<Exit, Stop> {
+    match command {
+        CorpusCommand::Capture(arguments) => capture::run(arguments, terminal),
+        CorpusCommand::Serve(arguments) => serve::run(arguments, terminal),
+        CorpusCommand::Freeze(arguments) => freeze::run(arguments, terminal),
+        CorpusCommand::Verify(arguments) => verify::run(arguments, terminal),
+        CorpusCommand::Lock(arguments) => lock::run(arguments, terminal),
+        CorpusCommand::Diff(arguments) => diff::run(arguments, terminal),
+    }
+}
+
+/// The definitions in a folder, a file, or `bundled:tools/v1`.
+fn snapshot(path: &Path) -> Result<Snapshot, Stop> {
+    match path.to_str().and_then(|text| text.strip_prefix("bundled:")) {
+        Some(name) => Ok(Snapshot::of(bundled::dataset(&format!("datasets/{name}")))?),
+        None => Ok(Snapshot::open(path)?),
+    }
+}
+
+/// What the commands that talk to servers run on.
+fn runtime() -> Result<tokio::runtime::Runtime, Stop> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Stop::bad_input(format!("cannot start: {error}")))
+}

@@ -1,0 +1,35 @@
+//! `karat demo-server`: the server that the bundled suite and the documentation measure.
+
+use std::collections::BTreeMap;
+
+use karat_mcp::serve::{self, HttpServer};
+use karat_server::demo::{self, Demo};
+
+use crate::cli::DemoArgs;
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+
+/// Serves over stdio until the input ends, or over HTTP until Ctrl-C.
+pub(crate) fn serve(arguments: &DemoArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Stop::bad_input(format!("cannot start: {error}")))?;
+    runtime.block_on(async {
+        match arguments.http {
+            None => {
+                serve::over_stdio(demo::offer(), Demo::default()).await.map_err(Stop::bad_input)?
+            }
+            Some(address) => {
+                let at = BTreeMap::from([("/mcp".to_owned(), demo::offer())]);
+                let server = HttpServer::bind(address, at, Demo::default())
+                    .await
+                    .map_err(Stop::not_measured)?;
+                terminal.print(&format!("http://{}/mcp\n", server.address()))?;
+                server.run_until(tokio::signal::ctrl_c()).await;
+            }
+        }
+        Ok(Exit::Pass)
+    })
+}

@@ -1,0 +1,179 @@
+//! `karat server lint`: the tool definitions of a server, judged without a call.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use karat_core::input::{self, Limits, write_atomic};
+use karat_core::text::printable;
+use karat_mcp::{Options, ServerSpec, Session};
+use karat_report::sarif;
+use karat_server::lint::{self, Finding, Outcome, RULES, Settings, Severity};
+use serde_json::Value;
+
+use super::target;
+use crate::cli::{FailOn, LintArgs};
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+
+/// Lints a server or a file of definitions.
+pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    if arguments.rules {
+        terminal.print(&rules())?;
+        return Ok(Exit::Pass);
+    }
+    for id in &arguments.allow {
+        if lint::rule(id).is_none() {
+            let hint = input::nearest(id, RULES.iter().map(|rule| rule.id))
+                .map(|near| format!(" (did you mean {near:?}?)"))
+                .unwrap_or_default();
+            return Err(Stop::bad_input(format!("--allow: there is no rule {id:?}{hint}")));
+        }
+    }
+    let (source, definitions) = definitions(arguments)?;
+    if definitions.is_empty() {
+        return Err(Stop::not_measured(format!(
+            "{source} offers no tools, so there is nothing to judge"
+        )));
+    }
+    let settings = Settings { count_tokens: &karat_core::tokens::count, allow: &arguments.allow };
+    let outcome = lint::lint(&definitions, &settings);
+    if let Some(path) = &arguments.sarif {
+        write_atomic(path, sarif::document(&log(&outcome)).as_bytes())?;
+    }
+    if terminal.json() {
+        terminal.print_json(&outcome)?;
+    } else {
+        terminal.print(&text(&source, &outcome))?;
+    }
+    Ok(exit(&outcome, arguments.fail_on))
+}
+
+fn exit(outcome: &Outcome, fail_on: FailOn) -> Exit {
+    let least = match fail_on {
+        FailOn::Never => return Exit::Pass,
+        FailOn::Note => Severity::Note,
+        FailOn::Warning => Severity::Warning,
+        FailOn::Error => Severity::Error,
+    };
+    if outcome.worst().is_some_and(|worst| worst >= least) { Exit::GateFailed } else { Exit::Pass }
+}
+
+fn definitions(arguments: &LintArgs) -> Result<(String, Vec<Value>), Stop> {
+    if let Some(path) = &arguments.tools {
+        return Ok((path.display().to_string(), from_file(path)?));
+    }
+    let spec = target::spec(&arguments.target)?.ok_or_else(|| {
+        Stop::bad_input(
+            "name a server: a command after `--`, --url, --config with --server, or --tools FILE",
+        )
+    })?;
+    let source = spec.describe();
+    Ok((source, from_server(&spec)?))
+}
+
+fn from_file(path: &Path) -> Result<Vec<Value>, Stop> {
+    let value: Value = input::load(path, &Limits::default())?;
+    let list = value.pointer("/result/tools").or_else(|| value.get("tools")).unwrap_or(&value);
+    match list {
+        Value::Array(tools) => Ok(tools.clone()),
+        _ => Err(Stop::bad_input(format!(
+            "{}: this is no list of tools, nor an answer to tools/list",
+            path.display()
+        ))),
+    }
+}
+
+fn from_server(spec: &ServerSpec) -> Result<Vec<Value>, Stop> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Stop::bad_input(format!("cannot start: {error}")))?;
+    runtime.block_on(async {
+        let listing = async {
+            let session =
+                Session::start(spec, &Options::default()).await.map_err(Stop::not_measured)?;
+            let tools = session.tools().await.map_err(Stop::not_measured)?;
+            session.close().await;
+            Ok(tools.into_iter().map(karat_mcp::Definition::into_raw).collect())
+        };
+        tokio::select! {
+            listed = listing => listed,
+            _ = tokio::signal::ctrl_c() => {
+                Err(Stop { exit: Exit::Interrupted, message: "interrupted".to_owned() })
+            }
+        }
+    })
+}
+
+/// The findings, tool by tool, then what they add up to.
+fn text(source: &str, outcome: &Outcome) -> String {
+    let mut out = String::new();
+    let mut tool: Option<&str> = None;
+    for finding in &outcome.findings {
+        if tool != Some(finding.tool.as_str()) {
+            let name = if finding.tool.is_empty() { "(the server)" } else { &finding.tool };
+            let _ = writeln!(out, "{}", printable(name));
+            tool = Some(&finding.tool);
+        }
+        let Finding { rule, severity, message, .. } = finding;
+        let _ = writeln!(out, "  {:<8}{}  [{rule}]", severity.name(), printable(message));
+    }
+    if !outcome.findings.is_empty() {
+        out.push('\n');
+    }
+    let count = |severity| outcome.findings.iter().filter(|f| f.severity == severity).count();
+    let _ = writeln!(
+        out,
+        "{}: {} tools, {} tokens; {} errors, {} warnings, {} notes",
+        printable(source),
+        outcome.tools,
+        outcome.tokens,
+        count(Severity::Error),
+        count(Severity::Warning),
+        count(Severity::Note)
+    );
+    let mut costly: Vec<&lint::Cost> = outcome.costs.iter().collect();
+    costly.sort_by(|a, b| b.tokens.cmp(&a.tokens).then_with(|| a.tool.cmp(&b.tool)));
+    let named: Vec<String> = costly
+        .iter()
+        .take(3)
+        .map(|cost| format!("{} {}", printable(&cost.tool), cost.tokens))
+        .collect();
+    let _ = writeln!(out, "most tokens: {}", named.join(", "));
+    out
+}
+
+fn rules() -> String {
+    let mut out = String::new();
+    for rule in RULES {
+        let _ = writeln!(out, "{} ({}): {}", rule.id, rule.severity.name(), rule.summary);
+        let _ = writeln!(out, "    {}", rule.help);
+    }
+    out
+}
+
+fn log(outcome: &Outcome) -> sarif::Log<'_> {
+    sarif::Log {
+        rules: RULES
+            .iter()
+            .map(|rule| sarif::Rule {
+                id: rule.id,
+                summary: rule.summary,
+                help: rule.help,
+                level: rule.severity.name(),
+            })
+            .collect(),
+        results: outcome
+            .findings
+            .iter()
+            .map(|finding| sarif::Result {
+                rule: finding.rule,
+                level: finding.severity.name(),
+                message: &finding.message,
+                subject: &finding.tool,
+                at: &finding.at,
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,48 @@
+//! `karat server test`: one suite against one server, gated and reported as `karat check` does.
+
+use std::path::PathBuf;
+
+use karat_core::report::Evaluation;
+use karat_server::suite::Suite;
+
+use super::target;
+use crate::cli::{CheckArgs, ServerTestArgs};
+use crate::commands::check;
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+use crate::project::{Plan, Planned, Root, Task};
+
+/// Runs the suite. Every case must pass.
+pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let stem = arguments.suite.file_stem().unwrap_or_default().to_string_lossy();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let mut entry = karat_server::Entry {
+        name: stem.chars().map(plain).collect(),
+        suite: arguments.suite.clone(),
+        server: target::spec(&arguments.target)?,
+        builtin: None,
+        tags: arguments.tag.clone(),
+        case: arguments.case.clone(),
+        timeout_ms: arguments.timeout_ms,
+        start_timeout_ms: arguments.start_timeout_ms,
+        seed: 0,
+        baseline: None,
+        gate: karat_core::gate::Policy::default(),
+    };
+    entry.gate = entry.policy();
+    let suite = Suite::load(&entry.suite).map_err(karat_server::ServerError::from)?;
+    let task = Task::server(entry, suite);
+    let plan = Plan {
+        root: Root::Folder(PathBuf::from(".")),
+        entries: vec![Planned { task, baseline: None }],
+    };
+    let run = CheckArgs {
+        project: None,
+        out: arguments.out.clone(),
+        outputs: arguments.outputs.clone(),
+        resume: false,
+        strict: false,
+        only: None,
+    };
+    check::carry_out(&plan, &run, Some(Evaluation::Server), terminal)
+}
