@@ -9,6 +9,7 @@ usage: distil_static.py WHEEL OUT
 """
 
 import json
+import math
 import pathlib
 import struct
 import sys
@@ -80,7 +81,7 @@ class Encoder:
             return y.reshape(batch, length, self.heads, size).transpose(0, 2, 1, 3)
 
         query, key, value = split("query"), split("key"), split("value")
-        scores = query @ key.transpose(0, 1, 3, 2) / np.sqrt(size)
+        scores = query @ key.transpose(0, 1, 3, 2) / math.sqrt(size)
         scores = np.exp(scores - scores.max(-1, keepdims=True))
         mixed = (scores / scores.sum(-1, keepdims=True)) @ value
         mixed = mixed.transpose(0, 2, 1, 3).reshape(batch, length, width)
@@ -98,7 +99,7 @@ class Encoder:
             attended = self.attention(x, f"{name}.attention")
             x = self.norm(x + attended, f"{name}.attention.output.LayerNorm")
             inner = self.linear(x, f"{name}.intermediate.dense")
-            inner = 0.5 * inner * (1.0 + erf(inner / np.sqrt(2.0)))
+            inner = 0.5 * inner * (1.0 + erf(inner / math.sqrt(2.0)))
             x = self.norm(x + self.linear(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
         return x.mean(1)
 

@@ -72,7 +72,7 @@ impl Measurement<'_> {
             system: self.system,
             runs: self.runs,
             seed: self.seed,
-            conventions: conventions(self.limit),
+            conventions: conventions(self.limit, specs.len() > score::SPECS.len()),
             metrics,
             slices,
             items,
@@ -117,11 +117,13 @@ fn allow(
     }
 }
 
-fn conventions(limit: Option<usize>) -> BTreeMap<String, String> {
+fn conventions(limit: Option<usize>, tokens_counted: bool) -> BTreeMap<String, String> {
     let depth = match limit {
         Some(limit) => format!("map and mrr are over the {limit} results asked for"),
         None => "map and mrr are over all results of the file".to_owned(),
     };
+    let tokens =
+        format!("of the whole answer, by the vocabulary {}", karat_core::tokens::VOCABULARY);
     [
         ("order", "as answered; no tie rule is applied".to_owned()),
         (
@@ -134,14 +136,11 @@ fn conventions(limit: Option<usize>) -> BTreeMap<String, String> {
             "public baseline",
             "its mrr is mrr@10, its map is map@10, its ndcg_at_10 is ndcg@10".to_owned(),
         ),
-        (
-            "answer_tokens",
-            format!("of the whole answer, by the vocabulary {}", karat_core::tokens::VOCABULARY),
-        ),
         ("unanswered", "no score, counted, and fatal beyond max_errors".to_owned()),
         ("interval", "bootstrap over servers for means, Wilson for rates, 95 %".to_owned()),
     ]
     .into_iter()
+    .chain(tokens_counted.then_some(("answer_tokens", tokens)))
     .map(|(name, rule)| (name.to_owned(), rule))
     .collect()
 }

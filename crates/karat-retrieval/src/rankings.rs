@@ -18,6 +18,9 @@ use crate::dataset::Dataset;
 use crate::system::{Ranked, Ranking};
 use crate::trec;
 
+/// The most runs that a file may be of; as many as a project may ask for.
+const MOST_RUNS: u32 = 10_000;
+
 /// What a query without lines in a TREC run means: the format cannot tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Absent {
@@ -120,6 +123,9 @@ impl Rankings {
                 },
                 _ => return Err(wrong("a line is {\"id\", \"ranked\": […]}").into()),
             };
+            if entry.run >= MOST_RUNS {
+                return Err(wrong(&format!("runs go from 0 to {}", MOST_RUNS - 1)).into());
+            }
             if !seen.insert((entry.run, entry.id.clone())) {
                 return Err(wrong(&format!("query {} is ranked twice", entry.id)).into());
             }

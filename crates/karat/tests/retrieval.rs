@@ -226,6 +226,11 @@ fn what_is_wrong_with_rankings_is_said_and_never_scored_as_zero() {
     let twice = whole.replace("\"disk:write\"", "\"disk:read\"");
     run(&twice, 3, &["q-read", "invalid_answer", "disk:read"]);
     run(&whole.replace("\"ranked\": []", "\"other\": []"), 2, &["line 5", "ranked"]);
+    run(
+        &whole.replace("\"id\": \"q-save\"", "\"run\": 4294967295, \"id\": \"q-save\""),
+        2,
+        &["line 4", "runs"],
+    );
     run("", 3, &["5 of 5 queries"]);
     run("{", 2, &["rankings.jsonl:1"]);
 
