@@ -1,7 +1,12 @@
 //! The engines `dense` and `hybrid` on weights that are really made from a real model.
 //! `./test live_retrieval` runs it.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is a failed test")]
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a panic is a failed test"
+)]
 
 mod common;
 #[path = "common/live.rs"]

@@ -1,7 +1,12 @@
 //! A real optimiser over `karat retrieval serve-fitness`: GEPA 0.1.4 from PyPI, without a network and
 //! with a function in the place of the model. `./test live_retrieval` runs it.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is a failed test")]
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a panic is a failed test"
+)]
 
 #[path = "common/live.rs"]
 mod live;

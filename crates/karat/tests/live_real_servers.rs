@@ -2,6 +2,7 @@
 //! `tests/live/real-servers` installs them.
 
 #![allow(
+    clippy::print_stdout,
     clippy::unwrap_used,
     clippy::panic,
     clippy::print_stderr,

@@ -5,7 +5,12 @@
 //! and abstained on the others, its verdicts are those of its own output. How well it does is printed,
 //! not judged.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is a failed test")]
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a panic is a failed test"
+)]
 
 mod common;
 

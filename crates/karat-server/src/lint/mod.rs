@@ -208,7 +208,7 @@ mod testing {
     /// What one rule finds in these definitions: tool, place and message.
     pub(super) fn found(rule: &Rule, definitions: &[Value]) -> Vec<(String, String, String)> {
         let settings = Settings {
-            count_tokens: &|text| text.split_whitespace().count() as u64 as u64,
+            count_tokens: &|text| text.split_whitespace().count() as u64,
             allow: &[],
         };
         lint(definitions, &settings)

@@ -15,7 +15,7 @@ pub(crate) fn serve(arguments: &DemoArgs, terminal: &Terminal) -> Result<Exit, S
     runtime()?.block_on(async {
         match arguments.http {
             None => {
-                serve::over_stdio(demo::offer(), Demo::default()).await.map_err(Stop::bad_input)?
+                serve::over_stdio(demo::offer(), Demo::default()).await.map_err(Stop::bad_input)?;
             }
             Some(address) => {
                 let at = BTreeMap::from([("/mcp".to_owned(), demo::offer())]);
