@@ -109,7 +109,7 @@ fn rankings(scratch: &Scratch, name: &str) -> Vec<(String, Vec<String>)> {
         .lines()
         .filter_map(|line| {
             let entry: Value = serde_json::from_str(line).unwrap();
-            let ranked = entry.pointer("/answer/ranked")?.as_array()?.clone();
+            let ranked = entry.pointer("/outcome/answer/ranked")?.as_array()?.clone();
             let ids = ranked.iter().map(|r| r["tool_id"].as_str().unwrap().to_owned()).collect();
             Some((entry["id"].as_str()?.to_owned(), ids))
         })
