@@ -89,22 +89,26 @@ fn utc(seconds: u64) -> String {
     )
 }
 
+/// What git prints in a folder, or nothing where it fails or is not there.
+pub fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git")
+        // A repository must not make git run programs of its own choosing.
+        .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
+        .arg("-C")
+        .arg(folder)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    output.status.success().then(|| String::from_utf8(output.stdout).ok())?
+}
+
 /// The commit of the folder, with `+changes` where the work tree differs from it.
 fn commit(folder: &Path) -> Option<String> {
-    let git = |arguments: &[&str]| {
-        let output = Command::new("git")
-            .arg("-C")
-            .arg(folder)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output()
-            .ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    let head = git(&["rev-parse", "HEAD"])?;
-    let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
-    Some(if changed.is_empty() { head } else { format!("{head}+changes") })
+    let head = git(folder, &["rev-parse", "HEAD"])?.trim().to_owned();
+    let changed = git(folder, &["status", "--porcelain", "--untracked-files=no"])?;
+    Some(if changed.trim().is_empty() { head } else { format!("{head}+changes") })
 }
 
 #[cfg(test)]

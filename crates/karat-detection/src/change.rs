@@ -6,9 +6,9 @@
 //! and nothing is said.
 
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use karat_core::input::{self, Limits};
+use karat_core::provenance::git;
 use serde::Deserialize;
 
 use crate::Entry;
@@ -112,23 +112,10 @@ fn changes(root: &Path) -> Vec<Change> {
     changes
 }
 
-/// What git prints, or nothing where it fails or is not there.
-fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git")
-        // A repository must not make git run programs of its own choosing.
-        .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
-        .arg("-C")
-        .arg(folder)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    output.status.success().then(|| String::from_utf8(output.stdout).ok())?
-}
-
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     fn run(folder: &Path, arguments: &[&str]) {

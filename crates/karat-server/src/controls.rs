@@ -1,7 +1,7 @@
 //! Servers of known quality, played on the same suite without starting anything.
 //!
-//! They prove that the suite can fail: a server that refuses every call, and one that answers every
-//! call with nothing.
+//! They prove that the suite can fail: a server that refuses every call, one whose every tool fails,
+//! and one that answers every call with nothing.
 
 use karat_core::aggregate;
 use karat_core::report::{Control, Item};
@@ -26,6 +26,12 @@ const PLAYED: &[Played] = &[
         name: "refuses-all",
         expected: "a server that refuses every call fails each case that wants a result",
         outcome: || Outcome::ProtocolError { code: -32603, message: String::new() },
+        may_pass: |case| case.step.ending != Ending::Success,
+    },
+    Played {
+        name: "fails-all",
+        expected: "a server whose every tool fails fails each case that wants a result",
+        outcome: || Outcome::Result { result: json!({"content": [], "isError": true}) },
         may_pass: |case| case.step.ending != Ending::Success,
     },
     Played {
