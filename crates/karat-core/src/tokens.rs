@@ -10,6 +10,11 @@ pub const VOCABULARY: &str = "cl100k_base";
 /// A piece without a break is cut at this length: the time to count it grows with its square.
 const LONGEST_PIECE: usize = 4 << 10;
 
+/// Loads the vocabulary: before answers are timed, so that the first of them does not pay for it.
+pub fn load() {
+    let _ = tiktoken_rs::cl100k_base_singleton();
+}
+
 /// The number of tokens of a text.
 pub fn count(text: &str) -> u64 {
     let vocabulary = tiktoken_rs::cl100k_base_singleton();

@@ -162,6 +162,9 @@ impl SystemConfig {
 
     /// Builds or starts it.
     pub async fn start(&self, setting: &Setting<'_>) -> Result<Search, RetrievalError> {
+        if setting.count_tokens {
+            karat_core::tokens::load();
+        }
         match self.reach()? {
             Reach::Builtin(builtin) => {
                 let weights = self.weights.as_ref().map(|path| setting.folder.join(path));

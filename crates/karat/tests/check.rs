@@ -155,7 +155,7 @@ fn a_system_that_refuses_garbles_or_hangs_is_not_measured() {
         ("time.sleep(60)", "no answer within"),
     ] {
         let scratch = Scratch::new();
-        scratch.project(GOLDEN, "timeout_ms = 500\n", &answer(line));
+        scratch.project(GOLDEN, "timeout_ms = 2000\n", &answer(line));
         let ran = scratch.karat(&["check"]).expect(3);
         assert!(ran.stdout.contains(word), "{line}: {}", ran.stdout);
     }
