@@ -189,7 +189,7 @@ fn a_proxy_that_left_tools_out_is_not_measured() {
 name = "smart-mcp-proxy"
 dataset = "bundled:tools/v1"
 timeout_ms = 120000
-ready = {{ timeout_ms = 60000 }}
+ready = {{ timeout_ms = 30000 }}
 [retrieval.system.mcp]
 server = {{ url = "http://127.0.0.1:{port}/mcp/" }}
 tool = "retrieve_tools"
