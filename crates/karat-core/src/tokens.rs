@@ -21,8 +21,8 @@ pub fn count(text: &str) -> u64 {
     pieces(text).map(|piece| vocabulary.encode_ordinary(piece).len() as u64).sum()
 }
 
-/// The text in pieces that end before a line break or, where there is none, a space. Neither is
-/// ever joined with what stands before it, so cutting there changes no count.
+/// The text in pieces that end before a space between two words. The vocabulary never joins such a
+/// space with what stands before it, so cutting there changes no count.
 fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         if text.is_empty() {
@@ -32,8 +32,13 @@ fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
             return Some(std::mem::take(&mut text));
         }
         let end = text.floor_char_boundary(LONGEST_PIECE);
-        let cut = text[1..end].rfind('\n').or_else(|| text[1..end].rfind(' '));
-        let (piece, rest) = text.split_at(cut.map_or(end, |at| at + 1));
+        let bytes = text.as_bytes();
+        let between = |at: &usize| {
+            bytes[*at] == b' '
+                && !bytes[at - 1].is_ascii_whitespace()
+                && !bytes[at + 1].is_ascii_whitespace()
+        };
+        let (piece, rest) = text.split_at((1..end).rev().find(between).unwrap_or(end));
         text = rest;
         Some(piece)
     })
