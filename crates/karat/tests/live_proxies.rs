@@ -119,7 +119,7 @@ fn rankings(scratch: &Scratch, name: &str) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-#[ignore = "needs tests/live/proxies; run by ./test live"]
+#[ignore = "needs tests/live/proxies; ./test proxies runs it"]
 fn a_real_proxy_ranks_the_frozen_corpus_the_same_over_http_and_over_mcp() {
     let scratch = Scratch::new();
     let _serving = serve(&scratch, "bundled:tools/v1", "mcp.json");
@@ -167,7 +167,7 @@ answer = {{ ids = "result.structuredContent.result[*]", id = "name", separator =
 }
 
 #[test]
-#[ignore = "needs tests/live/proxies; run by ./test live"]
+#[ignore = "needs tests/live/proxies; ./test proxies runs it"]
 fn a_proxy_that_left_tools_out_is_not_measured() {
     let scratch = Scratch::new();
     let _serving = serve(&scratch, "bundled:tools/v1", "mcp.json");

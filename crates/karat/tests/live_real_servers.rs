@@ -21,7 +21,7 @@ fn repository() -> PathBuf {
 }
 
 #[test]
-#[ignore = "needs tests/live/real-servers; run by ./test live"]
+#[ignore = "needs tests/live/real-servers; ./test real_servers runs it"]
 fn the_real_servers_are_those_of_the_lock_and_their_tools_are_found() {
     let installed = repository().join("target/live/real-servers");
     assert!(installed.is_dir(), "the servers are not installed: run tests/live/real-servers");

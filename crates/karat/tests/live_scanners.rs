@@ -128,7 +128,7 @@ fn judged_all_but(report: &Value, hidden: &[&str]) {
 }
 
 #[test]
-#[ignore = "installs real scanners; run by ./test"]
+#[ignore = "installs real scanners; ./test scanners runs it"]
 fn cisco_mcp_scanner_and_its_yara_rules_give_the_same_verdicts() {
     let scratch = Scratch::new();
     let file = adapter(&scratch, "cisco-mcp-scanner.toml");
@@ -159,7 +159,7 @@ fn cisco_mcp_scanner_and_its_yara_rules_give_the_same_verdicts() {
 }
 
 #[test]
-#[ignore = "installs real scanners; run by ./test"]
+#[ignore = "installs real scanners; ./test scanners runs it"]
 fn mcp_safeguard_is_measured_through_its_adapter() {
     let scratch = Scratch::new();
     let file = adapter(&scratch, "mcp-safeguard.toml");
@@ -171,7 +171,7 @@ fn mcp_safeguard_is_measured_through_its_adapter() {
 }
 
 #[test]
-#[ignore = "installs real scanners; run by ./test"]
+#[ignore = "installs real scanners; ./test scanners runs it"]
 fn npm_mcp_scan_is_measured_through_its_adapter() {
     let scratch = Scratch::new();
     let file = adapter(&scratch, "mcp-scan.toml");
