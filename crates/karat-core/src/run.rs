@@ -179,6 +179,43 @@ pub enum RunError {
     Nothing,
 }
 
+/// More questions without a usable answer than are allowed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Excess {
+    /// How many there are.
+    pub failed: usize,
+    /// Out of how many.
+    pub asked: usize,
+    /// The item of the first.
+    pub id: String,
+    /// Why it has none.
+    pub message: String,
+}
+
+/// Holds outcomes to the share `allowed` that may lack a usable answer. A failure lacks one; of an
+/// answer, `problem` says why it cannot be used.
+pub fn beyond_allowance<A>(
+    entries: &[Entry<A>],
+    allowed: f64,
+    problem: impl Fn(&str, &A) -> Option<String>,
+) -> Option<Excess> {
+    let mut lacking = entries.iter().filter_map(|entry| {
+        let message = match &entry.outcome {
+            Outcome::Failure { class, message } => Some(format!("{class}: {message}")),
+            Outcome::Answer(answer) => problem(&entry.id, answer),
+        };
+        message.map(|message| (&entry.id, message))
+    });
+    let (id, message) = lacking.next()?;
+    let (failed, asked) = (1 + lacking.count(), entries.len());
+    (failed as f64 > allowed * asked as f64).then(|| Excess {
+        failed,
+        asked,
+        id: id.clone(),
+        message,
+    })
+}
+
 /// Asks every question in every run, but for those that `known` already answers. The outcomes come
 /// back in the order of run, then question, whatever the order in which they arrived.
 pub async fn collect<S: System>(
@@ -453,5 +490,22 @@ mod tests {
             collect(Arc::new(Lengths::new()), &[], &Options::default(), None, vec![], &Silent)
                 .await;
         assert!(matches!(asked, Err(RunError::Nothing)));
+    }
+
+    #[test]
+    fn only_more_than_the_allowed_share_is_an_excess() {
+        let outcome = |n: usize| match n {
+            0 => Outcome::Failure { class: "timeout".to_owned(), message: "late".to_owned() },
+            n => Outcome::Answer(n),
+        };
+        let entries: Vec<Entry<usize>> = (0..4)
+            .map(|n| Entry { run: 0, id: format!("q{n}"), nanos: 0, outcome: outcome(n) })
+            .collect();
+        let unusable = |_: &str, answer: &usize| (*answer == 3).then(|| "three".to_owned());
+        assert_eq!(beyond_allowance(&entries, 0.5, unusable), None);
+        let excess = beyond_allowance(&entries, 0.4, unusable).unwrap();
+        assert_eq!((excess.failed, excess.asked), (2, 4));
+        assert_eq!((excess.id.as_str(), excess.message.as_str()), ("q0", "timeout: late"));
+        assert_eq!(beyond_allowance(&entries[1..3], 0.0, unusable), None);
     }
 }

@@ -27,7 +27,7 @@ use karat_core::input::InputError;
 use karat_core::journal::{self, Identity, Journal, JournalError, Outcome};
 use karat_core::provenance::Stopwatch;
 use karat_core::report::{self, Control, Evaluation, Report, SystemRef};
-use karat_core::run::{self, RunError, Surroundings};
+use karat_core::run::{self, Excess, RunError, Surroundings};
 use karat_metrics::stats;
 use serde::{Deserialize, Serialize};
 
@@ -391,28 +391,16 @@ fn allow(
     decision: &Decision,
     allowed: f64,
 ) -> Result<(), DetectionError> {
-    let mut failed = 0;
-    let mut first = None;
-    for entry in entries {
-        let message = match &entry.outcome {
-            Outcome::Failure { class, message } => Some(format!("{class}: {message}")),
-            Outcome::Answer(answer) => {
-                let whole = decision.judge(answer).whole;
-                (whole.outcome == Stated::Error)
-                    .then(|| format!("error: {}", whole.problem.unwrap_or_default()))
-            }
-        };
-        if let Some(message) = message {
-            failed += 1;
-            first.get_or_insert((entry.id.clone(), message));
-        }
-    }
-    match first {
-        Some((id, message)) if failed as f64 > allowed * entries.len() as f64 => {
-            let asked = entries.len();
+    let excess = run::beyond_allowance(entries, allowed, |_, answer| {
+        let whole = decision.judge(answer).whole;
+        (whole.outcome == Stated::Error)
+            .then(|| format!("error: {}", whole.problem.unwrap_or_default()))
+    });
+    match excess {
+        Some(Excess { failed, asked, id, message }) => {
             Err(DetectionError::TooManyFailures { failed, asked, allowed, id, message })
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 

@@ -7,9 +7,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use karat_core::aggregate;
-use karat_core::journal::{Entry, Outcome};
+use karat_core::journal::Entry;
 use karat_core::provenance::Stopwatch;
 use karat_core::report::{self, Control, Evaluation, Report, SystemRef};
+use karat_core::run::{self, Excess};
 
 use crate::RetrievalError;
 use crate::dataset::{Dataset, Query};
@@ -93,27 +94,15 @@ fn allow(
 ) -> Result<(), RetrievalError> {
     let queries: BTreeMap<&str, &Query> =
         dataset.queries.iter().map(|query| (query.id.as_str(), query)).collect();
-    let mut failed = 0;
-    let mut first = None;
-    for entry in entries {
-        let message = match &entry.outcome {
-            Outcome::Failure { class, message } => Some(format!("{class}: {message}")),
-            Outcome::Answer(ranking) => queries
-                .get(entry.id.as_str())
-                .and_then(|query| score::judged(query, ranking).err())
-                .map(|message| format!("invalid_answer: {message}")),
-        };
-        if let Some(message) = message {
-            failed += 1;
-            first.get_or_insert((entry.id.clone(), message));
-        }
-    }
-    match first {
-        Some((id, message)) if failed as f64 > allowed * entries.len() as f64 => {
-            let asked = entries.len();
+    let excess = run::beyond_allowance(entries, allowed, |id, ranking| {
+        let message = score::judged(queries.get(id)?, ranking).err()?;
+        Some(format!("invalid_answer: {message}"))
+    });
+    match excess {
+        Some(Excess { failed, asked, id, message }) => {
             Err(RetrievalError::TooManyFailures { failed, asked, allowed, id, message })
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
