@@ -76,7 +76,7 @@ pub(crate) struct ServerTestArgs {
     /// The folder for the report and the run journal
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,
-    /// A further output; its type from the extension (.json .html .md .xml)
+    /// A further output; its type from the ending (.json .html .md .xml .sarif .badge.json)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
 }
