@@ -189,6 +189,7 @@ pub async fn run(
     let server = Arc::new(Server::start(server, options, suite.setup.clone()).await?);
     let session = server.session().await?;
     let info = session.server().clone();
+    let isolation = session.isolation().to_vec();
     let tools = session.tools().await.map_err(|error| ServerError::NoTools(error.to_string()))?;
     drop(session);
     let contract = Contract::new(&tools);
@@ -225,7 +226,9 @@ pub async fn run(
         target,
         seed: entry.seed,
     };
-    Ok(measured.report(&identity, &server, tools.len(), &stopwatch, surroundings))
+    let mut report = measured.report(&identity, &server, tools.len(), &stopwatch, surroundings);
+    report.environment.isolation = isolation;
+    Ok(report)
 }
 
 fn target(entry: &Entry, suite: &Suite) -> Result<Target, ServerError> {

@@ -40,9 +40,42 @@ pub(crate) struct TargetArgs {
     /// Where the server runs
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) isolation: IsolationArgs,
     /// The command that starts the server
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+/// What stands between the server and the machine.
+#[derive(Args, Clone, Default)]
+pub(crate) struct IsolationArgs {
+    /// Keep the server apart from the machine: no network, nothing of your home, bounded resources
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) isolate: Option<Isolate>,
+    /// Let the isolated server use the network
+    #[arg(long)]
+    pub(crate) allow_network: bool,
+    /// A path that the isolated server may read, or change with :rw; repeatable
+    #[arg(long = "mount", value_name = "PATH[:rw]")]
+    pub(crate) mounts: Vec<String>,
+    /// The image for --isolate docker; it must be there already
+    #[arg(long, value_name = "NAME")]
+    pub(crate) image: Option<String>,
+    /// A limit of the isolated server: memory=512m, processes=64, cpu=60 (seconds), file=100m, cpus=2;
+    /// repeatable
+    #[arg(long = "limit", value_name = "WHAT=AMOUNT", value_delimiter = ',')]
+    pub(crate) limits: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Isolate {
+    /// Nothing in between
+    None,
+    /// bubblewrap, with the machine's own programs
+    Bwrap,
+    /// A container of a local image
+    Docker,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
