@@ -3,7 +3,7 @@
 //! From revision 2026-07-28 on, a tool may mark properties of its input with `x-mcp-header`; their
 //! values then also travel as `Mcp-Param-…` headers, so that what stands between can route by them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value};
@@ -75,6 +75,36 @@ fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<(HeaderName, 
     }
 }
 
+/// What is wrong with the marks of a definition, if anything: a client that serves people must not
+/// offer such a tool to them.
+pub(crate) fn fault(schema: &Value) -> Option<String> {
+    let mut seen = HashSet::new();
+    faults(schema, 0, &mut seen)
+}
+
+fn faults(schema: &Value, depth: usize, seen: &mut HashSet<String>) -> Option<String> {
+    let properties = schema.get("properties").and_then(Value::as_object)?;
+    for (name, property) in properties.iter().filter(|_| depth < DEEPEST) {
+        if let Some(mark) = property.get("x-mcp-header") {
+            let header = mark.as_str().unwrap_or_default();
+            if header.is_empty() || HeaderName::from_bytes(header.as_bytes()).is_err() {
+                return Some(format!("{name}: {mark} is no name for a header"));
+            }
+            if !seen.insert(header.to_ascii_lowercase()) {
+                return Some(format!("{name}: the header {mark} is named twice"));
+            }
+            let kind = property.get("type").and_then(Value::as_str).unwrap_or("string");
+            if !matches!(kind, "string" | "integer" | "boolean") {
+                return Some(format!("{name}: a header cannot carry the type {kind}"));
+            }
+        }
+        if let Some(found) = faults(property, depth + 1, seen) {
+            return Some(found);
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -98,5 +128,22 @@ mod tests {
             found.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
         assert_eq!(found, [("mcp-param-region", "=?base64?c8O8ZA==?="), ("mcp-param-n", "3")]);
         assert_eq!(headers.headers("other", &Map::new()), []);
+    }
+
+    #[test]
+    fn marks_that_no_header_can_follow_are_faults() {
+        let fault = |properties: Value| fault(&json!({"properties": properties}));
+        assert_eq!(fault(json!({"a": {"type": "integer", "x-mcp-header": "A"}, "b": {}})), None);
+        for properties in [
+            json!({"a": {"type": "string", "x-mcp-header": ""}}),
+            json!({"a": {"type": "string", "x-mcp-header": "My Region"}}),
+            json!({"a": {"type": "string", "x-mcp-header": "Région"}}),
+            json!({"a": {"type": "number", "x-mcp-header": "A"}}),
+            json!({"a": {"type": "object", "x-mcp-header": "A"}}),
+            json!({"a": {"x-mcp-header": "Field"}, "b": {"x-mcp-header": "field"}}),
+            json!({"a": {"properties": {"b": {"x-mcp-header": "x:y"}}}}),
+        ] {
+            assert!(fault(properties.clone()).is_some(), "{properties}");
+        }
     }
 }

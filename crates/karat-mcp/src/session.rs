@@ -133,6 +133,11 @@ impl Definition {
         self.0.get("outputSchema")
     }
 
+    /// What is wrong with the properties that the definition wants repeated in headers, if anything.
+    pub fn parameter_headers_fault(&self) -> Option<String> {
+        self.input_schema().and_then(crate::parameter_headers::fault)
+    }
+
     /// The whole definition.
     pub fn raw(&self) -> &Value {
         &self.0

@@ -3,6 +3,8 @@
 //! It is what the bundled project, the documentation and the tests measure, so each fault is one that
 //! Karat must find. State lives as long as the process; nothing touches the disk or the network.
 
+pub mod conformance;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

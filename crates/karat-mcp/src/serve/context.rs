@@ -26,6 +26,16 @@ pub struct Context {
     asks: Arc<Asks>,
     progress_token: Option<Value>,
     stateless: bool,
+    /// What a request without a handshake says of itself and of earlier rounds.
+    sent: Option<Arc<Sent>>,
+}
+
+/// The parts of a request that only revisions without a handshake have.
+struct Sent {
+    id: Value,
+    meta: Value,
+    responses: Option<Value>,
+    state: Option<Value>,
 }
 
 impl fmt::Debug for Context {
@@ -35,15 +45,49 @@ impl fmt::Debug for Context {
 }
 
 impl Context {
-    pub(super) fn new(tell: Tell, asks: Arc<Asks>, params: &Value, stateless: bool) -> Context {
-        let progress_token =
-            params.get("_meta").and_then(|meta| meta.get("progressToken")).cloned();
-        Context { tell, asks, progress_token, stateless }
+    pub(super) fn new(
+        tell: Tell,
+        asks: Arc<Asks>,
+        id: &Value,
+        params: &Value,
+        stateless: bool,
+    ) -> Context {
+        let meta = params.get("_meta");
+        let progress_token = meta.and_then(|meta| meta.get("progressToken")).cloned();
+        let sent = stateless.then(|| {
+            Arc::new(Sent {
+                id: id.clone(),
+                meta: meta.cloned().unwrap_or_default(),
+                responses: params.get("inputResponses").cloned(),
+                state: params.get("requestState").cloned(),
+            })
+        });
+        Context { tell, asks, progress_token, stateless, sent }
     }
 
     /// Whether the request is of a revision without a handshake, in which a server asks nothing.
     pub fn is_stateless(&self) -> bool {
         self.stateless
+    }
+
+    /// The id of a request without a handshake.
+    pub fn request_id(&self) -> Option<&Value> {
+        self.sent.as_deref().map(|sent| &sent.id)
+    }
+
+    /// What a request without a handshake says of its client, by the full name of the key.
+    pub fn meta(&self, key: &str) -> Option<&Value> {
+        self.sent.as_deref()?.meta.get(key)
+    }
+
+    /// What the client answers to the input that an earlier result of this request wanted.
+    pub fn input_responses(&self) -> Option<&Value> {
+        self.sent.as_deref()?.responses.as_ref()
+    }
+
+    /// What an earlier result of this request gave the client to keep.
+    pub fn request_state(&self) -> Option<&Value> {
+        self.sent.as_deref()?.state.as_ref()
     }
 
     /// Tells the client something.

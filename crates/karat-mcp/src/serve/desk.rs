@@ -131,7 +131,8 @@ impl<R: Respond> Desk<R> {
     ) -> Answered {
         let stateless =
             version_of(&request.params).is_some() || request.method == "server/discover";
-        let context = Context::new(Arc::clone(tell), Arc::clone(asks), &request.params, stateless);
+        let (tell, asks) = (Arc::clone(tell), Arc::clone(asks));
+        let context = Context::new(tell, asks, &request.id, &request.params, stateless);
         match self.result(request, &context).await {
             Ok(bytes) => Answered { bytes, code: None, stateless },
             Err(error) => {
@@ -142,11 +143,9 @@ impl<R: Respond> Desk<R> {
 
     async fn result(&self, request: &Request, context: &Context) -> Result<Vec<u8>, ProtocolError> {
         let Request { id, method, params } = request;
-        if method == "initialize" {
-            return Ok(success(id, self.initialize(params)));
-        }
         let stateless = is_stateless(params)?;
         match method.as_str() {
+            "initialize" if !stateless => Ok(success(id, self.initialize(params))),
             "server/discover" if stateless => Ok(success(id, self.discover())),
             "server/discover" => Err(missing_metadata()),
             "ping" if !stateless => Ok(success(id, json!({}))),

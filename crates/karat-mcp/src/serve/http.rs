@@ -264,6 +264,7 @@ fn status(code: Option<i64>, request: &Request) -> StatusCode {
         .and_then(|meta| meta.get("io.modelcontextprotocol/clientCapabilities"))
         .is_none();
     let malformed = is(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION)
+        || is(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY)
         || is(ErrorCode::HEADER_MISMATCH)
         || (is(ErrorCode::INVALID_PARAMS) && lacks_metadata);
     if malformed { StatusCode::BAD_REQUEST } else { StatusCode::OK }

@@ -149,4 +149,7 @@ pub(crate) struct DemoArgs {
     /// a free one. The address is printed
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,
+    /// Also offer what the official conformance suite calls
+    #[arg(long)]
+    pub(crate) conformance: bool,
 }
