@@ -116,4 +116,8 @@ pub(crate) struct DemoArgs {
     /// a free one. The address is printed
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,
+    /// Offer tools with real holes too, to try fuzz and attack on. They read files, run a shell and
+    /// connect to 127.0.0.1, so HTTP is then served on loopback alone
+    #[arg(long)]
+    pub(crate) vulnerable: bool,
 }
