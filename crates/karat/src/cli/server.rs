@@ -11,6 +11,12 @@ pub(crate) enum ServerCommand {
     Test(ServerTestArgs),
     /// Judge the tool definitions of a server without calling a tool
     Lint(LintArgs),
+    /// Call tools with inputs made from their schemas: edges, errors, hostile text
+    Fuzz(super::FuzzArgs),
+    /// Try known attacks with planted canaries, and see which of them the server holds off
+    Attack(super::AttackArgs),
+    /// Make one call and print the result as it was on the wire
+    Call(super::CallArgs),
 }
 
 /// Which server: after `--`, at an address, or in a file of servers.
