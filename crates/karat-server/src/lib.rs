@@ -3,13 +3,17 @@
 //! Stations: [`suite`] (what to call and what must come back), [`system`] (a live server that is
 //! started again when it falls over), [`observation`] (what was seen), [`score`] and [`compliance`]
 //! (what it is worth), [`controls`], and [`run()`], which puts them in line and returns the report.
-//! [`lint`] judges tool definitions without calling a tool.
+//! [`lint`] judges tool definitions without calling a tool; [`fuzz`] and [`attack`] call tools with
+//! made-up and with hostile arguments, with what they share in [`probe`].
 
+pub mod attack;
 pub mod compliance;
 pub mod controls;
 pub mod demo;
+pub mod fuzz;
 pub mod lint;
 pub mod observation;
+pub mod probe;
 pub mod score;
 pub mod suite;
 pub mod system;

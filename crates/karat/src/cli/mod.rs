@@ -3,6 +3,7 @@
 
 mod corpus;
 mod detection;
+mod probing;
 mod retrieval;
 mod server;
 
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use corpus::*;
 pub(crate) use detection::*;
+pub(crate) use probing::*;
 pub(crate) use retrieval::*;
 pub(crate) use server::*;
 

@@ -11,6 +11,12 @@ pub(crate) enum ServerCommand {
     Test(ServerTestArgs),
     /// Judge the tool definitions of a server without calling a tool
     Lint(LintArgs),
+    /// Call tools with inputs made from their schemas: edges, errors, hostile text
+    Fuzz(super::FuzzArgs),
+    /// Try known attacks with planted canaries, and see which of them the server holds off
+    Attack(super::AttackArgs),
+    /// Make one call and print the result as it was on the wire
+    Call(super::CallArgs),
 }
 
 /// Which server: after `--`, at an address, or in a file of servers.
@@ -150,6 +156,10 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,
     /// Also offer what the official conformance suite calls
-    #[arg(long)]
+    #[arg(long, conflicts_with = "vulnerable")]
     pub(crate) conformance: bool,
+    /// Offer tools with real holes too, to try fuzz and attack on. They read files, run a shell and
+    /// connect to 127.0.0.1, so HTTP is then served on loopback alone
+    #[arg(long)]
+    pub(crate) vulnerable: bool,
 }
