@@ -12,6 +12,7 @@ mod input;
 mod metric;
 mod pipeline;
 pub mod score;
+pub mod shapes;
 pub mod trace;
 pub mod sample;
 

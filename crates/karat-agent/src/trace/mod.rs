@@ -59,6 +59,8 @@ pub struct Trace {
     pub expect: Option<Expectation>,
     /// Scores that this trace must get.
     pub expected_scores: BTreeMap<String, Option<f64>>,
+    /// Scores that were taken from a peer's sample as it was, by metric id.
+    pub peer_scores: BTreeMap<String, f64>,
     /// Fields that nobody knows, with how often they came.
     pub unknown: BTreeMap<String, u64>,
 }
