@@ -12,10 +12,12 @@ mod input;
 mod metric;
 mod pipeline;
 pub mod score;
+pub mod shapes;
 pub mod trace;
+pub mod sample;
 
 pub use error::{AgentError, Compression};
 pub use importers::Format;
 pub use metric::{CallMetric, UnknownMetric};
 pub use score::{ItemScore, ItemScores, MetricSummary, Options, Summary, score_file};
-pub use trace::Trace;
+pub use sample::Sample;

@@ -6,7 +6,7 @@ use karat_metrics::calls::deepeval::{self, Outcome, ToolCorrectness, ToolPermiss
 use karat_metrics::calls::{alignment, f1, ragas, registered_id};
 
 use crate::score::ItemScore;
-use crate::trace::Trace;
+use crate::sample::Sample;
 
 /// One metric of tool calls, with its settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +59,7 @@ impl CallMetric {
     }
 
     /// Scores one trace, and says what RAGAS would warn of.
-    pub(crate) fn measure(&self, trace: &Trace<'_>) -> (ItemScore, Option<ragas::Warning>) {
+    pub(crate) fn measure(&self, trace: &Sample<'_>) -> (ItemScore, Option<ragas::Warning>) {
         let (called, expected) = (&trace.called[..], &trace.expected[..]);
         let plain = |score| (ItemScore { score, success: None }, None);
         let judged = |Outcome { score, success }| (ItemScore { score, success }, None);
