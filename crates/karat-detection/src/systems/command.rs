@@ -88,7 +88,6 @@ fn reported(answered: &Answered, verdict: Stated) -> Reported {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use super::*;
     use crate::dataset::Tool;

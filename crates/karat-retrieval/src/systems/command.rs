@@ -73,7 +73,6 @@ fn read(line: &str) -> Result<(String, Reply<Ranking>), String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use super::*;
 
