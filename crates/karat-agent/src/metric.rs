@@ -5,8 +5,8 @@ use std::str::FromStr;
 use karat_metrics::calls::deepeval::{self, Outcome, ToolCorrectness, ToolPermission};
 use karat_metrics::calls::{alignment, f1, ragas, registered_id};
 
+use crate::sample::Sample;
 use crate::score::ItemScore;
-use crate::trace::Trace;
 
 /// One metric of tool calls, with its settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +59,7 @@ impl CallMetric {
     }
 
     /// Scores one trace, and says what RAGAS would warn of.
-    pub(crate) fn measure(&self, trace: &Trace<'_>) -> (ItemScore, Option<ragas::Warning>) {
+    pub(crate) fn measure(&self, trace: &Sample<'_>) -> (ItemScore, Option<ragas::Warning>) {
         let (called, expected) = (&trace.called[..], &trace.expected[..]);
         let plain = |score| (ItemScore { score, success: None }, None);
         let judged = |Outcome { score, success }| (ItemScore { score, success }, None);

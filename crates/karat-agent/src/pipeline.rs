@@ -14,8 +14,8 @@ use karat_metrics::calls::ragas::Warning;
 use crate::importers::{self, Format, ImportError};
 use crate::input::{InputError, Lines};
 use crate::metric::CallMetric;
+use crate::sample::Sample;
 use crate::score::ItemScore;
-use crate::trace::Trace;
 
 /// How lines are read and scored.
 pub(crate) struct Plan<'p> {
@@ -183,7 +183,7 @@ fn score_batch(batch: &[u8], plan: &Plan<'_>, into: &mut BatchScores) {
         // What precedes the first wrong byte is scored; the line with that byte fails.
         Err(error) => std::str::from_utf8(&batch[..error.valid_up_to()]).unwrap_or_default(),
     };
-    let mut trace = Trace::default();
+    let mut trace = Sample::default();
     let mut start = 0;
     while start < batch.len() {
         let end = memchr::memchr(b'\n', &batch[start..]).map_or(batch.len(), |end| start + end);
@@ -209,7 +209,7 @@ fn score_line<'a>(
     text: &'a str,
     line: u64,
     plan: &Plan<'_>,
-    trace: &mut Trace<'a>,
+    trace: &mut Sample<'a>,
     into: &mut BatchScores,
 ) -> Result<(), ImportError> {
     if text.trim_ascii().is_empty() {

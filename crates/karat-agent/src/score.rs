@@ -18,7 +18,7 @@ use crate::importers::{self, Format, ImportProblem};
 use crate::input::{InputError, Lines};
 use crate::metric::CallMetric;
 use crate::pipeline::{self, BatchScores, LineFailure, Plan};
-use crate::trace::Trace;
+use crate::sample::Sample;
 
 /// What to compute, and within which bounds.
 #[derive(Clone, Debug)]
@@ -268,7 +268,7 @@ impl Run<'_> {
                 let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
                 let (this, following) = rest.split_at(end);
                 rest = following;
-                let mut trace = Trace::default();
+                let mut trace = Sample::default();
                 let text = std::str::from_utf8(this).unwrap_or_default();
                 // Lines without sample, such as blank ones, have no id.
                 let read = importers::read(self.format, text, self.options.depth_limit, &mut trace);

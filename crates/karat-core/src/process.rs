@@ -5,7 +5,7 @@
 //! soon as its handle is dropped. Handles are not dropped when Karat itself is stopped by a signal
 //! or ends without unwinding, so every running group is also on a list: [`end_all`] kills them.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 pub const LONGEST_LINE: usize = 16 << 20;
 
 /// A program to start: no shell, no interpolation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
     /// Program and arguments; never empty.
     pub command: Vec<String>,
@@ -30,7 +30,36 @@ pub struct Program {
     pub env: BTreeMap<String, String>,
     /// Where it runs.
     pub folder: Option<PathBuf>,
+    /// Whether it gets no variables but `env`.
+    pub clean: bool,
+    /// What must be done once it is gone.
+    pub afterwards: Option<Afterwards>,
 }
+
+/// Something that is done when a program has been killed or has ended, also when Karat is stopped.
+#[derive(Clone)]
+pub struct Afterwards(Arc<dyn Fn() + Send + Sync>);
+
+impl Afterwards {
+    /// It should take little time: others wait for it.
+    pub fn new(work: impl Fn() + Send + Sync + 'static) -> Afterwards {
+        Afterwards(Arc::new(work))
+    }
+}
+
+impl std::fmt::Debug for Afterwards {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Afterwards")
+    }
+}
+
+impl PartialEq for Afterwards {
+    fn eq(&self, other: &Afterwards) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Afterwards {}
 
 /// A running program, killed with its children on drop.
 pub struct Process {
@@ -40,10 +69,12 @@ pub struct Process {
     stderr_reader: tokio::task::JoinHandle<()>,
 }
 
-/// The process groups that run now.
-static RUNNING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+/// The process groups that run now, and what comes after each.
+static RUNNING: Mutex<Running> = Mutex::new(Running::new());
 
-fn running() -> MutexGuard<'static, BTreeSet<i32>> {
+type Running = BTreeMap<i32, Option<Afterwards>>;
+
+fn running() -> MutexGuard<'static, Running> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -51,8 +82,12 @@ fn running() -> MutexGuard<'static, BTreeSet<i32>> {
 ///
 /// For the ways out on which nothing is dropped: a signal, a panic that aborts, an exit.
 pub fn end_all() {
-    for group in std::mem::take(&mut *running()) {
-        signal_group(group, rustix::process::Signal::KILL);
+    let all = std::mem::take(&mut *running());
+    for group in all.keys() {
+        signal_group(*group, rustix::process::Signal::KILL);
+    }
+    for afterwards in all.into_values().flatten() {
+        (afterwards.0)();
     }
 }
 
@@ -100,10 +135,10 @@ pub struct Group {
 }
 
 impl Group {
-    fn new(child: &Child) -> Group {
+    fn new(child: &Child, afterwards: Option<Afterwards>) -> Group {
         let id = child.id().and_then(|id| i32::try_from(id).ok()).unwrap_or(0);
         if id > 0 {
-            running().insert(id);
+            running().insert(id, afterwards);
         }
         Group { id }
     }
@@ -111,14 +146,16 @@ impl Group {
     /// Kills all of it, now. Afterwards the number may belong to others, so this works once.
     pub fn kill(&self) {
         // The list is the proof that the number is still ours.
-        if running().remove(&self.id) {
-            signal_group(self.id, rustix::process::Signal::KILL);
+        let Some(afterwards) = running().remove(&self.id) else { return };
+        signal_group(self.id, rustix::process::Signal::KILL);
+        if let Some(afterwards) = afterwards {
+            (afterwards.0)();
         }
     }
 
     /// Asks all of it to end.
     pub fn ask_to_end(&self) {
-        if running().contains(&self.id) {
+        if running().contains_key(&self.id) {
             signal_group(self.id, rustix::process::Signal::TERM);
         }
     }
@@ -150,6 +187,9 @@ impl Process {
             return Err("the command is empty".to_owned());
         };
         let mut command = Command::new(name);
+        if program.clean {
+            command.env_clear();
+        }
         command
             .args(arguments)
             .envs(&program.env)
@@ -161,8 +201,12 @@ impl Process {
         if let Some(folder) = &program.folder {
             command.current_dir(folder);
         }
-        let mut child =
-            command.spawn().map_err(|error| format!("cannot start {name:?}: {error}"))?;
+        let mut child = command.spawn().map_err(|error| {
+            if let Some(afterwards) = &program.afterwards {
+                (afterwards.0)();
+            }
+            format!("cannot start {name:?}: {error}")
+        })?;
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -170,7 +214,7 @@ impl Process {
         };
         let kept = Arc::new(Mutex::new(VecDeque::new()));
         let stderr_reader = tokio::spawn(keep_tail(stderr, Arc::clone(&kept)));
-        let group = Arc::new(Group::new(&child));
+        let group = Arc::new(Group::new(&child, program.afterwards.clone()));
         Ok((Process { child, group, stderr: kept, stderr_reader }, stdin, stdout))
     }
 
@@ -296,9 +340,36 @@ mod tests {
     fn program(words: &[&str]) -> Program {
         Program {
             command: words.iter().map(|word| (*word).to_owned()).collect(),
-            env: BTreeMap::new(),
-            folder: None,
+            ..Program::default()
         }
+    }
+
+    #[tokio::test]
+    async fn what_comes_afterwards_is_done_once() {
+        let done = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let counter = Arc::clone(&done);
+        let count = move || {
+            counter.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        };
+        let afterwards = Some(Afterwards::new(count));
+        let sleeping = Program { afterwards, ..program(&["sleep", "1000"]) };
+        let (process, _stdin, _lines) = Process::start(&sleeping).unwrap();
+        assert_eq!(done.load(std::sync::atomic::Ordering::SeqCst), 0);
+        process.group().kill();
+        drop(process);
+        assert_eq!(done.load(std::sync::atomic::Ordering::SeqCst), 1);
+        let missing = Program { command: vec!["no-such-program-karat".to_owned()], ..sleeping };
+        assert!(Process::start(&missing).is_err());
+        assert_eq!(done.load(std::sync::atomic::Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test]
+    async fn a_clean_program_has_only_its_own_variables() {
+        let env = BTreeMap::from([("ONLY".to_owned(), "this".to_owned())]);
+        let clean = Program { clean: true, env, ..program(&["/usr/bin/env"]) };
+        let (_process, _stdin, mut lines) = Process::start(&clean).unwrap();
+        assert_eq!(lines.next().await, Line::Text("ONLY=this".to_owned()));
+        assert_eq!(lines.next().await, Line::End);
     }
 
     #[tokio::test]

@@ -41,6 +41,7 @@ impl Stopwatch {
             duration_ms: if self.frozen { 0 } else { millis(self.clock.elapsed()) },
             latency_ms: if self.frozen { None } else { quantiles(latencies) },
             commit: project.and_then(commit),
+            isolation: Vec::new(),
         }
     }
 }

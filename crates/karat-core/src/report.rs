@@ -385,6 +385,9 @@ pub struct Environment {
     /// Where the project stood: commit and whether files were changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// What really kept the system apart from the machine, in words; empty where nothing did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub isolation: Vec<String>,
 }
 
 /// Quantiles of measured times (each is a value that was measured: `inverted_cdf`).

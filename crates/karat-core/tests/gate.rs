@@ -79,6 +79,7 @@ fn report(runs: &[Vec<(&str, f64)>]) -> Report {
             duration_ms: 0,
             latency_ms: None,
             commit: None,
+            isolation: vec![],
         },
     }
 }

@@ -283,6 +283,7 @@ impl SystemConfig {
             command: command.to_vec(),
             env: self.env.clone(),
             folder: Some(folder.to_owned()),
+            ..Program::default()
         };
         if let Some(batch) = &self.batch {
             let done = Batch::run(batch, &program(&batch.command), dataset, runs).await?;

@@ -99,6 +99,7 @@ fn spec(entry: &Value) -> Result<ServerSpec, String> {
         headers: texts(entry, "headers")?,
         cwd: text(entry, "cwd")?.map(PathBuf::from),
         protocol: None,
+        isolate: None,
     };
     for key in ["url", "serverUrl", "httpUrl"] {
         if let Some(url) = text(entry, key)? {

@@ -17,6 +17,7 @@ mod error;
 mod event_stream;
 mod http;
 mod interpolate;
+mod isolate;
 mod limits;
 mod outbox;
 mod parameter_headers;
@@ -34,6 +35,7 @@ mod wire;
 
 pub use self::board::Conduct;
 pub use self::error::{CallError, StartError};
+pub use self::isolate::{Engine, Isolation};
 pub use self::limits::Limits;
 pub use self::policy::{Elicitation, Policies, Roots, Sampling};
 pub use self::record::Recorder;

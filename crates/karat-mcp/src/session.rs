@@ -21,6 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::board::{Board, Conduct, Delivered};
 use crate::error::{CallError, StartError, quoted};
 use crate::http::{HttpLink, Post, Posted};
+use crate::isolate;
 use crate::limits::Limits;
 use crate::parameter_headers::ParameterHeaders;
 use crate::policy::Policies;
@@ -216,6 +217,8 @@ pub struct Session {
     meta: Option<Map<String, Value>>,
     /// Which arguments of which tool are repeated in headers, as far as tools were listed.
     parameters: Mutex<ParameterHeaders>,
+    /// What keeps the server apart from the machine, in words.
+    isolation: Vec<String>,
 }
 
 impl std::fmt::Debug for Session {
@@ -287,11 +290,17 @@ impl Session {
             Arc::new(board.recorded(options.recorder.as_ref(), &spec.describe()))
         };
         match resolved.target {
-            Target::Stdio { command, env, folder } => {
+            Target::Stdio { command, env, folder, isolate } => {
                 let board = board();
-                let program = Program { command, env, folder };
-                let link = Link::Stdio(StdioLink::start(&program, &board)?);
-                Session::open(link, board, spec.protocol, options).await
+                let program = Program { command, env, folder, ..Program::default() };
+                let isolate = isolate.as_ref();
+                let launch = isolate::launch(isolate, program, spec.cwd.is_some()).await?;
+                let link = Link::Stdio(StdioLink::start(&launch.program, &board)?);
+                let mut session = Session::open(link, board, spec.protocol, options)
+                    .await
+                    .map_err(|error| isolate::explain(isolate, error))?;
+                session.isolation = launch.in_force;
+                Ok(session)
             }
             Target::Sse { url, headers } => {
                 Session::start_sse(&url, &headers, board(), spec.protocol, options).await
@@ -364,6 +373,7 @@ impl Session {
             options: options.clone(),
             meta: None,
             parameters: Mutex::default(),
+            isolation: Vec::new(),
         };
         let opened = tokio::time::timeout(options.start_timeout, session.negotiate(protocol)).await;
         match opened {
@@ -508,6 +518,11 @@ impl Session {
     /// What the server says about itself.
     pub fn server(&self) -> &ServerInfo {
         &self.server
+    }
+
+    /// What keeps the server apart from the machine, in words; empty where nothing does.
+    pub fn isolation(&self) -> &[String] {
+        &self.isolation
     }
 
     /// What the server did so far beside answering.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::StartError;
 use crate::interpolate::{Surroundings, interpolate};
+use crate::isolate::{Engine, Isolation};
 use crate::redact::{HIDDEN, Redactor, looks_like_a_token, speaks_of_secrets};
 use crate::revision::Revision;
 
@@ -51,6 +52,9 @@ pub struct ServerSpec {
     /// The one revision to speak; otherwise it is negotiated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Revision>,
+    /// What stands between the program and the machine; otherwise nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolate: Option<Isolation>,
 }
 
 /// A spec with its variables put in.
@@ -62,9 +66,20 @@ pub(crate) struct Resolved {
 
 /// Where the messages go.
 pub(crate) enum Target {
-    Stdio { command: Vec<String>, env: BTreeMap<String, String>, folder: Option<PathBuf> },
-    Http { url: String, headers: BTreeMap<String, String> },
-    Sse { url: String, headers: BTreeMap<String, String> },
+    Stdio {
+        command: Vec<String>,
+        env: BTreeMap<String, String>,
+        folder: Option<PathBuf>,
+        isolate: Option<Isolation>,
+    },
+    Http {
+        url: String,
+        headers: BTreeMap<String, String>,
+    },
+    Sse {
+        url: String,
+        headers: BTreeMap<String, String>,
+    },
 }
 
 impl fmt::Debug for Target {
@@ -94,6 +109,15 @@ impl ServerSpec {
     /// When the spec is wrong: the message says what to do.
     pub fn transport(&self) -> Result<TransportKind, StartError> {
         let wrong = |why: &str| Err(StartError::Spec { why: why.to_owned() });
+        if let Some(isolation) = &self.isolate {
+            isolation.check()?;
+            if self.url.is_some() && isolation.engine != Engine::None {
+                return wrong(
+                    "a server at a url cannot be isolated: Karat did not start it; give its \
+                     command, or leave --isolate out",
+                );
+            }
+        }
         match (&self.command, &self.url, self.transport) {
             (Some(_), Some(_), _) => wrong("a server has either a command or a url, not both"),
             (None, None, _) => wrong("a server needs a command or a url"),
@@ -140,6 +164,7 @@ impl ServerSpec {
                 command: resolver.command(command)?,
                 env: resolver.values(&self.env, Secrets::ByName)?,
                 folder: resolver.folder(self.cwd.as_deref(), base)?,
+                isolate: resolver.isolation(self.isolate.as_ref())?,
             },
             (kind, _, url) => {
                 let url = resolver.url(url.as_deref().unwrap_or_default())?;
@@ -231,6 +256,17 @@ impl Resolver<'_> {
         Ok(url)
     }
 
+    fn isolation(&mut self, written: Option<&Isolation>) -> Result<Option<Isolation>, StartError> {
+        let Some(written) = written else { return Ok(None) };
+        let mut isolation = written.clone();
+        for path in isolation.read.iter_mut().chain(&mut isolation.write) {
+            let text = self.text(&path.to_string_lossy())?;
+            let whole = self.around.folder.join(text);
+            *path = std::path::absolute(&whole).unwrap_or(whole);
+        }
+        Ok(Some(isolation))
+    }
+
     fn folder(
         &mut self,
         cwd: Option<&Path>,
@@ -302,6 +338,7 @@ impl fmt::Debug for ServerSpec {
             .field("headers", &names(&self.headers))
             .field("cwd", &self.cwd)
             .field("protocol", &self.protocol)
+            .field("isolate", &self.isolate)
             .finish()
     }
 }
@@ -384,6 +421,18 @@ mod tests {
             panic!("not stdio")
         };
         assert_eq!(folder, Some(PathBuf::from("/p/sub")));
+    }
+
+    #[test]
+    fn only_what_is_started_here_can_be_isolated() {
+        let isolate = Some(Isolation::by(Engine::Bwrap));
+        let url = ServerSpec { isolate: isolate.clone(), ..ServerSpec::from_url("http://x") };
+        assert!(matches!(url.transport(), Err(StartError::Spec { .. })));
+        let plain = Some(Isolation::by(Engine::None));
+        let url = ServerSpec { isolate: plain, ..ServerSpec::from_url("http://x") };
+        assert_eq!(url.transport(), Ok(TransportKind::Http));
+        let command = ServerSpec { isolate, ..ServerSpec::from_command(words(&["a"])) };
+        assert_eq!(command.transport(), Ok(TransportKind::Stdio));
     }
 
     #[test]

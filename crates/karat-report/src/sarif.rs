@@ -15,6 +15,7 @@ pub struct Log<'a> {
 }
 
 /// One rule.
+#[derive(Clone, Copy)]
 pub struct Rule<'a> {
     /// Its id.
     pub id: &'a str,

@@ -5,8 +5,8 @@
 //! that they hold on a corpus of ten tools as well as on one of a thousand.
 
 use karat_core::aggregate::better;
-use karat_core::journal::{Entry, Outcome};
-use karat_core::report::{Control, Item, Measured};
+use karat_core::report::{Control, Measured};
+use karat_metrics::ranking::{Measure, cut};
 use karat_metrics::stats::random::Draws;
 use karat_metrics::stats::{self, Alternative};
 
@@ -14,11 +14,18 @@ use crate::RetrievalError;
 use crate::dataset::{Dataset, Label};
 use crate::engines::Engine;
 use crate::engines::bm25::{Bm25, Fields};
-use crate::score::{SPECS, items};
+use crate::score;
 use crate::system::{Ranked, Ranking};
 
 /// The metrics that every control is judged by.
-const JUDGED: [&str; 4] = ["recall@5", "mrr", "ndcg@10", "map"];
+const JUDGED: [Measure; 4] =
+    [Measure::RecallAt(cut(5)), Measure::Mrr, Measure::NdcgAt(cut(10)), Measure::Map];
+/// The place of mrr among them.
+const MRR: usize = 1;
+
+/// One query's scores by the judged metrics. A control keeps no more than this of an answer, so its
+/// memory does not grow with what was found.
+type Scores = [Option<f64>; JUDGED.len()];
 
 /// How sure it must be that the engine is better without descriptions before the harness is doubted.
 const DOUBT: f64 = 0.01;
@@ -102,7 +109,7 @@ fn without_descriptions(
     limit: usize,
     seed: u64,
 ) -> Result<Control, RetrievalError> {
-    let search = |fields| -> Result<Vec<Item>, RetrievalError> {
+    let search = |fields| -> Result<Vec<Scores>, RetrievalError> {
         let engine = Bm25::build(&dataset.tools, fields).map_err(RetrievalError::NotStarted)?;
         Ok(scored(dataset, |index| engine.search(&dataset.queries[index].query, limit)))
     };
@@ -111,15 +118,15 @@ fn without_descriptions(
     let losses: Vec<f64> = with
         .iter()
         .zip(&without)
-        .filter_map(|(with, without)| Some(with.metrics["mrr"]? - without.metrics["mrr"]?))
+        .filter_map(|(with, without)| Some(with[MRR]? - without[MRR]?))
         .collect();
     let better = stats::sign_flip(&losses, Alternative::Less, 20, 2_000, seed);
     Ok(Control {
         name: "descriptions-removed".to_owned(),
         expected: format!(
             "{} are no better than with descriptions ({})",
-            JUDGED.join(", "),
-            JUDGED.map(|id| format!("{:.3}", value(&full, id))).join(", ")
+            JUDGED.map(|measure| measure.to_string()).join(", "),
+            JUDGED.map(|measure| format!("{:.3}", value(&full, &measure.to_string()))).join(", ")
         ),
         ok: better.is_ok_and(|test| test.p > DOUBT),
         metrics: averages(&without),
@@ -130,39 +137,29 @@ fn ranked(id: &str) -> Ranked {
     Ranked { tool_id: id.to_owned(), score: None }
 }
 
-fn scored(dataset: &Dataset, mut answer: impl FnMut(usize) -> Vec<Ranked>) -> Vec<Item> {
-    let entries: Vec<Entry<Ranking>> = (0..dataset.queries.len())
-        .map(|index| Entry {
-            run: 0,
-            id: dataset.queries[index].id.clone(),
-            nanos: 0,
-            outcome: Outcome::Answer(Ranking::new(answer(index))),
-        })
-        .collect();
-    items(dataset, &entries).0
+fn scored(dataset: &Dataset, mut answer: impl FnMut(usize) -> Vec<Ranked>) -> Vec<Scores> {
+    let score = |(index, query)| score::scores(query, &Ranking::new(answer(index)), JUDGED);
+    dataset.queries.iter().enumerate().map(score).collect()
 }
 
 /// Plain means: a control is compared by its value, so it needs no interval of its own.
-fn averages(items: &[Item]) -> Vec<Measured> {
-    SPECS
-        .iter()
-        .filter(|spec| JUDGED.contains(&spec.id))
-        .map(|spec| {
-            let values: Vec<f64> = items.iter().filter_map(|item| item.metrics[spec.id]).collect();
-            let value = stats::mean(&values);
-            Measured {
-                id: spec.id.to_owned(),
-                value: value.ok(),
-                n: values.len() as u64,
-                better: better(spec.id),
-                per_run: vec![value.ok()],
-                interval: None,
-                count: None,
-                undefined: value.err().map(|reason| reason.to_string()),
-                left_out: (items.len() - values.len()) as u64,
-            }
-        })
-        .collect()
+fn averages(scores: &[Scores]) -> Vec<Measured> {
+    let average = |(place, measure): (usize, &Measure)| {
+        let values: Vec<f64> = scores.iter().filter_map(|scores| scores[place]).collect();
+        let value = stats::mean(&values);
+        Measured {
+            id: measure.to_string(),
+            value: value.ok(),
+            n: values.len() as u64,
+            better: better(&measure.to_string()),
+            per_run: vec![value.ok()],
+            interval: None,
+            count: None,
+            undefined: value.err().map(|reason| reason.to_string()),
+            left_out: (scores.len() - values.len()) as u64,
+        }
+    };
+    JUDGED.iter().enumerate().map(average).collect()
 }
 
 fn value(metrics: &[Measured], id: &str) -> f64 {

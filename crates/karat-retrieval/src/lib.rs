@@ -39,7 +39,7 @@ use crate::dataset::Dataset;
 use crate::measurement::Measurement;
 use crate::rankings::Rankings;
 use crate::ready::ReadyConfig;
-use crate::system::{Question, Ranked, Ranking, Search, Setting, SystemConfig};
+use crate::system::{Question, Ranking, Search, Setting, SystemConfig};
 
 /// One `[[retrieval]]` entry of a project.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -349,16 +349,13 @@ fn second_pass(
     questions: &[(String, Arc<Question>)],
     engine: &dyn engines::Engine,
 ) -> Control {
-    let again: BTreeMap<&str, Vec<Ranked>> = questions
-        .iter()
-        .map(|(id, question)| {
-            let ranked = engine.search(&question.query, question.limit);
-            (id.as_str(), ranked)
-        })
-        .collect();
-    let same = entries.iter().all(|entry| match &entry.outcome {
-        journal::Outcome::Answer(ranking) => again.get(entry.id.as_str()) == Some(&ranking.ranked),
-        journal::Outcome::Failure { .. } => false,
+    let asked: BTreeMap<&str, &Question> =
+        questions.iter().map(|(id, question)| (id.as_str(), question.as_ref())).collect();
+    let same = entries.iter().all(|entry| match (&entry.outcome, asked.get(entry.id.as_str())) {
+        (journal::Outcome::Answer(ranking), Some(question)) => {
+            engine.search(&question.query, question.limit) == ranking.ranked
+        }
+        _ => false,
     });
     Control {
         name: "second-pass".to_owned(),

@@ -168,6 +168,19 @@ fn score(ranking: &JudgedRanking) -> BTreeMap<String, Option<f64>> {
         .collect()
 }
 
+/// The scores of one answer, undefined where no label is relevant or a tool is listed twice.
+pub fn scores<const N: usize>(
+    query: &Query,
+    ranking: &Ranking,
+    measures: [Measure; N],
+) -> [Option<f64>; N] {
+    let relevant = query.labels.iter().any(|label| label.relevance > 0);
+    match judged(query, ranking) {
+        Ok(judged) if relevant => measures.map(|measure| judged.score(measure).ok()),
+        _ => [None; N],
+    }
+}
+
 /// Whether an answer can be scored at all: a tool listed twice has no rank.
 pub fn judged(query: &Query, ranking: &Ranking) -> Result<JudgedRanking, String> {
     JudgedRanking::from_ordered(

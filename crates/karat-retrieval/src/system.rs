@@ -178,6 +178,7 @@ impl SystemConfig {
                     command: command.to_vec(),
                     env: self.env.clone(),
                     folder: Some(setting.folder.to_owned()),
+                    ..Program::default()
                 };
                 CommandSearch::start(&program, setting.count_tokens)
                     .map(Search::Command)

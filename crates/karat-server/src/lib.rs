@@ -3,14 +3,18 @@
 //! Stations: [`suite`] (what to call and what must come back), [`system`] (a live server that is
 //! started again when it falls over), [`observation`] (what was seen), [`score`] and [`compliance`]
 //! (what it is worth), [`controls`], and [`run()`], which puts them in line and returns the report.
-//! [`lint`] judges tool definitions without calling a tool.
+//! [`lint`] judges tool definitions without calling a tool; [`fuzz`] and [`attack`] call tools with
+//! made-up and with hostile arguments, with what they share in [`probe`].
 
 pub mod accept;
+pub mod attack;
 pub mod compliance;
 pub mod controls;
 pub mod demo;
+pub mod fuzz;
 pub mod lint;
 pub mod observation;
+pub mod probe;
 pub mod score;
 pub mod suite;
 pub mod system;
@@ -206,6 +210,7 @@ pub async fn run(
     let server = Arc::new(Server::start(server, options, suite.setup.clone()).await?);
     let session = server.session().await?;
     let info = session.server().clone();
+    let isolation = session.isolation().to_vec();
     let tools = session.tools().await.map_err(|error| ServerError::NoTools(error.to_string()))?;
     drop(session);
     if tools.is_empty() {
@@ -267,6 +272,7 @@ pub async fn run(
     };
     let mut report = measured.report(&identity, &server, tools.len(), &stopwatch, surroundings);
     report.warnings.extend(notes);
+    report.environment.isolation = isolation;
     Ok(report)
 }
 

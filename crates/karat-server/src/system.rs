@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use karat_core::run::{Failure, System};
 use karat_mcp::{Options, ServerSpec, Session, StartError, serve};
@@ -139,6 +139,38 @@ impl Server {
             });
         }
         Ok(session)
+    }
+
+    /// Makes one call that belongs to no case: how it ended, how long it took, and its answer in words
+    /// without the secrets of the spec.
+    ///
+    /// # Errors
+    /// When the server is gone and does not come back.
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<(Outcome, Duration, String), StartError> {
+        let session = self.session().await?;
+        let started = Instant::now();
+        let answered = session.call(tool, arguments).await;
+        let whole = started.elapsed();
+        let (outcome, latency) = match answered {
+            Ok(reply) => (Outcome::Result { result: reply.raw }, reply.latency),
+            Err(error) => {
+                if error.is_lost() {
+                    self.lose(&session).await;
+                }
+                (Outcome::from(error), whole)
+            }
+        };
+        let words = session.redact(&crate::probe::live::words(&outcome));
+        Ok((outcome, latency, words))
+    }
+
+    /// Gives the server up, so that the next call gets a fresh one.
+    pub async fn renew(&self) {
+        *self.session.lock().await = None;
     }
 
     /// Makes the calls that come after the last case; how they end is nobody's score.

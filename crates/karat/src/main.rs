@@ -67,6 +67,15 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
         Command::Server(ServerCommand::Lint(arguments)) => {
             commands::server::lint(arguments, terminal)
         }
+        Command::Server(ServerCommand::Fuzz(arguments)) => {
+            commands::server::fuzz(arguments, terminal)
+        }
+        Command::Server(ServerCommand::Attack(arguments)) => {
+            commands::server::attack(arguments, terminal)
+        }
+        Command::Server(ServerCommand::Call(arguments)) => {
+            commands::server::call(arguments, terminal)
+        }
         Command::Agent(AgentCommand::Score(arguments)) => {
             commands::agent::score(arguments, terminal)
         }

@@ -7,9 +7,9 @@ use karat_metrics::calls::json::Reader;
 use karat_metrics::calls::{Arguments, Call, CallKind};
 
 use super::{ImportError, ImportProblem, read_calls, read_id};
-use crate::trace::Trace;
+use crate::sample::Sample;
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>, trace: &mut Trace<'a>) -> Result<(), ImportError> {
+pub(super) fn read<'a>(reader: &mut Reader<'a>, trace: &mut Sample<'a>) -> Result<(), ImportError> {
     let (mut has_called, mut has_expected) = (false, false);
     reader.object(|reader, key| {
         let (calls, has) = match &*key {
@@ -79,8 +79,8 @@ mod tests {
     use super::super::{Format, read};
     use super::*;
 
-    fn trace(line: &str) -> Result<Trace<'_>, ImportError> {
-        let mut trace = Trace::default();
+    fn trace(line: &str) -> Result<Sample<'_>, ImportError> {
+        let mut trace = Sample::default();
         read(Format::DeepEval, line, DEPTH_LIMIT, &mut trace).map(|()| trace)
     }
 

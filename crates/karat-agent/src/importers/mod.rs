@@ -14,7 +14,7 @@ use std::str::FromStr;
 use karat_metrics::calls::json::{JsonError, Problem, Reader};
 use karat_metrics::calls::{Call, Kind, Value, python};
 
-use crate::trace::Trace;
+use crate::sample::Sample;
 
 /// Whose samples a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,7 +56,7 @@ pub fn read<'a>(
     format: Format,
     line: &'a str,
     depth_limit: usize,
-    trace: &mut Trace<'a>,
+    trace: &mut Sample<'a>,
 ) -> Result<(), ImportError> {
     let mut reader = Reader::with_depth_limit(line, depth_limit);
     match format {

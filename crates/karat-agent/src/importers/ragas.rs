@@ -10,9 +10,9 @@ use karat_metrics::calls::json::Reader;
 use karat_metrics::calls::{Arguments, Call};
 
 use super::{ImportError, ImportProblem, read_calls, read_id};
-use crate::trace::Trace;
+use crate::sample::Sample;
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>, trace: &mut Trace<'a>) -> Result<(), ImportError> {
+pub(super) fn read<'a>(reader: &mut Reader<'a>, trace: &mut Sample<'a>) -> Result<(), ImportError> {
     let (mut has_messages, mut has_reference) = (false, false);
     reader.object(|reader, key| {
         match &*key {
@@ -148,8 +148,8 @@ mod tests {
     use super::super::{Format, read};
     use super::*;
 
-    fn trace(line: &str) -> Result<Trace<'_>, ImportError> {
-        let mut trace = Trace::default();
+    fn trace(line: &str) -> Result<Sample<'_>, ImportError> {
+        let mut trace = Sample::default();
         read(Format::Ragas, line, DEPTH_LIMIT, &mut trace).map(|()| trace)
     }
 

@@ -96,8 +96,7 @@ mod tests {
     fn program(script: &str) -> Program {
         Program {
             command: vec!["python3".to_owned(), "-c".to_owned(), script.to_owned()],
-            env: BTreeMap::new(),
-            folder: None,
+            ..Program::default()
         }
     }
 

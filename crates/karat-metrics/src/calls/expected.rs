@@ -58,6 +58,13 @@ pub enum Accepted<'a> {
     Anything,
     /// A value that is JSON-equal to one of these.
     OneOf(Vec<Value<'a>>),
+    /// A number no further from this one than was stated.
+    Near {
+        /// The number.
+        value: f64,
+        /// How far off will do.
+        within: f64,
+    },
 }
 
 /// What to do about arguments that an expectation does not name.
@@ -142,6 +149,9 @@ impl Accepted<'_> {
             Accepted::Anything => true,
             Accepted::OneOf(values) => {
                 values.iter().any(|accepted| Equality::Json.values(accepted, value))
+            }
+            Accepted::Near { value: wanted, within } => {
+                value.as_number().is_some_and(|found| (found - wanted).abs() <= *within)
             }
         }
     }

@@ -3,7 +3,8 @@
 //! Every metric here compares the calls that were made with those that were expected; none looks at
 //! prose, runs a tool or asks a model. [`ragas`], [`deepeval`] and [`bfcl`] reproduce the metrics of
 //! those projects with all their conventions, under their names; [`alignment`] and [`f1`] are ours,
-//! and [`expected`] extends ours to expectations that leave the agent a choice. [`json`] reads the
+//! [`expected`] extends ours to expectations that leave the agent a choice, and
+//! [`traces`] has what else a trace is scored by. [`json`] reads the
 //! values, which keep everything that any of the metrics looks at.
 
 use crate::registry::Metric;
@@ -21,6 +22,7 @@ pub mod json;
 mod printable;
 pub mod python;
 pub mod ragas;
+pub mod traces;
 mod value;
 
 pub use call::{Arguments, Call, CallKind};
@@ -40,6 +42,31 @@ pub const METRICS: &[Metric] = &[
     deepeval::TOOL_CORRECTNESS,
     deepeval::TOOL_PERMISSION,
     bfcl::MATCH,
+    traces::FIRST_ERROR,
+    traces::FORBIDDEN,
+    traces::LOOP,
+    traces::TOOL_NAME_VALIDITY,
+    traces::SCHEMA_COMPLIANCE,
+    traces::EXECUTION_SUCCESS,
+    traces::ANSWER_CORRECT,
+    traces::STATE_REACHED,
+    traces::TASK_SUCCESS,
+    traces::PROACTIVITY,
+    traces::COMPLIANCE,
+    traces::UNNEEDED_CALL,
+    traces::EFFECTIVENESS,
+    traces::SUCCESS_WITH_TOOLS,
+    traces::SUCCESS_WITHOUT_TOOLS,
+    traces::OVERHEAD_TOKENS,
+    traces::OVERHEAD_TOKENS_RATIO,
+    traces::OVERHEAD_MS,
+    traces::OVERHEAD_MS_RATIO,
+    traces::TOKENS_WITH_TOOLS,
+    traces::TOKENS_WITHOUT_TOOLS,
+    traces::MS_WITH_TOOLS,
+    traces::MS_WITHOUT_TOOLS,
+    traces::RUN_TOKENS,
+    traces::RUN_MS,
 ];
 
 /// The id under which the registry knows a metric: a variant such as

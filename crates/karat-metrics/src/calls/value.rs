@@ -43,6 +43,16 @@ impl Value<'_> {
         }
     }
 
+    /// The nearest float of a number; `None` for what is no number.
+    pub fn as_number(&self) -> Option<f64> {
+        match self {
+            Value::Int(value) => Some(*value as f64),
+            Value::BigInt(value) => value.digits().parse().ok(),
+            Value::Float(value) => Some(*value),
+            _ => None,
+        }
+    }
+
     /// Whether both are the same down to the order of keys, the kind of number and the sign of zero.
     pub fn identical(&self, other: &Value<'_>) -> bool {
         match (self, other) {

@@ -80,6 +80,7 @@ pub(crate) fn environment() -> Environment {
         duration_ms: 1834,
         latency_ms: Some(Latency { n: 4, p50: 1.25, p90: 3.5, p99: 9.75, max: 9.75 }),
         commit: Some("4f2a91c (with changes)".to_owned()),
+        isolation: vec![],
     }
 }
 

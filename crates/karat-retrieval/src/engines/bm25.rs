@@ -1,19 +1,19 @@
 //! BM25 over the parts of a tool definition, on tantivy.
 //!
 //! Four fields, name and title weighing most; words are split as names need it ([`super::words`]),
-//! stop words dropped, the rest stemmed. One segment, documents in the order of their ids, so equal
-//! scores come out by id and two builds of one corpus answer alike.
+//! stop words dropped, the rest stemmed. One segment whatever the size of the corpus, documents in the
+//! order of their ids, so equal scores come out by id and two builds of one corpus answer alike.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 use tantivy::collector::TopDocs;
+use tantivy::directory::RamDirectory;
 use tantivy::query::{BooleanQuery, BoostQuery, Occur, Query, TermQuery};
-use tantivy::schema::{
-    Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value as _,
-};
+use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{
-    Language, RemoveLongFilter, Stemmer, StopWordFilter, TextAnalyzer, Token, WhitespaceTokenizer,
+    Language, RemoveLongFilter, Stemmer, StopWordFilter, TextAnalyzer, Token, TokenizerManager,
+    WhitespaceTokenizer,
 };
 use tantivy::{Index, IndexReader, TantivyDocument, Term};
 
@@ -21,7 +21,7 @@ use super::{Engine, words::words};
 use crate::dataset::Tool;
 use crate::system::Ranked;
 
-/// The memory that tantivy's writer may use; more than any corpus that fits in memory needs at once.
+/// What tantivy's tables are first sized for; they grow with the corpus.
 const WRITER_BYTES: usize = 64 << 20;
 /// Words longer than this are data, not language.
 const LONGEST_WORD: usize = 64;
@@ -43,7 +43,8 @@ pub enum Fields {
 pub struct Bm25 {
     reader: IndexReader,
     analyzer: TextAnalyzer,
-    id: Field,
+    /// The id of each document, by its number.
+    ids: Vec<String>,
     /// The searched fields with their weights.
     fields: Vec<(Field, f32)>,
 }
@@ -105,20 +106,21 @@ fn index(tools: &[Tool], parts: Fields) -> tantivy::Result<Bm25> {
         .set_index_option(IndexRecordOption::WithFreqs);
     let text = TextOptions::default().set_indexing_options(indexing);
     let mut schema = Schema::builder();
-    let id = schema.add_text_field("id", STRING | STORED);
     let name = schema.add_text_field("name", text.clone());
     let title = schema.add_text_field("title", text.clone());
     let description = schema.add_text_field("description", text.clone());
     let parameters = schema.add_text_field("schema", text);
 
-    let index = Index::create_in_ram(schema.build());
     let analyzer = analyzer();
-    index.tokenizers().register(ANALYZER, analyzer.clone());
-
-    let mut writer = index.writer_with_num_threads(1, WRITER_BYTES)?;
+    let tokenizers = TokenizerManager::default();
+    tokenizers.register(ANALYZER, analyzer.clone());
+    // The ordinary writer cuts a large corpus into segments and numbers the documents anew.
+    let mut writer = Index::builder()
+        .schema(schema.build())
+        .tokenizers(tokenizers)
+        .single_segment_index_writer(RamDirectory::create(), WRITER_BYTES)?;
     for tool in tools {
         let mut document = TantivyDocument::default();
-        document.add_text(id, &tool.tool_id);
         document.add_text(name, split(&[&tool.server, &tool.tool]));
         if parts == Fields::All {
             document.add_text(title, split(&[tool.title.as_deref().unwrap_or_default()]));
@@ -127,17 +129,10 @@ fn index(tools: &[Tool], parts: Fields) -> tantivy::Result<Bm25> {
         }
         writer.add_document(document)?;
     }
-    writer.commit()?;
-    let segments = index.searchable_segment_ids()?;
-    if segments.len() > 1 {
-        writer.merge(&segments).wait()?;
-    }
-    writer.wait_merging_threads()?;
-    let reader = index.reader()?;
     Ok(Bm25 {
-        reader,
+        reader: writer.finalize()?.reader()?,
         analyzer,
-        id,
+        ids: tools.iter().map(|tool| tool.tool_id.clone()).collect(),
         fields: vec![(name, 2.0), (title, 1.5), (description, 1.0), (parameters, 0.4)],
     })
 }
@@ -161,14 +156,13 @@ impl Engine for Bm25 {
         }
         let searcher = self.reader.searcher();
         let top = TopDocs::with_limit(limit).order_by_score();
-        // The index is in memory and whole: neither search nor document look-up has a way to fail.
+        // The index is in memory and whole: the search has no way to fail.
         let found = searcher.search(&BooleanQuery::new(clauses), &top).unwrap_or_default();
         found
             .into_iter()
             .filter_map(|(score, address)| {
-                let document: TantivyDocument = searcher.doc(address).ok()?;
-                let id = document.get_first(self.id)?.as_str()?.to_owned();
-                Some(Ranked { tool_id: id, score: Some(f64::from(score)) })
+                let id = self.ids.get(usize::try_from(address.doc_id).ok()?)?;
+                Some(Ranked { tool_id: id.clone(), score: Some(f64::from(score)) })
             })
             .collect()
     }

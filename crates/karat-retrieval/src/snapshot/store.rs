@@ -312,6 +312,7 @@ mod tests {
             duration_ms: 7,
             latency_ms: None,
             commit: None,
+            isolation: vec![],
         };
         let origin = Origin {
             from: "cmd".into(),

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use karat_mcp::{Revision, ServerSpec, TransportKind};
+use karat_mcp::{Isolation, Revision, ServerSpec, TransportKind};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -29,6 +29,8 @@ struct Written {
     cwd: Option<PathBuf>,
     #[serde(default)]
     protocol: Option<Revision>,
+    #[serde(default)]
+    isolate: Option<Isolation>,
 }
 
 #[derive(Deserialize)]
@@ -83,6 +85,7 @@ fn from_object(written: &Value) -> Result<ServerSpec, String> {
         headers: written.headers,
         cwd: written.cwd,
         protocol: written.protocol,
+        isolate: written.isolate,
     };
     spec.transport().map_err(|error| format!("mcp_server: {error}"))?;
     Ok(spec)

@@ -3,6 +3,7 @@
 
 mod corpus;
 mod detection;
+mod probing;
 mod retrieval;
 mod server;
 
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use corpus::*;
 pub(crate) use detection::*;
+pub(crate) use probing::*;
 pub(crate) use retrieval::*;
 pub(crate) use server::*;
 
@@ -95,7 +97,7 @@ pub(crate) struct CheckArgs {
     /// The folder for reports and run journals
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,
-    /// A further output; its type from the extension (.json .html .md .xml)
+    /// A further output; its type from the ending (.json .html .md .xml .sarif .badge.json .score-report.json)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
     /// Go on with an interrupted run: what is in its journal is not asked again

@@ -11,6 +11,12 @@ pub(crate) enum ServerCommand {
     Test(ServerTestArgs),
     /// Judge the tool definitions of a server without calling a tool
     Lint(LintArgs),
+    /// Call tools with inputs made from their schemas: edges, errors, hostile text
+    Fuzz(super::FuzzArgs),
+    /// Try known attacks with planted canaries, and see which of them the server holds off
+    Attack(super::AttackArgs),
+    /// Make one call and print the result as it was on the wire
+    Call(super::CallArgs),
 }
 
 /// Which server: after `--`, at an address, or in a file of servers.
@@ -40,9 +46,42 @@ pub(crate) struct TargetArgs {
     /// Where the server runs
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) isolation: IsolationArgs,
     /// The command that starts the server
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+/// What stands between the server and the machine.
+#[derive(Args, Clone, Default)]
+pub(crate) struct IsolationArgs {
+    /// Keep the server apart from the machine: no network, nothing of your home, bounded resources
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) isolate: Option<Isolate>,
+    /// Let the isolated server use the network
+    #[arg(long)]
+    pub(crate) allow_network: bool,
+    /// A path that the isolated server may read, or change with :rw; repeatable
+    #[arg(long = "mount", value_name = "PATH[:rw]")]
+    pub(crate) mounts: Vec<String>,
+    /// The image for --isolate docker; it must be there already
+    #[arg(long, value_name = "NAME")]
+    pub(crate) image: Option<String>,
+    /// A limit of the isolated server: memory=512m, processes=64, cpu=60 (seconds), file=100m, cpus=2;
+    /// repeatable
+    #[arg(long = "limit", value_name = "WHAT=AMOUNT", value_delimiter = ',')]
+    pub(crate) limits: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Isolate {
+    /// Nothing in between
+    None,
+    /// bubblewrap, with the machine's own programs
+    Bwrap,
+    /// A container of a local image
+    Docker,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -79,7 +118,7 @@ pub(crate) struct ServerTestArgs {
     /// The folder for the report and the run journal
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,
-    /// A further output; its type from the extension (.json .html .md .xml)
+    /// A further output; its type from the ending (.json .html .md .xml .sarif .badge.json)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
 }
@@ -120,6 +159,10 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,
     /// Also offer what the official conformance suite calls
-    #[arg(long)]
+    #[arg(long, conflicts_with = "vulnerable")]
     pub(crate) conformance: bool,
+    /// Offer tools with real holes too, to try fuzz and attack on. They read files, run a shell and
+    /// connect to 127.0.0.1, so HTTP is then served on loopback alone
+    #[arg(long)]
+    pub(crate) vulnerable: bool,
 }

@@ -1,9 +1,11 @@
 //! `karat check`: run what the project lists, gate, report.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use karat_core::gate::{self, GateError};
 use karat_core::input::write_atomic;
+use karat_core::provenance::git;
 use karat_core::report::{
     self, Check, CheckReport, Evaluation, NotMeasured, NotRun, Report, Verdict,
 };
@@ -47,8 +49,8 @@ fn check(
     evaluation: Option<Evaluation>,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
-    // A wrong name for an output is told before anything is read or run.
-    outputs(arguments)?;
+    // A wrong place for an output is told before anything is read or run.
+    untracked(&outputs(arguments)?)?;
     let plan = Plan::load(arguments.project.as_deref(), Baselines::Needed)?;
     let plan = select(plan, arguments, evaluation)?;
     if plan.root == Root::Bundled {
@@ -84,6 +86,7 @@ pub(crate) fn carry_out(
         let text = output.render(&document).map_err(Stop::bad_input)?;
         write_atomic(path, text.as_bytes())?;
     }
+    step_summary(&document)?;
     if terminal.json() {
         terminal.print_json(&document)?;
     } else {
@@ -253,6 +256,47 @@ fn outputs(arguments: &CheckArgs) -> Result<Vec<(Output, PathBuf)>, Stop> {
         outputs.push((output, path.clone()));
     }
     Ok(outputs)
+}
+
+/// Reports are made, never committed: a file that git tracks is not written over.
+fn untracked(outputs: &[(Output, PathBuf)]) -> Result<(), Stop> {
+    for (_, path) in outputs {
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let Some(name) = path.file_name() else { continue };
+        let name = name.to_string_lossy();
+        let tracked = git(folder, &["ls-files", "--error-unmatch", "--", &*name]);
+        if tracked.is_some() {
+            return Err(Stop::bad_input(format!(
+                "{} is tracked by git, and reports are not committed: choose another place with \
+                 --out or -o, or take it out of the repository with `git rm --cached`",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// On GitHub the summary also goes to the page of the job.
+fn step_summary(document: &CheckReport) -> Result<(), Stop> {
+    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else {
+        return Ok(());
+    };
+    let summary = Output::Markdown.render(document).map_err(Stop::bad_input)?;
+    // The file belongs to the job: other steps write to it too.
+    let appended = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .and_then(|mut file| file.write_all(summary.as_bytes()));
+    appended.map_err(|error| {
+        let path = Path::new(&path).display();
+        Stop::bad_input(format!(
+            "GITHUB_STEP_SUMMARY names {path}, which cannot be written: {error}"
+        ))
+    })
 }
 
 fn verdict(reports: &[Report], not_measured: &[NotMeasured]) -> Option<Verdict> {

@@ -1,9 +1,11 @@
 //! `karat demo-server`: the server that the bundled suite and the documentation measure.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use karat_mcp::serve::{self, HttpServer, Offer, Respond};
 use karat_server::demo::conformance::{self, Conformance};
+use karat_server::demo::vulnerable::{self, Vulnerable};
 use karat_server::demo::{self, Demo};
 
 use crate::cli::DemoArgs;
@@ -14,19 +16,28 @@ use crate::work::runtime;
 /// Serves over stdio until the input ends, or over HTTP until Ctrl-C.
 pub(crate) fn serve(arguments: &DemoArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     if arguments.conformance {
-        return over(conformance::offer(), Conformance::default(), arguments, terminal);
+        return offer(arguments.http, conformance::offer(), Conformance::default(), terminal);
     }
-    over(demo::offer(), Demo::default(), arguments, terminal)
+    if !arguments.vulnerable {
+        return offer(arguments.http, demo::offer(), Demo::default(), terminal);
+    }
+    if arguments.http.is_some_and(|address| !address.ip().is_loopback()) {
+        return Err(Stop::bad_input(
+            "--vulnerable: these tools have real holes and are served on 127.0.0.1 or [::1] alone",
+        ));
+    }
+    let tools = Vulnerable::new().map_err(Stop::not_measured)?;
+    offer(arguments.http, vulnerable::offer(), tools, terminal)
 }
 
-fn over(
+fn offer(
+    address: Option<SocketAddr>,
     offer: Offer,
     respond: impl Respond,
-    arguments: &DemoArgs,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
     runtime()?.block_on(async {
-        match arguments.http {
+        match address {
             None => serve::over_stdio(offer, respond).await.map_err(Stop::bad_input)?,
             Some(address) => {
                 let at = BTreeMap::from([("/mcp".to_owned(), offer)]);

@@ -87,7 +87,7 @@ fn from_file(path: &Path) -> Result<Vec<Value>, Stop> {
 fn from_server(spec: &ServerSpec) -> Result<Vec<Value>, Stop> {
     let listing = async {
         let session =
-            Session::start(spec, &Options::default()).await.map_err(Stop::not_measured)?;
+            Session::start(spec, &Options::default()).await.map_err(target::not_started)?;
         let tools = session.tools().await.map_err(Stop::not_measured)?;
         session.close().await;
         Ok(tools.into_iter().map(karat_mcp::Definition::into_raw).collect())

@@ -1,8 +1,15 @@
-//! `karat server`: suites and lint against one live server.
+//! `karat server`: suites, lint, fuzzing and attacks against one live server.
 
+mod attack;
+mod call;
+mod fuzz;
 mod lint;
+mod probing;
 mod target;
 mod test;
 
+pub(crate) use self::attack::attack;
+pub(crate) use self::call::call;
+pub(crate) use self::fuzz::fuzz;
 pub(crate) use self::lint::lint;
 pub(crate) use self::test::test;

@@ -19,7 +19,7 @@ pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Ex
     let mut entry = karat_server::Entry {
         name: stem.chars().map(plain).collect(),
         suite: arguments.suite.clone(),
-        server: target::spec(&arguments.target)?,
+        server: None,
         builtin: None,
         tags: arguments.tag.clone(),
         case: arguments.case.clone(),
@@ -32,6 +32,7 @@ pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Ex
     };
     entry.gate = entry.policy();
     let suite = Suite::load(&entry.suite).map_err(karat_server::ServerError::from)?;
+    entry.server = target::spec_or(&arguments.target, suite.server.as_ref())?;
     let task = Task::server(entry, suite);
     let plan = Plan {
         root: Root::Folder(PathBuf::from(".")),

@@ -1,4 +1,4 @@
-//! A recorded trace: what an agent called, and what it was expected to call.
+//! A sample of a peer: what an agent called, and what it was expected to call.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use karat_metrics::calls::Call;
 
 /// One sample, borrowing from the line it was read from.
 #[derive(Clone, Debug, Default)]
-pub struct Trace<'a> {
+pub struct Sample<'a> {
     /// The sample's id, if it has one.
     pub id: Option<Cow<'a, str>>,
     /// The calls that were made, in order.
@@ -15,7 +15,7 @@ pub struct Trace<'a> {
     pub expected: Vec<Call<'a>>,
 }
 
-impl Trace<'_> {
+impl Sample<'_> {
     /// Empties the trace, keeping its memory for the next one.
     pub fn clear(&mut self) {
         self.id = None;

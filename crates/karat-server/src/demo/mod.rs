@@ -1,9 +1,11 @@
 //! The demo server: tools that are good, slow, flaky and wrong, on purpose and always in the same way.
 //!
 //! It is what the bundled project, the documentation and the tests measure, so each fault is one that
-//! Karat must find. State lives as long as the process; nothing touches the disk or the network.
+//! Karat must find. State lives as long as the process; nothing touches the disk or the network. The
+//! tools that do are in [`vulnerable`], and are offered only where that is asked for.
 
 pub mod conformance;
+pub mod vulnerable;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +17,8 @@ use serde_json::{Value, json};
 
 /// The longest that `wait` waits.
 const LONGEST_WAIT_MS: u64 = 10_000;
+/// The longest note that is kept.
+const LONGEST_NOTE: usize = 2_000;
 /// Every call of this number fails.
 const FLAKY_EVERY: u64 = 4;
 /// The code for arguments that a tool cannot take.
@@ -96,7 +100,7 @@ fn keep_note() -> Value {
     let tool = tool(
         "keep_note",
         "Keeps a note until the server ends, and returns the number under which it can be read.",
-        &json!({"text": {"type": "string", "description": "The note", "minLength": 1, "maxLength": 2000}}),
+        &json!({"text": {"type": "string", "description": "The note", "minLength": 1, "maxLength": LONGEST_NOTE}}),
         &["text"],
     );
     changing(with_output(tool, &json!({"id": {"type": "integer"}}), &["id"]))
@@ -158,8 +162,30 @@ pub struct Demo {
     flaky_calls: AtomicU64,
 }
 
+/// The parameters of each tool: what else is given is refused, as the schemas say.
+const PARAMETERS: &[(&str, &[&str])] = &[
+    ("add", &["a", "b"]),
+    ("echo", &["text"]),
+    ("keep_note", &["text"]),
+    ("read_note", &["id"]),
+    ("forget_note", &["id"]),
+    ("wait", &["ms"]),
+    ("flaky", &[]),
+    ("misshapen", &[]),
+];
+
+/// An argument that the tool does not have.
+fn surplus<'a>(tool: &str, arguments: &'a Value) -> Option<&'a str> {
+    let (_, known) = PARAMETERS.iter().find(|(name, _)| *name == tool)?;
+    let given = arguments.as_object()?;
+    given.keys().map(String::as_str).find(|name| !known.contains(name))
+}
+
 impl Respond for Demo {
     async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+        if let Some(name) = surplus(tool, arguments) {
+            return Ok(failed(&format!("there is no parameter {name:?}")));
+        }
         match tool {
             "add" => Ok(self.add(arguments)),
             "echo" => Ok(text_argument(arguments, "text")
@@ -195,6 +221,9 @@ impl Demo {
     fn keep(&self, arguments: &Value) -> Value {
         match text_argument(arguments, "text") {
             Ok(text) if text.is_empty() => failed("text must not be empty"),
+            Ok(text) if text.chars().count() > LONGEST_NOTE => {
+                failed(&format!("text must have at most {LONGEST_NOTE} characters"))
+            }
             Ok(text) => {
                 let id = self.kept.fetch_add(1, Ordering::Relaxed) + 1;
                 self.notes().insert(id, text);

@@ -1,0 +1,169 @@
+//! The fields of a JSON object, taken one by one, so that what is left over can be counted.
+//!
+//! Values stay text until somebody asks for them: arguments must keep the order of keys and the
+//! difference of `1` and `1.0`, which a parsed document may lose. `null` is the same as absent.
+
+use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// What is wrong with a record, and where in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{}{message}", place, if place.is_empty() { "" } else { ": " })]
+pub struct Invalid {
+    /// The way to the field, such as `calls[2].name`; empty for the whole record.
+    pub place: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+impl Invalid {
+    /// Something that is wrong with the value itself.
+    pub fn new(message: impl Into<String>) -> Self {
+        Invalid { place: String::new(), message: message.into() }
+    }
+
+    /// Something that is wrong with a field of the value.
+    pub fn at(place: impl Into<String>, message: impl Into<String>) -> Self {
+        Invalid { place: place.into(), message: message.into() }
+    }
+
+    /// The same seen from outside.
+    #[must_use]
+    pub fn within(mut self, step: &str) -> Self {
+        let dot = if self.place.is_empty() || self.place.starts_with('[') { "" } else { "." };
+        self.place = format!("{step}{dot}{}", self.place);
+        self
+    }
+}
+
+/// The fields of one object.
+pub(crate) struct Fields<'a> {
+    entries: Vec<(String, &'a RawValue)>,
+}
+
+struct Entries;
+
+impl<'de> Visitor<'de> for Entries {
+    type Value = Vec<(String, &'de RawValue)>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut entries: Vec<(String, &'de RawValue)> = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// Reads an object.
+    pub(crate) fn parse(text: &'a str) -> Result<Self, Invalid> {
+        let mut json = serde_json::Deserializer::from_str(text);
+        let entries = json.deserialize_map(Entries).map_err(|error| explain(&error))?;
+        json.end().map_err(|error| explain(&error))?;
+        Ok(Fields { entries })
+    }
+
+    /// The text of a field, which is then used up. Of a key that comes twice the last one counts.
+    pub(crate) fn raw(&mut self, key: &str) -> Option<&'a str> {
+        let mut found = None;
+        self.entries.retain(|(name, value)| {
+            if name == key {
+                found = Some(value.get());
+            }
+            name != key
+        });
+        found.filter(|text| *text != "null")
+    }
+
+    /// The first of several names under which a field may stand; all are used up.
+    pub(crate) fn any(&mut self, keys: &[&str]) -> Option<&'a str> {
+        let mut found = None;
+        for key in keys {
+            let value = self.raw(key);
+            found = found.or(value);
+        }
+        found
+    }
+
+    /// A field of a known type.
+    pub(crate) fn get<T: DeserializeOwned>(&mut self, key: &str) -> Result<Option<T>, Invalid> {
+        self.raw(key).map(|text| typed(text).map_err(|error| error.within(key))).transpose()
+    }
+
+    /// A field that must be there.
+    pub(crate) fn need<T: DeserializeOwned>(&mut self, key: &str) -> Result<T, Invalid> {
+        self.get(key)?.ok_or_else(|| Invalid::at(key, "is missing"))
+    }
+
+    /// A list, each entry as its text.
+    pub(crate) fn list(&mut self, key: &str) -> Result<Option<Vec<&'a str>>, Invalid> {
+        self.raw(key).map(|text| list(text).map_err(|error| error.within(key))).transpose()
+    }
+
+    /// What nobody asked for.
+    pub(crate) fn left(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|(name, _)| name.as_str())
+    }
+}
+
+/// A value of a known type.
+pub(crate) fn typed<T: DeserializeOwned>(text: &str) -> Result<T, Invalid> {
+    serde_json::from_str(text).map_err(|error| explain(&error))
+}
+
+/// The entries of a list, each as its text.
+pub(crate) fn list(text: &str) -> Result<Vec<&str>, Invalid> {
+    let entries: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| explain(&error))?;
+    Ok(entries.into_iter().map(RawValue::get).collect())
+}
+
+/// What serde says, without the position, which would be one in a part of the line.
+fn explain(error: &serde_json::Error) -> Invalid {
+    let message = error.to_string();
+    let end = message.rfind(" at line ").unwrap_or(message.len());
+    let what = if error.is_eof() { "is cut off: " } else { "" };
+    Invalid::new(format!("{what}{}", &message[..end]))
+}
+
+/// The first character says what kind of value a text is.
+pub(crate) fn is_string(text: &str) -> bool {
+    text.trim_start().starts_with('"')
+}
+
+/// Whether a text is an object.
+pub(crate) fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{')
+}
+
+/// Whether a text is a list.
+pub(crate) fn is_list(text: &str) -> bool {
+    text.trim_start().starts_with('[')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_used_up_and_the_rest_is_left() {
+        let mut fields = Fields::parse(r#"{"a": 1, "b": null, "c": [1, "x"], "a": 2}"#).unwrap();
+        assert_eq!(fields.get::<u32>("a"), Ok(Some(2)));
+        assert_eq!(fields.raw("b"), None);
+        assert_eq!(fields.left().collect::<Vec<_>>(), ["c"]);
+        assert_eq!(fields.list("c").unwrap().unwrap(), ["1", "\"x\""]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        let mut fields = Fields::parse(r#"{"a": "x"}"#).unwrap();
+        let error = fields.get::<u32>("a").unwrap_err();
+        assert_eq!(error.place, "a");
+        assert!(Fields::parse(r#"{"a": "#).err().unwrap().message.starts_with("is cut off"));
+        assert!(Fields::parse("[]").is_err());
+    }
+}

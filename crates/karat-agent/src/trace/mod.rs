@@ -1,0 +1,518 @@
+//! A recorded trace: what an agent did on one task in one run, and what it should have done.
+//!
+//! This is the one shape that every importer ends in and every score starts from; docs/agent.md
+//! describes it field by field. Arguments stay the text that was recorded, so that no score depends on
+//! a parser; a record is refused only where it cannot be understood, and what is not known in it is
+//! counted.
+
+pub mod answer;
+pub mod expectation;
+pub(crate) mod fields;
+
+use std::collections::BTreeMap;
+
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+pub use self::expectation::Expectation;
+pub use self::fields::Invalid;
+use self::fields::{Fields, is_object, is_string, typed};
+
+/// What one agent did on one task in one run.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// The task.
+    pub id: String,
+    /// The number of the run, from 1.
+    pub run: u32,
+    /// Who acted, where it is known.
+    pub model: Option<String>,
+    /// What the agent had at hand.
+    pub setting: Setting,
+    /// Whether there was one user message or several.
+    pub turns: Turns,
+    /// What the trace shows, for slices.
+    pub case: Option<String>,
+    /// Further words for slices.
+    pub tags: BTreeMap<String, String>,
+    /// The servers that were offered; empty for all of the tool list.
+    pub servers: Vec<String>,
+    /// The tools that were offered, where the trace names them.
+    pub tools: Option<Vec<ToolDefinition>>,
+    /// What the user asked for.
+    pub input: Option<String>,
+    /// The conversation, in whatever shape.
+    pub messages: Vec<Value>,
+    /// The calls that were made, in order.
+    pub calls: Vec<CallMade>,
+    /// The final answer.
+    pub output: Option<String>,
+    /// What was found at the end.
+    pub state: Option<Value>,
+    /// What it cost.
+    pub usage: Usage,
+    /// Why the agent was stopped before it was done.
+    pub stopped: Option<String>,
+    /// What should have happened.
+    pub expect: Option<Expectation>,
+    /// Scores that this trace must get.
+    pub expected_scores: BTreeMap<String, Option<f64>>,
+    /// Scores that were taken from a peer's sample as it was, by metric id.
+    pub peer_scores: BTreeMap<String, f64>,
+    /// Fields that nobody knows, with how often they came.
+    pub unknown: BTreeMap<String, u64>,
+}
+
+/// What an agent had at hand.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Setting {
+    /// The tools that the task may need.
+    #[default]
+    WithTools,
+    /// No tools.
+    WithoutTools,
+    /// The tools, and servers that are of no use.
+    Distractors,
+}
+
+impl Setting {
+    /// The name as it stands in traces and slices.
+    pub fn name(self) -> &'static str {
+        match self {
+            Setting::WithTools => "with_tools",
+            Setting::WithoutTools => "without_tools",
+            Setting::Distractors => "distractors",
+        }
+    }
+
+    /// Whether there was anything to call.
+    pub fn has_tools(self) -> bool {
+        self != Setting::WithoutTools
+    }
+}
+
+/// How often the user spoke.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Turns {
+    /// Once.
+    #[default]
+    Single,
+    /// More than once.
+    Multi,
+}
+
+impl Turns {
+    /// The name as it stands in traces and slices.
+    pub fn name(self) -> &'static str {
+        match self {
+            Turns::Single => "single",
+            Turns::Multi => "multi",
+        }
+    }
+}
+
+/// A tool that was offered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolDefinition {
+    /// Its name.
+    pub name: String,
+    /// Its server, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// Its description.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The JSON Schema of its arguments.
+    #[serde(rename = "inputSchema", alias = "input_schema", alias = "parameters", default)]
+    pub input_schema: Option<Value>,
+}
+
+/// One call.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CallMade {
+    /// The tool.
+    pub name: String,
+    /// Its server, where it is known.
+    pub server: Option<String>,
+    /// What it was called with.
+    pub arguments: Arguments,
+    /// What came back.
+    pub result: Option<Value>,
+    /// Why it failed.
+    pub error: Option<CallError>,
+    /// When it was made, in milliseconds from the start of the run.
+    pub start_ms: Option<f64>,
+    /// When it ended.
+    pub end_ms: Option<f64>,
+    /// What call and result cost.
+    pub tokens: Option<u64>,
+}
+
+/// What a tool was called with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Arguments {
+    /// It was not recorded.
+    #[default]
+    NotRecorded,
+    /// The text of a JSON object.
+    Object(String),
+    /// A text that is no JSON object.
+    Text(String),
+}
+
+impl Arguments {
+    /// From the text that a model wrote. No text at all stands for no arguments, as some endpoints
+    /// have it.
+    pub fn written(text: &str) -> Self {
+        if text.trim().is_empty() {
+            return Arguments::Object("{}".to_owned());
+        }
+        match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+            Ok(_) if is_object(text) => Arguments::Object(text.trim().to_owned()),
+            _ => Arguments::Text(text.to_owned()),
+        }
+    }
+
+    /// From a JSON value: an object, or a string that holds what a model wrote.
+    pub(crate) fn from_raw(raw: &str) -> Self {
+        if is_object(raw) {
+            return Arguments::Object(raw.trim().to_owned());
+        }
+        match typed::<String>(raw) {
+            Ok(text) => Arguments::written(&text),
+            Err(_) => Arguments::Text(raw.to_owned()),
+        }
+    }
+
+    /// As a parsed value, for checks against a schema; none if not recorded or no object.
+    pub fn value(&self) -> Option<Value> {
+        match self {
+            Arguments::Object(text) => serde_json::from_str(text).ok(),
+            Arguments::NotRecorded | Arguments::Text(_) => None,
+        }
+    }
+}
+
+/// Why a call failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CallError {
+    /// What kind of failure it was.
+    pub class: String,
+    /// In words.
+    pub message: String,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With a result.
+    Well,
+    /// With an error.
+    Badly,
+    /// That was not recorded.
+    NotRecorded,
+}
+
+impl CallMade {
+    /// How the call ended.
+    pub fn ended(&self) -> Ended {
+        if self.error.is_some() {
+            return Ended::Badly;
+        }
+        match &self.result {
+            None => Ended::NotRecorded,
+            Some(result) if result.get("isError") == Some(&Value::Bool(true)) => Ended::Badly,
+            Some(_) => Ended::Well,
+        }
+    }
+
+    /// `server:name`, or the name alone where no server is known.
+    pub fn shown(&self) -> String {
+        match &self.server {
+            Some(server) => format!("{server}:{}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
+    /// Takes `mcp__SERVER__TOOL` apart.
+    pub(crate) fn named(name: &str) -> Self {
+        let (server, name) = split_name(name);
+        CallMade { name: name.to_owned(), server: server.map(str::to_owned), ..CallMade::default() }
+    }
+}
+
+/// A tool's name and, where it carries one, its server's.
+pub(crate) fn split_name(name: &str) -> (Option<&str>, &str) {
+    match name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
+        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => (Some(server), tool),
+        _ => (None, name),
+    }
+}
+
+/// What a run cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Usage {
+    /// Tokens that went in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Tokens that came out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// How long it took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<f64>,
+    /// What it cost, in whatever currency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+}
+
+impl Usage {
+    /// All tokens, if any were recorded.
+    pub fn tokens(&self) -> Option<u64> {
+        match (self.input_tokens, self.output_tokens) {
+            (None, None) => None,
+            (input, output) => {
+                Some(input.unwrap_or_default().saturating_add(output.unwrap_or_default()))
+            }
+        }
+    }
+}
+
+impl Trace {
+    /// A trace of a task on which nothing was done yet.
+    pub fn of(id: impl Into<String>) -> Self {
+        Trace { id: id.into(), run: 1, ..Trace::default() }
+    }
+
+    /// Reads one record of Karat's own format.
+    ///
+    /// # Errors
+    /// What is wrong, and where in the record.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let mut fields = Fields::parse(text)?;
+        let mut trace = Trace::of(read_id(&mut fields)?);
+        trace.run = match fields.get::<u32>("run")? {
+            Some(0) => return Err(Invalid::at("run", "runs are counted from 1")),
+            run => run.unwrap_or(1),
+        };
+        trace.model = fields.get("model")?;
+        trace.setting = fields.get("setting")?.unwrap_or_default();
+        trace.turns = fields.get("turns")?.unwrap_or_default();
+        trace.case = fields.get("case")?;
+        trace.tags = fields.get("tags")?.unwrap_or_default();
+        trace.servers = fields.get("servers")?.unwrap_or_default();
+        trace.tools = fields.get("tools")?;
+        trace.input = fields.get("input")?;
+        trace.messages = fields.get("messages")?.unwrap_or_default();
+        trace.output = fields.get("output")?;
+        trace.state = fields.get("state")?;
+        trace.stopped = fields.get("stopped")?;
+        trace.expected_scores = fields.get("expected_scores")?.unwrap_or_default();
+        if let Some(text) = fields.raw("usage") {
+            trace.usage = trace.read_usage(text).map_err(|error| error.within("usage"))?;
+        }
+        let calls = fields.list("calls")?.ok_or_else(|| Invalid::at("calls", "is missing"))?;
+        for (number, text) in calls.into_iter().enumerate() {
+            let call = trace.read_call(text);
+            trace.calls.push(call.map_err(|error| error.within(&format!("calls[{number}]")))?);
+        }
+        if let Some(text) = fields.raw("expect") {
+            let read = Expectation::parse(text);
+            trace.expect = Some(read.map_err(|error| error.within("expect"))?);
+        }
+        trace.count_unknown("", &fields);
+        Ok(trace)
+    }
+
+    fn read_usage(&mut self, text: &str) -> Result<Usage, Invalid> {
+        let mut fields = Fields::parse(text)?;
+        let usage = Usage {
+            input_tokens: fields.get("input_tokens")?,
+            output_tokens: fields.get("output_tokens")?,
+            duration_ms: fields.get("duration_ms")?,
+            cost: fields.get("cost")?,
+        };
+        self.count_unknown("usage.", &fields);
+        Ok(usage)
+    }
+
+    fn read_call(&mut self, text: &str) -> Result<CallMade, Invalid> {
+        let mut fields = Fields::parse(text)?;
+        let mut call = CallMade::named(&fields.need::<String>("name")?);
+        if let Some(server) = fields.get::<String>("server")? {
+            call.server = Some(server);
+        }
+        call.arguments =
+            fields.raw("arguments").map_or(Arguments::NotRecorded, Arguments::from_raw);
+        call.result = fields.get("result")?;
+        if let Some(error) = fields.raw("error") {
+            call.error = Some(read_error(error).map_err(|error| error.within("error"))?);
+        }
+        call.start_ms = fields.get("start_ms")?;
+        call.end_ms = fields.get("end_ms")?;
+        call.tokens = fields.get("tokens")?;
+        self.count_unknown("calls[].", &fields);
+        Ok(call)
+    }
+
+    pub(crate) fn count_unknown(&mut self, place: &str, fields: &Fields<'_>) {
+        for name in fields.left() {
+            *self.unknown.entry(format!("{place}{name}")).or_default() += 1;
+        }
+    }
+
+    /// The record as one line of Karat's own format, without the line end.
+    pub fn to_line(&self) -> String {
+        // Nothing in a trace can fail to be written: keys are strings and numbers are finite.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// What tells records of one file apart.
+    pub fn key(&self) -> Key<'_> {
+        (&self.id, self.model.as_deref(), self.setting, self.turns, self.run)
+    }
+}
+
+/// What tells records of one file apart: task, model, setting, turns, run.
+pub type Key<'a> = (&'a str, Option<&'a str>, Setting, Turns, u32);
+
+/// An id is a text or a number.
+pub(crate) fn read_id(fields: &mut Fields<'_>) -> Result<String, Invalid> {
+    let id = fields.raw("id").ok_or_else(|| Invalid::at("id", "is missing"))?;
+    as_id(id).ok_or_else(|| Invalid::at("id", "should be a text"))
+}
+
+/// A text, or a number as it is written.
+pub(crate) fn as_id(raw: &str) -> Option<String> {
+    if is_string(raw) {
+        return typed::<String>(raw).ok().filter(|id| !id.is_empty());
+    }
+    typed::<serde_json::Number>(raw).ok().map(|_| raw.trim().to_owned())
+}
+
+fn read_error(text: &str) -> Result<CallError, Invalid> {
+    if is_string(text) {
+        return Ok(CallError { class: "error".to_owned(), message: typed(text)? });
+    }
+    let mut fields = Fields::parse(text)?;
+    Ok(CallError {
+        class: fields.get("class")?.unwrap_or_else(|| "error".to_owned()),
+        message: fields.get("message")?.unwrap_or_default(),
+    })
+}
+
+impl Serialize for Trace {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("run", &self.run)?;
+        entry(&mut map, "model", self.model.as_ref())?;
+        map.serialize_entry("setting", &self.setting)?;
+        map.serialize_entry("turns", &self.turns)?;
+        entry(&mut map, "case", self.case.as_ref())?;
+        entry(&mut map, "tags", Some(&self.tags).filter(|tags| !tags.is_empty()))?;
+        entry(&mut map, "servers", Some(&self.servers).filter(|servers| !servers.is_empty()))?;
+        entry(&mut map, "tools", self.tools.as_ref())?;
+        entry(&mut map, "input", self.input.as_ref())?;
+        entry(&mut map, "messages", Some(&self.messages).filter(|all| !all.is_empty()))?;
+        map.serialize_entry("calls", &self.calls)?;
+        entry(&mut map, "output", self.output.as_ref())?;
+        entry(&mut map, "state", self.state.as_ref())?;
+        entry(&mut map, "usage", Some(&self.usage).filter(|usage| **usage != Usage::default()))?;
+        entry(&mut map, "stopped", self.stopped.as_ref())?;
+        entry(&mut map, "expect", self.expect.as_ref())?;
+        let scores = Some(&self.expected_scores).filter(|scores| !scores.is_empty());
+        entry(&mut map, "expected_scores", scores)?;
+        map.end()
+    }
+}
+
+impl Serialize for CallMade {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.name)?;
+        entry(&mut map, "server", self.server.as_ref())?;
+        match &self.arguments {
+            Arguments::NotRecorded => {}
+            Arguments::Text(text) => map.serialize_entry("arguments", text)?,
+            Arguments::Object(text) => match RawValue::from_string(text.clone()) {
+                Ok(raw) => map.serialize_entry("arguments", &raw)?,
+                Err(_) => map.serialize_entry("arguments", text)?,
+            },
+        }
+        entry(&mut map, "result", self.result.as_ref())?;
+        entry(&mut map, "error", self.error.as_ref())?;
+        entry(&mut map, "start_ms", self.start_ms.as_ref())?;
+        entry(&mut map, "end_ms", self.end_ms.as_ref())?;
+        entry(&mut map, "tokens", self.tokens.as_ref())?;
+        map.end()
+    }
+}
+
+fn entry<M: SerializeMap, T: Serialize>(
+    map: &mut M,
+    key: &str,
+    value: Option<&T>,
+) -> Result<(), M::Error> {
+    value.map_or(Ok(()), |value| map.serialize_entry(key, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: &str = r#"{"id":"t","run":2,"model":"m","setting":"distractors","turns":"multi","case":"good","tags":{"level":"easy"},"servers":["demo"],"tools":[{"name":"add","server":"demo","inputSchema":{"type":"object"}}],"input":"q","messages":[{"role":"user"}],"calls":[{"name":"add","server":"demo","arguments":{"b":1.0,"a":1},"result":{"sum":2},"start_ms":1.0,"end_ms":2.5,"tokens":7},{"name":"add","arguments":"{\"a\":","error":{"class":"error","message":"no"}}],"output":"2","state":{"x":1},"usage":{"input_tokens":3,"output_tokens":4,"duration_ms":5.0},"stopped":"turns","expect":{"calls":[],"answer":{"number":2}},"expected_scores":{"calls.exact":0.0,"calls.f1":null}}"#;
+
+    #[test]
+    fn a_record_is_written_as_it_was_read() {
+        assert_eq!(Trace::parse(FULL).unwrap().to_line(), FULL);
+    }
+
+    #[test]
+    fn unknown_fields_are_counted_and_read_past() {
+        let trace = Trace::parse(
+            r#"{"id":1,"calls":[{"name":"a","x":1},{"name":"b","x":2}],"y":{"z":1},"usage":{"w":1}}"#,
+        )
+        .unwrap();
+        let unknown: Vec<_> = trace.unknown.iter().map(|(name, n)| (name.as_str(), *n)).collect();
+        assert_eq!(unknown, [("calls[].x", 2), ("usage.w", 1), ("y", 1)]);
+        assert_eq!((trace.id.as_str(), trace.run), ("1", 1));
+    }
+
+    #[test]
+    fn arguments_that_are_no_json_are_kept_as_they_are() {
+        assert_eq!(Arguments::written("{\"a\": 1} "), Arguments::Object("{\"a\": 1}".into()));
+        assert_eq!(Arguments::written("{\"a\": "), Arguments::Text("{\"a\": ".into()));
+        assert_eq!(Arguments::written("[1]"), Arguments::Text("[1]".into()));
+        assert_eq!(Arguments::written(""), Arguments::Object("{}".into()));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        let place = |text: &str| Trace::parse(text).unwrap_err().place;
+        assert_eq!(place(r#"{"calls":[]}"#), "id");
+        assert_eq!(place(r#"{"id":"a"}"#), "calls");
+        assert_eq!(place(r#"{"id":"a","run":0,"calls":[]}"#), "run");
+        assert_eq!(place(r#"{"id":"a","setting":"x","calls":[]}"#), "setting");
+        assert_eq!(place(r#"{"id":"a","calls":[{}]}"#), "calls[0].name");
+        assert_eq!(
+            place(r#"{"id":"a","calls":[],"expect":{"calls":[{}]}}"#),
+            "expect.calls[0].name"
+        );
+    }
+
+    #[test]
+    fn a_name_with_its_server_is_taken_apart() {
+        assert_eq!(split_name("mcp__files__read_file"), (Some("files"), "read_file"));
+        assert_eq!(split_name("mcp__files"), (None, "mcp__files"));
+        assert_eq!(split_name("add"), (None, "add"));
+    }
+}

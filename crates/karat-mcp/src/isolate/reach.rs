@@ -1,0 +1,390 @@
+//! What of a hidden folder a server needs in order to run at all.
+//!
+//! Homes and temporary folders are hidden from an isolated server, but its own program often lies in
+//! one: in a virtual environment, under node_modules, in the working folder. What the command names
+//! is found here, as narrowly as programs allow. A home itself is never opened because a command
+//! happens to run in it; whoever wants that must mount it.
+
+use std::collections::BTreeSet;
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+
+use super::find_program;
+
+/// How often an interpreter of an interpreter is looked up.
+const DEEP: usize = 4;
+/// Files that mark the root of a package.
+const MARKS: &[&str] =
+    &["package.json", "pyproject.toml", "setup.py", "go.mod", "Cargo.toml", "Gemfile", "deno.json"];
+
+/// The folders of which an isolated server sees nothing but what is mounted into them.
+#[derive(Debug)]
+pub(super) struct Hidden(pub(super) Vec<PathBuf>);
+
+impl Hidden {
+    /// Those of this machine: homes, and where temporary files and sockets lie.
+    pub(super) fn here() -> Hidden {
+        let mut folders: BTreeSet<PathBuf> =
+            ["/home", "/root", "/tmp", "/var/tmp", "/run"].map(PathBuf::from).into();
+        folders.extend(home());
+        let folders = folders.into_iter().filter(|folder| folder.is_dir());
+        Hidden(folders.collect())
+    }
+
+    /// Whether the path lies in a hidden folder and is none itself.
+    fn holds(&self, path: &Path) -> bool {
+        let below = self.0.iter().any(|folder| path.starts_with(folder) && path != folder);
+        below && !self.is_too_much(path)
+    }
+
+    /// A hidden folder, something above one, or a whole home.
+    fn is_too_much(&self, path: &Path) -> bool {
+        let whole_home = path.parent() == Some(Path::new("/home"));
+        whole_home || self.0.iter().any(|folder| folder.starts_with(path))
+    }
+}
+
+/// The home of whoever runs Karat, if it is a folder of its own.
+pub(super) fn home() -> Option<PathBuf> {
+    let home = PathBuf::from(std::env::var_os("HOME")?);
+    (home.is_absolute() && home != Path::new("/")).then_some(home)
+}
+
+/// The part of the Docker engine (its socket, its credentials) that the path leads to, if any.
+pub(super) fn of_the_engine(path: &Path) -> Option<PathBuf> {
+    let mut kept: Vec<PathBuf> = vec!["/run/docker.sock".into(), "/var/run/docker.sock".into()];
+    let socket = std::env::var("DOCKER_HOST").ok();
+    kept.extend(socket.and_then(|host| host.strip_prefix("unix://").map(PathBuf::from)));
+    if let Some(folder) = std::env::var_os("XDG_RUNTIME_DIR") {
+        kept.push(PathBuf::from(folder).join("docker.sock"));
+    }
+    let configs = [
+        std::env::var_os("DOCKER_CONFIG").map(PathBuf::from),
+        home().map(|home| home.join(".docker")),
+    ];
+    kept.extend(configs.into_iter().flatten().filter(|folder| folder.exists()));
+    kept.into_iter().find(|kept| {
+        let real = kept.canonicalize().unwrap_or_else(|_| kept.clone());
+        [kept, &real].iter().any(|kept| kept.starts_with(path) || path.starts_with(kept))
+    })
+}
+
+/// What of the hidden folders must be there.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    /// What can be read.
+    pub(super) paths: BTreeSet<PathBuf>,
+    /// Folders that a path with `..` leads through; nobody looks into them.
+    pub(super) stepping_stones: BTreeSet<PathBuf>,
+}
+
+/// The paths below hidden folders that the command and the folder in which it runs name; parents
+/// first.
+pub(super) fn named_by(command: &[String], folder: &Path, hidden: &Hidden) -> Named {
+    let folder = &lexically(folder);
+    let mut needs = Needs { hidden, named: Named::default() };
+    needs.add(folder);
+    let Some((program, arguments)) = command.split_first() else { return needs.named };
+    if let Some(program) = find_program(program, Some(folder)) {
+        needs.program(&program, DEEP);
+    }
+    let mut script_seen = false;
+    for argument in arguments {
+        let text = argument.split_once('=').map_or(argument.as_str(), |(flag, value)| {
+            if flag.starts_with('-') { value } else { argument }
+        });
+        let Some(path) = existing(text, folder) else { continue };
+        needs.steps_to(&folder.join(text));
+        if path.is_file() && !script_seen {
+            script_seen = true;
+            needs.script(&path, DEEP);
+        }
+        needs.add(&path);
+    }
+    needs.named
+}
+
+fn existing(text: &str, folder: &Path) -> Option<PathBuf> {
+    let text = text.strip_prefix("file://").unwrap_or(text);
+    if text.is_empty() || text.starts_with('-') {
+        return None;
+    }
+    let path = lexically(&folder.join(text));
+    path.exists().then_some(path)
+}
+
+/// The path without `.` and `..`, with links left as they are.
+fn lexically(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+struct Needs<'a> {
+    hidden: &'a Hidden,
+    named: Named,
+}
+
+impl Needs<'_> {
+    fn add(&mut self, path: &Path) {
+        // A path through a link needs the link and what it leads to.
+        for path in [Some(path.to_owned()), path.canonicalize().ok()].into_iter().flatten() {
+            if self.hidden.holds(&path) && path.exists() && of_the_engine(&path).is_none() {
+                self.named.paths.insert(path);
+            }
+        }
+    }
+
+    /// `a/b/../c` can be followed only where `a/b` is there.
+    fn steps_to(&mut self, path: &Path) {
+        let mut passed = PathBuf::new();
+        for part in path.components() {
+            if part == Component::ParentDir {
+                let stone = lexically(&passed);
+                if self.hidden.holds(&stone) {
+                    self.named.stepping_stones.insert(stone);
+                }
+            }
+            passed.push(part);
+        }
+    }
+
+    /// A program: itself, what was installed with it, and what runs it.
+    fn program(&mut self, path: &Path, deep: usize) {
+        if deep == 0 {
+            return;
+        }
+        self.add(path);
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        for path in [path, &real] {
+            self.prefix(path, deep);
+        }
+        match first_line(&real) {
+            // A compiled program needs no more than the libraries beside it.
+            None => {}
+            Some(line) => {
+                self.package(&real);
+                self.interpreter(&line, deep);
+            }
+        }
+    }
+
+    /// A script that an interpreter is given.
+    fn script(&mut self, path: &Path, deep: usize) {
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if is_compiled(&real) {
+            return;
+        }
+        for path in [path, &real] {
+            self.prefix(path, deep);
+            self.package(path);
+        }
+    }
+
+    /// `prefix/bin/program` needs `prefix/bin` and `prefix/lib`; a virtual environment needs all of
+    /// itself and the interpreter that it was made from.
+    fn prefix(&mut self, path: &Path, deep: usize) {
+        let Some(bin) = path.parent() else { return };
+        let Some(prefix) = bin.parent() else { return };
+        // The stand-ins of version managers look the program up below their root.
+        if bin.ends_with("shims") {
+            self.add(prefix);
+        }
+        if !bin.ends_with("bin") {
+            return;
+        }
+        self.add(bin);
+        for library in ["lib", "lib64"] {
+            self.add(&prefix.join(library));
+        }
+        let Ok(settings) = std::fs::read_to_string(prefix.join("pyvenv.cfg")) else { return };
+        self.add(prefix);
+        let python = settings.lines().find_map(|line| {
+            let (key, value) = line.split_once('=')?;
+            (key.trim() == "home").then(|| PathBuf::from(value.trim()).join("python3"))
+        });
+        if let Some(python) = python.filter(|python| python.is_file()) {
+            self.program(&python, deep - 1);
+        }
+    }
+
+    /// The root of the package that a script belongs to, and the modules that it may load.
+    fn package(&mut self, script: &Path) {
+        let outermost = script
+            .ancestors()
+            .filter(|folder| folder.ends_with("node_modules") && self.hidden.holds(folder))
+            .last();
+        if let Some(modules) = outermost {
+            self.add(modules);
+            return;
+        }
+        let inside: Vec<&Path> =
+            script.ancestors().skip(1).take_while(|folder| self.hidden.holds(folder)).collect();
+        let marked =
+            inside.iter().find(|folder| MARKS.iter().any(|mark| folder.join(mark).is_file()));
+        if let Some(root) = marked.or_else(|| inside.first()) {
+            self.add(root);
+        }
+        for folder in inside {
+            let modules = folder.join("node_modules");
+            if modules.is_dir() {
+                self.add(&modules);
+            }
+        }
+    }
+
+    fn interpreter(&mut self, line: &str, deep: usize) {
+        let mut words = line.split_ascii_whitespace();
+        let Some(first) = words.next() else { return };
+        let by_name = first.ends_with("/env");
+        let name = match by_name {
+            true => words.find(|word| !word.starts_with('-') && !word.contains('=')),
+            false => Some(first),
+        };
+        if let Some(found) = name.and_then(|name| find_program(name, None)) {
+            self.program(&found, deep - 1);
+        }
+    }
+}
+
+fn is_compiled(path: &Path) -> bool {
+    start(path).starts_with(b"\x7fELF")
+}
+
+/// What stands behind `#!`, if the file begins so.
+fn first_line(path: &Path) -> Option<String> {
+    let start = start(path);
+    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    String::from_utf8(line.to_vec()).ok()
+}
+
+fn start(path: &Path) -> Vec<u8> {
+    let mut start = Vec::new();
+    if let Ok(file) = std::fs::File::open(path) {
+        let _ = file.take(512).read_to_end(&mut start);
+    }
+    start
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Home {
+        folder: tempfile::TempDir,
+    }
+
+    impl Home {
+        fn new(files: &[&str]) -> Home {
+            let home = Home { folder: tempfile::tempdir().unwrap() };
+            for file in files {
+                let (path, text) = file.split_once('=').unwrap_or((file, ""));
+                let path = home.path(path);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, text).unwrap();
+            }
+            home
+        }
+
+        fn path(&self, path: &str) -> PathBuf {
+            self.folder.path().join(path)
+        }
+
+        fn needs(&self, command: &[&str], folder: &Path) -> Vec<String> {
+            let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+            let hidden = Hidden(vec![self.folder.path().to_owned()]);
+            let found = named_by(&command, folder, &hidden).paths;
+            let relative = |path: &PathBuf| {
+                path.strip_prefix(self.folder.path()).unwrap().display().to_string()
+            };
+            found.iter().map(relative).collect()
+        }
+    }
+
+    #[test]
+    fn a_command_that_runs_in_a_home_does_not_open_it() {
+        let home = Home::new(&[".ssh/id_ed25519"]);
+        assert_eq!(home.needs(&["cat", "."], home.folder.path()), [""; 0]);
+        assert_eq!(home.needs(&["cat"], &home.path(".ssh/..")), [""; 0]);
+    }
+
+    #[test]
+    fn the_working_folder_and_named_data_are_there() {
+        let home = Home::new(&["work/a", "data/b", "other/c"]);
+        let data = home.path("data").display().to_string();
+        let root = format!("--root={data}");
+        assert_eq!(home.needs(&["cat", &data], &home.path("work")), ["data", "work"]);
+        assert_eq!(home.needs(&["cat", &root], &home.path("work")), ["data", "work"]);
+        assert_eq!(home.needs(&["cat", "../data"], &home.path("work")), ["data", "work"]);
+    }
+
+    #[test]
+    fn a_script_brings_its_package_and_its_modules() {
+        let home = Home::new(&[
+            "p/package.json",
+            "p/node_modules/x/index.js",
+            "p/packages/a/package.json",
+            "p/packages/a/dist/index.js",
+            "secret/key",
+        ]);
+        let script = home.path("p/packages/a/dist/index.js").display().to_string();
+        assert_eq!(
+            home.needs(&["node", &script], Path::new("/usr")),
+            ["p/node_modules", "p/packages/a", "p/packages/a/dist/index.js"]
+        );
+        let module = home.path("p/node_modules/x/index.js").display().to_string();
+        assert_eq!(
+            home.needs(&["node", &module], Path::new("/usr")),
+            ["p/node_modules", "p/node_modules/x/index.js"]
+        );
+    }
+
+    #[test]
+    fn an_installed_program_brings_its_libraries_and_not_what_lies_beside_them() {
+        let home = Home::new(&[
+            ".cargo/bin/server",
+            ".cargo/credentials.toml",
+            ".local/bin/tool=#!/bin/sh\n",
+            ".local/lib/python/x.py",
+            ".local/share/keyrings/k",
+        ]);
+        let server = home.path(".cargo/bin/server").display().to_string();
+        assert_eq!(home.needs(&[&server], Path::new("/usr")), [".cargo/bin", ".cargo/bin/server"]);
+        let tool = home.path(".local/bin/tool").display().to_string();
+        assert_eq!(
+            home.needs(&[&tool], Path::new("/usr")),
+            [".local/bin", ".local/bin/tool", ".local/lib"]
+        );
+    }
+
+    #[test]
+    fn a_stand_in_of_a_version_manager_brings_what_it_stands_for() {
+        let home = Home::new(&[".pyenv/shims/python=#!/bin/sh\n", ".pyenv/libexec/pyenv"]);
+        let shim = home.path(".pyenv/shims/python").display().to_string();
+        assert_eq!(home.needs(&[&shim], Path::new("/usr"))[0], ".pyenv");
+    }
+
+    #[test]
+    fn a_virtual_environment_brings_the_python_that_it_was_made_from() {
+        let home = Home::new(&["pythons/3/bin/python3", "pythons/3/lib/os.py", "venv/lib/x.py"]);
+        let settings = format!("home = {}\nversion = 3\n", home.path("pythons/3/bin").display());
+        std::fs::write(home.path("venv/pyvenv.cfg"), settings).unwrap();
+        std::fs::create_dir(home.path("venv/bin")).unwrap();
+        let interpreter = home.path("venv/bin/python");
+        std::os::unix::fs::symlink(home.path("pythons/3/bin/python3"), &interpreter).unwrap();
+        let server = home.path("venv/bin/server");
+        std::fs::write(&server, format!("#!{}\n", interpreter.display())).unwrap();
+        let needs = home.needs(&[&server.display().to_string()], Path::new("/usr"));
+        for needed in ["venv", "pythons/3/bin", "pythons/3/lib"] {
+            assert!(needs.iter().any(|path| path == needed), "{needed}: {needs:?}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The public score-report shape of mcpproxy, for scripts that read that.
+//!
+//! It has room for one retrieval report and one table of detectors, and every rate in it is a number.
+//! So the first report of each kind is written; further ones, and detectors with an undefined rate,
+//! are named in `left_out` rather than dropped in silence or given a made-up zero.
+
+use karat_core::report::{CheckReport, Evaluation, Gate, Measured, Report, Slice, Verdict};
+use serde_json::{Map, Value, json};
+
+/// The document, with a newline at its end.
+///
+/// # Errors
+/// When the check has nothing that the shape can hold.
+pub fn document(check: &CheckReport) -> Result<String, String> {
+    let mut document = Map::new();
+    let mut left_out = Vec::new();
+    if let Some(report) = first(check, Evaluation::Retrieval, &mut left_out) {
+        document.insert("retrieval".to_owned(), retrieval(report)?);
+    }
+    if let Some(report) = first(check, Evaluation::Detection, &mut left_out) {
+        document.insert("security".to_owned(), security(report, &mut left_out));
+    }
+    if document.is_empty() {
+        return Err("a score report holds retrieval and detection, and neither was measured".into());
+    }
+    if !left_out.is_empty() {
+        document.insert("left_out".to_owned(), json!(left_out));
+    }
+    Ok(format!("{:#}\n", Value::Object(document)))
+}
+
+fn first<'a>(
+    check: &'a CheckReport,
+    evaluation: Evaluation,
+    left_out: &mut Vec<String>,
+) -> Option<&'a Report> {
+    let mut reports = check.reports.iter().filter(|report| report.evaluation == evaluation);
+    let first = reports.next();
+    left_out.extend(reports.map(|report| format!("{evaluation} {}: not the first", report.name)));
+    first
+}
+
+fn retrieval(report: &Report) -> Result<Value, String> {
+    let needed = |id: &str| {
+        value(&report.metrics, id).ok_or_else(|| {
+            format!("{}: {id} is undefined, which a score report cannot say", report.name)
+        })
+    };
+    let mut recall = Map::new();
+    for k in ["1", "3", "5", "10"] {
+        recall.insert(k.to_owned(), json!(needed(&format!("recall@{k}"))?));
+    }
+    let mut section = json!({
+        "corpus_version": report.dataset.version,
+        "golden_version": report.dataset.version,
+        "runs_averaged": report.runs.max(1),
+        "metrics": {
+            "recall_at": recall,
+            "mrr": needed("mrr")?,
+            "ndcg_at_10": needed("ndcg@10")?,
+            "map": needed("map")?,
+        },
+        "gate": {"passed": passed(report.gate.as_ref())},
+    });
+    if let Some(comparison) = &report.comparison {
+        let deltas: Map<String, Value> = comparison
+            .deltas
+            .iter()
+            .filter(|delta| delta.slice.is_none())
+            .filter_map(|delta| Some((delta.metric.clone(), json!(delta.delta?))))
+            .collect();
+        section["baseline_delta"] = Value::Object(deltas);
+    }
+    // The shape has one metric: the first that a drop is gated on.
+    let gated = report.gate.iter().flat_map(|gate| &gate.checks);
+    if let Some(check) = gated.clone().find(|check| check.rule == "max_drop") {
+        section["gate"]["metric"] = json!(check.metric);
+        if let Some(tolerance) = check.threshold {
+            section["gate"]["tolerance"] = json!(tolerance);
+        }
+    }
+    Ok(section)
+}
+
+fn security(report: &Report, left_out: &mut Vec<String>) -> Value {
+    let slices = report.slices.iter().filter(|slice| slice.by == "detector");
+    let detectors: Vec<Value> = slices
+        .filter_map(|slice| {
+            let detector = detector(report, slice);
+            if detector.is_none() {
+                left_out.push(format!("detector {}: a rate is undefined", slice.value));
+            }
+            detector
+        })
+        .collect();
+    json!({"runs_averaged": report.runs.max(1), "per_detector": detectors})
+}
+
+fn detector(report: &Report, slice: &Slice) -> Option<Value> {
+    let mut row = Map::new();
+    row.insert("detector".to_owned(), json!(slice.value));
+    for id in ["precision", "recall", "f1", "fpr"] {
+        row.insert(id.to_owned(), json!(value(&slice.metrics, id)?));
+    }
+    for (id, hit, missed) in [("recall", "tp", "fn"), ("fpr", "fp", "tn")] {
+        let count = slice.metrics.iter().find(|metric| metric.id == id)?.count.as_ref();
+        if let Some(count) = count {
+            row.insert(hit.to_owned(), json!(count.hits));
+            row.insert(missed.to_owned(), json!(count.of.saturating_sub(count.hits)));
+        }
+    }
+    // The gate of an entry is about its combined detector.
+    if slice.value == report.name || slice.value == report.system.name {
+        row.insert("gate".to_owned(), detector_gate(report));
+    }
+    Some(Value::Object(row))
+}
+
+fn detector_gate(report: &Report) -> Value {
+    let mut gate = json!({"passed": passed(report.gate.as_ref())});
+    let limit = |metrics: &[&str], rule: &str| {
+        let mut checks = report.gate.iter().flat_map(|gate| &gate.checks);
+        checks
+            .find(|check| metrics.contains(&check.metric.as_str()) && check.rule == rule)?
+            .threshold
+    };
+    if let Some(ceiling) = limit(&["fpr_hard", "fpr"], "max") {
+        gate["fpr_ceiling"] = json!(ceiling);
+    }
+    if let Some(floor) = limit(&["recall"], "min") {
+        gate["recall_floor"] = json!(floor);
+    }
+    gate
+}
+
+fn passed(gate: Option<&Gate>) -> bool {
+    gate.is_some_and(|gate| gate.verdict == Verdict::Pass)
+}
+
+fn value(metrics: &[Measured], id: &str) -> Option<f64> {
+    metrics.iter().find(|metric| metric.id == id)?.value
+}

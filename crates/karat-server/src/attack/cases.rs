@@ -1,0 +1,717 @@
+//! The attacks: what each is, through which parameters it goes, what it sends, and what would prove
+//! that it worked.
+
+use std::path::Path;
+
+use karat_mcp::Definition;
+use serde_json::{Map, Value, json};
+
+use super::Class;
+use super::ground::Ground;
+use super::parameters::{self, Parameter};
+use crate::fuzz::SECRET_NAME;
+use crate::fuzz::generate::plainest;
+use crate::probe::{Rule, Severity};
+
+/// One attack.
+pub struct Attack {
+    /// What a finding of it is called.
+    pub rule: Rule,
+    /// Which class it belongs to.
+    pub class: Class,
+    pub(super) way: Way,
+}
+
+impl Attack {
+    /// Its name on the command line and in reports.
+    #[must_use]
+    pub fn id(&self) -> &'static str {
+        self.rule.id.trim_start_matches("attack-")
+    }
+}
+
+/// How an attack goes about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Command,
+    Argument,
+    Sql,
+    Template,
+    Relay,
+    EnvPlain,
+    EnvByName,
+    SecretFile,
+    Traversal,
+    Absolute,
+    Link,
+    Sibling,
+    Loopback,
+    Metadata,
+    Redirect,
+    Oversized,
+    HugeInput,
+    DeepInput,
+    Pattern,
+    Flood,
+}
+
+const fn attack(
+    id: &'static str,
+    class: Class,
+    way: Way,
+    summary: &'static str,
+    help: &'static str,
+) -> Attack {
+    let severity = match way {
+        Way::Relay => Severity::Note,
+        _ => Severity::Error,
+    };
+    Attack { rule: Rule { id, severity, summary, help }, class, way }
+}
+
+/// Every attack, class by class.
+pub const ATTACKS: &[&Attack] = &[
+    &attack(
+        "attack-command-injection",
+        Class::Injection,
+        Way::Command,
+        "text that is given to a tool is run by a shell or an interpreter",
+        "Start programs with a list of arguments and without a shell; never evaluate what was given.",
+    ),
+    &attack(
+        "attack-argument-injection",
+        Class::Injection,
+        Way::Argument,
+        "text that is given to a tool becomes an option of a program",
+        "Put `--` before it, and refuse what begins with a dash.",
+    ),
+    &attack(
+        "attack-sql-injection",
+        Class::Injection,
+        Way::Sql,
+        "text that is given to a tool becomes part of a database query",
+        "Bind values as parameters of the query.",
+    ),
+    &attack(
+        "attack-template-injection",
+        Class::Injection,
+        Way::Template,
+        "text that is given to a tool is evaluated as a template",
+        "Give text to a template as a value, never as the template.",
+    ),
+    &attack(
+        "attack-prompt-relay",
+        Class::Injection,
+        Way::Relay,
+        "a text that gives orders comes back without any mark",
+        "Passing text on is what readers and fetchers are for, and whether a model obeys is not the \
+         server's doing, so this is noted and not counted. Mark foreign text as such where you can.",
+    ),
+    &attack(
+        "attack-env-secret",
+        Class::Exfiltration,
+        Way::EnvPlain,
+        "a secret of the server's environment is in an answer",
+        "Never put the environment into an answer, encoded or not.",
+    ),
+    &attack(
+        "attack-env-by-name",
+        Class::Exfiltration,
+        Way::EnvByName,
+        "a variable of the server's environment comes back when its name is given",
+        "Do not expand variables in what was given.",
+    ),
+    &attack(
+        "attack-secret-file",
+        Class::Exfiltration,
+        Way::SecretFile,
+        "a file with secrets beyond the root is read",
+        "Resolve the path, and refuse what is not below the root; refuse /proc.",
+    ),
+    &attack(
+        "attack-path-traversal",
+        Class::PrivilegeEscalation,
+        Way::Traversal,
+        "a path with `..` leads out of the root",
+        "Resolve the whole path first, decoded once, and then compare it with the root.",
+    ),
+    &attack(
+        "attack-absolute-path",
+        Class::PrivilegeEscalation,
+        Way::Absolute,
+        "an absolute path leads out of the root",
+        "Joining a root with an absolute path drops the root: resolve, then compare.",
+    ),
+    &attack(
+        "attack-symbolic-link",
+        Class::PrivilegeEscalation,
+        Way::Link,
+        "a link in the root leads out of it",
+        "Resolve links before comparing the path with the root.",
+    ),
+    &attack(
+        "attack-sibling-folder",
+        Class::PrivilegeEscalation,
+        Way::Sibling,
+        "a folder beside the root whose name begins in the same way is taken for the root",
+        "Compare paths part by part, not as text.",
+    ),
+    &attack(
+        "attack-ssrf-loopback",
+        Class::PrivilegeEscalation,
+        Way::Loopback,
+        "a tool gets pages from the machine that the server runs on",
+        "Resolve the host, and refuse loopback, private and link-local addresses, in every spelling.",
+    ),
+    &attack(
+        "attack-ssrf-metadata",
+        Class::PrivilegeEscalation,
+        Way::Metadata,
+        "a tool gets what looks like a cloud's metadata",
+        "Refuse link-local addresses. (The real address is never tried: a stand-in on 127.0.0.1 is.)",
+    ),
+    &attack(
+        "attack-ssrf-redirect",
+        Class::PrivilegeEscalation,
+        Way::Redirect,
+        "a redirect to the machine that the server runs on is followed",
+        "Check the address again at every redirect, or follow none.",
+    ),
+    &attack(
+        "attack-oversized-answer",
+        Class::DenialOfService,
+        Way::Oversized,
+        "a number in the arguments makes an answer too large, or none at all",
+        "Give the number a maximum in the schema and hold it.",
+    ),
+    &attack(
+        "attack-huge-input",
+        Class::DenialOfService,
+        Way::HugeInput,
+        "a text of many megabytes ends or blocks the server",
+        "Give the text a maxLength and refuse what is longer before working on it.",
+    ),
+    &attack(
+        "attack-deep-input",
+        Class::DenialOfService,
+        Way::DeepInput,
+        "deeply nested arguments end or block the server",
+        "Bound the depth before walking into it.",
+    ),
+    &attack(
+        "attack-slow-pattern",
+        Class::DenialOfService,
+        Way::Pattern,
+        "a pattern that backtracks blocks the server",
+        "Use an engine without backtracking, or a time limit.",
+    ),
+    &attack(
+        "attack-request-flood",
+        Class::DenialOfService,
+        Way::Flood,
+        "many calls at once end or block the server",
+        "Bound what is under way and refuse the rest; one caller must not end it for all.",
+    ),
+];
+
+/// What would prove that an attack worked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// This file exists.
+    Mark(std::path::PathBuf),
+    /// The product of the two numbers is in the answer.
+    Product,
+    /// This token is in the answer: what it is, and the token.
+    Token(&'static str, String),
+    /// This path of the canary was called.
+    Called(String),
+    /// The answer is beyond the limits, or there is none, or the server ends.
+    Overrun,
+}
+
+/// One thing to send.
+#[derive(Clone, Debug)]
+pub(super) struct Attempt {
+    pub(super) about: String,
+    pub(super) arguments: Map<String, Value>,
+    pub(super) proofs: Vec<Proof>,
+}
+
+/// What an attack does with one tool.
+pub(super) enum Plan {
+    /// Attempts for each parameter that it could go through; no name for those that need none.
+    Through(Vec<(Option<String>, Vec<Attempt>)>),
+    /// Many plain calls at once.
+    Flood(Map<String, Value>),
+    /// It does not apply, and why.
+    Not(&'static str),
+}
+
+/// How long the texts are that are too long.
+const HUGE: usize = 8 << 20;
+/// How deep the arguments are that are too deep: what JSON readers still read.
+const DEEP: usize = 100;
+/// Bounds below this are no danger.
+const HARMLESS: i64 = 1_000;
+
+/// What is known of a tool and of the ground when an attack is planned.
+pub(super) struct Scene<'a> {
+    pub(super) tool: &'a Definition,
+    pub(super) ground: &'a Ground,
+    /// Whether files and loopback of this machine are the server's too.
+    pub(super) is_local: bool,
+    /// Whether we set its environment.
+    pub(super) is_ours: bool,
+}
+
+impl Scene<'_> {
+    pub(super) fn plan(&self, way: Way) -> Plan {
+        match way {
+            Way::Flood => Plan::Flood(plainest(self.tool.input_schema())),
+            Way::EnvPlain if !self.is_ours => Plan::Not(ENVIRONMENT),
+            Way::EnvByName if !self.is_ours => Plan::Not(ENVIRONMENT),
+            Way::EnvPlain => Plan::Through(vec![(None, vec![self.plain()])]),
+            Way::HugeInput | Way::DeepInput | Way::Oversized | Way::Pattern => self.through(way),
+            _ if !self.is_local => Plan::Not("the server is not on this machine"),
+            Way::Link | Way::Sibling if self.ground.in_root().is_none() => {
+                Plan::Not("no root was named with --root")
+            }
+            _ => self.through(way),
+        }
+    }
+
+    fn plain(&self) -> Attempt {
+        Attempt {
+            about: "a plain call".to_owned(),
+            arguments: plainest(self.tool.input_schema()),
+            proofs: vec![self.env_token()],
+        }
+    }
+
+    fn through(&self, way: Way) -> Plan {
+        let mut found = Vec::new();
+        let mut purpose = false;
+        for parameter in parameters::of(self.tool) {
+            if !fits(way, &parameter) {
+                continue;
+            }
+            if self.is_its_purpose(way, &parameter) {
+                purpose = true;
+                continue;
+            }
+            let attempts = self.attempts(way, &parameter);
+            if !attempts.is_empty() {
+                found.push((Some(parameter.name.clone()), attempts));
+            }
+        }
+        match (found.is_empty(), purpose) {
+            (false, _) => Plan::Through(found),
+            (true, true) => Plan::Not("doing so is what the tool is for"),
+            (true, false) => Plan::Not("no parameter could carry it"),
+        }
+    }
+
+    fn is_its_purpose(&self, way: Way, parameter: &Parameter) -> bool {
+        match way {
+            Way::Command | Way::Argument | Way::Template => {
+                parameter.runs_commands(self.tool.name())
+            }
+            Way::Sql => parameter.asks_database(self.tool),
+            _ => false,
+        }
+    }
+
+    fn attempts(&self, way: Way, parameter: &Parameter) -> Vec<Attempt> {
+        match way {
+            Way::Command => self.commands(parameter),
+            Way::Argument => self.arguments(parameter),
+            Way::Sql => self.queries(parameter),
+            Way::Template => self.templates(parameter),
+            Way::Relay => self.relays(parameter),
+            Way::EnvByName => ["NAME", "$NAME", "${NAME}", "%NAME%", "${env:NAME}"]
+                .iter()
+                .map(|form| {
+                    let text = form.replace("NAME", SECRET_NAME);
+                    self.sent(parameter, "the name of a variable", text, vec![self.env_token()])
+                })
+                .collect(),
+            Way::SecretFile => self.secret_files(parameter),
+            Way::Traversal => self.traversals(parameter),
+            Way::Absolute => self.absolutes(parameter),
+            Way::Link => self.planted(parameter, "a link", |planted| &planted.link),
+            Way::Sibling => self.planted(parameter, "a folder beside", |planted| &planted.sibling),
+            Way::Loopback => self.loopbacks(parameter),
+            Way::Metadata => self.metadata(parameter),
+            Way::Redirect => self.redirects(parameter),
+            Way::Oversized => self.numbers(parameter),
+            Way::HugeInput => {
+                let text = "a".repeat(HUGE);
+                vec![self.sent(parameter, "a text of 8 MiB", text, vec![Proof::Overrun])]
+            }
+            Way::DeepInput => {
+                let mut value = json!([]);
+                for _ in 1..DEEP {
+                    value = json!([value]);
+                }
+                vec![self.with(parameter, "100 lists in each other", value, vec![Proof::Overrun])]
+            }
+            Way::Pattern => self.patterns(parameter),
+            Way::EnvPlain | Way::Flood => Vec::new(),
+        }
+    }
+
+    fn env_token(&self) -> Proof {
+        Proof::Token("the secret of the environment", self.ground.env_token.clone())
+    }
+
+    fn file_token(&self) -> Proof {
+        Proof::Token("the file beyond the root", self.ground.file_token.clone())
+    }
+
+    fn sent(
+        &self,
+        parameter: &Parameter,
+        about: &str,
+        text: String,
+        proofs: Vec<Proof>,
+    ) -> Attempt {
+        self.with(parameter, about, Value::String(text), proofs)
+    }
+
+    fn with(
+        &self,
+        parameter: &Parameter,
+        about: &str,
+        value: Value,
+        proofs: Vec<Proof>,
+    ) -> Attempt {
+        let mut arguments = plainest(self.tool.input_schema());
+        arguments.insert(parameter.name.clone(), parameter.value(value));
+        Attempt { about: about.to_owned(), arguments, proofs }
+    }
+
+    fn product(&self) -> String {
+        let (a, b) = self.ground.factors;
+        format!("{a}*{b}")
+    }
+
+    fn commands(&self, parameter: &Parameter) -> Vec<Attempt> {
+        let forms = [
+            ("a command after a semicolon", "karat; COMMAND"),
+            ("a command after an and", "karat && COMMAND"),
+            ("a command after a pipe", "karat | COMMAND"),
+            ("a command that is put in", "$(COMMAND)"),
+            ("a command between backticks", "`COMMAND`"),
+            ("a command on the next line", "karat\nCOMMAND"),
+            ("a command behind a single quote", "karat'; COMMAND; echo '"),
+            ("a command behind a double quote", "karat\"; COMMAND; echo \""),
+            ("an expression of Python", "__import__('os').system('COMMAND')"),
+            ("an expression of JavaScript", "require('child_process').execSync('COMMAND')"),
+        ];
+        let attempt = |(about, form): &(&str, &str)| {
+            let mark = self.ground.mark(self.ground.number());
+            let product = self.product();
+            let command = format!("echo $(({product})) > {} ; echo $(({product}))", mark.display());
+            let proofs = vec![Proof::Mark(mark), Proof::Product];
+            self.sent(parameter, about, form.replace("COMMAND", &command), proofs)
+        };
+        forms.iter().map(attempt).collect()
+    }
+
+    fn arguments(&self, parameter: &Parameter) -> Vec<Attempt> {
+        ["--output=MARK", "-oMARK", "--log-file=MARK", "--file=MARK"]
+            .iter()
+            .map(|form| {
+                let mark = self.ground.mark(self.ground.number());
+                let text = form.replace("MARK", &mark.display().to_string());
+                self.sent(parameter, "an option that writes a file", text, vec![Proof::Mark(mark)])
+            })
+            .collect()
+    }
+
+    fn queries(&self, parameter: &Parameter) -> Vec<Attempt> {
+        let forms = [
+            "karat' UNION SELECT P --",
+            "karat' UNION SELECT P,P --",
+            "karat' UNION SELECT P,P,P --",
+            "karat') UNION SELECT P --",
+            "karat\" UNION SELECT P --",
+            "0 UNION SELECT P --",
+        ];
+        let attempt = |form: &&str| {
+            let text = form.replace('P', &self.product());
+            self.sent(parameter, "a second query", text, vec![Proof::Product])
+        };
+        // The letter stands for the product, and UNION has none.
+        forms.iter().map(attempt).collect()
+    }
+
+    fn templates(&self, parameter: &Parameter) -> Vec<Attempt> {
+        ["{{P}}", "${P}", "<%= P %>", "#{P}", "{P}", "@(P)"]
+            .iter()
+            .map(|form| {
+                let text = form.replace('P', &self.product());
+                self.sent(parameter, "a template", text, vec![Proof::Product])
+            })
+            .collect()
+    }
+
+    fn relays(&self, parameter: &Parameter) -> Vec<Attempt> {
+        let proof =
+            || vec![Proof::Token("a text that gives orders", self.ground.relay_token.clone())];
+        let mut found = Vec::new();
+        if parameter.is_url() {
+            let url = format!("http://127.0.0.1:{}/orders", self.ground.canary.port());
+            found.push(self.sent(parameter, "a page that gives orders", url, proof()));
+        }
+        if let Some(planted) = self.ground.in_root().filter(|_| parameter.is_path()) {
+            let file = planted.orders.display().to_string();
+            found.push(self.sent(parameter, "a file that gives orders", file, proof()));
+        }
+        found
+    }
+
+    fn secret_files(&self, parameter: &Parameter) -> Vec<Attempt> {
+        let dotenv = self.ground.dotenv().display().to_string();
+        let token = || Proof::Token("the file with secrets", self.ground.dotenv_token.clone());
+        let mut found = vec![
+            self.sent(parameter, "a file with secrets", dotenv.clone(), vec![token()]),
+            self.sent(parameter, "a file with secrets", format!("{}{dotenv}", up()), vec![token()]),
+            self.sent(parameter, "a file with secrets", format!("file://{dotenv}"), vec![token()]),
+        ];
+        if self.is_ours {
+            for path in ["/proc/self/environ".to_owned(), format!("{}/proc/self/environ", up())] {
+                found.push(self.sent(
+                    parameter,
+                    "its own environment",
+                    path,
+                    vec![self.env_token()],
+                ));
+            }
+        }
+        found
+    }
+
+    fn traversals(&self, parameter: &Parameter) -> Vec<Attempt> {
+        let beyond = self.ground.beyond().display().to_string();
+        let plain = format!("{}{beyond}", up());
+        let mut forms = vec![
+            ("upwards", plain.clone()),
+            ("upwards from a folder", format!("karat/../{plain}")),
+            ("upwards with other slashes", plain.replace('/', "\\")),
+            ("upwards, encoded", plain.replace("../", "%2e%2e%2f")),
+            ("upwards, encoded twice", plain.replace("../", "%252e%252e%252f")),
+            ("upwards, hidden from a filter", plain.replace("../", "....//")),
+            ("upwards with a zero byte", format!("{plain}\0.txt")),
+        ];
+        for root in self.ground.roots() {
+            forms.push(("upwards from the root", format!("{}/{plain}", root.display())));
+        }
+        let attempt = |(about, text): (&str, String)| {
+            self.sent(parameter, about, text, vec![self.file_token()])
+        };
+        forms.into_iter().map(attempt).collect()
+    }
+
+    fn absolutes(&self, parameter: &Parameter) -> Vec<Attempt> {
+        let beyond = self.ground.beyond().display().to_string();
+        let forms = [
+            ("an absolute path", beyond.clone()),
+            ("an absolute path with more slashes", format!("//{beyond}")),
+            ("a file address", format!("file://{beyond}")),
+        ];
+        let attempt = |(about, text): (&str, String)| {
+            self.sent(parameter, about, text, vec![self.file_token()])
+        };
+        forms.into_iter().map(attempt).collect()
+    }
+
+    fn planted(
+        &self,
+        parameter: &Parameter,
+        about: &str,
+        which: impl Fn(&super::ground::InRoot) -> &std::path::PathBuf,
+    ) -> Vec<Attempt> {
+        let Some(planted) = self.ground.in_root() else { return Vec::new() };
+        let path = which(planted);
+        if !path.exists() {
+            return Vec::new();
+        }
+        let mut forms = vec![path.display().to_string()];
+        let below = |root: &std::path::PathBuf| relative(root, path);
+        forms.extend(self.ground.roots().first().and_then(below));
+        let attempt = |text: String| self.sent(parameter, about, text, vec![self.file_token()]);
+        forms.into_iter().map(attempt).collect()
+    }
+
+    /// An address of the canary with a path that no other attempt has.
+    fn address(&self, host: &str, path: &str) -> (String, String) {
+        let path = format!("{path}{}", self.ground.number());
+        (format!("http://{host}:{}{path}", self.ground.canary.port()), path)
+    }
+
+    fn loopbacks(&self, parameter: &Parameter) -> Vec<Attempt> {
+        let hosts = [
+            ("loopback", "127.0.0.1"),
+            ("loopback by name", "localhost"),
+            ("loopback, shortened", "127.1"),
+            ("loopback as one number", "2130706433"),
+            ("loopback in hexadecimal", "0x7f000001"),
+            ("loopback as IPv6", "[::ffff:127.0.0.1]"),
+            ("loopback behind a user", "example.com@127.0.0.1"),
+        ];
+        let attempt = |(about, host): &(&str, &str)| {
+            let (url, path) = self.address(host, "/loopback/");
+            self.sent(parameter, about, url, vec![Proof::Called(path)])
+        };
+        hosts.iter().map(attempt).collect()
+    }
+
+    fn metadata(&self, parameter: &Parameter) -> Vec<Attempt> {
+        let paths = [
+            "/latest/meta-data/iam/security-credentials/",
+            "/computeMetadata/v1/instance/service-accounts/default/",
+        ];
+        let attempt = |path: &&str| {
+            let (url, path) = self.address("127.0.0.1", path);
+            self.sent(parameter, "a stand-in for metadata", url, vec![Proof::Called(path)])
+        };
+        paths.iter().map(attempt).collect()
+    }
+
+    fn redirects(&self, parameter: &Parameter) -> Vec<Attempt> {
+        let (url, path) = self.address("127.0.0.1", "/moved/");
+        let landed = path.replace("/moved/", "/landed/");
+        vec![self.sent(parameter, "a redirect", url, vec![Proof::Called(landed)])]
+    }
+
+    fn numbers(&self, parameter: &Parameter) -> Vec<Attempt> {
+        let sizes = match parameter.maximum() {
+            Some(most) if most <= HARMLESS => return Vec::new(),
+            Some(most) => vec![most],
+            None => vec![10_000_000, 2_000_000_000],
+        };
+        let attempt = |size: i64| {
+            self.with(parameter, "a very large number", json!(size), vec![Proof::Overrun])
+        };
+        sizes.into_iter().map(attempt).collect()
+    }
+
+    fn patterns(&self, parameter: &Parameter) -> Vec<Attempt> {
+        let mut attempt = self.sent(
+            parameter,
+            "a pattern that backtracks",
+            "^(a+)+$".to_owned(),
+            vec![Proof::Overrun],
+        );
+        let against = format!("{}!", "a".repeat(40));
+        for other in parameters::of(self.tool) {
+            if other.name != parameter.name && other.is_free_text() && !other.is_path() {
+                attempt.arguments.insert(other.name.clone(), other.value(json!(against)));
+            }
+        }
+        vec![attempt]
+    }
+}
+
+const ENVIRONMENT: &str = "the environment of the server is not ours to plant something in";
+
+/// From wherever the server stands to the root of the file system.
+fn up() -> String {
+    "../".repeat(12).trim_end_matches('/').to_owned()
+}
+
+/// The path of something beside or in the root, as seen from the root.
+fn relative(root: &Path, path: &Path) -> Option<String> {
+    if let Ok(inside) = path.strip_prefix(root) {
+        return Some(inside.display().to_string());
+    }
+    let beside = path.strip_prefix(root.parent()?).ok()?;
+    Some(format!("../{}", beside.display()))
+}
+
+fn fits(way: Way, parameter: &Parameter) -> bool {
+    match way {
+        Way::Command | Way::Argument | Way::Template | Way::EnvByName | Way::HugeInput => {
+            parameter.is_free_text()
+        }
+        Way::Sql => parameter.is_query(),
+        Way::Relay => parameter.is_url() || parameter.is_path(),
+        Way::SecretFile | Way::Traversal | Way::Absolute | Way::Link | Way::Sibling => {
+            parameter.is_path()
+        }
+        Way::Loopback | Way::Metadata | Way::Redirect => parameter.is_url(),
+        Way::Oversized => parameter.is_count(),
+        Way::DeepInput => true,
+        Way::Pattern => parameter.is_pattern(),
+        Way::EnvPlain | Way::Flood => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_unique_and_every_class_has_attacks() {
+        let ids: std::collections::BTreeSet<&str> =
+            ATTACKS.iter().map(|attack| attack.id()).collect();
+        assert_eq!(ids.len(), ATTACKS.len());
+        for class in Class::ALL {
+            assert!(ATTACKS.iter().any(|attack| attack.class == class), "{class:?}");
+        }
+        assert!(ATTACKS.iter().all(|attack| attack.rule.help.len() > 20));
+    }
+
+    fn tool(raw: Value) -> Definition {
+        Definition::new(raw).unwrap()
+    }
+
+    async fn sent(raw: Value) -> Vec<String> {
+        let ground = Ground::prepare(&[], false).await.unwrap();
+        let tool = tool(raw);
+        let scene = Scene { tool: &tool, ground: &ground, is_local: true, is_ours: true };
+        let mut all = Vec::new();
+        for attack in ATTACKS {
+            if let Plan::Through(found) = scene.plan(attack.way) {
+                let attempts = found.into_iter().flat_map(|(_, attempts)| attempts);
+                all.extend(attempts.map(|attempt| Value::Object(attempt.arguments).to_string()));
+            }
+        }
+        all
+    }
+
+    #[tokio::test]
+    async fn no_attack_leads_anywhere_but_to_this_machine() {
+        let schema = json!({"type": "object", "properties": {
+            "url": {"type": "string"}, "path": {"type": "string"}, "query": {"type": "string"},
+        }});
+        let all = sent(json!({"name": "all", "inputSchema": schema})).await;
+        assert!(all.len() > 50, "{}", all.len());
+        for text in all.iter().filter(|text| text.contains("http://")) {
+            let hosts = ["127.0.0.1", "localhost", "127.1:", "2130706433", "0x7f000001"];
+            assert!(hosts.iter().any(|host| text.contains(host)), "{text}");
+            assert!(!text.contains("169.254"), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_product_itself_is_never_sent() {
+        let ground = Ground::prepare(&[], false).await.unwrap();
+        let tool = tool(json!({"name": "t", "inputSchema": {"type": "object", "properties": {
+            "query": {"type": "string"}, "path": {"type": "string"}}}}));
+        let scene = Scene { tool: &tool, ground: &ground, is_local: true, is_ours: true };
+        for attack in ATTACKS {
+            let Plan::Through(found) = scene.plan(attack.way) else { continue };
+            for attempt in found.into_iter().flat_map(|(_, attempts)| attempts) {
+                let text = Value::Object(attempt.arguments).to_string();
+                assert!(!text.contains(&ground.product()), "{text}");
+                for proof in &attempt.proofs {
+                    if let Proof::Token(_, token) = proof {
+                        assert!(!text.contains(token.as_str()), "{text}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,778 @@
+//! Attacks: is the server held together when somebody means harm?
+//!
+//! Canaries are planted ([`ground`]), known attacks are sent through every parameter that could carry
+//! them ([`cases`]), and an attack counts as successful only when a canary says so: a token that could
+//! only come from beyond the root, a file that only an obeyed command makes, a call that only the server
+//! can have made, an answer beyond all limits. The wording of an answer decides nothing. Traffic goes to
+//! the server that the user named and, from there, to 127.0.0.1 alone.
+
+mod canary;
+pub mod cases;
+mod ground;
+mod parameters;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use karat_core::aggregate::{self, Kind, Spec};
+use karat_core::dataset::Digest;
+use karat_core::provenance::Stopwatch;
+use karat_core::report::{self, Control, DatasetRef, Evaluation, Item, Report};
+use karat_core::run::{Event, Listener};
+use karat_core::text::clip;
+use karat_mcp::{Definition, Options, ServerSpec};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use self::cases::{ATTACKS, Attack, Attempt, Plan, Proof, Scene, Way};
+use self::ground::{Ground, carried};
+use crate::fuzz::{SECRET_NAME, judge, system};
+use crate::observation::Outcome;
+use crate::probe::live::{Answered, Live, ProbeError, Skipped, choose, skipped_in_words};
+use crate::probe::{self, Finding, Severity, replay};
+
+/// The four classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// What is given becomes a part of something that is obeyed.
+    Injection,
+    /// What should stay inside comes out.
+    Exfiltration,
+    /// More is reached than was granted.
+    PrivilegeEscalation,
+    /// The server stops serving.
+    DenialOfService,
+}
+
+impl Class {
+    /// All four.
+    pub const ALL: [Class; 4] =
+        [Class::Injection, Class::Exfiltration, Class::PrivilegeEscalation, Class::DenialOfService];
+
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Injection => "injection",
+            Class::Exfiltration => "exfiltration",
+            Class::PrivilegeEscalation => "privilege_escalation",
+            Class::DenialOfService => "denial_of_service",
+        }
+    }
+}
+
+/// How an attack ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It was tried and nothing happened.
+    Held,
+    /// A canary says that it worked.
+    Broken,
+    /// There is nothing that it could go through.
+    NotApplicable,
+    /// It happened and is not the server's alone to prevent.
+    NotJudged,
+    /// It could not be tried: no attempt was answered.
+    NotExecuted,
+}
+
+impl Status {
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Held => "held",
+            Status::Broken => "broken",
+            Status::NotApplicable => "not_applicable",
+            Status::NotJudged => "not_judged",
+            Status::NotExecuted => "not_executed",
+        }
+    }
+}
+
+/// How to attack.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Recorded; the tokens are new in every run.
+    pub seed: u64,
+    /// Only these tools; all where it is empty.
+    pub tools: Vec<String>,
+    /// Only these classes; all where it is empty.
+    pub classes: Vec<Class>,
+    /// Only these attacks, by id; all where it is empty.
+    pub cases: Vec<String>,
+    /// Whether tools that destroy are called too.
+    pub allow_destructive: bool,
+    /// The folders that the server may read.
+    pub roots: Vec<PathBuf>,
+    /// Calls at once in a flood.
+    pub flood: usize,
+    /// When to stop, whatever is left.
+    pub time_limit: Option<Duration>,
+    /// Rules that are not reported.
+    pub allow: Vec<String>,
+    /// The mildest finding that fails the run.
+    pub fail_on: Option<Severity>,
+    /// How the session is held.
+    pub options: Options,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Attacked {
+    /// The report, gated.
+    pub report: Report,
+    /// What broke, and what is worth a note.
+    pub findings: Vec<Finding>,
+    /// Tools that were not called.
+    pub skipped: Vec<Skipped>,
+    /// How many of each class ended how.
+    pub tally: BTreeMap<Class, BTreeMap<Status, u64>>,
+}
+
+/// The metric.
+const HELD: Spec = Spec { id: "attacks_held", kind: Kind::Rate };
+/// How much of what was sent and came back stands in a report.
+const SHOWN: usize = 400;
+/// How long a late canary is waited for at the end.
+const LATE: Duration = Duration::from_millis(300);
+
+/// Attacks a server.
+///
+/// # Errors
+/// When nothing could be measured.
+pub async fn run(
+    spec: &ServerSpec,
+    settings: &Settings,
+    folder: &Path,
+    listener: &dyn Listener,
+) -> Result<Attacked, ProbeError> {
+    let stopwatch = Stopwatch::start();
+    let attacks = wanted(settings)?;
+    let named = !settings.roots.is_empty();
+    let roots = if named { settings.roots.clone() } else { folders_in(spec) };
+    if let Some(wrong) = settings.roots.iter().find(|root| !root.is_dir()) {
+        return Err(ProbeError::Wrong(format!("--root: {} is no folder", wrong.display())));
+    }
+    let ground = Ground::prepare(&roots, named)
+        .await
+        .map_err(|error| ProbeError::Wrong(format!("canaries cannot be planted: {error}")))?;
+    let bait = [(SECRET_NAME, ground.env_token.as_str())];
+    let live = Live::start(spec, &settings.options, &bait).await?;
+    let tools = live.tools().await?;
+    let (chosen, skipped) = choose(&tools, &settings.tools, settings.allow_destructive)?;
+
+    let reach = Reach { is_local: is_local(spec), is_ours: live.is_ours() };
+    let ends = settings.time_limit.and_then(|limit| Instant::now().checked_add(limit));
+    let mut raid =
+        Raid { ask: &live, ground: &ground, reach, flood: settings.flood, ends, late: false };
+    listener.on(&Event::Started { total: chosen.len() * attacks.len(), resumed: 0 });
+    let mut tried = raid.all(&chosen, &attacks, listener).await;
+    listener.on(&Event::Finished);
+    let late = raid.late;
+    tokio::time::sleep(LATE).await;
+    for one in &mut tried {
+        one.look_again(&ground);
+    }
+    let controls = controls(&chosen, &attacks, &ground, reach).await;
+    let measured = Measurement { settings, live: &live, ground: &ground, tried, controls, late };
+    measured.report(&tools, &attacks, skipped, &stopwatch, folder)
+}
+
+fn wanted(settings: &Settings) -> Result<Vec<&'static Attack>, ProbeError> {
+    for id in &settings.cases {
+        if !ATTACKS.iter().any(|attack| attack.id() == id) {
+            let hint = karat_core::input::nearest(id, ATTACKS.iter().map(|attack| attack.id()))
+                .map(|near| format!(" (did you mean {near:?}?)"))
+                .unwrap_or_default();
+            return Err(ProbeError::Wrong(format!("--case: there is no attack {id:?}{hint}")));
+        }
+    }
+    let chosen: Vec<&Attack> = ATTACKS
+        .iter()
+        .copied()
+        .filter(|attack| settings.classes.is_empty() || settings.classes.contains(&attack.class))
+        .filter(|attack| {
+            settings.cases.is_empty() || settings.cases.iter().any(|id| id == attack.id())
+        })
+        .filter(|attack| !settings.allow.iter().any(|id| id == attack.rule.id))
+        .collect();
+    if chosen.is_empty() {
+        return Err(ProbeError::Nothing("no attack is left of those that were chosen".to_owned()));
+    }
+    Ok(chosen)
+}
+
+/// Folders among the words of a command: what servers of files are given as their roots.
+fn folders_in(spec: &ServerSpec) -> Vec<PathBuf> {
+    let base = spec.cwd.clone().unwrap_or_default();
+    let words = spec.command.iter().flatten().skip(1);
+    words.map(|word| base.join(word)).filter(|path| path.is_dir()).collect()
+}
+
+/// Whether the server shares our files and our loopback.
+fn is_local(spec: &ServerSpec) -> bool {
+    let Some(url) = &spec.url else { return true };
+    let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+    let place = rest.split(['/', '?']).next().unwrap_or_default();
+    ["127.0.0.1", "localhost", "[::1]"].iter().any(|host| {
+        place.strip_prefix(host).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+    })
+}
+
+#[derive(Clone, Copy)]
+struct Reach {
+    is_local: bool,
+    is_ours: bool,
+}
+
+/// Whoever is attacked: the live server, or one that is played.
+trait Ask {
+    async fn call(&self, tool: &str, attempt: &Attempt) -> Result<Answered, String>;
+    /// Whether the server survived so many calls at once, and what was seen.
+    async fn flood(
+        &self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+        count: usize,
+    ) -> Result<(bool, String), String>;
+}
+
+impl Ask for Live {
+    async fn call(&self, tool: &str, attempt: &Attempt) -> Result<Answered, String> {
+        Live::call(self, tool, &attempt.arguments).await
+    }
+
+    async fn flood(
+        &self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+        count: usize,
+    ) -> Result<(bool, String), String> {
+        let flood = Live::flood(self, tool, arguments, count).await?;
+        let alive = !flood.lost && self.is_alive().await;
+        // How many were answered may differ between runs, whether it lives may not.
+        let saw = match (flood.lost, alive) {
+            (true, _) => "the server ended under the calls",
+            (false, false) => "the server did not answer afterwards",
+            (false, true) => "the server answered afterwards",
+        };
+        if !alive {
+            self.renew().await;
+        }
+        Ok((alive, saw.to_owned()))
+    }
+}
+
+/// What came of one attack through one parameter.
+struct Tried {
+    attack: &'static Attack,
+    tool: String,
+    parameter: Option<String>,
+    status: Status,
+    attempts: u64,
+    /// The attempt that tells most: the one that broke it, or the last.
+    evidence: Option<Evidence>,
+    why: Option<String>,
+    /// What may still turn up.
+    pending: Vec<(String, Vec<Proof>, String)>,
+}
+
+#[derive(Clone, Serialize)]
+struct Evidence {
+    about: String,
+    sent: String,
+    answer: String,
+    canary: String,
+}
+
+impl Tried {
+    fn new(attack: &'static Attack, tool: &str, parameter: Option<&str>) -> Tried {
+        Tried {
+            attack,
+            tool: tool.to_owned(),
+            parameter: parameter.map(str::to_owned),
+            status: Status::NotExecuted,
+            attempts: 0,
+            evidence: None,
+            why: None,
+            pending: Vec::new(),
+        }
+    }
+
+    fn not(attack: &'static Attack, tool: &str, why: &str) -> Tried {
+        let why = Some(why.to_owned());
+        Tried { status: Status::NotApplicable, why, ..Tried::new(attack, tool, None) }
+    }
+
+    fn id(&self) -> String {
+        let mut id = format!("{}/{}", self.attack.id(), self.tool);
+        if let Some(parameter) = &self.parameter {
+            id.push('/');
+            id.push_str(parameter);
+        }
+        id
+    }
+
+    /// A canary that sang after the answer sang all the same.
+    fn look_again(&mut self, ground: &Ground) {
+        if self.status != Status::Held {
+            return;
+        }
+        for (about, proofs, sent) in &self.pending {
+            let Some(saw) = proofs.iter().find_map(|proof| side_effect(proof, ground)) else {
+                continue;
+            };
+            self.status = Status::Broken;
+            self.evidence = Some(Evidence {
+                about: about.clone(),
+                sent: sent.clone(),
+                answer: "(the canary came after the answer)".to_owned(),
+                canary: saw,
+            });
+            return;
+        }
+    }
+}
+
+struct Raid<'a, A> {
+    ask: &'a A,
+    ground: &'a Ground,
+    reach: Reach,
+    flood: usize,
+    ends: Option<Instant>,
+    late: bool,
+}
+
+impl<A: Ask> Raid<'_, A> {
+    async fn all(
+        &mut self,
+        tools: &[&Definition],
+        attacks: &[&'static Attack],
+        listener: &dyn Listener,
+    ) -> Vec<Tried> {
+        let mut all = Vec::new();
+        for tool in tools {
+            for attack in attacks {
+                if self.ends.is_some_and(|ends| Instant::now() >= ends) {
+                    self.late = true;
+                    return all;
+                }
+                let tried = self.one(tool, attack).await;
+                let broken = tried.iter().any(|one| one.status == Status::Broken);
+                let lost = tried.iter().any(|one| one.status == Status::NotExecuted);
+                all.extend(tried);
+                listener.on(&Event::Asked { id: attack.id(), failed: broken });
+                if lost && all.iter().rev().take(3).all(|one| one.status == Status::NotExecuted) {
+                    return all;
+                }
+            }
+        }
+        all
+    }
+
+    async fn one(&self, tool: &Definition, attack: &'static Attack) -> Vec<Tried> {
+        let Reach { is_local, is_ours } = self.reach;
+        let scene = Scene { tool, ground: self.ground, is_local, is_ours };
+        match scene.plan(attack.way) {
+            Plan::Not(why) => vec![Tried::not(attack, tool.name(), why)],
+            Plan::Flood(arguments) => vec![self.flooded(tool, attack, &arguments).await],
+            Plan::Through(ways) => {
+                let mut all = Vec::new();
+                for (parameter, attempts) in ways {
+                    all.push(self.through(tool, attack, parameter.as_deref(), &attempts).await);
+                }
+                all
+            }
+        }
+    }
+
+    async fn flooded(
+        &self,
+        tool: &Definition,
+        attack: &'static Attack,
+        arguments: &Map<String, Value>,
+    ) -> Tried {
+        let mut tried = Tried::new(attack, tool.name(), None);
+        match self.ask.flood(tool.name(), arguments, self.flood).await {
+            Ok((alive, saw)) => {
+                tried.status = if alive { Status::Held } else { Status::Broken };
+                tried.attempts = 1;
+                tried.evidence = Some(Evidence {
+                    about: format!("{} calls at once", self.flood),
+                    sent: self.shown(arguments),
+                    answer: String::new(),
+                    canary: saw,
+                });
+            }
+            Err(why) => tried.why = Some(why),
+        }
+        tried
+    }
+
+    async fn through(
+        &self,
+        tool: &Definition,
+        attack: &'static Attack,
+        parameter: Option<&str>,
+        attempts: &[Attempt],
+    ) -> Tried {
+        let mut tried = Tried::new(attack, tool.name(), parameter);
+        for attempt in attempts {
+            let answered = match self.ask.call(tool.name(), attempt).await {
+                Ok(answered) => answered,
+                Err(why) => {
+                    tried.why = Some(why);
+                    break;
+                }
+            };
+            tried.attempts += 1;
+            let saw = proven(attempt, &answered.outcome, self.ground);
+            let evidence = Evidence {
+                about: attempt.about.clone(),
+                sent: self.shown(&attempt.arguments),
+                answer: clip(&self.ground.masked(&answered.shown), SHOWN).into_owned(),
+                canary: saw.clone().unwrap_or_else(|| "nothing".to_owned()),
+            };
+            if saw.is_some() {
+                tried.status = match attack.way {
+                    Way::Relay => Status::NotJudged,
+                    _ => Status::Broken,
+                };
+                tried.evidence = Some(evidence);
+                return tried;
+            }
+            if answered.outcome.is_answer() {
+                tried.status = Status::Held;
+            }
+            tried.pending.push((
+                attempt.about.clone(),
+                attempt.proofs.clone(),
+                evidence.sent.clone(),
+            ));
+            tried.evidence = Some(evidence);
+        }
+        if tried.status == Status::Held && attack.way == Way::Relay {
+            tried.status = Status::NotApplicable;
+            tried.why = Some("the tool did not bring the planted text".to_owned());
+        }
+        if tried.status == Status::NotExecuted && tried.why.is_none() {
+            tried.why = Some("no attempt was answered".to_owned());
+        }
+        tried
+    }
+
+    fn shown(&self, arguments: &Map<String, Value>) -> String {
+        // A long text is cut before it is copied about.
+        let mut short = arguments.clone();
+        for value in short.values_mut() {
+            if let Value::String(text) = value
+                && text.len() > SHOWN
+            {
+                *text =
+                    format!("{} ({} bytes)", text.chars().take(40).collect::<String>(), text.len());
+            }
+        }
+        let text = replay::ascii(&Value::Object(short));
+        clip(&self.ground.masked(&text), SHOWN).into_owned()
+    }
+}
+
+/// What proves that the attempt worked, in words.
+fn proven(attempt: &Attempt, outcome: &Outcome, ground: &Ground) -> Option<String> {
+    let text = judge::text(outcome);
+    attempt.proofs.iter().find_map(|proof| match proof {
+        Proof::Mark(_) | Proof::Called(_) => side_effect(proof, ground),
+        Proof::Product => {
+            text.contains(&ground.product()).then(|| "the product was computed".to_owned())
+        }
+        Proof::Token(what, token) => {
+            carried(&text, token).map(|how| format!("{what} is in the answer, {how}"))
+        }
+        Proof::Overrun => overrun(outcome),
+    })
+}
+
+/// What was left behind, whatever was answered.
+fn side_effect(proof: &Proof, ground: &Ground) -> Option<String> {
+    match proof {
+        Proof::Mark(path) => path.exists().then(|| "the command made its file".to_owned()),
+        Proof::Called(path) => ground
+            .canary
+            .was_called(path)
+            .then(|| "the listener on 127.0.0.1 was called".to_owned()),
+        _ => None,
+    }
+}
+
+fn overrun(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Timeout => Some("there was no answer in time".to_owned()),
+        Outcome::Crash { .. } => Some("the server ended".to_owned()),
+        Outcome::Invalid { why } if why.starts_with("the answer has more than") => {
+            Some(why.clone())
+        }
+        Outcome::Transport { why } if why.starts_with("HTTP status 5") => Some(why.clone()),
+        _ => None,
+    }
+}
+
+/// A server that obeys every attack, and one that refuses every call: the judgement must tell them
+/// apart on the same tools.
+async fn controls(
+    tools: &[&Definition],
+    attacks: &[&'static Attack],
+    ground: &Ground,
+    reach: Reach,
+) -> Vec<Control> {
+    let mut found = Vec::new();
+    for (name, expected, obeys) in [
+        ("obeys-all", "a server that does what every attack wants is broken by each", true),
+        ("refuses-all", "a server that refuses every call is broken by none", false),
+    ] {
+        let played = Played { ground, obeys };
+        let mut raid = Raid { ask: &played, ground, reach, flood: 1, ends: None, late: false };
+        let tried = raid.all(tools, attacks, &karat_core::run::Silent).await;
+        let right = |one: &Tried| match one.status {
+            Status::Broken | Status::NotJudged => obeys,
+            Status::Held => !obeys,
+            Status::NotApplicable => true,
+            Status::NotExecuted => false,
+        };
+        let ok = tried.iter().all(right);
+        let items: Vec<Item> = tried.iter().map(|one| item(one, "")).collect();
+        let refs: Vec<&Item> = items.iter().collect();
+        found.push(Control {
+            name: name.to_owned(),
+            expected: expected.to_owned(),
+            metrics: vec![aggregate::measure(HELD, &refs, 1, 0)],
+            ok,
+        });
+    }
+    found
+}
+
+struct Played<'a> {
+    ground: &'a Ground,
+    obeys: bool,
+}
+
+impl Ask for Played<'_> {
+    async fn call(&self, _: &str, attempt: &Attempt) -> Result<Answered, String> {
+        let refused = Outcome::Result { result: json!({"content": [], "isError": true}) };
+        let outcome = match attempt.proofs.first().filter(|_| self.obeys) {
+            None => refused,
+            Some(Proof::Mark(path)) => {
+                let _ = std::fs::write(path, "");
+                refused
+            }
+            Some(Proof::Called(path)) => {
+                self.ground.canary.note(path);
+                refused
+            }
+            Some(Proof::Product) => said(&self.ground.product()),
+            Some(Proof::Token(_, token)) => said(token),
+            Some(Proof::Overrun) => Outcome::Timeout,
+        };
+        Ok(Answered { outcome, latency: Duration::ZERO, shown: String::new() })
+    }
+
+    async fn flood(
+        &self,
+        _: &str,
+        _: &Map<String, Value>,
+        _: usize,
+    ) -> Result<(bool, String), String> {
+        Ok((!self.obeys, String::new()))
+    }
+}
+
+fn said(text: &str) -> Outcome {
+    Outcome::Result { result: json!({"content": [{"type": "text", "text": text}]}) }
+}
+
+fn item(tried: &Tried, line: &str) -> Item {
+    let held = match tried.status {
+        Status::Held => Some(1.0),
+        Status::Broken => Some(0.0),
+        _ => None,
+    };
+    let tags = [
+        ("class", tried.attack.class.name()),
+        ("attack", tried.attack.id()),
+        ("tool", tried.tool.as_str()),
+        ("status", tried.status.name()),
+    ];
+    Item {
+        id: tried.id(),
+        group: None,
+        tags: tags.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+        metrics: BTreeMap::from([(HELD.id.to_owned(), held)]),
+        per_run: Vec::new(),
+        observed: json!({
+            "about": tried.attack.rule.summary,
+            "status": tried.status,
+            "attempts": tried.attempts,
+            "evidence": tried.evidence,
+            "why": tried.why,
+            "again": line,
+        }),
+        error: None,
+    }
+}
+
+struct Measurement<'a> {
+    settings: &'a Settings,
+    live: &'a Live,
+    ground: &'a Ground,
+    tried: Vec<Tried>,
+    controls: Vec<Control>,
+    late: bool,
+}
+
+impl Measurement<'_> {
+    fn report(
+        self,
+        tools: &[Definition],
+        attacks: &[&'static Attack],
+        skipped: Vec<Skipped>,
+        stopwatch: &Stopwatch,
+        folder: &Path,
+    ) -> Result<Attacked, ProbeError> {
+        let executed =
+            |one: &&Tried| matches!(one.status, Status::Held | Status::Broken | Status::NotJudged);
+        if self.tried.iter().filter(executed).count() == 0 {
+            let why = self.tried.iter().find_map(|one| one.why.clone()).unwrap_or_default();
+            return Err(ProbeError::Nothing(format!(
+                "nothing was executed: no attack found anything to go through (first: {why})"
+            )));
+        }
+        let mut items: Vec<Item> =
+            self.tried.iter().map(|one| item(one, &self.line(one))).collect();
+        items.sort_by(|a, b| a.id.cmp(&b.id));
+        let refs: Vec<&Item> = items.iter().collect();
+        let metrics = vec![aggregate::measure(HELD, &refs, 1, self.settings.seed)];
+        let slices = ["class", "attack"]
+            .iter()
+            .flat_map(|by| aggregate::slices(by, &[HELD], &items, 1, self.settings.seed))
+            .collect();
+        let mut tally: BTreeMap<Class, BTreeMap<Status, u64>> = BTreeMap::new();
+        for one in &self.tried {
+            *tally.entry(one.attack.class).or_default().entry(one.status).or_default() += 1;
+        }
+        let findings = self.findings();
+        let report = Report {
+            schema: report::SCHEMA.to_owned(),
+            evaluation: Evaluation::Server,
+            name: "attack".to_owned(),
+            dataset: dataset(tools, attacks),
+            system: system(self.live, self.live.info()),
+            runs: 1,
+            seed: self.settings.seed,
+            conventions: conventions(),
+            metrics,
+            slices,
+            items,
+            gate: Some(probe::gate(&findings, self.settings.fail_on, "attacks_held")),
+            warnings: self.warnings(&skipped),
+            controls: self.controls,
+            comparison: None,
+            environment: stopwatch.environment(&[], Some(folder)),
+        };
+        Ok(Attacked { report, findings, skipped, tally })
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let finding = |one: &Tried| {
+            let evidence = one.evidence.as_ref()?;
+            let through = match &one.parameter {
+                Some(name) => format!(" through {name}"),
+                None => String::new(),
+            };
+            let at = match &one.parameter {
+                Some(name) => {
+                    let name = name.replace('~', "~0").replace('/', "~1");
+                    format!("/inputSchema/properties/{name}")
+                }
+                None => String::new(),
+            };
+            let Evidence { about, sent, answer, canary } = evidence;
+            Some(Finding {
+                rule: one.attack.rule.id,
+                severity: one.attack.rule.severity,
+                tool: one.tool.clone(),
+                at,
+                message: format!("{}{through}: {canary} ({about})", one.attack.id()),
+                input: sent.clone(),
+                answer: answer.clone(),
+                seen: 1,
+                reproduced: true,
+                replay: self.line(one),
+            })
+        };
+        let told = |one: &&Tried| matches!(one.status, Status::Broken | Status::NotJudged);
+        self.tried.iter().filter(told).filter_map(finding).collect()
+    }
+
+    /// The canaries of this run are gone, so the attack is tried anew.
+    fn line(&self, one: &Tried) -> String {
+        let words = ["attack", "--tool", &one.tool, "--case", one.attack.id()];
+        replay::line(self.live.shown_spec(), &words, &|word| self.ground.masked(word))
+    }
+
+    fn warnings(&self, skipped: &[Skipped]) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let count = |status: Status| self.tried.iter().filter(|one| one.status == status).count();
+        if count(Status::NotJudged) > 0 {
+            warnings.push(format!(
+                "{} times a planted text with orders came back unmarked; that is noted, not counted",
+                count(Status::NotJudged)
+            ));
+        }
+        if count(Status::NotExecuted) > 0 {
+            let first = self.tried.iter().find(|one| one.status == Status::NotExecuted);
+            let why = first.and_then(|one| one.why.clone()).unwrap_or_default();
+            warnings
+                .push(format!("{} attacks could not be tried: {why}", count(Status::NotExecuted)));
+        }
+        if self.late {
+            warnings.push("the time limit was reached before every attack was tried".to_owned());
+        }
+        warnings.extend(self.live.restarts_in_words());
+        warnings.extend(skipped_in_words(skipped));
+        warnings
+    }
+}
+
+fn dataset(tools: &[Definition], attacks: &[&'static Attack]) -> DatasetRef {
+    let mut text = String::from("attacks/1\n");
+    for attack in attacks {
+        text.push_str(attack.id());
+        text.push('\n');
+    }
+    for tool in tools {
+        text.push_str(&tool.raw().to_string());
+        text.push('\n');
+    }
+    DatasetRef {
+        id: "attacks".to_owned(),
+        version: "v1".to_owned(),
+        digest: Digest::of(text.as_bytes()).to_string(),
+    }
+}
+
+fn conventions() -> BTreeMap<String, String> {
+    [
+        ("broken", "a canary proves it: a token in the answer (as it is, base64, hexadecimal, reversed), a file, a call to the listener, a product that was computed, an answer beyond the limits or none"),
+        ("held", "at least one attempt was answered and no canary showed anything"),
+        ("not_applicable", "no parameter could carry it, or doing so is what the tool is for"),
+        ("not_judged", "a text that gives orders was passed on: whether a model obeys it is not the server's doing"),
+        ("attacks_held", "held ÷ (held + broken), over attack, tool and parameter"),
+    ]
+    .into_iter()
+    .map(|(name, rule)| (name.to_owned(), rule.to_owned()))
+    .collect()
+}

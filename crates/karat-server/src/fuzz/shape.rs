@@ -1,0 +1,184 @@
+//! A schema made simple: references followed, alternatives spread out, one type at a time.
+//!
+//! This is for making values, not for judging them: what it does not understand (`if`, `not`,
+//! `dependentSchemas`) it passes over, and the schema engine says of each value what it is.
+
+use std::cell::Cell;
+
+use serde_json::{Map, Value, json};
+
+/// How deep schemas are looked into, and how many alternatives of one are tried.
+const DEPTH: usize = 10;
+const ALTERNATIVES: usize = 8;
+/// How many parts of a schema are looked at for one answer: unions of unions grow fast.
+const STEPS: usize = 2_000;
+
+/// A schema without references, unions and lists of types.
+pub(super) type Plain = Map<String, Value>;
+
+/// Makes schemas plain, within one document.
+pub(super) struct Shapes<'a> {
+    root: &'a Value,
+    steps: Cell<usize>,
+}
+
+impl<'a> Shapes<'a> {
+    pub(super) fn new(root: &'a Value) -> Shapes<'a> {
+        Shapes { root, steps: Cell::new(0) }
+    }
+
+    /// The ways in which a value can keep the schema, simplest first as it is written.
+    pub(super) fn alternatives(&self, schema: &Value) -> Vec<Plain> {
+        let mut found = Vec::new();
+        self.steps.set(STEPS);
+        self.spread(schema, DEPTH, &mut found);
+        found.truncate(ALTERNATIVES);
+        found
+    }
+
+    /// The first way.
+    pub(super) fn plain(&self, schema: &Value) -> Option<Plain> {
+        self.alternatives(schema).into_iter().next()
+    }
+
+    fn spread(&self, schema: &Value, depth: usize, found: &mut Vec<Plain>) {
+        let steps = self.steps.get();
+        if depth == 0 || steps == 0 || found.len() >= ALTERNATIVES {
+            return;
+        }
+        self.steps.set(steps - 1);
+        let Value::Object(fields) = schema else {
+            if schema == &Value::Bool(true) {
+                found.push(Plain::new());
+            }
+            return;
+        };
+        let mut fields = fields.clone();
+        if let Some(Value::String(reference)) = fields.shift_remove("$ref") {
+            if let Some(target) = self.lookup(&reference) {
+                let merged = merge(target.as_object().cloned().unwrap_or_default(), &fields);
+                self.spread(&Value::Object(merged), depth - 1, found);
+            }
+            return;
+        }
+        if let Some(Value::Array(parts)) = fields.shift_remove("allOf") {
+            let mut merged = fields;
+            for part in &parts {
+                let mut ways = Vec::new();
+                self.spread(part, depth - 1, &mut ways);
+                if let Some(way) = ways.into_iter().next() {
+                    merged = merge(merged, &way);
+                }
+            }
+            return self.spread(&Value::Object(merged), depth - 1, found);
+        }
+        for union in ["anyOf", "oneOf"] {
+            if let Some(Value::Array(ways)) = fields.shift_remove(union) {
+                for way in &ways {
+                    let mut inner = Vec::new();
+                    self.spread(way, depth - 1, &mut inner);
+                    for way in inner {
+                        let merged = merge(fields.clone(), &way);
+                        self.spread(&Value::Object(merged), depth - 1, found);
+                    }
+                }
+                return;
+            }
+        }
+        if let Some(Value::Array(types)) = fields.get("type").cloned() {
+            for one in types {
+                fields.insert("type".to_owned(), one);
+                found.push(fields.clone());
+            }
+            return;
+        }
+        if !fields.contains_key("type")
+            && let Some(implied) = implied(&fields)
+        {
+            fields.insert("type".to_owned(), json!(implied));
+        }
+        found.push(fields);
+    }
+
+    fn lookup(&self, reference: &str) -> Option<&'a Value> {
+        let pointer = reference.strip_prefix('#')?;
+        let pointer = pointer.replace("%24", "$").replace("%25", "%");
+        self.root.pointer(&pointer)
+    }
+}
+
+/// The type that keywords speak of where none is stated.
+fn implied(fields: &Plain) -> Option<&'static str> {
+    let has = |keys: &[&str]| keys.iter().any(|key| fields.contains_key(*key));
+    if has(&["const", "enum"]) {
+        None
+    } else if has(&["properties", "required", "additionalProperties", "minProperties"]) {
+        Some("object")
+    } else if has(&["items", "prefixItems", "minItems", "maxItems", "uniqueItems"]) {
+        Some("array")
+    } else if has(&["pattern", "minLength", "maxLength", "format"]) {
+        Some("string")
+    } else if has(&["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]) {
+        Some("number")
+    } else {
+        None
+    }
+}
+
+/// Both schemas at once, as far as that can be written without solving anything.
+fn merge(mut one: Plain, other: &Plain) -> Plain {
+    for (key, value) in other {
+        match (key.as_str(), one.get_mut(key), value) {
+            ("properties", Some(Value::Object(mine)), Value::Object(theirs)) => {
+                mine.extend(theirs.clone());
+            }
+            ("required", Some(Value::Array(mine)), Value::Array(theirs)) => {
+                let new = theirs.iter().filter(|name| !mine.contains(name)).cloned();
+                let new: Vec<Value> = new.collect();
+                mine.extend(new);
+            }
+            _ => {
+                one.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    one
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn types(schema: &Value) -> Vec<String> {
+        let shapes = Shapes::new(schema);
+        shapes.alternatives(schema).iter().map(|way| way["type"].to_string()).collect()
+    }
+
+    #[test]
+    fn references_unions_and_lists_of_types_are_spread_out() {
+        let schema = json!({
+            "$defs": {"n": {"type": ["integer", "null"]}},
+            "anyOf": [{"$ref": "#/$defs/n"}, {"minLength": 1}, {"properties": {}}],
+        });
+        assert_eq!(types(&schema), [r#""integer""#, r#""null""#, r#""string""#, r#""object""#]);
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_comes_to_an_end() {
+        let schema = json!({"$ref": "#"});
+        assert!(Shapes::new(&schema).alternatives(&schema).is_empty());
+        let schema = json!({"anyOf": [{"$ref": "#"}, {"$ref": "#"}, {"type": "null"}]});
+        assert!(Shapes::new(&schema).alternatives(&schema).len() <= ALTERNATIVES);
+    }
+
+    #[test]
+    fn all_of_is_put_together() {
+        let schema = json!({"allOf": [
+            {"type": "object", "properties": {"a": {}}, "required": ["a"]},
+            {"properties": {"b": {}}, "required": ["b"]},
+        ]});
+        let plain = Shapes::new(&schema).plain(&schema).unwrap();
+        assert_eq!(plain["required"], json!(["a", "b"]));
+        assert_eq!(plain["properties"].as_object().unwrap().len(), 2);
+    }
+}

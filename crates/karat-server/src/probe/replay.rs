@@ -1,0 +1,123 @@
+//! A command line that makes a call again, safe to paste into a shell.
+//!
+//! Every word is quoted, the arguments are JSON in plain ASCII (so that what is invisible stays visible
+//! and nothing turns the line around), and secrets of the server are not in it.
+
+use std::fmt::Write as _;
+
+use karat_mcp::ServerSpec;
+use serde_json::{Map, Value};
+
+/// Longer lines are no use in a shell.
+const LONGEST: usize = 64 << 10;
+
+/// `karat server call …` for these arguments. `hide` takes secrets out.
+#[must_use]
+pub fn call(
+    spec: &ServerSpec,
+    tool: &str,
+    arguments: &Map<String, Value>,
+    hide: &dyn Fn(&str) -> String,
+) -> String {
+    let input = ascii(&Value::Object(arguments.clone()));
+    let line = line(spec, &["call", "--tool", tool, "--input", &input], hide);
+    if line.len() > LONGEST {
+        return format!("(the input has {} bytes; run fuzz again with the same seed)", input.len());
+    }
+    line
+}
+
+/// `karat server WORDS… SERVER`.
+#[must_use]
+pub fn line(spec: &ServerSpec, words: &[&str], hide: &dyn Fn(&str) -> String) -> String {
+    let mut all: Vec<String> = ["karat", "server"].map(str::to_owned).to_vec();
+    all.extend(words.iter().map(|word| (*word).to_owned()));
+    if let Some(url) = &spec.url {
+        all.extend(["--url".to_owned(), url.clone()]);
+    }
+    if let Some(transport) = spec.transport
+        && let Ok(Value::String(name)) = serde_json::to_value(transport)
+    {
+        all.extend(["--transport".to_owned(), name]);
+    }
+    if let Some(revision) = spec.protocol {
+        all.extend(["--protocol".to_owned(), revision.to_string()]);
+    }
+    for (name, value) in &spec.env {
+        all.extend(["-e".to_owned(), format!("{name}={value}")]);
+    }
+    for (name, value) in &spec.headers {
+        all.extend(["--header".to_owned(), format!("{name}: {value}")]);
+    }
+    if let Some(folder) = &spec.cwd {
+        all.extend(["--cwd".to_owned(), folder.display().to_string()]);
+    }
+    if let Some(command) = &spec.command {
+        all.push("--".to_owned());
+        all.extend(command.iter().cloned());
+    }
+    let quoted: Vec<String> = all.iter().map(|word| quoted(&hide(word))).collect();
+    quoted.join(" ")
+}
+
+/// A word for a shell: between single quotes, in which nothing has a meaning but the quote itself. A
+/// zero byte cannot be in an argument of a program.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\0', "").replace('\'', r"'\''"))
+}
+
+/// A value as JSON in which everything beyond ASCII is an escape.
+#[must_use]
+pub fn ascii(value: &Value) -> String {
+    let mut text = String::new();
+    for c in value.to_string().chars() {
+        if c.is_ascii() && c != '\u{7f}' {
+            text.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(text, "\\u{unit:04x}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn arguments(value: &Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    proptest! {
+        #[test]
+        fn a_shell_gives_back_the_very_words(tool in "\\PC{1,12}", text in any::<String>(), word in "[^\\x00]{1,12}") {
+            let spec = ServerSpec::from_command(vec![word.clone(), "$(x) `y` '".to_owned()]);
+            let sent = arguments(&json!({"a": text}));
+            let line = call(&spec, &tool, &sent, &str::to_owned);
+            let words = shlex::split(&line).unwrap();
+            prop_assert_eq!(&words[..5], &["karat", "server", "call", "--tool", &tool].map(str::to_owned)[..]);
+            let back: Value = serde_json::from_str(&words[6]).unwrap();
+            prop_assert_eq!(back, Value::Object(sent));
+            prop_assert_eq!(&words[7..], &["--".to_owned(), word, "$(x) `y` '".to_owned()][..]);
+        }
+    }
+
+    #[test]
+    fn what_is_invisible_is_written_out_and_secrets_are_not() {
+        let mut spec = ServerSpec::from_url("http://127.0.0.1:1/mcp");
+        spec.headers.insert("Authorization".to_owned(), "Bearer hush".to_owned());
+        let sent = arguments(&json!({"t": "\u{202e}👩"}));
+        let line = call(&spec, "x", &sent, &|word| word.replace("hush", "[redacted]"));
+        assert!(line.contains("\\u202e\\ud83d\\udc69") && !line.contains("hush"), "{line}");
+        assert!(line.contains("--url http://127.0.0.1:1/mcp"), "{line}");
+    }
+}

@@ -1,0 +1,104 @@
+//! The arguments of `karat server fuzz`, `attack` and `call`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{FailOn, TargetArgs};
+
+/// How a server is called with arguments that it may not expect.
+#[derive(Args)]
+pub(crate) struct ProbeArgs {
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// Only this tool; repeatable
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Vec<String>,
+    /// Call tools that may destroy something too
+    #[arg(long)]
+    pub(crate) allow_destructive: bool,
+    /// The seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How long a call may take, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 15_000)]
+    pub(crate) timeout_ms: u64,
+    /// How long the server may take to start, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 30_000)]
+    pub(crate) start_timeout_ms: u64,
+    /// Stop after this many seconds, whatever is left
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) time_limit: Option<u64>,
+    /// A kind of finding that is not reported; repeatable
+    #[arg(long, value_name = "RULE")]
+    pub(crate) allow: Vec<String>,
+    /// The mildest finding that gives exit code 1
+    #[arg(long, value_name = "SEVERITY", default_value = "error")]
+    pub(crate) fail_on: FailOn,
+    /// List the kinds of findings and what they are for, and end
+    #[arg(long)]
+    pub(crate) rules: bool,
+    /// A file for the report; its type from the extension (.json .html .md .xml); repeatable
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) outputs: Vec<PathBuf>,
+    /// Write the findings as SARIF 2.1.0 to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sarif: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct FuzzArgs {
+    #[command(flatten)]
+    pub(crate) probe: ProbeArgs,
+    /// Inputs for each tool
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) cases: usize,
+    /// Calls that making one failing input smaller may take; 0 leaves inputs as they are
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    pub(crate) shrink_calls: usize,
+}
+
+#[derive(Args)]
+pub(crate) struct AttackArgs {
+    #[command(flatten)]
+    pub(crate) probe: ProbeArgs,
+    /// Only attacks of this class; repeatable
+    #[arg(long, value_name = "CLASS")]
+    pub(crate) class: Vec<AttackClass>,
+    /// Only this attack, such as path-traversal; repeatable
+    #[arg(long, value_name = "ID")]
+    pub(crate) case: Vec<String>,
+    /// A folder that the server may read: files are planted outside of it, and beside and in it what
+    /// leads out. Without it, arguments of the command that are folders
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Vec<PathBuf>,
+    /// Calls at once in a flood
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) flood: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AttackClass {
+    Injection,
+    Exfiltration,
+    PrivilegeEscalation,
+    DenialOfService,
+}
+
+#[derive(Args)]
+pub(crate) struct CallArgs {
+    /// The tool
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: String,
+    /// The arguments: a JSON object, or @FILE
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub(crate) input: String,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// How long the call may take, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 30_000)]
+    pub(crate) timeout_ms: u64,
+    /// How long the server may take to start, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 30_000)]
+    pub(crate) start_timeout_ms: u64,
+}

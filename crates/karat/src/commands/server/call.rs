@@ -1,0 +1,60 @@
+//! `karat server call`: one call, its result as it was on the wire. What a finding is played again with.
+
+use std::path::Path;
+use std::time::Duration;
+
+use karat_core::input::{self, Limits};
+use karat_mcp::{CallError, Options, Session};
+use serde_json::{Map, Value};
+
+use super::target;
+use crate::cli::CallArgs;
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+use crate::work::until_stopped;
+
+/// Makes the call and prints its answer. A result with `isError` and a protocol error are answers too;
+/// exit code 3 means that there was none.
+pub(crate) fn call(arguments: &CallArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let input = read(&arguments.input)?;
+    let spec = target::spec(&arguments.target)?.ok_or_else(|| {
+        Stop::bad_input("name a server: a command after `--`, --url, or --config with --server")
+    })?;
+    let options = Options {
+        call_timeout: Duration::from_millis(arguments.timeout_ms),
+        start_timeout: Duration::from_millis(arguments.start_timeout_ms),
+        ..Options::default()
+    };
+    let called = async {
+        let session = Session::start(&spec, &options).await.map_err(Stop::not_measured)?;
+        let called = session.call(&arguments.tool, &input).await;
+        if !called.as_ref().is_err_and(CallError::is_lost) {
+            session.close().await;
+        }
+        Ok(called)
+    };
+    match until_stopped(called, "interrupted")? {
+        Ok(reply) => {
+            terminal.print_json(&reply.raw)?;
+            Ok(Exit::Pass)
+        }
+        Err(CallError::Protocol { code, message, data }) => {
+            terminal.print_json(&serde_json::json!({
+                "error": {"code": code, "message": message, "data": data},
+            }))?;
+            Ok(Exit::Pass)
+        }
+        Err(error) => Err(Stop::not_measured(error)),
+    }
+}
+
+fn read(written: &str) -> Result<Map<String, Value>, Stop> {
+    let value: Value = match written.strip_prefix('@') {
+        Some(path) => input::load(Path::new(path), &Limits::default())?,
+        None => input::parse_json("--input", written.as_bytes())?,
+    };
+    match value {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(Stop::bad_input("--input: the arguments of a call are a JSON object")),
+    }
+}
