@@ -11,13 +11,13 @@ pub mod importers;
 mod input;
 mod metric;
 mod pipeline;
+pub mod sample;
 pub mod score;
 pub mod shapes;
 pub mod trace;
-pub mod sample;
 
 pub use error::{AgentError, Compression};
 pub use importers::Format;
 pub use metric::{CallMetric, UnknownMetric};
-pub use score::{ItemScore, ItemScores, MetricSummary, Options, Summary, score_file};
 pub use sample::Sample;
+pub use score::{ItemScore, ItemScores, MetricSummary, Options, Summary, score_file};

@@ -5,8 +5,8 @@ use std::str::FromStr;
 use karat_metrics::calls::deepeval::{self, Outcome, ToolCorrectness, ToolPermission};
 use karat_metrics::calls::{alignment, f1, ragas, registered_id};
 
-use crate::score::ItemScore;
 use crate::sample::Sample;
+use crate::score::ItemScore;
 
 /// One metric of tool calls, with its settings.
 #[derive(Clone, Debug, PartialEq)]

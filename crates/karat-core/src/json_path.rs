@@ -82,6 +82,28 @@ impl JsonPath {
         }
         found
     }
+
+    /// As [`JsonPath::find`], to change what is found.
+    pub fn find_mut<'v>(&self, value: &'v mut Value) -> Vec<&'v mut Value> {
+        let mut found = vec![value];
+        for step in &self.steps {
+            found = found
+                .into_iter()
+                .flat_map(|value| match (step, value) {
+                    (Step::Key(key), Value::Object(fields)) => {
+                        fields.get_mut(key).into_iter().collect()
+                    }
+                    (Step::Index(index), Value::Array(items)) => {
+                        items.get_mut(*index).into_iter().collect()
+                    }
+                    (Step::Every, Value::Array(items)) => items.iter_mut().collect(),
+                    (Step::Every, Value::Object(fields)) => fields.values_mut().collect(),
+                    _ => Vec::new(),
+                })
+                .collect();
+        }
+        found
+    }
 }
 
 #[cfg(test)]
@@ -102,6 +124,15 @@ mod tests {
         assert_eq!(find("['a key']"), [json!(1)]);
         assert_eq!(find("$"), std::slice::from_ref(&value));
         assert!(find("scan.nothing[3].here").is_empty());
+    }
+
+    #[test]
+    fn what_a_path_leads_to_can_be_changed() {
+        let mut value = json!({"a": [{"x": 1}, {"x": 2}, {"y": 3}]});
+        for found in JsonPath::parse("$.a[*].x").unwrap().find_mut(&mut value) {
+            *found = json!(null);
+        }
+        assert_eq!(value, json!({"a": [{"x": null}, {"x": null}, {"y": 3}]}));
     }
 
     #[test]

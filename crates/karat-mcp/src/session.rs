@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use karat_core::process::Program;
 use reqwest::header::{HeaderName, HeaderValue};
-use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams, RequestMetaObject};
+use rmcp::model::{
+    ClientCapabilities, ErrorCode, Implementation, InitializeRequestParams, RequestMetaObject,
+};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -450,7 +452,11 @@ impl Session {
         if let Link::Http(link) = &self.link {
             link.speak(revision);
         }
-        let answer = self.bootstrap("server/discover", &json!({})).await?;
+        let mut answer = self.opening("server/discover", &json!({})).await?;
+        if answer.as_ref().is_err_and(|error| still_speaks(error, revision)) {
+            answer = self.opening("server/discover", &json!({})).await?;
+        }
+        let answer = object("server/discover", answer)?;
         let supported: Vec<&str> = answer
             .get("supportedVersions")
             .and_then(Value::as_array)
@@ -470,6 +476,15 @@ impl Session {
     }
 
     async fn bootstrap<P: Serialize>(&self, method: &str, params: &P) -> Result<Value, StartError> {
+        object(method, self.opening(method, params).await?)
+    }
+
+    /// The first request, before there is a session.
+    async fn opening<P: Serialize>(
+        &self,
+        method: &str,
+        params: &P,
+    ) -> Result<Result<Value, CallError>, StartError> {
         let asked = Asked {
             method,
             name: None,
@@ -479,13 +494,7 @@ impl Session {
             timeout: Duration::from_secs(u64::from(u32::MAX)),
             progress: false,
         };
-        match self.exchange(asked).await?.outcome {
-            Ok(result) if result.is_object() => Ok(result),
-            Ok(_) => Err(StartError::Handshake {
-                why: format!("the answer to {method} is not an object"),
-            }),
-            Err(error) => Err(handshake(error)),
-        }
+        Ok(self.exchange(asked).await?.outcome)
     }
 
     fn met(&mut self, answer: &Value, info: &Value, revision: Revision) {
@@ -825,6 +834,25 @@ impl Session {
             Link::Sse(link) => link.post_unattended(bytes),
         }
     }
+}
+
+fn object(method: &str, answer: Result<Value, CallError>) -> Result<Value, StartError> {
+    match answer {
+        Ok(result) if result.is_object() => Ok(result),
+        Ok(_) => {
+            Err(StartError::Handshake { why: format!("the answer to {method} is not an object") })
+        }
+        Err(error) => Err(handshake(error)),
+    }
+}
+
+/// Whether a server refuses the revision of a request and names the very one as supported: behind
+/// one address, servers of several versions may answer, and the protocol wants it tried again.
+fn still_speaks(error: &CallError, revision: Revision) -> bool {
+    let CallError::Protocol { code, data: Some(data), .. } = error else { return false };
+    let supported = data.get("supported").and_then(Value::as_array);
+    *code == i64::from(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.0)
+        && supported.is_some_and(|all| all.iter().any(|name| name == revision.name()))
 }
 
 /// Who we say that we are.

@@ -6,6 +6,7 @@
 //! [`lint`] judges tool definitions without calling a tool; [`fuzz`] and [`attack`] call tools with
 //! made-up and with hostile arguments, with what they share in [`probe`].
 
+pub mod accept;
 pub mod attack;
 pub mod compliance;
 pub mod controls;
@@ -38,7 +39,8 @@ use serde::{Deserialize, Serialize};
 use crate::compliance::Contract;
 use crate::observation::Observed;
 use crate::score::{SPECS, Scored};
-use crate::suite::{Case, Suite, SuiteError};
+use crate::suite::snapshot::Store;
+use crate::suite::{Case, Ending, Suite, SuiteError};
 use crate::system::{Cases, Server, Target};
 
 /// One `[[server]]` entry of a project.
@@ -76,6 +78,9 @@ pub struct Entry {
     /// What must hold; where it says nothing, every case must pass.
     #[serde(default)]
     pub gate: Policy,
+    /// Whether snapshots are written anew. Only a command line says so, never a project.
+    #[serde(skip)]
+    pub update_snapshots: bool,
 }
 
 fn default_timeout_ms() -> u64 {
@@ -107,12 +112,18 @@ pub enum ServerError {
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// Snapshots cannot be updated.
+    #[error(transparent)]
+    Accept(#[from] accept::AcceptError),
     /// The server did not start.
     #[error(transparent)]
     NotStarted(StartError),
     /// The tools could not be listed.
     #[error("the tools of the server cannot be listed: {0}")]
     NoTools(String),
+    /// The server has none.
+    #[error("the server offers no tools, so there is nothing to call")]
+    ToolLess,
     /// The server was lost, or there was nothing to run.
     #[error(transparent)]
     Run(RunError),
@@ -156,7 +167,13 @@ impl ServerError {
     /// Whether nothing was measured although the input was right.
     #[must_use]
     pub fn is_not_measured(&self) -> bool {
-        !matches!(self, ServerError::Suite(_) | ServerError::Spec(_) | ServerError::Journal(_))
+        !matches!(
+            self,
+            ServerError::Suite(_)
+                | ServerError::Spec(_)
+                | ServerError::Journal(_)
+                | ServerError::Accept(_)
+        )
     }
 }
 
@@ -196,6 +213,10 @@ pub async fn run(
     let isolation = session.isolation().to_vec();
     let tools = session.tools().await.map_err(|error| ServerError::NoTools(error.to_string()))?;
     drop(session);
+    if tools.is_empty() {
+        // A suite that only expects errors would pass.
+        return Err(ServerError::ToolLess);
+    }
     let contract = Contract::new(&tools);
 
     let identity = Identity {
@@ -223,6 +244,25 @@ pub async fn run(
     server.tear_down(&suite.teardown).await;
     executed(&entries)?;
 
+    let store = Store::beside(&suite.path);
+    let mut notes = Vec::new();
+    let accepted = match entry.update_snapshots {
+        true => Some(accept::snapshots(&store, &cases, &entries)?),
+        false => None,
+    };
+    let updated = match &accepted {
+        Some(accepted) => {
+            notes.extend(accepted.words());
+            Some(Suite::load(&suite.path)?)
+        }
+        None => None,
+    };
+    // What was observed is scored against what is stored now.
+    let suite = updated.as_ref().unwrap_or(suite);
+    let cases = chosen(entry, &suite.cases)?;
+    let identity = Identity { dataset: reference(suite), ..identity };
+    notes.extend(left_over(&store, suite));
+
     let measured = Measurement {
         cases: &cases,
         entries: &entries,
@@ -231,8 +271,18 @@ pub async fn run(
         seed: entry.seed,
     };
     let mut report = measured.report(&identity, &server, tools.len(), &stopwatch, surroundings);
+    report.warnings.extend(notes);
     report.environment.isolation = isolation;
     Ok(report)
+}
+
+/// Snapshots of cases that are no more.
+fn left_over(store: &Store, suite: &Suite) -> Option<String> {
+    let wanting = suite.cases.iter().filter(|case| case.steps().any(suite::Step::wants_snapshot));
+    let orphans = store.orphans(wanting.map(|case| case.id.as_str()));
+    let first = orphans.first()?;
+    let count = orphans.len();
+    Some(format!("{count} snapshots belong to no case and can be removed: {}", first.display()))
 }
 
 fn target(entry: &Entry, suite: &Suite) -> Result<Target, ServerError> {
@@ -459,6 +509,17 @@ impl Measurement<'_> {
                 "no case calls {count} of {tools} tools: {}{more}",
                 first.join(", ")
             ));
+        }
+        let lacking: Vec<&str> = self
+            .cases
+            .iter()
+            .filter(|case| matches!(case.step.ending, Ending::AnyError | Ending::Whatever))
+            .filter(|case| !self.contract.knows(&case.step.tool))
+            .map(|case| case.id.as_str())
+            .collect();
+        if let Some(first) = lacking.first() {
+            let count = lacking.len();
+            warnings.push(format!("{count} cases call a tool that the server lacks: {first}"));
         }
         let formats: Vec<&String> =
             scored.iter().flat_map(|scored| &scored.format_warnings).collect();

@@ -1,5 +1,6 @@
 //! From observations to scored cases. Talks to nobody; the same observations give the same scores.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use karat_core::aggregate::{Kind, Spec};
@@ -55,6 +56,10 @@ pub struct Scored {
 pub fn judge(case: &Case, attempt: &Attempt, contract: &Contract) -> Judged {
     let mut judged = Judged { reasons: Vec::new(), class: None };
     let mut made = 0;
+    if case.needs_tool && !contract.knows(&case.step.tool) {
+        let reason = "the server has no such tool, so it is not the tool that refuses";
+        judged.add("no_such_tool", reason.to_owned());
+    }
     for called in &attempt.calls {
         let Some(step) = step(case, called) else { continue };
         if called.role != Role::Teardown {
@@ -115,15 +120,13 @@ fn judge_call(step: &Step, called: &Called, contract: &Contract, judged: &mut Ju
         judged.add(class, reason);
         return;
     }
-    if let Outcome::Result { result } = outcome {
-        let answer = Answer::new(result);
+    if let Some(result) = answered(outcome) {
+        let answer = Answer::new(&result);
         for matcher in &step.matchers {
             if let Err(why) = matcher.check(&answer) {
                 judged.add("wrong_output", format!("{name}{why}"));
             }
         }
-    } else if !step.matchers.is_empty() {
-        judge_error_text(&name, step, outcome, judged);
     }
     let output = contract.output(&step.tool, outcome);
     if let Some(reason) = output.reasons().first() {
@@ -131,20 +134,19 @@ fn judge_call(step: &Step, called: &Called, contract: &Contract, judged: &mut Ju
     }
 }
 
-/// What is expected of an error's text is looked for in the message of a protocol error.
-fn judge_error_text(name: &str, step: &Step, outcome: &Outcome, judged: &mut Judged) {
-    let Outcome::ProtocolError { message, .. } = outcome else { return };
-    let result = json!({"content": [{"type": "text", "text": message}]});
-    let answer = Answer::new(&result);
-    for matcher in &step.matchers {
-        if let Err(why) = matcher.check(&answer) {
-            judged.add("wrong_output", format!("{name}{why}"));
+/// What matchers look at: the result, or the message of a protocol error as its text.
+pub(crate) fn answered(outcome: &Outcome) -> Option<Cow<'_, Value>> {
+    match outcome {
+        Outcome::Result { result } => Some(Cow::Borrowed(result)),
+        Outcome::ProtocolError { message, .. } => {
+            Some(Cow::Owned(json!({"content": [{"type": "text", "text": message}]})))
         }
+        _ => None,
     }
 }
 
 /// Why the call did not end as it must. A connection that fails is never the error that was expected.
-fn wrong_ending(wanted: Ending, outcome: &Outcome) -> Option<String> {
+pub(crate) fn wrong_ending(wanted: Ending, outcome: &Outcome) -> Option<String> {
     let fine = match (wanted, outcome) {
         (Ending::Success, Outcome::Result { .. }) => !outcome.is_tool_error(),
         (Ending::AnyError, Outcome::ProtocolError { .. })
@@ -191,6 +193,9 @@ pub fn score(case: &Case, observed: &Observed, contract: &Contract, target: f64)
     let calls: Vec<&Called> = observed.attempts.iter().filter_map(Attempt::call).collect();
     let mut format_warnings = Vec::new();
     let input = calls.first().map(|call| contract.input(&call.tool, &call.arguments));
+    if let Some(crate::compliance::Fit::Fits { format_warnings: found }) = &input {
+        format_warnings.extend(found.iter().map(|what| format!("{}: argument {what}", case.id)));
+    }
     // A case that wants an error gives bad arguments on purpose.
     let wants_error = !matches!(case.step.ending, Ending::Success | Ending::Whatever);
     let outputs: Vec<f64> = calls

@@ -12,6 +12,8 @@ use karat_core::text::{clip, printable};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::snapshot::{Snapshot, SnapshotFile};
+
 /// How much of a value is quoted in a message.
 const QUOTED: usize = 160;
 /// What a regular expression may cost in memory once it is compiled.
@@ -68,6 +70,9 @@ pub struct Matcher {
     /// The content block is of this type, such as `image`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub block_type: Option<String>,
+    /// The value is what it was when somebody looked at it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<SnapshotFile>,
 }
 
 /// A value that stands in the file, null included: serde takes null for "not there" otherwise.
@@ -133,6 +138,7 @@ enum Condition {
     Count(usize),
     Exists(bool),
     BlockType(String),
+    Snapshot(Box<Snapshot>),
 }
 
 impl Matcher {
@@ -194,6 +200,9 @@ impl Matcher {
         conditions.extend(self.count.map(Condition::Count));
         conditions.extend(self.exists.map(Condition::Exists));
         conditions.extend(self.block_type.clone().map(Condition::BlockType));
+        if let Some(snapshot) = &self.snapshot {
+            conditions.push(Condition::Snapshot(Box::new(snapshot.prepare()?)));
+        }
         let only = conditions.pop();
         match only {
             Some(condition) if conditions.is_empty() => {
@@ -275,58 +284,111 @@ impl Prepared {
     /// # Errors
     /// Why it does not match, with what was found.
     pub fn check(&self, answer: &Answer<'_>) -> Result<(), String> {
-        let (found, place) = match &self.place {
-            Place::Text => {
-                let value = Value::String(answer.text.clone());
-                return self.condition.check(&value).map_err(|why| format!("the text {why}"));
-            }
-            Place::Data(path, written) => {
-                let Some(data) = answer.data.as_deref() else {
-                    return absent(
-                        &self.condition,
-                        "the answer has no data: no structuredContent, and its text is no JSON",
-                    );
-                };
-                (path.find(data), written.clone())
-            }
-            Place::Result(path, written) => (path.find(answer.result), written.clone()),
-            Place::Block(number) => {
-                let block = blocks(answer.result).get(*number);
-                return self.check_block(*number, block);
-            }
-        };
-        match found.as_slice() {
-            [] => absent(&self.condition, &format!("nothing is at {place}")),
-            [value] => self.condition.check(value).map_err(|why| format!("{place} {why}")),
-            // Several places: the condition is about the list of what stands there.
-            several => {
-                let list = Value::Array(several.iter().map(|value| (*value).clone()).collect());
-                self.condition.check(&list).map_err(|why| format!("{place} {why}"))
-            }
+        if let (Place::Block(number), Condition::BlockType(wanted)) = (&self.place, &self.condition)
+        {
+            return check_type(*number, blocks(answer.result).get(*number), wanted);
+        }
+        match self.look(answer, &mut |value| self.condition.check(value)) {
+            Err(Miss::Nothing(_)) if matches!(self.condition, Condition::Exists(false)) => Ok(()),
+            Err(Miss::Nothing(why) | Miss::Other(why)) => Err(why),
+            Ok(()) => Ok(()),
         }
     }
 
-    fn check_block(&self, number: usize, block: Option<&Value>) -> Result<(), String> {
-        let Some(block) = block else {
-            return absent(&self.condition, &format!("there is no content block {number}"));
+    /// The snapshot that is wanted, if it is one.
+    pub(super) fn snapshot_mut(&mut self) -> Option<&mut Snapshot> {
+        match &mut self.condition {
+            Condition::Snapshot(snapshot) => Some(snapshot),
+            _ => None,
+        }
+    }
+
+    /// Whether a snapshot is wanted.
+    #[must_use]
+    pub fn is_snapshot(&self) -> bool {
+        matches!(self.condition, Condition::Snapshot(_))
+    }
+
+    /// What a snapshot of this answer holds; `None` if none is wanted.
+    ///
+    /// # Errors
+    /// Nothing is at the place.
+    #[must_use]
+    pub fn captured(&self, answer: &Answer<'_>) -> Option<Result<Value, String>> {
+        let Condition::Snapshot(snapshot) = &self.condition else { return None };
+        let mut captured = Value::Null;
+        let looked = self.look(answer, &mut |value| {
+            captured = snapshot.of(value);
+            Ok(())
+        });
+        Some(match looked {
+            Ok(()) => Ok(captured),
+            Err(Miss::Nothing(why) | Miss::Other(why)) => Err(why),
+        })
+    }
+
+    /// Finds what stands at the place and has it judged.
+    fn look(
+        &self,
+        answer: &Answer<'_>,
+        judge: &mut dyn FnMut(&Value) -> Result<(), String>,
+    ) -> Result<(), Miss> {
+        let mut judged = |value: &Value, place: &str| {
+            judge(value).map_err(|why| Miss::Other(format!("{place} {why}")))
         };
-        let checked = match (&self.condition, block_text(block)) {
-            (Condition::BlockType(wanted), _) => match block.get("type").and_then(Value::as_str) {
-                Some(found) if found == wanted => Ok(()),
-                found => Err(format!(
-                    "is of type {}, not {wanted}",
-                    quoted(&found.unwrap_or("none").into())
-                )),
-            },
-            (condition, Some(text)) => condition.check(&Value::String(text.to_owned())),
-            (condition, None) => condition.check(block),
+        let (found, place) = match &self.place {
+            Place::Text => return judged(&Value::String(answer.text.clone()), "the text"),
+            Place::Data(path, written) => {
+                let Some(data) = answer.data.as_deref() else {
+                    let why =
+                        "the answer has no data: no structuredContent, and its text is no JSON";
+                    return Err(Miss::Nothing(why.to_owned()));
+                };
+                (path.find(data), written)
+            }
+            Place::Result(path, written) => (path.find(answer.result), written),
+            Place::Block(number) => {
+                let Some(block) = blocks(answer.result).get(*number) else {
+                    return Err(Miss::Nothing(format!("there is no content block {number}")));
+                };
+                let place = format!("content block {number}");
+                return match block_text(block) {
+                    Some(text) => judged(&Value::String(text.to_owned()), &place),
+                    None => judged(block, &place),
+                };
+            }
         };
-        checked.map_err(|why| format!("content block {number} {why}"))
+        match found.as_slice() {
+            [] => Err(Miss::Nothing(format!("nothing is at {place}"))),
+            [value] => judged(value, place),
+            // Several places: the condition is about the list of what stands there.
+            several => {
+                let list = Value::Array(several.iter().map(|value| (*value).clone()).collect());
+                judged(&list, place)
+            }
+        }
     }
 }
 
-fn absent(condition: &Condition, why: &str) -> Result<(), String> {
-    if matches!(condition, Condition::Exists(false)) { Ok(()) } else { Err(why.to_owned()) }
+/// Why a matcher does not match.
+enum Miss {
+    /// Nothing is at the place.
+    Nothing(String),
+    /// Something is, and it is not what it should be.
+    Other(String),
+}
+
+fn check_type(number: usize, block: Option<&Value>, wanted: &str) -> Result<(), String> {
+    let Some(block) = block else {
+        return Err(format!("there is no content block {number}"));
+    };
+    match block.get("type").and_then(Value::as_str) {
+        Some(found) if found == wanted => Ok(()),
+        found => {
+            let found = quoted(&found.unwrap_or("none").into());
+            Err(format!("content block {number} is of type {found}, not {wanted}"))
+        }
+    }
 }
 
 impl Condition {
@@ -398,6 +460,7 @@ impl Condition {
             Condition::Exists(true) => Ok(()),
             Condition::Exists(false) => fail("and should not be there"),
             Condition::BlockType(_) => fail("which is no content block"),
+            Condition::Snapshot(snapshot) => snapshot.check(value),
         }
     }
 

@@ -8,10 +8,11 @@
 
 pub mod matcher;
 pub mod server;
+pub mod snapshot;
 pub mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use karat_core::dataset::Digest;
@@ -20,7 +21,10 @@ use karat_core::json_path::JsonPath;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::observation::Role;
+
 use self::matcher::{Matcher, Prepared};
+use self::snapshot::{Snapshots, Store};
 
 /// The success rate that a server is held to where the suite says nothing.
 pub const TARGET: f64 = 0.95;
@@ -30,8 +34,10 @@ pub const TARGET: f64 = 0.95;
 pub struct Suite {
     /// Its name; the file's where it gives none.
     pub name: String,
-    /// The digest of the file.
+    /// The digest of the file, and of the snapshots that it wants.
     pub digest: Digest,
+    /// The file.
+    pub path: PathBuf,
     /// The server, as written; a command line can give another.
     pub server: Option<Value>,
     /// The success rate that is demanded.
@@ -69,12 +75,44 @@ pub struct Case {
     pub concurrency: usize,
     /// The class of attack, for a security case.
     pub class: Option<String>,
+    /// Whether the tool must be there for the error that is expected: what does not exist rejects
+    /// nothing.
+    pub needs_tool: bool,
 }
 
 impl Case {
     /// Every call of the case, in the order in which they are made.
     pub fn steps(&self) -> impl Iterator<Item = &Step> {
         self.setup.iter().chain([&self.step]).chain(&self.then).chain(&self.teardown)
+    }
+
+    /// Puts in what is stored of the snapshots.
+    fn fill(&mut self, file: &Path, stored: &Snapshots) {
+        let parts: [(Role, &mut [Step]); 3] = [
+            (Role::Setup, &mut self.setup),
+            (Role::Call, std::slice::from_mut(&mut self.step)),
+            (Role::Then, &mut self.then),
+        ];
+        for (role, steps) in parts {
+            for (number, step) in steps.iter_mut().enumerate() {
+                let wanted = step.matchers.iter_mut().filter_map(Prepared::snapshot_mut);
+                for (at, snapshot) in wanted.enumerate() {
+                    let value = stored.get(&snapshot_name(role, number, at)).cloned();
+                    snapshot.fill(file.to_owned(), value);
+                }
+            }
+        }
+    }
+}
+
+/// How a snapshot is called in its file: the call it is of, and which of its snapshots.
+#[must_use]
+pub fn snapshot_name(role: Role, number: usize, at: usize) -> String {
+    match role {
+        Role::Call => format!("call.{}", at + 1),
+        Role::Setup => format!("setup {}.{}", number + 1, at + 1),
+        Role::Then => format!("then {}.{}", number + 1, at + 1),
+        Role::Teardown => format!("teardown {}.{}", number + 1, at + 1),
     }
 }
 
@@ -91,6 +129,14 @@ pub struct Step {
     pub matchers: Vec<Prepared>,
     /// What is kept of the answer, by name.
     pub save: BTreeMap<String, JsonPath>,
+}
+
+impl Step {
+    /// Whether a snapshot is expected of its answer.
+    #[must_use]
+    pub fn wants_snapshot(&self) -> bool {
+        self.matchers.iter().any(Prepared::is_snapshot)
+    }
 }
 
 /// How a call must end.
@@ -264,14 +310,20 @@ impl Suite {
     /// # Errors
     /// The file cannot be read, or something in it is wrong.
     pub fn load(path: &Path) -> Result<Suite, SuiteError> {
-        Suite::parse(path, &input::read_bytes(path, &Limits::default())?)
+        let bytes = input::read_bytes(path, &Limits::default())?;
+        Suite::read(path, &bytes, Some(&Store::beside(path)))
     }
 
-    /// Reads a suite from the bytes of a file; the name says whether it is JSON or YAML.
+    /// Reads a suite from the bytes of a file; the name says whether it is JSON or YAML. There are no
+    /// snapshots beside it.
     ///
     /// # Errors
     /// As [`Suite::load`].
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Suite, SuiteError> {
+        Suite::read(path, bytes, None)
+    }
+
+    fn read(path: &Path, bytes: &[u8], store: Option<&Store>) -> Result<Suite, SuiteError> {
         let limits = Limits::default();
         let text = input::decode(&path.to_string_lossy(), bytes, &limits)?;
         let format =
@@ -286,8 +338,12 @@ impl Suite {
             return Err(reader.wrong("target", "a rate lies between 0 and 1"));
         }
         let repeat = file.repeat.unwrap_or(1);
-        let setup = reader.steps("setup", file.setup)?.into_iter().map(Arc::new).collect();
+        let setup = reader.steps("setup", file.setup)?;
         let teardown = reader.steps("teardown", file.teardown)?;
+        reader.no_snapshots("setup", &setup)?;
+        reader.no_snapshots("teardown", &teardown)?;
+        let setup = setup.into_iter().map(Arc::new).collect();
+        let mut digested = bytes.to_vec();
         let mut ids = BTreeSet::new();
         let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
         let mut cases = Vec::with_capacity(file.test_cases.len());
@@ -298,11 +354,21 @@ impl Suite {
             if !ids.insert(id.clone()) {
                 return Err(reader.wrong(&id, "a case of this id stands earlier in the file"));
             }
-            cases.push(Arc::new(reader.case(id, case, repeat)?));
+            let mut case = reader.case(id, case, repeat)?;
+            if let Some(store) = store
+                && case.steps().any(Step::wants_snapshot)
+            {
+                let stored = store.read(&case.id)?;
+                case.fill(&store.file(&case.id), &stored);
+                // Another snapshot is another expectation, so the suite is another one too.
+                digested.extend(serde_json::to_vec(&(&case.id, &stored)).unwrap_or_default());
+            }
+            cases.push(Arc::new(case));
         }
         let suite = Suite {
             name,
-            digest: Digest::of(bytes),
+            digest: Digest::of(&digested),
+            path: path.to_owned(),
             server: file.mcp_server,
             target,
             setup,
@@ -339,6 +405,14 @@ impl Reader<'_> {
             .collect()
     }
 
+    /// What cleans up, and what comes before all cases, is judged by nobody.
+    fn no_snapshots(&self, place: &str, steps: &[Step]) -> Result<(), SuiteError> {
+        match steps.iter().any(Step::wants_snapshot) {
+            true => Err(self.wrong(place, "a snapshot is of a case, its setup or its then")),
+            false => Ok(()),
+        }
+    }
+
     fn step(
         &self,
         place: &str,
@@ -371,6 +445,7 @@ impl Reader<'_> {
 
     fn case(&self, id: String, case: CaseFile, repeat: u32) -> Result<Case, SuiteError> {
         let ending = self.ending(&id, &case)?;
+        let needs_tool = case.expected_behavior.is_some() || ending == Ending::ToolError;
         let mut matchers = case.expect.list();
         if let Some(texts) = case.expected_output_contains {
             matchers.push(Matcher { contains: Some(texts), ..Matcher::default() });
@@ -381,17 +456,20 @@ impl Reader<'_> {
             return Err(self.wrong(&id, "repeat and concurrency are at least 1"));
         }
         let step = self.step(&id, case.tool, case.input, ending, &matchers, case.save)?;
+        let teardown = self.steps(&format!("{id}: teardown"), case.teardown)?;
+        self.no_snapshots(&format!("{id}: teardown"), &teardown)?;
         Ok(Case {
             about: case.about,
             tags: case.tags,
             step,
             setup: self.steps(&format!("{id}: setup"), case.setup)?,
             then: self.steps(&format!("{id}: then"), case.then)?,
-            teardown: self.steps(&format!("{id}: teardown"), case.teardown)?,
+            teardown,
             max_latency_ms: case.max_latency_ms,
             repeat,
             concurrency,
             class: case.class,
+            needs_tool,
             id,
         })
     }
@@ -526,10 +604,28 @@ mod tests {
             ),
             ("target: 95\ncases: []\n", "target: a rate lies between 0 and 1"),
             ("cases:\n  - {tool: a, save: {x: 'a['}}\n", "save x"),
+            ("cases:\n  - {tool: a, expect: {snapshot: {redact: ['a[']}}}\n", "is not a path"),
+            (
+                "teardown: [{tool: a, expect: {snapshot: true}}]\ncases:\n  - {tool: a}\n",
+                "teardown: a snapshot is of a case",
+            ),
             ("cases:\n  - {tool: a, expcted: 1}\n", "expcted"),
         ] {
             let found = message(text);
             assert!(found.contains(expected), "{text}: {found}");
         }
+    }
+
+    #[test]
+    fn a_snapshot_is_part_of_what_is_expected() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.yaml");
+        std::fs::write(&path, "cases:\n  - {id: a, tool: t, expect: {snapshot: true}}\n").unwrap();
+        let without = Suite::load(&path).unwrap().digest;
+        let snapshots = Snapshots::from([("call.1".to_owned(), "x".into())]);
+        Store::beside(&path).write("a", &snapshots).unwrap();
+        assert_ne!(Suite::load(&path).unwrap().digest, without);
+        std::fs::write(Store::beside(&path).file("a"), "{}").unwrap();
+        assert!(Suite::load(&path).is_err());
     }
 }

@@ -106,6 +106,9 @@ pub(crate) struct ServerTestArgs {
     /// Only the case of this id
     #[arg(long, value_name = "ID")]
     pub(crate) case: Option<String>,
+    /// Write the snapshots that the cases want anew, where the calls end as they must
+    #[arg(long)]
+    pub(crate) update: bool,
     /// How long a call may take, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 30_000)]
     pub(crate) timeout_ms: u64,

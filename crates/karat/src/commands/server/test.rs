@@ -28,6 +28,7 @@ pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Ex
         seed: 0,
         baseline: None,
         gate: karat_core::gate::Policy::default(),
+        update_snapshots: arguments.update,
     };
     entry.gate = entry.policy();
     let suite = Suite::load(&entry.suite).map_err(karat_server::ServerError::from)?;
