@@ -168,9 +168,12 @@ impl Server {
         Ok((outcome, latency, words))
     }
 
-    /// Gives the server up, so that the next call gets a fresh one.
+    /// Ends the server in good order where that is possible; the next call gets a fresh one.
     pub async fn renew(&self) {
-        *self.session.lock().await = None;
+        let session = self.session.lock().await.take();
+        if let Some(session) = session.and_then(Arc::into_inner) {
+            session.close().await;
+        }
     }
 
     /// Makes the calls that come after the last case; how they end is nobody's score.

@@ -145,6 +145,16 @@ impl Ground {
         self.real.join("marks").join(format!("mark-{number}"))
     }
 
+    fn tokens(&self) -> [(&str, &'static str); 5] {
+        [
+            (&self.file_token, "{file token}"),
+            (&self.dotenv_token, "{dotenv token}"),
+            (&self.env_token, "{env token}"),
+            (&self.relay_token, "{text token}"),
+            (self.canary.page_token(), "{page token}"),
+        ]
+    }
+
     /// The text with what differs between runs taken out.
     #[must_use]
     pub(super) fn masked(&self, text: &str) -> String {
@@ -163,17 +173,17 @@ impl Ground {
             (self.real.display().to_string().as_str(), "{outside}"),
             (self.real.display().to_string().trim_start_matches('/'), "{outside}"),
             (&mark, "{planted}"),
-            (&self.file_token, "{file token}"),
-            (&self.dotenv_token, "{dotenv token}"),
-            (&self.env_token, "{env token}"),
-            (&self.relay_token, "{text token}"),
-            (self.canary.page_token(), "{page token}"),
             (&format!(":{port}"), ":{port}"),
             (&self.product(), "{product}"),
             (&a.to_string(), "{a}"),
             (&b.to_string(), "{b}"),
         ] {
             masked = masked.replace(real, shown);
+        }
+        for (token, shown) in self.tokens() {
+            for form in dressed(token) {
+                masked = masked.replace(&form, shown);
+            }
         }
         masked
     }
@@ -227,6 +237,14 @@ pub(super) fn carried(text: &str, token: &str) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// A token in every dress in which it is looked for.
+fn dressed(token: &str) -> Vec<String> {
+    let hex: String = token.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let mut forms = vec![token.to_owned(), token.chars().rev().collect(), hex.to_uppercase(), hex];
+    forms.extend(base64_forms(token));
+    forms
 }
 
 /// What of a token is in base64 whatever stands around it: one form for each of the three ways in

@@ -178,6 +178,7 @@ pub async fn run(
         one.look_again(&ground);
     }
     let controls = controls(&chosen, &attacks, &ground, reach).await;
+    live.renew().await;
     let measured = Measurement { settings, live: &live, ground: &ground, tried, controls, late };
     measured.report(&tools, &attacks, skipped, &stopwatch, folder)
 }
@@ -650,8 +651,13 @@ impl Measurement<'_> {
                 "nothing was executed: no attack found anything to go through (first: {why})"
             )));
         }
-        let mut items: Vec<Item> =
-            self.tried.iter().map(|one| item(one, &self.line(one))).collect();
+        let mut items: Vec<Item> = self
+            .tried
+            .iter()
+            .filter(|one| one.status != Status::NotApplicable)
+            .map(|one| item(one, &self.line(one)))
+            .collect();
+        items.extend(attacks.iter().filter_map(|attack| self.not_applicable(attack)));
         items.sort_by(|a, b| a.id.cmp(&b.id));
         let refs: Vec<&Item> = items.iter().collect();
         let metrics = vec![aggregate::measure(HELD, &refs, 1, self.settings.seed)];
@@ -683,6 +689,28 @@ impl Measurement<'_> {
             environment: stopwatch.environment(&[], Some(folder)),
         };
         Ok(Attacked { report, findings, skipped, tally })
+    }
+
+    /// One item for all tools to which an attack does not apply, with the reasons.
+    fn not_applicable(&self, attack: &'static Attack) -> Option<Item> {
+        let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let not =
+            |one: &&Tried| one.attack.id() == attack.id() && one.status == Status::NotApplicable;
+        for one in self.tried.iter().filter(not) {
+            reasons.entry(one.why.as_deref().unwrap_or_default()).or_default().push(&one.tool);
+        }
+        if reasons.is_empty() {
+            return None;
+        }
+        let mut whole = item(&Tried::not(attack, "", ""), "");
+        whole.id = attack.id().to_owned();
+        whole.tags.remove("tool");
+        whole.observed = json!({
+            "about": attack.rule.summary,
+            "status": Status::NotApplicable,
+            "tools": reasons,
+        });
+        Some(whole)
     }
 
     fn findings(&self) -> Vec<Finding> {
@@ -728,7 +756,7 @@ impl Measurement<'_> {
         let count = |status: Status| self.tried.iter().filter(|one| one.status == status).count();
         if count(Status::NotJudged) > 0 {
             warnings.push(format!(
-                "{} times a planted text with orders came back unmarked; that is noted, not counted",
+                "planted texts with orders that came back unmarked: {} (noted, not counted)",
                 count(Status::NotJudged)
             ));
         }

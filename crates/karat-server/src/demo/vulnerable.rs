@@ -154,9 +154,15 @@ impl Vulnerable {
         ran(command).await
     }
 
+    /// Ends as a crash would, but without leaving files behind.
+    fn end(&self) -> ! {
+        let _ = std::fs::remove_dir_all(self.root.path());
+        std::process::exit(101)
+    }
+
     async fn crowd(&self) -> Value {
         if self.crowd.fetch_add(1, Ordering::SeqCst) >= CROWD {
-            std::process::exit(101);
+            self.end();
         }
         tokio::time::sleep(CROWD_STAYS).await;
         self.crowd.fetch_sub(1, Ordering::SeqCst);
@@ -187,8 +193,11 @@ impl Respond for Vulnerable {
             Ok(text) => text,
             Err(why) => return Ok(failed(&why)),
         };
-        let surplus =
-            arguments.as_object().into_iter().flatten().find(|(key, _)| *key != parameter);
+        let surplus = arguments
+            .as_object()
+            .into_iter()
+            .flatten()
+            .find(|(key, _)| parameter.is_empty() || *key != parameter);
         if let Some((name, _)) = surplus {
             return Ok(failed(&format!("there is no parameter {name:?}")));
         }
@@ -221,7 +230,7 @@ impl Respond for Vulnerable {
             "crowd_unsafe" => self.crowd().await,
             "emoji_unsafe" => {
                 if text.chars().any(|c| ('\u{1F300}'..='\u{1FAFF}').contains(&c)) {
-                    std::process::exit(101);
+                    self.end();
                 }
                 said(&text)
             }

@@ -137,6 +137,10 @@ pub enum Verdict {
     NoAnswer,
 }
 
+/// The codes with which arguments are refused as a protocol error.
+const INVALID_PARAMS: i64 = -32602;
+const INTERNAL_ERROR: i64 = -32603;
+
 /// Marks that validators leave in tool errors.
 const REFUSALS: [&str; 4] =
     ["-32602", "Input validation error", "validation error for ", "validation errors for "];
@@ -235,8 +239,11 @@ impl Judge<'_> {
             }
             _ => {}
         }
-        if let (Validity::Invalid { why, .. }, Outcome::ProtocolError { code, .. }) =
-            (validity, outcome)
+        // What cannot be read at all is answered by whoever reads it, and not by the tool.
+        if let (
+            Validity::Invalid { why, .. },
+            Outcome::ProtocolError { code: code @ (INVALID_PARAMS | INTERNAL_ERROR), .. },
+        ) = (validity, outcome)
         {
             let message = format!("protocol error {code} where a tool error is due ({why})");
             add(&PROTOCOL, "protocol error", "", message);

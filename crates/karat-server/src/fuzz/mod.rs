@@ -176,6 +176,7 @@ pub async fn run(
         fuzzer.done.push(done);
     }
     listener.on(&Event::Finished);
+    live.renew().await;
     fuzzer.finish(&tools, skipped, &stopwatch, folder)
 }
 
@@ -431,7 +432,7 @@ impl Fuzzer<'_> {
             at: flaw.at,
             message: format!("{message} ({}{again})", case.about),
             input: clip(&replay::ascii(&Value::Object(input.clone())), SHOWN).into_owned(),
-            answer,
+            answer: clip(&answer, SHOWN).into_owned(),
             seen: times,
             reproduced,
             replay: replay::call(live.shown_spec(), name, &input, &str::to_owned),

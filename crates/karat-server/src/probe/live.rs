@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use karat_core::input::nearest;
-use karat_core::text::{clip, printable};
+use karat_core::text::printable;
 use karat_mcp::{Definition, Options, ServerInfo, ServerSpec, StartError};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -14,9 +14,7 @@ use crate::observation::Outcome;
 use crate::suite::matcher::Answer;
 use crate::system::{Server, Target};
 
-/// How much of an answer is shown.
-const SHOWN: usize = 400;
-/// How much of one is looked at to be shown.
+/// How much of an answer is kept to be shown.
 const READ: usize = 4_000;
 
 /// Why nothing was measured, or could not be.
@@ -66,7 +64,7 @@ pub struct Answered {
     pub outcome: Outcome,
     /// How long it took.
     pub latency: Duration,
-    /// The answer for people: without secrets, printable, clipped.
+    /// The start of the answer for people: without secrets, printable.
     pub shown: String,
 }
 
@@ -157,7 +155,7 @@ impl Live {
         if outcome == Outcome::Timeout {
             self.server.renew().await;
         }
-        let shown = clip(&printable(&redacted), SHOWN).into_owned();
+        let shown = printable(&redacted).into_owned();
         Ok(Answered { outcome, latency, shown })
     }
 
@@ -313,5 +311,5 @@ pub(crate) fn skipped_in_words(skipped: &[Skipped]) -> Option<String> {
         1 => "1 tool was not called".to_owned(),
         n => format!("{n} tools were not called"),
     };
-    Some(format!("{count} because of what it may destroy: {}{more}", named.join(", ")))
+    Some(format!("{count}, for they may destroy something: {}{more}", named.join(", ")))
 }

@@ -48,6 +48,8 @@ pub(super) fn options(arguments: &ProbeArgs) -> Options {
     Options {
         call_timeout: Duration::from_millis(arguments.timeout_ms),
         start_timeout: Duration::from_millis(arguments.start_timeout_ms),
+        // A server that was left with a call under way gets the time to clean up.
+        grace: Duration::from_secs(3),
         ..Options::default()
     }
 }
