@@ -41,11 +41,8 @@ const MEMORY: Real = Real {
     command: &["{bin}/mcp-server-memory"],
     env: &[("MEMORY_FILE_PATH", "{work}/memory.jsonl")],
 };
-const TIME: Real = Real {
-    name: "time",
-    command: &["{bin}/mcp-server-time", "--local-timezone", "UTC"],
-    env: &[],
-};
+const TIME: Real =
+    Real { name: "time", command: &["{bin}/mcp-server-time", "--local-timezone", "UTC"], env: &[] };
 const GIT: Real = Real { name: "git", command: &["{bin}/mcp-server-git"], env: &[] };
 const SQLITE: Real = Real {
     name: "sqlite",
@@ -234,7 +231,17 @@ impl Http {
         let bin = live().join("servers/everything/bin/mcp-server-everything");
         let root = repository();
         let mut command = Command::new("bwrap");
-        command.args(["--ro-bind", "/", "/", "--tmpfs", "/tmp", "--dev", "/dev", "--proc", "/proc"]);
+        command.args([
+            "--ro-bind",
+            "/",
+            "/",
+            "--tmpfs",
+            "/tmp",
+            "--dev",
+            "/dev",
+            "--proc",
+            "/proc",
+        ]);
         command.arg("--ro-bind").args([&root, &root]);
         command.args(["--unshare-user", "--unshare-pid", "--unshare-ipc", "--die-with-parent"]);
         command.args(["--new-session", "--chdir", "/", "--"]).arg(bin).arg("streamableHttp");
