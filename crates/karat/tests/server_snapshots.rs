@@ -97,7 +97,8 @@ fn what_would_fail_anyway_is_not_accepted() {
         "no snapshot written for unsteady: call.1 is another one at each repetition",
         "no snapshot written for nowhere: the answer has no data",
     ] {
-        assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
+        let report = scratch.read("karat-report/report.json");
+        assert!(report.contains(words), "{words}: {report}");
     }
     assert_eq!(snapshots(&scratch), [] as [String; 0]);
 }

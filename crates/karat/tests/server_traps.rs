@@ -49,8 +49,8 @@ fn reasons(scratch: &Scratch, id: &str) -> String {
 
 #[test]
 fn a_program_that_is_no_server_is_not_measured() {
-    both(&["--", "/bin/false"], 3, "exit code 1");
-    both(&["--", "/bin/true"], 3, "exit code 0");
+    both(&["--", "/bin/false"], 3, "exit status: 1");
+    both(&["--", "/bin/true"], 3, "exit status: 0");
     let scratch = Scratch::new();
     let ran = scratch.karat(&["server", "lint", "--", "/bin/false"]);
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
@@ -90,7 +90,7 @@ fn a_suite_without_cases_is_not_measured() {
     for suite in ["cases: []\n", "test_cases: []\n"] {
         let (_, ran) = demo(suite);
         assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
-        assert!(ran.stderr.contains("no case"), "{}", ran.stderr);
+        assert!(ran.stdout.contains("no case matches"), "{}{}", ran.stdout, ran.stderr);
     }
     // A file without the list at all is no suite.
     let (_, ran) = demo("name: nothing\n");
