@@ -5,8 +5,8 @@ use std::str::FromStr;
 use karat_metrics::calls::deepeval::{self, Outcome, ToolCorrectness, ToolPermission};
 use karat_metrics::calls::{alignment, f1, ragas, registered_id};
 
-use crate::score::ItemScore;
 use crate::sample::Sample;
+use crate::score::ItemScore;
 
 /// One metric of tool calls, with its settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +55,16 @@ impl CallMetric {
             CallMetric::RagasF1 => ragas::F1.id.to_owned(),
             CallMetric::ToolCorrectness(setting) => setting.id(),
             CallMetric::ToolPermission(_) => deepeval::TOOL_PERMISSION.id.to_owned(),
+        }
+    }
+
+    /// The id without the settings, where they are the usual ones.
+    pub fn short_id(&self) -> String {
+        match self {
+            CallMetric::ToolCorrectness(setting) if *setting == ToolCorrectness::default() => {
+                deepeval::TOOL_CORRECTNESS.id.to_owned()
+            }
+            other => other.id(),
         }
     }
 

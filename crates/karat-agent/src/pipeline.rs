@@ -14,8 +14,8 @@ use karat_metrics::calls::ragas::Warning;
 use crate::importers::{self, Format, ImportError};
 use crate::input::{InputError, Lines};
 use crate::metric::CallMetric;
-use crate::score::ItemScore;
 use crate::sample::Sample;
+use crate::score::ItemScore;
 
 /// How lines are read and scored.
 pub(crate) struct Plan<'p> {

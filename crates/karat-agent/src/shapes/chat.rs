@@ -141,8 +141,7 @@ pub(super) fn overlay(fields: &mut Fields<'_>, trace: &mut Trace) -> Result<(), 
     trace.state = fields.get("state")?;
     trace.expected_scores = fields.get("expected_scores")?.unwrap_or_default();
     if let Some(text) = fields.raw("expect") {
-        trace.expect =
-            Some(Expectation::parse(text).map_err(|error| error.within("expect"))?);
+        trace.expect = Some(Expectation::parse(text).map_err(|error| error.within("expect"))?);
     }
     if let Some(duration) = fields.get::<f64>("duration_ms")? {
         trace.usage.duration_ms = Some(duration);

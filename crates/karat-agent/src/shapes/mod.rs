@@ -22,7 +22,9 @@ use crate::metric::CallMetric;
 use crate::trace::{Invalid, Trace};
 
 /// How traces are written down.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
     /// Karat's own format.

@@ -20,9 +20,7 @@ use serde_json::{Map, Value};
 
 use super::Importer;
 use crate::trace::fields::{Fields, Invalid, is_object, list};
-use crate::trace::{
-    Arguments, CallError, CallMade, Expectation, ToolDefinition, Trace, Turns,
-};
+use crate::trace::{Arguments, CallError, CallMade, Expectation, ToolDefinition, Trace, Turns};
 
 /// How many traces are held open at a time.
 const OPEN: usize = 4096;
@@ -113,8 +111,10 @@ impl Spans {
             }
         }
         if self.done.contains(&trace_id) {
-            *self.notes.entry("spans that came after their trace was closed".into()).or_default() +=
-                1;
+            *self
+                .notes
+                .entry("spans that came after their trace was closed".into())
+                .or_default() += 1;
             return Ok(());
         }
         self.clock += 1;
@@ -322,8 +322,12 @@ impl Span {
             Some(Value::String(text)) => Arguments::written(text),
             Some(value) => Arguments::from_raw(&value.to_string()),
         };
-        let results =
-            ["gen_ai.tool.call.result", "gen_ai.tool.result", "output.value", "traceloop.entity.output"];
+        let results = [
+            "gen_ai.tool.call.result",
+            "gen_ai.tool.result",
+            "output.value",
+            "traceloop.entity.output",
+        ];
         call.result = self.anywhere(&results).map(|value| match value {
             Value::String(text) => super::chat::result_of(text.clone()),
             value => value.clone(),
@@ -403,7 +407,8 @@ fn add_usage(span: &Span, trace: &mut Trace) {
             *sum = Some(sum.unwrap_or_default().saturating_add(tokens));
         }
     };
-    let input = ["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"];
+    let input =
+        ["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"];
     let output = [
         "gen_ai.usage.output_tokens",
         "gen_ai.usage.completion_tokens",
@@ -632,6 +637,9 @@ mod tests {
 
     #[test]
     fn spans_of_other_things_are_no_traces_of_an_agent() {
-        assert!(traces(&[r#"{"traceId":"t","spanId":"a","attributes":{"http.method":"GET"}}"#]).is_empty());
+        assert!(
+            traces(&[r#"{"traceId":"t","spanId":"a","attributes":{"http.method":"GET"}}"#])
+                .is_empty()
+        );
     }
 }

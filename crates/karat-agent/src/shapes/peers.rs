@@ -32,7 +32,7 @@ impl Importer for Peer {
         let expectation = format!(r#"{{"calls":[{}]}}"#, expected.join(","));
         trace.expect = Some(Expectation::parse(&expectation)?);
         for metric in &self.metrics {
-            trace.peer_scores.insert(metric.id(), metric.measure(&sample).0.score);
+            trace.peer_scores.insert(metric.short_id(), metric.measure(&sample).0.score);
         }
         self.words(text, &mut trace);
         out.push(trace);
@@ -54,17 +54,16 @@ impl Peer {
                 let messages = document.get("user_input").or_else(|| document.get("messages"));
                 let all = messages.and_then(Value::as_array).cloned().unwrap_or_default();
                 let of = |kind: &'static str| {
-                    move |message: &&Value| message.get("type").and_then(Value::as_str) == Some(kind)
+                    move |message: &&Value| {
+                        message.get("type").and_then(Value::as_str) == Some(kind)
+                    }
                 };
                 let content = |message: &Value| {
                     message.get("content").and_then(Value::as_str).map(str::to_owned)
                 };
                 trace.input = all.iter().find(of("human")).and_then(content);
-                trace.output = all
-                    .last()
-                    .filter(of("ai"))
-                    .and_then(content)
-                    .filter(|text| !text.is_empty());
+                trace.output =
+                    all.last().filter(of("ai")).and_then(content).filter(|text| !text.is_empty());
                 if all.iter().filter(of("human")).count() > 1 {
                     trace.turns = Turns::Multi;
                 }
@@ -83,7 +82,8 @@ fn made(call: &Call<'_>) -> CallMade {
         Some(arguments) => Arguments::Object(written(arguments)),
         None => Arguments::Object("{}".to_owned()),
     };
-    made.result = serde_json::from_str(&call.output.to_string()).ok().filter(|v: &Value| !v.is_null());
+    made.result =
+        serde_json::from_str(&call.output.to_string()).ok().filter(|v: &Value| !v.is_null());
     made
 }
 

@@ -102,12 +102,12 @@ impl Recording {
         at_ms: f64,
     ) -> Result<(), Invalid> {
         let result: Option<Value> = fields.get("result")?;
-        if let Some(name) =
-            result.as_ref().and_then(|r| r.get("serverInfo")?.get("name")?.as_str())
+        if let Some(name) = result.as_ref().and_then(|r| r.get("serverInfo")?.get("name")?.as_str())
         {
             self.servers.insert(session, name.to_owned());
         }
-        if let Some(tools) = result.as_ref().and_then(|r| r.get("tools")).and_then(Value::as_array) {
+        if let Some(tools) = result.as_ref().and_then(|r| r.get("tools")).and_then(Value::as_array)
+        {
             for tool in tools.iter().filter_map(definition) {
                 self.trace.tools.get_or_insert_default().push(tool);
                 self.tool_sessions.push(session);

@@ -12,8 +12,8 @@ use super::{Importer, Shape};
 use crate::error::AgentError;
 use crate::input::{InputError, Lines};
 use crate::metric::CallMetric;
-use crate::trace::fields::{Invalid, is_list, list};
 use crate::trace::Trace;
+use crate::trace::fields::{Invalid, is_list, list};
 
 /// How long a line may be.
 const LINE_LIMIT: usize = 16 << 20;

@@ -95,7 +95,9 @@ impl Matcher {
             Matcher::Equals(text, case)
         } else if let Some(pattern) = fields.get::<String>("regex")? {
             let built = RegexBuilder::new(&pattern).size_limit(PATTERN_BYTES).build();
-            Matcher::Regex(Box::new(built.map_err(|error| Invalid::at("regex", error.to_string()))?))
+            Matcher::Regex(Box::new(
+                built.map_err(|error| Invalid::at("regex", error.to_string()))?,
+            ))
         } else if let Some(near) = Near::parse(&mut fields)? {
             Matcher::Number(near)
         } else if let Some(all) = fields.list("any_of")? {
@@ -237,9 +239,7 @@ impl Assertion {
         } else if let Some(exists) = fields.get("exists")? {
             Condition::Exists(exists)
         } else {
-            return Err(Invalid::new(
-                "should have one of equals, contains, number, count, exists",
-            ));
+            return Err(Invalid::new("should have one of equals, contains, number, count, exists"));
         };
         nothing_left(&fields)?;
         Ok(Assertion { path, text: written, condition })

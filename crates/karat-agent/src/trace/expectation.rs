@@ -159,9 +159,9 @@ impl Expectation {
     /// meets which expectation would depend on the order of looking.
     fn check_servers(&self) -> Result<(), Invalid> {
         let named: BTreeSet<&str> = self.named_servers();
-        let bare = self.all_calls().find(|call| {
-            call.tool.server.is_none() && named.contains(call.tool.name.as_str())
-        });
+        let bare = self
+            .all_calls()
+            .find(|call| call.tool.server.is_none() && named.contains(call.tool.name.as_str()));
         match bare {
             Some(call) => Err(Invalid::at(
                 "calls",
@@ -186,8 +186,7 @@ impl Expectation {
 
     /// Whether the task can be done without a tool, if that is known.
     pub fn requires_tool(&self) -> Option<bool> {
-        self.requires_tool
-            .or_else(|| self.calls.as_ref().map(|_| self.required().next().is_some()))
+        self.requires_tool.or_else(|| self.calls.as_ref().map(|_| self.required().next().is_some()))
     }
 
     /// Whether there is anything that a run can pass or fail.
@@ -226,7 +225,10 @@ impl Expectation {
         Some(Expected { steps: steps.collect() })
     }
 
-    pub(crate) fn expected_call<'a>(&'a self, call: &'a ExpectedCall) -> expected::ExpectedCall<'a> {
+    pub(crate) fn expected_call<'a>(
+        &'a self,
+        call: &'a ExpectedCall,
+    ) -> expected::ExpectedCall<'a> {
         let mut wanted = expected::ExpectedCall {
             name: self.key(&call.tool.name, call.tool.server.as_deref()),
             arguments: Vec::new(),

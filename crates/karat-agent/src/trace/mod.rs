@@ -245,11 +245,7 @@ impl CallMade {
     /// Takes `mcp__SERVER__TOOL` apart.
     pub(crate) fn named(name: &str) -> Self {
         let (server, name) = split_name(name);
-        CallMade {
-            name: name.to_owned(),
-            server: server.map(str::to_owned),
-            ..CallMade::default()
-        }
+        CallMade { name: name.to_owned(), server: server.map(str::to_owned), ..CallMade::default() }
     }
 }
 
@@ -354,7 +350,8 @@ impl Trace {
         if let Some(server) = fields.get::<String>("server")? {
             call.server = Some(server);
         }
-        call.arguments = fields.raw("arguments").map_or(Arguments::NotRecorded, Arguments::from_raw);
+        call.arguments =
+            fields.raw("arguments").map_or(Arguments::NotRecorded, Arguments::from_raw);
         call.result = fields.get("result")?;
         if let Some(error) = fields.raw("error") {
             call.error = Some(read_error(error).map_err(|error| error.within("error"))?);
@@ -506,7 +503,10 @@ mod tests {
         assert_eq!(place(r#"{"id":"a","run":0,"calls":[]}"#), "run");
         assert_eq!(place(r#"{"id":"a","setting":"x","calls":[]}"#), "setting");
         assert_eq!(place(r#"{"id":"a","calls":[{}]}"#), "calls[0].name");
-        assert_eq!(place(r#"{"id":"a","calls":[],"expect":{"calls":[{}]}}"#), "expect.calls[0].name");
+        assert_eq!(
+            place(r#"{"id":"a","calls":[],"expect":{"calls":[{}]}}"#),
+            "expect.calls[0].name"
+        );
     }
 
     #[test]
