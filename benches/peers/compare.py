@@ -157,7 +157,7 @@ def conversations(programs, binary, tenth):
         karat_command = Command(
             "karat agent score",
             # The two metrics that ragas is asked for, and no others.
-            [binary, "agent", "score", "--format", "ragas", path, "--json"]
+            [binary, "agent", "score", "--format", "ragas", path, "--means", "--json"]
             + ["-m", "ragas.tool_call_accuracy", "-m", "ragas.tool_call_f1"],
             lambda output: (karat_output.means(output), None),
         )

@@ -126,9 +126,41 @@ pub enum AgentError {
         /// The file.
         path: PathBuf,
     },
+    /// A record is not what it should be.
+    #[error("{}:{line}: {place}{}{message}", path.display(), if place.is_empty() { "" } else { ": " })]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The way to the field.
+        place: String,
+        /// What is wrong there.
+        message: String,
+    },
+    /// A file could not be read.
+    #[error(transparent)]
+    Input(karat_core::input::InputError),
+    /// A dataset is not what it should be.
+    #[error(transparent)]
+    Dataset(Box<karat_core::dataset::DatasetError>),
+    /// Something that is asked for makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// Nothing could be measured.
+    #[error("{0}")]
+    NotMeasured(String),
     /// No metric was asked for.
     #[error("no metric was asked for")]
     NoMetrics,
+}
+
+impl AgentError {
+    /// Whether nothing was measured although the input was right.
+    #[must_use]
+    pub fn is_not_measured(&self) -> bool {
+        matches!(self, AgentError::NothingToScore { .. } | AgentError::NotMeasured(_))
+    }
 }
 
 /// How a file is compressed, told by its first bytes.

@@ -1,23 +1,39 @@
-//! The agent evaluation: did the model call the right tools?
+//! Agent evaluation: did the model call the right tools, at what cost?
 //!
-//! So far its first room: scoring recorded traces. [`score_file`] reads a JSONL file of samples as
-//! RAGAS or DeepEval write them, compares the calls in each with those expected, and hands out the
-//! scores one sample after the other. Memory stays the same however many samples there are, and the
-//! scores stay the same however many threads there are. Nothing here runs an agent or a tool.
+//! Stations: [`shapes`] (traces as others write them) and [`tasks`] (what should have happened) end in
+//! one [`trace`] model; [`tools`] knows what was on offer; [`marks`] scores one trace, [`evaluate`]
+//! makes the report of many, [`controls`] proves that it can fail, [`diff`] compares two runs call by
+//! call. [`score_file`] is the fast way for samples of RAGAS and DeepEval: one pass, flat memory, means
+//! alone.
 
+pub mod controls;
+pub mod diff;
+mod entry;
 mod error;
+pub mod evaluate;
 mod ids;
 pub mod importers;
 mod input;
+pub mod marks;
+pub mod means;
 mod metric;
 mod pipeline;
+pub mod recorded;
 pub mod sample;
 pub mod score;
 pub mod shapes;
+pub mod tasks;
+pub mod tools;
 pub mod trace;
 
+pub use entry::{Entry, Loaded, run, usual_metrics};
 pub use error::{AgentError, Compression};
 pub use importers::Format;
 pub use metric::{CallMetric, UnknownMetric};
+pub use recorded::{Recorded, Source};
 pub use sample::Sample;
 pub use score::{ItemScore, ItemScores, MetricSummary, Options, Summary, score_file};
+pub use shapes::Shape;
+pub use tasks::Tasks;
+pub use tools::Tools;
+pub use trace::Trace;

@@ -58,6 +58,16 @@ impl CallMetric {
         }
     }
 
+    /// The id without the settings, where they are the usual ones.
+    pub fn short_id(&self) -> String {
+        match self {
+            CallMetric::ToolCorrectness(setting) if *setting == ToolCorrectness::default() => {
+                deepeval::TOOL_CORRECTNESS.id.to_owned()
+            }
+            other => other.id(),
+        }
+    }
+
     /// Scores one trace, and says what RAGAS would warn of.
     pub(crate) fn measure(&self, trace: &Sample<'_>) -> (ItemScore, Option<ragas::Warning>) {
         let (called, expected) = (&trace.called[..], &trace.expected[..]);

@@ -227,7 +227,7 @@ impl Run<'_> {
             id: metric.id(),
             n,
             mean: total.sum() / n as f64,
-            interval: total.interval(n),
+            interval: total.interval(n, true),
             succeeded: total.succeeded,
         };
         self.summary.metrics = self.options.metrics.iter().zip(&self.totals).map(summary).collect();
@@ -319,7 +319,7 @@ impl Run<'_> {
 
 /// A running sum that keeps the digits a plain one loses over millions of samples (Neumaier).
 #[derive(Clone, Copy, Default)]
-struct Total {
+pub(crate) struct Total {
     sum: f64,
     lost: f64,
     squares: f64,
@@ -327,7 +327,7 @@ struct Total {
 }
 
 impl Total {
-    fn add(&mut self, ItemScore { score, success }: ItemScore) {
+    pub(crate) fn add(&mut self, ItemScore { score, success }: ItemScore) {
         let sum = self.sum + score;
         self.lost += if self.sum.abs() >= score.abs() {
             (self.sum - sum) + score
@@ -341,11 +341,12 @@ impl Total {
         }
     }
 
-    fn sum(&self) -> f64 {
+    pub(crate) fn sum(&self) -> f64 {
         self.sum + self.lost
     }
 
-    fn interval(&self, n: u64) -> Option<Interval> {
+    /// The t interval of the mean, held to 0 and 1 if the scores are.
+    pub(crate) fn interval(&self, n: u64, is_share: bool) -> Option<Interval> {
         let count = n as f64;
         let mean = self.sum() / count;
         let variance = (self.squares - count * mean * mean) / (count - 1.0);
@@ -354,7 +355,11 @@ impl Total {
             return None;
         }
         let reach = student_two_sided_quantile(0.05, count - 1.0) * (variance / count).sqrt();
-        Some(Interval { low: (mean - reach).max(0.0), high: (mean + reach).min(1.0) })
+        let (low, high) = (mean - reach, mean + reach);
+        Some(match is_share {
+            true => Interval { low: low.max(0.0), high: high.min(1.0) },
+            false => Interval { low, high },
+        })
     }
 }
 
@@ -370,7 +375,7 @@ mod tests {
             total.add(ItemScore { score, success: None });
         }
         let whole = karat_metrics::stats::t_interval(&scores, 0.95).unwrap();
-        let found = total.interval(5).unwrap();
+        let found = total.interval(5, true).unwrap();
         // The t interval itself leaves the range of the scores here.
         assert!((found.low - whole.low.max(0.0)).abs() < 1e-12);
         assert!((found.high - whole.high.min(1.0)).abs() < 1e-12);
@@ -378,8 +383,8 @@ mod tests {
         for _ in 0..3 {
             alike.add(ItemScore { score: 1.0, success: None });
         }
-        assert_eq!(alike.interval(3), None);
-        assert_eq!(alike.interval(1), None);
+        assert_eq!(alike.interval(3, true), None);
+        assert_eq!(alike.interval(1, true), None);
     }
 
     #[test]

@@ -96,6 +96,12 @@ impl From<karat_server::probe::live::ProbeError> for Stop {
     }
 }
 
+impl From<karat_agent::AgentError> for Stop {
+    fn from(error: karat_agent::AgentError) -> Stop {
+        if error.is_not_measured() { Stop::not_measured(error) } else { Stop::bad_input(error) }
+    }
+}
+
 /// Reads a baseline, with what to do if there is none.
 pub(crate) fn missing_baseline(path: &str) -> Stop {
     Stop::bad_input(format!(

@@ -79,6 +79,10 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
         Command::Agent(AgentCommand::Score(arguments)) => {
             commands::agent::score(arguments, terminal)
         }
+        Command::Agent(AgentCommand::Diff(arguments)) => commands::agent::diff(arguments, terminal),
+        Command::Agent(AgentCommand::Check(arguments)) => {
+            commands::check::one(Evaluation::Agent, arguments, terminal)
+        }
         Command::Score(ScoreCommand::Trec(arguments)) => commands::trec::score(arguments, terminal),
         Command::Corpus(command) => commands::corpus::run(command, terminal),
         Command::Compare(arguments) => commands::compare::run(arguments, terminal),

@@ -38,6 +38,9 @@ struct ProjectFile {
     /// The server entries.
     #[serde(default)]
     server: Vec<karat_server::Entry>,
+    /// The agent entries.
+    #[serde(default)]
+    agent: Vec<karat_agent::Entry>,
 }
 
 /// Where a project's files are.
@@ -66,6 +69,7 @@ pub(crate) enum Task {
     Retrieval { entry: Box<karat_retrieval::Entry>, dataset: Tools },
     Detection { entry: Box<karat_detection::Entry>, dataset: Threats },
     Server { entry: Box<karat_server::Entry>, suite: Suite, dataset: DatasetRef },
+    Agent { entry: Box<karat_agent::Entry>, loaded: Box<karat_agent::Loaded>, dataset: DatasetRef },
 }
 
 impl Task {
@@ -75,8 +79,15 @@ impl Task {
         Task::Server { entry: Box::new(entry), suite, dataset }
     }
 
+    /// An agent entry with what it names.
+    pub(crate) fn agent(entry: karat_agent::Entry, loaded: karat_agent::Loaded) -> Task {
+        let dataset = loaded.reference();
+        Task::Agent { entry: Box::new(entry), loaded: Box::new(loaded), dataset }
+    }
+
     pub(crate) fn evaluation(&self) -> Evaluation {
         match self {
+            Task::Agent { .. } => Evaluation::Agent,
             Task::Retrieval { .. } => Evaluation::Retrieval,
             Task::Detection { .. } => Evaluation::Detection,
             Task::Server { .. } => Evaluation::Server,
@@ -88,6 +99,7 @@ impl Task {
             Task::Retrieval { entry, .. } => &entry.name,
             Task::Detection { entry, .. } => &entry.name,
             Task::Server { entry, .. } => &entry.name,
+            Task::Agent { entry, .. } => &entry.name,
         }
     }
 
@@ -101,6 +113,7 @@ impl Task {
             Task::Retrieval { entry, .. } => &entry.gate,
             Task::Detection { entry, .. } => &entry.gate,
             Task::Server { entry, .. } => &entry.gate,
+            Task::Agent { entry, .. } => &entry.gate,
         }
     }
 
@@ -110,6 +123,7 @@ impl Task {
             Task::Retrieval { entry, .. } => entry.baseline.as_deref(),
             Task::Detection { entry, .. } => entry.baseline.as_deref(),
             Task::Server { entry, .. } => entry.baseline.as_deref(),
+            Task::Agent { entry, .. } => entry.baseline.as_deref(),
         }
     }
 
@@ -121,7 +135,7 @@ impl Task {
                 .iter()
                 .map(|label| (label.query.as_str(), label.tool_id.as_str()))
                 .collect(),
-            Task::Detection { .. } | Task::Server { .. } => Vec::new(),
+            Task::Detection { .. } | Task::Server { .. } | Task::Agent { .. } => Vec::new(),
         }
     }
 
@@ -129,7 +143,7 @@ impl Task {
         match self {
             Task::Retrieval { dataset, .. } => &dataset.reference,
             Task::Detection { dataset, .. } => &dataset.reference,
-            Task::Server { dataset, .. } => dataset,
+            Task::Server { dataset, .. } | Task::Agent { dataset, .. } => dataset,
         }
     }
 }
@@ -172,6 +186,12 @@ impl Plan {
             entry.gate.validate().map_err(|error| bad(&path, &entry.name, error))?;
             let suite = root.suite(&entry.suite)?;
             tasks.push(Task::server(entry, suite));
+        }
+        for entry in file.agent {
+            check_numbers(&path, &entry.name, 1, 1, 1)?;
+            entry.gate.validate().map_err(|error| bad(&path, &entry.name, error))?;
+            let loaded = root.agent(&path, &entry)?;
+            tasks.push(Task::agent(entry, loaded));
         }
         if tasks.is_empty() {
             return Err(Stop::bad_input(format!(
@@ -280,6 +300,47 @@ impl Root {
             }
         };
         suite.map_err(|error| karat_server::ServerError::from(error).into())
+    }
+
+    fn agent(&self, path: &Path, entry: &karat_agent::Entry) -> Result<karat_agent::Loaded, Stop> {
+        let metrics = karat_agent::usual_metrics();
+        let mut tools = match self {
+            Root::Folder(folder) => crate::commands::agent::tools(&entry.tools, folder)?,
+            Root::Bundled => {
+                let mut tools = karat_agent::Tools::default();
+                for folder in &entry.tools {
+                    tools.load_dataset(self.dataset(folder))?;
+                }
+                tools
+            }
+        };
+        let wrong = |message: &str| Err(bad(path, &entry.name, message));
+        let recorded = match (&entry.dataset, &entry.traces[..]) {
+            (Some(folder), []) => karat_agent::Recorded::open(self.dataset(folder), &mut tools)?,
+            (None, []) | (Some(_), _) => return wrong("give either dataset or traces"),
+            (None, files) => {
+                if !(0.0..=1.0).contains(&entry.max_bad) {
+                    return wrong("max_bad goes from 0 to 1");
+                }
+                let inside = |files: &[PathBuf]| -> Vec<PathBuf> {
+                    files.iter().map(|file| self.folder().join(file)).collect()
+                };
+                let tasks = inside(&entry.tasks);
+                let paths: Vec<&Path> = tasks.iter().map(PathBuf::as_path).collect();
+                let tasks = match paths.is_empty() {
+                    true => None,
+                    false => Some(karat_agent::Tasks::load(&paths)?),
+                };
+                karat_agent::Recorded::read(&karat_agent::Source {
+                    files: &inside(files),
+                    shape: entry.format,
+                    tasks: tasks.as_ref(),
+                    max_bad: entry.max_bad,
+                    metrics: &metrics,
+                })?
+            }
+        };
+        Ok(karat_agent::Loaded { recorded, tools, metrics })
     }
 
     fn planned(&self, path: &Path, task: Task, baselines: Baselines) -> Result<Planned, Stop> {

@@ -41,7 +41,7 @@ fn the_bundled_project_passes_reproduces_its_baseline_and_is_the_same_twice() {
         assert!(lost["value"].as_f64() < full["value"].as_f64(), "{lost}");
     }
     // What is not there is said plainly.
-    assert!(first.stdout.contains("agent: not part of a project yet"), "{}", first.stdout);
+    assert!(first.stdout.contains("agent: the project has no entry"), "{}", first.stdout);
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl Importer for Peer {
         let expectation = format!(r#"{{"calls":[{}]}}"#, expected.join(","));
         trace.expect = Some(Expectation::parse(&expectation)?);
         for metric in &self.metrics {
-            trace.peer_scores.insert(metric.id(), metric.measure(&sample).0.score);
+            trace.peer_scores.insert(metric.short_id(), metric.measure(&sample).0.score);
         }
         self.words(text, &mut trace);
         out.push(trace);

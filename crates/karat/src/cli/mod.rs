@@ -1,6 +1,7 @@
 //! The command line, as clap sees it. Nothing below sees a raw flag: each command takes its own
 //! arguments and the [`Face`] that all of them share.
 
+mod agent;
 mod corpus;
 mod detection;
 mod probing;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use agent::*;
 pub(crate) use corpus::*;
 pub(crate) use detection::*;
 pub(crate) use probing::*;
@@ -62,7 +64,7 @@ pub(crate) enum Command {
     /// Measure an MCP server: does it answer right, validly, reliably and fast?
     #[command(subcommand)]
     Server(ServerCommand),
-    /// Score what an agent did
+    /// Score what an agent did: the right tools, the right arguments, at what cost?
     #[command(subcommand)]
     Agent(AgentCommand),
     /// Score files of other tools
@@ -109,35 +111,6 @@ pub(crate) struct CheckArgs {
     /// Only the entry of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
-}
-
-#[derive(Subcommand)]
-pub(crate) enum AgentCommand {
-    /// Score recorded traces, one JSON line each
-    Score(AgentScoreArgs),
-}
-
-#[derive(Args)]
-pub(crate) struct AgentScoreArgs {
-    /// The traces: JSON lines, plain, gz or zstd
-    pub(crate) traces: PathBuf,
-    /// The shape of the traces
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) format: TraceFormat,
-    /// A metric, such as calls.f1; repeatable. Without it, those of the format and ours
-    #[arg(short, long = "metric", value_name = "ID")]
-    pub(crate) metrics: Vec<String>,
-    /// Print every trace's scores too
-    #[arg(long)]
-    pub(crate) per_item: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TraceFormat {
-    /// RAGAS multi-turn samples
-    Ragas,
-    /// DeepEval test cases
-    Deepeval,
 }
 
 #[derive(Subcommand)]

@@ -18,18 +18,6 @@ use crate::face::Terminal;
 use crate::project::{Baselines, Plan, Planned, Root, Task};
 use crate::work::until_stopped;
 
-/// Why an evaluation is not in a report; a project need not have an entry of each.
-fn absent(evaluation: Evaluation) -> &'static str {
-    match evaluation {
-        Evaluation::Agent => {
-            "not part of a project yet; `karat agent score` scores recorded traces"
-        }
-        Evaluation::Server | Evaluation::Retrieval | Evaluation::Detection => {
-            "the project has no entry"
-        }
-    }
-}
-
 /// Every evaluation of the project.
 pub(crate) fn all(arguments: &CheckArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     check(arguments, None, terminal)
@@ -139,7 +127,7 @@ fn not_run(plan: &Plan) -> Vec<NotRun> {
     Evaluation::ALL
         .into_iter()
         .filter(|evaluation| plan.entries.iter().all(|one| one.task.evaluation() != *evaluation))
-        .map(|evaluation| NotRun { evaluation, reason: absent(evaluation).to_owned() })
+        .map(|evaluation| NotRun { evaluation, reason: "the project has no entry".to_owned() })
         .collect()
 }
 
@@ -208,6 +196,7 @@ async fn entries<'a>(
             Task::Server { entry, suite, .. } => {
                 karat_server::run(entry, suite, &surroundings).await.map_err(Stop::from)
             }
+            Task::Agent { entry, loaded, .. } => Ok(karat_agent::run(entry, loaded)),
         };
         match ran {
             Ok(report) => measured.reports.push((report, planned)),

@@ -1,0 +1,398 @@
+//! Two runs of the same tasks, call by call: what was inserted, left out, moved or called with other
+//! arguments.
+//!
+//! Calls are the same or they are not: a changed amount is a changed call, however close the text. A
+//! number may differ only where a tolerance is stated for its argument. The similarity of two runs of
+//! a task is the sum of the weights below over the longer list.
+
+use std::collections::BTreeMap;
+
+use karat_metrics::calls::{Call, Equality, Value};
+use serde::Serialize;
+
+use crate::trace::expectation::object;
+use crate::trace::{Arguments, CallMade, Trace};
+
+/// What a call is worth that is the same, at its place.
+pub const SAME: f64 = 1.0;
+/// What a call is worth that is the same, at another place.
+pub const MOVED: f64 = 0.5;
+/// What a call of the same tool with other arguments is worth.
+pub const CHANGED: f64 = 0.25;
+
+/// How many calls are aligned; beyond, a run is not a trajectory but a loop.
+const MOST: usize = 2000;
+
+/// How far numbers may differ, by the name of the argument.
+pub type Tolerances = BTreeMap<String, f64>;
+
+/// What became of one call.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
+pub enum Step {
+    /// The same call at the same place.
+    Same {
+        /// Which tool.
+        tool: String,
+    },
+    /// The same tool with other arguments.
+    Changed {
+        /// Which tool.
+        tool: String,
+        /// The arguments that differ.
+        arguments: Vec<Difference>,
+    },
+    /// A call that was not made before.
+    Inserted {
+        /// Which tool.
+        tool: String,
+        /// Its place in the later run, from 1.
+        at: usize,
+    },
+    /// A call that is not made any more.
+    Missing {
+        /// Which tool.
+        tool: String,
+        /// Its place in the earlier run, from 1.
+        at: usize,
+    },
+    /// The same call at another place.
+    Moved {
+        /// Which tool.
+        tool: String,
+        /// Its place in the earlier run, from 1.
+        from: usize,
+        /// Its place in the later run.
+        to: usize,
+    },
+}
+
+/// An argument that differs; none where it is not given.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// The argument.
+    pub name: String,
+    /// Its earlier value, as JSON.
+    pub before: Option<String>,
+    /// Its later value, as JSON.
+    pub after: Option<String>,
+}
+
+/// How two runs of a task differ.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TaskDiff {
+    /// The task.
+    pub id: String,
+    /// From 0, nothing in common, to 1, the same calls.
+    pub similarity: f64,
+    /// What became of each call.
+    pub steps: Vec<Step>,
+    /// Whether the answers differ.
+    pub answer_changed: bool,
+}
+
+impl TaskDiff {
+    /// Whether the calls are the same.
+    pub fn is_same(&self) -> bool {
+        self.steps.iter().all(|step| matches!(step, Step::Same { .. }))
+    }
+}
+
+/// Compares two runs of a task.
+pub fn compare(before: &Trace, after: &Trace, tolerances: &Tolerances) -> TaskDiff {
+    let (steps, worth) = align(&before.calls, &after.calls, tolerances);
+    let longer = before.calls.len().max(after.calls.len());
+    TaskDiff {
+        id: before.id.clone(),
+        similarity: if longer == 0 { 1.0 } else { worth / longer as f64 },
+        steps,
+        answer_changed: before.output != after.output,
+    }
+}
+
+/// Aligns two lists of calls; gives what became of each call, and the sum of the weights.
+fn align(before: &[CallMade], after: &[CallMade], tolerances: &Tolerances) -> (Vec<Step>, f64) {
+    let (before, after) = (&before[..before.len().min(MOST)], &after[..after.len().min(MOST)]);
+    let worth = |i: usize, j: usize| worth(&before[i], &after[j], tolerances);
+    let pairs = best_pairs(before.len(), after.len(), &worth);
+    let mut partner = vec![None; after.len()];
+    let mut left: Vec<usize> = Vec::new();
+    for (i, pair) in pairs.iter().enumerate() {
+        match pair {
+            Some(j) => partner[*j] = Some(i),
+            None => left.push(i),
+        }
+    }
+    // What is the same elsewhere was moved.
+    let mut moved: BTreeMap<usize, usize> = BTreeMap::new();
+    left.retain(|&i| {
+        let free =
+            |j: &usize| partner[*j].is_none() && !moved.contains_key(j) && worth(i, *j) == FULL;
+        match (0..after.len()).find(free) {
+            Some(j) => {
+                moved.insert(j, i);
+                false
+            }
+            None => true,
+        }
+    });
+    let mut steps = Vec::new();
+    let mut sum = 0.0;
+    let mut missing = left.into_iter().peekable();
+    for (j, call) in after.iter().enumerate() {
+        let tool = call.shown();
+        // What is missing is told before the call that it stood in front of.
+        if let Some(i) = partner[j] {
+            while let Some(gone) = missing.next_if(|gone| *gone < i) {
+                steps.push(Step::Missing { tool: before[gone].shown(), at: gone + 1 });
+            }
+        }
+        steps.push(match (partner[j], moved.get(&j)) {
+            (Some(i), _) if worth(i, j) == FULL => {
+                sum += SAME;
+                Step::Same { tool }
+            }
+            (Some(i), _) => {
+                sum += CHANGED;
+                Step::Changed { tool, arguments: differences(&before[i], call, tolerances) }
+            }
+            (None, Some(i)) => {
+                sum += MOVED;
+                Step::Moved { tool, from: i + 1, to: j + 1 }
+            }
+            (None, None) => Step::Inserted { tool, at: j + 1 },
+        });
+    }
+    steps.extend(missing.map(|i| Step::Missing { tool: before[i].shown(), at: i + 1 }));
+    (steps, sum)
+}
+
+/// The worth of a pair of calls that are the same; of calls that differ in arguments; of others.
+const FULL: u32 = 4;
+const PART: u32 = 1;
+
+fn worth(a: &CallMade, b: &CallMade, tolerances: &Tolerances) -> u32 {
+    let same_server = match (&a.server, &b.server) {
+        (Some(a), Some(b)) => a == b,
+        _ => true,
+    };
+    if a.name != b.name || !same_server {
+        return 0;
+    }
+    if a.arguments == b.arguments || differences(a, b, tolerances).is_empty() { FULL } else { PART }
+}
+
+/// For each earlier call its later partner, orders kept, at the greatest worth. Of equal choices the
+/// one that pairs earlier calls with earlier ones.
+fn best_pairs(n: usize, m: usize, worth: &dyn Fn(usize, usize) -> u32) -> Vec<Option<usize>> {
+    let width = m + 1;
+    let mut best = vec![0_u32; (n + 1) * width];
+    for i in (0..n).rev() {
+        for j in (0..m).rev() {
+            let skip = best[(i + 1) * width + j].max(best[i * width + j + 1]);
+            let pair = match worth(i, j) {
+                0 => 0,
+                worth => worth + best[(i + 1) * width + j + 1],
+            };
+            best[i * width + j] = skip.max(pair);
+        }
+    }
+    let mut pairs = vec![None; n];
+    let (mut i, mut j) = (0, 0);
+    while i < n && j < m {
+        let here = best[i * width + j];
+        let worth = worth(i, j);
+        if worth > 0 && here == worth + best[(i + 1) * width + j + 1] {
+            pairs[i] = Some(j);
+            i += 1;
+            j += 1;
+        } else if here == best[(i + 1) * width + j] {
+            i += 1;
+        } else {
+            j += 1;
+        }
+    }
+    pairs
+}
+
+fn differences(a: &CallMade, b: &CallMade, tolerances: &Tolerances) -> Vec<Difference> {
+    let (Arguments::Object(before), Arguments::Object(after)) = (&a.arguments, &b.arguments) else {
+        if a.arguments == b.arguments {
+            return Vec::new();
+        }
+        let text = |arguments: &Arguments| match arguments {
+            Arguments::NotRecorded => None,
+            Arguments::Object(text) | Arguments::Text(text) => Some(text.clone()),
+        };
+        let name = "(all)".to_owned();
+        return vec![Difference { name, before: text(&a.arguments), after: text(&b.arguments) }];
+    };
+    let (Ok(before), Ok(after)) = (object(before), object(after)) else { return Vec::new() };
+    if Equality::Json.calls(&Call::new("", before.clone()), &Call::new("", after.clone())) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for (name, value) in before.iter() {
+        let other = after.get(name);
+        if !other.is_some_and(|other| same(name, value, other, tolerances)) {
+            found.push(Difference {
+                name: name.to_owned(),
+                before: Some(value.to_string()),
+                after: other.map(ToString::to_string),
+            });
+        }
+    }
+    for (name, value) in after.iter().filter(|(name, _)| before.get(name).is_none()) {
+        let after = Some(value.to_string());
+        found.push(Difference { name: name.to_owned(), before: None, after });
+    }
+    found
+}
+
+fn same(name: &str, a: &Value<'_>, b: &Value<'_>, tolerances: &Tolerances) -> bool {
+    if Equality::Json.values(a, b) {
+        return true;
+    }
+    match (tolerances.get(name), a.as_number(), b.as_number()) {
+        (Some(within), Some(a), Some(b)) => (a - b).abs() <= *within,
+        _ => false,
+    }
+}
+
+/// Two sets of runs, task by task.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Diff {
+    /// Always `karat.trajectories/1` here.
+    pub schema: String,
+    /// The mean similarity over the tasks that both have.
+    pub similarity: Option<f64>,
+    /// How many tasks both have.
+    pub tasks: usize,
+    /// How many of these have the same calls.
+    pub same: usize,
+    /// Tasks that only the earlier set has.
+    pub only_before: Vec<String>,
+    /// Tasks that only the later set has.
+    pub only_after: Vec<String>,
+    /// What each kind of call is worth.
+    pub weights: BTreeMap<String, f64>,
+    /// The tasks that both have.
+    pub items: Vec<TaskDiff>,
+}
+
+/// Compares two sets of runs; records are paired by task, model, setting, turns and run, or by task
+/// alone where each set has one record of each.
+pub fn compare_all(before: &[Trace], after: &[Trace], tolerances: &Tolerances) -> Diff {
+    let unique = |traces: &[Trace]| {
+        let ids: std::collections::BTreeSet<&str> = traces.iter().map(|t| t.id.as_str()).collect();
+        ids.len() == traces.len()
+    };
+    let by_task = unique(before) && unique(after);
+    let key = |trace: &Trace| match by_task {
+        true => trace.id.clone(),
+        false => format!(
+            "{}@{}/{}/{}#{}",
+            trace.id,
+            trace.model.as_deref().unwrap_or("-"),
+            trace.setting.name(),
+            trace.turns.name(),
+            trace.run
+        ),
+    };
+    let mut later: BTreeMap<String, &Trace> =
+        after.iter().map(|trace| (key(trace), trace)).collect();
+    let mut items = Vec::new();
+    let mut only_before = Vec::new();
+    let earlier: BTreeMap<String, &Trace> =
+        before.iter().map(|trace| (key(trace), trace)).collect();
+    for (name, trace) in earlier {
+        match later.remove(&name) {
+            Some(other) => {
+                let compared = compare(trace, other, tolerances);
+                items.push(TaskDiff { id: name, ..compared });
+            }
+            None => only_before.push(name),
+        }
+    }
+    let all: Vec<f64> = items.iter().map(|item| item.similarity).collect();
+    Diff {
+        schema: "karat.trajectories/1".to_owned(),
+        similarity: karat_metrics::stats::mean(&all).ok(),
+        tasks: items.len(),
+        same: items.iter().filter(|item| item.is_same()).count(),
+        only_before,
+        only_after: later.into_keys().collect(),
+        weights: [
+            ("same", SAME),
+            ("moved", MOVED),
+            ("changed", CHANGED),
+            ("inserted", 0.0),
+            ("missing", 0.0),
+        ]
+        .into_iter()
+        .map(|(name, weight)| (name.to_owned(), weight))
+        .collect(),
+        items,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(calls: &[(&str, &str)]) -> Trace {
+        let call = |(name, arguments): &(&str, &str)| CallMade {
+            name: (*name).to_owned(),
+            arguments: Arguments::written(arguments),
+            ..CallMade::default()
+        };
+        Trace { calls: calls.iter().map(call).collect(), ..Trace::of("t") }
+    }
+
+    fn diff(before: &[(&str, &str)], after: &[(&str, &str)]) -> TaskDiff {
+        compare(&trace(before), &trace(after), &Tolerances::new())
+    }
+
+    #[test]
+    fn the_same_calls_are_the_same_whatever_their_spelling() {
+        let found = diff(&[("f", r#"{"a":1,"b":2}"#)], &[("f", r#"{"b":2.0,"a":1}"#)]);
+        assert!(found.is_same() && found.similarity == 1.0);
+        assert_eq!(diff(&[], &[]).similarity, 1.0);
+    }
+
+    #[test]
+    fn a_changed_recipient_is_a_changed_call_however_long_the_rest() {
+        let text = "x".repeat(500);
+        let with = |to: &str| format!(r#"{{"text":"{text}","to":"{to}"}}"#);
+        let found = diff(&[("send", &with("alice"))], &[("send", &with("alicf"))]);
+        assert_eq!(found.similarity, CHANGED);
+        let [Step::Changed { arguments, .. }] = &found.steps[..] else { panic!("{found:?}") };
+        assert_eq!(arguments.len(), 1);
+        assert_eq!(
+            (arguments[0].name.as_str(), arguments[0].after.as_deref()),
+            ("to", Some("\"alicf\""))
+        );
+    }
+
+    #[test]
+    fn a_number_may_differ_only_where_it_is_stated() {
+        let (before, after) =
+            (trace(&[("pay", r#"{"n":1.00}"#)]), trace(&[("pay", r#"{"n":1.01}"#)]));
+        assert_eq!(compare(&before, &after, &Tolerances::new()).similarity, CHANGED);
+        let stated = Tolerances::from([("n".to_owned(), 0.02)]);
+        assert_eq!(compare(&before, &after, &stated).similarity, SAME);
+    }
+
+    #[test]
+    fn inserted_missing_and_moved_calls_are_told_apart() {
+        let one = |name| (name, "{}");
+        let inserted = diff(&[one("a"), one("b")], &[one("a"), one("x"), one("b")]);
+        assert_eq!(inserted.steps[1], Step::Inserted { tool: "x".into(), at: 2 });
+        assert!((inserted.similarity - 2.0 / 3.0).abs() < 1e-12);
+        let missing = diff(&[one("a"), one("x"), one("b")], &[one("a"), one("b")]);
+        assert_eq!(missing.steps[1], Step::Missing { tool: "x".into(), at: 2 });
+        let moved = diff(&[one("a"), one("b"), one("c")], &[one("b"), one("c"), one("a")]);
+        assert_eq!(moved.steps[2], Step::Moved { tool: "a".into(), from: 1, to: 3 });
+        assert!((moved.similarity - 2.5 / 3.0).abs() < 1e-12);
+    }
+}

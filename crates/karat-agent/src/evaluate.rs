@@ -1,0 +1,528 @@
+//! From traces to a report: items, headline metrics, slices, what tools are good for and what they
+//! cost.
+//!
+//! Every trace is one item. Traces without tools count only where they are compared with those that
+//! had them. Nothing here reads a file or a clock.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use karat_core::aggregate::{self, Kind, Spec};
+use karat_core::provenance::Stopwatch;
+use karat_core::report::{self, Evaluation, Item, Measured, Report, Slice, SystemRef};
+use karat_metrics::stats;
+
+use crate::controls;
+use crate::marks::{self, Confusion, Marks};
+use crate::metric::CallMetric;
+use crate::recorded::Recorded;
+use crate::tools::Tools;
+use crate::trace::{Setting, Trace, Turns};
+
+/// The metrics of every report, in the order in which they are shown.
+pub const SPECS: &[Spec] = &[
+    rate("task.success"),
+    rate("calls.exact"),
+    mean("calls.alignment"),
+    mean("calls.f1"),
+    rate("answer.correct"),
+    rate("state.reached"),
+    rate("gauge.proactivity"),
+    rate("gauge.compliance"),
+    rate("gauge.unneeded_call"),
+    mean("gauge.effectiveness"),
+    rate("gauge.success_with_tools"),
+    rate("gauge.success_without_tools"),
+    mean("gauge.overhead_tokens"),
+    mean("gauge.tokens_with_tools"),
+    mean("gauge.tokens_without_tools"),
+    mean("gauge.overhead_ms"),
+    mean("gauge.ms_with_tools"),
+    mean("gauge.ms_without_tools"),
+    mean("mcpbench.tool_name_validity"),
+    mean("mcpbench.schema_compliance"),
+    mean("mcpbench.execution_success"),
+    mean("calls.first_error"),
+    rate("calls.forbidden"),
+    rate("calls.loop"),
+    mean("ragas.tool_call_accuracy"),
+    mean("ragas.tool_call_accuracy_unordered"),
+    mean("ragas.tool_call_f1"),
+    mean("deepeval.tool_correctness"),
+    mean("deepeval.tool_correctness|ordered|name+input"),
+    mean("run.tokens"),
+    mean("run.ms"),
+];
+
+/// How many runs pass@k and pass^k are given for.
+const RUNS: [u64; 5] = [1, 2, 3, 5, 10];
+/// How many kinds of trouble are listed in words.
+const LISTED: usize = 10;
+
+const fn rate(id: &'static str) -> Spec {
+    Spec { id, kind: Kind::Rate }
+}
+
+const fn mean(id: &'static str) -> Spec {
+    Spec { id, kind: Kind::Mean }
+}
+
+/// How traces are scored.
+#[derive(Debug)]
+pub struct Scoring<'a> {
+    /// The name of the report.
+    pub name: &'a str,
+    /// What was on offer.
+    pub tools: &'a Tools,
+    /// The metrics of calls, beside ours: [`marks::peer_metrics`] or those that were asked for.
+    pub metrics: &'a [CallMetric],
+    /// The seed of the bootstrap.
+    pub seed: u64,
+    /// Where the traces came from, for the report.
+    pub system: SystemRef,
+}
+
+impl Scoring<'_> {
+    /// Scores the traces.
+    pub fn report(&self, recorded: &Recorded, stopwatch: &Stopwatch) -> Report {
+        let traces = &recorded.traces;
+        let marks: Vec<Marks> =
+            traces.iter().map(|trace| marks::mark(trace, self.tools, self.metrics)).collect();
+        let specs = self.specs();
+        let items = items(traces, &marks, self.seed);
+        let metrics = headline(&specs, &items, traces, &marks, self.seed);
+        let mut controls = controls::run(traces, self.tools, self.seed);
+        controls.extend(expected_scores(traces, &marks));
+        let dataset = recorded.reference.clone().unwrap_or_else(|| report::DatasetRef {
+            id: "traces".to_owned(),
+            version: "tasks".to_owned(),
+            digest: String::new(),
+        });
+        Report {
+            schema: report::SCHEMA.to_owned(),
+            evaluation: Evaluation::Agent,
+            name: self.name.to_owned(),
+            dataset,
+            system: self.system.clone(),
+            runs: 1,
+            seed: self.seed,
+            conventions: conventions(),
+            metrics,
+            slices: slices(&specs, &items, self.seed),
+            items,
+            controls,
+            comparison: None,
+            gate: None,
+            warnings: warnings(recorded, &marks),
+            environment: stopwatch.environment(&[], None),
+        }
+    }
+
+    fn specs(&self) -> Vec<Spec> {
+        let mut specs = SPECS.to_vec();
+        for metric in self.metrics {
+            let id = metric.short_id();
+            if specs.iter().all(|spec| spec.id != id) {
+                // Once for each metric that a user names: a spec lives as long as the program.
+                specs.push(mean(Box::leak(id.into_boxed_str())));
+            }
+        }
+        specs
+    }
+}
+
+/// What tells traces of different tasks and models apart, whatever the setting and run.
+type Pair<'a> = (&'a str, Option<&'a str>, Turns);
+
+fn pair(trace: &Trace) -> Pair<'_> {
+    (&trace.id, trace.model.as_deref(), trace.turns)
+}
+
+/// The means without tools: success, tokens, milliseconds.
+#[derive(Default)]
+struct Bare {
+    success: Vec<f64>,
+    tokens: Vec<f64>,
+    ms: Vec<f64>,
+}
+
+fn items(traces: &[Trace], marks: &[Marks], _seed: u64) -> Vec<Item> {
+    let mut bare: BTreeMap<Pair<'_>, Bare> = BTreeMap::new();
+    for (trace, marks) in traces.iter().zip(marks) {
+        if trace.setting == Setting::WithoutTools {
+            let entry = bare.entry(pair(trace)).or_default();
+            entry.success.extend(marks.score("task.success"));
+            entry.tokens.extend(trace.usage.tokens().map(|tokens| tokens as f64));
+            entry.ms.extend(trace.usage.duration_ms);
+        }
+    }
+    let names = Names::of(traces);
+    let mut items: Vec<Item> = traces
+        .iter()
+        .zip(marks)
+        .map(|(trace, marks)| Item {
+            id: names.id(trace),
+            group: names.group(trace),
+            tags: tags(trace, marks),
+            metrics: metrics(trace, marks, bare.get(&pair(trace))),
+            per_run: Vec::new(),
+            observed: marks.observed.clone(),
+            error: None,
+        })
+        .collect();
+    items.sort_by(|a, b| a.id.cmp(&b.id));
+    items
+}
+
+/// How items are called: by the task alone, as far as that tells them apart.
+struct Names {
+    models: bool,
+    repeated: bool,
+}
+
+impl Names {
+    fn of(traces: &[Trace]) -> Names {
+        let models: BTreeSet<Option<&str>> = traces.iter().map(|t| t.model.as_deref()).collect();
+        let ids: BTreeSet<&str> = traces.iter().map(|trace| trace.id.as_str()).collect();
+        Names { models: models.len() > 1, repeated: ids.len() < traces.len() }
+    }
+
+    fn id(&self, trace: &Trace) -> String {
+        let mut id = trace.id.clone();
+        if self.models
+            && let Some(model) = &trace.model
+        {
+            id.push_str(&format!("@{model}"));
+        }
+        if trace.setting != Setting::WithTools {
+            id.push_str(&format!("/{}", trace.setting.name()));
+        }
+        if self.repeated {
+            if trace.turns == Turns::Multi {
+                id.push_str("/multi");
+            }
+            id.push_str(&format!("#{}", trace.run));
+        }
+        id
+    }
+
+    fn group(&self, trace: &Trace) -> Option<String> {
+        if self.repeated { Some(trace.id.clone()) } else { server(trace) }
+    }
+}
+
+/// The servers that a task is about.
+fn server(trace: &Trace) -> Option<String> {
+    let mut servers: BTreeSet<&str> = trace.servers.iter().map(String::as_str).collect();
+    if servers.is_empty() {
+        let expected = trace.expect.iter().flat_map(|expect| expect.all_calls());
+        servers.extend(expected.filter_map(|call| call.tool.server.as_deref()));
+    }
+    if servers.is_empty() {
+        servers.extend(trace.calls.iter().filter_map(|call| call.server.as_deref()));
+    }
+    let joined: Vec<&str> = servers.into_iter().collect();
+    Some(joined.join("+")).filter(|joined| !joined.is_empty())
+}
+
+fn tags(trace: &Trace, marks: &Marks) -> BTreeMap<String, String> {
+    let mut tags = trace.tags.clone();
+    let mut set = |name: &str, word: Option<String>| {
+        if let Some(word) = word {
+            tags.insert(name.to_owned(), word);
+        }
+    };
+    set("setting", Some(trace.setting.name().to_owned()));
+    set("turns", Some(trace.turns.name().to_owned()));
+    set("case", trace.case.clone());
+    set("model", trace.model.clone());
+    set("server", server(trace));
+    set("confusion", marks.confusions.first().map(ToString::to_string));
+    set("stopped", trace.stopped.clone());
+    tags
+}
+
+fn metrics(trace: &Trace, marks: &Marks, bare: Option<&Bare>) -> BTreeMap<String, Option<f64>> {
+    let average = |values: &[f64]| stats::mean(values).ok();
+    let success = marks.score("task.success");
+    let tokens = trace.usage.tokens().map(|tokens| tokens as f64);
+    if trace.setting == Setting::WithoutTools {
+        return BTreeMap::from([
+            ("gauge.success_without_tools".to_owned(), success),
+            ("gauge.tokens_without_tools".to_owned(), tokens),
+            ("gauge.ms_without_tools".to_owned(), trace.usage.duration_ms),
+        ]);
+    }
+    let mut metrics: BTreeMap<String, Option<f64>> =
+        marks.scores.iter().map(|(id, mark)| (id.clone(), mark.as_ref().ok().copied())).collect();
+    // Distractors are a setting of their own: what tools cost is told from the tools alone.
+    let Some(bare) = bare.filter(|_| trace.setting == Setting::WithTools) else { return metrics };
+    let mut both = |with: &str, delta: &str, own: Option<f64>, other: &[f64]| {
+        if let (Some(own), Some(other)) = (own, average(other)) {
+            metrics.insert(with.to_owned(), Some(own));
+            metrics.insert(delta.to_owned(), Some(own - other));
+        }
+    };
+    both("gauge.success_with_tools", "gauge.effectiveness", success, &bare.success);
+    both("gauge.tokens_with_tools", "gauge.overhead_tokens", tokens, &bare.tokens);
+    both("gauge.ms_with_tools", "gauge.overhead_ms", trace.usage.duration_ms, &bare.ms);
+    metrics
+}
+
+fn headline(
+    specs: &[Spec],
+    items: &[Item],
+    traces: &[Trace],
+    marks: &[Marks],
+    seed: u64,
+) -> Vec<Measured> {
+    let refs: Vec<&Item> = items.iter().collect();
+    let mut metrics = Vec::new();
+    for spec in specs {
+        let mut measured = aggregate::measure(*spec, &refs, 1, seed);
+        if measured.value.is_none() {
+            measured.undefined = Some(reason(spec.id, marks));
+        }
+        metrics.push(measured);
+        let ratio = match spec.id {
+            "gauge.overhead_tokens" => Some(ratio(&refs, "tokens")),
+            "gauge.overhead_ms" => Some(ratio(&refs, "ms")),
+            _ => None,
+        };
+        metrics.extend(ratio);
+    }
+    metrics.extend(repeated(traces, marks));
+    metrics
+}
+
+/// The most common reason for which a metric has no value.
+fn reason(id: &str, marks: &[Marks]) -> String {
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    for marks in marks {
+        if let Some(Err(why)) = marks.scores.get(id) {
+            *reasons.entry(*why).or_default() += 1;
+        }
+    }
+    let most = reasons.into_iter().max_by_key(|(why, count)| (*count, std::cmp::Reverse(*why)));
+    match most {
+        Some((why, _)) => why.to_owned(),
+        None if id.ends_with("without_tools") => "no task was tried without tools".to_owned(),
+        None if id.starts_with("gauge.") => {
+            "no task was tried with tools and without, or nothing was recorded".to_owned()
+        }
+        None => "no trace was made with tools".to_owned(),
+    }
+}
+
+/// The sum with tools over the sum without, over the items that have both.
+fn ratio(items: &[&Item], unit: &str) -> Measured {
+    let id = format!("gauge.overhead_{unit}_ratio");
+    let value = |item: &Item, id: String| item.metrics.get(&id).copied().flatten();
+    let both: Vec<(f64, f64)> = items
+        .iter()
+        .filter_map(|item| {
+            let with = value(item, format!("gauge.{unit}_with_tools"))?;
+            let delta = value(item, format!("gauge.overhead_{unit}"))?;
+            Some((with, with - delta))
+        })
+        .collect();
+    let with: f64 = both.iter().map(|(with, _)| with).sum();
+    let without: f64 = both.iter().map(|(_, without)| without).sum();
+    let undefined = match both.len() {
+        0 => Some("no task was tried with tools and without, or nothing was recorded"),
+        _ if without <= 0.0 => Some("nothing was used without tools"),
+        _ => None,
+    };
+    Measured {
+        value: undefined.is_none().then(|| with / without),
+        n: both.len() as u64,
+        better: aggregate::better(&id),
+        per_run: Vec::new(),
+        interval: None,
+        count: None,
+        undefined: undefined.map(str::to_owned),
+        left_out: 0,
+        id,
+    }
+}
+
+/// pass@k and pass^k over tasks that were run more than once.
+fn repeated(traces: &[Trace], marks: &[Marks]) -> Vec<Measured> {
+    let mut runs: BTreeMap<(Pair<'_>, Setting), (u64, u64)> = BTreeMap::new();
+    for (trace, marks) in traces.iter().zip(marks) {
+        let success = marks.score("task.success");
+        if let Some(success) = success.filter(|_| trace.setting.has_tools()) {
+            let entry = runs.entry((pair(trace), trace.setting)).or_default();
+            entry.0 += 1;
+            entry.1 += u64::from(success == 1.0);
+        }
+    }
+    let least = runs.values().map(|(runs, _)| *runs).min().unwrap_or(0);
+    if least < 2 {
+        return Vec::new();
+    }
+    let mut measured = Vec::new();
+    let mut add = |id: String, values: Vec<f64>| {
+        measured.push(Measured {
+            value: stats::mean(&values).ok(),
+            n: values.len() as u64,
+            better: aggregate::better(&id),
+            per_run: Vec::new(),
+            interval: None,
+            count: None,
+            undefined: None,
+            left_out: 0,
+            id,
+        });
+    };
+    for k in RUNS.into_iter().filter(|k| *k <= least) {
+        let over = |score: fn(u64, u64, u64) -> karat_metrics::Score| -> Vec<f64> {
+            runs.values().filter_map(|(n, done)| score(*n, *done, k).ok()).collect()
+        };
+        add(format!("pass@{k}"), over(stats::pass_at_k));
+        add(format!("pass^{k}"), over(stats::pass_hat_k));
+    }
+    measured
+}
+
+fn slices(specs: &[Spec], items: &[Item], seed: u64) -> Vec<Slice> {
+    let by: BTreeSet<&str> =
+        items.iter().flat_map(|item| item.tags.keys().map(String::as_str)).collect();
+    let mut slices: Vec<Slice> = Vec::new();
+    for by in by {
+        for mut slice in aggregate::slices(by, specs, items, 1, seed) {
+            // A slice says what it has; what is undefined in it is undefined for the reason that the
+            // headline gives.
+            slice.metrics.retain(|measured| measured.n > 0);
+            if by == "turns" || by == "model" {
+                let inside: Vec<&Item> = items
+                    .iter()
+                    .filter(|item| item.tags.get(by).is_some_and(|word| *word == slice.value))
+                    .collect();
+                let ratios = ["tokens", "ms"].map(|unit| ratio(&inside, unit));
+                slice.metrics.extend(ratios.into_iter().filter(|ratio| ratio.value.is_some()));
+            }
+            slices.push(slice);
+        }
+    }
+    slices
+}
+
+/// A set of traces can state the scores that they must get: that is a control of the scorer.
+fn expected_scores(traces: &[Trace], marks: &[Marks]) -> Option<report::Control> {
+    let (mut stated, mut wrong) = (0_u64, Vec::new());
+    for (trace, marks) in traces.iter().zip(marks) {
+        for (id, expected) in &trace.expected_scores {
+            stated += 1;
+            let found = marks.score(id);
+            let same = match (expected, found) {
+                (Some(expected), Some(found)) => (expected - found).abs() < 1e-6,
+                (None, None) => true,
+                _ => false,
+            };
+            if !same {
+                wrong.push(format!(
+                    "{} {id}: {} instead of {}",
+                    trace.id,
+                    word(found),
+                    word(*expected)
+                ));
+            }
+        }
+    }
+    if stated == 0 {
+        return None;
+    }
+    let mut expected = format!("the {stated} scores that the traces state");
+    if !wrong.is_empty() {
+        let first: Vec<&str> = wrong.iter().take(LISTED).map(String::as_str).collect();
+        expected.push_str(&format!("; {} differ: {}", wrong.len(), first.join("; ")));
+    }
+    Some(report::Control {
+        name: "expected-scores".to_owned(),
+        expected,
+        metrics: Vec::new(),
+        ok: wrong.is_empty(),
+    })
+}
+
+fn word(score: Option<f64>) -> String {
+    score.map_or_else(|| "undefined".to_owned(), |score| score.to_string())
+}
+
+fn conventions() -> BTreeMap<String, String> {
+    [
+        ("items", "one for each trace; of the same task they are one group"),
+        ("headline", "traces with tools and with distractors; those without count in gauge.*_without_tools alone"),
+        ("equality", "arguments are equal as JSON: 1 is 1.0, true is not 1; a tolerance is one that the expectation states"),
+        ("schema", "JSON Schema 2020-12 unless declared otherwise; formats do not decide; network $ref is never followed"),
+        ("gauge.proactivity", "every required call made as expected, over tasks that need a tool and instruct none"),
+        ("gauge.compliance", "the instructed tool called without an error and as expected, over tasks that instruct one"),
+        ("gauge.effectiveness", "task.success with tools minus without, in pairs of task, model and turns"),
+        ("pass@k, pass^k", "of task.success, over tasks with repeated runs"),
+        ("interval", "Wilson for rates, bootstrap by groups for means, 95 %"),
+    ]
+    .into_iter()
+    .map(|(name, rule)| (name.to_owned(), rule.to_owned()))
+    .collect()
+}
+
+fn warnings(recorded: &Recorded, marks: &[Marks]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let bad: u64 = recorded.bad.values().sum();
+    if bad > 0 {
+        let classes: Vec<String> =
+            recorded.bad.iter().map(|(class, count)| format!("{class} {count}")).collect();
+        warnings.push(format!("{bad} records could not be read: {}", classes.join(", ")));
+    }
+    let sum = |count: fn(&Marks) -> u64| marks.iter().map(count).sum::<u64>();
+    let unreadable = sum(|marks| marks.unreadable_arguments);
+    if unreadable > 0 {
+        warnings.push(format!("{unreadable} calls have arguments that are not a JSON object"));
+    }
+    let unrecorded = sum(|marks| marks.unrecorded_arguments);
+    if unrecorded > 0 {
+        warnings.push(format!(
+            "the arguments of {unrecorded} calls were not recorded; scores that need them are \
+             undefined"
+        ));
+    }
+    if recorded.without_task > 0 {
+        warnings.push(format!("there is no task for {} traces", recorded.without_task));
+    }
+    for (note, count) in &recorded.notes {
+        warnings.push(format!("{count} {note}"));
+    }
+    warnings
+        .extend(listed("unknown fields", recorded.unknown.iter().map(|(n, c)| (n.clone(), *c))));
+    let mut confusions: BTreeMap<&Confusion, u64> = BTreeMap::new();
+    for confusion in marks.iter().flat_map(|marks| &marks.confusions) {
+        *confusions.entry(confusion).or_default() += 1;
+    }
+    let confusions =
+        confusions.into_iter().map(|(confusion, count)| (confusion.to_string(), count));
+    warnings.extend(listed("called", confusions));
+    let mut not_checked: BTreeMap<&str, u64> = BTreeMap::new();
+    for why in marks.iter().flat_map(|marks| &marks.not_checked) {
+        *not_checked.entry(why).or_default() += 1;
+    }
+    let not_checked = not_checked.into_iter().map(|(why, count)| (why.to_owned(), count));
+    warnings.extend(listed("arguments not checked", not_checked));
+    warnings
+}
+
+/// The most frequent ones, with their counts.
+fn listed(what: &str, counts: impl Iterator<Item = (String, u64)>) -> Option<String> {
+    let mut all: Vec<(String, u64)> = counts.collect();
+    all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let more = all.len().saturating_sub(LISTED);
+    let first: Vec<String> = all
+        .iter()
+        .take(LISTED)
+        .map(|(name, count)| format!("{} ({count})", karat_core::text::printable(name)))
+        .collect();
+    if first.is_empty() {
+        return None;
+    }
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(format!("{what}: {}{more}", first.join(", ")))
+}

@@ -1,0 +1,258 @@
+//! The tools that were on offer, and whether a call fits one of them.
+//!
+//! Tools come from the trace itself, or from files: a dataset of tools, a corpus
+//! `{tools: [{server, tool, input_schema}]}`, or what `tools/list` answers. Schemas are made ready once.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use karat_core::dataset::{Dataset, DatasetFiles};
+use karat_core::input::{self, Format, Limits};
+use karat_core::schema::Compiled;
+use serde_json::Value;
+
+use crate::error::AgentError;
+use crate::trace::{Arguments, CallMade, ToolDefinition, Trace};
+
+/// How many schemas of traces are kept ready.
+const KEPT: usize = 4096;
+
+/// What was on offer.
+#[derive(Default)]
+pub struct Tools {
+    by_name: BTreeMap<String, Vec<Known>>,
+    /// Schemas that stand in traces, by their text.
+    inline: Mutex<BTreeMap<String, Arc<Schema>>>,
+}
+
+struct Known {
+    server: Option<String>,
+    schema: Option<Value>,
+    ready: OnceLock<Schema>,
+}
+
+/// A schema that is ready, or why it cannot be.
+type Schema = Result<Compiled, String>;
+
+/// How a call fits what was offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// It is not known what was offered.
+    NoList,
+    /// No such tool was offered.
+    UnknownTool,
+    /// The tool was offered, and the arguments fit.
+    Fits,
+    /// The tool was offered, and the arguments do not fit.
+    Breaks(String),
+    /// The tool was offered, and whether the arguments fit cannot be told.
+    NotChecked(String),
+}
+
+impl std::fmt::Debug for Tools {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tools").field("names", &self.by_name.len()).finish_non_exhaustive()
+    }
+}
+
+impl Tools {
+    /// Adds the tools of a file or of a dataset folder.
+    ///
+    /// # Errors
+    /// When there are none.
+    pub fn load(&mut self, path: &Path) -> Result<(), AgentError> {
+        if path.is_dir() {
+            return self.load_dataset(DatasetFiles::Folder(path.to_owned()));
+        }
+        let text = input::read_text(path, &Limits::default()).map_err(AgentError::Input)?;
+        let format = Format::of(path).unwrap_or(Format::Json);
+        let document: Value = match format {
+            Format::JsonLines => {
+                input::parse_json_lines(&path.display().to_string(), text.as_bytes())
+                    .map_err(AgentError::Input)?
+            }
+            format => input::parse(path, &text, format).map_err(AgentError::Input)?,
+        };
+        self.add_document(path, &document)
+    }
+
+    /// Adds the tools of a dataset, all files below `tools/`.
+    ///
+    /// # Errors
+    /// When there are none.
+    pub fn load_dataset(&mut self, files: DatasetFiles) -> Result<(), AgentError> {
+        let dataset = Dataset::of(files).map_err(|error| AgentError::Dataset(Box::new(error)))?;
+        self.add_dataset(&dataset)
+    }
+
+    pub(crate) fn add_dataset(&mut self, dataset: &Dataset) -> Result<(), AgentError> {
+        for path in dataset.manifest().files.keys() {
+            if !path.as_str().starts_with("tools/") {
+                continue;
+            }
+            let document: Value = dataset
+                .load(path, &Limits::default())
+                .map_err(|error| AgentError::Dataset(Box::new(error)))?;
+            self.add_document(Path::new(path.as_str()), &document)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the tools of a document.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub fn add_document(&mut self, path: &Path, document: &Value) -> Result<(), AgentError> {
+        let server = document.get("server").and_then(|server| {
+            server.as_str().or_else(|| server.get("name").and_then(Value::as_str))
+        });
+        let inside = document.get("result").unwrap_or(document);
+        let tools = inside.get("tools").unwrap_or(inside).as_array();
+        let before = self.by_name.len();
+        for tool in tools.into_iter().flatten() {
+            let text = |key: &str| tool.get(key).and_then(Value::as_str);
+            let Some(name) = text("tool").or_else(|| text("name")) else { continue };
+            let schema = ["inputSchema", "input_schema", "schema", "parameters"];
+            self.add(
+                text("server").or(server).map(str::to_owned),
+                name,
+                schema.iter().find_map(|key| tool.get(*key)).cloned(),
+            );
+        }
+        if self.by_name.len() == before && before == 0 {
+            return Err(AgentError::Invalid {
+                path: path.to_owned(),
+                line: 1,
+                place: "tools".to_owned(),
+                message: "there is no tool with a name".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Adds one tool.
+    pub fn add(&mut self, server: Option<String>, name: &str, schema: Option<Value>) {
+        let known = Known { server, schema, ready: OnceLock::new() };
+        self.by_name.entry(name.to_owned()).or_default().push(known);
+    }
+
+    /// Whether a call fits what its trace was offered.
+    pub fn fit(&self, trace: &Trace, call: &CallMade) -> Fit {
+        match &trace.tools {
+            Some(tools) => self.fit_inline(tools, call),
+            None if self.by_name.is_empty() => Fit::NoList,
+            None => self.fit_listed(trace, call),
+        }
+    }
+
+    fn fit_listed(&self, trace: &Trace, call: &CallMade) -> Fit {
+        let offered = |known: &&Known| {
+            let of_trace = trace.servers.is_empty()
+                || known.server.as_ref().is_none_or(|server| trace.servers.contains(server));
+            of_trace && same_server(known.server.as_deref(), call)
+        };
+        match self.by_name.get(&call.name).into_iter().flatten().find(offered) {
+            None => Fit::UnknownTool,
+            Some(known) => {
+                let Some(schema) = &known.schema else { return fits_without_schema(call) };
+                fit_schema(known.ready.get_or_init(|| ready(schema)), call)
+            }
+        }
+    }
+
+    fn fit_inline(&self, tools: &[ToolDefinition], call: &CallMade) -> Fit {
+        let tool = tools
+            .iter()
+            .find(|tool| tool.name == call.name && same_server(tool.server.as_deref(), call));
+        let Some(tool) = tool else { return Fit::UnknownTool };
+        let Some(schema) = &tool.input_schema else { return fits_without_schema(call) };
+        let key = schema.to_string();
+        let mut inline = self.inline.lock().unwrap_or_else(PoisonError::into_inner);
+        if inline.len() >= KEPT {
+            inline.clear();
+        }
+        let schema = Arc::clone(inline.entry(key).or_insert_with(|| Arc::new(ready(schema))));
+        drop(inline);
+        fit_schema(&schema, call)
+    }
+}
+
+fn same_server(server: Option<&str>, call: &CallMade) -> bool {
+    match (server, &call.server) {
+        (Some(server), Some(of_call)) => server == of_call,
+        _ => true,
+    }
+}
+
+fn ready(schema: &Value) -> Schema {
+    Compiled::new(schema).map_err(|error| error.to_string())
+}
+
+fn fits_without_schema(call: &CallMade) -> Fit {
+    match call.arguments {
+        Arguments::Text(_) => Fit::Breaks("the arguments are not a JSON object".to_owned()),
+        _ => Fit::NotChecked("the tool has no input schema".to_owned()),
+    }
+}
+
+fn fit_schema(schema: &Schema, call: &CallMade) -> Fit {
+    let value = match (&call.arguments, call.arguments.value()) {
+        (Arguments::NotRecorded, _) => {
+            return Fit::NotChecked("the arguments were not recorded".to_owned());
+        }
+        (_, Some(value)) => value,
+        (_, None) => return Fit::Breaks("the arguments are not a JSON object".to_owned()),
+    };
+    let schema = match schema {
+        Ok(schema) => schema,
+        Err(why) => return Fit::NotChecked(format!("the tool's schema cannot be used: {why}")),
+    };
+    let found = schema.check(&value);
+    if let Some(why) = found.not_checked() {
+        return Fit::NotChecked(why.to_owned());
+    }
+    match found.errors.first() {
+        Some(error) if !found.valid => {
+            let at = if error.instance_path.is_empty() { "/" } else { &error.instance_path };
+            Fit::Breaks(format!("{at}: {}", error.message))
+        }
+        _ if found.valid => Fit::Fits,
+        _ => Fit::Breaks("the arguments break the schema".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn call(name: &str, server: Option<&str>, arguments: &str) -> CallMade {
+        CallMade {
+            name: name.into(),
+            server: server.map(str::to_owned),
+            arguments: Arguments::written(arguments),
+            ..CallMade::default()
+        }
+    }
+
+    #[test]
+    fn a_call_is_held_to_the_tools_of_its_servers() {
+        let mut tools = Tools::default();
+        let schema =
+            json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+        tools.add(Some("one".into()), "f", Some(schema));
+        tools.add(Some("two".into()), "g", None);
+        let trace = Trace { servers: vec!["one".into()], ..Trace::of("t") };
+        assert_eq!(tools.fit(&trace, &call("f", None, r#"{"a":1}"#)), Fit::Fits);
+        assert!(matches!(tools.fit(&trace, &call("f", None, r#"{"a":"x"}"#)), Fit::Breaks(_)));
+        assert!(matches!(tools.fit(&trace, &call("f", None, "{\"a\":")), Fit::Breaks(_)));
+        assert_eq!(tools.fit(&trace, &call("f", Some("two"), "{}")), Fit::UnknownTool);
+        assert_eq!(tools.fit(&trace, &call("g", None, "{}")), Fit::UnknownTool);
+        assert_eq!(tools.fit(&trace, &call("h", None, "{}")), Fit::UnknownTool);
+        let all = Trace::of("t");
+        assert!(matches!(tools.fit(&all, &call("g", None, "{}")), Fit::NotChecked(_)));
+        assert_eq!(Tools::default().fit(&all, &call("g", None, "{}")), Fit::NoList);
+    }
+}

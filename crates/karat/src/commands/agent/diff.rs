@@ -1,0 +1,112 @@
+//! `karat agent diff`: two runs of the same tasks, call by call.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use karat_agent::diff::{Diff, Step, TaskDiff, Tolerances, compare_all};
+use karat_agent::{Recorded, Source, Tasks};
+use karat_core::text::{clip, printable};
+
+use super::score::assignment;
+use super::{shape, tasks};
+use crate::cli::{AgentDiffArgs, TraceArgs};
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+
+/// How many tasks are shown on a terminal; JSON has them all.
+const SHOWN: usize = 20;
+
+/// Compares the runs; fails below the similarity that is demanded.
+pub(crate) fn diff(arguments: &AgentDiffArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let tolerances = arguments
+        .within
+        .iter()
+        .map(|written| assignment("--within", written))
+        .collect::<Result<Tolerances, Stop>>()?;
+    if tolerances.values().any(|within| *within < 0.0) {
+        return Err(Stop::bad_input("--within: a tolerance is not negative"));
+    }
+    let tasks = tasks(&arguments.read)?;
+    let before = read(&arguments.before, &arguments.read, tasks.as_ref())?;
+    let after = read(&arguments.after, &arguments.read, tasks.as_ref())?;
+    let found = compare_all(&before.traces, &after.traces, &tolerances);
+    let Some(similarity) = found.similarity else {
+        return Err(Stop::not_measured("the two files have no task in common"));
+    };
+    if terminal.json() {
+        terminal.print_json(&found)?;
+    } else {
+        terminal.print(&text(&found))?;
+    }
+    match arguments.min_similarity {
+        Some(least) if similarity < least => Ok(Exit::GateFailed),
+        _ => Ok(Exit::Pass),
+    }
+}
+
+fn read(path: &PathBuf, arguments: &TraceArgs, tasks: Option<&Tasks>) -> Result<Recorded, Stop> {
+    let source = Source {
+        files: std::slice::from_ref(path),
+        shape: shape(arguments.format),
+        tasks,
+        max_bad: arguments.max_bad,
+        metrics: &[],
+    };
+    Ok(Recorded::read(&source)?)
+}
+
+fn text(found: &Diff) -> String {
+    let mut text = format!(
+        "{} tasks in both, {} with the same calls; mean similarity {:.4}\n",
+        found.tasks,
+        found.same,
+        found.similarity.unwrap_or_default()
+    );
+    for (words, ids) in [("only before", &found.only_before), ("only after", &found.only_after)] {
+        if !ids.is_empty() {
+            let first: Vec<_> = ids.iter().take(5).map(|id| printable(id)).collect();
+            let more = if ids.len() > 5 { ", …" } else { "" };
+            let _ = writeln!(text, "{words}: {} ({}{more})", ids.len(), first.join(", "));
+        }
+    }
+    let changed: Vec<&TaskDiff> = found.items.iter().filter(|item| !item.is_same()).collect();
+    for item in changed.iter().take(SHOWN) {
+        let _ = writeln!(text, "\n{}  {:.4}", printable(&item.id), item.similarity);
+        for step in &item.steps {
+            let _ = writeln!(text, "  {}", line(step));
+        }
+    }
+    if changed.len() > SHOWN {
+        let _ = writeln!(text, "\nand {} more; --json has them all", changed.len() - SHOWN);
+    }
+    text
+}
+
+fn line(step: &Step) -> String {
+    match step {
+        Step::Same { tool } => format!("  {}", printable(tool)),
+        Step::Inserted { tool, at } => format!("+ {} (call {at})", printable(tool)),
+        Step::Missing { tool, at } => format!("- {} (was call {at})", printable(tool)),
+        Step::Moved { tool, from, to } => {
+            format!("> {} (was call {from}, is call {to})", printable(tool))
+        }
+        Step::Changed { tool, arguments } => {
+            let value = |value: &Option<String>| match value {
+                Some(value) => clip(value, 60).into_owned(),
+                None => "not given".to_owned(),
+            };
+            let parts: Vec<String> = arguments
+                .iter()
+                .map(|one| {
+                    format!(
+                        "{} {} → {}",
+                        printable(&one.name),
+                        value(&one.before),
+                        value(&one.after)
+                    )
+                })
+                .collect();
+            format!("~ {}: {}", printable(tool), parts.join("; "))
+        }
+    }
+}
