@@ -1,14 +1,17 @@
-//! How many definitions the built-in detectors read in a second, on one thread.
+//! How many definitions the built-in detectors read in a second.
 //!
 //! `throughput FILE COUNT` reads definitions, one JSON line each, and then, for every line on its own
 //! input, scans COUNT of them (from the start again where the file has fewer) and prints what that took:
-//! `{"cpu_seconds", "flagged", "definitions", "peak_kib"}`. Reading the file and building the word tables
-//! are not counted. benches/scanners/run drives it.
+//! `{"cpu_seconds", "wall_seconds", "flagged", "definitions", "peak_kib"}`. The line `all` has them
+//! scanned on all processors, as `scan_all` does, any other on one thread; the CPU time is that of the
+//! first thread, which only waits where there are more, and is null then. Reading the file and building
+//! the word tables are not counted. benches/scanners/run drives it.
 
 #![allow(clippy::print_stdout, reason = "a program that prints")]
 
 use std::error::Error;
 use std::io::BufRead as _;
+use std::time::Instant;
 
 use karat_detection::dataset::Tool;
 use karat_detection::detectors;
@@ -32,17 +35,37 @@ fn main() -> Result<(), Box<dyn Error>> {
     let definitions = read(file)?;
     detectors::scan(&Exhibit::default());
     for line in std::io::stdin().lock().lines() {
-        line?;
-        let before = cpu_seconds()?;
-        let scanned = definitions.iter().cycle().take(count);
-        let flagged = scanned.filter(|definition| detectors::scan(definition).flags()).count();
-        let spent = cpu_seconds()? - before;
-        println!(
-            "{}",
-            json!({"cpu_seconds": spent, "flagged": flagged, "definitions": count, "peak_kib": peak_kib()?})
-        );
+        let all = line?.trim() == "all";
+        let (began, before) = (Instant::now(), cpu_seconds()?);
+        let flagged = if all { on_all(&definitions, count) } else { on_one(&definitions, count) };
+        let (spent, wall) = (cpu_seconds()? - before, began.elapsed().as_secs_f64());
+        let answer = json!({
+            "cpu_seconds": (!all).then_some(spent),
+            "wall_seconds": wall,
+            "flagged": flagged,
+            "definitions": count,
+            "peak_kib": peak_kib()?,
+        });
+        println!("{answer}");
     }
     Ok(())
+}
+
+fn on_one(definitions: &[Exhibit], count: usize) -> usize {
+    let scanned = definitions.iter().cycle().take(count);
+    scanned.filter(|definition| detectors::scan(definition).flags()).count()
+}
+
+/// The file again and again, each time as one call: starting the threads counts every time.
+fn on_all(definitions: &[Exhibit], count: usize) -> usize {
+    let mut flagged = 0;
+    let mut left = count;
+    while left > 0 && !definitions.is_empty() {
+        let some = &definitions[..left.min(definitions.len())];
+        flagged += detectors::scan_all(some).iter().filter(|scan| scan.flags()).count();
+        left -= some.len();
+    }
+    flagged
 }
 
 fn read(file: &str) -> Result<Vec<Exhibit>, Box<dyn Error>> {

@@ -77,19 +77,13 @@ fn interval(
         })
         .ok()?;
     if found.low < found.high {
-        return Some(Interval {
-            low: found.low,
-            high: found.high,
-            level: LEVEL,
-            method: method.to_owned(),
-        });
+        return Some(stated(found, method));
     }
     // Draws that are all alike have no width, which would claim certainty.
     let all: Vec<usize> = (0..clusters.len()).collect();
     let counts = sums(clusters, &all, runs);
     let share = counts.first()?.proportion(id).filter(|_| runs == 1)?;
-    let found = stats::wilson(share.hits, share.of, LEVEL).ok()?;
-    Some(Interval { low: found.low, high: found.high, level: LEVEL, method: "wilson".to_owned() })
+    Some(stated(stats::wilson(share.hits, share.of, LEVEL).ok()?, "wilson"))
 }
 
 /// The counts of each server, run by run.
@@ -166,7 +160,7 @@ fn averaged(id: &str, per_run: &[Score]) -> Measured {
 type RankingMetric = (&'static str, fn(&Scores) -> Score);
 
 /// The metrics of scores, in the order of the report.
-const FROM_SCORES: &[RankingMetric] = &[
+const FROM_SCORES: [RankingMetric; 5] = [
     ("roc_auc", Scores::roc_auc),
     ("average_precision", Scores::average_precision),
     ("recall_at_fpr_0", |scores| scores.recall_at_fpr(0.0)),
@@ -174,34 +168,126 @@ const FROM_SCORES: &[RankingMetric] = &[
     ("recall_at_fpr_5pct", |scores| scores.recall_at_fpr(0.05)),
 ];
 
+/// An entry that has a score.
+pub struct Ranked<'a> {
+    /// Which entry it is.
+    pub entry: usize,
+    /// The entries that are drawn together with it.
+    pub group: Option<&'a str>,
+    /// Whether it is an attack.
+    pub malicious: bool,
+    /// How suspicious it was found.
+    pub score: f64,
+}
+
 /// The metrics of scores, run by run; none where a run has no scores.
-pub fn ranking(per_run: &[Vec<(bool, f64)>], runs: u32) -> Vec<Measured> {
-    let scored: Vec<Scores> = per_run
-        .iter()
-        .filter(|run| !run.is_empty())
-        .filter_map(|run| {
-            let (truth, scores): (Vec<bool>, Vec<f64>) = run.iter().copied().unzip();
-            Scores::new(&truth, &scores).ok()
-        })
-        .collect();
-    if scored.len() != runs as usize {
+pub fn ranking(per_run: &[Vec<Ranked<'_>>], runs: u32, seed: u64) -> Vec<Measured> {
+    let usable =
+        |run: &Vec<Ranked<'_>>| !run.is_empty() && run.iter().all(|one| one.score.is_finite());
+    if per_run.len() != runs as usize || !per_run.iter().all(usable) {
         return Vec::new();
     }
-    let entries = per_run.first().map_or(0, Vec::len) as u64;
+    let drawn = Drawn::of(per_run);
+    let all: Vec<usize> = (0..drawn.units.len()).collect();
+    let scored = drawn.scores(&all);
+    let bootstrap = Bootstrap { seed, confidence: LEVEL, ..Bootstrap::default() };
+    let intervals = bootstrap.statistics(drawn.units.len(), |units| {
+        let scored = drawn.scores(units);
+        FROM_SCORES.map(|(_, metric)| mean(&scored.iter().map(metric).collect::<Vec<_>>()))
+    });
+    let entries = per_run.first().map_or(0, Vec::len);
+    let method = if drawn.units.len() < entries { "bootstrap_clustered" } else { "bootstrap" };
     FROM_SCORES
         .iter()
-        .map(|(id, metric)| {
+        .zip(intervals)
+        .map(|((id, metric), found)| {
             let per_run: Vec<Score> = scored.iter().map(metric).collect();
-            Measured { n: entries, ..averaged(id, &per_run) }
+            let mut measured = Measured { n: entries as u64, ..averaged(id, &per_run) };
+            // Draws that are all alike have no width, which would claim certainty.
+            let wide = found.ok().filter(|found| found.low < found.high);
+            measured.interval = match wide {
+                Some(found) => Some(stated(found, method)),
+                None => share_of_attacks(id, &measured, &scored),
+            };
+            measured
         })
         .collect()
+}
+
+fn stated(found: stats::Interval, method: &str) -> Interval {
+    Interval { low: found.low, high: found.high, level: LEVEL, method: method.to_owned() }
+}
+
+/// Recall at a ceiling is a share of the attacks, and has an interval as such.
+fn share_of_attacks(id: &str, measured: &Measured, scored: &[Scores]) -> Option<Interval> {
+    let [scores] = scored else { return None };
+    let share = measured.value.filter(|_| id.starts_with("recall_at_fpr"))?;
+    let of = scores.positives();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a share of a count, back to the count"
+    )]
+    let hits = (share * of as f64).round() as u64;
+    Some(stated(stats::wilson(hits, of, LEVEL).ok()?, "wilson"))
+}
+
+/// Entries with scores, ready to be drawn again and again.
+struct Drawn {
+    /// Every score that occurs, from the highest down.
+    levels: Vec<f64>,
+    /// What is drawn together, for each run: the places of its scores, and which are of attacks.
+    units: Vec<Vec<Vec<(usize, bool)>>>,
+}
+
+impl Drawn {
+    fn of(per_run: &[Vec<Ranked<'_>>]) -> Drawn {
+        let mut levels: Vec<f64> = per_run.iter().flatten().map(|one| one.score).collect();
+        levels.sort_unstable_by(|a, b| b.total_cmp(a));
+        // Not by their bits: 0 and -0 are one score.
+        levels.dedup_by(|a, b| a == b);
+        let mut numbers: BTreeMap<(Option<&str>, usize), usize> = BTreeMap::new();
+        let mut units: Vec<Vec<Vec<(usize, bool)>>> = Vec::new();
+        for (run, entries) in per_run.iter().enumerate() {
+            for one in entries {
+                let key = (one.group, if one.group.is_some() { 0 } else { one.entry });
+                let unit = *numbers.entry(key).or_insert(units.len());
+                if unit == units.len() {
+                    units.push(vec![Vec::new(); per_run.len()]);
+                }
+                let level = levels.partition_point(|level| *level > one.score);
+                units[unit][run].push((level, one.malicious));
+            }
+        }
+        Drawn { levels, units }
+    }
+
+    /// The scores of the units drawn, run by run.
+    fn scores(&self, drawn: &[usize]) -> Vec<Scores> {
+        let runs = self.units.first().map_or(0, Vec::len);
+        let of_run = |run: usize| {
+            let mut counts = vec![[0_u64; 2]; self.levels.len()];
+            for (level, malicious) in drawn.iter().flat_map(|unit| &self.units[*unit][run]) {
+                counts[*level][usize::from(*malicious)] += 1;
+            }
+            let counted = self.levels.iter().zip(counts);
+            Scores::from_ties(counted.map(|(score, [benign, attacks])| (*score, attacks, benign)))
+        };
+        (0..runs).map(of_run).collect()
+    }
 }
 
 /// How alike two detectors are: kappa and Jaccard of their flags.
 pub fn agreement(one: &[bool], other: &[bool]) -> Vec<Measured> {
     let Ok(agreement) = Agreement::from_verdicts(one, other) else { return Vec::new() };
-    [("kappa", agreement.kappa()), ("jaccard", agreement.jaccard())]
-        .into_iter()
-        .map(|(id, score)| Measured { n: one.len() as u64, ..averaged(id, &[score]) })
-        .collect()
+    let n = one.len() as u64;
+    let kappa = Measured { n, ..averaged("kappa", &[agreement.kappa()]) };
+    let mut jaccard = Measured { n, ..averaged("jaccard", &[agreement.jaccard()]) };
+    let of = agreement.both + agreement.only_first + agreement.only_second;
+    if let Ok(found) = stats::wilson(agreement.both, of, LEVEL) {
+        jaccard.interval = Some(stated(found, "wilson"));
+        jaccard.count = Some(Count { hits: agreement.both, of });
+    }
+    vec![kappa, jaccard]
 }

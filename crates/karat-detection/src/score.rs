@@ -288,7 +288,7 @@ impl Context<'_> {
     fn full(&self, items: &[&Item], column: &Column) -> Vec<Measured> {
         let mut metrics = self.rates(items);
         metrics.extend(compound::measure(items, self.runs, self.seed, compound::Detail::Intervals));
-        metrics.extend(compound::ranking(&self.scores(items, column), self.runs));
+        metrics.extend(compound::ranking(&self.scores(items, column), self.runs, self.seed));
         metrics
     }
 
@@ -309,19 +309,23 @@ impl Context<'_> {
     }
 
     /// Truth and score of the items, run by run; empty where a verdict came without a score.
-    fn scores(&self, items: &[&Item], column: &Column) -> Vec<Vec<(bool, f64)>> {
-        let wanted: BTreeSet<&str> = items.iter().map(|item| item.id.as_str()).collect();
+    fn scores<'i>(&self, items: &'i [&Item], column: &Column) -> Vec<Vec<compound::Ranked<'i>>> {
+        let wanted: BTreeMap<&str, Option<&str>> =
+            items.iter().map(|item| (item.id.as_str(), item.group.as_deref())).collect();
         (0..self.runs as usize)
             .map(|run| {
                 let mut scored = Vec::new();
                 for (number, row) in self.rows.iter().enumerate() {
-                    if !wanted.contains(row.sample.id.as_str()) {
-                        continue;
-                    }
+                    let Some(group) = wanted.get(row.sample.id.as_str()) else { continue };
                     let verdict = column.flags[number].get(run).copied().flatten();
                     match (verdict, column.scores[number].get(run).copied().flatten()) {
                         (None, _) => {}
-                        (Some(_), Some(score)) => scored.push((row.sample.is_malicious(), score)),
+                        (Some(_), Some(score)) => scored.push(compound::Ranked {
+                            entry: number,
+                            group: *group,
+                            malicious: row.sample.is_malicious(),
+                            score,
+                        }),
                         (Some(_), None) => return Vec::new(),
                     }
                 }

@@ -74,6 +74,8 @@ fn every_detector_has_a_slice_and_what_it_adds_is_told() {
     assert_eq!(slice("adds", "shy", "recall"), Some(0.25));
     assert_eq!(slice("adds", "loud", "recall"), Some(0.75));
     assert_eq!(slice("agreement", "loud & shy", "jaccard"), Some(0.0));
+    let jaccard = report.slice_metric("agreement", "loud & shy", "jaccard").unwrap();
+    assert!(jaccard.interval.as_ref().is_some_and(|interval| interval.high > 0.0));
     assert_eq!(slice("category", "benign", "fpr"), Some(0.0));
     assert_eq!(slice("resembles", "tool_poisoning", "fpr_hard"), Some(0.5));
     assert_eq!(slice("split", "test", "precision"), Some(4.0 / 6.0));
@@ -170,6 +172,16 @@ fn scores_give_curves_and_a_sweep_where_there_are_any() {
     assert_eq!(value(&report, "recall"), Some(0.75));
     assert_eq!(value(&report, "roc_auc"), Some(23.0 / 24.0));
     assert_eq!(value(&report, "recall_at_fpr_0"), Some(0.75));
+    for id in ["roc_auc", "average_precision", "recall_at_fpr_0", "recall_at_fpr_1pct"] {
+        let metric = report.metric(id).unwrap();
+        let interval = metric.interval.as_ref().unwrap_or_else(|| panic!("{id} has no interval"));
+        let value = metric.value.unwrap();
+        assert!(interval.low <= value && value <= interval.high, "{id} {interval:?}");
+        assert!(interval.low < interval.high && interval.method.starts_with("bootstrap"), "{id}");
+        assert_eq!(metric.n, 10);
+    }
+    let again = score_verdicts(&dataset, &file, &options).unwrap();
+    assert_eq!(again.metrics, report.metrics);
     let swept = report.slice_metric("threshold", "0.4", "recall").unwrap();
     assert_eq!(swept.value, Some(1.0));
     assert_eq!(report.system.settings["flagged"], "a score of at least 0.5");
@@ -247,4 +259,24 @@ async fn a_ceiling_that_n_cannot_certify_is_inconclusive() {
         .reason
         .clone();
     assert!(reason.contains("299"), "{reason}");
+}
+
+#[test]
+fn scores_that_separate_perfectly_claim_no_certainty() {
+    let (folder, dataset) = corpus(&small_corpus());
+    let line =
+        |id: &str, score: f64| format!(r#"{{"id":"{id}","verdict":"pass","score":{score}}}"#);
+    let score = |id: &str| if id.starts_with("m-") { 1.0 } else { 0.0 };
+    let lines: Vec<String> =
+        dataset.samples.iter().map(|sample| line(&sample.id, score(&sample.id))).collect();
+    let file = write(folder.path(), "scores.jsonl", &lines.join("\n"));
+    let report = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap();
+    let auc = report.metric("roc_auc").unwrap();
+    assert_eq!(auc.value, Some(1.0));
+    assert!(auc.interval.is_none(), "an interval without width");
+    // Four attacks of four: Wilson, as for any share.
+    let recall = report.metric("recall_at_fpr_0").unwrap();
+    let interval = recall.interval.as_ref().unwrap();
+    assert_eq!(interval.method, "wilson");
+    assert!(interval.low < 0.6 && interval.high == 1.0, "{interval:?}");
 }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use karat_core::report::{Check, CheckReport, Comparison, Delta, Report, Verdict};
+use karat_core::report::{Check, CheckReport, Comparison, Delta, Report, Slice, Verdict};
 use karat_core::text::printable;
 
 use crate::html::words::{
@@ -17,6 +17,8 @@ use crate::html::words::{
 
 /// How many flipped items are named.
 const FLIPPED: usize = 10;
+/// How many rows a table of slices has.
+const SLICES: usize = 30;
 /// How many checks of a report are written out.
 const CHECKS: usize = 30;
 /// How many characters of a reason are kept.
@@ -83,6 +85,7 @@ fn one(text: &mut String, report: &Report) {
         count(report.runs as usize, "run"),
     );
     metrics(text, report);
+    detectors(text, report);
     checks(text, report);
     if let Some(comparison) = &report.comparison {
         flipped(text, comparison);
@@ -126,6 +129,40 @@ fn metrics(text: &mut String, report: &Report) {
         if let Some(reason) = &metric.undefined {
             let _ = writeln!(text, "\n{} is undefined: {}", code(&metric.id), prose(reason));
         }
+    }
+}
+
+/// Detectors side by side, what each adds to the others, and which are alike.
+fn detectors(text: &mut String, report: &Report) {
+    let by = |kind: &str| -> Vec<&Slice> {
+        report.slices.iter().filter(|slice| slice.by == kind).collect()
+    };
+    let pairs = by("agreement");
+    if pairs.is_empty() {
+        return;
+    }
+    text.push_str("\n<details><summary>Detectors</summary>\n");
+    let rates = ["recall", "precision", "f1", "fpr_hard", "fpr"];
+    slices(text, "detector", &rates, &by("detector"));
+    slices(text, "flagged by no other", &["recall", "fpr_hard", "fpr"], &by("adds"));
+    slices(text, "agreement", &["kappa", "jaccard"], &pairs);
+    text.push_str("\n</details>\n");
+}
+
+/// Slices with some of their metrics; how many entries the first of these is over.
+fn slices(text: &mut String, title: &str, metrics: &[&str], slices: &[&Slice]) {
+    let _ = writeln!(text, "\n| {title} | {} | n |", metrics.join(" | "));
+    let _ = writeln!(text, "| --- |{} ---: |", " ---: |".repeat(metrics.len()));
+    for slice in slices.iter().take(SLICES) {
+        let find = |id: &str| slice.metrics.iter().find(|metric| metric.id == id);
+        let cells =
+            metrics.iter().map(|id| find(id).map_or_else(String::new, |m| optional(m.value)));
+        let cells: Vec<String> = cells.collect();
+        let n = metrics.first().and_then(|id| find(id)).map_or(0, |metric| metric.n);
+        let _ = writeln!(text, "| {} | {} | {n} |", cell(&slice.value), cells.join(" | "));
+    }
+    if slices.len() > SLICES {
+        let _ = writeln!(text, "\nand {} more", slices.len() - SLICES);
     }
 }
 

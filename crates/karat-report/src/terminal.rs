@@ -13,6 +13,8 @@ use owo_colors::{OwoColorize as _, Style as Paint};
 const WIDTH: usize = 80;
 /// How many items of a list are named.
 const NAMED: usize = 6;
+/// How many pairs of detectors are shown.
+const PAIRS: usize = 6;
 
 /// How to show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -183,17 +185,8 @@ fn detectors(text: &mut String, report: &Report, style: Style) {
     if rows.len() > 1 {
         detector_table(text, "detector", &rows, style);
     }
-    let alone: Vec<String> = by(report, "adds")
-        .iter()
-        .filter_map(|(name, slice)| {
-            let recall = slice.metrics.iter().find(|metric| metric.id == "recall")?;
-            Some(format!("{name} {}", number(recall.value)))
-        })
-        .collect();
-    if !alone.is_empty() {
-        let line = format!("share of attacks that only this one flags: {}", alone.join(", "));
-        wrapped(text, "  ", &line);
-    }
+    adds(text, report, style);
+    agreement(text, report, style);
     detector_table(text, "at least of tier", &by(report, "tier"), style);
     let of_whole =
         |(name, slice)| Some((str::strip_prefix(name, whole)?.strip_prefix('/')?, slice));
@@ -208,6 +201,56 @@ fn by<'r>(report: &'r Report, kind: &str) -> Vec<(&'r str, &'r Slice)> {
     slices.map(|slice| (slice.value.as_str(), slice)).collect()
 }
 
+/// What each detector adds: the share that no other one flags.
+fn adds(text: &mut String, report: &Report, style: Style) {
+    let rows = by(report, "adds");
+    if rows.is_empty() {
+        return;
+    }
+    let head =
+        format!("  {:<32} {:>9} {:>9} {:>9}", "flagged by no other", "attacks", "hard", "benign");
+    let _ = writeln!(text, "{}", style.faint(&head));
+    for (name, slice) in rows {
+        let cells = ["recall", "fpr_hard", "fpr"].map(|id| cell(slice, id));
+        let name = clip(&printable(name), 32).into_owned();
+        let _ = writeln!(text, "  {name:<32} {}", cells.join(" "));
+    }
+}
+
+/// The pairs of detectors that flag the same, most alike first.
+fn agreement(text: &mut String, report: &Report, style: Style) {
+    let mut pairs = by(report, "agreement");
+    if pairs.is_empty() {
+        return;
+    }
+    let jaccard = |slice: &Slice| {
+        let found = slice.metrics.iter().find(|metric| metric.id == "jaccard");
+        found.and_then(|metric| metric.value).unwrap_or(-1.0)
+    };
+    pairs.sort_by(|(_, one), (_, other)| jaccard(other).total_cmp(&jaccard(one)));
+    let head = format!(
+        "  {:<46} {:>9} {:>9} {:>6}",
+        "agreement, most alike first", "kappa", "jaccard", "n"
+    );
+    let _ = writeln!(text, "{}", style.faint(&head));
+    for (name, slice) in pairs.iter().take(PAIRS) {
+        let n = slice.metrics.first().map_or(0, |metric| metric.n);
+        let name = clip(&printable(name), 46).into_owned();
+        let cells = ["kappa", "jaccard"].map(|id| cell(slice, id)).join(" ");
+        let _ = writeln!(text, "  {name:<46} {cells} {n:>6}");
+    }
+    if pairs.len() > PAIRS {
+        let line = format!("  and {} pairs that have less in common", pairs.len() - PAIRS);
+        let _ = writeln!(text, "{}", style.faint(&line));
+    }
+}
+
+/// A metric of a slice in a column of nine.
+fn cell(slice: &Slice, id: &str) -> String {
+    let found = slice.metrics.iter().find(|metric| metric.id == id);
+    format!("{:>9}", found.map_or_else(|| "–".to_owned(), |metric| number(metric.value)))
+}
+
 fn detector_table(text: &mut String, title: &str, rows: &[(&str, &Slice)], style: Style) {
     const COLUMNS: [&str; 5] = ["recall", "precision", "f1", "fpr_hard", "fpr"];
     if rows.is_empty() {
@@ -217,13 +260,7 @@ fn detector_table(text: &mut String, title: &str, rows: &[(&str, &Slice)], style
     let head = format!("  {title:<24} {}", head.join(" "));
     let _ = writeln!(text, "{}", style.faint(&head));
     for (name, row) in rows {
-        let cells: Vec<String> = COLUMNS
-            .iter()
-            .map(|column| {
-                let found = row.metrics.iter().find(|metric| metric.id == *column);
-                format!("{:>9}", found.map_or_else(|| "–".to_owned(), |m| number(m.value)))
-            })
-            .collect();
+        let cells = COLUMNS.map(|column| cell(row, column));
         let name = clip(&printable(name), 24).into_owned();
         let _ = writeln!(text, "  {name:<24} {}", cells.join(" "));
     }

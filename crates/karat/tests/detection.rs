@@ -189,6 +189,23 @@ fn the_tables_show_detectors_tiers_and_categories() {
         category.split_whitespace().skip(1).collect::<Vec<_>>(),
         ["1.0000", "1.0000", "1.0000", "0.0000", "0.0000"]
     );
+    let after = |title: &str| {
+        let lines: Vec<&str> = ran.stdout.lines().collect();
+        let at = lines.iter().position(|line| line.trim_start().starts_with(title));
+        lines[at.unwrap_or_else(|| panic!("no {title} in {}", ran.stdout)) + 1].to_owned()
+    };
+    assert!(after("flagged by no other").contains("hidden-unicode"));
+    // The pair that is most alike comes first.
+    assert!(after("agreement, most alike first").contains(" & "));
+    assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{}", ran.stdout);
+    let markdown = scratch.path("summary.md");
+    scratch.karat(&["detection", "-o", "summary.md"]).expect(0);
+    let markdown = std::fs::read_to_string(markdown).unwrap();
+    assert!(markdown.contains("| agreement | kappa | jaccard | n |"), "{markdown}");
+    assert!(
+        markdown.contains("| flagged by no other | recall | fpr_hard | fpr | n |"),
+        "{markdown}"
+    );
     let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         words.contains("keeps the ceiling 0.05 (n = 12), not certified at 95 %"),

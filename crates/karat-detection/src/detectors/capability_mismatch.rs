@@ -130,8 +130,8 @@ impl Promises {
 }
 
 fn is_looking(name: &str) -> bool {
-    let first = name.split(['_', '-', '.']).next().unwrap_or_default().to_ascii_lowercase();
-    LOOKING.contains(&first.as_str())
+    let first = name.split(['_', '-', '.']).next().unwrap_or_default();
+    LOOKING.iter().any(|verb| verb.eq_ignore_ascii_case(first))
 }
 
 /// Whether the tool itself acts: the verb opens a sentence or clause, so that "an administrator

@@ -136,8 +136,9 @@ fn rules_about_others(reading: &Reading<'_>) -> Vec<Finding> {
 
 /// A name that recommends itself: one such word may describe what the tool is about, two do not.
 fn boasting_name(name: &str) -> Option<Finding> {
-    let words = name.split(|c: char| !c.is_alphanumeric()).map(str::to_ascii_lowercase);
-    let boasts = words.filter(|word| BOASTS.contains(&word.as_str())).count();
+    let words = name.split(|c: char| !c.is_alphanumeric());
+    let is_boast = |word: &&str| BOASTS.iter().any(|boast| boast.eq_ignore_ascii_case(word));
+    let boasts = words.filter(is_boast).count();
     (boasts >= 2).then(|| Finding {
         rule: "boasting-name",
         tier: Tier::Block,

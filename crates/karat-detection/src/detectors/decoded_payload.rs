@@ -8,6 +8,7 @@
 use super::instruction_phrases;
 use super::lexicon::Mask;
 use super::reading::{Part, Reading, excerpt};
+use super::register::{BYTES, Register};
 use super::{Finding, Tier};
 
 /// The shortest text that is worth decoding to.
@@ -185,8 +186,7 @@ fn decoded<'t>(
     if signs.escapes && (text.contains("\\u") || text.contains("\\x") || text.contains("&#")) {
         add("escaped text", text, escapes(text));
     }
-    let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    for run in if digits < SHORTEST { Vec::new() } else { number_runs(text) } {
+    for run in if has_digits(text) { number_runs(text) } else { Vec::new() } {
         if *budget == 0 {
             break;
         }
@@ -201,6 +201,16 @@ fn decoded<'t>(
     found
 }
 
+/// Whether a text has as many digits as the shortest run of numbers.
+fn has_digits(text: &str) -> bool {
+    let mut digits = 0;
+    for chunk in text.as_bytes().chunks(128) {
+        // So few fit one byte, and then many are added at once.
+        digits += usize::from(chunk.iter().map(|byte| u8::from(byte.is_ascii_digit())).sum::<u8>());
+    }
+    digits >= SHORTEST
+}
+
 /// The shortest stretch of code that is decoded.
 const SHORTEST_CODE: usize = 16;
 
@@ -208,12 +218,14 @@ const SHORTEST_CODE: usize = 16;
 /// few blocks of plain text are, since words are short.
 fn code_runs(text: &str) -> Vec<&str> {
     const BLOCK: usize = SHORTEST_CODE / 2;
+    const { assert!(BLOCK == BYTES, "a block fits a register") };
     let bytes = text.as_bytes();
     let mut runs = Vec::new();
     let mut done = 0;
     for (number, block) in bytes.chunks_exact(BLOCK).enumerate() {
         let at = number * BLOCK;
-        if at < done || !block.iter().all(|byte| is_code(*byte)) {
+        let has_blank = !Register::of(block).equal(b' ').is_none();
+        if has_blank || at < done || !block.iter().all(|byte| is_code(*byte)) {
             continue;
         }
         let before = bytes[done..at].iter().rev().take_while(|byte| is_code(**byte)).count();

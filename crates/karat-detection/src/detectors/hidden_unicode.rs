@@ -173,6 +173,11 @@ fn look(text: &str) -> Seen {
     let mut earlier_styled = false;
     let mut characters = text.char_indices().peekable();
     while let Some((at, character)) = characters.next() {
+        // Nearly all text: printable ASCII, kana, ideographs.
+        if matches!(character, ' '..='~' | '\u{3041}'..='\u{30ff}' | '\u{4e00}'..='\u{9fff}') {
+            (flag, in_row, before) = (false, 0, character);
+            continue;
+        }
         let after = characters.peek().map_or('\0', |(_, next)| *next);
         let mut hidden = true;
         match character {

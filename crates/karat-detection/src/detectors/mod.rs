@@ -15,6 +15,7 @@ pub mod instruction_phrases;
 mod lexicon;
 mod literals;
 mod reading;
+mod register;
 pub mod response_injection;
 pub mod schema_anomaly;
 

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::lexicon::{self, Hit, Mask};
+use super::register::{BYTES, Lanes, Register};
 use super::{hidden_unicode, literals};
 use crate::system::Exhibit;
 
@@ -118,7 +119,7 @@ pub struct Reading<'a> {
 impl<'a> Reading<'a> {
     /// Reads a definition.
     pub fn of(exhibit: &'a Exhibit) -> Reading<'a> {
-        let mut collector = Collector { parts: Vec::with_capacity(32) };
+        let mut collector = Collector { parts: Vec::with_capacity(12) };
         collector.exhibit(exhibit);
         let Collector { parts, .. } = collector;
         Reading::lay_out(exhibit, parts)
@@ -307,7 +308,7 @@ struct Layout {
 
 impl Layout {
     fn with_capacity(bytes: usize) -> Layout {
-        Layout { buffer: String::with_capacity(bytes), sentences: Vec::with_capacity(32) }
+        Layout { buffer: String::with_capacity(bytes), sentences: Vec::with_capacity(16) }
     }
 
     /// Adds a text, sentence by sentence; returns the kinds of its bytes.
@@ -319,7 +320,7 @@ impl Layout {
         let mut space = true;
         let mut at = 0;
         while at < bytes.len() {
-            let run = ordinary_run(&bytes[at..], if space { BLANK } else { 0 }, &mut kinds);
+            let run = plain_run(&bytes[at..], space);
             if run > 0 {
                 let from = self.buffer.len();
                 self.buffer.push_str(&text[at..at + run]);
@@ -329,8 +330,13 @@ impl Layout {
                 continue;
             }
             let Some(character) = text[at..].chars().next() else { break };
+            kinds |= KINDS[usize::from(bytes[at])];
             at += character.len_utf8();
             match character {
+                '\\' | '&' => {
+                    self.buffer.push(character);
+                    space = false;
+                }
                 '\n' if breaks_line(&self.buffer[start..], &text[at..]) => {
                     start = self.end_sentence(part, start);
                     space = true;
@@ -378,7 +384,8 @@ impl Layout {
 
     fn end_sentence(&mut self, part: usize, start: usize) -> usize {
         let end = self.buffer.len();
-        if self.buffer[start..].trim().is_empty() {
+        let begins = self.buffer.as_bytes().get(start).is_some_and(u8::is_ascii_graphic);
+        if !begins && self.buffer[start..].trim().is_empty() {
             return start;
         }
         self.sentences.push(Sentence {
@@ -394,45 +401,45 @@ impl Layout {
     }
 }
 
-/// A blank.
-const BLANK: u8 = 1;
-/// Not simply copied.
-const SPECIAL: u8 = 2;
 /// A control character, or part of one that is not ASCII.
-const ODD: u8 = 4;
+const ODD: u8 = 1;
 /// The start of an escape, as in `\u0041` or `&#65;`.
-const ESCAPE: u8 = 8;
+const ESCAPE: u8 = 2;
 
 /// What each byte is.
 const KINDS: [u8; 256] = {
-    let mut kinds = [SPECIAL | ODD; 256];
+    let mut kinds = [ODD; 256];
     let mut byte: u8 = 0;
     while byte < 128 {
         kinds[byte as usize] = match byte {
-            b' ' => BLANK,
-            b'.' | b'!' | b'?' | b'\n' | b'\r' | b'\t' => SPECIAL,
             b'\\' | b'&' => ESCAPE,
-            b'"'..=b'~' => 0,
-            _ => SPECIAL | ODD,
+            b' '..=b'~' | b'\n' | b'\r' | b'\t' => 0,
+            _ => ODD,
         };
         byte += 1;
     }
     kinds
 };
 
-/// How many bytes are copied as they are, but for upper case: words with single blanks between them. Adds
-/// what they are to the kinds.
-fn ordinary_run(bytes: &[u8], mut space: u8, kinds: &mut u8) -> usize {
-    let mut seen = 0;
-    let length = bytes.iter().position(|byte| {
-        let kind = KINDS[usize::from(*byte)];
-        seen |= kind;
-        let stops = kind & SPECIAL | kind & space;
-        space = kind & BLANK;
-        stops != 0
-    });
-    *kinds |= seen;
-    length.unwrap_or(bytes.len())
+/// How many bytes are copied as they are, but for upper case: words with single blanks between them, up to
+/// what may end a sentence or be more than it seems. `space` says whether a blank stands before.
+fn plain_run(bytes: &[u8], space: bool) -> usize {
+    let mut before = if space { Lanes::FIRST } else { Lanes::NONE };
+    let mut length = 0;
+    loop {
+        let register = Register::of(&bytes[length..]);
+        let blanks = register.equal(b' ');
+        let doubled = blanks.and(blanks.followers(before));
+        // The zeros behind the end are not plain either.
+        let odd = register.within(b' ', b'~').not();
+        let special = register.first_of([b'.', b'!', b'?', b'\\', b'&']);
+        let run = odd.or(doubled).or(special).before_first();
+        length += run;
+        if run < BYTES {
+            return length;
+        }
+        before = blanks.carry();
+    }
 }
 
 /// Whether a full stop ends the sentence: white space or mark-up follows.
@@ -460,7 +467,13 @@ fn breaks_line(so_far: &str, rest: &str) -> bool {
 
 /// `e.g.`, `z.B.`, `1.` and the like do not end a sentence.
 fn is_abbreviation(sentence: &str) -> bool {
-    let word = sentence.trim_end_matches('.').rsplit([' ', '(']).next().unwrap_or_default();
+    let body = sentence.trim_end_matches('.');
+    let border = body.bytes().rposition(|byte| matches!(byte, b' ' | b'('));
+    let word = border.map_or(body, |at| &body[at + 1..]);
+    // None of those below is longer.
+    if word.len() > 4 && !word.contains('.') {
+        return false;
+    }
     word.contains('.') && !word.contains(['/', '@'])
         || word.chars().count() <= 1
         || [
@@ -472,6 +485,11 @@ fn is_abbreviation(sentence: &str) -> bool {
 
 /// A character as detectors compare it, or nothing where it is invisible.
 fn fold(character: char) -> Option<char> {
+    // Letters without case, of which there are most in the scripts that have them.
+    if matches!(character, '\u{3041}'..='\u{30ff}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
+    {
+        return Some(character);
+    }
     if hidden_unicode::is_invisible(character) {
         return None;
     }

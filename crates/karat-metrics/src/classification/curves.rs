@@ -143,6 +143,27 @@ impl Scores {
         Ok(Scores { steps, positives, negatives })
     }
 
+    /// Takes entries that are counted already: each score once, from the highest down, with how many
+    /// positive and negative entries have it. What a bootstrap needs, which draws the same scores again.
+    pub fn from_ties(ties: impl IntoIterator<Item = (f64, u64, u64)>) -> Scores {
+        let (mut positives, mut negatives) = (0, 0);
+        let mut steps = Vec::new();
+        for (threshold, hits, alarms) in ties {
+            if hits + alarms > 0 {
+                positives += hits;
+                negatives += alarms;
+                let (true_positives, false_positives) = (positives, negatives);
+                steps.push(Step { threshold, true_positives, false_positives });
+            }
+        }
+        Scores { steps, positives, negatives }
+    }
+
+    /// How many positive entries there are.
+    pub fn positives(&self) -> u64 {
+        self.positives
+    }
+
     /// The entries by score, from the highest down.
     pub(super) fn ties(&self) -> impl Iterator<Item = Tied> {
         let mut before = (0, 0);
@@ -320,6 +341,14 @@ impl Step {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counted_entries_are_the_same_entries() {
+        let truth = [true, false, true, true, false, false];
+        let scores = [3.0, 3.0, 2.0, 1.0, 1.0, 0.0];
+        let counted = [(3.0, 1, 1), (2.5, 0, 0), (2.0, 1, 0), (1.0, 1, 1), (0.0, 0, 1)];
+        assert_eq!(Scores::from_ties(counted), Scores::new(&truth, &scores).unwrap());
+    }
 
     #[test]
     fn scores_that_are_not_numbers_are_refused_by_position() {

@@ -134,6 +134,40 @@ impl Bootstrap {
         })
     }
 
+    /// Percentile intervals for several statistics of the same draws, which cost one drawing together.
+    ///
+    /// Each is as [`statistic`](Self::statistic) gives it with [`BootstrapMethod::Percentile`], whatever
+    /// the method.
+    pub fn statistics<const N: usize>(
+        &self,
+        n: usize,
+        mut statistics: impl FnMut(&[usize]) -> [Score; N],
+    ) -> [Result<Interval, Undefined>; N] {
+        if let Err(reason) = self.check(n) {
+            return [Err(reason); N];
+        }
+        let mut indices: Vec<usize> = (0..n).collect();
+        let observed = statistics(&indices);
+        let mut draws = Draws::from_seed(self.seed);
+        let mut resampled: [Vec<f64>; N] = std::array::from_fn(|_| Vec::new());
+        for _ in 0..self.resamples {
+            indices.fill_with(|| draws.index(n));
+            for (values, drawn) in resampled.iter_mut().zip(statistics(&indices)) {
+                values.extend(drawn);
+            }
+        }
+        let percentile = Bootstrap { method: BootstrapMethod::Percentile, ..*self };
+        let mut observed = observed.into_iter();
+        resampled.map(|values| {
+            let observed = observed.next().unwrap_or(Err(Undefined("no values")))?;
+            if values.len() * 2 < self.resamples {
+                return Err(Undefined("undefined on most resamples"));
+            }
+            all_finite(&values)?;
+            percentile.interval(observed, values, Vec::new)
+        })
+    }
+
     /// The interval that follows from means already resampled (see [`resampled_means`]), by this
     /// method and confidence; `resamples` and `seed` play no part.
     pub fn from_means(&self, xs: &[f64], means: &[f64]) -> Result<Interval, Undefined> {
@@ -257,6 +291,22 @@ fn acceleration(leave_one_out: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn several_statistics_at_once_are_each_as_by_itself() {
+        let xs = [0.0, 1.0, 0.5, 0.25, 1.0, 0.0, 0.75];
+        let bootstrap = Bootstrap { seed: 3, resamples: 200, ..Bootstrap::default() };
+        let mean_of = |drawn: &[usize]| mean(&drawn.iter().map(|i| xs[*i]).collect::<Vec<_>>());
+        let share_of = |drawn: &[usize]| {
+            let ones = drawn.iter().filter(|i| xs[**i] == 1.0).count();
+            if ones == 0 { Err(Undefined("no ones")) } else { Ok(ones as f64) }
+        };
+        let both = bootstrap.statistics(xs.len(), |drawn| [mean_of(drawn), share_of(drawn)]);
+        assert_eq!(both[0], bootstrap.statistic(xs.len(), mean_of));
+        assert_eq!(both[1], bootstrap.statistic(xs.len(), share_of));
+        let never = bootstrap.statistics(xs.len(), |_| [Err(Undefined("never"))]);
+        assert_eq!(never, [Err(Undefined("never"))]);
+    }
 
     #[test]
     fn requests_that_cannot_be_met_are_refused() {

@@ -22,14 +22,15 @@ mod russian;
 mod spanish;
 mod swedish;
 mod technical;
-mod trie;
+mod terms;
 mod turkish;
 
 use std::ops::{BitOr, BitOrAssign};
 use std::sync::OnceLock;
 
-use self::trie::Trie;
+use self::terms::{Place, Term, Terms};
 use super::reading::Reading;
+use super::register::{BYTES, Register};
 
 /// One language's words.
 type Table = &'static [(Mask, &'static [&'static str])];
@@ -247,21 +248,21 @@ pub struct Hit {
     pub negated: bool,
 }
 
-fn lexicon() -> &'static Trie {
-    static LEXICON: OnceLock<Trie> = OnceLock::new();
-    LEXICON.get_or_init(build)
+fn lexicon() -> &'static Terms {
+    static LEXICON: OnceLock<Terms> = OnceLock::new();
+    LEXICON.get_or_init(|| Terms::of(&all_terms()))
 }
 
-fn build() -> Trie {
-    let mut words = trie::Builder::default();
+fn all_terms() -> Vec<Term> {
+    let mut terms = Vec::new();
     for (mask, written) in TABLES.iter().flat_map(|table| table.iter()) {
         for text in *written {
             let word = text.trim_end_matches('*');
             let bordered = word.chars().next_back().is_some_and(has_borders);
-            words.add(word, *mask, text.ends_with('*') || !bordered);
+            terms.push(Term { text: word, mask: *mask, open: text.ends_with('*') || !bordered });
         }
     }
-    words.finish()
+    terms
 }
 
 /// Whether words of this character's script are set apart by spaces and stand without prefixes.
@@ -270,57 +271,85 @@ fn has_borders(character: char) -> bool {
         || matches!(character, '\u{c0}'..='\u{24f}' | '\u{370}'..='\u{52f}' | '\u{1e00}'..='\u{1eff}')
 }
 
-const ALPHANUMERIC: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte: u8 = 0;
-    while byte < 128 {
-        table[byte as usize] = byte.is_ascii_alphanumeric();
-        byte += 1;
-    }
-    table
-};
-
 /// Finds the terms in laid-out text: the longest at each place where a word or a sign begins.
 pub(super) fn look_up(text: &str) -> Vec<Hit> {
     let lexicon = lexicon();
-    let mut hits: Vec<Hit> = Vec::with_capacity(64);
+    let mut hits: Vec<Hit> = Vec::with_capacity(16);
     let bytes = text.as_bytes();
-    let mut look = |start: usize| {
-        if let Some((end, mask)) = lexicon.longest(bytes, start, |end| ends_word(text, end)) {
-            hits.push(Hit { start, end, mask, negated: false });
+    let mut look = |start: usize, place: &Place<'_>| {
+        let found = lexicon.longest(place, |length| ends_word(text, start + length));
+        if let Some((length, mask)) = found {
+            hits.push(Hit { start, end: start + length, mask, negated: false });
         }
     };
     let mut at = 0;
     // Whether a letter of a script with borders stands right before.
     let mut within_word = false;
     while let Some(byte) = bytes.get(at) {
+        let rest = &bytes[at..];
         match byte {
             b' ' | b'\n' => {
                 within_word = false;
                 at += 1;
             }
             b'a'..=b'z' | b'0'..=b'9' => {
-                if !within_word {
-                    look(at);
+                let first = Register::of(rest);
+                let place = Place { rest, first, word: word_length(first, rest) };
+                if !within_word && lexicon.may_begin_with_word(&place) {
+                    look(at, &place);
                 }
-                within_word = true;
+                at += place.word;
+                // Most words end with a blank, and there is nothing to see in it.
+                within_word = bytes.get(at) != Some(&b' ');
+                at += usize::from(!within_word);
+            }
+            0..0x80 => {
+                let place = Place { rest, first: Register::of(rest), word: 0 };
+                if lexicon.may_begin_with_sign(&place) {
+                    look(at, &place);
+                }
+                within_word = false;
                 at += 1;
-                while bytes.get(at).is_some_and(|byte| ALPHANUMERIC[usize::from(*byte)]) {
-                    at += 1;
-                }
             }
             _ => {
-                let character = text[at..].chars().next().unwrap_or(' ');
-                let bordered = has_borders(character);
-                if !(within_word && bordered) {
-                    look(at);
+                let (length, bordered) = other_character(*byte, &text[at..]);
+                let place = Place { rest, first: Register::of(rest), word: 0 };
+                if !(within_word && bordered) && lexicon.may_begin_otherwise(&place) {
+                    look(at, &place);
                 }
                 within_word = bordered;
-                at += character.len_utf8();
+                at += length;
             }
         }
     }
     hits
+}
+
+/// The length of a character that is not ASCII, and whether its script has borders.
+#[inline]
+fn other_character(first: u8, text: &str) -> (usize, bool) {
+    match first {
+        // From U+2000 on no script has any.
+        0xe2..0xf0 => (3, false),
+        0xf0.. => (4, false),
+        _ => {
+            let character = text.chars().next().unwrap_or(' ');
+            (character.len_utf8(), has_borders(character))
+        }
+    }
+}
+
+/// How many lower-case letters and digits of ASCII a text begins with; its first eight bytes are at hand.
+#[inline]
+fn word_length(first: Register, text: &[u8]) -> usize {
+    let length = first.lower_alphanumeric().not().before_first();
+    if length < BYTES { length } else { BYTES + long_word_rest(&text[BYTES..]) }
+}
+
+#[cold]
+fn long_word_rest(text: &[u8]) -> usize {
+    let is_letter = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    text.iter().position(|byte| !is_letter(byte)).unwrap_or(text.len())
 }
 
 /// Whether no letter follows.
@@ -342,6 +371,17 @@ pub(super) fn mask_of_name(name: &str) -> Mask {
 /// Cuts a name into its words.
 pub(super) fn fold_name(name: &str, words: &mut String) {
     let mut lower = false;
+    // Without a way out in between, many bytes are looked at together.
+    let is_odd = |byte: u8| !matches!(byte, b' '..=b'@' | b'['..=b'~');
+    if !name.bytes().fold(false, |odd, byte| odd | is_odd(byte)) {
+        for (number, word) in name.split('_').enumerate() {
+            if number > 0 {
+                words.push(' ');
+            }
+            words.push_str(word);
+        }
+        return;
+    }
     if name.is_ascii() {
         for byte in name.bytes() {
             if byte.is_ascii_uppercase() && lower {
@@ -547,6 +587,18 @@ fn apply(chain: &Chain, text: &str, hits: &mut [Hit]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_term_is_found_where_it_stands_alone() {
+        for Term { text, mask, .. } in all_terms() {
+            let hits = look_up(text);
+            let found = hits.iter().find(|hit| hit.start == 0);
+            assert!(
+                found.is_some_and(|hit| hit.end == text.len() && hit.mask.has_all(mask)),
+                "{text:?}"
+            );
+        }
+    }
 
     #[test]
     fn every_term_is_as_laid_out_text_would_be() {

@@ -1,0 +1,293 @@
+//! Many terms at once, looked up from a given place.
+//!
+//! Terms are kept by how they begin: by their first eight bytes, or five or three where they are shorter,
+//! and closed terms of one word by that word. So a place in a text has four keys, and a small table of bits
+//! for each, which the fastest cache holds, says of nearly all places that no term begins there. Only where
+//! one may are the few terms with such a beginning compared. That is why it is faster here than an
+//! automaton over the whole text.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::super::register::Register;
+use super::Mask;
+
+/// A term and what it means.
+#[derive(Clone, Copy)]
+pub(super) struct Term {
+    /// The term as laid-out text has it.
+    pub(super) text: &'static str,
+    /// What it means.
+    pub(super) mask: Mask,
+    /// Whether the word may go on behind its end.
+    pub(super) open: bool,
+}
+
+impl Term {
+    /// Whether a text has it only if it has this very word.
+    fn is_word(&self) -> bool {
+        !self.open && self.text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    }
+
+    fn begins_with_ascii(&self) -> bool {
+        self.text.bytes().next().is_some_and(|byte| byte.is_ascii())
+    }
+}
+
+/// All terms.
+pub(super) struct Terms {
+    words: Table<512>,
+    ascii: Prefixes,
+    others: Prefixes,
+}
+
+/// A place in a text.
+pub(super) struct Place<'t> {
+    /// The text from there on.
+    pub(super) rest: &'t [u8],
+    /// Its first eight bytes.
+    pub(super) first: Register,
+    /// How many lower-case letters and digits of ASCII it begins with.
+    pub(super) word: usize,
+}
+
+impl Terms {
+    pub(super) fn of(terms: &[Term]) -> Terms {
+        let (words, rest): (Vec<Term>, Vec<Term>) = terms.iter().partition(|term| term.is_word());
+        let (ascii, others): (Vec<Term>, Vec<Term>) =
+            rest.iter().partition(|term| term.begins_with_ascii());
+        let word = |term: &Term| word_key(Register::of(term.text.as_bytes()), term.text.len());
+        Terms {
+            words: Table::of(words.iter().map(|term| (word(term), *term))),
+            ascii: Prefixes::of(&ascii),
+            others: Prefixes::of(&others),
+        }
+    }
+
+    /// Whether a term may begin at this place, where a word of ASCII begins.
+    #[inline]
+    pub(super) fn may_begin_with_word(&self, place: &Place<'_>) -> bool {
+        self.words.may_have(word_key(place.first, place.word)) | self.ascii.may_begin(place.first)
+    }
+
+    /// Whether a term may begin at this place, where another sign of ASCII stands.
+    #[inline]
+    pub(super) fn may_begin_with_sign(&self, place: &Place<'_>) -> bool {
+        self.ascii.may_begin(place.first)
+    }
+
+    /// Whether a term may begin at this place, where something else than ASCII stands.
+    #[inline]
+    pub(super) fn may_begin_otherwise(&self, place: &Place<'_>) -> bool {
+        self.others.may_begin(place.first)
+    }
+
+    /// The longest term that begins at a place, with its length. `ends_word` says of a length whether a
+    /// closed term may end there.
+    #[inline(never)]
+    pub(super) fn longest(
+        &self,
+        place: &Place<'_>,
+        ends_word: impl Fn(usize) -> bool,
+    ) -> Option<(usize, Mask)> {
+        let is_ascii = place.rest.first().is_some_and(u8::is_ascii);
+        let prefixes = if is_ascii { &self.ascii } else { &self.others };
+        let [eight, five, three] = prefixes.candidates(place.first);
+        let words = self.words.with_key(word_key(place.first, place.word));
+        let mut longest = (0, Mask::NONE);
+        for terms in [eight, words, five, three] {
+            for term in terms {
+                let length = term.text.len();
+                if length < longest.0 || !place.rest.starts_with(term.text.as_bytes()) {
+                    continue;
+                }
+                if term.open || ends_word(length) {
+                    // The same term may stand in several tables.
+                    let before = if length == longest.0 { longest.1 } else { Mask::NONE };
+                    longest = (length, before | term.mask);
+                }
+            }
+        }
+        (longest.0 > 0).then_some(longest)
+    }
+}
+
+/// A word of ASCII by its first eight bytes and its length.
+#[inline]
+fn word_key(first: Register, length: usize) -> u64 {
+    // No letter or digit of ASCII has the highest bit, so that the length finds room there.
+    first.first(length) ^ (length as u64) << 59
+}
+
+/// Terms by as many of their first bytes as they have of eight, five or three.
+struct Prefixes {
+    eight: Table<2048>,
+    five: Table<512>,
+    three: Table<256>,
+}
+
+impl Prefixes {
+    fn of(terms: &[Term]) -> Prefixes {
+        let by = |lengths: Range<usize>, count: usize| {
+            let chosen = terms.iter().filter(move |term| lengths.contains(&term.text.len()));
+            chosen.map(move |term| (Register::of(term.text.as_bytes()).first(count), *term))
+        };
+        // Two bytes are less than a key: they stand under every key that begins with them.
+        let short = by(0..3, 2).flat_map(|(key, term)| {
+            (0..=u8::MAX).map(move |third| (key | u64::from(third) << 16, term))
+        });
+        Prefixes {
+            eight: Table::of(by(8..usize::MAX, 8)),
+            five: Table::of(by(5..8, 5)),
+            three: Table::of(by(3..5, 3).chain(short)),
+        }
+    }
+
+    #[inline]
+    fn may_begin(&self, first: Register) -> bool {
+        // Without a branch between them: which one it will be cannot be guessed.
+        self.eight.may_have(first.first(8))
+            | self.five.may_have(first.first(5))
+            | self.three.may_have(first.first(3))
+    }
+
+    /// The terms that may begin so, long ones first.
+    fn candidates(&self, first: Register) -> [&[Term]; 3] {
+        [
+            self.eight.with_key(first.first(8)),
+            self.five.with_key(first.first(5)),
+            self.three.with_key(first.first(3)),
+        ]
+    }
+}
+
+/// Terms by a key, with so many words of bits for the keys, a power of two.
+struct Table<const WORDS: usize> {
+    /// Two bits for each key by its hash, with much room: few keys that are not there seem to be.
+    bits: Box<[u64; WORDS]>,
+    /// The keys by their hash, each with its terms; the next free slot where one is taken.
+    slots: Vec<Slot>,
+    terms: Vec<Term>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    key: u64,
+    start: u32,
+    /// 0 where the slot is free.
+    count: u32,
+}
+
+/// A number for a key, of which the highest bits are spread best.
+#[inline]
+fn hash(key: u64) -> u64 {
+    key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+impl<const WORDS: usize> Table<WORDS> {
+    /// Several terms may have one key; the longest come first.
+    fn of(keyed: impl Iterator<Item = (u64, Term)>) -> Table<WORDS> {
+        let mut by_key: BTreeMap<u64, Vec<Term>> = BTreeMap::new();
+        for (key, term) in keyed {
+            by_key.entry(key).or_default().push(term);
+        }
+        // Half of the slots stay free, so that the search for one is short and has an end.
+        let room = (by_key.len() * 2).next_power_of_two().max(2);
+        let mut table = Table {
+            bits: Box::new([0; WORDS]),
+            slots: vec![Slot::default(); room],
+            terms: Vec::new(),
+        };
+        for (key, mut terms) in by_key {
+            terms.sort_by_key(|term| std::cmp::Reverse(term.text.len()));
+            let (word, bits) = Self::bits(key);
+            table.bits[word] |= bits;
+            let mut place = table.slot(key);
+            while table.slots[place].count > 0 {
+                place = (place + 1) % room;
+            }
+            // The tables hold some thousand terms.
+            let number = |count: usize| u32::try_from(count).unwrap_or(0);
+            table.slots[place] =
+                Slot { key, start: number(table.terms.len()), count: number(terms.len()) };
+            table.terms.append(&mut terms);
+        }
+        table
+    }
+
+    /// Where the bits of a key stand: in which word, and which two.
+    #[inline]
+    fn bits(key: u64) -> (usize, u64) {
+        const { assert!(WORDS.is_power_of_two()) };
+        let hash = hash(key) >> (u64::BITS - 12 - WORDS.trailing_zeros());
+        (hash as usize >> 12 & (WORDS - 1), 1 << (hash & 63) | 1 << (hash >> 6 & 63))
+    }
+
+    fn slot(&self, key: u64) -> usize {
+        (hash(key) >> (u64::BITS - self.slots.len().trailing_zeros())) as usize
+    }
+
+    #[inline]
+    fn may_have(&self, key: u64) -> bool {
+        let (word, bits) = Self::bits(key);
+        self.bits[word] & bits == bits
+    }
+
+    fn with_key(&self, key: u64) -> &[Term] {
+        if !self.may_have(key) {
+            return &[];
+        }
+        let mut place = self.slot(key);
+        while let Some(slot) = self.slots.get(place)
+            && slot.count > 0
+        {
+            if slot.key == key {
+                let start = slot.start as usize;
+                return self.terms.get(start..start + slot.count as usize).unwrap_or_default();
+            }
+            place = (place + 1) % self.slots.len();
+        }
+        &[]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_term_wins_and_borders_hold() {
+        let terms = Terms::of(&[
+            Term { text: "pass", mask: Mask::PUT, open: false },
+            Term { text: "pass on", mask: Mask::TRANSFER, open: false },
+            Term { text: "mail", mask: Mask::ANSWER, open: true },
+            Term { text: "mail", mask: Mask::TELL, open: false },
+            Term { text: "#1", mask: Mask::SOLE, open: true },
+            Term { text: "pass on the word", mask: Mask::TELL, open: false },
+        ]);
+        let find = |text: &str| {
+            let bytes = text.as_bytes();
+            let letter = |byte: &u8| byte.is_ascii_alphanumeric();
+            let word = bytes.iter().take_while(|byte| letter(byte)).count();
+            let place = Place { rest: bytes, first: Register::of(bytes), word };
+            let may = if word > 0 {
+                terms.may_begin_with_word(&place)
+            } else {
+                terms.may_begin_with_sign(&place)
+            };
+            let found = terms.longest(&place, |end| !bytes.get(end).is_some_and(letter));
+            assert!(may || found.is_none(), "{text}");
+            found
+        };
+        assert_eq!(find("pass on it"), Some((7, Mask::TRANSFER)));
+        assert_eq!(find("pass on the word."), Some((16, Mask::TELL)));
+        assert_eq!(find("pass on the words"), Some((7, Mask::TRANSFER)));
+        assert_eq!(find("pass once"), Some((4, Mask::PUT)));
+        assert_eq!(find("passage"), None);
+        assert_eq!(find("mailing"), Some((4, Mask::ANSWER)));
+        assert_eq!(find("mail"), Some((4, Mask::ANSWER | Mask::TELL)));
+        assert_eq!(find("#1"), Some((2, Mask::SOLE)));
+        assert_eq!(find("#12"), Some((2, Mask::SOLE)));
+        assert_eq!(find(""), None);
+    }
+}

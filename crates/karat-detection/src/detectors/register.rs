@@ -1,0 +1,191 @@
+//! Eight bytes of text at a time, in one register.
+//!
+//! Most text is plain ASCII, and what is asked of it (where does the word end, is anything special in
+//! here) has one answer for eight bytes as cheaply as for one. An answer is a [`Lanes`]: a bit for each
+//! byte. Nothing here knows what the bytes mean.
+
+/// How many bytes there are.
+pub(super) const BYTES: usize = 8;
+
+/// One in each byte.
+const ONES: u64 = 0x0101_0101_0101_0101;
+/// The highest bit of each byte.
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
+/// Eight bytes, the first one lowest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Register(u64);
+
+/// Some of eight bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lanes(u64);
+
+impl Register {
+    /// The first eight bytes of a text, zero behind its end.
+    #[inline]
+    pub(super) fn of(text: &[u8]) -> Register {
+        Register(match text.first_chunk() {
+            Some(bytes) => u64::from_le_bytes(*bytes),
+            None => text.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        })
+    }
+
+    /// The bytes between two of ASCII, both included.
+    #[inline]
+    pub(super) const fn within(self, low: u8, high: u8) -> Lanes {
+        // Without their highest bits the bytes are added to without a carry into the next one.
+        let seven = self.0 & !HIGH;
+        let from = seven + (0x80 - low as u64) * ONES;
+        let beyond = seven + (0x7f - high as u64) * ONES;
+        Lanes(from & !beyond & !self.0 & HIGH)
+    }
+
+    /// The bytes that are this one of ASCII.
+    #[inline]
+    pub(super) const fn equal(self, byte: u8) -> Lanes {
+        self.within(byte, byte)
+    }
+
+    /// The bytes that are one of these. It is right up to the first of them; behind it, others may be said
+    /// to be among them that are not.
+    #[inline]
+    pub(super) fn first_of<const N: usize>(self, wanted: [u8; N]) -> Lanes {
+        let mut zeros = 0;
+        for byte in wanted {
+            // Where they are alike nothing is left, and taking one from nothing borrows the highest bit.
+            let differs = self.0 ^ (u64::from(byte) * ONES);
+            zeros |= differs.wrapping_sub(ONES) & !differs;
+        }
+        Lanes(zeros & HIGH)
+    }
+
+    /// The lower-case letters and digits of ASCII.
+    #[inline]
+    pub(super) const fn lower_alphanumeric(self) -> Lanes {
+        self.within(b'a', b'z').or(self.within(b'0', b'9'))
+    }
+
+    /// The first so many bytes as a number, zero behind them.
+    #[inline]
+    pub(super) const fn first(self, count: usize) -> u64 {
+        if count >= BYTES { self.0 } else { self.0 & ((1 << (8 * count)) - 1) }
+    }
+}
+
+impl Lanes {
+    /// None of the bytes.
+    pub(super) const NONE: Lanes = Lanes(0);
+    /// The first byte alone.
+    pub(super) const FIRST: Lanes = Lanes(0x80);
+
+    /// These and those.
+    #[inline]
+    pub(super) const fn or(self, other: Lanes) -> Lanes {
+        Lanes(self.0 | other.0)
+    }
+
+    /// Those that are among both.
+    #[inline]
+    pub(super) const fn and(self, other: Lanes) -> Lanes {
+        Lanes(self.0 & other.0)
+    }
+
+    /// The bytes that follow these; what `carried` says of the first.
+    #[inline]
+    pub(super) const fn followers(self, carried: Lanes) -> Lanes {
+        Lanes(self.0 << 8 | carried.0)
+    }
+
+    /// Whether the last byte is among them, as what the next eight carry.
+    #[inline]
+    pub(super) const fn carry(self) -> Lanes {
+        Lanes(self.0 >> 56)
+    }
+
+    /// The others.
+    #[inline]
+    pub(super) const fn not(self) -> Lanes {
+        Lanes(!self.0 & HIGH)
+    }
+
+    /// How many bytes stand before the first of them.
+    #[inline]
+    pub(super) const fn before_first(self) -> usize {
+        self.0.trailing_zeros() as usize / 8
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub(super) const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// Where a byte first stands in a text.
+pub(super) fn position(text: &[u8], byte: u8) -> Option<usize> {
+    let mut at = 0;
+    while at + BYTES <= text.len() {
+        let before = Register::of(&text[at..]).first_of([byte]).before_first();
+        if before < BYTES {
+            return Some(at + before);
+        }
+        at += BYTES;
+    }
+    text[at..].iter().position(|other| *other == byte).map(|before| at + before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_is_told_by_itself_in_every_place() {
+        for byte in 0..=u8::MAX {
+            for place in 0..BYTES {
+                for around in [0, b' ', b'a', 0x7f, 0x80, 0xff] {
+                    let mut bytes = [around; BYTES];
+                    bytes[place] = byte;
+                    let register = Register::of(&bytes);
+                    let told = |lanes: Lanes| lanes.0 >> (8 * place + 7) & 1 == 1;
+                    assert_eq!(told(register.equal(b' ')), byte == b' ');
+                    assert_eq!(told(register.within(b' ', b'~')), matches!(byte, b' '..=b'~'));
+                    let lower = byte.is_ascii_lowercase() || byte.is_ascii_digit();
+                    assert_eq!(told(register.lower_alphanumeric()), lower);
+                    assert_eq!(told(register.lower_alphanumeric().not()), !lower);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_is_counted_and_the_last_is_carried() {
+        let blanks = Register::of(b"one two ").equal(b' ');
+        assert_eq!(blanks.before_first(), 3);
+        assert_eq!(blanks.carry(), Lanes::FIRST);
+        assert_eq!(Lanes::NONE.before_first(), BYTES);
+        assert_eq!(blanks.followers(Lanes::FIRST).before_first(), 0);
+        assert_eq!(blanks.and(blanks.followers(Lanes::NONE)), Lanes::NONE);
+    }
+
+    #[test]
+    fn the_first_of_several_bytes_is_found_in_every_place() {
+        for length in 0..40 {
+            for place in 0..length {
+                for around in [0, b'!', b'-', b'/', 0x80, 0xff] {
+                    let mut text = vec![around; length];
+                    text[place] = b'.';
+                    assert_eq!(position(&text, b'.'), Some(place), "{text:?}");
+                    let found = Register::of(&text).first_of([b'.', b'?']).before_first();
+                    assert_eq!(found.min(BYTES), place.min(BYTES), "{text:?}");
+                }
+            }
+            assert_eq!(position(&vec![b'-'; length], b'.'), None);
+        }
+    }
+
+    #[test]
+    fn a_short_text_is_filled_with_zeros() {
+        assert_eq!(Register::of(b"ab"), Register::of(b"ab\0\0\0\0\0\0"));
+        assert_eq!(Register::of(b"abc").first(2), Register::of(b"ab").first(8));
+    }
+}
