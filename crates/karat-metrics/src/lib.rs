@@ -2,7 +2,7 @@
 //!
 //! The families: [`ranking`] (did search find the right tools), [`classification`] (did a detector
 //! flag the right entries), [`calls`] (did an agent make the right calls), [`suites`] (did a server
-//! keep its word), [`stats`] (how sure can we be) and [`cost`]. Metrics of other tools are reproduced
+//! keep its word), [`stats`] (how sure can we be), [`cost`] and [`load`]. Metrics of other tools are reproduced
 //! bit for bit under those tools' names; variants
 //! that we find better defined have names of their own. [`registry`] lists every metric with its
 //! formula, so that help, documentation and report legend come from one place.
@@ -12,6 +12,7 @@
 pub mod calls;
 pub mod classification;
 pub mod cost;
+pub mod load;
 pub mod ranking;
 pub mod registry;
 pub mod stats;

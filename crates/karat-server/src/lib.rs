@@ -3,12 +3,13 @@
 //! Stations: [`suite`] (what to call and what must come back), [`system`] (a live server that is
 //! started again when it falls over), [`observation`] (what was seen), [`score`] and [`compliance`]
 //! (what it is worth), [`controls`], and [`run()`], which puts them in line and returns the report.
-//! [`lint`] judges tool definitions without calling a tool.
+//! [`lint`] judges tool definitions without calling a tool, and [`load`] makes many calls at once.
 
 pub mod compliance;
 pub mod controls;
 pub mod demo;
 pub mod lint;
+pub mod load;
 pub mod observation;
 pub mod score;
 pub mod suite;

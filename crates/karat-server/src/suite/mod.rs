@@ -69,6 +69,8 @@ pub struct Case {
     pub concurrency: usize,
     /// The class of attack, for a security case.
     pub class: Option<String>,
+    /// How often it comes under load, compared with the others.
+    pub weight: u32,
 }
 
 impl Case {
@@ -199,6 +201,8 @@ struct CaseFile {
     concurrency: Option<usize>,
     #[serde(default)]
     class: Option<String>,
+    #[serde(default)]
+    weight: Option<u32>,
 }
 
 /// What a security case demands. Both mean that the call must not go through.
@@ -392,6 +396,7 @@ impl Reader<'_> {
             repeat,
             concurrency,
             class: case.class,
+            weight: case.weight.unwrap_or(1),
             id,
         })
     }
