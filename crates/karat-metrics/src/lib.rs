@@ -2,16 +2,17 @@
 //!
 //! The families: [`ranking`] (did search find the right tools), [`classification`] (did a detector
 //! flag the right entries), [`calls`] (did an agent make the right calls), [`suites`] (did a server
-//! keep its word), [`probes`] (does it bear what no suite sends), [`stats`] (how sure can we be) and [`cost`]. Metrics of other tools are reproduced
-//! bit for bit under those tools' names; variants
-//! that we find better defined have names of their own. [`registry`] lists every metric with its
-//! formula, so that help, documentation and report legend come from one place.
+//! keep its word), [`probes`] (does it bear what no suite sends), [`stats`] (how sure can we be),
+//! [`cost`] and [`load`]. Metrics of other tools are reproduced bit for bit under those tools' names;
+//! variants that we find better defined have names of their own. [`registry`] lists every metric with
+//! its formula, so that help, documentation and report legend come from one place.
 //!
 //! A metric that is undefined is an [`Undefined`] with its reason, never 0 and never NaN.
 
 pub mod calls;
 pub mod classification;
 pub mod cost;
+pub mod load;
 pub mod probes;
 pub mod ranking;
 pub mod registry;

@@ -4,7 +4,7 @@
 //! module joins the slices and looks ids up. `karat metrics`, docs/metrics.md, the legend of the
 //! report and the check of a gate's metric names are all read from here.
 
-use crate::{calls, classification, cost, probes, ranking, stats, suites};
+use crate::{calls, classification, cost, load, probes, ranking, stats, suites};
 
 /// In which direction a metric is an improvement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,7 @@ pub const FAMILIES: &[Family] = &[
     Family { title: "Fuzzing and attacks", metrics: probes::METRICS },
     Family { title: "Repeated runs", metrics: stats::METRICS },
     Family { title: "Cost", metrics: cost::METRICS },
+    Family { title: "Load", metrics: load::METRICS },
 ];
 
 /// All metrics, in the order of [`FAMILIES`].

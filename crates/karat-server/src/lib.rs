@@ -3,8 +3,9 @@
 //! Stations: [`suite`] (what to call and what must come back), [`system`] (a live server that is
 //! started again when it falls over), [`observation`] (what was seen), [`score`] and [`compliance`]
 //! (what it is worth), [`controls`], and [`run()`], which puts them in line and returns the report.
-//! [`lint`] judges tool definitions without calling a tool; [`fuzz`] and [`attack`] call tools with
-//! made-up and with hostile arguments, with what they share in [`probe`].
+//! [`lint`] judges tool definitions without calling a tool, [`load`] makes many calls at once, [`fuzz`]
+//! and [`attack`] call tools with made-up and with hostile arguments, with what they share in
+//! [`probe`].
 
 pub mod accept;
 pub mod attack;
@@ -13,6 +14,7 @@ pub mod controls;
 pub mod demo;
 pub mod fuzz;
 pub mod lint;
+pub mod load;
 pub mod observation;
 pub mod probe;
 pub mod score;

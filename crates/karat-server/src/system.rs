@@ -184,6 +184,25 @@ impl Server {
         }
     }
 
+    /// Makes calls that come before another, and puts what they saved into its arguments.
+    ///
+    /// # Errors
+    /// Which call did not come to a result, or which value is missing.
+    pub(crate) async fn prepare(
+        &self,
+        setup: &[Step],
+        input: &Map<String, Value>,
+    ) -> Result<Map<String, Value>, String> {
+        let session = self.session().await.map_err(|error| error.to_string())?;
+        for (number, step) in setup.iter().enumerate() {
+            let called = self.make(&session, step, Role::Setup, number).await?;
+            if !matches!(called.outcome, Outcome::Result { .. }) {
+                return Err(format!("{} ended with {}", step.tool, called.outcome.words()));
+            }
+        }
+        variables::fill(input, &*self.variables.lock().await)
+    }
+
     /// Makes one call. The error says why it could not be made.
     async fn make(
         &self,
@@ -228,7 +247,7 @@ impl Server {
     }
 
     /// Forgets a session that is over, unless another attempt has already replaced it.
-    async fn lose(&self, lost: &Arc<Session>) {
+    pub(crate) async fn lose(&self, lost: &Arc<Session>) {
         let mut slot = self.session.lock().await;
         if slot.as_ref().is_some_and(|session| Arc::ptr_eq(session, lost)) {
             *slot = None;

@@ -64,6 +64,9 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
         Command::Server(ServerCommand::Test(arguments)) => {
             commands::server::test(arguments, terminal)
         }
+        Command::Server(ServerCommand::Load(arguments)) => {
+            commands::server::load(arguments, terminal)
+        }
         Command::Server(ServerCommand::Lint(arguments)) => {
             commands::server::lint(arguments, terminal)
         }

@@ -78,6 +78,8 @@ pub struct Case {
     /// Whether the tool must be there for the error that is expected: what does not exist rejects
     /// nothing.
     pub needs_tool: bool,
+    /// How often it comes under load, compared with the others.
+    pub weight: u32,
 }
 
 impl Case {
@@ -245,6 +247,8 @@ struct CaseFile {
     concurrency: Option<usize>,
     #[serde(default)]
     class: Option<String>,
+    #[serde(default)]
+    weight: Option<u32>,
 }
 
 /// What a security case demands. Both mean that the call must not go through.
@@ -470,6 +474,7 @@ impl Reader<'_> {
             concurrency,
             class: case.class,
             needs_tool,
+            weight: case.weight.unwrap_or(1),
             id,
         })
     }

@@ -9,6 +9,8 @@ use clap::{Args, Subcommand, ValueEnum};
 pub(crate) enum ServerCommand {
     /// Run a suite against a live server
     Test(ServerTestArgs),
+    /// Make many calls at once, or at a rate, and time them
+    Load(Box<LoadArgs>),
     /// Judge the tool definitions of a server without calling a tool
     Lint(LintArgs),
     /// Call tools with inputs made from their schemas: edges, errors, hostile text
@@ -119,6 +121,70 @@ pub(crate) struct ServerTestArgs {
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,
     /// A further output; its type from the ending (.json .html .md .xml .sarif .badge.json)
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) outputs: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct LoadArgs {
+    /// A suite whose cases are the mix of calls; or give --tool
+    #[arg(required_unless_present = "tool", conflicts_with = "tool")]
+    pub(crate) suite: Option<PathBuf>,
+    /// The one tool to call
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Its arguments, a JSON object
+    #[arg(long, value_name = "JSON", default_value = "{}", requires = "tool")]
+    pub(crate) input: String,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// Only cases with this tag; repeatable
+    #[arg(long, value_name = "TAG", conflicts_with = "tool")]
+    pub(crate) tag: Vec<String>,
+    /// Calls under way at any time (closed loop); 8 where no rate is given
+    #[arg(long, value_name = "N", conflicts_with = "rate")]
+    pub(crate) concurrency: Option<usize>,
+    /// Calls that begin in a second, answered or not (open loop)
+    #[arg(long, value_name = "PER_SECOND")]
+    pub(crate) rate: Option<f64>,
+    /// Sessions: processes of a server over stdio, connections over HTTP
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) connections: usize,
+    /// How long to measure, such as 30s or 2m; 10s where no count is given
+    #[arg(long, value_name = "TIME", conflicts_with = "count")]
+    pub(crate) duration: Option<String>,
+    /// How many calls to measure
+    #[arg(long, value_name = "CALLS")]
+    pub(crate) count: Option<u64>,
+    /// The time over which the load grows to its full size
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    pub(crate) ramp: String,
+    /// What is left out at the start: a time, or a number of calls
+    #[arg(long, value_name = "TIME_OR_CALLS", default_value = "1s")]
+    pub(crate) warm_up: String,
+    /// Look for the most load under which this holds, such as 'p99<200ms': at a growing rate, or at a
+    /// growing concurrency where that is given
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) find_max: Option<String>,
+    /// End with exit code 1 if half of the answers take longer than this many milliseconds
+    #[arg(long, value_name = "MS")]
+    pub(crate) max_p50: Option<f64>,
+    /// End with exit code 1 if a larger share of the calls than this ends wrongly
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) max_error_rate: Option<f64>,
+    /// The seed of the order of calls
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How long a call may take, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 30_000)]
+    pub(crate) timeout_ms: u64,
+    /// How long the server may take to start, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 30_000)]
+    pub(crate) start_timeout_ms: u64,
+    /// The folder for the report
+    #[arg(long, value_name = "DIR", default_value = "karat-report")]
+    pub(crate) out: PathBuf,
+    /// A further output; its type from the extension (.json .html .md .xml)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
 }

@@ -70,22 +70,53 @@ pub(crate) fn carry_out(
         not_measured: measured.not_measured,
         not_run: if whole { not_run(plan) } else { Vec::new() },
     };
-    for (output, path) in &outputs {
-        let text = output.render(&document).map_err(Stop::bad_input)?;
+    publish(&document, &outputs, terminal)?;
+    Ok(exit(&document, arguments.strict))
+}
+
+/// Judges one report that came from no project, and publishes it as a check of one entry.
+pub(crate) fn conclude(
+    mut report: Report,
+    policy: &gate::Policy,
+    arguments: &CheckArgs,
+    terminal: &Terminal,
+) -> Result<Exit, Stop> {
+    gate::judge(&mut report, policy, None).map_err(Stop::bad_input)?;
+    let reports = vec![report];
+    let document = CheckReport {
+        schema: report::CHECK_SCHEMA.to_owned(),
+        verdict: verdict(&reports, &[]),
+        reports,
+        not_measured: Vec::new(),
+        not_run: Vec::new(),
+    };
+    let outputs = outputs(arguments)?;
+    prepare_out(&arguments.out)?;
+    publish(&document, &outputs, terminal)?;
+    Ok(exit(&document, arguments.strict))
+}
+
+fn publish(
+    document: &CheckReport,
+    outputs: &[(Output, PathBuf)],
+    terminal: &Terminal,
+) -> Result<(), Stop> {
+    for (output, path) in outputs {
+        let text = output.render(document).map_err(Stop::bad_input)?;
         write_atomic(path, text.as_bytes())?;
     }
     step_summary(&document)?;
     if terminal.json() {
-        terminal.print_json(&document)?;
+        terminal.print_json(document)?;
     } else {
         let style = karat_report::terminal::Style { colors: terminal.colors() };
-        let mut text = karat_report::terminal::check(&document, style);
-        for (_, path) in &outputs {
+        let mut text = karat_report::terminal::check(document, style);
+        for (_, path) in outputs {
             text.push_str(&format!("report: {}\n", path.display()));
         }
         terminal.print(&text)?;
     }
-    Ok(exit(&document, arguments.strict))
+    Ok(())
 }
 
 /// Evaluates the gate. Labels without a tool fail it at once: what they ask for cannot be found, and
@@ -163,7 +194,7 @@ pub(crate) fn measure<'a>(
     terminal: &Terminal,
 ) -> Result<Measured<'a>, Stop> {
     let journals = out_folder(plan, arguments).join("journal");
-    prepare_out(plan, arguments)?;
+    prepare_out(&out_folder(plan, arguments))?;
     until_stopped(
         entries(plan, arguments, &journals, terminal),
         "interrupted; --resume goes on from here",
@@ -221,8 +252,8 @@ fn out_folder(plan: &Plan, arguments: &CheckArgs) -> PathBuf {
 }
 
 /// Makes the folder, and keeps it out of version control: reports are made, never committed.
-fn prepare_out(plan: &Plan, arguments: &CheckArgs) -> Result<(), Stop> {
-    let ignore = out_folder(plan, arguments).join(".gitignore");
+fn prepare_out(folder: &Path) -> Result<(), Stop> {
+    let ignore = folder.join(".gitignore");
     if !ignore.exists() {
         write_atomic(&ignore, b"# Made by karat; nothing here belongs into version control.\n*\n")?;
     }

@@ -1,9 +1,10 @@
-//! `karat server`: suites, lint, fuzzing and attacks against one live server.
+//! `karat server`: suites, load, lint, fuzzing and attacks against one live server.
 
 mod attack;
 mod call;
 mod fuzz;
 mod lint;
+mod load;
 mod probing;
 mod target;
 mod test;
@@ -12,4 +13,5 @@ pub(crate) use self::attack::attack;
 pub(crate) use self::call::call;
 pub(crate) use self::fuzz::fuzz;
 pub(crate) use self::lint::lint;
+pub(crate) use self::load::load;
 pub(crate) use self::test::test;
