@@ -227,6 +227,8 @@ pub(super) enum Proof {
     Called(String),
     /// The answer is beyond the limits, or there is none, or the server ends.
     Overrun,
+    /// There is no answer, or the server ends.
+    Ended,
 }
 
 /// One thing to send.
@@ -248,7 +250,7 @@ pub(super) enum Plan {
 }
 
 /// How long the texts are that are too long.
-const HUGE: usize = 8 << 20;
+const HUGE: usize = 4 << 20;
 /// How deep the arguments are that are too deep: what JSON readers still read.
 const DEEP: usize = 100;
 /// Bounds below this are no danger.
@@ -346,14 +348,14 @@ impl Scene<'_> {
             Way::Oversized => self.numbers(parameter),
             Way::HugeInput => {
                 let text = "a".repeat(HUGE);
-                vec![self.sent(parameter, "a text of 8 MiB", text, vec![Proof::Overrun])]
+                vec![self.sent(parameter, "a text of 4 MiB", text, vec![Proof::Ended])]
             }
             Way::DeepInput => {
                 let mut value = json!([]);
                 for _ in 1..DEEP {
                     value = json!([value]);
                 }
-                vec![self.with(parameter, "100 lists in each other", value, vec![Proof::Overrun])]
+                vec![self.with(parameter, "100 lists in each other", value, vec![Proof::Ended])]
             }
             Way::Pattern => self.patterns(parameter),
             Way::EnvPlain | Way::Flood => Vec::new(),
@@ -558,7 +560,7 @@ impl Scene<'_> {
             ("loopback as one number", "2130706433"),
             ("loopback in hexadecimal", "0x7f000001"),
             ("loopback as IPv6", "[::ffff:127.0.0.1]"),
-            ("loopback behind a user", "example.com@127.0.0.1"),
+            ("loopback behind a user", "user@127.0.0.1"),
         ];
         let attempt = |(about, host): &(&str, &str)| {
             let (url, path) = self.address(host, "/loopback/");
@@ -602,7 +604,7 @@ impl Scene<'_> {
             parameter,
             "a pattern that backtracks",
             "^(a+)+$".to_owned(),
-            vec![Proof::Overrun],
+            vec![Proof::Ended],
         );
         let against = format!("{}!", "a".repeat(40));
         for other in parameters::of(self.tool) {

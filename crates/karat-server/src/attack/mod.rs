@@ -26,9 +26,10 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use self::cases::{ATTACKS, Attack, Attempt, Plan, Proof, Scene, Way};
-use self::ground::{Ground, carried};
+use self::ground::Ground;
 use crate::fuzz::{SECRET_NAME, judge, system};
 use crate::observation::Outcome;
+use crate::probe::disguise::carried;
 use crate::probe::live::{Answered, Live, ProbeError, Skipped, choose, skipped_in_words};
 use crate::probe::{self, Finding, Severity, replay};
 
@@ -493,7 +494,8 @@ fn proven(attempt: &Attempt, outcome: &Outcome, ground: &Ground) -> Option<Strin
         Proof::Token(what, token) => {
             carried(&text, token).map(|how| format!("{what} is in the answer, {how}"))
         }
-        Proof::Overrun => overrun(outcome),
+        Proof::Overrun => overrun(outcome).or_else(|| ended(outcome)),
+        Proof::Ended => ended(outcome),
     })
 }
 
@@ -511,11 +513,17 @@ fn side_effect(proof: &Proof, ground: &Ground) -> Option<String> {
 
 fn overrun(outcome: &Outcome) -> Option<String> {
     match outcome {
-        Outcome::Timeout => Some("there was no answer in time".to_owned()),
-        Outcome::Crash { .. } => Some("the server ended".to_owned()),
         Outcome::Invalid { why } if why.starts_with("the answer has more than") => {
             Some(why.clone())
         }
+        _ => None,
+    }
+}
+
+fn ended(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Timeout => Some("there was no answer in time".to_owned()),
+        Outcome::Crash { .. } => Some("the server ended".to_owned()),
         Outcome::Transport { why } if why.starts_with("HTTP status 5") => Some(why.clone()),
         _ => None,
     }
@@ -576,7 +584,7 @@ impl Ask for Played<'_> {
             }
             Some(Proof::Product) => said(&self.ground.product()),
             Some(Proof::Token(_, token)) => said(token),
-            Some(Proof::Overrun) => Outcome::Timeout,
+            Some(Proof::Overrun | Proof::Ended) => Outcome::Timeout,
         };
         Ok(Answered { outcome, latency: Duration::ZERO, shown: String::new() })
     }

@@ -207,6 +207,9 @@ fn with(
     Some(object(Some(whole)))
 }
 
+/// An input with what it is, in words.
+type Input = (String, Map<String, Value>);
+
 struct Maker<'a> {
     draft: Draft,
     judge: Option<&'a Compiled>,
@@ -226,7 +229,7 @@ impl Maker<'_> {
     /// What can be listed, the kinds in turns.
     fn listed(&mut self, count: usize) {
         let (least, full) = (self.draft.least.clone(), self.draft.full.clone());
-        let mut all: BTreeMap<Kind, Vec<(String, Map<String, Value>)>> = BTreeMap::new();
+        let mut all: BTreeMap<Kind, Vec<Input>> = BTreeMap::new();
         let mut add = |kind: Kind, about: String, arguments: Option<Map<String, Value>>| {
             if let Some(arguments) = arguments {
                 all.entry(kind).or_default().push((about, arguments));
@@ -269,7 +272,7 @@ impl Maker<'_> {
             let arguments = with(&full, &[Step::Key(key.to_owned())], Some(json!("surplus")));
             add(Kind::Extra, about.to_owned(), arguments);
         }
-        let mut queues: Vec<(Kind, std::vec::IntoIter<(String, Map<String, Value>)>)> =
+        let mut queues: Vec<(Kind, std::vec::IntoIter<Input>)> =
             all.into_iter().map(|(kind, list)| (kind, list.into_iter())).collect();
         while self.cases.len() < count && !queues.is_empty() {
             queues.retain_mut(|(kind, queue)| match queue.next() {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::{Validity, leak};
 use crate::compliance::Contract;
 use crate::observation::Outcome;
+use crate::probe::disguise::carried;
 use crate::probe::{Rule, Severity};
 
 /// The server ended.
@@ -204,10 +205,8 @@ impl Judge<'_> {
             Outcome::ProtocolError { .. } => {}
         }
         let text = text(outcome);
-        if let Some(secret) = self.secret
-            && text.contains(secret)
-        {
-            let message = "the answer has the value of an environment variable".to_owned();
+        if let Some(how) = self.secret.and_then(|secret| carried(&text, secret)) {
+            let message = format!("the answer has the value of an environment variable, {how}");
             add(&SECRET, "secret", "", message);
         }
         // What was sent and came back is no leak.
@@ -335,7 +334,7 @@ mod tests {
         Validity::Invalid { keyword: keyword.to_owned(), at: String::new(), why: "x".to_owned() }
     }
 
-    fn result(text: &str, more: Value) -> Outcome {
+    fn result(text: &str, more: &Value) -> Outcome {
         let mut result = json!({"content": [{"type": "text", "text": text}]});
         result.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         Outcome::Result { result }
@@ -358,12 +357,12 @@ mod tests {
 
     #[test]
     fn a_good_answer_has_no_flaw_and_a_bad_one_has() {
-        let good = result("fine", json!({"structuredContent": {"a": 1}}));
+        let good = result("fine", &json!({"structuredContent": {"a": 1}}));
         assert_eq!(found(&Validity::Valid, &good), [""; 0]);
         assert_eq!(found(&Validity::Unclear, &good), [""; 0]);
         assert_eq!(found(&invalid("type"), &good), ["fuzz-accepted-invalid"]);
         assert_eq!(found(&invalid("additionalProperties"), &good), ["fuzz-accepted-extra"]);
-        let bare = result("fine", json!({}));
+        let bare = result("fine", &json!({}));
         assert_eq!(found(&Validity::Valid, &bare), ["fuzz-invalid-result"]);
         let odd = Outcome::Result { result: json!({"content": [{"type": "song"}]}) };
         assert_eq!(found(&Validity::Valid, &odd), ["fuzz-invalid-result"]);
@@ -371,10 +370,10 @@ mod tests {
 
     #[test]
     fn errors_are_due_and_their_kind_is_noted() {
-        let error = result("there is no such file", json!({"isError": true}));
+        let error = result("there is no such file", &json!({"isError": true}));
         assert_eq!(found(&Validity::Valid, &error), [""; 0]);
         assert_eq!(found(&invalid("type"), &error), [""; 0]);
-        let refusal = result("MCP error -32602: no", json!({"isError": true}));
+        let refusal = result("MCP error -32602: no", &json!({"isError": true}));
         assert_eq!(found(&Validity::Valid, &refusal), ["fuzz-rejected-valid"]);
         let protocol = Outcome::ProtocolError { code: -32602, message: "no".to_owned() };
         assert_eq!(found(&invalid("type"), &protocol), ["fuzz-protocol-error"]);
@@ -384,11 +383,11 @@ mod tests {
     #[test]
     fn leaks_are_found_in_whatever_answer() {
         let trace = "Traceback (most recent call last):\n  File \"/a.py\", line 1, in f";
-        let error = result(trace, json!({"isError": true}));
+        let error = result(trace, &json!({"isError": true}));
         assert_eq!(found(&invalid("type"), &error), ["fuzz-stack-trace"]);
         let secret = Outcome::ProtocolError { code: -32603, message: "hush-hush".to_owned() };
         assert!(found(&Validity::Unclear, &secret).contains(&"fuzz-leaked-secret"));
-        let place = result("failed at /srv/app/a.js:3", json!({"isError": true}));
+        let place = result("failed at /srv/app/a.js:3", &json!({"isError": true}));
         assert_eq!(found(&Validity::Valid, &place), ["fuzz-internal-path"]);
     }
 }

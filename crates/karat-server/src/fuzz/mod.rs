@@ -424,10 +424,17 @@ impl Fuzzer<'_> {
         if lost.is_some() {
             self.lost = lost;
         }
+        // A time-out that does not come again may be the machine's.
+        let severity = match flaw.rule.severity {
+            Severity::Error if flaw.rule.id == judge::HANG.id && budget > 0 && !reproduced => {
+                Severity::Warning
+            }
+            other => other,
+        };
         let again = if reproduced || budget == 0 { "" } else { "; not when it was sent again" };
         Finding {
             rule: flaw.rule.id,
-            severity: flaw.rule.severity,
+            severity,
             tool: name.to_owned(),
             at: flaw.at,
             message: format!("{message} ({}{again})", case.about),

@@ -51,8 +51,11 @@ fn based(shapes: &Shapes<'_>, schema: &Value, extent: Extent, depth: usize) -> O
 
 fn of_plain(shapes: &Shapes<'_>, plain: &Plain, extent: Extent, depth: usize) -> Option<Value> {
     let first = |key: &str| plain.get(key).and_then(Value::as_array).and_then(|list| list.first());
-    let stated = plain.get("const").or_else(|| first("enum")).or_else(|| first("examples"));
-    if let Some(value) = stated.or_else(|| plain.get("default").filter(|value| !value.is_null())) {
+    let suggested = first("examples").or_else(|| plain.get("default"));
+    let stated = plain.get("const").or_else(|| first("enum"));
+    if let Some(value) =
+        stated.or_else(|| suggested.filter(|value| !value.is_null() && !leads_away(value)))
+    {
         return Some(value.clone());
     }
     match kind_of(plain) {
@@ -65,6 +68,15 @@ fn of_plain(shapes: &Shapes<'_>, plain: &Plain, extent: Extent, depth: usize) ->
         Some(_) => None,
         None => Some(json!("text")),
     }
+}
+
+/// Whether a value names a place on the network that is not this machine: made-up calls are not to be
+/// heard of elsewhere only because a schema has an address as its default.
+fn leads_away(value: &Value) -> bool {
+    let Some((_, rest)) = value.as_str().and_then(|text| text.split_once("://")) else {
+        return false;
+    };
+    !rest.starts_with("127.0.0.1") && !rest.starts_with("localhost")
 }
 
 fn kind_of(plain: &Plain) -> Option<&str> {
@@ -182,13 +194,14 @@ pub(super) fn edges(shapes: &Shapes<'_>, schema: &Value) -> Vec<Try> {
     let mut found = Vec::new();
     for plain in shapes.alternatives(schema) {
         for (key, kind) in [("const", Kind::Edge), ("default", Kind::Edge)] {
-            if let Some(value) = plain.get(key) {
+            if let Some(value) = plain.get(key).filter(|value| !leads_away(value)) {
                 found.push(attempt(kind, format!("its {key}"), value.clone()));
             }
         }
         for key in ["enum", "examples"] {
             let values = plain.get(key).and_then(Value::as_array);
-            for value in values.into_iter().flatten().take(ENUMERATED) {
+            let here = values.into_iter().flatten().filter(|value| !leads_away(value));
+            for value in here.take(ENUMERATED) {
                 found.push(attempt(Kind::Edge, format!("a value of its {key}"), value.clone()));
             }
         }
@@ -352,4 +365,22 @@ pub(super) fn deep() -> Vec<Try> {
         attempt(Kind::Deep, format!("{DEEP} lists in each other"), list),
         attempt(Kind::Deep, format!("{DEEP} objects in each other"), object),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_elsewhere_is_not_taken_from_a_schema() {
+        let schema = json!({"type": "string", "format": "uri", "default": "https://example.com/a",
+            "examples": ["https://example.com/b", "http://127.0.0.1:1/c"]});
+        let shapes = Shapes::new(&schema);
+        let all = edges(&shapes, &schema);
+        let plain = base(&shapes, &schema, Extent::Required).unwrap();
+        let texts = all.iter().map(|one| &one.value).chain([&plain]).filter_map(Value::as_str);
+        let addresses: Vec<&str> = texts.filter(|text| text.contains("://")).collect();
+        assert!(addresses.len() > 1, "{addresses:?}");
+        assert!(addresses.iter().all(|text| text.starts_with("http://127.0.0.1")), "{addresses:?}");
+    }
 }

@@ -10,6 +10,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::caution;
+use super::disguise::carried;
+use crate::fuzz::judge;
 use crate::observation::Outcome;
 use crate::suite::matcher::Answer;
 use crate::system::{Server, Target};
@@ -83,6 +85,7 @@ pub struct Live {
     shown_spec: ServerSpec,
     info: ServerInfo,
     restartable: bool,
+    bait: Vec<String>,
 }
 
 impl Live {
@@ -110,7 +113,8 @@ impl Live {
         let restartable = spec.command.is_some();
         // Whoever holds a session keeps its server alive, so it is let go at once.
         drop(session);
-        Ok(Live { server, shown_spec, info, restartable })
+        let bait = bait.iter().map(|(_, value)| (*value).to_owned()).collect();
+        Ok(Live { server, shown_spec, info, restartable, bait })
     }
 
     /// What the server says about itself.
@@ -155,7 +159,12 @@ impl Live {
         if outcome == Outcome::Timeout {
             self.server.renew().await;
         }
-        let shown = printable(&redacted).into_owned();
+        let text = judge::text(&outcome);
+        let shown = match self.bait.iter().any(|token| carried(&text, token).is_some()) {
+            // With the bait the rest of the environment is likely to be there, and it is the user's.
+            true => "(not shown: the environment of the server is in it)".to_owned(),
+            false => printable(&redacted).into_owned(),
+        };
         Ok(Answered { outcome, latency, shown })
     }
 

@@ -5,6 +5,7 @@
 //! tool, what was sent and a line that sends it again.
 
 pub mod caution;
+pub mod disguise;
 pub mod live;
 pub mod replay;
 
