@@ -278,7 +278,7 @@ fn headline(
     let refs: Vec<&Item> = items.iter().collect();
     let mut metrics = Vec::new();
     for spec in specs {
-        let mut measured = aggregate::measure(*spec, &refs, 1, seed);
+        let mut measured = share_or_not(aggregate::measure(*spec, &refs, 1, seed));
         if measured.value.is_none() {
             measured.undefined = Some(reason(spec.id, marks));
         }
@@ -292,6 +292,22 @@ fn headline(
     }
     metrics.extend(repeated(traces, marks));
     metrics
+}
+
+/// Whether a metric goes from 0 to 1.
+pub(crate) fn is_share(id: &str) -> bool {
+    let counts = ["run.", "gauge.overhead_", "gauge.tokens_", "gauge.ms_"];
+    !counts.iter().any(|start| id.starts_with(start))
+        && !matches!(id, "calls.first_error" | "gauge.effectiveness")
+}
+
+/// Positions, costs and differences that all happen to be 0 or 1 are no rate.
+fn share_or_not(mut measured: Measured) -> Measured {
+    let of_rate = |interval: &report::Interval| interval.method == "wilson";
+    if !is_share(&measured.id) && measured.interval.as_ref().is_some_and(of_rate) {
+        measured.interval = None;
+    }
+    measured
 }
 
 /// The most common reason for which a metric has no value.
@@ -393,6 +409,7 @@ fn slices(specs: &[Spec], items: &[Item], seed: u64) -> Vec<Slice> {
             // A slice says what it has; what is undefined in it is undefined for the reason that the
             // headline gives.
             slice.metrics.retain(|measured| measured.n > 0);
+            slice.metrics = slice.metrics.into_iter().map(share_or_not).collect();
             if by == "turns" || by == "model" {
                 let inside: Vec<&Item> = items
                     .iter()

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 
 use crate::error::AgentError;
+use crate::evaluate;
 use crate::marks::{self, Marks};
 use crate::recorded::Source;
 use crate::score::{ItemScore, MetricSummary, Total};
 use crate::shapes::{Read, Traces};
 use crate::tools::Tools;
-use crate::trace::Trace;
+use crate::trace::{Setting, Trace};
 
 /// What one pass found.
 #[derive(Clone, Debug, Default)]
@@ -67,8 +68,13 @@ pub fn score(
             means.unknown_fields += trace.unknown.values().sum::<u64>();
             means.unreadable_arguments += marks.unreadable_arguments;
             for (id, mark) in &marks.scores {
+                let id = match (trace.setting, id.as_str()) {
+                    (Setting::WithoutTools, "task.success") => "gauge.success_without_tools",
+                    (Setting::WithoutTools, _) => continue,
+                    (_, id) => id,
+                };
                 if !totals.contains_key(id) {
-                    totals.insert(id.clone(), (Total::default(), 0));
+                    totals.insert(id.to_owned(), (Total::default(), 0));
                 }
                 if let (Ok(score), Some((total, n))) = (mark, totals.get_mut(id)) {
                     total.add(ItemScore { score: *score, success: None });
@@ -105,7 +111,7 @@ fn finish(
         .filter(|(_, (_, n))| *n > 0)
         .map(|(id, (total, n))| MetricSummary {
             // Positions and costs are no shares, and are not held to their range.
-            interval: total.interval(n, is_share(&id)),
+            interval: total.interval(n, evaluate::is_share(&id)),
             mean: total.sum() / n as f64,
             id,
             n,
@@ -113,8 +119,4 @@ fn finish(
         })
         .collect();
     Ok(means)
-}
-
-fn is_share(id: &str) -> bool {
-    !id.starts_with("run.") && id != "calls.first_error"
 }

@@ -1,0 +1,369 @@
+//! `karat agent` through the binary: every shape, every class of trouble, gates, comparison.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use std::io::Write;
+
+use common::Scratch;
+use serde_json::{Value, json};
+
+const TOOLS: &str = r#"{"server": {"name": "demo"}, "tools": [
+    {"name": "add", "inputSchema": {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "number"}}, "required": ["a", "b"], "additionalProperties": false}},
+    {"name": "keep_note", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}}]}"#;
+
+/// The task that every shape records: the sum is right, the note's text is not.
+const TASK: &str = r#"{"id": "sum-and-note", "input": "Add 2 and 3 and note the sum.", "servers": ["demo"],
+    "expect": {"calls": [{"name": "add", "arguments": {"a": 2, "b": 3}}, {"name": "keep_note", "arguments": {"text": "5"}}]}}"#;
+
+fn one_line(text: &str) -> String {
+    serde_json::from_str::<Value>(text).unwrap().to_string()
+}
+
+/// The same run in each shape: file name, format, text.
+fn shapes() -> Vec<(&'static str, &'static str, String)> {
+    let (add, note) = (json!({"a": 2, "b": 3}), json!({"text": "five"}));
+    let native = json!({"id": "sum-and-note", "calls": [
+        {"name": "add", "server": "demo", "arguments": add, "result": {"sum": 5}},
+        {"name": "keep_note", "server": "demo", "arguments": note, "result": {"id": 1}}]});
+    let ragas = json!({"id": "sum-and-note", "user_input": [
+        {"type": "human", "content": "Add 2 and 3 and note the sum."},
+        {"type": "ai", "content": "", "tool_calls": [{"name": "add", "args": add}]},
+        {"type": "tool", "content": "5"},
+        {"type": "ai", "content": "", "tool_calls": [{"name": "keep_note", "args": note}]}],
+        "reference_tool_calls": [{"name": "add", "args": {"a": 2, "b": 3}}, {"name": "keep_note", "args": {"text": "5"}}]});
+    let deepeval = json!({"id": "sum-and-note", "input": "Add 2 and 3 and note the sum.",
+        "actual_output": "Done.",
+        "tools_called": [{"name": "add", "input_parameters": add, "output": {"sum": 5}}, {"name": "keep_note", "input_parameters": note, "output": {"id": 1}}],
+        "expected_tools": [{"name": "add", "input_parameters": {"a": 2, "b": 3}}, {"name": "keep_note", "input_parameters": {"text": "5"}}]});
+    let openai = json!({"custom_id": "sum-and-note", "model": "m", "messages": [
+        {"role": "system", "content": "Use tools."},
+        {"role": "user", "content": "Add 2 and 3 and note the sum."},
+        {"role": "assistant", "content": null, "tool_calls": [{"id": "1", "type": "function", "function": {"name": "mcp__demo__add", "arguments": add.to_string()}}]},
+        {"role": "tool", "tool_call_id": "1", "content": "{\"sum\": 5}"},
+        {"role": "assistant", "content": null, "tool_calls": [{"id": "2", "type": "function", "function": {"name": "mcp__demo__keep_note", "arguments": note.to_string()}}]},
+        {"role": "tool", "tool_call_id": "2", "content": "{\"id\": 1}"},
+        {"role": "assistant", "content": "Done."}]});
+    let anthropic = json!({"id": "sum-and-note", "request": {"model": "m", "max_tokens": 100, "messages": [
+        {"role": "user", "content": "Add 2 and 3 and note the sum."},
+        {"role": "assistant", "content": [{"type": "text", "text": "First the sum."}, {"type": "tool_use", "id": "1", "name": "add", "input": add}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "{\"sum\": 5}"}]}]},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "2", "name": "keep_note", "input": note}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "2", "content": "{\"id\": 1}"}]}]},
+        "response": {"content": [{"type": "text", "text": "Done."}], "usage": {"input_tokens": 7, "output_tokens": 3}}});
+    let text = |key: &str, value: &str| json!({"key": key, "value": {"stringValue": value}});
+    let span = |id: &str, start: u32, tool: &str, arguments: &Value| {
+        json!({"traceId": "aa", "spanId": id, "parentSpanId": "root", "name": format!("execute_tool {tool}"),
+            "startTimeUnixNano": start.to_string(), "endTimeUnixNano": (start + 5).to_string(),
+            "attributes": [text("gen_ai.operation.name", "execute_tool"), text("gen_ai.tool.name", tool),
+                text("mcp.server.name", "demo"), text("gen_ai.tool.call.arguments", &arguments.to_string()),
+                text("gen_ai.conversation.id", "sum-and-note")]})
+    };
+    // The later call comes first: exporters write spans as they end.
+    let batch = json!({"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [{"spans": [
+        span("b", 20, "keep_note", &note), span("a", 10, "add", &add)]}]}]});
+    let recording = [
+        json!({"schema": "karat.recording/1"}),
+        json!({"at_ns": 1, "session": 1, "event": "start", "detail": "demo"}),
+        json!({"at_ns": 2, "session": 1, "from": "client", "message": {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}}),
+        json!({"at_ns": 3, "session": 1, "from": "server", "message": {"jsonrpc": "2.0", "id": 0, "result": {"serverInfo": {"name": "demo", "version": "1"}}}}),
+        json!({"at_ns": 4, "session": 1, "from": "client", "message": {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add", "arguments": add}}}),
+        json!({"at_ns": 5, "session": 1, "from": "server", "message": {"jsonrpc": "2.0", "id": 1, "result": {"content": [], "structuredContent": {"sum": 5}}}}),
+        json!({"at_ns": 6, "session": 1, "from": "client", "message": {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "keep_note", "arguments": note}}}),
+        json!({"at_ns": 7, "session": 1, "from": "server", "message": {"jsonrpc": "2.0", "id": 2, "result": {"content": []}}}),
+    ];
+    let lines = |all: &[Value]| all.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
+    vec![
+        ("native.jsonl", "native", native.to_string()),
+        ("ragas.jsonl", "ragas", ragas.to_string()),
+        ("deepeval.jsonl", "deepeval", deepeval.to_string()),
+        ("openai.jsonl", "openai", openai.to_string()),
+        // A whole document over many lines.
+        ("anthropic.json", "anthropic", serde_json::to_string_pretty(&anthropic).unwrap()),
+        ("otlp.jsonl", "otlp", batch.to_string()),
+        ("sum-and-note.jsonl", "mcp-recording", lines(&recording)),
+    ]
+}
+
+fn report(scratch: &Scratch, arguments: &[&str]) -> Value {
+    let mut all = vec!["agent", "score"];
+    all.extend(arguments);
+    all.push("--json");
+    let document = scratch.karat(&all).expect(0).json();
+    document["reports"][0].clone()
+}
+
+/// Ends with a failed gate that names these words on stdout.
+fn fails(ran: common::Ran, words: &str) {
+    let ran = ran.expect(1);
+    assert!(ran.stdout.contains(words), "{}", ran.stdout);
+}
+
+fn value(report: &Value, id: &str) -> Option<f64> {
+    let metrics = report["metrics"].as_array().unwrap();
+    metrics.iter().find(|metric| metric["id"] == id).unwrap()["value"].as_f64()
+}
+
+#[test]
+fn the_same_run_in_every_shape_gets_the_same_scores() {
+    let scratch = Scratch::new();
+    scratch.write("tasks.jsonl", one_line(TASK));
+    scratch.write("tools.json", TOOLS);
+    let mut first: Option<Value> = None;
+    for (file, format, text) in shapes() {
+        scratch.write(file, text);
+        let report = report(
+            &scratch,
+            &["--format", format, file, "--tasks", "tasks.jsonl", "--tools", "tools.json"],
+        );
+        let items = report["items"].as_array().unwrap();
+        assert_eq!(items.len(), 1, "{format}");
+        assert_eq!(items[0]["id"], "sum-and-note", "{format}");
+        let mut metrics = items[0]["metrics"].clone();
+        // What a run cost is not in every shape, and a peer's sample does not say how calls ended.
+        for absent in ["run.tokens", "run.ms", "mcpbench.execution_success"] {
+            metrics.as_object_mut().unwrap().remove(absent);
+        }
+        assert_eq!(metrics["calls.exact"], 0.0, "{format}");
+        assert_eq!(metrics["calls.f1"], 0.5, "{format}");
+        assert_eq!(metrics["calls.first_error"], 2.0, "{format}");
+        assert_eq!(metrics["mcpbench.schema_compliance"], 1.0, "{format}");
+        match &first {
+            None => first = Some(metrics),
+            Some(first) => assert_eq!(&metrics, first, "{format}"),
+        }
+    }
+}
+
+#[test]
+fn spans_of_several_exporters_are_the_same_run() {
+    let scratch = Scratch::new();
+    scratch.write("tasks.jsonl", one_line(TASK));
+    let attributes = |tool: &str, arguments: Value| json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool, "gen_ai.tool.call.arguments": arguments, "karat.task": "sum-and-note"});
+    let (add, note) = (json!({"a": 2, "b": 3}), json!({"text": "five"}));
+    // As an SDK prints them: attributes as an object, times as text.
+    let printed = [
+        json!({"name": "x", "context": {"trace_id": "0x1", "span_id": "0x2"}, "start_time": "2026-01-01T00:00:00.1Z", "end_time": "2026-01-01T00:00:00.2Z", "attributes": attributes("add", json!(add.to_string()))}),
+        json!({"name": "x", "context": {"trace_id": "0x1", "span_id": "0x3"}, "start_time": "2026-01-01T00:00:00.3Z", "end_time": "2026-01-01T00:00:00.4Z", "attributes": attributes("keep_note", json!(note.to_string()))}),
+    ];
+    // Messages in an event of the model's span, as a text.
+    let message = json!([{"role": "assistant", "parts": [
+        {"type": "tool_call", "id": "1", "name": "add", "arguments": add},
+        {"type": "tool_call", "id": "2", "name": "keep_note", "arguments": note}]}]);
+    let events = json!({"traceId": "1", "spanId": "2", "name": "chat", "startTimeUnixNano": "1", "endTimeUnixNano": "2",
+        "attributes": [{"key": "karat.task", "value": {"stringValue": "sum-and-note"}}],
+        "events": [{"name": "gen_ai.client.inference.operation.details", "attributes": [{"key": "gen_ai.output.messages", "value": {"stringValue": message.to_string()}}]}]});
+    // As OpenInference marks them.
+    let marked = |id: &str, start: &str, tool: &str, input: &Value| json!({"traceId": "1", "spanId": id, "startTimeUnixNano": start, "endTimeUnixNano": "99", "attributes": {"openinference.span.kind": "TOOL", "tool.name": tool, "input.value": input.to_string(), "karat.task": "sum-and-note"}});
+    let files = [
+        ("printed.jsonl", printed.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")),
+        ("events.jsonl", events.to_string()),
+        (
+            "marked.jsonl",
+            [marked("a", "1", "add", &add), marked("b", "2", "keep_note", &note)]
+                .iter()
+                .map(Value::to_string)
+                .collect::<Vec<_>>()
+                .join("\n"),
+        ),
+    ];
+    for (file, text) in files {
+        scratch.write(file, text);
+        let report = report(&scratch, &["--format", "otlp", file, "--tasks", "tasks.jsonl"]);
+        assert_eq!(value(&report, "calls.f1"), Some(0.5), "{file}");
+        assert_eq!(value(&report, "calls.first_error"), Some(2.0), "{file}");
+    }
+}
+
+const GOOD: &str = r#"{"id":"a","calls":[{"name":"add","arguments":{"a":1,"b":2},"result":{}}],"output":"3","expect":{"calls":[{"name":"add","arguments":{"a":1,"b":2}}],"answer":{"number":3}}}"#;
+
+#[test]
+fn trouble_is_classed_and_counted_and_never_a_zero() {
+    let scratch = Scratch::new();
+    let cut = &GOOD[..60];
+    scratch.write("cut.jsonl", format!("{GOOD}\n{cut}"));
+    scratch.karat(&["agent", "score", "cut.jsonl"]).expect(2).says(&["cut.jsonl:2", "truncated"]);
+    let allowed = report(&scratch, &["cut.jsonl", "--max-bad", "0.5"]);
+    assert_eq!(value(&allowed, "calls.exact"), Some(1.0));
+    assert!(allowed["warnings"].to_string().contains("truncated 1"), "{}", allowed["warnings"]);
+
+    scratch.write("odd.jsonl", r#"{"id":"a","calls":[{"name":"f","arguments":"{oops","why":1}],"later":true,"expect":{"calls":[{"name":"f","arguments":{}}]}}"#);
+    let odd = report(&scratch, &["odd.jsonl"]);
+    assert_eq!(value(&odd, "calls.exact"), Some(0.0));
+    let warnings = odd["warnings"].to_string();
+    assert!(warnings.contains("1 calls have arguments that are not a JSON object"), "{warnings}");
+    assert!(warnings.contains("calls[].why (1)") && warnings.contains("later (1)"), "{warnings}");
+
+    scratch.write("none.jsonl", r#"{"id":"a","calls":[],"expect":{"calls":[{"name":"f"}]}}"#);
+    let none = report(&scratch, &["none.jsonl"]);
+    assert_eq!(value(&none, "mcpbench.execution_success"), None);
+    assert_eq!(value(&none, "gauge.proactivity"), Some(0.0));
+
+    scratch.write("empty.jsonl", "\n\n");
+    scratch.karat(&["agent", "score", "empty.jsonl"]).expect(3).says(&["nothing to score"]);
+    scratch.write("twice.jsonl", format!("{GOOD}\n{GOOD}\n"));
+    scratch.karat(&["agent", "score", "twice.jsonl"]).expect(2).says(&["twice.jsonl:2", "line 1"]);
+    scratch.write("text.jsonl", "hello\n");
+    scratch.karat(&["agent", "score", "text.jsonl"]).expect(2).says(&["text.jsonl:1", "not_json"]);
+    scratch
+        .write("spans.jsonl", r#"{"traceId":"1","spanId":"2","attributes":{"http.method":"GET"}}"#);
+    scratch.karat(&["agent", "score", "--format", "otlp", "spans.jsonl"]).expect(3);
+}
+
+#[test]
+fn compressed_traces_are_read_as_they_are() {
+    let scratch = Scratch::new();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packed.write_all(GOOD.as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    scratch.write("good.jsonl.gz", &packed);
+    assert_eq!(value(&report(&scratch, &["good.jsonl.gz"]), "calls.exact"), Some(1.0));
+    scratch.write("cut.jsonl.gz", &packed[..packed.len() - 9]);
+    scratch.karat(&["agent", "score", "cut.jsonl.gz"]).expect(2).says(&["cut off or damaged"]);
+}
+
+/// Two tasks, each with and without tools, twice.
+fn both_ways() -> String {
+    let expect =
+        json!({"calls": [{"name": "add", "arguments": {"a": 1, "b": 2}}], "answer": {"number": 3}});
+    let mut lines = Vec::new();
+    for (id, run, knows) in [("a", 1, false), ("a", 2, false), ("b", 1, true), ("b", 2, true)] {
+        let call = json!({"name": "add", "arguments": {"a": 1, "b": 2}, "result": {}});
+        // The second run of the first task goes wrong.
+        let right = id == "b" || run == 1;
+        lines.push(json!({"id": id, "run": run, "calls": [call], "output": if right { "3" } else { "4" },
+            "usage": {"input_tokens": 90, "output_tokens": 10, "duration_ms": 300}, "expect": expect}));
+        lines.push(json!({"id": id, "run": run, "setting": "without_tools", "calls": [], "output": if knows { "3" } else { "?" },
+            "usage": {"input_tokens": 30, "output_tokens": 10, "duration_ms": 100}, "expect": expect}));
+    }
+    lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_tools_are_good_for_and_what_they_cost() {
+    let scratch = Scratch::new();
+    scratch.write("both.jsonl", both_ways());
+    let report = report(&scratch, &["both.jsonl"]);
+    for (id, expected) in [
+        ("task.success", 0.75),
+        ("gauge.success_with_tools", 0.75),
+        ("gauge.success_without_tools", 0.5),
+        ("gauge.effectiveness", 0.25),
+        ("gauge.tokens_with_tools", 100.0),
+        ("gauge.tokens_without_tools", 40.0),
+        ("gauge.overhead_tokens", 60.0),
+        ("gauge.overhead_tokens_ratio", 2.5),
+        ("gauge.overhead_ms", 200.0),
+        ("gauge.overhead_ms_ratio", 3.0),
+        ("gauge.proactivity", 1.0),
+        ("pass@1", 0.75),
+        ("pass@2", 1.0),
+        ("pass^2", 0.5),
+    ] {
+        assert_eq!(value(&report, id), Some(expected), "{id}");
+    }
+    assert_eq!(value(&report, "gauge.compliance"), None);
+    let slices = report["slices"].as_array().unwrap();
+    assert!(slices.iter().any(|slice| slice["by"] == "turns" && slice["value"] == "single"));
+}
+
+#[test]
+fn a_gate_holds_or_fails_and_the_same_traces_give_the_same_bytes() {
+    let scratch = Scratch::new();
+    scratch.write("both.jsonl", both_ways());
+    let gated = |least: &str| {
+        scratch.karat(&["agent", "score", "both.jsonl", "--min", least, "-o", "r.json"])
+    };
+    gated("task.success=0.7").expect(0);
+    let first = scratch.read("r.json");
+    gated("task.success=0.7").expect(0);
+    assert_eq!(first, scratch.read("r.json"));
+    fails(gated("task.success=0.8"), "task.success = 0.7500 is below");
+    gated("gauge.compliance=0.1").expect(1);
+    gated("no.such=1").expect(2);
+    gated("task.success").expect(2);
+}
+
+#[test]
+fn a_project_gates_traces_against_its_baseline() {
+    let scratch = Scratch::new();
+    scratch.write("traces.jsonl", both_ways());
+    scratch.write(
+        "karat.toml",
+        "[[agent]]\nname = \"calls\"\ntraces = [\"traces.jsonl\"]\nbaseline = \"base.json\"\n\n\
+         [agent.gate.metrics]\n\"task.success\" = { max_drop = 0.0 }\n",
+    );
+    scratch.karat(&["check"]).expect(2).says(&["no baseline"]);
+    scratch.karat(&["baseline", "update"]).expect(0);
+    scratch.karat(&["check"]).expect(0);
+    // Another run of the same tasks is measured on the same data.
+    scratch.write("traces.jsonl", both_ways().replacen("\"3\"", "\"9\"", 1));
+    fails(scratch.karat(&["check"]), "task.success 0.7500 → 0.5000");
+    // Other expectations are other data.
+    scratch.write("traces.jsonl", both_ways().replace("\"number\":3", "\"number\":4"));
+    scratch.karat(&["check"]).expect(2);
+}
+
+#[test]
+fn controls_land_where_they_must() {
+    let scratch = Scratch::new();
+    let other = GOOD.replace("\"id\":\"a\"", "\"id\":\"b\"").replace("add", "echo");
+    scratch.write("traces.jsonl", format!("{GOOD}\n{other}\n"));
+    let report = report(&scratch, &["traces.jsonl"]);
+    let controls = report["controls"].as_array().unwrap();
+    let names: Vec<&str> = controls.iter().map(|c| c["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["oracle", "silent", "shuffled"]);
+    assert!(controls.iter().all(|control| control["ok"] == true), "{controls:?}");
+    // A trace that states a score which it does not get fails the check.
+    let wrong = GOOD.replacen('{', r#"{"expected_scores":{"calls.exact":0},"#, 1);
+    scratch.write("traces.jsonl", wrong);
+    fails(scratch.karat(&["agent", "score", "traces.jsonl"]), "expected-scores");
+}
+
+#[test]
+fn two_runs_are_compared_call_by_call() {
+    let scratch = Scratch::new();
+    scratch.write("before.jsonl", GOOD);
+    scratch.write("after.jsonl", GOOD.replacen("\"b\":2", "\"b\":2.5", 1));
+    let same =
+        scratch.karat(&["agent", "diff", "before.jsonl", "before.jsonl", "--json"]).expect(0);
+    assert_eq!(same.json()["similarity"], 1.0);
+    let changed = scratch.karat(&["agent", "diff", "before.jsonl", "after.jsonl"]).expect(0);
+    assert!(changed.stdout.contains("~ add: b 2 → 2.5"), "{}", changed.stdout);
+    let least = ["agent", "diff", "before.jsonl", "after.jsonl", "--min-similarity", "1"];
+    scratch.karat(&least).expect(1);
+    let mut within = least.to_vec();
+    within.extend(["--within", "b=0.5"]);
+    scratch.karat(&within).expect(0);
+}
+
+#[test]
+fn ragas_vectors_keep_their_values_in_a_report() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../karat-metrics/tests/vectors/ragas_tool_calls.json"
+    );
+    let vectors: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    // Integers beyond 64 bits do not survive this reader; they are tested where they do.
+    let survives = |case: &&Value| !case["tags"].to_string().contains("bigint");
+    let cases: Vec<&Value> = vectors["cases"].as_array().unwrap().iter().filter(survives).collect();
+    let lines: Vec<String> = cases
+        .iter()
+        .map(|case| {
+            json!({"id": case["id"], "user_input": case["messages"], "reference_tool_calls": case["reference_tool_calls"]}).to_string()
+        })
+        .collect();
+    let scratch = Scratch::new();
+    scratch.write("samples.jsonl", lines.join("\n"));
+    let report = report(&scratch, &["--format", "ragas", "samples.jsonl"]);
+    let items = report["items"].as_array().unwrap();
+    assert_eq!(items.len(), cases.len());
+    for case in &cases {
+        let id = case["id"].as_str().map_or_else(|| case["id"].to_string(), str::to_owned);
+        let item = items.iter().find(|item| item["id"] == id.as_str()).unwrap();
+        let found = item["metrics"]["ragas.tool_call_accuracy"].as_f64().unwrap();
+        let expected = case["expected"]["collections_accuracy_strict"].as_f64().unwrap();
+        assert!((found - expected).abs() <= 1e-12, "{id}: {found} {expected}");
+    }
+}
