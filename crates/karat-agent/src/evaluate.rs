@@ -148,7 +148,7 @@ struct Bare {
 fn items(traces: &[Trace], marks: &[Marks], _seed: u64) -> Vec<Item> {
     let mut bare: BTreeMap<Pair<'_>, Bare> = BTreeMap::new();
     for (trace, marks) in traces.iter().zip(marks) {
-        if trace.setting == Setting::WithoutTools {
+        if trace.setting == Setting::WithoutTools && trace.failed.is_none() {
             let entry = bare.entry(pair(trace)).or_default();
             entry.success.extend(marks.score("task.success"));
             entry.tokens.extend(trace.usage.tokens().map(|tokens| tokens as f64));
@@ -163,10 +163,16 @@ fn items(traces: &[Trace], marks: &[Marks], _seed: u64) -> Vec<Item> {
             id: names.id(trace),
             group: names.group(trace),
             tags: tags(trace, marks),
-            metrics: metrics(trace, marks, bare.get(&pair(trace))),
+            metrics: match &trace.failed {
+                Some(_) => BTreeMap::new(),
+                None => metrics(trace, marks, bare.get(&pair(trace))),
+            },
             per_run: Vec::new(),
             observed: marks.observed.clone(),
-            error: None,
+            error: trace.failed.as_ref().map(|failed| report::ItemError {
+                class: failed.class.clone(),
+                message: failed.message.clone(),
+            }),
         })
         .collect();
     items.sort_by(|a, b| a.id.cmp(&b.id));
@@ -366,7 +372,9 @@ fn repeated(traces: &[Trace], marks: &[Marks]) -> Vec<Measured> {
     let mut runs: BTreeMap<(Pair<'_>, Setting), (u64, u64)> = BTreeMap::new();
     for (trace, marks) in traces.iter().zip(marks) {
         let success = marks.score("task.success");
-        if let Some(success) = success.filter(|_| trace.setting.has_tools()) {
+        if let Some(success) =
+            success.filter(|_| trace.setting.has_tools() && trace.failed.is_none())
+        {
             let entry = runs.entry((pair(trace), trace.setting)).or_default();
             entry.0 += 1;
             entry.1 += u64::from(success == 1.0);
@@ -491,6 +499,11 @@ fn warnings(recorded: &Recorded, marks: &[Marks]) -> Vec<String> {
             recorded.bad.iter().map(|(class, count)| format!("{class} {count}")).collect();
         warnings.push(format!("{bad} records could not be read: {}", classes.join(", ")));
     }
+    let failed = crate::drive::failures(&recorded.traces);
+    warnings.extend(listed(
+        "runs that could not be made",
+        failed.into_iter().map(|(class, (count, first))| (format!("{class}: {first}"), count)),
+    ));
     let sum = |count: fn(&Marks) -> u64| marks.iter().map(count).sum::<u64>();
     let unreadable = sum(|marks| marks.unreadable_arguments);
     if unreadable > 0 {

@@ -3,11 +3,12 @@
 //! Stations: [`shapes`] (traces as others write them) and [`tasks`] (what should have happened) end in
 //! one [`trace`] model; [`tools`] knows what was on offer; [`marks`] scores one trace, [`evaluate`]
 //! makes the report of many, [`controls`] proves that it can fail, [`diff`] compares two runs call by
-//! call. [`score_file`] is the fast way for samples of RAGAS and DeepEval: one pass, flat memory, means
+//! call, [`drive`] makes runs and records them. [`score_file`] is the fast way for samples of RAGAS and DeepEval: one pass, flat memory, means
 //! alone.
 
 pub mod controls;
 pub mod diff;
+pub mod drive;
 mod entry;
 mod error;
 pub mod evaluate;

@@ -124,6 +124,21 @@ impl Recorded {
         recorded.some(Path::new(dataset.id()))
     }
 
+    /// Traces that were made just now, on these tasks.
+    ///
+    /// # Errors
+    /// When there are none.
+    pub fn made(traces: Vec<Trace>, tasks: &Tasks, name: &str) -> Result<Self, AgentError> {
+        let mut recorded = Recorded { traces, ..Recorded::default() };
+        recorded.sort();
+        recorded.reference = Some(DatasetRef {
+            id: name.to_owned(),
+            version: "tasks".to_owned(),
+            digest: tasks.digest.unwrap_or_else(|| recorded.digest()).to_string(),
+        });
+        recorded.some(Path::new(name))
+    }
+
     fn add(
         &mut self,
         path: &Path,

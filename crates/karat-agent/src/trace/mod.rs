@@ -55,6 +55,8 @@ pub struct Trace {
     pub usage: Usage,
     /// Why the agent was stopped before it was done.
     pub stopped: Option<String>,
+    /// Why the run could not be made at all; then nothing of it is scored.
+    pub failed: Option<Failed>,
     /// What should have happened.
     pub expect: Option<Expectation>,
     /// Scores that this trace must get.
@@ -210,6 +212,16 @@ pub struct CallError {
     pub message: String,
 }
 
+/// Why a run could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// What kind of failure it was.
+    pub class: String,
+    /// In words.
+    #[serde(default)]
+    pub message: String,
+}
+
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -315,6 +327,7 @@ impl Trace {
         trace.output = fields.get("output")?;
         trace.state = fields.get("state")?;
         trace.stopped = fields.get("stopped")?;
+        trace.failed = fields.get("failed")?;
         trace.expected_scores = fields.get("expected_scores")?.unwrap_or_default();
         if let Some(text) = fields.raw("usage") {
             trace.usage = trace.read_usage(text).map_err(|error| error.within("usage"))?;
@@ -428,6 +441,7 @@ impl Serialize for Trace {
         entry(&mut map, "state", self.state.as_ref())?;
         entry(&mut map, "usage", Some(&self.usage).filter(|usage| **usage != Usage::default()))?;
         entry(&mut map, "stopped", self.stopped.as_ref())?;
+        entry(&mut map, "failed", self.failed.as_ref())?;
         entry(&mut map, "expect", self.expect.as_ref())?;
         let scores = Some(&self.expected_scores).filter(|scores| !scores.is_empty());
         entry(&mut map, "expected_scores", scores)?;

@@ -10,6 +10,8 @@ use super::CheckArgs;
 pub(crate) enum AgentCommand {
     /// Score recorded traces
     Score(AgentScoreArgs),
+    /// Let an agent do tasks over live MCP servers, record everything, and score it
+    Run(AgentRunArgs),
     /// Compare two runs of the same tasks call by call
     Diff(AgentDiffArgs),
     /// Run the agent evaluations of the project alone
@@ -72,6 +74,119 @@ pub(crate) struct AgentScoreArgs {
     /// A further output; its type from the extension (.json .html .md .xml)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct AgentRunArgs {
+    /// The tasks: JSON lines, JSON, YAML, or mcp-eval scenarios
+    #[arg(required = true)]
+    pub(crate) tasks: Vec<PathBuf>,
+    /// A model, by the endpoint's name for it; repeatable. Without one, the scripted agent does what
+    /// the tasks' plans say
+    #[arg(long = "model", value_name = "NAME", requires = "endpoint")]
+    pub(crate) models: Vec<String>,
+    /// Where the model is, such as http://127.0.0.1:8080/v1
+    #[arg(long, value_name = "URL", requires = "models")]
+    pub(crate) endpoint: Option<String>,
+    /// How the endpoint is talked to
+    #[arg(long, value_name = "API", default_value = "openai")]
+    pub(crate) api: ModelApi,
+    /// The environment variable that holds the endpoint's key
+    #[arg(long, value_name = "VARIABLE")]
+    pub(crate) key_env: Option<String>,
+    /// A file of servers, such as .mcp.json; those that tasks name are started. `demo` is built in
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// How often each task is run
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) runs: u32,
+    /// With what at hand; repeatable
+    #[arg(long = "setting", value_name = "SETTING", default_value = "with-tools")]
+    pub(crate) settings: Vec<RunSetting>,
+    /// A server that is of no use, for the setting distractors; repeatable
+    #[arg(long = "distractor", value_name = "NAME")]
+    pub(crate) distractors: Vec<String>,
+    /// How often the model may be asked in one run
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) max_turns: u32,
+    /// How many tokens one run may use
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+    /// How many seconds one run may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    pub(crate) max_seconds: u64,
+    /// How much one run may cost, by --price
+    #[arg(long, value_name = "AMOUNT", requires = "price")]
+    pub(crate) max_cost: Option<f64>,
+    /// What a million tokens cost: in, out
+    #[arg(long, value_name = "IN,OUT")]
+    pub(crate) price: Option<String>,
+    /// The most tokens of one answer
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    pub(crate) answer_tokens: u64,
+    /// The temperature
+    #[arg(long, value_name = "T", default_value_t = 0.0)]
+    pub(crate) temperature: f64,
+    /// The seed of the first run, for endpoints that take one
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// What the model is told first
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) system: Option<String>,
+    /// How many runs are under way at once
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) concurrency: usize,
+    /// Which share of runs may fail because of the endpoint or a server
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub(crate) max_errors: f64,
+    /// How long one answer of the endpoint may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    pub(crate) timeout: u64,
+    /// The pause before a busy endpoint is asked again, doubled each time
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 500)]
+    pub(crate) retry_pause_ms: u64,
+    /// Where everything that was exchanged is written; agent-recording.jsonl in the folder for reports
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub(crate) record: Option<PathBuf>,
+    /// Run again from a recording: no model, no server
+    #[arg(long, value_name = "FILE")]
+    pub(crate) replay: Option<PathBuf>,
+    /// Where the traces are written; traces.jsonl in the folder for reports
+    #[arg(long, value_name = "FILE")]
+    pub(crate) traces: Option<PathBuf>,
+    /// The name of the report
+    #[arg(long, value_name = "NAME", default_value = "run")]
+    pub(crate) name: String,
+    /// Fail if a metric is below this, such as task.success=0.9; repeatable
+    #[arg(long, value_name = "METRIC=VALUE")]
+    pub(crate) min: Vec<String>,
+    /// Fail if a metric is above this; repeatable
+    #[arg(long, value_name = "METRIC=VALUE")]
+    pub(crate) max: Vec<String>,
+    /// The folder for reports
+    #[arg(long, value_name = "DIR", default_value = "karat-report")]
+    pub(crate) out: PathBuf,
+    /// A further output; its type from the extension (.json .html .md .xml)
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) outputs: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModelApi {
+    /// OpenAI-compatible chat completions
+    Openai,
+    /// Anthropic messages
+    Anthropic,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunSetting {
+    /// The tools of the servers that a task names
+    WithTools,
+    /// No tools
+    WithoutTools,
+    /// Those tools, and those of the distractors
+    Distractors,
 }
 
 #[derive(Args)]

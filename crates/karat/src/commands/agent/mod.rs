@@ -1,7 +1,8 @@
-//! `karat agent`: recorded traces, scored and compared.
+//! `karat agent`: traces made, scored and compared.
 
 mod diff;
 mod means;
+mod run;
 mod score;
 
 use std::path::Path;
@@ -14,6 +15,7 @@ use crate::cli::{TraceArgs, TraceFormat};
 use crate::exit::Stop;
 
 pub(crate) use diff::diff;
+pub(crate) use run::run;
 pub(crate) use score::score;
 
 fn shape(format: TraceFormat) -> Shape {

@@ -26,7 +26,7 @@ pub(crate) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<E
         traces: arguments.traces.clone(),
         format: shape(arguments.read.format),
         baseline: arguments.baseline.clone(),
-        gate: policy(arguments)?,
+        gate: policy(&arguments.min, &arguments.max, &arguments.max_drop)?,
         ..Entry::default()
     };
     entry.gate.validate().map_err(Stop::bad_input)?;
@@ -76,20 +76,21 @@ fn baseline(path: &Path) -> Result<Baseline, Stop> {
     Ok(Baseline::parse(path, &text)?)
 }
 
-fn policy(arguments: &AgentScoreArgs) -> Result<Policy, Stop> {
+/// The gate that the flags ask for.
+pub(super) fn policy(min: &[String], max: &[String], max_drop: &[String]) -> Result<Policy, Stop> {
     let mut policy = Policy::default();
     let mut add = |flag: &str, written: &str, set: fn(&mut Rule, f64)| -> Result<(), Stop> {
         let (metric, value) = assignment(flag, written)?;
         set(policy.metrics.entry(metric).or_default(), value);
         Ok(())
     };
-    for written in &arguments.min {
+    for written in min {
         add("--min", written, |rule, value| rule.min = Some(value))?;
     }
-    for written in &arguments.max {
+    for written in max {
         add("--max", written, |rule, value| rule.max = Some(value))?;
     }
-    for written in &arguments.max_drop {
+    for written in max_drop {
         add("--max-drop", written, |rule, value| rule.max_drop = Some(value))?;
     }
     Ok(policy)

@@ -1,0 +1,275 @@
+//! `karat agent run`: an agent at work over live servers, recorded and scored; or the same again from
+//! the recording.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use karat_agent::drive::{self, Api, Budget, Exchange, Job, Model, Recording, Settings, World};
+use karat_agent::trace::Setting;
+use karat_agent::{Entry, Loaded, Recorded, Tasks, Tools, Trace};
+use karat_core::http::{self, Client};
+use karat_core::input::write_atomic;
+use karat_core::report::Evaluation;
+use karat_mcp::{Options, ServerSpec, Session, StartError};
+use karat_server::demo;
+use serde_json::{Value, json};
+
+use super::score::policy;
+use crate::cli::{AgentRunArgs, CheckArgs, ModelApi, RunSetting};
+use crate::commands::check;
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+use crate::project::{Plan, Planned, Root, Task};
+use crate::work::until_stopped;
+
+/// How much fits between the demo server and us.
+const PIPE: usize = 1 << 16;
+/// The server that needs no configuration.
+const DEMO: &str = "demo";
+
+/// Makes the runs, or makes them again; scores them.
+pub(crate) fn run(arguments: &AgentRunArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    check_numbers(arguments)?;
+    let gate = policy(&arguments.min, &arguments.max, &[])?;
+    gate.validate().map_err(Stop::bad_input)?;
+    let paths: Vec<&Path> = arguments.tasks.iter().map(PathBuf::as_path).collect();
+    let tasks = Tasks::load(&paths)?;
+    let settings = settings(arguments)?;
+    let jobs = drive::jobs(&tasks, &settings)?;
+    if jobs.is_empty() {
+        return Err(Stop::not_measured("there is no task to run"));
+    }
+    let traces = match &arguments.replay {
+        Some(path) => replay(path, jobs, &settings)?,
+        None => live(arguments, &tasks, jobs, &settings)?,
+    };
+    let file = arguments.traces.clone().unwrap_or_else(|| arguments.out.join("traces.jsonl"));
+    let lines: String = traces.iter().map(|trace| trace.to_line() + "\n").collect();
+    write_atomic(&file, lines.as_bytes())?;
+    enough(&traces, arguments.max_errors)?;
+    let name = arguments.tasks[0].file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let recorded = Recorded::made(traces, &tasks, &name)?;
+    let entry = Entry { name: arguments.name.clone(), gate, ..Entry::default() };
+    let metrics = karat_agent::usual_metrics();
+    let loaded = Loaded { recorded, tools: Tools::default(), metrics };
+    let plan = Plan {
+        root: Root::Folder(PathBuf::from(".")),
+        entries: vec![Planned { task: Task::agent(entry, loaded), baseline: None }],
+    };
+    let rest = CheckArgs {
+        project: None,
+        out: arguments.out.clone(),
+        outputs: arguments.outputs.clone(),
+        resume: false,
+        strict: false,
+        only: None,
+    };
+    check::carry_out(&plan, &rest, Some(Evaluation::Agent), terminal)
+}
+
+fn check_numbers(arguments: &AgentRunArgs) -> Result<(), Stop> {
+    if !(1..=1000).contains(&arguments.runs) || !(1..=256).contains(&arguments.concurrency) {
+        return Err(Stop::bad_input("--runs goes from 1 to 1000, --concurrency from 1 to 256"));
+    }
+    if !(0.0..=1.0).contains(&arguments.max_errors) {
+        return Err(Stop::bad_input("--max-errors: a share goes from 0 to 1"));
+    }
+    if arguments.max_turns == 0 || arguments.max_seconds == 0 || arguments.timeout == 0 {
+        return Err(Stop::bad_input("--max-turns, --max-seconds and --timeout begin at 1"));
+    }
+    Ok(())
+}
+
+fn settings(arguments: &AgentRunArgs) -> Result<Settings, Stop> {
+    let price = arguments.price.as_deref().map(price).transpose()?;
+    let model = |name: &String| Model {
+        name: name.clone(),
+        api: match arguments.api {
+            ModelApi::Openai => Api::Openai,
+            ModelApi::Anthropic => Api::Anthropic,
+        },
+        endpoint: arguments.endpoint.clone().unwrap_or_default(),
+        max_tokens: arguments.answer_tokens,
+        temperature: arguments.temperature,
+        seed: arguments.seed,
+        price,
+    };
+    let mut models: Vec<Model> = arguments.models.iter().map(model).collect();
+    if models.is_empty() {
+        models.push(Model::scripted());
+    }
+    let setting = |setting: &RunSetting| match setting {
+        RunSetting::WithTools => Setting::WithTools,
+        RunSetting::WithoutTools => Setting::WithoutTools,
+        RunSetting::Distractors => Setting::Distractors,
+    };
+    let mut settings: Vec<Setting> = arguments.settings.iter().map(setting).collect();
+    settings.sort();
+    settings.dedup();
+    if settings.contains(&Setting::Distractors) && arguments.distractors.is_empty() {
+        return Err(Stop::bad_input("the setting distractors needs a --distractor"));
+    }
+    Ok(Settings {
+        models,
+        runs: arguments.runs,
+        settings,
+        distractors: arguments.distractors.clone(),
+        budget: Budget {
+            turns: arguments.max_turns,
+            tokens: arguments.max_tokens,
+            time: Duration::from_secs(arguments.max_seconds),
+            cost: arguments.max_cost,
+        },
+        concurrency: arguments.concurrency,
+        system: arguments.system.clone(),
+    })
+}
+
+fn price(text: &str) -> Result<(f64, f64), Stop> {
+    let parts: Option<Vec<f64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    match parts.as_deref() {
+        Some([input, output]) if *input >= 0.0 && *output >= 0.0 => Ok((*input, *output)),
+        _ => Err(Stop::bad_input(format!("--price: {text:?} should be two numbers, IN,OUT"))),
+    }
+}
+
+fn replay(path: &Path, jobs: Vec<Job>, settings: &Settings) -> Result<Vec<Trace>, Stop> {
+    let world = World::Replay(Arc::new(Recording::load(path)?));
+    until_stopped(
+        async { Ok(drive::run(jobs, settings, &world, &mut |_, _, _| {}).await?) },
+        "interrupted",
+    )
+}
+
+fn live(
+    arguments: &AgentRunArgs,
+    tasks: &Tasks,
+    jobs: Vec<Job>,
+    settings: &Settings,
+) -> Result<Vec<Trace>, Stop> {
+    let servers = servers(arguments, tasks)?;
+    let client = client(arguments)?;
+    let path = arguments.record.clone();
+    let path = path.unwrap_or_else(|| arguments.out.join("agent-recording.jsonl"));
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| Stop::bad_input(format!("{}: {error}", folder.display())))?;
+    }
+    let cannot = |error: std::io::Error| Stop::bad_input(format!("{}: {error}", path.display()));
+    let mut file = File::create(&path).map_err(cannot)?;
+    writeln!(file, "{}", Recording::head(&described(settings))).map_err(cannot)?;
+    let mut failed = None;
+    let mut done = |job: &Job, _: &Trace, exchanges: &[Exchange]| {
+        // Each run is on disk as soon as it is done.
+        if let Err(error) = file.write_all(Recording::lines(job, exchanges).as_bytes()) {
+            failed = failed.take().or(Some(error));
+        }
+    };
+    let world = World::Live {
+        start: Arc::new(move |name| Box::pin(start(servers.get(&name).cloned(), name))),
+        client,
+        pause: Some(Duration::from_millis(arguments.retry_pause_ms)),
+    };
+    let traces = until_stopped(
+        async { Ok(drive::run(jobs, settings, &world, &mut done).await?) },
+        "interrupted; the runs that were done are in the recording",
+    )?;
+    match failed {
+        Some(error) => Err(cannot(error)),
+        None => Ok(traces),
+    }
+}
+
+/// What was run, for the recording.
+fn described(settings: &Settings) -> Value {
+    let models: Vec<&str> = settings.models.iter().map(|model| model.name.as_str()).collect();
+    json!({"models": models, "runs": settings.runs, "settings": settings.settings})
+}
+
+/// The servers that tasks and flags name; each must be known.
+fn servers(arguments: &AgentRunArgs, tasks: &Tasks) -> Result<BTreeMap<String, ServerSpec>, Stop> {
+    let known = match &arguments.config {
+        Some(path) => karat_mcp::config::read(path)?,
+        None => BTreeMap::new(),
+    };
+    let named = tasks.iter().flat_map(|task| &task.servers).chain(&arguments.distractors);
+    for name in named {
+        if name != DEMO && !known.contains_key(name) {
+            return Err(Stop::bad_input(format!(
+                "there is no server {name:?}; name a file that has it with --config (demo is built in)"
+            )));
+        }
+    }
+    Ok(known)
+}
+
+fn client(arguments: &AgentRunArgs) -> Result<Client, Stop> {
+    let mut headers = BTreeMap::new();
+    if let Some(variable) = &arguments.key_env {
+        match arguments.api {
+            ModelApi::Openai => {
+                headers.insert("Authorization".to_owned(), format!("Bearer ${{{variable}}}"))
+            }
+            ModelApi::Anthropic => {
+                headers.insert("x-api-key".to_owned(), format!("${{{variable}}}"))
+            }
+        };
+    }
+    if arguments.api == ModelApi::Anthropic {
+        headers.insert("anthropic-version".to_owned(), "2023-06-01".to_owned());
+    }
+    if let Some(url) = &arguments.endpoint {
+        http::check_url(url).map_err(|error| Stop::bad_input(format!("--endpoint: {error}")))?;
+    }
+    let options = http::Options {
+        timeout: Duration::from_secs(arguments.timeout),
+        headers,
+        ..http::Options::default()
+    };
+    Client::new(&options).map_err(Stop::bad_input)
+}
+
+async fn start(spec: Option<ServerSpec>, name: String) -> Result<Session, StartError> {
+    let options = Options { folder: Some(PathBuf::from(".")), ..Options::default() };
+    match spec {
+        Some(spec) => Session::start(&spec, &options).await,
+        None if name == DEMO => {
+            let (ours, theirs) = tokio::io::duplex(PIPE);
+            let (input, output) = tokio::io::split(theirs);
+            tokio::spawn(karat_mcp::serve::over(
+                demo::offer(),
+                demo::Demo::default(),
+                input,
+                output,
+            ));
+            let (input, output) = tokio::io::split(ours);
+            Session::over(input, output, None, &options).await
+        }
+        None => Err(StartError::Spec { why: format!("there is no server {name:?}") }),
+    }
+}
+
+/// Runs that could not be made have no scores; beyond the allowance nothing is reported.
+fn enough(traces: &[Trace], max_errors: f64) -> Result<(), Stop> {
+    let failures = drive::failures(traces);
+    let failed: u64 = failures.values().map(|(count, _)| count).sum();
+    if failed == 0 {
+        return Ok(());
+    }
+    if failed < traces.len() as u64 && failed as f64 / traces.len() as f64 <= max_errors {
+        return Ok(());
+    }
+    let classes: Vec<String> = failures
+        .iter()
+        .map(|(class, (count, first))| format!("{class} {count} (first: {first})"))
+        .collect();
+    Err(Stop::not_measured(format!(
+        "{failed} of {} runs could not be made: {}",
+        traces.len(),
+        classes.join("; ")
+    )))
+}
