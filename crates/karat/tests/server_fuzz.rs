@@ -180,11 +180,25 @@ fn tools_that_destroy_are_left_alone_and_named() {
 }
 
 #[test]
+fn a_value_that_is_known_to_work_opens_the_way_to_success() {
+    let scratch = Scratch::new();
+    let noted = |arguments: &[&str]| {
+        let mut all = vec!["--json", "--cases", "30", "--tool", "read_file_safe"];
+        all.extend(arguments);
+        let report = report(&fuzz(&scratch, &all));
+        findings(&report, "read_file_safe").iter().any(|(rule, _)| *rule == "fuzz-never-succeeded")
+    };
+    assert!(noted(&[]));
+    assert!(!noted(&["--set", "path=welcome.txt"]));
+}
+
+#[test]
 fn what_is_wrong_is_said_before_anything_is_started() {
     let scratch = Scratch::new();
     for (arguments, said) in [
         (&["--tool", "ad"] as &[&str], "did you mean \"add\""),
         (&["--cases", "0"], "--cases"),
+        (&["--set", "path"], "NAME=VALUE"),
         (&["--allow", "fuzz-crsh"], "fuzz-crash"),
         (&["-o", "report.doc"], ".json"),
     ] {

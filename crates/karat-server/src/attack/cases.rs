@@ -260,6 +260,8 @@ const HARMLESS: i64 = 1_000;
 pub(super) struct Scene<'a> {
     pub(super) tool: &'a Definition,
     pub(super) ground: &'a Ground,
+    /// Values that are known to work.
+    pub(super) known: &'a Map<String, Value>,
     /// Whether files and loopback of this machine are the server's too.
     pub(super) is_local: bool,
     /// Whether we set its environment.
@@ -269,7 +271,7 @@ pub(super) struct Scene<'a> {
 impl Scene<'_> {
     pub(super) fn plan(&self, way: Way) -> Plan {
         match way {
-            Way::Flood => Plan::Flood(plainest(self.tool.input_schema())),
+            Way::Flood => Plan::Flood(plainest(self.tool.input_schema(), self.known)),
             Way::EnvPlain if !self.is_ours => Plan::Not(ENVIRONMENT),
             Way::EnvByName if !self.is_ours => Plan::Not(ENVIRONMENT),
             Way::EnvPlain => Plan::Through(vec![(None, vec![self.plain()])]),
@@ -285,7 +287,7 @@ impl Scene<'_> {
     fn plain(&self) -> Attempt {
         Attempt {
             about: "a plain call".to_owned(),
-            arguments: plainest(self.tool.input_schema()),
+            arguments: plainest(self.tool.input_schema(), self.known),
             proofs: vec![self.env_token()],
         }
     }
@@ -387,7 +389,7 @@ impl Scene<'_> {
         value: Value,
         proofs: Vec<Proof>,
     ) -> Attempt {
-        let mut arguments = plainest(self.tool.input_schema());
+        let mut arguments = plainest(self.tool.input_schema(), self.known);
         arguments.insert(parameter.name.clone(), parameter.value(value));
         Attempt { about: about.to_owned(), arguments, proofs }
     }
@@ -672,7 +674,13 @@ mod tests {
     async fn sent(raw: Value) -> Vec<String> {
         let ground = Ground::prepare(&[], false).await.unwrap();
         let tool = tool(raw);
-        let scene = Scene { tool: &tool, ground: &ground, is_local: true, is_ours: true };
+        let scene = Scene {
+            tool: &tool,
+            ground: &ground,
+            known: &Map::new(),
+            is_local: true,
+            is_ours: true,
+        };
         let mut all = Vec::new();
         for attack in ATTACKS {
             if let Plan::Through(found) = scene.plan(attack.way) {
@@ -702,7 +710,13 @@ mod tests {
         let ground = Ground::prepare(&[], false).await.unwrap();
         let tool = tool(json!({"name": "t", "inputSchema": {"type": "object", "properties": {
             "query": {"type": "string"}, "path": {"type": "string"}}}}));
-        let scene = Scene { tool: &tool, ground: &ground, is_local: true, is_ours: true };
+        let scene = Scene {
+            tool: &tool,
+            ground: &ground,
+            known: &Map::new(),
+            is_local: true,
+            is_ours: true,
+        };
         for attack in ATTACKS {
             let Plan::Through(found) = scene.plan(attack.way) else { continue };
             for attempt in found.into_iter().flat_map(|(_, attempts)| attempts) {

@@ -101,6 +101,8 @@ pub struct Settings {
     pub seed: u64,
     /// Only these tools; all where it is empty.
     pub tools: Vec<String>,
+    /// Values that are known to work, by the name of the parameter.
+    pub known: Map<String, Value>,
     /// Only these classes; all where it is empty.
     pub classes: Vec<Class>,
     /// Only these attacks, by id; all where it is empty.
@@ -168,8 +170,15 @@ pub async fn run(
 
     let reach = Reach { is_local: is_local(spec), is_ours: live.is_ours() };
     let ends = settings.time_limit.and_then(|limit| Instant::now().checked_add(limit));
-    let mut raid =
-        Raid { ask: &live, ground: &ground, reach, flood: settings.flood, ends, late: false };
+    let mut raid = Raid {
+        ask: &live,
+        ground: &ground,
+        known: &settings.known,
+        reach,
+        flood: settings.flood,
+        ends,
+        late: false,
+    };
     listener.on(&Event::Started { total: chosen.len() * attacks.len(), resumed: 0 });
     let mut tried = raid.all(&chosen, &attacks, listener).await;
     listener.on(&Event::Finished);
@@ -343,6 +352,7 @@ impl Tried {
 struct Raid<'a, A> {
     ask: &'a A,
     ground: &'a Ground,
+    known: &'a Map<String, Value>,
     reach: Reach,
     flood: usize,
     ends: Option<Instant>,
@@ -378,7 +388,7 @@ impl<A: Ask> Raid<'_, A> {
 
     async fn one(&self, tool: &Definition, attack: &'static Attack) -> Vec<Tried> {
         let Reach { is_local, is_ours } = self.reach;
-        let scene = Scene { tool, ground: self.ground, is_local, is_ours };
+        let scene = Scene { tool, ground: self.ground, known: self.known, is_local, is_ours };
         match scene.plan(attack.way) {
             Plan::Not(why) => vec![Tried::not(attack, tool.name(), why)],
             Plan::Flood(arguments) => vec![self.flooded(tool, attack, &arguments).await],
@@ -543,7 +553,9 @@ async fn controls(
         ("refuses-all", "a server that refuses every call is broken by none", false),
     ] {
         let played = Played { ground, obeys };
-        let mut raid = Raid { ask: &played, ground, reach, flood: 1, ends: None, late: false };
+        let known = &Map::new();
+        let mut raid =
+            Raid { ask: &played, ground, known, reach, flood: 1, ends: None, late: false };
         let tried = raid.all(tools, attacks, &karat_core::run::Silent).await;
         let right = |one: &Tried| match one.status {
             Status::Broken | Status::NotJudged => obeys,

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use karat_core::dataset::Digest;
 use karat_core::schema::Compiled;
 use karat_metrics::stats::random::Draws;
 use serde_json::{Map, Value, json};
@@ -27,27 +28,53 @@ const MIXTURES: usize = 20;
 /// The inputs for a tool: `count` of them, or fewer where there are not so many.
 #[must_use]
 pub fn cases(schema: Option<&Value>, count: usize, seed: u64) -> Vec<Case> {
+    cases_around(schema, &Map::new(), count, seed)
+}
+
+/// The same around arguments that are known to work: where a parameter is not the one that is tried, it
+/// has the value that is given here.
+#[must_use]
+pub fn cases_around(
+    schema: Option<&Value>,
+    known: &Map<String, Value>,
+    count: usize,
+    seed: u64,
+) -> Vec<Case> {
     let open = json!({"type": "object"});
     let judge = schema.and_then(|schema| Compiled::new(schema).ok());
     let schema = schema.filter(|_| judge.is_some()).unwrap_or(&open);
     let shapes = Shapes::new(schema);
-    let mut maker = Maker {
-        draft: Draft::of(&shapes, schema),
-        judge: judge.as_ref(),
-        seen: HashSet::new(),
-        cases: Vec::new(),
-    };
-    maker.listed(count);
-    maker.mixed(count, seed);
+    let draft = Draft::of(&shapes, schema, known);
+    let mut maker = Maker { judge: judge.as_ref(), seen: HashSet::new(), cases: Vec::new() };
+    maker.listed(&draft, count);
+    maker.mixed(&draft, count, seed);
     maker.cases
 }
 
-/// The plainest arguments that keep a schema, as far as they can be made.
+/// The plainest arguments that keep a schema, as far as they can be made, with what is known to work.
 #[must_use]
-pub fn plainest(schema: Option<&Value>) -> Map<String, Value> {
+pub fn plainest(schema: Option<&Value>, known: &Map<String, Value>) -> Map<String, Value> {
     let open = json!({"type": "object"});
     let schema = schema.unwrap_or(&open);
-    object(values::base(&Shapes::new(schema), schema, Extent::Required))
+    let shapes = Shapes::new(schema);
+    let mut arguments = object(values::base(&shapes, schema, Extent::Required));
+    put_known(&shapes, schema, known, &mut arguments);
+    arguments
+}
+
+/// Puts known values where the schema has a parameter of that name.
+fn put_known(
+    shapes: &Shapes<'_>,
+    schema: &Value,
+    known: &Map<String, Value>,
+    arguments: &mut Map<String, Value>,
+) {
+    let Some(plain) = shapes.plain(schema) else { return };
+    for (name, value) in known {
+        if plain.get("properties").is_some_and(|properties| properties.get(name).is_some()) {
+            arguments.insert(name.clone(), value.clone());
+        }
+    }
 }
 
 /// Whether arguments keep a schema.
@@ -119,9 +146,11 @@ struct Draft {
 }
 
 impl Draft {
-    fn of(shapes: &Shapes<'_>, schema: &Value) -> Draft {
-        let least = object(values::base(shapes, schema, Extent::Required));
-        let full = object(values::base(shapes, schema, Extent::All));
+    fn of(shapes: &Shapes<'_>, schema: &Value, known: &Map<String, Value>) -> Draft {
+        let mut least = object(values::base(shapes, schema, Extent::Required));
+        let mut full = object(values::base(shapes, schema, Extent::All));
+        put_known(shapes, schema, known, &mut least);
+        put_known(shapes, schema, known, &mut full);
         let mut places = Vec::new();
         gather(shapes, schema, &Value::Object(full.clone()), &[], &mut places);
         Draft { least, full, places }
@@ -207,119 +236,154 @@ fn with(
     Some(object(Some(whole)))
 }
 
-/// An input with what it is, in words.
-type Input = (String, Map<String, Value>);
+/// An input that is not made yet: all of them together would be large.
+struct Job<'d> {
+    about: String,
+    change: Change<'d>,
+}
+
+/// What is changed in the arguments that have everything.
+enum Change<'d> {
+    /// Something else altogether.
+    Whole(Map<String, Value>),
+    /// This is left out.
+    Without(&'d [Step]),
+    /// This is put in.
+    With(&'d [Step], &'d Value),
+    /// This field is too much, in the object there.
+    Surplus(&'d [Step], &'static str),
+}
+
+impl Change<'_> {
+    fn made(self, full: &Map<String, Value>) -> Option<Map<String, Value>> {
+        match self {
+            Change::Whole(arguments) => Some(arguments),
+            Change::Without(steps) => with(full, steps, None),
+            Change::With(steps, value) => with(full, steps, Some(value.clone())),
+            Change::Surplus(steps, key) => {
+                let mut steps = steps.to_vec();
+                steps.push(Step::Key(key.to_owned()));
+                with(full, &steps, Some(json!("surplus")))
+            }
+        }
+    }
+}
+
+/// Fields that no schema has.
+const SURPLUS: [(&str, &str); 5] = [
+    ("karat_extra", "a field too much"),
+    ("__proto__", "a field that is named __proto__"),
+    ("constructor", "a field that is named constructor"),
+    ("", "a field without a name"),
+    ("\u{202e}👍", "a field with a strange name"),
+];
 
 struct Maker<'a> {
-    draft: Draft,
     judge: Option<&'a Compiled>,
-    seen: HashSet<String>,
+    seen: HashSet<Digest>,
     cases: Vec<Case>,
 }
 
 impl Maker<'_> {
     fn push(&mut self, kind: Kind, about: String, arguments: Map<String, Value>) {
         let text = Value::Object(arguments.clone()).to_string();
-        if self.seen.insert(text) {
+        if self.seen.insert(Digest::of(text.as_bytes())) {
             let validity = validity(self.judge, &arguments);
             self.cases.push(Case { kind, about, arguments, validity });
         }
     }
 
     /// What can be listed, the kinds in turns.
-    fn listed(&mut self, count: usize) {
-        let (least, full) = (self.draft.least.clone(), self.draft.full.clone());
-        let mut all: BTreeMap<Kind, Vec<Input>> = BTreeMap::new();
-        let mut add = |kind: Kind, about: String, arguments: Option<Map<String, Value>>| {
-            if let Some(arguments) = arguments {
-                all.entry(kind).or_default().push((about, arguments));
-            }
-        };
-        add(Kind::Edge, "what is required and no more".to_owned(), Some(least));
-        add(Kind::Edge, "all that there is".to_owned(), Some(full.clone()));
-        add(Kind::Missing, "nothing".to_owned(), Some(Map::new()));
-        let mut huge = 0;
-        for place in &self.draft.places {
-            let name = place.name();
-            let whether = if place.required { "which is required" } else { "which is optional" };
-            let kind = if place.required { Kind::Missing } else { Kind::Edge };
-            add(kind, format!("{name} left out, {whether}"), with(&full, &place.steps, None));
-            for one in
-                place.tries.iter().cloned().chain(values::of_all_types()).chain(values::deep())
-            {
-                if one.kind == Kind::Huge {
-                    huge += 1;
-                    if huge > MOST_HUGE {
-                        continue;
-                    }
-                }
-                let arguments = with(&full, &place.steps, Some(one.value));
-                add(one.kind, format!("{name}: {}", one.about), arguments);
-            }
-            // Too much inside of it, where it is an object.
-            let mut steps = place.steps.clone();
-            steps.push(Step::Key("karat_extra".to_owned()));
-            let arguments = with(&full, &steps, Some(json!("surplus")));
-            add(Kind::Extra, format!("{name} with a field too much"), arguments);
-        }
-        for (key, about) in [
-            ("karat_extra", "a field too much"),
-            ("__proto__", "a field that is named __proto__"),
-            ("constructor", "a field that is named constructor"),
-            ("", "a field without a name"),
-            ("\u{202e}👍", "a field with a strange name"),
-        ] {
-            let arguments = with(&full, &[Step::Key(key.to_owned())], Some(json!("surplus")));
-            add(Kind::Extra, about.to_owned(), arguments);
-        }
-        let mut queues: Vec<(Kind, std::vec::IntoIter<Input>)> =
-            all.into_iter().map(|(kind, list)| (kind, list.into_iter())).collect();
+    fn listed(&mut self, draft: &Draft, count: usize) {
+        let everywhere: Vec<Try> =
+            values::of_all_types().into_iter().chain(values::deep()).collect();
+        let mut queues: Vec<(Kind, std::vec::IntoIter<Job<'_>>)> = jobs(draft, &everywhere)
+            .into_iter()
+            .map(|(kind, jobs)| (kind, jobs.into_iter()))
+            .collect();
         while self.cases.len() < count && !queues.is_empty() {
-            queues.retain_mut(|(kind, queue)| match queue.next() {
-                Some((about, arguments)) => {
-                    if self.cases.len() < count {
-                        self.push(*kind, about, arguments);
-                    }
-                    true
+            queues.retain_mut(|(kind, queue)| {
+                if self.cases.len() >= count {
+                    return true;
                 }
-                None => false,
+                let Some(Job { about, change }) = queue.next() else { return false };
+                if let Some(arguments) = change.made(&draft.full) {
+                    self.push(*kind, about, arguments);
+                }
+                true
             });
         }
     }
 
     /// Seeded mixtures until there are enough.
-    fn mixed(&mut self, count: usize, seed: u64) {
+    fn mixed(&mut self, draft: &Draft, count: usize, seed: u64) {
         let mut draws = Draws::from_seed(seed);
         let mut fruitless = 0;
-        while self.cases.len() < count && fruitless < MIXTURES && !self.draft.places.is_empty() {
+        while self.cases.len() < count && fruitless < MIXTURES && !draft.places.is_empty() {
             let before = self.cases.len();
-            let arguments = self.mixture(&mut draws);
+            let arguments = mixture(draft, &mut draws);
             self.push(Kind::Mixed, "a mixture".to_owned(), arguments);
             fruitless = if self.cases.len() == before { fruitless + 1 } else { 0 };
         }
     }
+}
 
-    fn mixture(&self, draws: &mut Draws) -> Map<String, Value> {
-        let mut arguments = match draws.below(2) {
-            0 => self.draft.least.clone(),
-            _ => self.draft.full.clone(),
+fn mixture(draft: &Draft, draws: &mut Draws) -> Map<String, Value> {
+    let mut arguments = match draws.below(2) {
+        0 => draft.least.clone(),
+        _ => draft.full.clone(),
+    };
+    for place in &draft.places {
+        let new = match draws.below(8) {
+            0..=3 => continue,
+            4 => None,
+            5 => Some(json!(scribble(draws))),
+            _ => match place.tries.get(draws.index(place.tries.len())) {
+                Some(one) if one.kind != Kind::Huge => Some(one.value.clone()),
+                _ => continue,
+            },
         };
-        for place in &self.draft.places {
-            let new = match draws.below(8) {
-                0..=3 => continue,
-                4 => None,
-                5 => Some(json!(scribble(draws))),
-                _ => match place.tries.get(draws.index(place.tries.len())) {
-                    Some(one) if one.kind != Kind::Huge => Some(one.value.clone()),
-                    _ => continue,
-                },
-            };
-            if let Some(changed) = with(&arguments, &place.steps, new) {
-                arguments = changed;
-            }
+        if let Some(changed) = with(&arguments, &place.steps, new) {
+            arguments = changed;
         }
-        arguments
     }
+    arguments
+}
+
+/// Everything that can be listed, by kind.
+fn jobs<'d>(draft: &'d Draft, everywhere: &'d [Try]) -> BTreeMap<Kind, Vec<Job<'d>>> {
+    let mut all: BTreeMap<Kind, Vec<Job<'d>>> = BTreeMap::new();
+    let mut add = |kind: Kind, about: String, change: Change<'d>| {
+        all.entry(kind).or_default().push(Job { about, change });
+    };
+    let least = Change::Whole(draft.least.clone());
+    add(Kind::Edge, "what is required and no more".to_owned(), least);
+    add(Kind::Edge, "all that there is".to_owned(), Change::Whole(draft.full.clone()));
+    add(Kind::Missing, "nothing".to_owned(), Change::Whole(Map::new()));
+    for (key, about) in SURPLUS {
+        add(Kind::Extra, about.to_owned(), Change::Surplus(&[], key));
+    }
+    let mut huge = 0;
+    for place in &draft.places {
+        let name = place.name();
+        let (kind, whether) = match place.required {
+            true => (Kind::Missing, "which is required"),
+            false => (Kind::Edge, "which is optional"),
+        };
+        add(kind, format!("{name} left out, {whether}"), Change::Without(&place.steps));
+        for one in place.tries.iter().chain(everywhere) {
+            huge += usize::from(one.kind == Kind::Huge);
+            if one.kind == Kind::Huge && huge > MOST_HUGE {
+                continue;
+            }
+            let change = Change::With(&place.steps, &one.value);
+            add(one.kind, format!("{name}: {}", one.about), change);
+        }
+        // Too much inside of it, where it is an object.
+        let change = Change::Surplus(&place.steps, SURPLUS[0].0);
+        add(Kind::Extra, format!("{name} with a field too much"), change);
+    }
+    all
 }
 
 /// A short text of characters from all over Unicode.
@@ -395,7 +459,7 @@ mod tests {
     #[test]
     fn the_plainest_arguments_keep_the_schema() {
         let judge = Compiled::new(&schema()).unwrap();
-        let plain = plainest(Some(&schema()));
+        let plain = plainest(Some(&schema()), &Map::new());
         assert_eq!(validity(Some(&judge), &plain), Validity::Valid, "{plain:?}");
         assert_eq!(plain.len(), 2);
         let first = cases(Some(&schema()), 200, 0);
@@ -403,6 +467,17 @@ mod tests {
         let invalid =
             first.iter().filter(|case| matches!(case.validity, Validity::Invalid { .. })).count();
         assert!(valid > 30 && invalid > 30, "{valid} valid, {invalid} invalid");
+    }
+
+    #[test]
+    fn what_is_known_to_work_stands_around_what_is_tried() {
+        let known = json!({"name": "good", "elsewhere": 1});
+        let known = known.as_object().unwrap();
+        assert_eq!(plainest(Some(&schema()), known)["name"], "good");
+        let all = cases_around(Some(&schema()), known, 300, 0);
+        let around = all.iter().filter(|case| case.arguments.get("name") == Some(&json!("good")));
+        assert!(around.count() > 150);
+        assert!(all.iter().all(|case| !case.arguments.contains_key("elsewhere")));
     }
 
     #[test]

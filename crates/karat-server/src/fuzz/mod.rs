@@ -102,6 +102,8 @@ pub struct Settings {
     pub seed: u64,
     /// Only these tools; all where it is empty.
     pub tools: Vec<String>,
+    /// Values that are known to work, by the name of the parameter.
+    pub known: Map<String, Value>,
     /// Whether tools that destroy are called too.
     pub allow_destructive: bool,
     /// When to stop, whatever is left.
@@ -308,7 +310,8 @@ impl Fuzzer<'_> {
     async fn tool(&mut self, tool: &Definition) -> Done {
         let name = tool.name().to_owned();
         let seed = self.settings.seed ^ seed_of(&name);
-        let cases = generate::cases(tool.input_schema(), self.settings.cases, seed);
+        let Settings { known, cases, .. } = self.settings;
+        let cases = generate::cases_around(tool.input_schema(), known, *cases, seed);
         let mut done = Done {
             tool: name.clone(),
             planned: cases.len(),
@@ -577,6 +580,10 @@ fn item(done: &Done) -> Item {
 /// What was tried is made from the definitions, the seed and the number of cases.
 fn dataset(tools: &[Definition], settings: &Settings) -> DatasetRef {
     let mut text = format!("fuzz/1 seed {} cases {}\n", settings.seed, settings.cases);
+    if !settings.known.is_empty() {
+        text.push_str(&Value::Object(settings.known.clone()).to_string());
+        text.push('\n');
+    }
     for tool in tools {
         text.push_str(&tool.raw().to_string());
         text.push('\n');

@@ -20,11 +20,13 @@ pub(super) type Plain = Map<String, Value>;
 pub(super) struct Shapes<'a> {
     root: &'a Value,
     steps: Cell<usize>,
+    /// What may still be spent on one value, about in bytes.
+    budget: Cell<usize>,
 }
 
 impl<'a> Shapes<'a> {
     pub(super) fn new(root: &'a Value) -> Shapes<'a> {
-        Shapes { root, steps: Cell::new(0) }
+        Shapes { root, steps: Cell::new(0), budget: Cell::new(0) }
     }
 
     /// The ways in which a value can keep the schema, simplest first as it is written.
@@ -34,6 +36,23 @@ impl<'a> Shapes<'a> {
         self.spread(schema, DEPTH, &mut found);
         found.truncate(ALTERNATIVES);
         found
+    }
+
+    /// Begins a value that may become so large.
+    pub(super) fn allow(&self, bytes: usize) {
+        self.budget.set(bytes);
+    }
+
+    /// Spends on the value, if there is enough left: a page of schema can ask for more than there is
+    /// memory.
+    pub(super) fn spend(&self, bytes: usize) -> Option<()> {
+        self.budget.set(self.budget.get().checked_sub(bytes)?);
+        Some(())
+    }
+
+    /// What is left.
+    pub(super) fn left(&self) -> usize {
+        self.budget.get()
     }
 
     /// The first way.

@@ -15,8 +15,13 @@ const LONG: usize = 64 << 10;
 const HUGE: usize = 1 << 20;
 /// How many entries the long lists have.
 const MANY: usize = 10_000;
-/// Longer bounds than this are not tried out: the message would be beyond every limit.
-const LONGEST_BOUND: usize = 2 << 20;
+/// Longer bounds than this are not tried out.
+const LONGEST_BOUND: usize = 256 << 10;
+/// How large a whole value may become, and a list by itself.
+const LARGEST: usize = 256 << 10;
+const LARGEST_LIST: usize = 1 << 20;
+/// What every value costs, however small.
+const EACH: usize = 16;
 /// How many values of an enumeration are tried.
 const ENUMERATED: usize = 64;
 
@@ -41,11 +46,13 @@ pub(super) enum Extent {
 
 /// The plainest value of a schema.
 pub(super) fn base(shapes: &Shapes<'_>, schema: &Value, extent: Extent) -> Option<Value> {
+    shapes.allow(LARGEST);
     based(shapes, schema, extent, DEPTH)
 }
 
 fn based(shapes: &Shapes<'_>, schema: &Value, extent: Extent, depth: usize) -> Option<Value> {
     let depth = depth.checked_sub(1)?;
+    shapes.spend(EACH)?;
     shapes.alternatives(schema).iter().find_map(|plain| of_plain(shapes, plain, extent, depth))
 }
 
@@ -56,12 +63,17 @@ fn of_plain(shapes: &Shapes<'_>, plain: &Plain, extent: Extent, depth: usize) ->
     if let Some(value) =
         stated.or_else(|| suggested.filter(|value| !value.is_null() && !leads_away(value)))
     {
+        shapes.spend(weight(value))?;
         return Some(value.clone());
     }
     match kind_of(plain) {
         Some("object") => Some(object(shapes, plain, extent, depth)),
         Some("array") => Some(list(shapes, plain, length(plain, "minItems").unwrap_or(0), depth)),
-        Some("string") => Some(json!(string(plain))),
+        Some("string") => {
+            let text = string(plain);
+            shapes.spend(text.len())?;
+            Some(json!(text))
+        }
         Some("integer" | "number") => number(plain),
         Some("boolean") => Some(json!(true)),
         Some("null") => Some(Value::Null),
@@ -112,6 +124,10 @@ fn list(shapes: &Shapes<'_>, plain: &Plain, count: usize, depth: usize) -> Value
     let any = json!(true);
     let rest = plain.get("items").unwrap_or(&any);
     let one = based(shapes, rest, Extent::Required, depth);
+    let count = match &one {
+        Some(one) if prefix.is_none() => count.min(shapes.left() / (weight(one) + EACH)),
+        _ => count,
+    };
     let distinct = plain.get("uniqueItems") == Some(&json!(true));
     let mut values = Vec::with_capacity(count);
     for at in 0..count {
@@ -120,9 +136,24 @@ fn list(shapes: &Shapes<'_>, plain: &Plain, count: usize, depth: usize) -> Value
             None => one.clone(),
         };
         let Some(value) = value else { break };
+        if shapes.spend(weight(&value) + EACH).is_none() {
+            break;
+        }
         values.push(if distinct && at > 0 { varied(&value, at) } else { value });
     }
     Value::Array(values)
+}
+
+/// About how many bytes a value takes.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + EACH,
+        Value::Array(list) => EACH + list.iter().map(weight).sum::<usize>(),
+        Value::Object(fields) => {
+            EACH + fields.iter().map(|(key, value)| key.len() + weight(value)).sum::<usize>()
+        }
+        _ => EACH,
+    }
 }
 
 /// Another value of the same type.
@@ -239,7 +270,7 @@ fn strings(plain: &Plain, found: &mut Vec<Try>) {
             found.push(attempt(Kind::Boundary, about, of(beyond)));
         }
         // A bound is in characters; whoever counts bytes or UTF-16 trips over these.
-        let wide = json!("👍".repeat(bound));
+        let wide = json!("👍".repeat(bound.min(LONG)));
         found.push(attempt(Kind::Unicode, format!("the {name} text, of wide characters"), wide));
     }
     if plain.contains_key("pattern") {
@@ -304,7 +335,10 @@ fn numbers(plain: &Plain, found: &mut Vec<Try>) {
 }
 
 fn lists(shapes: &Shapes<'_>, plain: &Plain, found: &mut Vec<Try>) {
-    let of = |count: usize| list(shapes, plain, count, DEPTH - 1);
+    let of = |count: usize| {
+        shapes.allow(LARGEST_LIST);
+        list(shapes, plain, count, DEPTH - 1)
+    };
     found.push(attempt(Kind::Boundary, "an empty list", json!([])));
     found.push(attempt(Kind::Edge, "a list of one", of(1)));
     for key in ["minItems", "maxItems"] {
@@ -329,6 +363,7 @@ fn objects(shapes: &Shapes<'_>, plain: &Plain, found: &mut Vec<Try>) {
     for (about, extent) in
         [("what is required", Extent::Required), ("all that there is", Extent::All)]
     {
+        shapes.allow(LARGEST);
         found.push(attempt(Kind::Edge, about, object(shapes, plain, extent, DEPTH - 1)));
     }
     found.push(attempt(Kind::Missing, "an empty object", json!({})));
@@ -382,5 +417,26 @@ mod tests {
         let addresses: Vec<&str> = texts.filter(|text| text.contains("://")).collect();
         assert!(addresses.len() > 1, "{addresses:?}");
         assert!(addresses.iter().all(|text| text.starts_with("http://127.0.0.1")), "{addresses:?}");
+    }
+
+    #[test]
+    fn a_schema_that_asks_for_more_than_there_is_gets_what_there_is() {
+        let mut nested = json!({"type": "string", "minLength": 1_000_000_000});
+        for _ in 0..4 {
+            nested = json!({"type": "array", "minItems": 1_000_000, "items": nested});
+        }
+        let wide: Map<String, Value> =
+            (0..100).map(|n| (format!("p{n}"), json!({"$ref": "#/$defs/self"}))).collect();
+        let own = json!({"type": "object", "properties": wide});
+        let schema = json!({"type": "object", "$defs": {"self": own}, "properties": {
+            "nested": nested, "wide": {"$ref": "#/$defs/self"},
+        }, "required": ["nested", "wide"]});
+        let shapes = Shapes::new(&schema);
+        for extent in [Extent::Required, Extent::All] {
+            let whole = base(&shapes, &schema, extent).unwrap_or_default();
+            assert!(weight(&whole) < 4 * LARGEST, "{}", weight(&whole));
+        }
+        let largest = edges(&shapes, &schema).iter().map(|one| weight(&one.value)).max();
+        assert!(largest < Some(4 * LARGEST_LIST), "{largest:?}");
     }
 }

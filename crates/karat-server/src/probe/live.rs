@@ -317,8 +317,8 @@ pub(crate) fn skipped_in_words(skipped: &[Skipped]) -> Option<String> {
         .collect();
     let more = if skipped.len() > NAMED { ", …" } else { "" };
     let count = match skipped.len() {
-        1 => "1 tool was not called".to_owned(),
-        n => format!("{n} tools were not called"),
+        1 => "1 tool was not called, for it may destroy something".to_owned(),
+        n => format!("{n} tools were not called, for they may destroy something"),
     };
-    Some(format!("{count}, for they may destroy something: {}{more}", named.join(", ")))
+    Some(format!("{count}: {}{more}", named.join(", ")))
 }

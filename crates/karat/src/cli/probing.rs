@@ -14,6 +14,9 @@ pub(crate) struct ProbeArgs {
     /// Only this tool; repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Vec<String>,
+    /// A value that is known to work, for parameters of this name: JSON, or else text; repeatable
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
     /// Call tools that may destroy something too
     #[arg(long)]
     pub(crate) allow_destructive: bool,

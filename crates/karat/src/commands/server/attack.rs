@@ -27,6 +27,7 @@ pub(crate) fn attack(arguments: &AttackArgs, terminal: &Terminal) -> Result<Exit
     let settings = Settings {
         seed: probe.seed,
         tools: probe.tool.clone(),
+        known: probing::known(probe)?,
         classes: arguments.class.iter().map(|class| meant(*class)).collect(),
         cases: arguments.case.clone(),
         allow_destructive: probe.allow_destructive,

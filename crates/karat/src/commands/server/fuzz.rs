@@ -27,6 +27,7 @@ pub(crate) fn fuzz(arguments: &FuzzArgs, terminal: &Terminal) -> Result<Exit, St
         cases: arguments.cases,
         seed: probe.seed,
         tools: probe.tool.clone(),
+        known: probing::known(probe)?,
         allow_destructive: probe.allow_destructive,
         time_limit: probe.time_limit.map(Duration::from_secs),
         shrink_calls: arguments.shrink_calls,

@@ -11,6 +11,7 @@ use karat_core::text::{clip, printable};
 use karat_mcp::{Options, ServerSpec};
 use karat_report::{Output, sarif};
 use karat_server::probe::{Finding, Rule, Severity};
+use serde_json::{Map, Value};
 
 use super::target;
 use crate::cli::{FailOn, ProbeArgs};
@@ -41,6 +42,18 @@ pub(super) fn check(arguments: &ProbeArgs, rules: &[&Rule]) -> Result<(), Stop> 
         Output::of(path).map_err(Stop::bad_input)?;
     }
     Ok(())
+}
+
+/// Values that are known to work, by the name of the parameter.
+pub(super) fn known(arguments: &ProbeArgs) -> Result<Map<String, Value>, Stop> {
+    let read = |written: &String| match written.split_once('=') {
+        Some((name, text)) if !name.is_empty() => {
+            let value = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
+            Ok((name.to_owned(), value))
+        }
+        _ => Err(Stop::bad_input(format!("--set: write {written:?} as NAME=VALUE"))),
+    };
+    arguments.set.iter().map(read).collect()
 }
 
 /// How the session is held.
