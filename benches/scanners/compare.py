@@ -86,12 +86,13 @@ def main():
 
     subprocess.run([HERE / "install"], check=True)
     build = ["cargo", "build", "--release", "--quiet", "-p", "karat-detection", "--example", "throughput"]
-    subprocess.run([*build, "--target-dir", ROOT / "target"], cwd=ROOT, check=True)
+    target = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
+    subprocess.run([*build, "--target-dir", target], cwd=ROOT, check=True)
     file = FOLDER / "definitions.jsonl"
     distinct, size = write_definitions(file)
     print(f"{count} definitions ({distinct} distinct, {size:.0f} bytes of JSON each on average)")
 
-    throughput = [ROOT / "target/release/examples/throughput", file, count]
+    throughput = [target / "release/examples/throughput", file, count]
     workers = {
         "karat": (Worker(throughput), "one"),
         "cisco": (Worker([FOLDER / "cisco/bin/python", HERE / "cisco.py", file, count]), "one"),

@@ -22,12 +22,12 @@ pub const FROM_COUNTS: &[&str] = &[
     "precision_at_prevalence_0.1pct",
 ];
 
-/// Whether intervals are wanted; they cost a bootstrap for each metric.
+/// Whether all intervals are wanted; most cost a bootstrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Values alone.
+    /// Values, and intervals of what is a share.
     Values,
-    /// With intervals.
+    /// With all intervals.
     Intervals,
 }
 
@@ -51,11 +51,19 @@ pub fn measure(items: &[&Item], runs: u32, seed: u64, detail: Detail) -> Vec<Mea
             if let (1, Some(share)) = (runs, share) {
                 measured.count = Some(Count { hits: share.hits, of: share.of });
             }
-            if detail == Detail::Intervals && measured.value.is_some() {
-                let method =
-                    if clusters.len() < items.len() { "bootstrap_clustered" } else { "bootstrap" };
-                measured.interval = interval(id, &clusters, runs, seed, method);
+            if measured.value.is_none() {
+                return measured;
             }
+            let method =
+                if clusters.len() < items.len() { "bootstrap_clustered" } else { "bootstrap" };
+            measured.interval = match (detail, measured.count) {
+                (Detail::Intervals, _) => interval(id, &clusters, runs, seed, method),
+                (Detail::Values, Some(share)) => {
+                    let found = stats::wilson(share.hits, share.of, LEVEL);
+                    found.ok().map(|found| stated(found, "wilson"))
+                }
+                (Detail::Values, None) => None,
+            };
             measured
         })
         .collect()

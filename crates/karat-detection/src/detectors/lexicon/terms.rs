@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::super::register::Register;
+use super::super::register::{BYTES, Register};
 use super::Mask;
 
 /// A term and what it means.
@@ -31,6 +31,31 @@ impl Term {
 
     fn begins_with_ascii(&self) -> bool {
         self.text.bytes().next().is_some_and(|byte| byte.is_ascii())
+    }
+}
+
+/// A term with its first sixteen bytes beside it: they decide nearly always, and looking up its text
+/// elsewhere would cost more than all the rest.
+#[derive(Clone, Copy)]
+struct Entry {
+    first: u64,
+    second: u64,
+    term: Term,
+}
+
+impl Entry {
+    fn of(term: Term) -> Entry {
+        let bytes = term.text.as_bytes();
+        let second = Register::of(bytes.get(BYTES..).unwrap_or_default()).first(BYTES);
+        Entry { first: Register::of(bytes).first(BYTES), second, term }
+    }
+
+    /// Whether a text begins with it, whose first and second eight bytes are these.
+    fn begins(&self, text: &[u8], first: Register, second: Register) -> bool {
+        let length = self.term.text.len();
+        first.first(length) == self.first
+            && second.first(length.saturating_sub(BYTES)) == self.second
+            && (length <= 2 * BYTES || text.starts_with(self.term.text.as_bytes()))
     }
 }
 
@@ -94,11 +119,13 @@ impl Terms {
         let prefixes = if is_ascii { &self.ascii } else { &self.others };
         let [eight, five, three] = prefixes.candidates(place.first);
         let words = self.words.with_key(word_key(place.first, place.word));
+        let second = Register::of(place.rest.get(BYTES..).unwrap_or_default());
         let mut longest = (0, Mask::NONE);
-        for terms in [eight, words, five, three] {
-            for term in terms {
+        for entries in [eight, words, five, three] {
+            for entry in entries {
+                let Entry { term, .. } = entry;
                 let length = term.text.len();
-                if length < longest.0 || !place.rest.starts_with(term.text.as_bytes()) {
+                if length < longest.0 || !entry.begins(place.rest, place.first, second) {
                     continue;
                 }
                 if term.open || ends_word(length) {
@@ -152,7 +179,7 @@ impl Prefixes {
     }
 
     /// The terms that may begin so, long ones first.
-    fn candidates(&self, first: Register) -> [&[Term]; 3] {
+    fn candidates(&self, first: Register) -> [&[Entry]; 3] {
         [
             self.eight.with_key(first.first(8)),
             self.five.with_key(first.first(5)),
@@ -167,7 +194,7 @@ struct Table<const WORDS: usize> {
     bits: Box<[u64; WORDS]>,
     /// The keys by their hash, each with its terms; the next free slot where one is taken.
     slots: Vec<Slot>,
-    terms: Vec<Term>,
+    entries: Vec<Entry>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -196,7 +223,7 @@ impl<const WORDS: usize> Table<WORDS> {
         let mut table = Table {
             bits: Box::new([0; WORDS]),
             slots: vec![Slot::default(); room],
-            terms: Vec::new(),
+            entries: Vec::new(),
         };
         for (key, mut terms) in by_key {
             terms.sort_by_key(|term| std::cmp::Reverse(term.text.len()));
@@ -209,8 +236,8 @@ impl<const WORDS: usize> Table<WORDS> {
             // The tables hold some thousand terms.
             let number = |count: usize| u32::try_from(count).unwrap_or(0);
             table.slots[place] =
-                Slot { key, start: number(table.terms.len()), count: number(terms.len()) };
-            table.terms.append(&mut terms);
+                Slot { key, start: number(table.entries.len()), count: number(terms.len()) };
+            table.entries.extend(terms.into_iter().map(Entry::of));
         }
         table
     }
@@ -233,7 +260,7 @@ impl<const WORDS: usize> Table<WORDS> {
         self.bits[word] & bits == bits
     }
 
-    fn with_key(&self, key: u64) -> &[Term] {
+    fn with_key(&self, key: u64) -> &[Entry] {
         if !self.may_have(key) {
             return &[];
         }
@@ -243,7 +270,7 @@ impl<const WORDS: usize> Table<WORDS> {
         {
             if slot.key == key {
                 let start = slot.start as usize;
-                return self.terms.get(start..start + slot.count as usize).unwrap_or_default();
+                return self.entries.get(start..start + slot.count as usize).unwrap_or_default();
             }
             place = (place + 1) % self.slots.len();
         }
