@@ -30,7 +30,7 @@ while IFS= read -r line; do
       result='{"tools":[{"name":"try","inputSchema":{"type":"object"}}]}' ;;
     *)
       case "$line" in
-        *'"what":"write"'*) said=$(echo x 2>&1 >/etc/file && echo written) ;;
+        *'"what":"write"'*) said=$( (echo x >/etc/file) 2>&1 && echo written) ;;
         *'"what":"temporary"'*) said=$(echo x >/tmp/file && cat /tmp/file && echo written) ;;
         *'"what":"network"'*) said=$(ls /sys/class/net) ;;
         *'"what":"engine"'*) said=$(ls /run/docker.sock /var/run/docker.sock 2>/dev/null; echo looked) ;;
@@ -140,9 +140,9 @@ const SUITE: &str = "
 test_cases:
   - {id: root, tool: try, input: {what: write}, expect: {contains: Read-only file system}}
   - {id: temporary, tool: try, input: {what: temporary}, expect: {contains: written}}
-  - {id: network, tool: try, input: {what: network}, expect: {regex: '^ *lo *$'}}
-  - {id: engine, tool: try, input: {what: engine}, expect: {regex: '^ *looked *$'}}
-  - {id: rights, tool: try, input: {what: rights}, expect: {regex: 'uid 65534 .*CapEff:\\s*0000000000000000 .*NoNewPrivs:\\s*1'}}
+  - {id: network, tool: try, input: {what: network}, expect: {matches: '^ *lo *$'}}
+  - {id: engine, tool: try, input: {what: engine}, expect: {matches: '^ *looked *$'}}
+  - {id: rights, tool: try, input: {what: rights}, expect: {matches: 'uid 65534 .*CapEff:\\s*0000000000000000 .*NoNewPrivs:\\s*1'}}
   - {id: variables, tool: try, input: {what: variables}, expect: {contains: SECRET_TOKEN=for-the-server}}
   - {id: mounted, tool: try, input: {what: mounted}, expect: {contains: plain content}}
 ";
@@ -183,12 +183,11 @@ fn contained(engine: &Engine) {
         .args(["--", "/bin/sh", "/server.sh"])
         .output()
         .unwrap();
-    let shown = said(&output);
-    assert_eq!(output.status.code(), Some(0), "{shown}");
+    let report = std::fs::read_to_string(engine.path("work/karat-report/report.json")).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}{report}", said(&output));
     assert_eq!(std::fs::read_to_string(mounted.join("file")).unwrap(), "plain content");
     assert_eq!(engine.containers(), "");
-    let report = std::fs::read(engine.path("work/karat-report/report.json")).unwrap();
-    let report: Value = serde_json::from_slice(&report).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
     let in_force = report["reports"][0]["environment"]["isolation"].to_string();
     assert!(in_force.contains("docker 2") && in_force.contains("memory: 64 MiB"), "{in_force}");
 }

@@ -123,7 +123,6 @@ fn walls(isolation: &Isolation, name: &str) -> Vec<String> {
         "--cap-drop=ALL",
         "--security-opt=no-new-privileges",
         "--read-only",
-        "--tmpfs=/tmp",
         "--env=HOME=/tmp",
         "--ulimit=core=0",
     ]
@@ -139,6 +138,8 @@ fn walls(isolation: &Isolation, name: &str) -> Vec<String> {
         format!("--ulimit=cpu={}", isolation.cpu_seconds()),
         format!("--ulimit=fsize={}", isolation.file_mb() << 20),
         format!("--user={user}:{group}"),
+        // The engine takes the mode from the image, whose folder may be root's alone.
+        format!("--tmpfs=/tmp:mode=1777,uid={user},gid={group}"),
     ]);
     words
 }
