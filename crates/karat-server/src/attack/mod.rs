@@ -434,7 +434,7 @@ impl<A: Ask> Raid<'_, A> {
     ) -> Tried {
         let mut tried = Tried::new(attack, tool.name(), parameter);
         for attempt in attempts {
-            let answered = match self.ask.call(tool.name(), attempt).await {
+            let answered = match self.call(tool.name(), attempt).await {
                 Ok(answered) => answered,
                 Err(why) => {
                     tried.why = Some(why);
@@ -475,6 +475,16 @@ impl<A: Ask> Raid<'_, A> {
             tried.why = Some("no attempt was answered".to_owned());
         }
         tried
+    }
+
+    /// Makes the attempt; one that was not answered in time is made again on a fresh server, for the
+    /// machine may have been busy.
+    async fn call(&self, tool: &str, attempt: &Attempt) -> Result<Answered, String> {
+        let first = self.ask.call(tool, attempt).await?;
+        match first.outcome {
+            Outcome::Timeout => self.ask.call(tool, attempt).await,
+            _ => Ok(first),
+        }
     }
 
     fn shown(&self, arguments: &Map<String, Value>) -> String {

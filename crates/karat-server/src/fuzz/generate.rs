@@ -435,7 +435,7 @@ mod tests {
 
     #[test]
     fn the_edges_of_every_parameter_are_there() {
-        let all = cases(Some(&schema()), 5_000, 0);
+        let all = cases(Some(&schema()), 1_000, 0);
         let has = |wanted: Value, valid: bool| {
             all.iter().any(|case| {
                 let fits = wanted
@@ -483,7 +483,7 @@ mod tests {
     #[test]
     fn the_same_seed_makes_the_same_cases_and_another_seed_others() {
         let text = |seed| {
-            let cases = cases(Some(&schema()), 1_500, seed);
+            let cases = cases(Some(&schema()), 1_000, seed);
             cases
                 .iter()
                 .map(|case| Value::Object(case.arguments.clone()).to_string())
@@ -540,7 +540,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
         fn what_is_called_valid_is_valid_and_what_is_called_invalid_is_not(schema in any_schema(), seed in any::<u64>()) {
