@@ -43,7 +43,7 @@ fn in_batches(count: usize, batch: usize) {
     println!("  all processors: {:>9.0} per second", per_second(all));
     match (before, peak_kib()) {
         (Some(before), Some(peak)) => {
-            println!("  peak memory:    {:>9} KiB, {} KiB before", peak, before);
+            println!("  peak memory:    {peak:>9} KiB, {before} KiB before");
         }
         _ => println!("  peak memory:      unknown on this system"),
     }

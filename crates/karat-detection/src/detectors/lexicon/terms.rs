@@ -244,14 +244,14 @@ impl<const WORDS: usize> Table<WORDS> {
 
     /// Where the bits of a key stand: in which word, and which two.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "what is left after the shift is an index")]
+    #[expect(clippy::cast_possible_truncation, reason = "of a hash some bits are enough")]
     fn bits(key: u64) -> (usize, u64) {
         const { assert!(WORDS.is_power_of_two()) };
         let hash = hash(key) >> (u64::BITS - 12 - WORDS.trailing_zeros());
         (hash as usize >> 12 & (WORDS - 1), 1 << (hash & 63) | 1 << (hash >> 6 & 63))
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "what is left after the shift is an index")]
+    #[expect(clippy::cast_possible_truncation, reason = "as many bits as there are slots")]
     fn slot(&self, key: u64) -> usize {
         (hash(key) >> (u64::BITS - self.slots.len().trailing_zeros())) as usize
     }
