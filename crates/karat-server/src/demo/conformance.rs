@@ -41,18 +41,18 @@ const WAV: &str = "UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQgAAACAg
 #[must_use]
 pub fn offer() -> Offer {
     let mut offer = super::offer();
-    offer.tools.extend(PLAIN.iter().map(|(name, about)| tool(name, about, json!({}))));
-    offer.tools.extend(rounds::TOOLS.iter().map(|(name, about)| tool(name, about, json!({}))));
+    offer.tools.extend(PLAIN.iter().map(|(name, about)| tool(name, about, &json!({}))));
+    offer.tools.extend(rounds::TOOLS.iter().map(|(name, about)| tool(name, about, &json!({}))));
     let text = |about: &str| json!({"type": "string", "description": about});
     offer.tools.push(tool(
         "test_sampling",
         "Asks the client's model.",
-        json!({"prompt": text("What the model is asked")}),
+        &json!({"prompt": text("What the model is asked")}),
     ));
     offer.tools.push(tool(
         "test_elicitation",
         "Asks the client's user for a name and an address.",
-        json!({"message": text("What the user is told")}),
+        &json!({"message": text("What the user is told")}),
     ));
     offer.tools.push(json_schema());
     offer
@@ -75,7 +75,7 @@ const PLAIN: &[(&str, &str)] = &[
     ("test_trigger_prompt_change", "Says that the list of prompts has changed."),
 ];
 
-fn tool(name: &str, description: &str, properties: Value) -> Value {
+fn tool(name: &str, description: &str, properties: &Value) -> Value {
     let required: Vec<&String> =
         properties.as_object().map(|fields| fields.keys().collect()).unwrap_or_default();
     let required = json!(required);

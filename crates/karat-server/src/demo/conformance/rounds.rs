@@ -82,7 +82,7 @@ impl Rounds {
         };
         match answers(context, std::slice::from_ref(&question)) {
             Some(answers) => {
-                let words = spoken(&answers[0]);
+                let words = spoken(answers[0]);
                 Ok(library::messages(vec![library::text(&format!("The context is: {words}"))]))
             }
             None => wanted(context, &[question], None),
@@ -117,12 +117,12 @@ impl Rounds {
         if let Some(color) = answers(context, std::slice::from_ref(&second)) {
             let state = self.opened(context)?;
             let name = state.strip_prefix("named ").unwrap_or("nobody").to_owned();
-            return Ok(said(&format!("{name} likes {}.", spoken(&color[0]))));
+            return Ok(said(&format!("{name} likes {}.", spoken(color[0]))));
         }
         match answers(context, std::slice::from_ref(&first)) {
             Some(name) => {
                 self.opened(context)?;
-                let state = self.state(&format!("named {}", spoken(&name[0])));
+                let state = self.state(&format!("named {}", spoken(name[0])));
                 wanted(context, &[second], Some(state))
             }
             None => wanted(context, &[first], Some(self.state("asked"))),
@@ -149,7 +149,7 @@ impl Rounds {
 fn once(context: &Context, question: &Question) -> Result<Value, ProtocolError> {
     let question = std::slice::from_ref(question);
     match answers(context, question) {
-        Some(answers) => Ok(said(&format!("Hello, {}!", spoken(&answers[0])))),
+        Some(answers) => Ok(said(&format!("Hello, {}!", spoken(answers[0])))),
         None => wanted(context, question, None),
     }
 }
