@@ -8,6 +8,7 @@ use karat_core::report::{DatasetRef, Report, SystemRef};
 use serde::{Deserialize, Serialize};
 
 use crate::evaluate::Scoring;
+use crate::judge::Verdicts;
 use crate::marks;
 use crate::metric::CallMetric;
 use crate::recorded::Recorded;
@@ -35,6 +36,9 @@ pub struct Entry {
     /// What was on offer: datasets of tools, or files.
     #[serde(default)]
     pub tools: Vec<String>,
+    /// Recorded verdicts of a judge.
+    #[serde(default)]
+    pub verdicts: Option<PathBuf>,
     /// Which share of records may be bad.
     #[serde(default)]
     pub max_bad: f64,
@@ -58,6 +62,8 @@ pub struct Loaded {
     pub tools: Tools,
     /// The metrics of calls, beside ours.
     pub metrics: Vec<CallMetric>,
+    /// What a judge said, where it was asked.
+    pub verdicts: Option<Verdicts>,
 }
 
 impl Loaded {
@@ -78,6 +84,7 @@ pub fn run(entry: &Entry, loaded: &Loaded) -> Report {
         name: &entry.name,
         tools: &loaded.tools,
         metrics: &loaded.metrics,
+        verdicts: loaded.verdicts.as_ref(),
         seed: entry.seed,
         system: system(entry, &loaded.recorded),
     };

@@ -12,6 +12,7 @@ use karat_core::report::{self, Evaluation, Item, Measured, Report, Slice, System
 use karat_metrics::stats;
 
 use crate::controls;
+use crate::judge::Verdicts;
 use crate::marks::{self, Confusion, Marks};
 use crate::metric::CallMetric;
 use crate::recorded::Recorded;
@@ -75,6 +76,8 @@ pub struct Scoring<'a> {
     pub tools: &'a Tools,
     /// The metrics of calls, beside ours: [`marks::peer_metrics`] or those that were asked for.
     pub metrics: &'a [CallMetric],
+    /// What a judge said, where it was asked.
+    pub verdicts: Option<&'a Verdicts>,
     /// The seed of the bootstrap.
     pub seed: u64,
     /// Where the traces came from, for the report.
@@ -88,7 +91,7 @@ impl Scoring<'_> {
         let marks: Vec<Marks> =
             traces.iter().map(|trace| marks::mark(trace, self.tools, self.metrics)).collect();
         let specs = self.specs();
-        let items = items(traces, &marks, self.seed);
+        let items = items(traces, &marks, self.verdicts);
         let metrics = headline(&specs, &items, traces, &marks, self.seed);
         let mut controls = controls::run(traces, self.tools, self.seed);
         controls.extend(expected_scores(traces, &marks));
@@ -105,7 +108,7 @@ impl Scoring<'_> {
             system: self.system.clone(),
             runs: 1,
             seed: self.seed,
-            conventions: conventions(),
+            conventions: self.conventions(),
             metrics,
             slices: slices(&specs, &items, self.seed),
             items,
@@ -126,8 +129,39 @@ impl Scoring<'_> {
                 specs.push(mean(Box::leak(id.into_boxed_str())));
             }
         }
+        if self.verdicts.is_some() {
+            specs.extend([mean("judge.task_completion"), mean("judge.agreement")]);
+        }
         specs
     }
+
+    fn conventions(&self) -> BTreeMap<String, String> {
+        let mut conventions = conventions();
+        if let Some(verdicts) = self.verdicts {
+            let by: Vec<&str> = verdicts.by.iter().map(String::as_str).collect();
+            conventions.insert(
+                "judge.task_completion".to_owned(),
+                format!(
+                    "recorded votes of {}, {} not given; an opinion, gated only where it is named",
+                    by.join(", "),
+                    verdicts.missing
+                ),
+            );
+        }
+        conventions
+    }
+}
+
+/// What a judge said about a trace with tools.
+fn judged(trace: &Trace, verdicts: Option<&Verdicts>) -> BTreeMap<String, Option<f64>> {
+    let verdicts = verdicts.filter(|_| trace.setting.has_tools());
+    let Some(opinion) = verdicts.map(|verdicts| verdicts.of(trace).unwrap_or_default()) else {
+        return BTreeMap::new();
+    };
+    BTreeMap::from([
+        ("judge.task_completion".to_owned(), opinion.score),
+        ("judge.agreement".to_owned(), opinion.agreement),
+    ])
 }
 
 /// What tells traces of different tasks and models apart, whatever the setting and run.
@@ -145,7 +179,7 @@ struct Bare {
     ms: Vec<f64>,
 }
 
-fn items(traces: &[Trace], marks: &[Marks], _seed: u64) -> Vec<Item> {
+fn items(traces: &[Trace], marks: &[Marks], verdicts: Option<&Verdicts>) -> Vec<Item> {
     let mut bare: BTreeMap<Pair<'_>, Bare> = BTreeMap::new();
     for (trace, marks) in traces.iter().zip(marks) {
         if trace.setting == Setting::WithoutTools && trace.failed.is_none() {
@@ -165,7 +199,11 @@ fn items(traces: &[Trace], marks: &[Marks], _seed: u64) -> Vec<Item> {
             tags: tags(trace, marks),
             metrics: match &trace.failed {
                 Some(_) => BTreeMap::new(),
-                None => metrics(trace, marks, bare.get(&pair(trace))),
+                None => {
+                    let mut metrics = metrics(trace, marks, bare.get(&pair(trace)));
+                    metrics.extend(judged(trace, verdicts));
+                    metrics
+                }
             },
             per_run: Vec::new(),
             observed: marks.observed.clone(),
@@ -331,6 +369,7 @@ fn reason(id: &str, marks: &[Marks]) -> String {
         None if id.starts_with("gauge.") => {
             "no task was tried with tools and without, or nothing was recorded".to_owned()
         }
+        None if id.starts_with("judge.") => "the judge gave no vote".to_owned(),
         None => "no trace was made with tools".to_owned(),
     }
 }

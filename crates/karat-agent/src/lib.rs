@@ -3,7 +3,8 @@
 //! Stations: [`shapes`] (traces as others write them) and [`tasks`] (what should have happened) end in
 //! one [`trace`] model; [`tools`] knows what was on offer; [`marks`] scores one trace, [`evaluate`]
 //! makes the report of many, [`controls`] proves that it can fail, [`diff`] compares two runs call by
-//! call, [`drive`] makes runs and records them. [`score_file`] is the fast way for samples of RAGAS and DeepEval: one pass, flat memory, means
+//! call, [`drive`] makes runs and records them,
+//! [`judge`] has opinions. [`score_file`] is the fast way for samples of RAGAS and DeepEval: one pass, flat memory, means
 //! alone.
 
 pub mod controls;
@@ -15,6 +16,7 @@ pub mod evaluate;
 mod ids;
 pub mod importers;
 mod input;
+pub mod judge;
 pub mod marks;
 pub mod means;
 mod metric;

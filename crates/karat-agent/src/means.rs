@@ -42,7 +42,7 @@ pub fn score(
     let mut totals: BTreeMap<String, (Total, u64)> = BTreeMap::new();
     for path in source.files {
         let mut traces = Traces::open(path, source.shape, source.metrics)?;
-        while let Some(read) = traces.next()? {
+        while let Some(read) = traces.next_trace()? {
             let mut trace = match read {
                 Read::Trace(_, trace) => *trace,
                 Read::Bad(bad) if source.max_bad <= 0.0 => {

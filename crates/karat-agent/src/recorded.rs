@@ -65,7 +65,7 @@ impl Recorded {
         let mut places = BTreeMap::new();
         for path in source.files {
             let mut traces = Traces::open(path, source.shape, source.metrics)?;
-            while let Some(read) = traces.next()? {
+            while let Some(read) = traces.next_trace()? {
                 match read {
                     Read::Trace(line, trace) => {
                         recorded.add(path, line, *trace, source.tasks, &mut places)?;

@@ -83,6 +83,9 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
             commands::agent::score(arguments, terminal)
         }
         Command::Agent(AgentCommand::Run(arguments)) => commands::agent::run(arguments, terminal),
+        Command::Agent(AgentCommand::Judge(arguments)) => {
+            commands::agent::judge(arguments, terminal)
+        }
         Command::Agent(AgentCommand::Diff(arguments)) => commands::agent::diff(arguments, terminal),
         Command::Agent(AgentCommand::Check(arguments)) => {
             commands::check::one(Evaluation::Agent, arguments, terminal)

@@ -340,7 +340,9 @@ impl Root {
                 })?
             }
         };
-        Ok(karat_agent::Loaded { recorded, tools, metrics })
+        let verdicts = entry.verdicts.as_ref().map(|file| self.folder().join(file));
+        let verdicts = verdicts.as_deref().map(karat_agent::judge::Verdicts::load).transpose()?;
+        Ok(karat_agent::Loaded { recorded, tools, metrics, verdicts })
     }
 
     fn planned(&self, path: &Path, task: Task, baselines: Baselines) -> Result<Planned, Stop> {

@@ -327,3 +327,53 @@ fn what_cannot_be_run_is_told_before_anything_runs() {
     scratch.write("tasks.jsonl", TASKS.replace("\"demo\"", "\"elsewhere\""));
     run(&[]).expect(2).says(&["elsewhere", "--config"]);
 }
+
+#[test]
+fn a_judge_votes_and_its_verdicts_are_used_without_it() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "traces.jsonl",
+        r#"{"id":"a","input":"Add.","calls":[],"output":"5","expect":{"criteria":["The sum is 5"]}}"#,
+    );
+    // The second of three votes says no; one is beyond the scale.
+    let asked = AtomicUsize::new(0);
+    let judge = Endpoint::start(move |request| {
+        let text = request["messages"][0]["content"].as_str().unwrap();
+        assert!(text.contains("The sum is 5") && text.contains("says: 5"), "{text}");
+        let vote = [
+            "Sure: {\"score\": 7, \"reason\": \"good\"}",
+            "{\"score\": 0.25}",
+            "{\"score\": 0.75}",
+        ][asked.fetch_add(1, Ordering::SeqCst) % 3];
+        (
+            200,
+            "",
+            json!({"choices": [{"message": {"role": "assistant", "content": vote}}]}).to_string(),
+        )
+    });
+    let ask = |endpoint: &Endpoint| {
+        scratch.karat(&[
+            "agent",
+            "judge",
+            "traces.jsonl",
+            "--model",
+            "opinionated",
+            "--endpoint",
+            &endpoint.url,
+            "--verdicts",
+            "verdicts.jsonl",
+        ])
+    };
+    ask(&judge).expect(0);
+    let score = ["agent", "score", "traces.jsonl", "--verdicts", "verdicts.jsonl", "-o", "r.json"];
+    scratch.karat(&score).expect(0);
+    let found = report(&scratch, "r.json");
+    let close = |id: &str| (value(&found, id).unwrap() - 2.0 / 3.0).abs() < 1e-9;
+    assert!(close("judge.task_completion") && close("judge.agreement"), "{}", found["metrics"]);
+    let convention = found["conventions"]["judge.task_completion"].as_str().unwrap();
+    assert!(convention.contains("opinionated by task-completion-v1"), "{convention}");
+    let prose = Endpoint::start(|_| {
+        (200, "", json!({"choices": [{"message": {"content": "Nice."}}]}).to_string())
+    });
+    ask(&prose).expect(3).says(&["none of 3 votes"]);
+}

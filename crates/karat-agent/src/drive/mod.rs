@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 
 pub use self::model::{Api, Model, Said};
 use self::offer::Offer;
+pub(crate) use self::world::ask;
 pub use self::world::{Exchange, Recording, Starter, World};
 use crate::error::AgentError;
 use crate::tasks::{Task, Tasks};

@@ -130,7 +130,7 @@ impl Model {
                     }
                 }
                 "assistant" => {
-                    turned.push(json!({"role": "assistant", "content": blocks(message)}))
+                    turned.push(json!({"role": "assistant", "content": blocks(message)}));
                 }
                 _ => turned.push(json!({"role": "user", "content": text})),
             }
@@ -158,6 +158,16 @@ impl Model {
             body["tools"] = Value::Array(tools);
         }
         body
+    }
+
+    /// The body of a request that offers no tools.
+    pub(crate) fn plain_request(&self, messages: &[Value], number: u64) -> Value {
+        self.request(messages, &Offer::default(), number)
+    }
+
+    /// The words of an answer.
+    pub(crate) fn text_of(&self, answer: &Value) -> Result<String, CallError> {
+        self.read(answer).map(|said| said.text.unwrap_or_default())
     }
 
     /// What an answer says.

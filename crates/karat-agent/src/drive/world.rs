@@ -229,7 +229,7 @@ impl Live {
         let outcome = match kind {
             "tools" => self.tools(&request).await,
             "call" => self.call(&request).await,
-            _ => self.ask(&request, model).await,
+            _ => ask(&self.client, self.pause, model, &request).await,
         };
         // Microseconds: finer than any network, and a short text.
         let ms = started.elapsed().as_micros() as f64 / 1000.0;
@@ -268,36 +268,42 @@ impl Live {
             message: error.to_string(),
         })
     }
+}
 
-    /// Asks a model, again where that makes sense, and not for ever.
-    async fn ask(&mut self, request: &Value, model: &Model) -> Result<Value, CallError> {
-        let wanted = Request::post_json(model.url(), request);
-        let mut pause = self.pause;
-        let mut tried = 0;
-        loop {
-            let failure = match self.client.send(&wanted).await {
-                Ok(answer) => match serde_json::from_slice::<Value>(&answer.body) {
-                    Ok(value) => return Ok(value),
-                    Err(error) => Failure::new(
-                        FailureClass::InvalidAnswer,
-                        format!("the endpoint's answer is not JSON: {error}"),
-                    ),
-                },
-                Err(failure) => failure,
+/// Asks a model, again where that makes sense, and not for ever.
+pub(crate) async fn ask(
+    client: &Client,
+    mut pause: Duration,
+    model: &Model,
+    request: &Value,
+) -> Result<Value, CallError> {
+    let wanted = Request::post_json(model.url(), request);
+    let mut tried = 0;
+    loop {
+        let failure = match client.send(&wanted).await {
+            Ok(answer) => match serde_json::from_slice::<Value>(&answer.body) {
+                Ok(value) => return Ok(value),
+                Err(error) => Failure::new(
+                    FailureClass::InvalidAnswer,
+                    format!("the endpoint's answer is not JSON: {error}"),
+                ),
+            },
+            Err(failure) => failure,
+        };
+        let wait = failure.retry_after.unwrap_or_default().max(pause);
+        if tried == RETRIES || !worth_retrying(&failure) || wait > LONGEST_PAUSE {
+            let after = match tried {
+                0 => String::new(),
+                tried => format!(" (asked {} times)", tried + 1),
             };
-            let wait = failure.retry_after.unwrap_or_default().max(pause);
-            if tried == RETRIES || !worth_retrying(&failure) || wait > LONGEST_PAUSE {
-                let after =
-                    if tried > 0 { format!(" (asked {} times)", tried + 1) } else { String::new() };
-                return Err(CallError {
-                    class: failure.class.name().to_owned(),
-                    message: format!("{}{after}", failure.message),
-                });
-            }
-            tokio::time::sleep(wait).await;
-            pause *= 2;
-            tried += 1;
+            return Err(CallError {
+                class: failure.class.name().to_owned(),
+                message: format!("{}{after}", failure.message),
+            });
         }
+        tokio::time::sleep(wait).await;
+        pause *= 2;
+        tried += 1;
     }
 }
 

@@ -71,7 +71,7 @@ impl Recording {
             }
             (false, None, Some(id)) => {
                 let asked = self.open.remove(&(session, id));
-                self.answered(asked, &mut fields, session, at_ms)?;
+                self.answered(asked.as_ref(), &mut fields, session, at_ms)?;
             }
             // Notifications, and requests of the server, are no part of what the agent called.
             _ => {}
@@ -96,7 +96,7 @@ impl Recording {
 
     fn answered(
         &mut self,
-        asked: Option<Asked>,
+        asked: Option<&Asked>,
         fields: &mut Fields<'_>,
         session: u64,
         at_ms: f64,
@@ -113,7 +113,7 @@ impl Recording {
                 self.tool_sessions.push(session);
             }
         }
-        let Some(Asked::Call(number)) = asked else { return Ok(()) };
+        let Some(&Asked::Call(number)) = asked else { return Ok(()) };
         let error: Option<Value> = fields.get("error")?;
         let Some(call) = self.trace.calls.get_mut(number) else { return Ok(()) };
         call.end_ms = Some(at_ms);

@@ -28,8 +28,11 @@ pub struct Documents {
     at: usize,
     line: u64,
     may_be_whole: bool,
-    ready: VecDeque<(u64, Result<String, Bad>)>,
+    ready: VecDeque<Numbered>,
 }
+
+/// A text with its line, or what is wrong with it.
+type Numbered = (u64, Result<String, Bad>);
 
 /// A part of a file that is no trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +65,7 @@ impl Documents {
     }
 
     /// The next document with its line.
-    fn next(&mut self) -> Result<Option<(u64, Result<String, Bad>)>, AgentError> {
+    fn next_document(&mut self) -> Result<Option<Numbered>, AgentError> {
         loop {
             if let Some(document) = self.ready.pop_front() {
                 return Ok(Some(document));
@@ -108,7 +111,7 @@ impl Documents {
         Ok(text)
     }
 
-    fn next_line(&mut self) -> Result<Option<(u64, Result<String, Bad>)>, AgentError> {
+    fn next_line(&mut self) -> Result<Option<Numbered>, AgentError> {
         if self.at >= self.batch.len() {
             self.at = 0;
             self.lines.next_batch(&mut self.batch).map_err(|error| self.failed(error))?;
@@ -185,7 +188,7 @@ impl Traces {
     ///
     /// # Errors
     /// When the file cannot be read on.
-    pub fn next(&mut self) -> Result<Option<Read>, AgentError> {
+    pub fn next_trace(&mut self) -> Result<Option<Read>, AgentError> {
         loop {
             if let Some(trace) = self.ready.pop_front() {
                 return Ok(Some(Read::Trace(self.line, Box::new(trace))));
@@ -194,7 +197,7 @@ impl Traces {
                 return Ok(None);
             }
             let mut out = Vec::new();
-            match self.documents.next()? {
+            match self.documents.next_document()? {
                 None => {
                     self.finished = true;
                     self.importer.finish(&mut out);

@@ -67,6 +67,8 @@ pub const METRICS: &[Metric] = &[
     traces::MS_WITHOUT_TOOLS,
     traces::RUN_TOKENS,
     traces::RUN_MS,
+    traces::TASK_COMPLETION,
+    traces::AGREEMENT,
 ];
 
 /// The id under which the registry knows a metric: a variant such as

@@ -265,6 +265,26 @@ pub const RUN_MS: Metric = Metric {
     notes: "",
 };
 
+/// How far tasks were completed, in the opinion of a model.
+pub const TASK_COMPLETION: Metric = Metric {
+    id: "judge.task_completion",
+    summary: "How far tasks were completed, in the opinion of a model",
+    formula: "mean of the votes from 0 to 1 on each unit of a conversation, averaged over units, then over traces",
+    better: Better::Higher,
+    undefined: "no votes were recorded",
+    notes: "An opinion: the report names judge and prompt, and no gate uses it unless it is named. Votes outside 0 to 1 are held to it; no unit is skipped.",
+};
+
+/// How far a judge agrees with itself.
+pub const AGREEMENT: Metric = Metric {
+    id: "judge.agreement",
+    summary: "How far a judge agrees with itself",
+    formula: "share of the votes on a unit that are on the side of the majority (0.5 and above, or below), averaged over units, then over traces",
+    better: Better::Higher,
+    undefined: "no votes were recorded",
+    notes: "1 with a single vote: ask for several.",
+};
+
 /// `calls.first_error`: the position, from 1, of the first call that is not as expected; `None` if all
 /// are.
 pub fn first_error(expected: &Expected<'_>, called: &[Call<'_>]) -> Option<usize> {

@@ -12,6 +12,8 @@ pub(crate) enum AgentCommand {
     Score(AgentScoreArgs),
     /// Let an agent do tasks over live MCP servers, record everything, and score it
     Run(AgentRunArgs),
+    /// Ask a model whether tasks were completed, and write its verdicts down
+    Judge(AgentJudgeArgs),
     /// Compare two runs of the same tasks call by call
     Diff(AgentDiffArgs),
     /// Run the agent evaluations of the project alone
@@ -47,6 +49,9 @@ pub(crate) struct AgentScoreArgs {
     /// ones of RAGAS and DeepEval
     #[arg(short, long = "metric", value_name = "ID")]
     pub(crate) metrics: Vec<String>,
+    /// Recorded verdicts of a judge, as `karat agent judge` writes them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["means", "per_item"])]
+    pub(crate) verdicts: Option<PathBuf>,
     /// Only means, in one pass: for any number of traces, in flat memory
     #[arg(long)]
     pub(crate) means: bool,
@@ -187,6 +192,45 @@ pub(crate) enum RunSetting {
     WithoutTools,
     /// Those tools, and those of the distractors
     Distractors,
+}
+
+#[derive(Args)]
+pub(crate) struct AgentJudgeArgs {
+    /// The traces
+    #[arg(required = true)]
+    pub(crate) traces: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) read: TraceArgs,
+    /// The judge, by the endpoint's name for it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: String,
+    /// Where the judge is, such as http://127.0.0.1:8080/v1
+    #[arg(long, value_name = "URL")]
+    pub(crate) endpoint: String,
+    /// How the endpoint is talked to
+    #[arg(long, value_name = "API", default_value = "openai")]
+    pub(crate) api: ModelApi,
+    /// The environment variable that holds the endpoint's key
+    #[arg(long, value_name = "VARIABLE")]
+    pub(crate) key_env: Option<String>,
+    /// How many votes on each unit
+    #[arg(long, value_name = "K", default_value_t = 3)]
+    pub(crate) votes: u32,
+    /// The temperature
+    #[arg(long, value_name = "T", default_value_t = 0.0)]
+    pub(crate) temperature: f64,
+    /// The seed of the first vote, for endpoints that take one
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// The most tokens of one answer
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    pub(crate) answer_tokens: u64,
+    /// How long one answer of the endpoint may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    pub(crate) timeout: u64,
+    /// Where the verdicts are written
+    #[arg(long, value_name = "FILE")]
+    pub(crate) verdicts: PathBuf,
 }
 
 #[derive(Args)]

@@ -1,20 +1,25 @@
 //! `karat agent`: traces made, scored and compared.
 
 mod diff;
+mod judge;
 mod means;
 mod run;
 mod score;
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use karat_agent::{AgentError, Shape, Tasks, Tools};
 use karat_core::dataset::DatasetFiles;
+use karat_core::http::{self, Client};
 
 use crate::bundled;
-use crate::cli::{TraceArgs, TraceFormat};
+use crate::cli::{ModelApi, TraceArgs, TraceFormat};
 use crate::exit::Stop;
 
 pub(crate) use diff::diff;
+pub(crate) use judge::judge;
 pub(crate) use run::run;
 pub(crate) use score::score;
 
@@ -55,4 +60,30 @@ pub(crate) fn tools(named: &[String], folder: &Path) -> Result<Tools, AgentError
         }
     }
     Ok(tools)
+}
+
+/// A client for a model's endpoint, with its key from the environment.
+fn client(
+    api: ModelApi,
+    key_variable: Option<&str>,
+    endpoint: Option<&str>,
+    timeout_seconds: u64,
+) -> Result<Client, Stop> {
+    let mut headers = BTreeMap::new();
+    if let Some(variable) = key_variable {
+        let (name, value) = match api {
+            ModelApi::Openai => ("Authorization", format!("Bearer ${{{variable}}}")),
+            ModelApi::Anthropic => ("x-api-key", format!("${{{variable}}}")),
+        };
+        headers.insert(name.to_owned(), value);
+    }
+    if api == ModelApi::Anthropic {
+        headers.insert("anthropic-version".to_owned(), "2023-06-01".to_owned());
+    }
+    if let Some(url) = endpoint {
+        http::check_url(url).map_err(|error| Stop::bad_input(format!("--endpoint: {error}")))?;
+    }
+    let timeout = Duration::from_secs(timeout_seconds);
+    let options = http::Options { timeout, headers, ..http::Options::default() };
+    Client::new(&options).map_err(Stop::bad_input)
 }

