@@ -295,10 +295,10 @@ fn target(entry: &Entry, suite: &Suite) -> Result<Target, ServerError> {
             wrong(format!("there is no built-in server {name:?}; there is: demo"))
         }
         (Some(_), Some(_), _) => wrong("give server or builtin, not both".to_owned()),
-        (None, Some(spec), _) => Ok(Target::Spec(spec.clone())),
-        (None, None, Some(written)) => {
-            suite::server::read(written).map(Target::Spec).map_err(ServerError::Spec)
-        }
+        (None, Some(spec), _) => Ok(Target::Spec(Box::new(spec.clone()))),
+        (None, None, Some(written)) => suite::server::read(written)
+            .map(|spec| Target::Spec(Box::new(spec)))
+            .map_err(ServerError::Spec),
         (None, None, None) => wrong(format!(
             "the suite {:?} names no server; add mcp_server to it, or give the server after `--`",
             suite.name

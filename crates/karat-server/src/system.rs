@@ -29,7 +29,7 @@ const PIPE: usize = 64 << 10;
 #[derive(Clone, Debug)]
 pub enum Target {
     /// Started or reached as a spec says.
-    Spec(ServerSpec),
+    Spec(Box<ServerSpec>),
     /// The demo server, in this process.
     Demo,
 }

@@ -63,7 +63,7 @@ fn serve() -> (Served, String) {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let served = Served(child);
     let url = lines.map_while(Result::ok).find(|line| line.starts_with("http://"));
-    (served, url.expect("the model's server did not start"))
+    (served, url.unwrap_or_else(|| panic!("the model's server did not start")))
 }
 
 const TASKS: &str = r#"{"id":"sum","input":"Use a tool: what do 17 and 25 make?","servers":["demo"],"expect":{"calls":[{"name":"add","arguments":{"a":17,"b":25}}],"instructed_tool":"add","answer":{"number":42}}}

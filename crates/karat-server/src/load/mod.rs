@@ -133,7 +133,7 @@ async fn rig(plan: &Plan, options: &Options) -> Result<Rig, ServerError> {
     let one_server = plan.server.transport()? != TransportKind::Stdio;
     let mut connections: Vec<Connection> = Vec::with_capacity(plan.connections);
     for number in 0..plan.connections {
-        let target = Target::Spec(plan.server.clone());
+        let target = Target::Spec(Box::new(plan.server.clone()));
         // Sessions with one and the same server share what the first has prepared.
         if one_server && let Some(first) = connections.first() {
             let arguments = first.arguments.clone();

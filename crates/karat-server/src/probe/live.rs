@@ -106,7 +106,7 @@ impl Live {
             }
         }
         options.canaries.extend(bait.iter().map(|(_, value)| (*value).to_owned()));
-        let server = Server::start(Target::Spec(baited), options, Vec::new()).await?;
+        let server = Server::start(Target::Spec(Box::new(baited)), options, Vec::new()).await?;
         let session = server.session().await?;
         let info = session.server().clone();
         let shown_spec = hidden(spec, &|text| session.redact(text));

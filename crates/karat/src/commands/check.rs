@@ -105,7 +105,7 @@ fn publish(
         let text = output.render(document).map_err(Stop::bad_input)?;
         write_atomic(path, text.as_bytes())?;
     }
-    step_summary(&document)?;
+    step_summary(document)?;
     if terminal.json() {
         terminal.print_json(document)?;
     } else {
