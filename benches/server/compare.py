@@ -54,17 +54,19 @@ def tree(root):
 
 def run(command, server_mark, env=None, folder=None, limit=300):
     """Runs a client to its end: its output, seconds, and processor seconds without the server's."""
-    used = {}
+    used, servers = {}, set()
 
     def watch():
         while process.poll() is None:
             for pid in tree(process.pid):
                 try:
                     words = pathlib.Path(f"/proc/{pid}/cmdline").read_text()
-                    if pid == process.pid or server_mark not in words:
-                        used[pid] = cpu_of(pid)
-                    else:
+                    if pid != process.pid and server_mark in words:
+                        servers.add(pid)
                         used.pop(pid, None)
+                    # One that has ended and was not waited for has no words any more.
+                    elif words and pid not in servers:
+                        used[pid] = cpu_of(pid)
                 except (OSError, ValueError):
                     continue
             time.sleep(0.004)

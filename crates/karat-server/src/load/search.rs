@@ -255,9 +255,9 @@ mod tests {
         loop {
             tried.push(load);
             if load <= 100.0 {
-                holds = Some(load)
+                holds = Some(load);
             } else {
-                broken = Some(load)
+                broken = Some(load);
             }
             match next(holds, broken, true) {
                 Some(more) => load = more,
