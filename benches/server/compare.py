@@ -54,17 +54,19 @@ def tree(root):
 
 def run(command, server_mark, env=None, folder=None, limit=300):
     """Runs a client to its end: its output, seconds, and processor seconds without the server's."""
-    used = {}
+    used, servers = {}, set()
 
     def watch():
         while process.poll() is None:
             for pid in tree(process.pid):
                 try:
                     words = pathlib.Path(f"/proc/{pid}/cmdline").read_text()
-                    if pid == process.pid or server_mark not in words:
-                        used[pid] = cpu_of(pid)
-                    else:
+                    if pid != process.pid and server_mark in words:
+                        servers.add(pid)
                         used.pop(pid, None)
+                    # One that has ended and was not waited for has no words any more.
+                    elif words and pid not in servers:
+                        used[pid] = cpu_of(pid)
                 except (OSError, ValueError):
                     continue
             time.sleep(0.004)
@@ -135,6 +137,8 @@ class Load:
         if code != 0:
             raise NotMeasured(err.strip()[-200:])
         found = {m["id"]: m["value"] for m in json.loads(out)["reports"][0]["metrics"]}
+        if found["error_rate"] != 0:
+            raise NotMeasured(f"{found['error_rate']:.1%} of the calls failed")
         return found["throughput"], found["harness_cpu_us"]
 
     def of_inspector(self, server, way, folder):
@@ -178,7 +182,7 @@ def load(args, servers, calls, rounds):
     clients = Load(args.karat, args.peers, calls)
     named = {"karat": clients.of_karat, "inspector --load": clients.of_inspector,
              "python sdk": clients.of_python}
-    held = True
+    cheap = faster = True
     print(f"\nLoad: {calls} calls (karat {calls * 4}), {AT_ONCE} at once, best of {rounds} rounds")
     print(f"{'server':<18}{'way':<7}{'client':<18}{'calls/s':>10}{'own CPU µs/call':>17}")
     with tempfile.TemporaryDirectory() as folder:
@@ -202,18 +206,18 @@ def load(args, servers, calls, rounds):
                         print(f"{server.name:<18}{way:<7}{name:<18}  not measured: {reasons[name][:90]}")
                 others = {name: found for name, found in best.items() if name != "karat"}
                 if "karat" not in best or not others:
-                    held = False
+                    cheap = faster = False
                     continue
                 rate, cpu = best["karat"]
                 peer = max(others, key=lambda name: others[name][0])
                 ratio = rate / others[peer][0]
                 cheaper = min(other[1] for other in others.values()) / cpu
                 fits = cpu <= LIMIT_US[way]
-                held = held and fits
+                cheap, faster = cheap and fits, faster and ratio >= LEAST_RATIO
                 print(f"    karat makes {ratio:.1f} times the calls of the best peer ({peer}), at 1/{cheaper:.0f} of "
                       f"the cost; {cpu:.1f} µs {'<=' if fits else 'EXCEEDS'} {LIMIT_US[way]:.0f} µs"
                       + ("" if ratio >= LEAST_RATIO else f"; below {LEAST_RATIO:.0f} times"))
-    return held
+    return cheap, faster
 
 
 def cases():
@@ -242,7 +246,7 @@ def twenty(args, server, rounds):
 
     def of_karat(way):
         target = ["--url", server.url] if way == "http" else ["--", *server.stdio]
-        return [args.karat, "server", "test", "suite.json", *target], {}, lambda out: "20 of 20" in out or "pass" in out
+        return [args.karat, "server", "test", "suite.json", *target], {}, lambda out: "pass" in out
 
     def of_promptfoo(way):
         where = {"url": server.url} if way == "http" else {
@@ -329,7 +333,9 @@ def main():
     results = {}
     with real, small:
         if args.only in (None, "load"):
-            results["own cost within the limits"] = load(args, [small, real], calls, rounds)
+            cheap, faster = load(args, [small, real], calls, rounds)
+            results["own cost within the limits"] = cheap
+            results[f"throughput at least {LEAST_RATIO:.0f} times the best peer's"] = faster
         if args.only in (None, "cases"):
             results["20 cases faster than every peer"] = twenty(args, real, rounds)
     if args.only in (None, "version"):
