@@ -6,6 +6,7 @@
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
     reason = "a panic is a failed test"
 )]
