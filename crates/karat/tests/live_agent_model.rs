@@ -129,7 +129,7 @@ fn a_real_model_is_driven_scored_and_replayed_with_the_model_gone() {
         println!("{id} = {} (n = {})", metric["value"], metric["n"]);
         assert!(metric["value"].is_number(), "{metric}");
     }
-    // The tools are in the prompt: that costs tokens, which the endpoint counted.
+    // What the endpoint counted; the template of this model leaves tools out of the prompt.
     let traces = scratch.read("karat-report/traces.jsonl");
     for line in traces.lines() {
         let trace: Value = serde_json::from_str(line).unwrap();
