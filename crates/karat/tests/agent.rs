@@ -322,6 +322,24 @@ fn controls_land_where_they_must() {
 }
 
 #[test]
+fn a_frozen_set_of_traces_is_measured_with_its_tools() {
+    let scratch = Scratch::new();
+    let trace = GOOD.replacen('{', r#"{"servers":["demo"],"expected_scores":{"calls.exact":1,"mcpbench.schema_compliance":1,"gauge.compliance":null},"#, 1);
+    scratch.write("datasets/traces/v1/traces/all.jsonl", trace);
+    scratch.write("datasets/traces/v1/tools/demo.json", TOOLS);
+    scratch.write("karat.toml", "[[agent]]\nname = \"set\"\ndataset = \"datasets/traces/v1\"\n");
+    let freeze =
+        ["corpus", "freeze", "datasets/traces/v1", "--licence", "CC0-1.0", "--made", "here"];
+    scratch.karat(&freeze).expect(0);
+    let report = scratch.karat(&["check", "--json"]).expect(0).json()["reports"][0].clone();
+    assert_eq!(report["dataset"]["id"], "traces");
+    assert_eq!(value(&report, "mcpbench.schema_compliance"), Some(1.0));
+    // What was frozen is not edited.
+    scratch.write("datasets/traces/v1/traces/all.jsonl", GOOD);
+    scratch.karat(&["check"]).expect(2);
+}
+
+#[test]
 fn two_runs_are_compared_call_by_call() {
     let scratch = Scratch::new();
     scratch.write("before.jsonl", GOOD);

@@ -128,22 +128,24 @@ pub(super) fn overlay(fields: &mut Fields<'_>, trace: &mut Trace) -> Result<(), 
     if let Some(id) = id.or(inside).or(plain).and_then(as_id) {
         trace.id = id;
     }
-    trace.run = fields.get::<u32>("run")?.filter(|run| *run > 0).unwrap_or(1);
-    if let Some(setting) = fields.get("setting")? {
+    // Words that others use too: what does not fit is theirs.
+    let run = fields.get::<u32>("run").ok().flatten();
+    trace.run = run.filter(|run| *run > 0).unwrap_or(1);
+    if let Ok(Some(setting)) = fields.get("setting") {
         trace.setting = setting;
     }
-    if let Some(turns) = fields.get("turns")? {
+    if let Ok(Some(turns)) = fields.get("turns") {
         trace.turns = turns;
     }
-    trace.case = fields.get("case")?;
-    trace.tags = fields.get("tags")?.unwrap_or_default();
-    trace.servers = fields.get("servers")?.unwrap_or_default();
+    trace.case = fields.get("case").ok().flatten();
+    trace.tags = fields.get("tags").ok().flatten().unwrap_or_default();
+    trace.servers = fields.get("servers").ok().flatten().unwrap_or_default();
     trace.state = fields.get("state")?;
     trace.expected_scores = fields.get("expected_scores")?.unwrap_or_default();
     if let Some(text) = fields.raw("expect") {
         trace.expect = Some(Expectation::parse(text).map_err(|error| error.within("expect"))?);
     }
-    if let Some(duration) = fields.get::<f64>("duration_ms")? {
+    if let Ok(Some(duration)) = fields.get::<f64>("duration_ms") {
         trace.usage.duration_ms = Some(duration);
     }
     Ok(())

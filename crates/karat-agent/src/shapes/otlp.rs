@@ -368,7 +368,13 @@ fn trace(id: String, open: Open) -> Option<Trace> {
     let word = |key: &str| find(&[key]).and_then(|word| serde_json::from_value(word.into()).ok());
     trace.setting = word("karat.setting").unwrap_or_default();
     if let Some(text) = find(&["karat.expect"]) {
-        trace.expect = Expectation::parse(text).ok();
+        match Expectation::parse(text) {
+            Ok(expect) => trace.expect = Some(expect),
+            // Said with the unknown fields: one bad attribute is no reason to lose the trace.
+            Err(error) => {
+                trace.unknown.insert(format!("karat.expect ({error})"), 1);
+            }
+        }
     }
     if last > first && first > 0 {
         trace.usage.duration_ms = Some(milliseconds(last - first));

@@ -11,6 +11,7 @@ use super::Importer;
 use crate::importers::{self, Format, ImportError, ImportProblem};
 use crate::metric::CallMetric;
 use crate::sample::Sample;
+use crate::trace::fields::Fields;
 use crate::trace::{Arguments, CallMade, Expectation, Invalid, Trace, Turns};
 
 pub(super) struct Peer {
@@ -35,6 +36,8 @@ impl Importer for Peer {
             trace.peer_scores.insert(metric.short_id(), metric.measure(&sample).0.score);
         }
         self.words(text, &mut trace);
+        // The same fields that Karat's own records have may stand beside those of the peer.
+        super::chat::overlay(&mut Fields::parse(text)?, &mut trace)?;
         out.push(trace);
         Ok(())
     }
@@ -68,10 +71,6 @@ impl Peer {
                     trace.turns = Turns::Multi;
                 }
             }
-        }
-        // The same fields that Karat's own records have may stand beside those of the peer.
-        if let Ok(mut fields) = crate::trace::fields::Fields::parse(text) {
-            let _ = super::chat::overlay(&mut fields, trace);
         }
     }
 }
