@@ -27,7 +27,6 @@ const PIPE: usize = 64 << 10;
 
 /// Where the server is.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one for each server")]
 pub enum Target {
     /// Started or reached as a spec says.
     Spec(Box<ServerSpec>),
