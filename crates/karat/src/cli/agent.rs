@@ -11,7 +11,7 @@ pub(crate) enum AgentCommand {
     /// Score recorded traces
     Score(AgentScoreArgs),
     /// Let an agent do tasks over live MCP servers, record everything, and score it
-    Run(AgentRunArgs),
+    Run(Box<AgentRunArgs>),
     /// Ask a model whether tasks were completed, and write its verdicts down
     Judge(AgentJudgeArgs),
     /// Compare two runs of the same tasks call by call
