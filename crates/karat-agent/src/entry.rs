@@ -14,6 +14,7 @@ use crate::metric::CallMetric;
 use crate::recorded::Recorded;
 use crate::shapes::Shape;
 use crate::tools::Tools;
+use crate::trace::Trace;
 
 /// One `[[agent]]` entry of a project.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -64,6 +65,8 @@ pub struct Loaded {
     pub metrics: Vec<CallMetric>,
     /// What a judge said, where it was asked.
     pub verdicts: Option<Verdicts>,
+    /// An earlier run of the same tasks, where it is at hand.
+    pub before: Option<Vec<Trace>>,
 }
 
 impl Loaded {
@@ -85,6 +88,7 @@ pub fn run(entry: &Entry, loaded: &Loaded) -> Report {
         tools: &loaded.tools,
         metrics: &loaded.metrics,
         verdicts: loaded.verdicts.as_ref(),
+        before: loaded.before.as_deref(),
         seed: entry.seed,
         system: system(entry, &loaded.recorded),
     };

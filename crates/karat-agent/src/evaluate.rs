@@ -12,12 +12,13 @@ use karat_core::report::{self, Evaluation, Item, Measured, Report, Slice, System
 use karat_metrics::stats;
 
 use crate::controls;
+use crate::diff;
 use crate::judge::Verdicts;
 use crate::marks::{self, Confusion, Marks};
 use crate::metric::CallMetric;
 use crate::recorded::Recorded;
 use crate::tools::Tools;
-use crate::trace::{Setting, Trace, Turns};
+use crate::trace::{Key, Setting, Trace, Turns};
 
 /// The metrics of every report, in the order in which they are shown.
 pub const SPECS: &[Spec] = &[
@@ -78,6 +79,8 @@ pub struct Scoring<'a> {
     pub metrics: &'a [CallMetric],
     /// What a judge said, where it was asked.
     pub verdicts: Option<&'a Verdicts>,
+    /// An earlier run of the same tasks, to be compared call by call.
+    pub before: Option<&'a [Trace]>,
     /// The seed of the bootstrap.
     pub seed: u64,
     /// Where the traces came from, for the report.
@@ -91,7 +94,8 @@ impl Scoring<'_> {
         let marks: Vec<Marks> =
             traces.iter().map(|trace| marks::mark(trace, self.tools, self.metrics)).collect();
         let specs = self.specs();
-        let items = items(traces, &marks, self.verdicts);
+        let mut items = items(traces, &marks, self.verdicts);
+        let compared = self.before.and_then(|before| trajectories(before, traces, &mut items));
         let metrics = headline(&specs, &items, traces, &marks, self.seed);
         let mut controls = controls::run(traces, self.tools, self.seed);
         controls.extend(expected_scores(traces, &marks));
@@ -115,7 +119,7 @@ impl Scoring<'_> {
             controls,
             comparison: None,
             gate: None,
-            warnings: warnings(recorded, &marks),
+            warnings: warnings(recorded, &marks).into_iter().chain(compared).collect(),
             environment: stopwatch.environment(&[], None),
         }
     }
@@ -150,6 +154,31 @@ impl Scoring<'_> {
         }
         conventions
     }
+}
+
+/// Puts into each item how its calls differ from those of the earlier run, and says so in a sentence.
+fn trajectories(before: &[Trace], after: &[Trace], items: &mut [Item]) -> Option<String> {
+    let names = Names::of(after);
+    let mut earlier: BTreeMap<Key<'_>, &Trace> = before.iter().map(|t| (t.key(), t)).collect();
+    let (mut all, mut same) = (Vec::new(), 0_usize);
+    for trace in after {
+        let Some(other) = earlier.remove(&trace.key()) else { continue };
+        let found = diff::compare(other, trace, &diff::Tolerances::new());
+        all.push(found.similarity);
+        same += usize::from(found.is_same());
+        let id = names.id(trace);
+        let item = items.binary_search_by(|item| item.id.cmp(&id)).ok();
+        if let (Some(item), Ok(value)) = (item, serde_json::to_value(&found))
+            && let Some(observed) = items[item].observed.as_object_mut()
+        {
+            observed.insert("trajectory".to_owned(), value);
+        }
+    }
+    let mean = stats::mean(&all).ok()?;
+    let count = all.len();
+    Some(format!(
+        "against the earlier run: {same} of {count} traces make the same calls, mean similarity {mean:.4}"
+    ))
 }
 
 /// What a judge said about a trace with tools.

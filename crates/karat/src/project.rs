@@ -342,7 +342,7 @@ impl Root {
         };
         let verdicts = entry.verdicts.as_ref().map(|file| self.folder().join(file));
         let verdicts = verdicts.as_deref().map(karat_agent::judge::Verdicts::load).transpose()?;
-        Ok(karat_agent::Loaded { recorded, tools, metrics, verdicts })
+        Ok(karat_agent::Loaded { recorded, tools, metrics, verdicts, before: None })
     }
 
     fn planned(&self, path: &Path, task: Task, baselines: Baselines) -> Result<Planned, Stop> {

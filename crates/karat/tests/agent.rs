@@ -349,6 +349,9 @@ fn two_runs_are_compared_call_by_call() {
     assert_eq!(same.json()["similarity"], 1.0);
     let changed = scratch.karat(&["agent", "diff", "before.jsonl", "after.jsonl"]).expect(0);
     assert!(changed.stdout.contains("~ add: b 2 → 2.5"), "{}", changed.stdout);
+    let compared = report(&scratch, &["after.jsonl", "--before", "before.jsonl"]);
+    assert_eq!(compared["items"][0]["observed"]["trajectory"]["similarity"], 0.25);
+    assert!(compared["warnings"].to_string().contains("0 of 1 traces make the same calls"));
     let least = ["agent", "diff", "before.jsonl", "after.jsonl", "--min-similarity", "1"];
     scratch.karat(&least).expect(1);
     let mut within = least.to_vec();

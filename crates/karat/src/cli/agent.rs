@@ -52,6 +52,9 @@ pub(crate) struct AgentScoreArgs {
     /// Recorded verdicts of a judge, as `karat agent judge` writes them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["means", "per_item"])]
     pub(crate) verdicts: Option<PathBuf>,
+    /// The traces of an earlier run, to be compared call by call in the report
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["means", "per_item"])]
+    pub(crate) before: Option<PathBuf>,
     /// Only means, in one pass: for any number of traces, in flat memory
     #[arg(long)]
     pub(crate) means: bool,

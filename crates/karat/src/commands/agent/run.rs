@@ -55,7 +55,8 @@ pub(crate) fn run(arguments: &AgentRunArgs, terminal: &Terminal) -> Result<Exit,
     let recorded = Recorded::made(traces, &tasks, &name)?;
     let entry = Entry { name: arguments.name.clone(), gate, ..Entry::default() };
     let metrics = karat_agent::usual_metrics();
-    let loaded = Loaded { recorded, tools: Tools::default(), metrics, verdicts: None };
+    let loaded =
+        Loaded { recorded, tools: Tools::default(), metrics, verdicts: None, before: None };
     let plan = Plan {
         root: Root::Folder(PathBuf::from(".")),
         entries: vec![Planned { task: Task::agent(entry, loaded), baseline: None }],

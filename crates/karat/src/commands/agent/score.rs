@@ -33,16 +33,24 @@ pub(crate) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<E
     entry.gate.validate().map_err(Stop::bad_input)?;
     let baseline = arguments.baseline.as_deref().map(baseline).transpose()?;
     let tasks = tasks(&arguments.read)?;
-    let recorded = Recorded::read(&Source {
+    let source = Source {
         files: &arguments.traces,
         shape: entry.format,
         tasks: tasks.as_ref(),
         max_bad: arguments.read.max_bad,
         metrics: &metrics,
-    })?;
+    };
+    let recorded = Recorded::read(&source)?;
     let tools = tools(&arguments.tools, Path::new("."))?;
     let verdicts = arguments.verdicts.as_deref().map(Verdicts::load).transpose()?;
-    let loaded = Loaded { recorded, tools, metrics, verdicts };
+    let before = match &arguments.before {
+        None => None,
+        Some(path) => {
+            Some(Recorded::read(&Source { files: std::slice::from_ref(path), ..source })?)
+        }
+    };
+    let before = before.map(|before| before.traces);
+    let loaded = Loaded { recorded, tools, metrics: metrics.clone(), verdicts, before };
     let plan = Plan {
         root: Root::Folder(PathBuf::from(".")),
         entries: vec![Planned { task: Task::agent(entry, loaded), baseline }],
