@@ -54,6 +54,11 @@ pub(super) fn launch(isolation: &Isolation, program: &Program) -> Result<Launch,
         let how = if *writable { "--bind" } else { "--ro-bind" };
         words.extend([how.to_owned(), path.clone(), path]);
     }
+    // A link inside something that is mounted is there already.
+    let shown = |link: &Path| mounts.keys().any(|mounted| link.starts_with(mounted));
+    for (link, said) in named.links.iter().filter(|(link, _)| !shown(link)) {
+        words.extend(["--symlink".to_owned(), text(said)?, text(link)?]);
+    }
     // A home that is hidden and nowhere mounted is there and empty; any other folder is there as it is.
     words.extend(["--chdir".to_owned(), text(&folder)?, "--".to_owned(), prlimit]);
     words.extend(limits(isolation));
@@ -75,7 +80,9 @@ pub(super) fn launch(isolation: &Isolation, program: &Program) -> Result<Launch,
 
 /// What to do about a start that bubblewrap itself refused.
 pub(super) fn advice(error: &str) -> Option<&'static str> {
-    error.contains("bwrap: ").then_some(
+    let refused = ["namespace", "uid map", "permissions", "Operation not permitted"];
+    let is_refused = error.contains("bwrap: ") && refused.iter().any(|word| error.contains(word));
+    is_refused.then_some(
         "bubblewrap cannot make a sandbox here: allow unprivileged user namespaces \
          (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap)",
     )

@@ -5,7 +5,7 @@
 //! is found here, as narrowly as programs allow. A home itself is never opened because a command
 //! happens to run in it; whoever wants that must mount it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
@@ -13,6 +13,8 @@ use super::find_program;
 
 /// How often an interpreter of an interpreter is looked up.
 const DEEP: usize = 4;
+/// How many links one path may lead through; the kernel follows no more either.
+const LINKS: usize = 40;
 /// Files that mark the root of a package.
 const MARKS: &[&str] =
     &["package.json", "pyproject.toml", "setup.py", "go.mod", "Cargo.toml", "Gemfile", "deno.json"];
@@ -72,8 +74,10 @@ pub(super) fn of_the_engine(path: &Path) -> Option<PathBuf> {
 /// What of the hidden folders must be there.
 #[derive(Debug, Default)]
 pub(super) struct Named {
-    /// What can be read.
+    /// What can be read; no path leads through a link.
     pub(super) paths: BTreeSet<PathBuf>,
+    /// The links that lead there, each with what it says.
+    pub(super) links: BTreeMap<PathBuf, PathBuf>,
     /// Folders that a path with `..` leads through; nobody looks into them.
     pub(super) stepping_stones: BTreeSet<PathBuf>,
 }
@@ -135,10 +139,29 @@ struct Needs<'a> {
 
 impl Needs<'_> {
     fn add(&mut self, path: &Path) {
-        // A path through a link needs the link and what it leads to.
-        for path in [Some(path.to_owned()), path.canonicalize().ok()].into_iter().flatten() {
-            if self.hidden.holds(&path) && path.exists() && of_the_engine(&path).is_none() {
-                self.named.paths.insert(path);
+        let Ok(real) = path.canonicalize() else { return };
+        self.links_to(path);
+        if self.hidden.holds(&real) && of_the_engine(&real).is_none() {
+            self.named.paths.insert(real);
+        }
+    }
+
+    /// Notes the links on the way. They are made again rather than mounted: what is mounted over a
+    /// link stands somewhere else than what the link says, and a link inside it leads astray.
+    fn links_to(&mut self, path: &Path) {
+        let mut path = path.to_owned();
+        for _ in 0..LINKS {
+            let mut passed = PathBuf::new();
+            let mut rest = path.components();
+            let link = rest.by_ref().find_map(|part| {
+                passed.push(part);
+                std::fs::read_link(&passed).ok()
+            });
+            let Some(said) = link else { return };
+            let parent = passed.parent().unwrap_or(Path::new("/"));
+            path = lexically(&parent.join(&said)).join(rest.as_path());
+            if self.hidden.holds(&passed) {
+                self.named.links.insert(passed, said);
             }
         }
     }
@@ -386,5 +409,31 @@ mod tests {
         for needed in ["venv", "pythons/3/bin", "pythons/3/lib"] {
             assert!(needs.iter().any(|path| path == needed), "{needed}: {needs:?}");
         }
+    }
+
+    #[test]
+    fn links_are_kept_as_links_and_only_what_they_lead_to_is_opened() {
+        let home = Home::new(&["p/node_modules/pkg/dist/index.js=#!/bin/sh\n"]);
+        std::fs::create_dir(home.path("p/node_modules/.bin")).unwrap();
+        let link = std::os::unix::fs::symlink::<&str, PathBuf>;
+        link("../pkg/dist/index.js", home.path("p/node_modules/.bin/server")).unwrap();
+        link("node_modules/.bin", home.path("p/bin")).unwrap();
+        let server = home.path("p/bin/server").display().to_string();
+        let hidden = Hidden(vec![home.folder.path().to_owned()]);
+        let named = named_by(&[server], Path::new("/usr"), &hidden);
+        assert!(named.paths.contains(&home.path("p/node_modules")), "{named:?}");
+        assert!(named.paths.iter().all(|path| path.canonicalize().unwrap() == *path), "{named:?}");
+        assert_eq!(named.links[&home.path("p/bin")], Path::new("node_modules/.bin"));
+        let inner = &named.links[&home.path("p/node_modules/.bin/server")];
+        assert_eq!(inner, Path::new("../pkg/dist/index.js"));
+    }
+
+    #[test]
+    fn links_in_a_circle_lead_nowhere() {
+        let home = Home::new(&["work/a"]);
+        std::os::unix::fs::symlink("two", home.path("one")).unwrap();
+        std::os::unix::fs::symlink("one", home.path("two")).unwrap();
+        let one = home.path("one").display().to_string();
+        assert_eq!(home.needs(&["cat", &one], &home.path("work")), ["work"]);
     }
 }
