@@ -54,7 +54,6 @@ pub(crate) enum Color {
 }
 
 #[derive(Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one of it in a run")]
 pub(crate) enum Command {
     /// Run every evaluation of the project, gate against the baselines, report. What CI calls
     Check(CheckArgs),
