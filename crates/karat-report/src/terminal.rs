@@ -9,6 +9,8 @@ use karat_core::report::{
 use karat_core::text::{clip, printable};
 use owo_colors::{OwoColorize as _, Style as Paint};
 
+use crate::html::words;
+
 /// The width that everything fits into.
 const WIDTH: usize = 80;
 /// How many items of a list are named.
@@ -159,7 +161,9 @@ fn metrics(text: &mut String, metrics: &[Measured], comparison: Option<&Comparis
         let interval = metric
             .interval
             .as_ref()
-            .map(|interval| format!("{:.3}–{:.3}", interval.low, interval.high))
+            .map(|interval| {
+                format!("{}–{}", words::bound(interval.low), words::bound(interval.high))
+            })
             .unwrap_or_else(|| "–".to_owned());
         let line = format!(
             "  {:<30} {:>6}  {:<11} {:>6} {:>8} ",
@@ -267,7 +271,7 @@ fn detector_table(text: &mut String, title: &str, rows: &[(&str, &Slice)], style
 }
 
 fn number(value: Option<f64>) -> String {
-    value.map_or_else(|| "null".to_owned(), |value| format!("{value:.4}"))
+    value.map_or_else(|| "null".to_owned(), words::number)
 }
 
 fn change(delta: &Delta, style: Style) -> String {
