@@ -193,3 +193,21 @@ fn a_server_that_holds_passes_and_the_table_says_so() {
     assert!(sarif["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap().len() > 15);
     assert!(scratch.read("r.html").contains("attack"));
 }
+
+#[test]
+fn a_sandbox_does_not_hide_the_holes_of_a_server() {
+    let scratch = Scratch::new();
+    let tools = ["read_file_unsafe", "read_file_safe", "reach_host_unsafe", "fetch_unsafe"];
+    let ran = attack(&scratch, &tools, &["--json", "--isolate", "bwrap"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let report = report(&ran);
+    assert_eq!(status(&report, "secret-file/read_file_unsafe/path"), "broken");
+    assert_eq!(status(&report, "secret-file/read_file_safe/path"), "held");
+    assert_eq!(status(&report, "command-injection/reach_host_unsafe/host"), "broken");
+    // Nothing in there reaches the listener, so nothing is said about it.
+    let items = report["items"].as_array().unwrap();
+    let called = items.iter().filter(|item| item["id"].as_str().unwrap().contains("ssrf"));
+    for item in called {
+        assert_eq!(item["observed"]["status"], "not_applicable", "{item}");
+    }
+}

@@ -262,8 +262,10 @@ pub(super) struct Scene<'a> {
     pub(super) ground: &'a Ground,
     /// Values that are known to work.
     pub(super) known: &'a Map<String, Value>,
-    /// Whether files and loopback of this machine are the server's too.
+    /// Whether the server runs on this machine, where the canaries are.
     pub(super) is_local: bool,
+    /// Whether it can call the listener: a sandbox without network cannot.
+    pub(super) has_loopback: bool,
     /// Whether we set its environment.
     pub(super) is_ours: bool,
 }
@@ -277,6 +279,9 @@ impl Scene<'_> {
             Way::EnvPlain => Plan::Through(vec![(None, vec![self.plain()])]),
             Way::HugeInput | Way::DeepInput | Way::Oversized | Way::Pattern => self.through(way),
             _ if !self.is_local => Plan::Not("the server is not on this machine"),
+            Way::Loopback | Way::Metadata | Way::Redirect if !self.has_loopback => {
+                Plan::Not("the sandbox keeps it from the listener on 127.0.0.1")
+            }
             Way::Link | Way::Sibling if self.ground.in_root().is_none() => {
                 Plan::Not("no root was named with --root")
             }
@@ -679,6 +684,7 @@ mod tests {
             ground: &ground,
             known: &Map::new(),
             is_local: true,
+            has_loopback: true,
             is_ours: true,
         };
         let mut all = Vec::new();
@@ -715,6 +721,7 @@ mod tests {
             ground: &ground,
             known: &Map::new(),
             is_local: true,
+            has_loopback: true,
             is_ours: true,
         };
         for attack in ATTACKS {

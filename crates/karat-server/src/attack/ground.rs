@@ -141,9 +141,19 @@ impl Ground {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Where everything is planted that is not in a root.
+    pub(super) fn folder(&self) -> &Path {
+        &self.real
+    }
+
+    /// Where an obeyed attack makes its file.
+    pub(super) fn marks(&self) -> PathBuf {
+        self.real.join("marks")
+    }
+
     /// A file that only an obeyed attack makes.
     pub(super) fn mark(&self, number: u64) -> PathBuf {
-        self.real.join("marks").join(format!("mark-{number}"))
+        self.marks().join(format!("mark-{number}"))
     }
 
     fn tokens(&self) -> [(&str, &'static str); 5] {

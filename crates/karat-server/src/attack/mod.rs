@@ -21,7 +21,7 @@ use karat_core::provenance::Stopwatch;
 use karat_core::report::{self, Control, DatasetRef, Evaluation, Item, Report};
 use karat_core::run::{Event, Listener};
 use karat_core::text::clip;
-use karat_mcp::{Definition, Options, ServerSpec};
+use karat_mcp::{Definition, Engine, Options, ServerSpec};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -164,11 +164,15 @@ pub async fn run(
         .await
         .map_err(|error| ProbeError::Wrong(format!("canaries cannot be planted: {error}")))?;
     let bait = [(SECRET_NAME, ground.env_token.as_str())];
-    let live = Live::start(spec, &settings.options, &bait).await?;
+    let live = Live::start(&within_reach(spec, &ground), &settings.options, &bait).await?;
     let tools = live.tools().await?;
     let (chosen, skipped) = choose(&tools, &settings.tools, settings.allow_destructive)?;
 
-    let reach = Reach { is_local: is_local(spec), is_ours: live.is_ours() };
+    let reach = Reach {
+        is_local: is_local(spec),
+        has_loopback: has_loopback(spec),
+        is_ours: live.is_ours(),
+    };
     let ends = settings.time_limit.and_then(|limit| Instant::now().checked_add(limit));
     let mut raid = Raid {
         ask: &live,
@@ -224,7 +228,27 @@ fn folders_in(spec: &ServerSpec) -> Vec<PathBuf> {
     words.map(|word| base.join(word)).filter(|path| path.is_dir()).collect()
 }
 
-/// Whether the server shares our files and our loopback.
+/// The server with the canaries put into its sandbox, if it has one: an attack that holds because the
+/// canary cannot be seen would say nothing about the server.
+fn within_reach(spec: &ServerSpec, ground: &Ground) -> ServerSpec {
+    let mut spec = spec.clone();
+    if let Some(isolation) = spec.isolate.as_mut().filter(|one| one.engine != Engine::None) {
+        isolation.read.push(ground.folder().to_owned());
+        isolation.write.push(ground.marks());
+    }
+    spec
+}
+
+/// Whether 127.0.0.1 is for the server what it is for us.
+fn has_loopback(spec: &ServerSpec) -> bool {
+    spec.isolate.as_ref().is_none_or(|isolation| match isolation.engine {
+        Engine::None => true,
+        Engine::Bwrap => isolation.network,
+        Engine::Docker => false,
+    })
+}
+
+/// Whether the server runs on this machine.
 fn is_local(spec: &ServerSpec) -> bool {
     let Some(url) = &spec.url else { return true };
     let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
@@ -237,6 +261,7 @@ fn is_local(spec: &ServerSpec) -> bool {
 #[derive(Clone, Copy)]
 struct Reach {
     is_local: bool,
+    has_loopback: bool,
     is_ours: bool,
 }
 
@@ -387,8 +412,9 @@ impl<A: Ask> Raid<'_, A> {
     }
 
     async fn one(&self, tool: &Definition, attack: &'static Attack) -> Vec<Tried> {
-        let Reach { is_local, is_ours } = self.reach;
-        let scene = Scene { tool, ground: self.ground, known: self.known, is_local, is_ours };
+        let Reach { is_local, has_loopback, is_ours } = self.reach;
+        let (ground, known) = (self.ground, self.known);
+        let scene = Scene { tool, ground, known, is_local, has_loopback, is_ours };
         match scene.plan(attack.way) {
             Plan::Not(why) => vec![Tried::not(attack, tool.name(), why)],
             Plan::Flood(arguments) => vec![self.flooded(tool, attack, &arguments).await],

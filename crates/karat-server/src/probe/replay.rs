@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use karat_mcp::ServerSpec;
+use karat_mcp::{Engine, ServerSpec};
 use serde_json::{Map, Value};
 
 /// Longer lines are no use in a shell.
@@ -51,6 +51,15 @@ pub fn line(spec: &ServerSpec, words: &[&str], hide: &dyn Fn(&str) -> String) ->
     }
     if let Some(folder) = &spec.cwd {
         all.extend(["--cwd".to_owned(), folder.display().to_string()]);
+    }
+    if let Some(isolation) = spec.isolate.as_ref().filter(|one| one.engine != Engine::None) {
+        all.extend(["--isolate".to_owned(), isolation.engine.name().to_owned()]);
+        if isolation.network {
+            all.push("--allow-network".to_owned());
+        }
+        if let Some(image) = &isolation.image {
+            all.extend(["--image".to_owned(), image.clone()]);
+        }
     }
     if let Some(command) = &spec.command {
         all.push("--".to_owned());
