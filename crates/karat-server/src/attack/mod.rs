@@ -1,6 +1,6 @@
 //! Attacks: is the server held together when somebody means harm?
 //!
-//! Canaries are planted ([`ground`]), known attacks are sent through every parameter that could carry
+//! Canaries are planted (`ground`), known attacks are sent through every parameter that could carry
 //! them ([`cases`]), and an attack counts as successful only when a canary says so: a token that could
 //! only come from beyond the root, a file that only an obeyed command makes, a call that only the server
 //! can have made, an answer beyond all limits. The wording of an answer decides nothing. Traffic goes to

@@ -4,7 +4,7 @@
 //! started again when it falls over, [`judge`] (what is wrong with an answer), [`shrink`] (a small input
 //! that fails in the same way), and [`run()`], which puts them in line and returns the report. The same
 //! server, seed and number of cases give the same calls in the same order. Tools that destroy are left
-//! alone unless the user allows them (see [`caution`]).
+//! alone unless the user allows them (see [`crate::probe::caution`]).
 
 pub mod generate;
 pub mod judge;
