@@ -264,7 +264,7 @@ fn suite(version: &str, arguments: &[&str]) -> String {
 fn client() -> String {
     let karat = Path::new(env!("CARGO_BIN_EXE_karat"));
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--locked", "-p", "karat-mcp"]);
+    build.args(["build", "--quiet", "--locked", "--workspace"]);
     build.args(["--example", "conformance_client"]).current_dir(repository());
     let folder: PathBuf = karat.parent().unwrap().to_owned();
     build.env("CARGO_TARGET_DIR", folder.parent().unwrap());
