@@ -676,17 +676,20 @@ mod tests {
         Definition::new(raw).unwrap()
     }
 
+    /// A server of ours on this machine, to which everything applies.
+    fn scene<'a>(
+        tool: &'a Definition,
+        ground: &'a Ground,
+        known: &'a Map<String, Value>,
+    ) -> Scene<'a> {
+        Scene { tool, ground, known, is_local: true, has_loopback: true, is_ours: true }
+    }
+
     async fn sent(raw: Value) -> Vec<String> {
         let ground = Ground::prepare(&[], false).await.unwrap();
         let tool = tool(raw);
-        let scene = Scene {
-            tool: &tool,
-            ground: &ground,
-            known: &Map::new(),
-            is_local: true,
-            has_loopback: true,
-            is_ours: true,
-        };
+        let known = Map::new();
+        let scene = scene(&tool, &ground, &known);
         let mut all = Vec::new();
         for attack in ATTACKS {
             if let Plan::Through(found) = scene.plan(attack.way) {
@@ -716,14 +719,8 @@ mod tests {
         let ground = Ground::prepare(&[], false).await.unwrap();
         let tool = tool(json!({"name": "t", "inputSchema": {"type": "object", "properties": {
             "query": {"type": "string"}, "path": {"type": "string"}}}}));
-        let scene = Scene {
-            tool: &tool,
-            ground: &ground,
-            known: &Map::new(),
-            is_local: true,
-            has_loopback: true,
-            is_ours: true,
-        };
+        let known = Map::new();
+        let scene = scene(&tool, &ground, &known);
         for attack in ATTACKS {
             let Plan::Through(found) = scene.plan(attack.way) else { continue };
             for attempt in found.into_iter().flat_map(|(_, attempts)| attempts) {

@@ -41,7 +41,7 @@ pub(crate) struct ProbeArgs {
     /// List the kinds of findings and what they are for, and end
     #[arg(long)]
     pub(crate) rules: bool,
-    /// A file for the report; its type from the extension (.json .html .md .xml); repeatable
+    /// A file for the report; its type from the ending (.json .html .md .xml .sarif .badge.json); repeatable
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
     /// Write the findings as SARIF 2.1.0 to this file
