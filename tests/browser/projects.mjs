@@ -35,9 +35,9 @@ export function folder() {
 }
 
 /** Runs `karat check` in the folder and returns the path of its page. A failed gate is fine here. */
-export function check(cwd) {
+export function check(cwd, flags = [], env = {}) {
   try {
-    execFileSync(process.env.KARAT, ["check", "--quiet"], { cwd, stdio: "pipe" });
+    execFileSync(process.env.KARAT, ["check", "--quiet", ...flags], { cwd, stdio: "pipe", env: { ...process.env, ...env } });
   } catch (error) {
     if (error.status !== 1) throw new Error(`karat check ended with ${error.status}: ${error.stderr}`);
   }

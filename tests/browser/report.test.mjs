@@ -5,40 +5,20 @@ import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import axe from "axe-core";
-import { chromium } from "playwright-core";
-
+import { PHONE, launch, serious, watched } from "./browser.mjs";
 import { HOSTILE, MARKER, check, folder, hostileProject, largeProject } from "./projects.mjs";
 
-const PHONE = { width: 390, height: 844 };
-const DESK = { width: 1280, height: 900 };
-
 let browser;
-before(async () => {
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM,
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-  });
-});
+before(async () => { browser = await launch(); });
 after(() => browser?.close());
 
 /** Opens a page and keeps everything that it should not do. */
 async function open(path, { hash = "", ...options } = {}) {
-  const context = await browser.newContext({ viewport: DESK, ...options });
-  const page = await context.newPage();
-  const faults = [];
-  page.on("console", (message) => { if (["error", "warning"].includes(message.type())) faults.push(`console: ${message.text()}`); });
-  page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
-  page.on("dialog", (dialog) => { faults.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
-  page.on("popup", () => faults.push("popup"));
   const url = pathToFileURL(path).href;
-  page.on("request", (request) => {
-    const to = request.url();
-    if (to.split("#")[0] !== url && !to.startsWith("data:")) faults.push(`request: ${to}`);
-  });
-  await page.goto(url + hash);
-  await page.locator("html.scripted").waitFor();
-  return { page, faults, close: () => context.close() };
+  const opened = await watched(browser, (to) => to.split("#")[0] === url, options);
+  await opened.page.goto(url + hash);
+  await opened.page.locator("html.scripted").waitFor();
+  return opened;
 }
 
 const shown = (page) => page.locator(".explore tbody a.item").allTextContents();
@@ -148,19 +128,11 @@ describe("the report of the bundled project", () => {
     test(`axe finds nothing serious (${name})`, async () => {
       // The page's policy keeps every script out, axe included; here alone it is lifted.
       const { page, close } = await open(path, { ...options, bypassCSP: true });
-      const serious = async () => {
-        const { violations } = await page.evaluate(async (source) => {
-          if (!window.axe) (0, eval)(source);
-          return window.axe.run(document, { resultTypes: ["violations"] });
-        }, axe.source);
-        return violations.filter(({ impact }) => ["serious", "critical"].includes(impact))
-          .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 200)).join(" | ")}`);
-      };
       await page.evaluate(() => { for (const details of document.querySelectorAll("main details")) details.open = true; });
-      assert.deepEqual(await serious(), []);
+      assert.deepEqual(await serious(page), []);
       await page.locator("section.explore").first().locator("tbody a.item").first().click();
       await page.locator("dialog[open]").waitFor();
-      assert.deepEqual(await serious(), []);
+      assert.deepEqual(await serious(page), []);
       await close();
     });
   }

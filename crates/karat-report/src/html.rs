@@ -10,6 +10,8 @@ mod data;
 mod view;
 pub(crate) mod words;
 
+pub use words::{bound, number, signed};
+
 use std::borrow::Cow;
 
 use base64::Engine as _;
@@ -36,6 +38,16 @@ const SCRIPT: &str = concat!(
     include_str!("../assets/script/main.js"),
 );
 
+/// The style of the page, for pages of the same look.
+pub fn style() -> &'static str {
+    STYLE
+}
+
+/// Where the page has the items of each report: `#` and this, `/` and the item's id.
+pub fn anchors(check: &CheckReport) -> Vec<String> {
+    view::slugs(check)
+}
+
 /// The page of a check.
 pub fn page(check: &CheckReport) -> Result<String, String> {
     let slugs = view::slugs(check);
@@ -43,7 +55,8 @@ pub fn page(check: &CheckReport) -> Result<String, String> {
     render(check, &slugs, data).map_err(|error| format!("the page could not be made: {error:#}"))
 }
 
-fn render(check: &CheckReport, slugs: &[String], data: String) -> Result<String, minijinja::Error> {
+/// Where templates are filled in: whatever came from outside is made printable and escaped.
+pub fn environment<'source>() -> Result<Environment<'source>, minijinja::Error> {
     let mut environment = Environment::new();
     let syntax = SyntaxConfig::builder()
         .trim_blocks(true)
@@ -60,6 +73,11 @@ fn render(check: &CheckReport, slugs: &[String], data: String) -> Result<String,
         },
         _ => escape_formatter(out, state, value),
     });
+    Ok(environment)
+}
+
+fn render(check: &CheckReport, slugs: &[String], data: String) -> Result<String, minijinja::Error> {
+    let mut environment = environment()?;
     // The ending of the name turns escaping on.
     environment.add_template("page.html", TEMPLATE)?;
     environment.get_template("page.html")?.render(context! {

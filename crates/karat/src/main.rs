@@ -99,6 +99,8 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
         Command::Baseline(BaselineCommand::Show(arguments)) => {
             commands::baseline::show(arguments, terminal)
         }
+        Command::History(arguments) => commands::history::run(arguments, terminal),
+        Command::Serve(arguments) => commands::serve::run(arguments, terminal),
         Command::Init(arguments) => commands::init::run(arguments, terminal),
         Command::DemoServer(arguments) => commands::demo::serve(arguments, terminal),
         Command::Metrics(arguments) => commands::metrics::run(arguments, terminal),

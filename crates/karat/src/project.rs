@@ -29,6 +29,9 @@ struct ProjectFile {
     #[serde(default)]
     #[expect(dead_code, reason = "accepted so that a project can name itself")]
     name: Option<String>,
+    /// Where reports are kept over time.
+    #[serde(default)]
+    history: HistoryFile,
     /// The retrieval entries.
     #[serde(default)]
     retrieval: Vec<karat_retrieval::Entry>,
@@ -41,6 +44,29 @@ struct ProjectFile {
     /// The agent entries.
     #[serde(default)]
     agent: Vec<karat_agent::Entry>,
+}
+
+/// The part of karat.toml about the history.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HistoryFile {
+    /// The file, inside the project; every check adds its report to it.
+    file: Option<PathBuf>,
+}
+
+/// What a project says of its history.
+pub(crate) struct History {
+    pub(crate) folder: PathBuf,
+    /// The file that the project names.
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// What the project that was named, or the one in this folder, says of its history.
+pub(crate) fn history(named: Option<&Path>) -> Result<History, Stop> {
+    let (root, path, text) = find(named)?;
+    let file: ProjectFile = input::parse(&path, &text, Format::Toml)?;
+    let folder = root.folder().to_owned();
+    Ok(History { file: file.history.file.map(|file| folder.join(file)), folder })
 }
 
 /// Where a project's files are.

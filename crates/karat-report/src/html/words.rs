@@ -4,7 +4,7 @@
 use karat_core::report::{Better, Check, CheckReport, Delta, Verdict};
 
 /// A value: four decimals for shares, fewer where the number is large.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let decimals = match value.abs() {
         size if size < 10.0 => 4,
         size if size < 100.0 => 2,
@@ -15,7 +15,7 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// An end of an interval: one decimal less than the value, because it is the less certain number.
-pub(crate) fn bound(value: f64) -> String {
+pub fn bound(value: f64) -> String {
     let decimals = match value.abs() {
         size if size < 10.0 => 3,
         size if size < 100.0 => 1,
@@ -25,7 +25,7 @@ pub(crate) fn bound(value: f64) -> String {
 }
 
 /// A change, with its sign.
-pub(crate) fn signed(value: f64) -> String {
+pub fn signed(value: f64) -> String {
     match number(value) {
         text if value > 0.0 => format!("+{text}"),
         text => text,

@@ -4,6 +4,7 @@
 mod agent;
 mod corpus;
 mod detection;
+mod history;
 mod probing;
 mod retrieval;
 mod server;
@@ -15,6 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use agent::*;
 pub(crate) use corpus::*;
 pub(crate) use detection::*;
+pub(crate) use history::*;
 pub(crate) use probing::*;
 pub(crate) use retrieval::*;
 pub(crate) use server::*;
@@ -56,7 +58,7 @@ pub(crate) enum Color {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Run every evaluation of the project, gate against the baselines, report. What CI calls
-    Check(CheckArgs),
+    Check(CheckAllArgs),
     /// Run the retrieval evaluations alone: does tool search find the right tools?
     Retrieval(RetrievalArgs),
     /// Run the detection evaluations alone: does a scanner catch attacks and stay quiet otherwise?
@@ -78,6 +80,10 @@ pub(crate) enum Command {
     /// Show or accept reference scores
     #[command(subcommand)]
     Baseline(BaselineCommand),
+    /// Keep reports in one file and follow metrics from run to run
+    History(HistoryArgs),
+    /// Show a history as pages on 127.0.0.1, read-only
+    Serve(DashboardArgs),
     /// Write a commented starter project that works at once
     Init(InitArgs),
     /// Be an MCP server with good, slow, flaky and wrong tools, to try things on
@@ -90,6 +96,16 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page, in roff
     Man,
+}
+
+#[derive(Args)]
+pub(crate) struct CheckAllArgs {
+    #[command(flatten)]
+    pub(crate) check: CheckArgs,
+    /// Keep the report in a history too: in the file, or in the one that the project names, or in
+    /// karat-history.sqlite
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub(crate) history: Option<Option<PathBuf>>,
 }
 
 #[derive(Args)]

@@ -10,17 +10,51 @@ use karat_core::report::{
     self, Check, CheckReport, Evaluation, NotMeasured, NotRun, Report, Verdict,
 };
 use karat_core::run::Surroundings;
+use karat_history::{Added, Store};
 use karat_report::Output;
 
-use crate::cli::CheckArgs;
+use crate::cli::{CheckAllArgs, CheckArgs};
+use crate::commands::history;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::project::{Baselines, Plan, Planned, Root, Task};
 use crate::work::until_stopped;
 
 /// Every evaluation of the project.
-pub(crate) fn all(arguments: &CheckArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    check(arguments, None, terminal)
+pub(crate) fn all(arguments: &CheckAllArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let history = history_of(arguments)?;
+    let document = check(&arguments.check, None, terminal)?;
+    if let Some(file) = history {
+        remember(&document, &file, terminal)?;
+    }
+    Ok(exit(&document, arguments.check.strict))
+}
+
+/// The history that the report goes to, if any: the one that was asked for, or that of the project.
+/// A file that is no history is told before anything runs.
+fn history_of(arguments: &CheckAllArgs) -> Result<Option<PathBuf>, Stop> {
+    let project = arguments.check.project.as_deref();
+    let file = match &arguments.history {
+        Some(named) => Some(history::file(named.as_deref(), project)?),
+        None => crate::project::history(project)?.file,
+    };
+    if let Some(file) = file.as_deref().filter(|file| file.exists()) {
+        Store::open(file)?;
+    }
+    Ok(file)
+}
+
+fn remember(document: &CheckReport, file: &Path, terminal: &Terminal) -> Result<(), Stop> {
+    let shown = file.display();
+    if document.reports.is_empty() {
+        terminal.say(&format!("history: nothing was measured, so {shown} is as it was"));
+        return Ok(());
+    }
+    let text = Output::Json.render(document).map_err(Stop::bad_input)?;
+    let (Added::New(run) | Added::Known(run)) =
+        Store::open_or_begin(file)?.add(Path::new("the report"), text.as_bytes())?;
+    terminal.say(&format!("history: {shown}, run {run}"));
+    Ok(())
 }
 
 /// The entries of one evaluation alone.
@@ -29,14 +63,15 @@ pub(crate) fn one(
     arguments: &CheckArgs,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
-    check(arguments, Some(evaluation), terminal)
+    let document = check(arguments, Some(evaluation), terminal)?;
+    Ok(exit(&document, arguments.strict))
 }
 
 fn check(
     arguments: &CheckArgs,
     evaluation: Option<Evaluation>,
     terminal: &Terminal,
-) -> Result<Exit, Stop> {
+) -> Result<CheckReport, Stop> {
     // A wrong place for an output is told before anything is read or run.
     untracked(&outputs(arguments)?)?;
     let plan = Plan::load(arguments.project.as_deref(), Baselines::Needed)?;
@@ -44,7 +79,7 @@ fn check(
     if plan.root == Root::Bundled {
         terminal.say("karat: no karat.toml here; running the bundled project");
     }
-    carry_out(&plan, arguments, evaluation, terminal)
+    publish_all(&plan, arguments, evaluation, terminal)
 }
 
 /// Measures what is planned, gates, and writes the report.
@@ -54,6 +89,16 @@ pub(crate) fn carry_out(
     evaluation: Option<Evaluation>,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
+    let document = publish_all(plan, arguments, evaluation, terminal)?;
+    Ok(exit(&document, arguments.strict))
+}
+
+fn publish_all(
+    plan: &Plan,
+    arguments: &CheckArgs,
+    evaluation: Option<Evaluation>,
+    terminal: &Terminal,
+) -> Result<CheckReport, Stop> {
     let outputs = outputs(arguments)?;
     let mut measured = measure(plan, arguments, terminal)?;
     for (report, planned) in &mut measured.reports {
@@ -71,7 +116,7 @@ pub(crate) fn carry_out(
         not_run: if whole { not_run(plan) } else { Vec::new() },
     };
     publish(&document, &outputs, terminal)?;
-    Ok(exit(&document, arguments.strict))
+    Ok(document)
 }
 
 /// Judges one report that came from no project, and publishes it as a check of one entry.

@@ -2,7 +2,7 @@
 
 use karat_core::baseline::Baseline;
 use karat_core::compare::{SliceKey, compare};
-use karat_core::report::{Comparison, load_reports};
+use karat_core::report::{Comparison, Report, load_reports};
 use serde::Serialize;
 
 use crate::cli::CompareArgs;
@@ -28,28 +28,41 @@ struct Named {
 
 /// Compares the entries that both files have.
 pub(crate) fn run(arguments: &CompareArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let slices = arguments
-        .slice
-        .iter()
-        .map(|text| text.parse())
-        .collect::<Result<Vec<SliceKey>, String>>()
-        .map_err(|message| Stop::bad_input(format!("--slice: {message}")))?;
+    let slices = slices(&arguments.slice)?;
     let before = load_reports(&arguments.before)?;
     let after = load_reports(&arguments.after)?;
-    let label =
-        |report: &karat_core::report::Report| format!("{} {}", report.evaluation, report.name);
+    show(&before, &after, &slices, terminal)
+}
+
+/// The slices that were asked for.
+pub(crate) fn slices(texts: &[String]) -> Result<Vec<SliceKey>, Stop> {
+    texts
+        .iter()
+        .map(|text| text.parse())
+        .collect::<Result<_, String>>()
+        .map_err(|message| Stop::bad_input(format!("--slice: {message}")))
+}
+
+/// Compares what both sides have, and shows it.
+pub(crate) fn show(
+    before: &[Report],
+    after: &[Report],
+    slices: &[SliceKey],
+    terminal: &Terminal,
+) -> Result<Exit, Stop> {
+    let label = |report: &Report| format!("{} {}", report.evaluation, report.name);
     // Two files with one report each are meant to be compared whatever their names.
     let single = before.len() == 1 && after.len() == 1;
 
     let mut comparisons = Vec::new();
     let mut only_after = Vec::new();
-    for report in &after {
+    for report in after {
         let partner = before.iter().find(|old| single || label(old) == label(report));
         let Some(partner) = partner else {
             only_after.push(label(report));
             continue;
         };
-        let comparison = compare(&Baseline::from_report(partner), report, &slices)
+        let comparison = compare(&Baseline::from_report(partner), report, slices)
             .map_err(|error| Stop::bad_input(format!("{}: {error}", label(report))))?;
         comparisons.push(Named {
             evaluation: report.evaluation.to_string(),

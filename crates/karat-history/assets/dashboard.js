@@ -1,0 +1,94 @@
+// Theme, filter and sort. The pages are complete without it.
+"use strict";
+
+const root = document.documentElement;
+const THEMES = ["auto", "light", "dark"];
+
+// The same place as in the report, so that a choice holds for both. It may be closed to us.
+const memory = {
+  get theme() { try { return localStorage.getItem("karat-theme"); } catch { return null; } },
+  set theme(name) { try { localStorage.setItem("karat-theme", name); } catch { /* then it is forgotten */ } },
+};
+
+function wear(name) {
+  root.toggleAttribute("data-theme", name !== "auto");
+  if (name !== "auto") root.dataset.theme = name;
+}
+
+let worn = THEMES.includes(memory.theme) ? memory.theme : "auto";
+wear(worn);
+root.classList.add("scripted");
+
+function themeButton(button) {
+  const say = () => { button.textContent = "Theme: " + worn; };
+  say();
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    worn = THEMES[(THEMES.indexOf(worn) + 1) % THEMES.length];
+    memory.theme = worn;
+    wear(worn);
+    say();
+  });
+}
+
+function sortable(table) {
+  const body = table.tBodies[0];
+  for (const head of table.querySelectorAll("th[data-sort]")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const falling = head.getAttribute("aria-sort") === "ascending";
+      for (const other of table.querySelectorAll("th[aria-sort]")) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", falling ? "descending" : "ascending");
+      const rows = [...body.rows].filter((row) => !row.classList.contains("nothing"));
+      rows.sort(order(head.cellIndex, head.dataset.sort, falling ? -1 : 1));
+      body.prepend(...rows);
+    });
+  }
+}
+
+// What has no value stands last in both directions.
+function order(column, kind, sign) {
+  const key = (row) => {
+    const cell = row.cells[column];
+    const text = cell.dataset.value ?? cell.textContent.trim();
+    if (kind === "text") return text;
+    return text === "" || Number.isNaN(Number(text)) ? null : Number(text);
+  };
+  return (one, other) => {
+    const [a, b] = [key(one), key(other)];
+    if (a === null || b === null) return (a === null) - (b === null);
+    return sign * ((a > b) - (a < b));
+  };
+}
+
+function filtered(table) {
+  const [text, state, subject, count] = ["text", "state", "subject", "count"].map((id) => document.getElementById("filter-" + id));
+  const rows = [...table.tBodies[0].rows];
+  const nothing = rows.find((row) => row.classList.contains("nothing"));
+  const runs = rows.filter((row) => row !== nothing);
+  const words = runs.map((row) => row.textContent.toLowerCase());
+  const apply = () => {
+    const wanted = text.value.trim().toLowerCase();
+    let left = 0;
+    runs.forEach((row, at) => {
+      const fits = words[at].includes(wanted)
+        && (state.value === "" || row.dataset.state === state.value)
+        && (subject.value === "" || row.dataset.subjects.includes(" " + subject.value + " "));
+      row.hidden = !fits;
+      if (fits) left += 1;
+    });
+    nothing.hidden = left > 0;
+    count.textContent = left === runs.length ? left + " runs" : left + " of " + runs.length + " runs";
+  };
+  for (const field of [text, state, subject]) field.addEventListener("input", apply);
+  apply();
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  themeButton(document.getElementById("theme"));
+  for (const table of document.querySelectorAll("table.sortable")) sortable(table);
+  for (const table of document.querySelectorAll("table.filtered")) filtered(table);
+});

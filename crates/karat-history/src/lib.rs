@@ -1,0 +1,22 @@
+//! Reports over time: a store in one file, and pages over it.
+//!
+//! [`Store`] keeps reports as they were written, with their numbers in tables beside them, so that a
+//! metric can be followed from run to run. [`series`] puts the numbers in order and [`text`] shows them
+//! in a terminal; [`serve`] shows them in a browser on this machine. Nothing here measures or judges,
+//! and nothing leaves the machine.
+
+pub mod chart;
+mod error;
+mod model;
+pub mod pages;
+pub mod series;
+pub mod serve;
+mod store;
+pub mod text;
+
+pub use error::HistoryError;
+pub use model::{Entry, Run, State, Subject, Value};
+pub use store::{Added, Prune, Selection, Store};
+
+/// The name of a history where none is given.
+pub const FILE: &str = "karat-history.sqlite";

@@ -1,0 +1,220 @@
+//! Run against run: how each metric moved, and which items flipped.
+
+use std::collections::BTreeMap;
+
+use karat_core::baseline::Baseline;
+use karat_core::compare::compare;
+use karat_core::report::{CheckReport, Comparison, Delta, Report};
+use karat_report::html::{self, number, signed};
+use serde::Serialize;
+
+use super::PageError;
+use super::view::{Change, NONE};
+use crate::Store;
+
+/// How many items a list names; the report has them all.
+const NAMED: usize = 40;
+
+#[derive(Serialize)]
+pub(super) struct ComparePage {
+    before: Option<i64>,
+    after: Option<i64>,
+    runs: Vec<Choice>,
+    cards: Vec<Card>,
+    only: Vec<Side>,
+}
+
+#[derive(Serialize)]
+struct Choice {
+    id: i64,
+    label: String,
+}
+
+/// Entries that one side alone has.
+#[derive(Serialize)]
+struct Side {
+    run: i64,
+    names: String,
+}
+
+#[derive(Serialize)]
+struct Card {
+    evaluation: &'static str,
+    name: String,
+    data: String,
+    /// Where the items are in the later report.
+    anchor: String,
+    /// Why the two cannot be compared.
+    refused: Option<String>,
+    rows: Vec<Row>,
+    flips: Vec<Flip>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    metric: String,
+    before: String,
+    after: String,
+    change: Option<Change>,
+    interval: String,
+    p: String,
+    pairs: u64,
+}
+
+#[derive(Serialize)]
+struct Flip {
+    metric: String,
+    worse: Names,
+    better: Names,
+}
+
+#[derive(Serialize)]
+struct Names {
+    total: usize,
+    first: Vec<Link>,
+    more: usize,
+}
+
+#[derive(Serialize)]
+struct Link {
+    name: String,
+    target: String,
+}
+
+pub(super) fn page(store: &Store, runs: Option<(i64, i64)>) -> Result<ComparePage, PageError> {
+    let all = store.runs()?;
+    let choices = all.iter().rev().map(|run| Choice {
+        id: run.id,
+        label: format!("{} · {} · {}", run.id, run.started, run.state.word()),
+    });
+    let choices = choices.collect();
+    let Some((before, after)) = runs else {
+        // The form begins with the two latest.
+        let latest = all.last().map(|run| run.id);
+        let previous = all.iter().rev().nth(1).map(|run| run.id);
+        return match (previous, latest) {
+            (Some(before), Some(after)) => page(store, Some((before, after))),
+            _ => Ok(ComparePage {
+                before: None,
+                after: None,
+                runs: choices,
+                cards: Vec::new(),
+                only: Vec::new(),
+            }),
+        };
+    };
+    let (old, new) = (store.check(before)?, store.check(after)?);
+    Ok(ComparePage {
+        before: Some(before),
+        after: Some(after),
+        runs: choices,
+        cards: cards(&old, &new),
+        only: [(before, alone(&old, &new)), (after, alone(&new, &old))]
+            .into_iter()
+            .filter(|(_, names)| !names.is_empty())
+            .map(|(run, names)| Side { run, names: names.join(", ") })
+            .collect(),
+    })
+}
+
+fn key(report: &Report) -> (&'static str, &str) {
+    (report.evaluation.name(), &report.name)
+}
+
+fn cards(old: &CheckReport, new: &CheckReport) -> Vec<Card> {
+    let earlier: BTreeMap<_, &Report> = old.reports.iter().map(|one| (key(one), one)).collect();
+    let pairs = new.reports.iter().zip(html::anchors(new));
+    pairs
+        .filter_map(|(report, anchor)| Some(card(earlier.get(&key(report))?, report, anchor)))
+        .collect()
+}
+
+/// What only the first has.
+fn alone(this: &CheckReport, other: &CheckReport) -> Vec<String> {
+    let names = this.reports.iter().filter(|one| other.reports.iter().all(|o| key(o) != key(one)));
+    names.map(|one| format!("{} {}", one.evaluation, one.name)).collect()
+}
+
+fn card(old: &Report, new: &Report, anchor: String) -> Card {
+    let compared = compare(&Baseline::from_report(old), new, &[]);
+    let (comparison, refused) = match compared {
+        Ok(comparison) => (comparison, None),
+        Err(error) => {
+            let nothing = Comparison { against: String::new(), deltas: Vec::new() };
+            (nothing, Some(format!("Not compared: {error}.")))
+        }
+    };
+    Card {
+        evaluation: new.evaluation.name(),
+        name: new.name.clone(),
+        data: format!("{} {}", new.dataset.id, new.dataset.version),
+        anchor,
+        refused,
+        rows: comparison.deltas.iter().map(row).collect(),
+        flips: comparison
+            .deltas
+            .iter()
+            .filter(|delta| !delta.worsened.is_empty() || !delta.improved.is_empty())
+            .map(|delta| Flip {
+                metric: delta.metric.clone(),
+                worse: names(&delta.worsened),
+                better: names(&delta.improved),
+            })
+            .collect(),
+    }
+}
+
+fn row(delta: &Delta) -> Row {
+    let value = |value: Option<f64>| value.map_or_else(|| "undefined".to_owned(), number);
+    let interval = delta.interval.as_ref().map_or_else(
+        || NONE.to_owned(),
+        |interval| format!("{} to {}", signed(interval.low), signed(interval.high)),
+    );
+    Row {
+        metric: delta.metric.clone(),
+        before: value(delta.before),
+        after: value(delta.after),
+        change: Change::of(delta.delta, delta.better),
+        interval,
+        p: delta.p_holm.map_or_else(|| NONE.to_owned(), |p| format!("{p:.3}")),
+        pairs: delta.pairs,
+    }
+}
+
+fn names(items: &[String]) -> Names {
+    Names {
+        total: items.len(),
+        first: items
+            .iter()
+            .take(NAMED)
+            .map(|name| Link { name: name.clone(), target: encoded(name) })
+            .collect(),
+        more: items.len().saturating_sub(NAMED),
+    }
+}
+
+/// As a browser's `encodeURIComponent` writes it, which is what the report's page reads.
+fn encoded(text: &str) -> String {
+    let mut address = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => address.push(char::from(byte)),
+            b'-' | b'_' | b'.' | b'!' | b'~' | b'*' | b'\'' | b'(' | b')' => {
+                address.push(char::from(byte));
+            }
+            other => address.push_str(&format!("%{other:02X}")),
+        }
+    }
+    address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_id_cannot_leave_its_address() {
+        assert_eq!(encoded("q-1"), "q-1");
+        assert_eq!(encoded("\"><script>#/ü"), "%22%3E%3Cscript%3E%23%2F%C3%BC");
+    }
+}

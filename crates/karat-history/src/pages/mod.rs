@@ -1,0 +1,220 @@
+//! The pages of the dashboard: a history goes in, HTML comes out, the same bytes for the same history.
+//!
+//! Addresses hold numbers only, so no name from a report ever becomes part of one, except the ids of
+//! items behind `#`, which are percent-encoded. Names are made printable and escaped by the templates.
+
+mod compare;
+mod view;
+
+use karat_core::report::CheckReport;
+use karat_report::html;
+use minijinja::value::{Serde, Value};
+use minijinja::{Environment, context};
+use serde::Serialize;
+
+use crate::{HistoryError, Store};
+
+/// How many runs the pages look at: the latest.
+const RUNS: u32 = 500;
+
+/// The names of the looks and their icons, as the report has them.
+const TONES: [(&str, &str); 5] = [
+    ("pass", "M3 8.5l3.2 3.2L13 4.8"),
+    ("fail", "M4 4l8 8M12 4l-8 8"),
+    ("inconclusive", "M5.3 5.6a2.7 2.7 0 1 1 3.9 2.5c-.8.4-1.2.8-1.2 1.7M8 12.6v.1"),
+    ("lost", "M8 3v6M8 12.4v.1"),
+    ("open", "M4 8h8"),
+];
+
+const TEMPLATES: [(&str, &str); 9] = [
+    ("macros.html", include_str!("../../assets/macros.html")),
+    ("layout.html", include_str!("../../assets/layout.html")),
+    ("overview.html", include_str!("../../assets/overview.html")),
+    ("subject.html", include_str!("../../assets/subject.html")),
+    ("metric.html", include_str!("../../assets/metric.html")),
+    ("runs.html", include_str!("../../assets/runs.html")),
+    ("run.html", include_str!("../../assets/run.html")),
+    ("compare.html", include_str!("../../assets/compare.html")),
+    ("message.html", include_str!("../../assets/message.html")),
+];
+
+/// The script of the pages.
+pub const SCRIPT: &str = include_str!("../../assets/dashboard.js");
+
+/// The style of the pages: that of the report, and what only the dashboard has.
+pub fn style() -> String {
+    [html::style(), include_str!("../../assets/dashboard.css")].concat()
+}
+
+/// Why a page could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PageError {
+    /// There is no such page.
+    #[error("there is no such page")]
+    NotFound,
+    /// The history could not be read.
+    #[error(transparent)]
+    History(HistoryError),
+    /// The template could not be filled in.
+    #[error("the page could not be made: {0:#}")]
+    Template(#[from] minijinja::Error),
+    /// The report could not be rendered.
+    #[error("{0}")]
+    Report(String),
+}
+
+impl From<HistoryError> for PageError {
+    fn from(error: HistoryError) -> PageError {
+        match error {
+            HistoryError::NoRun { .. } => PageError::NotFound,
+            other => PageError::History(other),
+        }
+    }
+}
+
+/// A verdict as a word and as the name of its look.
+#[derive(Clone, Copy, Serialize)]
+struct Tone {
+    class: &'static str,
+    word: &'static str,
+}
+
+impl From<crate::State> for Tone {
+    fn from(state: crate::State) -> Tone {
+        Tone { class: state.class(), word: state.word() }
+    }
+}
+
+/// The templates, ready to be filled in.
+pub struct Pages {
+    environment: Environment<'static>,
+}
+
+impl Pages {
+    /// Reads the templates.
+    ///
+    /// # Errors
+    /// When one of them is not a template.
+    pub fn new() -> Result<Pages, PageError> {
+        let mut environment = html::environment()?;
+        for (name, source) in TEMPLATES {
+            environment.add_template(name, source)?;
+        }
+        Ok(Pages { environment })
+    }
+
+    fn fill(
+        &self,
+        template: &str,
+        title: &str,
+        here: &str,
+        page: &impl Serialize,
+    ) -> Result<String, PageError> {
+        let template = self.environment.get_template(template)?;
+        Ok(template.render(context! {
+            title => title,
+            here => here,
+            tones => Value::from(Serde(&TONES)),
+            page => Value::from(Serde(page)),
+        })?)
+    }
+
+    /// A page that says one thing.
+    ///
+    /// # Errors
+    /// When the template cannot be filled in.
+    pub fn message(&self, title: &str, message: &str) -> Result<String, PageError> {
+        Ok(self.environment.get_template("message.html")?.render(context! {
+            title => title,
+            here => "",
+            tones => Value::from(Serde(&TONES)),
+            message => message,
+        })?)
+    }
+
+    /// Where everything stands.
+    ///
+    /// # Errors
+    /// When the history cannot be read.
+    pub fn overview(&self, store: &Store) -> Result<String, PageError> {
+        match view::overview(store)? {
+            Some(page) => self.fill("overview.html", "Overview", "/", &page),
+            None => self.message(
+                "No run yet",
+                "The history is empty. Add a report with `karat history add REPORT.json`, or let \
+                 `karat check --history` add each one.",
+            ),
+        }
+    }
+
+    /// Every metric of one subject, and its runs.
+    ///
+    /// # Errors
+    /// When there is no such subject, or the history cannot be read.
+    pub fn subject(&self, store: &Store, subject: i64) -> Result<String, PageError> {
+        let page = view::subject(store, subject)?;
+        self.fill("subject.html", &page.title(), "", &page)
+    }
+
+    /// One metric of one subject over time.
+    ///
+    /// # Errors
+    /// When there is no such series, or the history cannot be read.
+    pub fn metric(&self, store: &Store, subject: i64, metric: i64) -> Result<String, PageError> {
+        let page = view::metric(store, subject, metric)?;
+        self.fill("metric.html", &page.title(), "", &page)
+    }
+
+    /// The runs, the latest first.
+    ///
+    /// # Errors
+    /// When the history cannot be read.
+    pub fn runs(&self, store: &Store) -> Result<String, PageError> {
+        self.fill("runs.html", "Runs", "/runs", &view::runs(store)?)
+    }
+
+    /// One run with its numbers.
+    ///
+    /// # Errors
+    /// When there is no such run, or the history cannot be read.
+    pub fn run(&self, store: &Store, id: i64) -> Result<String, PageError> {
+        self.fill("run.html", &format!("Run {id}"), "", &view::run(store, id)?)
+    }
+
+    /// The whole report of a run.
+    ///
+    /// # Errors
+    /// When there is no such run, or the history cannot be read.
+    pub fn report(&self, store: &Store, id: i64) -> Result<String, PageError> {
+        let check: CheckReport = store.check(id)?;
+        html::page(&check).map_err(PageError::Report)
+    }
+
+    /// Run against run; without two of them, the form to choose.
+    ///
+    /// # Errors
+    /// When there is no such run, or the history cannot be read.
+    pub fn compare(&self, store: &Store, runs: Option<(i64, i64)>) -> Result<String, PageError> {
+        self.fill("compare.html", "Compare", "/compare", &compare::page(store, runs)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn style_and_script_stay_within_the_policy() {
+        for word in
+            ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", ".style"]
+        {
+            assert!(!SCRIPT.contains(word), "{word}");
+        }
+        for (name, template) in TEMPLATES {
+            for word in ["|safe", " style=", "onclick", "onload", "<script>", "javascript:"] {
+                assert!(!template.contains(word), "{name}: {word}");
+            }
+        }
+        assert!(!style().contains("url(") && !style().contains("@import"));
+    }
+}

@@ -1,0 +1,491 @@
+//! What the pages show: numbers as text, in the order in which they are shown.
+
+use karat_core::report::{Better, Interval};
+use karat_metrics::registry;
+use karat_report::html::{bound, number, signed};
+use serde::Serialize;
+
+use super::{PageError, RUNS, Tone};
+use crate::chart::{Chart, chart};
+use crate::model::{Entry, Run, State, Subject, Value};
+use crate::series::{self, Point, Series, direction};
+use crate::store::Selection;
+use crate::text::short_commit;
+use crate::{HistoryError, Store};
+
+/// Where there is nothing to show.
+pub(super) const NONE: &str = "–";
+const SPARK_HEIGHT: u32 = 44;
+const CHART_HEIGHT: u32 = 280;
+
+#[derive(Serialize)]
+pub(super) struct Change {
+    amount: String,
+    word: &'static str,
+}
+
+impl Change {
+    pub(super) fn of(delta: Option<f64>, better: Better) -> Option<Change> {
+        let delta = delta?;
+        Some(Change { amount: signed(delta), word: direction(delta, better) })
+    }
+}
+
+#[derive(Serialize)]
+struct Spark {
+    label: String,
+    chart: Chart,
+}
+
+/// One metric where it stands.
+#[derive(Serialize)]
+struct Standing {
+    metric: String,
+    metric_id: i64,
+    better: Better,
+    value: String,
+    undefined: Option<String>,
+    interval: String,
+    n: i64,
+    change: Option<Change>,
+    /// The run that the change is from.
+    since: Option<i64>,
+    /// Why there is no change.
+    fresh: Option<&'static str>,
+    spark: Option<Spark>,
+}
+
+/// One entry of one run.
+#[derive(Serialize)]
+struct Card {
+    id: i64,
+    run: i64,
+    evaluation: String,
+    name: String,
+    tone: Tone,
+    facts: Vec<String>,
+    reason: Option<String>,
+    headline: Option<Standing>,
+    rows: Vec<Standing>,
+    since: Option<i64>,
+    /// Whether a later run does not have it.
+    late: bool,
+}
+
+#[derive(Serialize)]
+pub(super) struct Overview {
+    tone: Tone,
+    run: i64,
+    runs: String,
+    span: String,
+    cards: Vec<Card>,
+}
+
+fn value(value: Option<f64>) -> String {
+    value.map_or_else(|| "undefined".to_owned(), number)
+}
+
+pub(super) fn interval(interval: Option<&Interval>) -> String {
+    interval.map_or_else(
+        || NONE.to_owned(),
+        |interval| format!("{} to {}", bound(interval.low), bound(interval.high)),
+    )
+}
+
+pub(super) fn count(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+/// `tools v1`, or nothing where nothing was measured.
+fn dataset(entry: &Entry) -> String {
+    entry
+        .dataset
+        .as_ref()
+        .map_or_else(|| NONE.to_owned(), |dataset| format!("{} {}", dataset.id, dataset.version))
+}
+
+fn facts(entry: &Entry) -> Vec<String> {
+    if entry.dataset.is_none() {
+        return Vec::new();
+    }
+    let items = usize::try_from(entry.items).unwrap_or(0);
+    vec![dataset(entry), entry.system.clone(), count(items, "item")]
+}
+
+/// Where a metric stands in the latest of these entries.
+fn standing(past: &[&Entry], latest: &Entry, measured: &Value) -> Standing {
+    let all = series::of(past.iter().copied(), &measured.metric);
+    let of_now = all.iter().find(|one| Some(one.dataset) == latest.dataset.as_ref());
+    let points = of_now.map_or(&[][..], |one| one.points.as_slice());
+    let earlier = points.iter().rev().skip(1).find(|point| point.value.is_some());
+    let delta = points.last().and_then(|point| point.delta);
+    let fresh = match (earlier, all.len()) {
+        (Some(_), _) => None,
+        (None, 0 | 1) => Some("first run"),
+        (None, _) => Some("first run on this data"),
+    };
+    Standing {
+        metric: measured.metric.clone(),
+        metric_id: measured.metric_id,
+        better: measured.better,
+        value: value(measured.value),
+        undefined: measured.undefined.clone(),
+        interval: interval(measured.interval.as_ref()),
+        n: measured.n,
+        change: Change::of(delta, measured.better),
+        since: earlier.filter(|_| delta.is_some()).map(|point| point.run),
+        fresh,
+        spark: spark(&all, past.len()),
+    }
+}
+
+fn spark(all: &[Series<'_>], places: usize) -> Option<Spark> {
+    let values: Vec<f64> = all.iter().flat_map(Series::values).collect();
+    // One value is no course of things.
+    let (first, last) = (values.first()?, values.get(1..)?.last()?);
+    let label =
+        format!("{}, from {} to {}", count(values.len(), "value"), number(*first), number(*last));
+    Some(Spark { label, chart: chart(all, places, SPARK_HEIGHT)? })
+}
+
+pub(super) fn overview(store: &Store) -> Result<Option<Overview>, HistoryError> {
+    let runs = store.runs()?;
+    let (Some(first), Some(last)) = (runs.first(), runs.last()) else { return Ok(None) };
+    let entries = store.entries(Selection::Latest(RUNS))?;
+    let mut cards = Vec::new();
+    for subject in store.subjects()? {
+        let past: Vec<&Entry> = entries.iter().filter(|one| one.subject == subject).collect();
+        let Some(latest) = past.last() else { continue };
+        let headline = latest.headline.as_deref().and_then(|metric| latest.value(metric));
+        cards.push(Card {
+            headline: headline.map(|measured| standing(&past, latest, measured)),
+            late: latest.run != last.id,
+            ..card(latest)
+        });
+    }
+    let span = match runs.len() {
+        1 => last.started.clone(),
+        _ => format!("{} to {}", first.started, last.started),
+    };
+    Ok(Some(Overview {
+        tone: last.state.into(),
+        run: last.id,
+        runs: count(runs.len(), "run"),
+        span,
+        cards,
+    }))
+}
+
+fn card(entry: &Entry) -> Card {
+    Card {
+        id: entry.subject.id,
+        run: entry.run,
+        evaluation: entry.subject.evaluation.clone(),
+        name: entry.subject.name.clone(),
+        tone: entry.state.into(),
+        facts: facts(entry),
+        reason: entry.reason.clone(),
+        headline: None,
+        rows: Vec::new(),
+        since: None,
+        late: false,
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct SubjectPage {
+    #[serde(flatten)]
+    card: Card,
+    #[serde(rename = "headline_metric")]
+    metric: Option<String>,
+    past: Vec<Past>,
+}
+
+#[derive(Serialize)]
+struct Past {
+    run: i64,
+    started: String,
+    tone: Tone,
+    dataset: String,
+    system: String,
+    value: String,
+    commit: String,
+}
+
+impl SubjectPage {
+    pub(super) fn title(&self) -> String {
+        format!("{} {}", self.card.evaluation, self.card.name)
+    }
+}
+
+pub(super) fn subject(store: &Store, id: i64) -> Result<SubjectPage, PageError> {
+    let entries = store.entries(Selection::Subject(id, RUNS))?;
+    let past: Vec<&Entry> = entries.iter().collect();
+    // Where the latest run could not measure it, the numbers are those of the last that could.
+    let measured = past.iter().rev().find(|entry| entry.dataset.is_some());
+    let (Some(latest), shown) = (past.last(), measured.or(past.last())) else {
+        return Err(PageError::NotFound);
+    };
+    let shown = shown.unwrap_or(latest);
+    let metric = shown.headline.clone();
+    let rows = shown.values.iter().map(|value| standing(&past, shown, value)).collect();
+    let of_headline =
+        |entry: &Entry| metric.as_deref().and_then(|metric| entry.value(metric)?.value);
+    Ok(SubjectPage {
+        past: past
+            .iter()
+            .rev()
+            .map(|entry| Past {
+                run: entry.run,
+                started: entry.started.clone(),
+                tone: entry.state.into(),
+                dataset: dataset(entry),
+                system: entry.system.clone(),
+                value: of_headline(entry).map_or_else(|| NONE.to_owned(), number),
+                commit: short_commit(entry.commit.as_deref()),
+            })
+            .collect(),
+        card: Card { rows, run: shown.run, facts: facts(shown), ..card(latest) },
+        metric,
+    })
+}
+
+#[derive(Serialize)]
+pub(super) struct MetricPage {
+    id: i64,
+    evaluation: String,
+    name: String,
+    metric: String,
+    better: Better,
+    summary: Option<&'static str>,
+    siblings: Vec<Sibling>,
+    chart: Option<Chart>,
+    dots: Vec<Dot>,
+    series: Vec<Legend>,
+    first: String,
+    last: String,
+    failed: bool,
+    rows: Vec<MetricRow>,
+}
+
+#[derive(Serialize)]
+struct Sibling {
+    id: i64,
+    metric: String,
+}
+
+#[derive(Serialize)]
+struct Legend {
+    look: usize,
+    dataset: String,
+    digest: String,
+}
+
+#[derive(Serialize)]
+struct Dot {
+    #[serde(flatten)]
+    dot: crate::chart::Dot,
+    run: i64,
+    state: &'static str,
+    label: String,
+}
+
+#[derive(Serialize)]
+struct MetricRow {
+    run: i64,
+    started: String,
+    value: String,
+    raw: Option<f64>,
+    undefined: Option<String>,
+    interval: String,
+    n: i64,
+    change: Option<Change>,
+    moved: Option<f64>,
+    dataset: String,
+    tone: Tone,
+    commit: String,
+}
+
+impl MetricPage {
+    pub(super) fn title(&self) -> String {
+        format!("{} of {} {}", self.metric, self.evaluation, self.name)
+    }
+}
+
+pub(super) fn metric(store: &Store, subject: i64, metric: i64) -> Result<MetricPage, PageError> {
+    let metric = store.metric_name(metric)?.ok_or(PageError::NotFound)?;
+    let mut entries = store.entries(Selection::Subject(subject, RUNS))?;
+    // Runs without the metric have no place on the drawing.
+    let siblings = entries.iter().rev().find(|entry| !entry.values.is_empty());
+    let siblings = siblings.map_or(&[][..], |entry| &entry.values).iter();
+    let siblings =
+        siblings.map(|one| Sibling { id: one.metric_id, metric: one.metric.clone() }).collect();
+    entries.retain(|entry| entry.value(&metric).is_some());
+    let all = series::of(&entries, &metric);
+    let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
+        return Err(PageError::NotFound);
+    };
+    let mut drawn = chart(&all, entries.len(), CHART_HEIGHT);
+    let dots = drawn.as_mut().map(|chart| std::mem::take(&mut chart.dots)).unwrap_or_default();
+    let mut rows: Vec<(usize, MetricRow)> = all
+        .iter()
+        .flat_map(|one| one.points.iter().map(move |point| (point.place, row(one, point))))
+        .collect();
+    rows.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
+    Ok(MetricPage {
+        id: subject,
+        evaluation: first.subject.evaluation.clone(),
+        name: first.subject.name.clone(),
+        better: all.first().map_or(Better::Higher, |one| one.better),
+        summary: registry::find(&metric).map(|metric| metric.summary),
+        siblings,
+        dots: dots.into_iter().filter_map(|dot| named(dot, &all)).collect(),
+        series: all
+            .iter()
+            .enumerate()
+            .map(|(at, one)| Legend {
+                look: at % 4,
+                dataset: format!("{} {}", one.dataset.id, one.dataset.version),
+                digest: short_digest(&one.dataset.digest),
+            })
+            .collect(),
+        first: first.started.clone(),
+        last: if entries.len() > 1 { last.started.clone() } else { String::new() },
+        failed: entries.iter().any(|entry| entry.state == State::Fail),
+        chart: drawn,
+        rows: rows.into_iter().map(|(_, row)| row).collect(),
+        metric,
+    })
+}
+
+/// Enough of a digest to tell two versions apart.
+fn short_digest(digest: &str) -> String {
+    digest.trim_start_matches("sha256:").chars().take(8).collect()
+}
+
+fn row(series: &Series<'_>, point: &Point<'_>) -> MetricRow {
+    MetricRow {
+        run: point.run,
+        started: point.started.to_owned(),
+        value: value(point.value),
+        raw: point.value,
+        undefined: point.undefined.map(str::to_owned),
+        interval: interval(point.interval),
+        n: point.n,
+        change: Change::of(point.delta, series.better),
+        moved: point.delta,
+        dataset: format!("{} {}", series.dataset.id, series.dataset.version),
+        tone: point.state.into(),
+        commit: short_commit(point.commit),
+    }
+}
+
+fn named(dot: crate::chart::Dot, all: &[Series<'_>]) -> Option<Dot> {
+    let series = all.get(dot.at.0)?;
+    let point = series.points.get(dot.at.1)?;
+    let mut label = format!("Run {}, {}: {}", point.run, point.started, number(point.value?));
+    if let Some(interval) = point.interval {
+        label.push_str(&format!(" ({} to {})", bound(interval.low), bound(interval.high)));
+    }
+    let dataset = series.dataset;
+    label.push_str(&format!(", {} {}, {}", dataset.id, dataset.version, point.state.word()));
+    Some(Dot { dot, run: point.run, state: point.state.class(), label })
+}
+
+#[derive(Serialize)]
+pub(super) struct RunsPage {
+    facts: Vec<String>,
+    states: Vec<Tone>,
+    subjects: Vec<Numbered>,
+    rows: Vec<RunRow>,
+}
+
+/// A subject with its number, which [`Subject`] keeps out of JSON.
+#[derive(Serialize)]
+struct Numbered {
+    id: i64,
+    #[serde(flatten)]
+    subject: Subject,
+}
+
+impl From<Subject> for Numbered {
+    fn from(subject: Subject) -> Numbered {
+        Numbered { id: subject.id, subject }
+    }
+}
+
+#[derive(Serialize)]
+struct RunRow {
+    id: i64,
+    started: String,
+    tone: Tone,
+    commit: String,
+    entries: Vec<Numbered>,
+    before: Option<i64>,
+}
+
+pub(super) fn runs(store: &Store) -> Result<RunsPage, HistoryError> {
+    let mut runs = store.runs()?;
+    let mut facts = vec![count(runs.len(), "run")];
+    let dropped = runs.len().saturating_sub(RUNS as usize);
+    if dropped > 0 {
+        facts.push(format!("the latest {RUNS} are shown"));
+    }
+    let before: Vec<Option<i64>> =
+        std::iter::once(None).chain(runs.iter().map(|run| Some(run.id))).collect();
+    let mut rows: Vec<RunRow> = runs
+        .drain(..)
+        .zip(before)
+        .skip(dropped)
+        .map(|(run, before)| RunRow {
+            id: run.id,
+            started: run.started,
+            tone: run.state.into(),
+            commit: short_commit(run.commit.as_deref()),
+            entries: run.entries.into_iter().map(Numbered::from).collect(),
+            before,
+        })
+        .collect();
+    rows.reverse();
+    let mut states: Vec<Tone> = rows.iter().map(|row| row.tone).collect();
+    states.sort_by_key(|tone| tone.word);
+    states.dedup_by_key(|tone| tone.word);
+    let subjects = store.subjects()?.into_iter().map(Numbered::from).collect();
+    Ok(RunsPage { facts, states, subjects, rows })
+}
+
+#[derive(Serialize)]
+pub(super) struct RunPage {
+    id: i64,
+    tone: Tone,
+    facts: Vec<String>,
+    before: Option<i64>,
+    cards: Vec<Card>,
+}
+
+pub(super) fn run(store: &Store, id: i64) -> Result<RunPage, HistoryError> {
+    let runs = store.runs()?;
+    let at = runs.iter().position(|run| run.id == id).ok_or(HistoryError::NoRun { id })?;
+    let run: &Run = runs.get(at).ok_or(HistoryError::NoRun { id })?;
+    let mut facts = vec![run.started.clone(), format!("karat {}", run.karat)];
+    facts.extend(run.commit.as_ref().map(|commit| format!("commit {commit}")));
+    facts.push(run.digest.clone());
+    let mut cards = Vec::new();
+    for entry in store.entries(Selection::Run(id))? {
+        let mut past = store.entries(Selection::Subject(entry.subject.id, RUNS))?;
+        let until = past.iter().rposition(|one| one.run == id).map_or(0, |at| at + 1);
+        past.truncate(until);
+        let past: Vec<&Entry> = past.iter().collect();
+        let rows: Vec<Standing> =
+            entry.values.iter().map(|value| standing(&past, &entry, value)).collect();
+        let since = rows.iter().find_map(|row| row.since);
+        cards.push(Card { rows, since, ..card(&entry) });
+    }
+    Ok(RunPage {
+        id,
+        tone: run.state.into(),
+        facts,
+        before: at.checked_sub(1).and_then(|at| runs.get(at)).map(|run| run.id),
+        cards,
+    })
+}

@@ -1,0 +1,109 @@
+//! Numbers in the order of time, and how they moved.
+//!
+//! A series is one metric of one subject on one dataset, told apart by its digest: a value on other
+//! data is another series, and a change is only ever between two values of the same one.
+
+use karat_core::report::{Better, DatasetRef, Interval};
+use serde::Serialize;
+
+use crate::model::{Entry, State, Subject, Value};
+
+/// One metric of one subject on one dataset.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Series<'a> {
+    /// What was measured.
+    #[serde(flatten)]
+    pub subject: &'a Subject,
+    /// Which metric.
+    pub metric: &'a str,
+    /// Which direction is better.
+    pub better: Better,
+    /// On which data.
+    pub dataset: &'a DatasetRef,
+    /// The values, the earliest first.
+    pub points: Vec<Point<'a>>,
+}
+
+/// One value of a series.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Point<'a> {
+    /// The run.
+    pub run: i64,
+    /// When it started.
+    pub started: &'a str,
+    /// Where the project stood.
+    pub commit: Option<&'a str>,
+    /// How the entry ended.
+    pub state: State,
+    /// The value; null where it is undefined.
+    pub value: Option<f64>,
+    /// The change from the value before.
+    pub delta: Option<f64>,
+    /// Over how many items.
+    pub n: i64,
+    /// The interval of the value.
+    pub interval: Option<&'a Interval>,
+    /// Why there is no value.
+    pub undefined: Option<&'a str>,
+    /// Its place among the entries that the series were made from.
+    #[serde(skip)]
+    pub place: usize,
+}
+
+/// Whether a change is for the better: `better`, `worse` or `same`.
+pub fn direction(delta: f64, better: Better) -> &'static str {
+    if delta == 0.0 {
+        "same"
+    } else if (delta > 0.0) == (better == Better::Higher) {
+        "better"
+    } else {
+        "worse"
+    }
+}
+
+/// The series of a metric over entries of one subject, in the order in which they begin.
+pub fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>, metric: &str) -> Vec<Series<'a>> {
+    let mut series: Vec<Series<'a>> = Vec::new();
+    for (place, entry) in entries.into_iter().enumerate() {
+        let (Some(value), Some(dataset)) = (entry.value(metric), &entry.dataset) else { continue };
+        let known = series.iter().position(|one| one.dataset.digest == dataset.digest);
+        let at = known.unwrap_or_else(|| {
+            series.push(Series {
+                subject: &entry.subject,
+                metric: &value.metric,
+                better: value.better,
+                dataset,
+                points: Vec::new(),
+            });
+            series.len() - 1
+        });
+        if let Some(one) = series.get_mut(at) {
+            let point = one.next(entry, value, place);
+            one.points.push(point);
+        }
+    }
+    series
+}
+
+impl<'a> Series<'a> {
+    fn next(&self, entry: &'a Entry, value: &'a Value, place: usize) -> Point<'a> {
+        let before = self.points.iter().rev().find_map(|point| point.value);
+        Point {
+            run: entry.run,
+            started: &entry.started,
+            commit: entry.commit.as_deref(),
+            state: entry.state,
+            value: value.value,
+            delta: value.value.zip(before).map(|(now, then)| now - then),
+            n: value.n,
+            interval: value.interval.as_ref(),
+            undefined: value.undefined.as_deref(),
+            place,
+        }
+    }
+
+    /// The values that there are, in order.
+    pub fn values(&self) -> Vec<f64> {
+        self.points.iter().filter_map(|point| point.value).collect()
+    }
+}

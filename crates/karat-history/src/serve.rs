@@ -1,0 +1,250 @@
+//! The pages over HTTP, for this machine alone.
+//!
+//! Listens on 127.0.0.1 and nowhere else, answers GET and HEAD and nothing else, and only to requests
+//! that name this address themselves: a page of a stranger that had its name point here (DNS rebinding)
+//! is turned away. Nothing is written, and the pages may load nothing from elsewhere.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{self, HeaderName, HeaderValue};
+use axum::http::{Method, StatusCode};
+use axum::response::Response;
+use tokio::net::TcpListener;
+
+use crate::Store;
+use crate::pages::{PageError, Pages, SCRIPT, style};
+
+/// How long requests under way may go on after the end was asked for.
+const LAST_REQUESTS: Duration = Duration::from_secs(1);
+
+/// What a page may do: use our style and script, and nothing else.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; \
+                      base-uri 'none'; form-action 'self'; frame-ancestors 'none'; \
+                      require-trusted-types-for 'script'; trusted-types 'none'";
+/// The report carries a stricter policy in itself; this adds what only a header can say.
+const REPORT_POLICY: &str = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const HTML: &str = "text/html; charset=utf-8";
+
+/// A dashboard that is listened for.
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    house: Arc<House>,
+}
+
+struct House {
+    store: Mutex<Store>,
+    pages: Pages,
+    style: String,
+    port: u16,
+}
+
+impl Server {
+    /// Listens on a port of 127.0.0.1; 0 takes a free one.
+    ///
+    /// # Errors
+    /// When the port cannot be listened on.
+    pub async fn bind(store: Store, port: u16) -> std::io::Result<Server> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        let address = listener.local_addr()?;
+        let pages = Pages::new().map_err(std::io::Error::other)?;
+        let house = House { store: Mutex::new(store), pages, style: style(), port: address.port() };
+        Ok(Server { listener, address, house: Arc::new(house) })
+    }
+
+    /// The address that is listened on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `shutdown` is ready.
+    pub async fn run_until(self, shutdown: impl Future) {
+        let router = Router::new().fallback(answer).with_state(self.house);
+        let serving = tokio::spawn(async move { axum::serve(self.listener, router).await });
+        shutdown.await;
+        // Pages are read-only and small: whoever is still reading has a moment, then it ends.
+        let _ = tokio::time::timeout(LAST_REQUESTS, async {
+            serving.abort();
+            serving.await
+        })
+        .await;
+    }
+}
+
+async fn answer(State(house): State<Arc<House>>, request: Request) -> Response {
+    let method = request.method().clone();
+    if !is_meant_for_us(&request, house.port) {
+        let message = "this name is not served; open the address that karat printed\n";
+        return finish(StatusCode::FORBIDDEN, Content::plain(message), &method);
+    }
+    if method != Method::GET && method != Method::HEAD {
+        let message = "the history is read-only\n";
+        let mut response = finish(StatusCode::METHOD_NOT_ALLOWED, Content::plain(message), &method);
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return response;
+    }
+    let uri = request.uri().clone();
+    let made = tokio::task::spawn_blocking(move || {
+        let made = house.content(uri.path(), uri.query());
+        made.unwrap_or_else(|error| house.failure(&error))
+    });
+    let (status, content) = made.await.unwrap_or_else(|_| {
+        let message = "the page could not be made\n";
+        (StatusCode::INTERNAL_SERVER_ERROR, Content::plain(message))
+    });
+    finish(status, content, &method)
+}
+
+/// Whether a request names this machine by a name that only this machine has.
+fn is_meant_for_us(request: &Request, port: u16) -> bool {
+    let is_ours = |name: &str| {
+        name.rsplit_once(':').is_some_and(|(host, named)| {
+            (host == "127.0.0.1" || host.eq_ignore_ascii_case("localhost"))
+                && named == port.to_string()
+        })
+    };
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let host = hosts.next().and_then(|host| host.to_str().ok());
+    let authority = request.uri().authority().map(|authority| authority.as_str());
+    hosts.next().is_none() && host.is_some_and(is_ours) && authority.is_none_or(is_ours)
+}
+
+struct Content {
+    kind: &'static str,
+    policy: &'static str,
+    body: Vec<u8>,
+}
+
+impl Content {
+    fn new(kind: &'static str, body: impl Into<Vec<u8>>) -> Content {
+        Content { kind, policy: POLICY, body: body.into() }
+    }
+
+    fn plain(text: &str) -> Content {
+        Content::new("text/plain; charset=utf-8", text)
+    }
+}
+
+impl House {
+    fn content(&self, path: &str, query: Option<&str>) -> Result<(StatusCode, Content), PageError> {
+        let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+        let store = || self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let pages = &self.pages;
+        let html = |page: String| Content::new(HTML, page);
+        let content = match parts.as_slice() {
+            [""] => html(pages.overview(&store())?),
+            ["style.css"] => Content::new("text/css; charset=utf-8", self.style.as_str()),
+            ["script.js"] => Content::new("text/javascript; charset=utf-8", SCRIPT),
+            ["evaluations", subject] => html(pages.subject(&store(), id(subject)?)?),
+            ["evaluations", subject, "metrics", metric] => {
+                html(pages.metric(&store(), id(subject)?, id(metric)?)?)
+            }
+            ["runs"] => html(pages.runs(&store())?),
+            ["runs", run] => html(pages.run(&store(), id(run)?)?),
+            ["runs", run, "report"] => {
+                let page = pages.report(&store(), id(run)?)?;
+                Content { policy: REPORT_POLICY, ..html(page) }
+            }
+            ["runs", run, "report.json"] => {
+                Content::new("application/json", store().document(id(run)?)?)
+            }
+            ["compare"] => html(pages.compare(&store(), chosen(query)?)?),
+            _ => return Err(PageError::NotFound),
+        };
+        Ok((StatusCode::OK, content))
+    }
+
+    fn failure(&self, error: &PageError) -> (StatusCode, Content) {
+        let (status, title) = match error {
+            PageError::NotFound => (StatusCode::NOT_FOUND, "Not found"),
+            _ => (StatusCode::INTERNAL_SERVER_ERROR, "Not readable"),
+        };
+        let content = match self.pages.message(title, &error.to_string()) {
+            Ok(page) => Content::new(HTML, page),
+            Err(_) => Content::plain("the page could not be made\n"),
+        };
+        (status, content)
+    }
+}
+
+/// A number in an address: digits alone.
+fn id(text: &str) -> Result<i64, PageError> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits).ok_or(PageError::NotFound)
+}
+
+/// The two runs that a form chose.
+fn chosen(query: Option<&str>) -> Result<Option<(i64, i64)>, PageError> {
+    let Some(query) = query.filter(|query| !query.is_empty()) else { return Ok(None) };
+    let field = |name: &str| {
+        let mut fields = query.split('&').filter_map(|field| field.split_once('='));
+        fields.find(|(key, _)| *key == name).map(|(_, value)| value)
+    };
+    match (field("before"), field("after")) {
+        (Some(before), Some(after)) => Ok(Some((id(before)?, id(after)?))),
+        _ => Err(PageError::NotFound),
+    }
+}
+
+fn finish(status: StatusCode, content: Content, method: &Method) -> Response {
+    let length = content.body.len();
+    let body = if method == Method::HEAD { Body::empty() } else { Body::from(content.body) };
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    let fixed: [(HeaderName, &'static str); 7] = [
+        (header::CONTENT_TYPE, content.kind),
+        (header::CONTENT_SECURITY_POLICY, content.policy),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is a failed test")]
+
+    use super::*;
+
+    fn meant(hosts: &[&str]) -> bool {
+        let mut request = Request::builder().uri("/");
+        for host in hosts {
+            request = request.header(header::HOST, *host);
+        }
+        is_meant_for_us(&request.body(Body::empty()).unwrap(), 4321)
+    }
+
+    #[test]
+    fn only_the_names_of_this_machine_are_served() {
+        assert!(meant(&["127.0.0.1:4321"]) && meant(&["LocalHost:4321"]));
+        for wrong in ["127.0.0.1", "127.0.0.1:80", "evil.example:4321", "localhost.evil:4321", ""] {
+            assert!(!meant(&[wrong]), "{wrong}");
+        }
+        assert!(!meant(&[]) && !meant(&["127.0.0.1:4321", "evil.example:4321"]));
+    }
+
+    #[test]
+    fn addresses_hold_plain_numbers() {
+        assert!(id("12").is_ok());
+        for wrong in ["", "+1", "-1", "1 ", "0x1", "99999999999999999999", "a"] {
+            assert!(id(wrong).is_err(), "{wrong}");
+        }
+        assert!(chosen(None).unwrap().is_none());
+        assert_eq!(chosen(Some("before=1&after=2")).unwrap(), Some((1, 2)));
+        assert!(chosen(Some("before=1")).is_err() && chosen(Some("before=x&after=2")).is_err());
+    }
+}

@@ -1,0 +1,187 @@
+//! Opening the file: is it ours, is it of our time, and if it is older, bring it up to date.
+//!
+//! A file that is something else is never written to, not even its header. Each step of
+//! [`STEPS`] stays as it is for ever; a change of the tables is a further step.
+
+use std::path::Path;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+
+use crate::HistoryError;
+
+/// What makes a new file, and what brings an older one up to date, one version after the other.
+pub(super) const STEPS: &[&str] = &[include_str!("schema.sql")];
+
+/// `KART`, where SQLite keeps what kind of file it is.
+const KIND: i64 = 0x4B41_5254;
+
+/// How long to wait for another process that writes.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// Opens a file that must be there.
+pub(super) fn open(path: &Path) -> Result<Connection, HistoryError> {
+    if !path.exists() {
+        return Err(HistoryError::Missing { path: path.to_owned() });
+    }
+    connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, STEPS)
+}
+
+/// Opens a file, or begins one.
+pub(super) fn open_or_begin(path: &Path) -> Result<Connection, HistoryError> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)
+            .map_err(|source| HistoryError::Folder { path: path.to_owned(), source })?;
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    connect(path, flags, STEPS)
+}
+
+/// A history that is gone when it is closed.
+pub(super) fn in_memory(name: &Path) -> Result<Connection, HistoryError> {
+    let failed = |source| HistoryError::Database { path: name.to_owned(), source };
+    let mut connection = Connection::open_in_memory().map_err(failed)?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+    update(&mut connection, STEPS).map_err(failed)?;
+    Ok(connection)
+}
+
+fn connect(path: &Path, flags: OpenFlags, steps: &[&str]) -> Result<Connection, HistoryError> {
+    let failed = |source: rusqlite::Error| match source.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => {
+            HistoryError::Foreign { path: path.to_owned(), why: "it is no SQLite file".to_owned() }
+        }
+        _ => HistoryError::Database { path: path.to_owned(), source },
+    };
+    // A name such as file:x?mode=memory is a name here, never an address.
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(PATIENCE).map_err(failed)?;
+    // What a stranger's file brings along may not act.
+    connection.pragma_update(None, "trusted_schema", false).map_err(failed)?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+    let version = recognise(&connection, path, steps).map_err(|refused| match refused {
+        Refused::Error(source) => failed(source),
+        Refused::Other(error) => error,
+    })?;
+    if version < steps.len() {
+        let _: String = connection
+            .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
+            .map_err(failed)?;
+        update(&mut connection, steps).map_err(failed)?;
+    }
+    Ok(connection)
+}
+
+enum Refused {
+    Error(rusqlite::Error),
+    Other(HistoryError),
+}
+
+impl From<rusqlite::Error> for Refused {
+    fn from(error: rusqlite::Error) -> Refused {
+        Refused::Error(error)
+    }
+}
+
+/// How many steps the file has behind it. Looks at it without changing it.
+fn recognise(connection: &Connection, path: &Path, steps: &[&str]) -> Result<usize, Refused> {
+    let number = |pragma: &str| -> rusqlite::Result<i64> {
+        connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0))
+    };
+    let (kind, version) = (number("application_id")?, number("user_version")?);
+    let found = objects(connection)?;
+    let foreign =
+        |why: String| Refused::Other(HistoryError::Foreign { path: path.to_owned(), why });
+    if kind == 0 && version == 0 && found.is_empty() {
+        return Ok(0);
+    }
+    if kind != KIND {
+        return Err(foreign(format!("it is a database of something else, kind {kind:#x}")));
+    }
+    let supported = i64::try_from(steps.len()).unwrap_or(i64::MAX);
+    if version > supported {
+        let path = path.to_owned();
+        return Err(Refused::Other(HistoryError::Newer { path, found: version, supported }));
+    }
+    let done = usize::try_from(version).unwrap_or(0);
+    let mut expected = Connection::open_in_memory()?;
+    update(&mut expected, steps.get(..done).unwrap_or(steps))?;
+    if found != objects(&expected)? {
+        return Err(foreign("its tables are not those of a history".to_owned()));
+    }
+    Ok(done)
+}
+
+/// Everything that the file defines, as it was defined.
+fn objects(connection: &Connection) -> rusqlite::Result<Vec<(String, String, Option<String>)>> {
+    let mut query =
+        connection.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")?;
+    let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    rows.collect()
+}
+
+/// Takes the steps that are missing, all or none.
+fn update(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<()> {
+    let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Read again inside: another process may have been faster.
+    let version: i64 = change.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    for step in steps.iter().skip(usize::try_from(version).unwrap_or(usize::MAX)) {
+        change.execute_batch(step)?;
+    }
+    change.pragma_update(None, "application_id", KIND)?;
+    change.pragma_update(None, "user_version", i64::try_from(steps.len()).unwrap_or(i64::MAX))?;
+    change.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is a failed test")]
+
+    use super::*;
+
+    const WRITE: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_CREATE);
+    const FIRST: &str = "CREATE TABLE a (x TEXT)";
+    const SECOND: &str = "ALTER TABLE a ADD COLUMN y TEXT NOT NULL DEFAULT 'new'";
+
+    fn row(connection: &Connection, sql: &str) -> String {
+        connection.query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn an_older_file_is_brought_up_to_date_and_keeps_its_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("h");
+        connect(&path, WRITE, &[FIRST])
+            .unwrap()
+            .execute("INSERT INTO a VALUES ('kept')", [])
+            .unwrap();
+        let newer = connect(&path, WRITE, &[FIRST, SECOND]).unwrap();
+        assert_eq!(row(&newer, "SELECT x || y FROM a"), "keptnew");
+        assert_eq!(row(&newer, "PRAGMA journal_mode"), "wal");
+        // And the steps are not taken twice.
+        drop(newer);
+        connect(&path, WRITE, &[FIRST, SECOND]).unwrap();
+    }
+
+    #[test]
+    fn a_file_of_a_later_karat_is_refused_and_left_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("h");
+        drop(connect(&path, WRITE, &[FIRST, SECOND]).unwrap());
+        let before = std::fs::read(&path).unwrap();
+        let refused = connect(&path, WRITE, &[FIRST]).unwrap_err();
+        assert!(matches!(refused, HistoryError::Newer { found: 2, supported: 1, .. }), "{refused}");
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+
+    #[test]
+    fn a_file_with_something_added_to_its_tables_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("h");
+        let own = connect(&path, WRITE, &[FIRST]).unwrap();
+        own.execute_batch("CREATE TRIGGER t AFTER INSERT ON a BEGIN DELETE FROM a; END").unwrap();
+        drop(own);
+        let refused = connect(&path, WRITE, &[FIRST]).unwrap_err();
+        assert!(matches!(refused, HistoryError::Foreign { .. }), "{refused}");
+    }
+}

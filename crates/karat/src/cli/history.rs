@@ -1,0 +1,104 @@
+//! The arguments of `karat history` and `karat serve`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Args)]
+pub(crate) struct HistoryArgs {
+    /// The history; without it, the one that karat.toml names, else karat-history.sqlite
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) db: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) command: HistoryCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum HistoryCommand {
+    /// Add reports; one that is there already changes nothing
+    Add(HistoryAddArgs),
+    /// List the runs, the latest last
+    List(HistoryListArgs),
+    /// Follow a metric from run to run, or see where an evaluation stands
+    Show(HistoryShowArgs),
+    /// Compare two runs item by item
+    Compare(HistoryCompareArgs),
+    /// Take old runs out
+    Prune(HistoryPruneArgs),
+    /// Give the document of a run back as it was added
+    Export(HistoryExportArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct HistoryAddArgs {
+    /// Reports (karat.report or karat.check JSON); - reads one from stdin
+    #[arg(required = true, value_name = "REPORT")]
+    pub(crate) reports: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct HistoryListArgs {
+    /// Only runs with this evaluation or entry, such as retrieval, search or retrieval/search
+    #[arg(long, value_name = "EVALUATION")]
+    pub(crate) evaluation: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct HistoryShowArgs {
+    /// A metric such as mrr, or an evaluation or entry such as retrieval, search or retrieval/search
+    #[arg(value_name = "METRIC|EVALUATION")]
+    pub(crate) what: String,
+    /// Only this evaluation or entry
+    #[arg(long, value_name = "EVALUATION")]
+    pub(crate) evaluation: Option<String>,
+    /// Only the latest so many runs
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) last: u32,
+}
+
+#[derive(Args)]
+pub(crate) struct HistoryCompareArgs {
+    /// The earlier run, by its number
+    pub(crate) before: i64,
+    /// The later run
+    pub(crate) after: i64,
+    /// Compare over this slice too, such as split=test; repeatable
+    #[arg(long, value_name = "BY=VALUE")]
+    pub(crate) slice: Vec<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct HistoryPruneArgs {
+    /// Keep the latest so many runs
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(required_unless_present = "older_than", conflicts_with = "older_than")]
+    pub(crate) keep: Option<u32>,
+    /// Take out what started before a day (2026-08-01) or more than so many days ago (90d)
+    #[arg(long, value_name = "DAY|DAYS")]
+    pub(crate) older_than: Option<String>,
+    /// Show what would go and take nothing out
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct HistoryExportArgs {
+    /// The run, by its number
+    pub(crate) run: i64,
+    /// Write it to this file instead of stdout
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct DashboardArgs {
+    /// Show these reports alone, from memory, instead of a history
+    #[arg(value_name = "REPORT", conflicts_with = "db")]
+    pub(crate) reports: Vec<PathBuf>,
+    /// The history; without it, the one that karat.toml names, else karat-history.sqlite
+    #[arg(long, value_name = "FILE")]
+    pub(crate) db: Option<PathBuf>,
+    /// The port on 127.0.0.1; 0 takes a free one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) port: u16,
+}

@@ -1,0 +1,258 @@
+//! `karat history`: reports kept in one file, and what they say over time.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use karat_core::compare::same_data;
+use karat_core::input::{self, Limits, nearest, write_atomic};
+use karat_core::provenance::Stopwatch;
+use karat_core::report::Report;
+use karat_core::text::printable;
+use karat_history::series::{self, Series};
+use karat_history::{Added, Entry, FILE, HistoryError, Prune, Run, Selection, Store, text};
+use serde_json::json;
+
+use crate::cli::{
+    HistoryAddArgs, HistoryArgs, HistoryCommand, HistoryCompareArgs, HistoryExportArgs,
+    HistoryListArgs, HistoryPruneArgs, HistoryShowArgs,
+};
+use crate::commands::compare;
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+use crate::project;
+
+impl From<HistoryError> for Stop {
+    fn from(error: HistoryError) -> Stop {
+        Stop::bad_input(error)
+    }
+}
+
+pub(crate) fn run(arguments: &HistoryArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let file = file(arguments.db.as_deref(), None)?;
+    match &arguments.command {
+        HistoryCommand::Add(arguments) => add(&file, arguments, terminal),
+        HistoryCommand::List(arguments) => list(&Store::open(&file)?, arguments, terminal),
+        HistoryCommand::Show(arguments) => show(&Store::open(&file)?, arguments, terminal),
+        HistoryCommand::Compare(arguments) => {
+            compare_runs(&Store::open(&file)?, arguments, terminal)
+        }
+        HistoryCommand::Prune(arguments) => prune(&mut Store::open(&file)?, arguments, terminal),
+        HistoryCommand::Export(arguments) => export(&Store::open(&file)?, arguments),
+    }
+}
+
+/// Which file is meant: the one that is named, that of the project, or the usual one.
+pub(crate) fn file(named: Option<&Path>, project: Option<&Path>) -> Result<PathBuf, Stop> {
+    if let Some(named) = named {
+        return Ok(named.to_owned());
+    }
+    let project = project::history(project)?;
+    let file = project.file.unwrap_or_else(|| project.folder.join(FILE));
+    Ok(file.strip_prefix(".").map(Path::to_owned).unwrap_or(file))
+}
+
+/// A document to add, and its name in messages.
+pub(crate) fn document(path: &Path) -> Result<(PathBuf, Vec<u8>), Stop> {
+    let (name, source) = match path.to_str() {
+        Some("-") => (Path::new("(stdin)"), Path::new("/dev/stdin")),
+        _ => (path, path),
+    };
+    Ok((name.to_owned(), input::read_bytes(source, &Limits::default())?))
+}
+
+fn add(file: &Path, arguments: &HistoryAddArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    // All are read before the first is added, so that a wrong name adds nothing.
+    let documents: Vec<_> =
+        arguments.reports.iter().map(|path| document(path)).collect::<Result<_, _>>()?;
+    // What cannot be added does not begin a history.
+    let mut trial = Store::in_memory()?;
+    for (name, bytes) in &documents {
+        trial.add(name, bytes)?;
+    }
+    let mut store = Store::open_or_begin(file)?;
+    let mut lines = Vec::new();
+    for (name, bytes) in &documents {
+        lines.push((name, store.add(name, bytes)?));
+    }
+    if terminal.json() {
+        let added = lines.iter().map(|(name, added)| match added {
+            Added::New(run) => json!({"report": name, "run": run, "new": true}),
+            Added::Known(run) => json!({"report": name, "run": run, "new": false}),
+        });
+        let added: Vec<_> = added.collect();
+        terminal.print_json(&json!({"schema": "karat.history.add/1", "added": added}))?;
+        return Ok(Exit::Pass);
+    }
+    for (name, added) in lines {
+        let name = name.to_string_lossy();
+        terminal.print(&match added {
+            Added::New(run) => format!("{}: added as run {run}\n", printable(&name)),
+            Added::Known(run) => {
+                format!("{}: is there already, as run {run}; nothing changed\n", printable(&name))
+            }
+        })?;
+    }
+    Ok(Exit::Pass)
+}
+
+fn list(store: &Store, arguments: &HistoryListArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let mut runs = store.runs()?;
+    if let Some(wanted) = &arguments.evaluation {
+        let known = runs.iter().flat_map(|run| &run.entries);
+        check_known(wanted, known.flat_map(|one| [one.evaluation.as_str(), &one.name]), |_| {
+            runs.iter().flat_map(|run| &run.entries).any(|one| one.is_called(wanted))
+        })?;
+        runs.retain(|run| run.entries.iter().any(|subject| subject.is_called(wanted)));
+    }
+    if terminal.json() {
+        terminal.print_json(&json!({"schema": "karat.history.list/1", "runs": runs}))?;
+    } else {
+        terminal.print(&text::list(&runs))?;
+    }
+    Ok(Exit::Pass)
+}
+
+/// Ends with the nearest known name where nothing is called as wanted.
+fn check_known<'a>(
+    wanted: &str,
+    names: impl Iterator<Item = &'a str>,
+    is_known: impl Fn(&str) -> bool,
+) -> Result<(), Stop> {
+    if is_known(wanted) {
+        return Ok(());
+    }
+    let hint = nearest(wanted, names).map_or_else(
+        || "`karat history list` shows what there is".to_owned(),
+        |name| format!("did you mean {name}?"),
+    );
+    Err(Stop::bad_input(format!("the history has no {wanted:?}; {hint}")))
+}
+
+fn show(store: &Store, arguments: &HistoryShowArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let what = arguments.what.as_str();
+    let metrics = store.metrics()?;
+    let subjects = store.subjects()?;
+    let names = || subjects.iter().flat_map(|one| [one.evaluation.as_str(), &one.name]);
+    if let Some(wanted) = &arguments.evaluation {
+        check_known(wanted, names(), |wanted| subjects.iter().any(|one| one.is_called(wanted)))?;
+    }
+    let is_metric = metrics.iter().any(|metric| metric == what);
+    check_known(what, names().chain(metrics.iter().map(String::as_str)), |_| {
+        is_metric || subjects.iter().any(|one| one.is_called(what))
+    })?;
+    let meant = subjects.iter().filter(|subject| {
+        arguments.evaluation.as_ref().is_none_or(|wanted| subject.is_called(wanted))
+            && (is_metric || subject.is_called(what))
+    });
+    let mut followed: Vec<Vec<Entry>> = Vec::new();
+    for subject in meant {
+        followed.push(store.entries(Selection::Subject(subject.id, arguments.last))?);
+    }
+    let series = |metric: &str| -> Vec<Series<'_>> {
+        followed.iter().flat_map(|entries| series::of(entries, metric)).collect()
+    };
+    if terminal.json() {
+        let all: Vec<Series<'_>> = match is_metric {
+            true => series(what),
+            false => metrics.iter().flat_map(|metric| series(metric)).collect(),
+        };
+        terminal.print_json(&json!({"schema": "karat.history.show/1", "series": all}))?;
+    } else if is_metric {
+        terminal.print(&text::metric(&series(what)))?;
+    } else {
+        for entries in &followed {
+            terminal.print(&text::subject(&entries.iter().collect::<Vec<_>>()))?;
+        }
+    }
+    Ok(Exit::Pass)
+}
+
+fn compare_runs(
+    store: &Store,
+    arguments: &HistoryCompareArgs,
+    terminal: &Terminal,
+) -> Result<Exit, Stop> {
+    let mut before = store.check(arguments.before)?.reports;
+    let mut after = store.check(arguments.after)?.reports;
+    let key = |report: &Report| (report.evaluation, report.name.clone());
+    let earlier: BTreeMap<_, _> =
+        before.iter().map(|report| (key(report), report.dataset.clone())).collect();
+    // One entry on new data is no reason to hide the others; alone, it is the news.
+    let moved: Vec<_> = after
+        .iter()
+        .filter_map(|report| {
+            let error = same_data(earlier.get(&key(report))?, &report.dataset).err()?;
+            Some((key(report), error))
+        })
+        .collect();
+    let common = after.iter().filter(|report| earlier.contains_key(&key(report))).count();
+    if moved.len() < common {
+        for (key @ (evaluation, name), error) in &moved {
+            terminal.say(&format!("karat: {evaluation} {}: {error}", printable(name)));
+            before.retain(|report| (report.evaluation, report.name.clone()) != *key);
+            after.retain(|report| (report.evaluation, report.name.clone()) != *key);
+        }
+    }
+    compare::show(&before, &after, &compare::slices(&arguments.slice)?, terminal)
+}
+
+fn prune(
+    store: &mut Store,
+    arguments: &HistoryPruneArgs,
+    terminal: &Terminal,
+) -> Result<Exit, Stop> {
+    let prune = match (arguments.keep, &arguments.older_than) {
+        (Some(keep), _) => Prune::Keep(keep),
+        (None, older) => older_than(older.as_deref().unwrap_or_default())?,
+    };
+    let gone = store.condemned(&prune)?;
+    if !arguments.dry_run && !gone.is_empty() {
+        store.remove(&gone)?;
+    }
+    if terminal.json() {
+        let runs: Vec<i64> = gone.iter().map(|run| run.id).collect();
+        let document =
+            json!({"schema": "karat.history.prune/1", "removed": !arguments.dry_run, "runs": runs});
+        terminal.print_json(&document)?;
+        return Ok(Exit::Pass);
+    }
+    let verb = if arguments.dry_run { "would be taken out" } else { "taken out" };
+    let summary = match gone.as_slice() {
+        [] => "nothing is that old; nothing changed\n".to_owned(),
+        [Run { id, .. }] => format!("run {id} {verb}\n"),
+        [Run { id: first, .. }, .., Run { id: last, .. }] => {
+            format!("{} runs {verb}, from run {first} to run {last}\n", gone.len())
+        }
+    };
+    terminal.print(&summary)?;
+    Ok(Exit::Pass)
+}
+
+/// `2026-08-01`, or `90d`.
+fn older_than(text: &str) -> Result<Prune, Stop> {
+    if let Some(days) = text.strip_suffix('d').and_then(|days| days.parse().ok()) {
+        let now = Stopwatch::start().environment(&[], None).started;
+        return Ok(Prune::Days { days, now });
+    }
+    let is_day = text.len() == 10
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    if is_day {
+        return Ok(Prune::Before(text.to_owned()));
+    }
+    Err(Stop::bad_input(format!(
+        "--older-than {text:?}: write a day such as 2026-08-01, or a number of days such as 90d"
+    )))
+}
+
+fn export(store: &Store, arguments: &HistoryExportArgs) -> Result<Exit, Stop> {
+    let bytes = store.document(arguments.run)?;
+    match &arguments.output {
+        Some(path) => write_atomic(path, &bytes)?,
+        None => std::io::stdout().lock().write_all(&bytes)?,
+    }
+    Ok(Exit::Pass)
+}

@@ -1,0 +1,43 @@
+//! `karat serve`: the history as pages, on this machine alone.
+
+use karat_history::{Store, serve};
+use serde_json::json;
+
+use super::history::{document, file};
+use crate::cli::DashboardArgs;
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+use crate::work::runtime;
+
+/// Serves until Ctrl-C.
+pub(crate) fn run(arguments: &DashboardArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let store = match arguments.reports.as_slice() {
+        [] => Store::open(&file(arguments.db.as_deref(), None)?)?,
+        reports => {
+            let mut store = Store::in_memory()?;
+            for report in reports {
+                let (name, bytes) = document(report)?;
+                store.add(&name, &bytes)?;
+            }
+            store
+        }
+    };
+    runtime()?.block_on(async {
+        let server = serve::Server::bind(store, arguments.port).await.map_err(|error| {
+            let port = arguments.port;
+            Stop::bad_input(format!(
+                "cannot listen on 127.0.0.1:{port}: {error}; try another --port"
+            ))
+        })?;
+        let url = format!("http://{}/", server.address());
+        // One line when it is ready, so that a script can wait for it and read the port.
+        if terminal.json() {
+            terminal.print(&format!("{}\n", json!({"url": url})))?;
+        } else {
+            terminal.print(&format!("{url}\n"))?;
+            terminal.say("read-only and for this machine alone; Ctrl-C ends it");
+        }
+        server.run_until(karat_core::process::end_all_on_signal()).await;
+        Ok(Exit::Pass)
+    })
+}
