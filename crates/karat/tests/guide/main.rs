@@ -156,6 +156,7 @@ fn the_summary_lists_every_page_once() {
 /// and a project that has the key `?` there.
 const PLACES: &[(&str, &str)] = &[
     ("The file", "? = 1\n"),
+    ("`[history]`", "[history]\n? = 1\n"),
     ("`[[server]]`", "[[server]]\n? = 1\n"),
     ("`[[retrieval]]`", "[[retrieval]]\n? = 1\n"),
     ("`[[detection]]`", "[[detection]]\n? = 1\n"),
