@@ -176,14 +176,14 @@ fn a_report_of_a_newer_format_is_refused() {
 #[test]
 fn a_frozen_dataset_that_was_edited_is_refused() {
     let scratch = Scratch::new();
-    scratch.karat(&["init", "."]).expect(0);
+    scratch.karat(&["init", ".", "--for", "proxy"]).expect(0);
     scratch.karat(&["check"]).expect(0);
     let golden = "datasets/starter/v1/golden/golden.jsonl";
     scratch.write(golden, scratch.read(golden).replace("broken login", "slow login"));
     scratch.karat(&["check", "--quiet"]).expect(2).says(&["golden.jsonl", "sha256:", "v2"]);
     // A file that nobody listed is as wrong as one that changed.
     let scratch = Scratch::new();
-    scratch.karat(&["init", "."]).expect(0);
+    scratch.karat(&["init", ".", "--for", "proxy"]).expect(0);
     scratch.write("datasets/starter/v1/tools/more.json", "{}");
     scratch.karat(&["check", "--quiet"]).expect(2).says(&["more.json"]);
 }

@@ -9,31 +9,6 @@ use std::io::Write as _;
 use common::{BM25, GOLDEN, Scratch};
 
 #[test]
-fn what_init_writes_works_at_once() {
-    let scratch = Scratch::new();
-    let ran = scratch.karat(&["init", "fresh"]).expect(0);
-    assert!(ran.stdout.contains("karat check"), "{}", ran.stdout);
-    scratch.karat(&["check", "fresh"]).expect(0);
-    scratch.karat(&["check", "fresh/karat.toml"]).expect(0);
-
-    // Its comments are instructions that work: a baseline, and the program instead of the engine.
-    let project = scratch.read("fresh/karat.toml");
-    let followed = project
-        .replace("# baseline =", "baseline =")
-        .replace("# \"recall@5\" = { max_drop", "\"mrr\" = { max_drop")
-        .replace("\nsystem = {", "\n# system = {")
-        .replace("# system = { command", "system = { command");
-    assert_ne!(project, followed);
-    scratch.write("fresh/karat.toml", followed);
-    scratch.karat(&["check", "fresh"]).expect(2).says(&["baseline"]);
-    scratch.karat(&["baseline", "update", "fresh"]).expect(0);
-    scratch.karat(&["check", "fresh"]).expect(0);
-
-    let again = scratch.karat(&["init", "fresh"]).expect(2);
-    again.says(&["exists already", "nothing was written"]);
-}
-
-#[test]
 fn a_baseline_update_shows_what_it_accepts() {
     let scratch = Scratch::new();
     let gate = "baseline = \"b.json\"\n[retrieval.gate.metrics]\n\"mrr\" = { max_drop = 0.0 }\n";

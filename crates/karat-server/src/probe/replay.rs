@@ -71,7 +71,8 @@ pub fn line(spec: &ServerSpec, words: &[&str], hide: &dyn Fn(&str) -> String) ->
 
 /// A word for a shell: between single quotes, in which nothing has a meaning but the quote itself. A
 /// zero byte cannot be in an argument of a program.
-fn quoted(word: &str) -> String {
+#[must_use]
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

@@ -5,6 +5,7 @@ mod agent;
 mod corpus;
 mod detection;
 mod history;
+mod init;
 mod probing;
 mod retrieval;
 mod server;
@@ -17,6 +18,7 @@ pub(crate) use agent::*;
 pub(crate) use corpus::*;
 pub(crate) use detection::*;
 pub(crate) use history::*;
+pub(crate) use init::*;
 pub(crate) use probing::*;
 pub(crate) use retrieval::*;
 pub(crate) use server::*;
@@ -192,22 +194,6 @@ pub(crate) struct BaselineArgs {
 pub(crate) struct BaselineShowArgs {
     /// The project file; without it, ./karat.toml, and without that, the bundled project
     pub(crate) project: Option<PathBuf>,
-}
-
-#[derive(Args)]
-pub(crate) struct InitArgs {
-    /// The folder of the new project
-    #[arg(default_value = ".")]
-    pub(crate) folder: PathBuf,
-    /// Whose project it is
-    #[arg(long = "for", value_name = "USER", default_value = "proxy")]
-    pub(crate) user: User,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum User {
-    /// A maintainer of a proxy or gateway with tool search
-    Proxy,
 }
 
 #[derive(Args)]

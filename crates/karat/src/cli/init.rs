@@ -1,0 +1,52 @@
+//! The arguments of `karat init`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+#[derive(Args)]
+#[command(
+    after_help = "Without --for, a terminal is asked. Nothing that exists is changed: all files \
+                        are written, or none."
+)]
+pub(crate) struct InitArgs {
+    /// The folder of the new project
+    #[arg(default_value = ".")]
+    pub(crate) folder: PathBuf,
+    /// Whose project it is
+    #[arg(long = "for", value_name = "USER")]
+    pub(crate) user: Option<User>,
+    /// Which CI runs it; repeatable, or several with commas. Without it, github
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    pub(crate) ci: Vec<Ci>,
+    /// The address of your server, instead of the demo server
+    #[arg(long, value_name = "URL", conflicts_with = "command")]
+    pub(crate) url: Option<String>,
+    /// The command that starts your server, instead of the demo server
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum User {
+    /// An MCP server
+    Server,
+    /// A proxy or gateway with tool search
+    Proxy,
+    /// A scanner of tool definitions
+    Scanner,
+    /// An agent that calls tools
+    Agent,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Ci {
+    /// A workflow of GitHub Actions
+    Github,
+    /// A job of GitLab CI
+    Gitlab,
+    /// A hook of pre-commit
+    PreCommit,
+    /// None
+    None,
+}

@@ -1,0 +1,181 @@
+//! `karat init`: a commented starter project that works at once, for each kind of user, with the file
+//! that lets CI run it. Nothing that exists is changed: either all files are written or none, and of
+//! files that a project shares with others the lines to add are printed.
+
+mod ask;
+mod ci;
+mod starters;
+
+use std::path::{Path, PathBuf};
+
+use karat_core::dataset::{IfFrozen, Manifest, Meta, Version};
+use karat_core::input::{Limits, read_text, write_atomic};
+use karat_core::provenance::git;
+use serde::Serialize;
+
+use crate::cli::InitArgs;
+use crate::commands::init::starters::{DATASET, IGNORE, Target};
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+
+/// A file to write.
+struct File {
+    path: PathBuf,
+    text: String,
+    /// Whether it may be there already; then its lines are printed instead.
+    shared: bool,
+}
+
+/// What was done, and what is left to do.
+#[derive(Default, Serialize)]
+struct Outcome {
+    wrote: Vec<PathBuf>,
+    /// Files that were there already, with the lines to add.
+    add: Vec<(PathBuf, String)>,
+    next: Vec<String>,
+}
+
+/// Writes the project; never over anything that is there.
+pub(crate) fn run(arguments: &InitArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let target = Target::new(arguments.url.as_deref(), &arguments.command)?;
+    let (user, wanted) = ask::complete(arguments, terminal)?;
+    let folder = &arguments.folder;
+    let (root, within) = repository(folder);
+    let project = ci::Project { user, target: &target, within: &within };
+
+    let mut files: Vec<File> = starters::files(user, &target)
+        .into_iter()
+        .map(|(path, text)| File { path: folder.join(path), text, shared: false })
+        .collect();
+    files.push(File { path: folder.join(".gitignore"), text: IGNORE.to_owned(), shared: true });
+    for file in wanted.iter().flat_map(|kind| ci::files(*kind, &project)) {
+        files.push(File { path: root.join(file.path), text: file.text, shared: file.shared });
+    }
+    let dataset = starters::has_dataset(user).then(|| folder.join(DATASET));
+
+    let mut outcome = Outcome::default();
+    let files = new_files(files, dataset.as_deref(), &mut outcome)?;
+    write(files, dataset.as_deref(), &mut outcome)?;
+    outcome.next = vec![
+        format!("karat check             {}", starters::measures(user, &target)),
+        "karat baseline update   accepts new scores, once something of yours is measured"
+            .to_owned(),
+    ];
+    outcome.next.extend(wanted.iter().filter_map(|kind| ci::to_do(*kind)).map(str::to_owned));
+    match terminal.json() {
+        true => terminal.print_json(&outcome)?,
+        false => terminal.print(&outcome.text())?,
+    }
+    Ok(Exit::Pass)
+}
+
+/// The root of the git repository that the folder is in, and the folder's path from there. Without
+/// a repository the folder is its own root.
+fn repository(folder: &Path) -> (PathBuf, PathBuf) {
+    let alone = (folder.to_owned(), PathBuf::new());
+    let Ok(absolute) = std::path::absolute(folder) else { return alone };
+    let Some(there) = absolute.ancestors().find(|path| path.is_dir()) else { return alone };
+    let Some(top) = git(there, &["rev-parse", "--show-toplevel"]) else { return alone };
+    // Git answers with links resolved, so the folder is taken in the same way.
+    let Ok(real) = there.canonicalize() else { return alone };
+    let rest = absolute.strip_prefix(there).unwrap_or(Path::new(""));
+    match real.join(rest).strip_prefix(top.trim()) {
+        Ok(within) if within.as_os_str().is_empty() => alone,
+        Ok(within) => (PathBuf::from(top.trim()), within.to_owned()),
+        Err(_) => alone,
+    }
+}
+
+/// Leaves out the shared files that are there; any other file that is there ends it.
+fn new_files(
+    files: Vec<File>,
+    dataset: Option<&Path>,
+    outcome: &mut Outcome,
+) -> Result<Vec<File>, Stop> {
+    // A link that leads nowhere is there too.
+    let there = |path: &Path| path.symlink_metadata().is_ok();
+    let mut new = Vec::new();
+    let taken = files.iter().filter(|file| !file.shared).map(|file| file.path.as_path());
+    if let Some(path) = taken.chain(dataset).find(|path| there(path)) {
+        return Err(Stop::bad_input(format!(
+            "{} exists already; nothing was written",
+            path.display()
+        )));
+    }
+    for file in files {
+        if !there(&file.path) {
+            new.push(file);
+            continue;
+        }
+        let present = read_text(&file.path, &Limits::default()).unwrap_or_default();
+        let present: Vec<&str> = present.lines().map(str::trim_end).collect();
+        let code = |line: &&str| !line.trim_start().starts_with('#') && !line.trim().is_empty();
+        if !file.text.lines().filter(code).all(|line| present.contains(&line)) {
+            outcome.add.push((file.path, file.text));
+        }
+    }
+    Ok(new)
+}
+
+/// Writes all files or none.
+fn write(files: Vec<File>, dataset: Option<&Path>, outcome: &mut Outcome) -> Result<(), Stop> {
+    let mut made = Vec::new();
+    let done = write_each(files, dataset, &mut made, &mut outcome.wrote);
+    if done.is_err() {
+        for path in outcome.wrote.iter().rev() {
+            let _ = std::fs::remove_file(path);
+        }
+        for folder in made.iter().rev() {
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+    done
+}
+
+fn write_each(
+    files: Vec<File>,
+    dataset: Option<&Path>,
+    made: &mut Vec<PathBuf>,
+    wrote: &mut Vec<PathBuf>,
+) -> Result<(), Stop> {
+    for File { path, text, .. } in files {
+        let missing = path
+            .ancestors()
+            .skip(1)
+            .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+        let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+        made.extend(missing.into_iter().rev());
+        write_atomic(&path, text.as_bytes())?;
+        wrote.push(path);
+    }
+    let Some(folder) = dataset else { return Ok(()) };
+    let meta = Meta {
+        name: "starter".to_owned(),
+        version: Version::new(1),
+        licence: "CC0-1.0".to_owned(),
+        made: "Written by karat init as something to start from.".to_owned(),
+    };
+    Manifest::freeze(folder, meta, IfFrozen::Refuse).map_err(Stop::bad_input)?;
+    wrote.push(folder.join("manifest.toml"));
+    Ok(())
+}
+
+impl Outcome {
+    fn text(&self) -> String {
+        let mut text = String::from("wrote:\n");
+        for path in &self.wrote {
+            text.push_str(&format!("  {}\n", path.display()));
+        }
+        for (path, lines) in &self.add {
+            text.push_str(&format!("{} is there already; add to it:\n", path.display()));
+            for line in lines.lines() {
+                text.push_str(&format!("  {line}\n"));
+            }
+        }
+        text.push_str("next:\n");
+        for step in &self.next {
+            text.push_str(&format!("  {step}\n"));
+        }
+        text
+    }
+}

@@ -1,0 +1,161 @@
+//! The starter projects, one for each kind of user. Each is what the user's first `karat check`
+//! measures and passes; the baselines are the scores of what it then runs, recorded by `karat
+//! baseline update` in a project that was just written, and a test holds them to that.
+
+use karat_core::text::printable;
+
+use crate::cli::User;
+use crate::exit::Stop;
+
+/// A file by its path in the project, with its text.
+type Text = (&'static str, &'static str);
+
+/// The dataset of a starter project that has one.
+pub(super) const DATASET: &str = "datasets/starter/v1";
+
+/// What is kept out of version control.
+pub(super) const IGNORE: &str = include_str!("../../starter/gitignore");
+
+const PROXY: &[Text] = &[
+    ("karat.toml", include_str!("../../starter/proxy/karat.toml")),
+    ("search.py", include_str!("../../starter/proxy/search.py")),
+    ("datasets/starter/v1/tools/tools.json", include_str!("../../starter/proxy/tools.json")),
+    ("datasets/starter/v1/golden/golden.jsonl", include_str!("../../starter/proxy/golden.jsonl")),
+    ("baselines/retrieval-search.json", include_str!("../../starter/proxy/baseline.json")),
+];
+
+const SERVER: &[Text] = &[
+    ("karat.toml", include_str!("../../starter/server/karat.toml")),
+    ("suites/starter.yaml", include_str!("../../starter/server/suite.yaml")),
+    ("baselines/server-server.json", include_str!("../../starter/server/baseline.json")),
+];
+
+/// For a server of the user's own, of which nothing is known yet.
+const OWN_SERVER: &[Text] = &[
+    ("karat.toml", include_str!("../../starter/server/own.toml")),
+    ("suites/starter.yaml", include_str!("../../starter/server/own.yaml")),
+];
+
+const SCANNER: &[Text] = &[
+    ("karat.toml", include_str!("../../starter/scanner/karat.toml")),
+    ("scan.py", include_str!("../../starter/scanner/scan.py")),
+    (
+        "datasets/starter/v1/entries/attacks.jsonl",
+        include_str!("../../starter/scanner/attacks.jsonl"),
+    ),
+    (
+        "datasets/starter/v1/entries/hard_negatives.jsonl",
+        include_str!("../../starter/scanner/hard_negatives.jsonl"),
+    ),
+    ("datasets/starter/v1/entries/plain.jsonl", include_str!("../../starter/scanner/plain.jsonl")),
+    ("baselines/detection-scanner.json", include_str!("../../starter/scanner/baseline.json")),
+];
+
+const AGENT: &[Text] = &[
+    ("karat.toml", include_str!("../../starter/agent/karat.toml")),
+    ("traces/recorded.jsonl", include_str!("../../starter/agent/traces.jsonl")),
+    ("datasets/starter/v1/tasks/tasks.jsonl", include_str!("../../starter/agent/tasks.jsonl")),
+    ("datasets/starter/v1/tools/tools.json", include_str!("../../starter/agent/tools.json")),
+    ("baselines/agent-agent.json", include_str!("../../starter/agent/baseline.json")),
+];
+
+/// The server that a project is made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// The demo server, to start with.
+    Demo,
+    /// A program of the user's.
+    Command(Vec<String>),
+    /// A server that runs already.
+    Url(String),
+}
+
+impl Target {
+    /// From the flags; what could not stand in one line of a file is refused.
+    pub(super) fn new(url: Option<&str>, command: &[String]) -> Result<Target, Stop> {
+        let words = || command.iter().map(String::as_str).chain(url);
+        if let Some(word) = words().find(|word| word.chars().any(char::is_control)) {
+            return Err(Stop::bad_input(format!(
+                "{:?}: a command or address with control characters cannot be written down; put \
+                 it into a script",
+                printable(word)
+            )));
+        }
+        match url {
+            None if command.is_empty() => Ok(Target::Demo),
+            None => Ok(Target::Command(command.to_owned())),
+            Some(url) if url.starts_with("http://") || url.starts_with("https://") => {
+                Ok(Target::Url(url.to_owned()))
+            }
+            Some(url) => Err(Stop::bad_input(format!(
+                "--url {url}: an address begins with http:// or https://"
+            ))),
+        }
+    }
+
+    /// As the words of a command line of Karat.
+    pub(super) fn words(&self) -> Vec<String> {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        match self {
+            Target::Demo => words(&["--", "karat", "demo-server"]),
+            Target::Url(url) => words(&["--url", url]),
+            Target::Command(command) => {
+                std::iter::once("--".to_owned()).chain(command.iter().cloned()).collect()
+            }
+        }
+    }
+
+    /// As the value of `server` in karat.toml.
+    fn toml(&self) -> String {
+        match self {
+            Target::Demo => r#"{ command = ["karat", "demo-server"] }"#.to_owned(),
+            Target::Url(url) => format!("{{ url = {} }}", toml::Value::from(url.as_str())),
+            Target::Command(command) => {
+                format!("{{ command = {} }}", toml::Value::from(command.clone()))
+            }
+        }
+    }
+}
+
+/// The files of a project, by their paths in it.
+pub(super) fn files(user: User, target: &Target) -> Vec<(&'static str, String)> {
+    let plain = |files: &[Text]| {
+        files.iter().map(|(path, text)| (*path, (*text).to_owned())).collect::<Vec<_>>()
+    };
+    match (user, target) {
+        (User::Proxy, _) => plain(PROXY),
+        (User::Scanner, _) => plain(SCANNER),
+        (User::Agent, _) => plain(AGENT),
+        (User::Server, Target::Demo) => plain(SERVER),
+        (User::Server, own) => plain(OWN_SERVER)
+            .into_iter()
+            .map(|(path, text)| {
+                let text = text.replace("SERVER", &own.toml());
+                (path, text.replace("TARGET", &shell(&own.words())))
+            })
+            .collect(),
+    }
+}
+
+/// Whether the project has a dataset to freeze. A suite is not one: it is edited all the time.
+pub(super) fn has_dataset(user: User) -> bool {
+    user != User::Server
+}
+
+/// What `karat check` does in a fresh project.
+pub(super) fn measures(user: User, target: &Target) -> &'static str {
+    match (user, target) {
+        (User::Server, Target::Demo) => "runs the starter suite against the demo server",
+        (User::Server, _) => "runs the starter suite against your server",
+        (User::Proxy, _) => "measures the built-in engine on the starter queries",
+        (User::Scanner, _) => "measures the built-in detectors on the starter corpus",
+        (User::Agent, _) => "scores the recorded traces on the starter tasks",
+    }
+}
+
+/// Words as a line for a shell.
+pub(super) fn shell(words: &[String]) -> String {
+    let quoted: Vec<String> =
+        words.iter().map(|word| karat_server::probe::replay::quoted(word)).collect();
+    quoted.join(" ")
+}
