@@ -32,7 +32,7 @@ pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
             figures.push(Figure {
                 title: title.to_owned(),
                 lead: Some(lead.to_owned()),
-                body: Body::Bars { head: metric, groups: vec![Group { name: None, rows }] },
+                body: Body::Bars { head: metric, groups: vec![Group::of(None, rows)] },
                 wide: false,
             });
         }
@@ -48,7 +48,11 @@ struct Label {
 }
 
 const LABELS: [Label; 3] = [
-    Label { name: "attack", tags: &[("label", "malicious")], holds: |item| tag(item, "label") == "malicious" },
+    Label {
+        name: "attack",
+        tags: &[("label", "malicious")],
+        holds: |item| tag(item, "label") == "malicious",
+    },
     Label {
         name: "hard negative",
         tags: &[("category", "hard_negative")],
@@ -90,9 +94,8 @@ fn confusion(context: &Context<'_>) -> Figure {
 fn row(context: &Context<'_>, label: &Label, items: &[&Item]) -> Vec<Cell> {
     let all = items.len() as u64;
     let cell = |outcomes: [&'static str; 2]| {
-        let value = |item: &&&Item| {
-            context.kind.value(item).is_some_and(|value| outcomes.contains(&value))
-        };
+        let value =
+            |item: &&&Item| context.kind.value(item).is_some_and(|value| outcomes.contains(&value));
         let count = items.iter().filter(value).count() as u64;
         let word = items.iter().filter(value).find_map(|item| context.kind.value(item));
         let (Some(word), true) = (word, count > 0) else { return Cell::number(0) };
