@@ -228,7 +228,8 @@ fn items(report: &Value) -> Vec<Item> {
         if let Value::Array(values) = scores {
             let names = report["scores"].as_array().unwrap().iter();
             let names = names.map(|name| name.as_str().unwrap().to_owned());
-            *scores = Value::Object(names.zip(std::mem::take(values)).collect());
+            let scored = names.zip(std::mem::take(values));
+            *scores = Value::Object(scored.filter(|(_, score)| *score != false).collect());
         }
     };
     let restored = |item: &Value| {

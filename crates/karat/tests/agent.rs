@@ -364,7 +364,8 @@ fn two_runs_are_written_as_a_report_with_the_calls_of_both() {
     let scratch = Scratch::new();
     scratch.write("before.jsonl", GOOD);
     scratch.write("after.jsonl", GOOD.replacen("\"b\":2", "\"b\":2.5", 1));
-    let mut compared = vec!["agent", "diff", "before.jsonl", "after.jsonl", "--min-similarity", "1"];
+    let mut compared =
+        vec!["agent", "diff", "before.jsonl", "after.jsonl", "--min-similarity", "1"];
     compared.extend(["-o", "diff.html", "-o", "diff.json"]);
     scratch.karat(&compared).expect(1);
     assert!(scratch.read("diff.html").contains("Calls of both runs"));

@@ -36,7 +36,7 @@ function packedStrings(value, found) {
 
 function named(scores, names) {
   if (!Array.isArray(scores)) return scores;
-  return Object.fromEntries(names.map((name, index) => [name, scores[index]]));
+  return Object.fromEntries(names.map((name, index) => [name, scores[index]]).filter(([, score]) => score !== false));
 }
 
 class Report {
@@ -67,7 +67,11 @@ class Report {
   }
 
   score(item, id) {
-    if (Array.isArray(item.metrics)) return item.metrics[this.scoreAt.get(id)] ?? null;
+    // A row has false where the item has no such score at all.
+    if (Array.isArray(item.metrics)) {
+      const score = item.metrics[this.scoreAt.get(id)];
+      return typeof score === "number" ? score : null;
+    }
     return Object.hasOwn(item.metrics, id) ? item.metrics[id] : null;
   }
 

@@ -91,7 +91,7 @@ pub(super) fn fuzz(context: &Context<'_>) -> Vec<Figure> {
                 Cell { look: Some(severity_look(severity)), ..Cell::text(severity) },
                 Cell::text(*rule),
                 Cell::number(*count),
-                Cell::text(listed(&tools)).to(context.items(&[("findings", severity)])),
+                Cell::text(listed(&tools)).to(context.items(&[("search", rule)])),
             ]
         })
         .collect();
