@@ -360,6 +360,37 @@ fn two_runs_are_compared_call_by_call() {
 }
 
 #[test]
+fn two_runs_are_written_as_a_report_with_the_calls_of_both() {
+    let scratch = Scratch::new();
+    scratch.write("before.jsonl", GOOD);
+    scratch.write("after.jsonl", GOOD.replacen("\"b\":2", "\"b\":2.5", 1));
+    let mut compared =
+        vec!["agent", "diff", "before.jsonl", "after.jsonl", "--min-similarity", "1"];
+    compared.extend(["-o", "diff.html", "-o", "diff.json"]);
+    scratch.karat(&compared).expect(1);
+    assert!(scratch.read("diff.html").contains("Calls of both runs"));
+    let document: Value = serde_json::from_str(&scratch.read("diff.json")).unwrap();
+    assert_eq!(document["verdict"], "fail");
+    let report = &document["reports"][0];
+    assert_eq!(value(report, "calls.similarity"), Some(0.25));
+    let observed = &report["items"][0]["observed"];
+    assert_eq!(observed["steps"][0]["change"], "changed");
+    assert_eq!(observed["before"][0]["arguments"]["b"], 2);
+    assert_eq!(observed["after"][0]["arguments"]["b"], 2.5);
+    scratch.karat(&["agent", "diff", "before.jsonl", "after.jsonl", "-o", "diff.odd"]).expect(2);
+}
+
+#[test]
+fn a_report_has_the_expected_calls_beside_those_that_were_made() {
+    let scratch = Scratch::new();
+    scratch.write("traces.jsonl", GOOD.replacen("\"b\":2", "\"b\":2.5", 1));
+    let report = report(&scratch, &["traces.jsonl"]);
+    let observed = &report["items"][0]["observed"];
+    assert_eq!(observed["expected"][0]["accepts"]["b"], "2");
+    assert_eq!(observed["steps"][0]["arguments"][0]["after"], "2.5");
+}
+
+#[test]
 fn ragas_vectors_keep_their_values_in_a_report() {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
