@@ -363,6 +363,36 @@ mod tests {
     }
 
     #[test]
+    fn every_metric_of_the_counts_has_an_interval_around_it() {
+        let item = |number: usize| {
+            let id = if number.is_multiple_of(2) { "recall" } else { "fpr" };
+            // Half of the attacks are caught, and every fifth benign entry is.
+            let flagged = if id == "recall" { number % 4 == 0 } else { number % 5 == 0 };
+            Item {
+                id: number.to_string(),
+                group: None,
+                tags: BTreeMap::new(),
+                metrics: BTreeMap::from([(id.to_owned(), Some(f64::from(u8::from(flagged))))]),
+                per_run: Vec::new(),
+                observed: serde_json::Value::Null,
+                error: None,
+            }
+        };
+        let items: Vec<Item> = (0..60).map(item).collect();
+        let refs: Vec<&Item> = items.iter().collect();
+        let found = measure(&refs, 1, 7, Detail::Intervals);
+        assert_eq!(found.len(), FROM_COUNTS.len());
+        for measured in &found {
+            let (value, interval) = (measured.value.unwrap(), measured.interval.as_ref().unwrap());
+            assert!(interval.low < value && value < interval.high, "{measured:?}");
+            assert_eq!(interval.method, "bootstrap");
+        }
+        let bare = measure(&refs, 1, 7, Detail::Values);
+        assert!(bare.iter().all(|measured| measured.interval.is_none()));
+        assert!(bare.iter().zip(&found).all(|(bare, found)| bare.value == found.value));
+    }
+
+    #[test]
     fn detectors_that_always_agree_still_leave_a_doubt() {
         let same: Vec<Both<'_>> = (0..10).map(|_| both(None, true, true)).collect();
         let [kappa, jaccard] = &agreement(&same, 0)[..] else { panic!() };
