@@ -10,6 +10,12 @@ use std::collections::BTreeMap;
 use karat_metrics::calls::{Call, Equality, Value};
 use serde::Serialize;
 
+pub(crate) mod expected;
+mod report;
+
+pub use self::report::SIMILARITY;
+
+use crate::marks;
 use crate::trace::expectation::object;
 use crate::trace::{Arguments, CallMade, Trace};
 
@@ -30,15 +36,23 @@ pub type Tolerances = BTreeMap<String, f64>;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum Step {
-    /// The same call at the same place.
+    /// The same call, in the same order.
     Same {
         /// Which tool.
         tool: String,
+        /// Its place in the earlier run, from 1.
+        from: usize,
+        /// Its place in the later run.
+        to: usize,
     },
     /// The same tool with other arguments.
     Changed {
         /// Which tool.
         tool: String,
+        /// Its place in the earlier run, from 1.
+        from: usize,
+        /// Its place in the later run.
+        to: usize,
         /// The arguments that differ.
         arguments: Vec<Difference>,
     },
@@ -54,6 +68,13 @@ pub enum Step {
         /// Which tool.
         tool: String,
         /// Its place in the earlier run, from 1.
+        at: usize,
+    },
+    /// A call that was expected, but may be left out, and was.
+    LeftOut {
+        /// Which tool.
+        tool: String,
+        /// Its place among the expected calls, from 1.
         at: usize,
     },
     /// The same call at another place.
@@ -89,6 +110,16 @@ pub struct TaskDiff {
     pub steps: Vec<Step>,
     /// Whether the answers differ.
     pub answer_changed: bool,
+    /// What the user asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    /// The calls of the earlier run, to which the places of the steps refer; the first of them.
+    pub before: Vec<serde_json::Value>,
+    /// The calls of the later run.
+    pub after: Vec<serde_json::Value>,
+    /// The earlier and the later answer, where they differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<[Option<String>; 2]>,
 }
 
 impl TaskDiff {
@@ -102,72 +133,113 @@ impl TaskDiff {
 pub fn compare(before: &Trace, after: &Trace, tolerances: &Tolerances) -> TaskDiff {
     let (steps, worth) = align(&before.calls, &after.calls, tolerances);
     let longer = before.calls.len().max(after.calls.len());
+    let answer_changed = before.output != after.output;
+    let answers = [before, after].map(|trace| trace.output.as_deref().map(marks::clipped));
     TaskDiff {
         id: before.id.clone(),
         similarity: if longer == 0 { 1.0 } else { worth / longer as f64 },
         steps,
-        answer_changed: before.output != after.output,
+        answer_changed,
+        input: before.input.as_deref().or(after.input.as_deref()).map(marks::clipped),
+        before: marks::shown_calls(before),
+        after: marks::shown_calls(after),
+        answers: answer_changed.then_some(answers),
     }
 }
 
-/// Aligns two lists of calls; gives what became of each call, and the sum of the weights.
 fn align(before: &[CallMade], after: &[CallMade], tolerances: &Tolerances) -> (Vec<Step>, f64) {
     let (before, after) = (&before[..before.len().min(MOST)], &after[..after.len().min(MOST)]);
-    let worth = |i: usize, j: usize| worth(&before[i], &after[j], tolerances);
-    let pairs = best_pairs(before.len(), after.len(), &worth);
-    let mut partner = vec![None; after.len()];
-    let mut left: Vec<usize> = Vec::new();
-    for (i, pair) in pairs.iter().enumerate() {
-        match pair {
-            Some(j) => partner[*j] = Some(i),
-            None => left.push(i),
-        }
-    }
-    // What is the same elsewhere was moved.
-    let mut moved: BTreeMap<usize, usize> = BTreeMap::new();
-    left.retain(|&i| {
-        let free =
-            |j: &usize| partner[*j].is_none() && !moved.contains_key(j) && worth(i, *j) == FULL;
-        match (0..after.len()).find(free) {
-            Some(j) => {
-                moved.insert(j, i);
-                false
-            }
-            None => true,
-        }
-    });
-    let mut steps = Vec::new();
-    let mut sum = 0.0;
-    let mut missing = left.into_iter().peekable();
-    for (j, call) in after.iter().enumerate() {
-        let tool = call.shown();
-        // What is missing is told before the call that it stood in front of.
-        if let Some(i) = partner[j] {
-            while let Some(gone) = missing.next_if(|gone| *gone < i) {
-                steps.push(Step::Missing { tool: before[gone].shown(), at: gone + 1 });
-            }
-        }
-        steps.push(match (partner[j], moved.get(&j)) {
-            (Some(i), _) if worth(i, j) == FULL => {
-                sum += SAME;
-                Step::Same { tool }
-            }
-            (Some(i), _) => {
-                sum += CHANGED;
-                Step::Changed { tool, arguments: differences(&before[i], call, tolerances) }
-            }
-            (None, Some(i)) => {
-                sum += MOVED;
-                Step::Moved { tool, from: i + 1, to: j + 1 }
-            }
-            (None, None) => Step::Inserted { tool, at: j + 1 },
-        });
-    }
-    steps.extend(missing.map(|i| Step::Missing { tool: before[i].shown(), at: i + 1 }));
-    (steps, sum)
+    let sides = Sides {
+        before: before.iter().map(CallMade::shown).collect(),
+        after: after.iter().map(CallMade::shown).collect(),
+        worth: &|i, j| worth(&before[i], &after[j], tolerances),
+        differences: &|i, j| differences(&before[i], &after[j], tolerances),
+    };
+    sides.align()
 }
 
-/// The worth of a pair of calls that are the same; of calls that differ in arguments; of others.
+/// Two lists of calls, by the names of their tools, and how any two of them compare.
+struct Sides<'a> {
+    before: Vec<String>,
+    after: Vec<String>,
+    worth: &'a dyn Fn(usize, usize) -> u32,
+    differences: &'a dyn Fn(usize, usize) -> Vec<Difference>,
+}
+
+impl Sides<'_> {
+    /// What became of each call, and the sum of the weights.
+    fn align(&self) -> (Vec<Step>, f64) {
+        let (before, after) = (&self.before, &self.after);
+        let pairs = best_pairs(before.len(), after.len(), self.worth);
+        let mut partner = vec![None; after.len()];
+        let mut left: Vec<usize> = Vec::new();
+        for (i, pair) in pairs.iter().enumerate() {
+            match pair {
+                Some(j) => partner[*j] = Some(i),
+                None => left.push(i),
+            }
+        }
+        let moved = self.moved(&partner, &mut left);
+        let mut steps = Vec::new();
+        let mut sum = 0.0;
+        let mut missing = left.into_iter().peekable();
+        let gone = |i: usize| Step::Missing { tool: before[i].clone(), at: i + 1 };
+        for (j, tool) in after.iter().enumerate() {
+            // What is missing is told before the call that it stood in front of.
+            if let Some(i) = partner[j] {
+                while let Some(earlier) = missing.next_if(|earlier| *earlier < i) {
+                    steps.push(gone(earlier));
+                }
+            }
+            let (step, weight) = self.step(j, tool.clone(), partner[j], moved.get(&j).copied());
+            steps.push(step);
+            sum += weight;
+        }
+        steps.extend(missing.map(gone));
+        (steps, sum)
+    }
+
+    /// What is the same elsewhere was moved: by its later place, the earlier one.
+    fn moved(&self, partner: &[Option<usize>], left: &mut Vec<usize>) -> BTreeMap<usize, usize> {
+        let mut moved: BTreeMap<usize, usize> = BTreeMap::new();
+        left.retain(|&i| {
+            let free = |j: &usize| {
+                partner[*j].is_none() && !moved.contains_key(j) && (self.worth)(i, *j) == FULL
+            };
+            match (0..partner.len()).find(free) {
+                Some(j) => {
+                    moved.insert(j, i);
+                    false
+                }
+                None => true,
+            }
+        });
+        moved
+    }
+
+    fn step(
+        &self,
+        j: usize,
+        tool: String,
+        partner: Option<usize>,
+        moved: Option<usize>,
+    ) -> (Step, f64) {
+        let to = j + 1;
+        match (partner, moved) {
+            (Some(i), _) if (self.worth)(i, j) == FULL => {
+                (Step::Same { tool, from: i + 1, to }, SAME)
+            }
+            (Some(i), _) => {
+                let arguments = (self.differences)(i, j);
+                (Step::Changed { tool, from: i + 1, to, arguments }, CHANGED)
+            }
+            (None, Some(i)) => (Step::Moved { tool, from: i + 1, to }, MOVED),
+            (None, None) => (Step::Inserted { tool, at: to }, 0.0),
+        }
+    }
+}
+
+/// The worth of a pair of calls that are the same, and of calls that differ in arguments.
 const FULL: u32 = 4;
 const PART: u32 = 1;
 

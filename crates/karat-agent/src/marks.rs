@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use karat_metrics::calls::{Call, Equality, Expected, json, traces};
 use serde_json::{Value, json};
 
+use crate::diff;
 use crate::metric::CallMetric;
 use crate::sample::Sample;
 use crate::tools::{Fit, Tools};
@@ -399,15 +400,25 @@ impl<'t> Marker<'t> {
     }
 
     fn observed(&self, marks: &Marks) -> Value {
-        let calls: Vec<Value> = self.trace.calls.iter().take(CALLS_SHOWN).map(shown).collect();
+        let calls = shown_calls(self.trace);
         let undefined: BTreeMap<&str, &str> = marks
             .scores
             .iter()
             .filter_map(|(id, mark)| Some((id.as_str(), *mark.as_ref().err()?)))
             .collect();
         let mut observed = json!({"calls": calls, "undefined": undefined});
+        if let Some(input) = &self.trace.input {
+            observed["input"] = json!(clipped(input));
+        }
         if let Some(output) = &self.trace.output {
-            observed["output"] = json!(karat_core::text::clip(output, SHOWN));
+            observed["output"] = json!(clipped(output));
+        }
+        if self.trace.setting.has_tools()
+            && let Some(expect) = self.expect.filter(|expect| expect.calls.is_some())
+        {
+            let (expected, steps) = diff::expected::against(expect, self.trace, &self.made());
+            observed["expected"] = json!(expected);
+            observed["steps"] = json!(steps);
         }
         if self.trace.calls.len() > CALLS_SHOWN {
             observed["more_calls"] = json!(self.trace.calls.len() - CALLS_SHOWN);
@@ -466,6 +477,16 @@ impl Forbidden {
             given.get(name).is_some_and(|given| Equality::Json.values(given, value))
         })
     }
+}
+
+/// A text as far as it stands in an item.
+pub(crate) fn clipped(text: &str) -> String {
+    karat_core::text::clip(text, SHOWN).into_owned()
+}
+
+/// The calls of a trace as far as they stand in an item.
+pub(crate) fn shown_calls(trace: &Trace) -> Vec<Value> {
+    trace.calls.iter().take(CALLS_SHOWN).map(shown).collect()
 }
 
 fn shown(call: &CallMade) -> Value {

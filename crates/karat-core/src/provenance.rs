@@ -4,11 +4,12 @@
 //! start time is that moment and every duration is left out, so that whole files can be compared
 //! byte by byte.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::report::{Environment, Latency};
+use crate::report::{Bin, Environment, Latency};
 
 /// A started stopwatch that becomes the `environment` of a report.
 pub struct Stopwatch {
@@ -40,6 +41,10 @@ impl Stopwatch {
             started: utc(seconds),
             duration_ms: if self.frozen { 0 } else { millis(self.clock.elapsed()) },
             latency_ms: if self.frozen { None } else { quantiles(latencies) },
+            latency_bins: match self.frozen {
+                true => Vec::new(),
+                false => bins(latencies.iter().map(|time| (time.as_secs_f64() * 1e3, 1))),
+            },
             commit: project.and_then(commit),
             isolation: Vec::new(),
         }
@@ -66,6 +71,23 @@ pub fn quantiles(times: &[Duration]) -> Option<Latency> {
         sorted.get(rank.saturating_sub(1)).copied().unwrap_or(last)
     };
     Some(Latency { n: sorted.len() as u64, p50: at(0.5), p90: at(0.9), p99: at(0.99), max: last })
+}
+
+/// Milliseconds, each with how often it was measured, by size: eight bins for each doubling.
+pub fn bins(times: impl Iterator<Item = (f64, u64)>) -> Vec<Bin> {
+    const EACH_DOUBLING: f64 = 8.0;
+    let mut found: BTreeMap<i64, u64> = BTreeMap::new();
+    for (ms, count) in times.filter(|(ms, _)| ms.is_finite()) {
+        #[expect(clippy::cast_possible_truncation, reason = "a logarithm of a time is small")]
+        let place = (ms.max(1e-6).log2() * EACH_DOUBLING).ceil() as i64;
+        *found.entry(place).or_default() += count;
+    }
+    let up_to = |place: i64| {
+        let end = (place as f64 / EACH_DOUBLING).exp2();
+        // Four digits are more than a bin is wide.
+        format!("{end:.3e}").parse().unwrap_or(end)
+    };
+    found.into_iter().map(|(place, count)| Bin { up_to: up_to(place), count }).collect()
 }
 
 /// Seconds since 1970 as `2026-11-15T03:04:05Z`.
@@ -130,5 +152,15 @@ mod tests {
         let latency = quantiles(&times).unwrap();
         assert_eq!((latency.p50, latency.p90, latency.p99, latency.max), (5.0, 9.0, 10.0, 10.0));
         assert_eq!(quantiles(&[]), None);
+    }
+
+    #[test]
+    fn times_of_about_one_size_share_a_bin() {
+        let found = bins([(1.0, 2), (0.98, 1), (0.0, 1), (1000.0, 3), (f64::NAN, 9)].into_iter());
+        let counts: Vec<u64> = found.iter().map(|bin| bin.count).collect();
+        assert_eq!(counts, [1, 3, 3]);
+        assert_eq!(found[1].up_to, 1.0);
+        assert!((1000.0..1100.0).contains(&found[2].up_to), "{found:?}");
+        assert_eq!(bins(std::iter::empty()), []);
     }
 }

@@ -382,6 +382,10 @@ pub struct Environment {
     /// How long the system took to answer, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<Latency>,
+    /// The same times by size, for drawing: each bin reaches 9 % further than the one before, and
+    /// empty ones are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency_bins: Vec<Bin>,
     /// Where the project stood: commit and whether files were changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
@@ -403,6 +407,15 @@ pub struct Latency {
     pub p99: f64,
     /// Longest.
     pub max: f64,
+}
+
+/// How many times were of about one size.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bin {
+    /// The longest time that belongs here, in milliseconds.
+    pub up_to: f64,
+    /// How many do.
+    pub count: u64,
 }
 
 /// What `karat check --json` prints and writes.

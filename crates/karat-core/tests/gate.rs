@@ -78,6 +78,7 @@ fn report(runs: &[Vec<(&str, f64)>]) -> Report {
             started: "x".into(),
             duration_ms: 0,
             latency_ms: None,
+            latency_bins: vec![],
             commit: None,
             isolation: vec![],
         },

@@ -42,9 +42,7 @@ function sortable(table) {
       const falling = head.getAttribute("aria-sort") === "ascending";
       for (const other of table.querySelectorAll("th[aria-sort]")) other.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", falling ? "descending" : "ascending");
-      const rows = [...body.rows].filter((row) => !row.classList.contains("nothing"));
-      rows.sort(order(head.cellIndex, head.dataset.sort, falling ? -1 : 1));
-      body.prepend(...rows);
+      body.append(...[...body.rows].sort(order(head.cellIndex, head.dataset.sort, falling ? -1 : 1)));
     });
   }
 }
@@ -65,10 +63,8 @@ function order(column, kind, sign) {
 }
 
 function filtered(table) {
-  const [text, state, subject, count] = ["text", "state", "subject", "count"].map((id) => document.getElementById("filter-" + id));
-  const rows = [...table.tBodies[0].rows];
-  const nothing = rows.find((row) => row.classList.contains("nothing"));
-  const runs = rows.filter((row) => row !== nothing);
+  const [text, state, subject, count, nothing] = ["text", "state", "subject", "count", "nothing"].map((id) => document.getElementById("filter-" + id));
+  const runs = [...table.tBodies[0].rows];
   const words = runs.map((row) => row.textContent.toLowerCase());
   const apply = () => {
     const wanted = text.value.trim().toLowerCase();

@@ -56,7 +56,7 @@ pub struct Dot {
     pub x: String,
     /// How far down, in pixels.
     pub y: String,
-    /// The ends of the interval, in pixels.
+    /// The ends of the interval, in pixels, where no band shows it.
     pub whisker: Option<[String; 2]>,
     /// Which look it has.
     pub look: usize,
@@ -82,19 +82,25 @@ pub fn chart(all: &[Series<'_>], places: usize, height: u32) -> Option<Chart> {
     let mut dots = Vec::new();
     for (series_at, series) in all.iter().enumerate() {
         let look = series_at % LOOKS;
+        let mut point_at = 0;
         for part in series.points.split(|point| point.value.is_none()) {
-            shapes.extend(shape(part, look, &axis, right));
-        }
-        for (point_at, point) in series.points.iter().enumerate() {
-            let Some(value) = point.value else { continue };
-            let whisker = point.interval.map(|i| [i.low, i.high].map(|end| pixels(axis.down(end))));
-            dots.push(Dot {
-                x: format!("{:.2}%", 100.0 * right(point.place)),
-                y: pixels(axis.down(value)),
-                whisker,
-                look,
-                at: (series_at, point_at),
-            });
+            let shape = shape(part, look, &axis, right);
+            let banded = shape.as_ref().is_some_and(|shape| !shape.band.is_empty());
+            shapes.extend(shape);
+            for point in part {
+                // Inside a band the interval is already to be seen.
+                let interval = point.interval.filter(|_| !banded);
+                dots.push(Dot {
+                    x: format!("{:.2}%", 100.0 * right(point.place)),
+                    y: pixels(axis.down(point.value.unwrap_or_default())),
+                    whisker: interval.map(|i| [i.low, i.high].map(|end| pixels(axis.down(end)))),
+                    look,
+                    at: (series_at, point_at),
+                });
+                point_at += 1;
+            }
+            // The undefined value that ended the part.
+            point_at += 1;
         }
     }
     Some(Chart { height, ticks: axis.ticks(), shapes, dots })

@@ -49,17 +49,23 @@ pub fn short_commit(commit: Option<&str>) -> String {
     format!("{}{changed}", head.chars().take(room).collect::<String>())
 }
 
+/// Enough of a digest to tell two versions of a dataset apart.
+pub fn short_digest(digest: &str) -> String {
+    printable(digest.trim_start_matches("sha256:")).chars().take(8).collect()
+}
+
 /// One metric over time, a table for each series.
 pub fn metric(all: &[Series<'_>]) -> String {
     let mut text = String::new();
     for series in all {
         let head = format!(
-            "{} · {}: {} on {} {} ({} is better)",
+            "{} · {}: {} on {} {} {} ({} is better)",
             series.subject.evaluation,
             series.subject.name,
             series.metric,
             series.dataset.id,
             series.dataset.version,
+            short_digest(&series.dataset.digest),
             match series.better {
                 Better::Higher => "higher",
                 Better::Lower => "lower",
@@ -100,7 +106,12 @@ pub fn subject(entries: &[&Entry]) -> String {
     let Some(latest) = entries.last() else { return text };
     let data = latest.dataset.as_ref();
     let data = data.map_or_else(String::new, |data| format!(" on {} {}", data.id, data.version));
-    let runs = if entries.len() == 1 { "1 run" } else { &format!("{} runs", entries.len()) };
+    let alike = entries.iter().filter(|entry| entry.dataset == latest.dataset).count();
+    let runs = match entries.len() {
+        1 => "1 run".to_owned(),
+        all if all == alike => format!("{all} runs"),
+        all => format!("{alike} of {all} runs"),
+    };
     let head = format!("{} · {}{data}, {runs}", latest.subject.evaluation, latest.subject.name);
     let _ = writeln!(text, "{}", clip(&printable(&head), WIDTH));
     if let Some(reason) = &latest.reason {

@@ -7,6 +7,9 @@
 
 mod chart;
 mod data;
+mod figures;
+mod kind;
+mod plot;
 mod view;
 pub(crate) mod words;
 
@@ -27,7 +30,9 @@ const TEMPLATE: &str = include_str!("../assets/page.html");
 const STYLE: &str = concat!(
     include_str!("../assets/style/base.css"),
     include_str!("../assets/style/cards.css"),
+    include_str!("../assets/style/figures.css"),
     include_str!("../assets/style/explore.css"),
+    include_str!("../assets/style/inspector.css"),
 );
 const SCRIPT: &str = concat!(
     include_str!("../assets/script/text.js"),
@@ -35,6 +40,10 @@ const SCRIPT: &str = concat!(
     include_str!("../assets/script/slices.js"),
     include_str!("../assets/script/items.js"),
     include_str!("../assets/script/inspector.js"),
+    include_str!("../assets/script/parts.js"),
+    include_str!("../assets/script/detection.js"),
+    include_str!("../assets/script/server.js"),
+    include_str!("../assets/script/agent.js"),
     include_str!("../assets/script/main.js"),
 );
 

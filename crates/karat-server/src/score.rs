@@ -183,10 +183,7 @@ pub fn score(case: &Case, observed: &Observed, contract: &Contract, target: f64)
         observed.attempts.iter().map(|attempt| judge(case, attempt, contract)).collect();
     let attempts = judged.len() as u64;
     let passed = judged.iter().filter(|judged| judged.reasons.is_empty()).count() as u64;
-    let mut failures = BTreeMap::new();
-    for class in judged.iter().filter_map(|judged| judged.class) {
-        *failures.entry(class).or_default() += 1;
-    }
+    let failures = failures(&judged);
     let rate = stats::reliability(passed, attempts).ok();
     let reached = rate.map(|rate| if rate >= target { 1.0 } else { 0.0 });
 
@@ -231,6 +228,15 @@ pub fn score(case: &Case, observed: &Observed, contract: &Contract, target: f64)
     Scored { item, passed, attempts, failures, format_warnings }
 }
 
+/// Failed attempts by the class of their first failure.
+fn failures(judged: &[Judged]) -> BTreeMap<&'static str, u64> {
+    let mut failures = BTreeMap::new();
+    for class in judged.iter().filter_map(|judged| judged.class) {
+        *failures.entry(class).or_default() += 1;
+    }
+    failures
+}
+
 fn tags(case: &Case) -> BTreeMap<String, String> {
     let mut tags = BTreeMap::from([("tool".to_owned(), case.step.tool.clone())]);
     if let Some(class) = &case.class {
@@ -269,6 +275,7 @@ fn observation(
         "answer": answered,
         "attempts": judged.len(),
         "passed": judged.iter().filter(|judged| judged.reasons.is_empty()).count(),
+        "failures": failures(judged),
         "reasons": reasons,
         "more_reasons": more,
         "input_problems": input.map(crate::compliance::Fit::reasons).unwrap_or_default(),

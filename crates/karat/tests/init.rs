@@ -81,9 +81,8 @@ fn fails_naming(scratch: &Scratch, metric: &str) {
     let reason = check["reason"].as_str().unwrap();
 
     let junit = scratch.read("out/junit.xml");
-    let failures: Vec<&str> = junit.split("<failure").skip(1).collect();
-    let case = junit.split("<testcase").find(|case| case.contains(metric)).unwrap();
-    assert!(!failures.is_empty() && case.contains("<failure"), "{metric}: {junit}");
+    let failed = |case: &&str| case.contains(metric) && case.contains("<failure");
+    assert!(junit.split("<testcase").any(|case| failed(&case)), "{metric}: {junit}");
     for file in ["out-summary.md", "out/report.html"] {
         let text = scratch.read(file);
         assert!(text.contains(metric) && text.contains("fail"), "{metric} in {file}: {reason}");
@@ -193,7 +192,14 @@ fn an_agent_that_got_worse_fails() {
     scratch.karat(&["check"]).expect(0);
     edit(&scratch, "traces/recorded.jsonl", &[("Together they cost 44.50.", "I cannot say.")]);
     fails_naming(&scratch, "task.success");
-    edit(&scratch, "traces/recorded.jsonl", &[("keep_note", "read_note")]);
+    edit(
+        &scratch,
+        "traces/recorded.jsonl",
+        &[(
+            "\"keep_note\",\"server\":\"demo\",\"arguments\"",
+            "\"echo\",\"server\":\"demo\",\"arguments\"",
+        )],
+    );
     fails_naming(&scratch, "calls.exact");
 }
 

@@ -348,6 +348,26 @@ impl ExpectedCall {
         Some(Call::new(whole.key(&self.tool.name, self.tool.server.as_deref()), arguments))
     }
 
+    /// What is expected of each argument, in words: JSON where one value will do.
+    pub fn words(&self) -> Vec<(String, String)> {
+        let literal = self.arguments.as_deref().and_then(|text| object(text).ok());
+        let stated = literal.iter().flat_map(|object| object.iter());
+        let mut words: Vec<(String, String)> =
+            stated.map(|(name, value)| (name.to_owned(), value.to_string())).collect();
+        for (name, choice) in &self.accept {
+            let mut text = match &choice.values {
+                Values::Any => "any value".to_owned(),
+                Values::OneOf(values) => values.join(" or "),
+                Values::Near { value, within } => format!("{value} ± {within}"),
+            };
+            if choice.may_be_omitted {
+                text.push_str(", or nothing");
+            }
+            words.push((name.clone(), text));
+        }
+        words
+    }
+
     /// Arguments that would do, as a JSON object: what an oracle calls with. The first acceptable
     /// value is taken, and null where any will do.
     pub fn example(&self) -> String {

@@ -10,12 +10,13 @@ use crate::chart::{Chart, chart};
 use crate::model::{Entry, Run, State, Subject, Value};
 use crate::series::{self, Point, Series, direction};
 use crate::store::Selection;
-use crate::text::short_commit;
+use crate::text::{short_commit, short_digest};
 use crate::{HistoryError, Store};
 
 /// Where there is nothing to show.
 pub(super) const NONE: &str = "–";
 const SPARK_HEIGHT: u32 = 44;
+const HEADLINE_HEIGHT: u32 = 84;
 const CHART_HEIGHT: u32 = 280;
 
 #[derive(Serialize)]
@@ -77,7 +78,8 @@ pub(super) struct Overview {
     tone: Tone,
     run: i64,
     runs: String,
-    span: String,
+    first: String,
+    last: String,
     cards: Vec<Card>,
 }
 
@@ -113,7 +115,7 @@ fn facts(entry: &Entry) -> Vec<String> {
 }
 
 /// Where a metric stands in the latest of these entries.
-fn standing(past: &[&Entry], latest: &Entry, measured: &Value) -> Standing {
+fn standing(past: &[&Entry], latest: &Entry, measured: &Value, height: u32) -> Standing {
     let all = series::of(past.iter().copied(), &measured.metric);
     let of_now = all.iter().find(|one| Some(one.dataset) == latest.dataset.as_ref());
     let points = of_now.map_or(&[][..], |one| one.points.as_slice());
@@ -135,17 +137,17 @@ fn standing(past: &[&Entry], latest: &Entry, measured: &Value) -> Standing {
         change: Change::of(delta, measured.better),
         since: earlier.filter(|_| delta.is_some()).map(|point| point.run),
         fresh,
-        spark: spark(&all, past.len()),
+        spark: spark(&all, past.len(), height),
     }
 }
 
-fn spark(all: &[Series<'_>], places: usize) -> Option<Spark> {
+fn spark(all: &[Series<'_>], places: usize, height: u32) -> Option<Spark> {
     let values: Vec<f64> = all.iter().flat_map(Series::values).collect();
     // One value is no course of things.
     let (first, last) = (values.first()?, values.get(1..)?.last()?);
     let label =
         format!("{}, from {} to {}", count(values.len(), "value"), number(*first), number(*last));
-    Some(Spark { label, chart: chart(all, places, SPARK_HEIGHT)? })
+    Some(Spark { label, chart: chart(all, places, height)? })
 }
 
 pub(super) fn overview(store: &Store) -> Result<Option<Overview>, HistoryError> {
@@ -158,20 +160,17 @@ pub(super) fn overview(store: &Store) -> Result<Option<Overview>, HistoryError> 
         let Some(latest) = past.last() else { continue };
         let headline = latest.headline.as_deref().and_then(|metric| latest.value(metric));
         cards.push(Card {
-            headline: headline.map(|measured| standing(&past, latest, measured)),
+            headline: headline.map(|measured| standing(&past, latest, measured, HEADLINE_HEIGHT)),
             late: latest.run != last.id,
             ..card(latest)
         });
     }
-    let span = match runs.len() {
-        1 => last.started.clone(),
-        _ => format!("{} to {}", first.started, last.started),
-    };
     Ok(Some(Overview {
         tone: last.state.into(),
         run: last.id,
         runs: count(runs.len(), "run"),
-        span,
+        first: first.started.clone(),
+        last: last.started.clone(),
         cards,
     }))
 }
@@ -207,6 +206,7 @@ struct Past {
     started: String,
     tone: Tone,
     dataset: String,
+    digest: String,
     system: String,
     value: String,
     commit: String,
@@ -228,7 +228,8 @@ pub(super) fn subject(store: &Store, id: i64) -> Result<SubjectPage, PageError> 
     };
     let shown = shown.unwrap_or(latest);
     let metric = shown.headline.clone();
-    let rows = shown.values.iter().map(|value| standing(&past, shown, value)).collect();
+    let rows =
+        shown.values.iter().map(|value| standing(&past, shown, value, SPARK_HEIGHT)).collect();
     let of_headline =
         |entry: &Entry| metric.as_deref().and_then(|metric| entry.value(metric)?.value);
     Ok(SubjectPage {
@@ -240,6 +241,10 @@ pub(super) fn subject(store: &Store, id: i64) -> Result<SubjectPage, PageError> 
                 started: entry.started.clone(),
                 tone: entry.state.into(),
                 dataset: dataset(entry),
+                digest: entry
+                    .dataset
+                    .as_ref()
+                    .map_or_else(String::new, |d| short_digest(&d.digest)),
                 system: entry.system.clone(),
                 value: of_headline(entry).map_or_else(|| NONE.to_owned(), number),
                 commit: short_commit(entry.commit.as_deref()),
@@ -302,6 +307,7 @@ struct MetricRow {
     change: Option<Change>,
     moved: Option<f64>,
     dataset: String,
+    digest: String,
     tone: Tone,
     commit: String,
 }
@@ -358,11 +364,6 @@ pub(super) fn metric(store: &Store, subject: i64, metric: i64) -> Result<MetricP
     })
 }
 
-/// Enough of a digest to tell two versions apart.
-fn short_digest(digest: &str) -> String {
-    digest.trim_start_matches("sha256:").chars().take(8).collect()
-}
-
 fn row(series: &Series<'_>, point: &Point<'_>) -> MetricRow {
     MetricRow {
         run: point.run,
@@ -375,6 +376,7 @@ fn row(series: &Series<'_>, point: &Point<'_>) -> MetricRow {
         change: Change::of(point.delta, series.better),
         moved: point.delta,
         dataset: format!("{} {}", series.dataset.id, series.dataset.version),
+        digest: short_digest(&series.dataset.digest),
         tone: point.state.into(),
         commit: short_commit(point.commit),
     }
@@ -469,7 +471,7 @@ pub(super) fn run(store: &Store, id: i64) -> Result<RunPage, HistoryError> {
     let run: &Run = runs.get(at).ok_or(HistoryError::NoRun { id })?;
     let mut facts = vec![run.started.clone(), format!("karat {}", run.karat)];
     facts.extend(run.commit.as_ref().map(|commit| format!("commit {commit}")));
-    facts.push(run.digest.clone());
+    facts.push(format!("document {}", short_digest(&run.digest)));
     let mut cards = Vec::new();
     for entry in store.entries(Selection::Run(id))? {
         let mut past = store.entries(Selection::Subject(entry.subject.id, RUNS))?;
@@ -477,7 +479,7 @@ pub(super) fn run(store: &Store, id: i64) -> Result<RunPage, HistoryError> {
         past.truncate(until);
         let past: Vec<&Entry> = past.iter().collect();
         let rows: Vec<Standing> =
-            entry.values.iter().map(|value| standing(&past, &entry, value)).collect();
+            entry.values.iter().map(|value| standing(&past, &entry, value, SPARK_HEIGHT)).collect();
         let since = rows.iter().find_map(|row| row.since);
         cards.push(Card { rows, since, ..card(&entry) });
     }

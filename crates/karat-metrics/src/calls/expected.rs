@@ -144,7 +144,8 @@ impl ExpectedCall<'_> {
 }
 
 impl Accepted<'_> {
-    fn accepts(&self, value: &Value<'_>) -> bool {
+    /// Whether a value will do.
+    pub fn accepts(&self, value: &Value<'_>) -> bool {
         match self {
             Accepted::Anything => true,
             Accepted::OneOf(values) => {

@@ -45,6 +45,7 @@ pub const METRICS: &[Metric] = &[
     traces::FIRST_ERROR,
     traces::FORBIDDEN,
     traces::LOOP,
+    traces::SIMILARITY,
     traces::TOOL_NAME_VALIDITY,
     traces::SCHEMA_COMPLIANCE,
     traces::EXECUTION_SUCCESS,

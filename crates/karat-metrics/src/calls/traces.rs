@@ -205,6 +205,16 @@ pub const TOKENS_WITHOUT_TOOLS: Metric = Metric {
     notes: "",
 };
 
+/// How alike the calls of two runs of a task are.
+pub const SIMILARITY: Metric = Metric {
+    id: "calls.similarity",
+    summary: "How alike the calls of two runs of a task are",
+    formula: "(calls that stayed + ½ · calls that moved + ¼ · calls with other arguments) ÷ calls of the longer run, mean over tasks",
+    better: Better::Higher,
+    undefined: "the two runs have no task in common",
+    notes: "1 where neither run calls anything. Says that something changed, not whether for the better.",
+};
+
 /// The tokens of a run with tools.
 pub const RUN_TOKENS: Metric = Metric {
     id: "run.tokens",

@@ -50,6 +50,7 @@ class Report {
     this.columns = data.metrics.filter((metric) => data.scores.includes(metric.id));
     this.places = new Map(data.items.map((item, index) => [item.id, index]));
     this.blamed = new Set(data.blamed);
+    this.tones = new Map(Object.entries(data.tones));
     // For each item the metrics on which it moved, over all items rather than over a slice.
     this.worsened = new Map();
     this.improved = new Map();
@@ -101,23 +102,50 @@ class Report {
     const observed = item.observed;
     if (typeof observed === "string") return observed;
     if (observed !== null && typeof observed === "object" && !Array.isArray(observed)) {
-      for (const key of ["query", "task", "prompt", "question", "title", "description", "name", "tool", "text"]) {
-        if (Object.hasOwn(observed, key) && typeof observed[key] === "string") return observed[key];
+      const said = (key) => (Object.hasOwn(observed, key) && typeof observed[key] === "string" ? observed[key] : null);
+      const together = (one, other) => [said(one), said(other)].filter((text) => text !== null).join(" \u00b7 ");
+      const special = { verdicts: () => together("name", "text"), suite: () => together("tool", "arguments"), fuzz: () => this.findings(observed) }[this.data.kind];
+      const text = special ? special() : "";
+      if (text) return text;
+      for (const key of ["query", "input", "task", "prompt", "question", "title", "about", "description", "name", "tool", "text"]) {
+        if (said(key) !== null) return observed[key];
       }
     }
     if (item.error !== undefined) return item.error.message;
     return observed === null || observed === undefined ? "" : JSON.stringify(unpacked(observed)).slice(0, 300);
   }
 
+  // What fuzzing found in a tool.
+  findings(observed) {
+    const found = unpacked(observed.findings);
+    if (!Array.isArray(found)) return "";
+    const messages = found.map((finding) => (finding ? finding.message : null)).filter((text) => typeof text === "string");
+    return messages.length ? messages.join("; ") : "no finding";
+  }
+
   link(id) {
     return "#" + this.slug + "/" + encodeURIComponent(id);
   }
 
-  // The values of each tag, in order.
+  // What an item can be filtered by: the facet of the report, then its tags.
+  properties(item) {
+    const { facet } = this.data;
+    const tags = Object.entries(item.tags || {}).filter(([key]) => key !== facet);
+    return facet !== undefined && item.facet !== undefined ? [[facet, item.facet], ...tags] : tags;
+  }
+
+  property(item, key) {
+    if (key === this.data.facet) return item.facet;
+    return item.tags && Object.hasOwn(item.tags, key) ? item.tags[key] : undefined;
+  }
+
+  // The values of each of them, in order.
   tags() {
     const tags = new Map();
+    const { facet } = this.data;
+    if (facet !== undefined) tags.set(facet, new Map());
     for (const item of this.items) {
-      for (const [key, value] of Object.entries(item.tags || {})) {
+      for (const [key, value] of this.properties(item)) {
         if (!tags.has(key)) tags.set(key, new Map());
         tags.get(key).set(value, (tags.get(key).get(value) || 0) + 1);
       }

@@ -110,9 +110,9 @@ class Inspector {
       body.append(element("section", { class: "error" },
         element("h3", {}, "No answer: " + visible(item.error.class)), block(item.error.message)));
     }
-    if (isRanking(report, observed)) body.append(...ranking(observed));
-    else if (isQuery(report, observed)) body.append(asked(observed.query));
-    else if (observed !== null) body.append(element("section", {}, element("h3", {}, "Observed"), tree(observed, 2)));
+    const view = viewOf(report, item, observed);
+    if (view !== null) body.append(...view);
+    else if (observed !== null) body.append(section("Observed", tree(observed, 2)));
     body.append(scores(report, item));
     const facts = Object.entries(item.tags || {});
     if (item.group !== undefined) facts.push(["group", item.group]);
@@ -120,7 +120,7 @@ class Inspector {
       body.append(element("section", {}, element("h3", {}, "Tags"), element("dl", { class: "pairs" },
         ...facts.map(([key, value]) => element("div", {}, element("dt", {}, key), element("dd", {}, value))))));
     }
-    if (isRanking(report, observed)) {
+    if (view !== null) {
       body.append(element("details", {}, element("summary", {}, "All that was observed"), tree(observed, 1)));
     }
     return body;
@@ -154,18 +154,16 @@ function scores(report, item) {
 }
 
 // A query that got no answer.
-function isQuery(report, observed) {
-  return report.data.evaluation === "retrieval" && observed !== null && typeof observed === "object"
-    && Object.keys(observed).join() === "query" && typeof observed.query === "string";
+function isQuery(observed) {
+  return Object.keys(observed).join() === "query" && typeof observed.query === "string";
 }
 
 function asked(query) {
   return element("section", {}, element("h3", {}, "Query"), element("p", { class: "query" }, query));
 }
 
-function isRanking(report, observed) {
-  return report.data.evaluation === "retrieval" && observed !== null && typeof observed === "object"
-    && typeof observed.query === "string" && Array.isArray(observed.ranked)
+function isRanking(observed) {
+  return typeof observed.query === "string" && Array.isArray(observed.ranked)
     && observed.ranked.every((entry) => entry !== null && typeof entry === "object" && typeof entry.tool_id === "string");
 }
 

@@ -28,14 +28,16 @@ class ItemTable {
       clearTimeout(waiting);
       waiting = setTimeout(() => {
         this.search = input.value.trim().toLowerCase();
-        this.apply();
+        this.chosen();
       }, 120);
     });
+    this.input = input;
+    this.selects = new Map();
     bar.append(element("label", { class: "field wide" }, element("span", {}, "Search"), input));
     const choices = this.choices();
     const [shown, select] = choice("Show", choices, (value) => {
       this.show = value;
-      this.apply();
+      this.chosen();
     });
     this.showing = select;
     if (choices.length > 1) bar.append(shown);
@@ -43,16 +45,53 @@ class ItemTable {
       if (values.size < 2 || values.size > 500) continue;
       const sorted = [...values.keys()].sort();
       const options = sorted.map((value) => ["=" + value, visible(value) + " (" + values.get(value) + ")"]);
-      const [field] = choice(visible(key), [["", "any"], ...options], (value) => {
+      const [field, of] = choice(visible(key), [["", "any"], ...options], (value) => {
         if (value === "") this.tags.delete(key);
         else this.tags.set(key, value.slice(1));
-        this.apply();
+        this.chosen();
       });
+      this.selects.set(key, of);
       bar.append(field);
     }
+    this.clear = element("button", { type: "button", hidden: true, "data-does": "clear", onclick: () => { this.filter(new Map()); this.chosen(); } }, "Clear");
+    const whole = element("button", { type: "button", "data-does": "all-json", onclick: async () => {
+      const items = this.order.map((index) => this.report.whole(this.report.items[index]));
+      const done = await copy(JSON.stringify(items, null, 2));
+      whole.textContent = done ? "Copied" : "Not copied";
+      say(done ? "Copied " + counted(items.length, "item") : "The browser did not allow copying");
+      setTimeout(() => { whole.textContent = "Copy JSON"; }, 1500);
+    } }, "Copy JSON");
     this.status = element("p", { class: "count", role: "status" });
-    bar.append(this.status);
+    bar.append(this.clear, whole, this.status);
     return bar;
+  }
+
+  // Sets the filters to those of an address, and no others.
+  filter(wanted) {
+    this.search = (wanted.get("search") || "").trim().toLowerCase();
+    this.input.value = wanted.get("search") || "";
+    const offered = [...this.showing.options].some((option) => option.value === wanted.get("show"));
+    this.show = offered ? wanted.get("show") : "all";
+    this.showing.value = this.show;
+    this.tags.clear();
+    for (const [key, value] of wanted) {
+      if (key !== "search" && key !== "show") this.tags.set(key, value);
+    }
+    for (const [key, select] of this.selects) {
+      select.value = this.tags.has(key) ? "=" + this.tags.get(key) : "";
+    }
+    this.apply();
+  }
+
+  // After a choice of the reader: the address leads to the same view again.
+  chosen() {
+    this.apply();
+    const wanted = [];
+    if (this.input.value.trim() !== "") wanted.push(["search", this.input.value.trim()]);
+    if (this.show !== "all") wanted.push(["show", this.show]);
+    wanted.push(...this.tags);
+    const query = wanted.map((pair) => pair.map(encodeURIComponent).join("=")).join("&");
+    history.replaceState(null, "", location.href.split("#")[0] + (query ? "#items-" + this.report.slug + "?" + query : ""));
   }
 
   choices() {
@@ -61,7 +100,8 @@ class ItemTable {
     const errors = report.items.filter((item) => item.error !== undefined).length;
     if (report.worsened.size) choices.push(["worse", "worse than the baseline (" + report.worsened.size + ")"]);
     if (report.improved.size) choices.push(["better", "better than the baseline (" + report.improved.size + ")"]);
-    if (report.blamed.size) choices.push(["blamed", "behind a check that did not pass (" + report.blamed.size + ")"]);
+    const blamed = [...report.blamed].filter((id) => report.places.has(id)).length;
+    if (blamed) choices.push(["blamed", "behind a check that did not pass (" + blamed + ")"]);
     if (errors) choices.push(["errors", "without an answer (" + errors + ")"]);
     for (const [word, flips] of [["worse", report.worsened], ["better", report.improved]]) {
       const counts = new Map();
@@ -82,7 +122,7 @@ class ItemTable {
     this.stated = this.report.items.some((item) => states(this.report, item).length > 0);
     if (this.stated) {
       head.append(element("th", { scope: "col" }, "State"));
-      widths.push(110);
+      widths.push(130);
     }
     for (const column of columns) {
       head.append(this.header(column.id, column.id, column));
@@ -156,7 +196,7 @@ class ItemTable {
       }
     }
     for (const [key, value] of this.tags) {
-      if (!item.tags || item.tags[key] !== value) return false;
+      if (report.property(item, key) !== value) return false;
     }
     return this.search === "" || report.text(index).includes(this.search);
   }
@@ -178,6 +218,7 @@ class ItemTable {
       });
     }
     const all = report.items.length;
+    this.clear.hidden = this.search === "" && this.show === "all" && this.tags.size === 0;
     this.status.textContent = this.order.length === all ? counted(all, "item") : this.order.length + " of " + counted(all, "item");
     this.table.setAttribute("aria-rowcount", this.order.length + 1);
     this.view.scrollTop = 0;
@@ -287,6 +328,8 @@ class ItemTable {
 // What is worth knowing about an item at a glance, in words.
 function states(report, item) {
   const states = [];
+  const tone = report.tones.get(item.facet);
+  if (tone !== undefined) states.push(element("span", { class: "state " + tone }, item.facet.replaceAll("_", " ")));
   if (item.error !== undefined) states.push(element("span", { class: "state lost", title: item.error.message }, "no answer"));
   if (report.worsened.has(item.id)) states.push(element("span", { class: "state worse", title: "on " + report.worsened.get(item.id).join(", ") }, "worse"));
   if (report.improved.has(item.id)) states.push(element("span", { class: "state better", title: "on " + report.improved.get(item.id).join(", ") }, "better"));

@@ -18,14 +18,28 @@ function start() {
   }
   document.documentElement.classList.add("scripted");
   addresses(tables, inspector);
+  keys();
   theme();
   paper([...tables.values()]);
 }
 
-// #report/item opens an item; every other address is an ordinary place on the page.
+// #report/item opens an item, #items-report?property=value lists some; every other address is an
+// ordinary place on the page.
 function addresses(tables, inspector) {
+  const list = (hash) => {
+    const cut = hash.indexOf("?");
+    const table = cut > 0 && hash.startsWith("#items-") ? tables.get(hash.slice(7, cut)) : undefined;
+    if (!table) return false;
+    const pairs = hash.slice(cut + 1).split("&").map((pair) => pair.split("=").map(decoded));
+    inspector.close();
+    table.filter(new Map(pairs.filter((pair) => pair.length === 2)));
+    table.root.parentNode.scrollIntoView();
+    table.view.focus({ preventScroll: true });
+    return true;
+  };
   const follow = () => {
     const hash = location.hash;
+    if (list(hash)) return;
     const cut = hash.indexOf("/");
     const table = cut > 0 ? tables.get(hash.slice(1, cut)) : undefined;
     if (!table) {
@@ -38,6 +52,19 @@ function addresses(tables, inspector) {
   };
   window.addEventListener("hashchange", follow);
   follow();
+}
+
+// A slash goes to the nearest search, as on many pages.
+function keys() {
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, select, textarea, dialog")) return;
+    const distance = (input) => Math.abs(input.getBoundingClientRect().top - innerHeight / 2);
+    const [nearest] = [...document.querySelectorAll(".explore input[type=search]")].sort((a, b) => distance(a) - distance(b));
+    if (!nearest) return;
+    event.preventDefault();
+    nearest.focus();
+  });
 }
 
 function decoded(text) {

@@ -13,7 +13,8 @@ use super::words::{bound, number};
 pub(super) struct Chart {
     fill_from: String,
     fill_width: String,
-    value: String,
+    /// The dot; none where the bar is a plain count.
+    value: Option<String>,
     whisker: Option<[String; 2]>,
     baseline: Option<String>,
     runs: Vec<String>,
@@ -23,40 +24,85 @@ pub(super) struct Chart {
     label: String,
 }
 
+impl Chart {
+    /// A bar from 0 to a share of the whole, with no more to it.
+    pub(super) fn share(share: f64) -> Chart {
+        Chart {
+            fill_from: percent(0.0),
+            fill_width: percent(100.0 * share),
+            value: None,
+            whisker: None,
+            baseline: None,
+            runs: Vec::new(),
+            axis: None,
+            label: format!("{:.1} %", 100.0 * share),
+        }
+    }
+}
+
 /// The drawing of a value; `None` where there is no value.
 pub(super) fn chart(metric: &Measured, baseline: Option<f64>) -> Option<Chart> {
-    let value = metric.value.filter(|value| value.is_finite())?;
-    let baseline = baseline.filter(|value| value.is_finite());
-    let ends = metric
-        .interval
-        .as_ref()
-        .map(|interval| [interval.low, interval.high])
-        .filter(|ends| ends.iter().all(|end| end.is_finite()));
-    let runs: Vec<f64> = match metric.per_run.len() {
-        0 | 1 => Vec::new(),
-        _ => metric.per_run.iter().flatten().copied().filter(|run| run.is_finite()).collect(),
-    };
-    let drawn = [value].into_iter().chain(baseline).chain(ends.into_iter().flatten());
-    let axis = Axis::around(drawn.chain(runs.iter().copied()));
+    let parts = Parts::of(metric, baseline)?;
+    let axis = Axis::around(parts.drawn());
+    Some(parts.chart(&axis))
+}
 
-    let mut label = number(value);
-    if let Some([low, high]) = ends {
-        label.push_str(&format!(", between {} and {}", bound(low), bound(high)));
+/// Drawings on one axis, so that their lengths can be compared.
+pub(super) fn charts(metrics: &[&Measured]) -> Vec<Option<Chart>> {
+    let parts: Vec<Option<Parts>> = metrics.iter().map(|metric| Parts::of(metric, None)).collect();
+    let axis = Axis::around(parts.iter().flatten().flat_map(Parts::drawn));
+    parts.into_iter().map(|parts| parts.map(|parts| parts.chart(&axis))).collect()
+}
+
+/// What is drawn of a metric: only numbers that have a place.
+struct Parts {
+    value: f64,
+    baseline: Option<f64>,
+    ends: Option<[f64; 2]>,
+    runs: Vec<f64>,
+}
+
+impl Parts {
+    fn of(metric: &Measured, baseline: Option<f64>) -> Option<Parts> {
+        let ends = metric.interval.as_ref().map(|interval| [interval.low, interval.high]);
+        let runs = match metric.per_run.len() {
+            0 | 1 => Vec::new(),
+            _ => metric.per_run.iter().flatten().copied().filter(|run| run.is_finite()).collect(),
+        };
+        Some(Parts {
+            value: metric.value.filter(|value| value.is_finite())?,
+            baseline: baseline.filter(|value| value.is_finite()),
+            ends: ends.filter(|ends| ends.iter().all(|end| end.is_finite())),
+            runs,
+        })
     }
-    if let Some(baseline) = baseline {
-        label.push_str(&format!(", baseline {}", number(baseline)));
+
+    fn drawn(&self) -> Vec<f64> {
+        let single = [self.value].into_iter().chain(self.baseline);
+        single.chain(self.ends.into_iter().flatten()).chain(self.runs.iter().copied()).collect()
     }
-    let (zero, place) = (axis.place(0.0), axis.place(value));
-    Some(Chart {
-        fill_from: percent(zero.min(place)),
-        fill_width: percent((zero - place).abs()),
-        value: percent(place),
-        whisker: ends.map(|ends| ends.map(|end| percent(axis.place(end)))),
-        baseline: baseline.map(|value| percent(axis.place(value))),
-        runs: runs.iter().map(|run| percent(axis.place(*run))).collect(),
-        axis: axis.shown(),
-        label,
-    })
+
+    fn chart(self, axis: &Axis) -> Chart {
+        let Parts { value, baseline, ends, runs } = self;
+        let mut label = number(value);
+        if let Some([low, high]) = ends {
+            label.push_str(&format!(", between {} and {}", bound(low), bound(high)));
+        }
+        if let Some(baseline) = baseline {
+            label.push_str(&format!(", baseline {}", number(baseline)));
+        }
+        let (zero, place) = (axis.place(0.0), axis.place(value));
+        Chart {
+            fill_from: percent(zero.min(place)),
+            fill_width: percent((zero - place).abs()),
+            value: Some(percent(place)),
+            whisker: ends.map(|ends| ends.map(|end| percent(axis.place(end)))),
+            baseline: baseline.map(|value| percent(axis.place(value))),
+            runs: runs.iter().map(|run| percent(axis.place(*run))).collect(),
+            axis: axis.shown(),
+            label,
+        }
+    }
 }
 
 /// From where to where a drawing reaches.
@@ -67,9 +113,9 @@ struct Axis {
 
 impl Axis {
     /// 0 to 1 for shares, −1 to 1 for correlations, else from zero to the next round number.
-    fn around(values: impl Iterator<Item = f64>) -> Axis {
+    fn around(values: impl IntoIterator<Item = f64>) -> Axis {
         let (low, high) =
-            values.fold((0.0_f64, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+            values.into_iter().fold((0.0_f64, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
         Axis {
             low: if low < 0.0 { -round_up(-low) } else { 0.0 },
             high: if high > 0.0 || low == 0.0 { round_up(high) } else { 0.0 },
@@ -112,6 +158,25 @@ fn percent(place: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn drawings_beside_each_other_share_an_axis() {
+        let metric = |value: f64| Measured {
+            id: "run.tokens".to_owned(),
+            value: Some(value),
+            n: 1,
+            better: karat_core::report::Better::Lower,
+            per_run: Vec::new(),
+            interval: None,
+            count: None,
+            undefined: None,
+            left_out: 0,
+        };
+        let drawn = charts(&[&metric(500.0), &metric(2000.0)]);
+        let widths: Vec<&str> =
+            drawn.iter().flatten().map(|chart| chart.fill_width.as_str()).collect();
+        assert_eq!(widths, ["25.00%", "100.00%"]);
+    }
 
     fn axis(values: &[f64]) -> (f64, f64) {
         let axis = Axis::around(values.iter().copied());

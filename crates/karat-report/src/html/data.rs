@@ -14,6 +14,8 @@ use karat_core::text::printable;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::kind::Kind;
+
 #[derive(Serialize)]
 struct Data<'a> {
     reports: Vec<ReportData<'a>>,
@@ -24,6 +26,13 @@ struct ReportData<'a> {
     slug: &'a str,
     evaluation: &'static str,
     name: &'a str,
+    /// What the items are about.
+    kind: Kind,
+    /// The property by which a reader sorts the items out first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    facet: Option<&'static str>,
+    /// The values of it that have a look of their own.
+    tones: BTreeMap<&'static str, &'static str>,
     /// The metrics in the order of the columns.
     metrics: Vec<Column<'a>>,
     slices: &'a [Slice],
@@ -67,6 +76,9 @@ struct ItemData<'a> {
     observed: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a ItemError>,
+    /// The value of the report's facet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    facet: Option<&'a str>,
 }
 
 /// Scores as a row where the item has exactly the common names, else with its own.
@@ -89,13 +101,17 @@ fn one<'a>(report: &'a Report, slug: &'a str) -> ReportData<'a> {
         report.items.iter().flat_map(|item| item.metrics.keys().map(String::as_str)).collect();
     let scores: Vec<&str> = scores.into_iter().collect();
     let checks = report.gate.iter().flat_map(|gate| &gate.checks);
+    let kind = Kind::of(report);
     ReportData {
+        kind,
+        facet: kind.facet(),
+        tones: kind.tones().iter().copied().collect(),
         slug,
         evaluation: report.evaluation.name(),
         name: &report.name,
         metrics: columns(report, &scores),
         slices: &report.slices,
-        items: report.items.iter().map(|item| packed(item, &scores)).collect(),
+        items: report.items.iter().map(|item| packed(item, &scores, kind)).collect(),
         scores,
         flips: report
             .comparison
@@ -136,7 +152,7 @@ fn flip(delta: &Delta) -> Flip<'_> {
     }
 }
 
-fn packed<'a>(item: &'a Item, names: &[&str]) -> ItemData<'a> {
+fn packed<'a>(item: &'a Item, names: &[&str], kind: Kind) -> ItemData<'a> {
     ItemData {
         id: &item.id,
         group: item.group.as_deref(),
@@ -145,6 +161,7 @@ fn packed<'a>(item: &'a Item, names: &[&str]) -> ItemData<'a> {
         per_run: item.per_run.iter().map(|run| row(run, names)).collect(),
         observed: pack(&item.observed),
         error: item.error.as_ref(),
+        facet: kind.value(item),
     }
 }
 

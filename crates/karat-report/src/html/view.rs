@@ -10,12 +10,41 @@ use karat_metrics::registry;
 use serde::Serialize;
 
 use super::chart::{Chart, chart};
+use super::figures::{Figure, figures};
 use super::words::{
     Direction, bound, check_name, count, interval_heading, number, sentence, signed,
 };
 
 /// How many items a list of flipped items names; the table below has them all.
 const NAMED: usize = 12;
+/// How many metrics stand beside a verdict on the first screen.
+const FIRST: usize = 3;
+/// A card with no more metrics than this shows them all at once.
+const AT_ONCE: usize = 8;
+/// The metrics that say most, by which they are chosen for the first screen.
+const LEADING: [&str; 21] = [
+    "pass_rate",
+    "reliability",
+    "attacks_held",
+    "schema.rejects_invalid",
+    "crash_rate",
+    "latency.p50",
+    "latency.p99",
+    "throughput",
+    "error_rate",
+    "task.success",
+    "calls.f1",
+    "gauge.proactivity",
+    "gauge.compliance",
+    "calls.similarity",
+    "recall@5",
+    "mrr",
+    "ndcg@10",
+    "recall",
+    "fpr_hard",
+    "precision",
+    "f1",
+];
 /// Where there is nothing to show.
 const NONE: &str = "–";
 
@@ -74,7 +103,12 @@ struct Card {
     against: Option<String>,
     /// Whether a change carries a p-value.
     tested: bool,
+    /// The metrics that matter first, and those that a reader may open.
     rows: Vec<Row>,
+    more: Vec<Row>,
+    /// What stands on the first screen.
+    first: Vec<Row>,
+    figures: Vec<Figure>,
     parts: Vec<Part>,
     flips: Option<Flips>,
     failed: Vec<CheckView>,
@@ -108,7 +142,8 @@ struct Row {
 
 #[derive(Serialize)]
 struct Change {
-    amount: String,
+    /// None where nothing moved at all.
+    amount: Option<String>,
     word: &'static str,
     detail: Option<String>,
 }
@@ -262,8 +297,14 @@ fn card(report: &Report, slug: &str) -> Card {
         // Controls that hold have a list of their own.
         all.filter(|check| check.verdict == verdict)
             .filter(|check| verdict != Verdict::Pass || check.rule != "control")
-            .map(|check| check_view(check, slug))
+            .map(|check| check_view(check, report, slug))
             .collect()
+    };
+    let shown = |metric: &Measured| row(metric, whole(report, &metric.id));
+    let gated = gated(report);
+    let at_once = |metric: &Measured| {
+        let id = metric.id.as_str();
+        report.metrics.len() <= AT_ONCE || gated.contains(id) || LEADING.contains(&id)
     };
     Card {
         slug: slug.to_owned(),
@@ -280,7 +321,10 @@ fn card(report: &Report, slug: &str) -> Card {
             .iter()
             .flat_map(|comparison| &comparison.deltas)
             .any(|delta| delta.p_holm.is_some()),
-        rows: report.metrics.iter().map(|metric| row(metric, whole(report, &metric.id))).collect(),
+        rows: report.metrics.iter().filter(|metric| at_once(metric)).map(&shown).collect(),
+        more: report.metrics.iter().filter(|metric| !at_once(metric)).map(&shown).collect(),
+        first: first(report).into_iter().map(&shown).collect(),
+        figures: figures(report, slug),
         parts: parts(report),
         flips: flips(report, slug),
         failed: checks(Verdict::Fail),
@@ -302,6 +346,29 @@ fn card(report: &Report, slug: &str) -> Card {
         conventions: report.conventions.clone(),
         environment: environment(report),
     }
+}
+
+/// The metrics that somebody gates.
+fn gated(report: &Report) -> BTreeSet<&str> {
+    let checks = report.gate.iter().flat_map(|gate| &gate.checks);
+    checks.map(|check| check.metric.as_str()).collect()
+}
+
+/// The metrics of the first screen: those that failed, then those that lead.
+fn first(report: &Report) -> Vec<&Measured> {
+    let checks = report.gate.iter().flat_map(|gate| &gate.checks);
+    let failed = checks.filter(|check| check.verdict != Verdict::Pass).map(|check| &*check.metric);
+    let all = report.metrics.iter().map(|metric| metric.id.as_str());
+    let mut chosen: Vec<&Measured> = Vec::new();
+    for id in failed.chain(LEADING).chain(all) {
+        if let Some(metric) = report.metric(id)
+            && chosen.len() < FIRST
+            && chosen.iter().all(|known| known.id != id)
+        {
+            chosen.push(metric);
+        }
+    }
+    chosen
 }
 
 fn facts(report: &Report) -> Vec<String> {
@@ -393,13 +460,17 @@ fn definition(id: &str) -> Option<&'static str> {
 
 fn change(delta: &Delta) -> Option<Change> {
     let (amount, direction) = (delta.delta?, Direction::of(delta)?);
+    let moved = !(delta.improved.is_empty() && delta.worsened.is_empty());
+    if direction == Direction::Same && !moved {
+        return Some(Change { amount: None, word: direction.word(), detail: None });
+    }
     let interval = delta.interval.as_ref().map(|interval| {
         format!("{} to {}", minus_or_plus(interval.low), minus_or_plus(interval.high))
     });
     let p = delta.p_holm.map(|p| format!("p = {p:.3}"));
     let detail: Vec<String> = interval.into_iter().chain(p).collect();
     Some(Change {
-        amount: signed(amount),
+        amount: Some(signed(amount)),
         word: direction.word(),
         detail: (!detail.is_empty()).then(|| detail.join(", ")),
     })
@@ -470,7 +541,7 @@ fn names(items: &[String], slug: &str) -> Names {
 }
 
 /// An item's id as it stands in an address, as `encodeURIComponent` of a browser writes it.
-fn encoded(name: &str) -> String {
+pub(super) fn encoded(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for byte in name.bytes() {
         match byte {
@@ -484,12 +555,19 @@ fn encoded(name: &str) -> String {
     text
 }
 
-fn check_view(check: &Check, slug: &str) -> CheckView {
+fn check_view(check: &Check, report: &Report, slug: &str) -> CheckView {
+    let mut items = names(&check.items, slug);
+    for link in &mut items.first {
+        // A check may name what several items are about, such as a tool.
+        if report.items.iter().all(|item| item.id != link.name) {
+            link.target = format!("items-{slug}?search={}", encoded(&link.name));
+        }
+    }
     CheckView {
         tone: Tone::of(check.verdict),
         name: check_name(check),
         reason: check.reason.clone(),
-        items: names(&check.items, slug),
+        items,
     }
 }
 

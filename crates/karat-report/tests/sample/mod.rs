@@ -79,6 +79,7 @@ pub(crate) fn environment() -> Environment {
         started: "2026-07-28T09:30:00Z".to_owned(),
         duration_ms: 1834,
         latency_ms: Some(Latency { n: 4, p50: 1.25, p90: 3.5, p99: 9.75, max: 9.75 }),
+        latency_bins: vec![],
         commit: Some("4f2a91c (with changes)".to_owned()),
         isolation: vec![],
     }

@@ -311,6 +311,7 @@ mod tests {
             started: started.to_owned(),
             duration_ms: 7,
             latency_ms: None,
+            latency_bins: vec![],
             commit: None,
             isolation: vec![],
         };

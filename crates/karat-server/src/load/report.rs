@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use karat_core::aggregate;
-use karat_core::provenance::Stopwatch;
+use karat_core::provenance::{self, Stopwatch};
 use karat_core::report::{
     self, Count, Evaluation, Interval, Item, Measured, Report, Slice, SystemRef,
 };
@@ -51,7 +51,10 @@ impl Findings<'_> {
             comparison: None,
             gate: None,
             warnings: self.warnings(),
-            environment: stopwatch.environment(&[], Some(&self.plan.folder)),
+            environment: report::Environment {
+                latency_bins: provenance::bins(self.stretch.tally.all.each_ms()),
+                ..stopwatch.environment(&[], Some(&self.plan.folder))
+            },
         }
     }
 
@@ -159,6 +162,8 @@ impl Findings<'_> {
                 tags: BTreeMap::from([("kind".to_owned(), "second".to_owned())]),
                 metrics: BTreeMap::from([
                     ("throughput".to_owned(), Some(*well as f64 / lasts)),
+                    ("latency.p50".to_owned(), self.stretch.tally.second_ms(second, 0.5)),
+                    ("latency.p99".to_owned(), self.stretch.tally.second_ms(second, 0.99)),
                     ("error_rate".to_owned(), errors),
                 ]),
                 per_run: Vec::new(),

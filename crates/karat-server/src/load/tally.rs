@@ -10,6 +10,8 @@ use crate::suite::Ending;
 
 /// Seconds beyond this share the last place.
 const SECONDS: usize = 100_000;
+/// In how many seconds times are kept one second at a time: what an hour takes fits into memory.
+const TIMED: usize = 3_600;
 
 /// How a call under load ended. The names are those of suites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,6 +53,11 @@ impl Class {
     /// Whether the server answered, rightly or not.
     fn is_answer(self) -> bool {
         matches!(self, Class::Ok | Class::ToolError | Class::ProtocolError | Class::NotRefused)
+    }
+
+    /// Whether its time counts: that of an answer, or that of waiting for one.
+    fn is_timed(self) -> bool {
+        self.is_answer() || self == Class::Timeout
     }
 
     /// The class of an ending, given how the call should end.
@@ -100,7 +107,7 @@ impl Counted {
 
     fn add(&mut self, class: Class, took: Duration) {
         *self.classes.entry(class).or_default() += 1;
-        if class.is_answer() || class == Class::Timeout {
+        if class.is_timed() {
             // It grows as it must; a time that it cannot hold is beyond every limit of ours.
             let _ = self.times.record(nanos(took));
         }
@@ -129,6 +136,12 @@ impl Counted {
         any.then(|| self.times.value_at_quantile(share) as f64 / 1e6)
     }
 
+    /// Every time in milliseconds, with how often it came.
+    pub(super) fn each_ms(&self) -> impl Iterator<Item = (f64, u64)> {
+        let recorded = self.times.iter_recorded();
+        recorded.map(|value| (value.value_iterated_to() as f64 / 1e6, value.count_at_value()))
+    }
+
     pub(super) fn max_ms(&self) -> Option<f64> {
         (!self.times.is_empty()).then(|| self.times.max() as f64 / 1e6)
     }
@@ -142,6 +155,8 @@ pub(super) struct Tally {
     pub(super) by_call: Vec<Counted>,
     /// For each second from the first call: calls that ended well, and others.
     pub(super) seconds: Vec<(u64, u64)>,
+    /// For each of the first seconds the times of the calls that ended in it, to two digits.
+    pub(super) timed: Vec<Histogram<u32>>,
     /// How long after it was due a call was sent.
     pub(super) lag: Histogram<u64>,
     /// What the first call of each class of error met with.
@@ -156,6 +171,7 @@ impl Tally {
             lag: empty.times.clone(),
             all: empty,
             seconds: Vec::new(),
+            timed: Vec::new(),
             first: BTreeMap::new(),
         }
     }
@@ -171,6 +187,27 @@ impl Tally {
         }
         let (well, ill) = &mut self.seconds[second];
         *if class == Class::Ok { well } else { ill } += 1;
+        if class.is_timed() {
+            self.time(second, took);
+        }
+    }
+
+    fn time(&mut self, second: usize, took: Duration) {
+        while self.timed.len() <= second && self.timed.len() < TIMED {
+            match Histogram::new(2) {
+                Ok(times) => self.timed.push(times),
+                Err(_) => return,
+            }
+        }
+        if let Some(times) = self.timed.get_mut(second) {
+            let _ = times.record(nanos(took));
+        }
+    }
+
+    /// A quantile of the times of one second in milliseconds, if there are any.
+    pub(super) fn second_ms(&self, second: usize, share: f64) -> Option<f64> {
+        let times = self.timed.get(second).filter(|times| !times.is_empty())?;
+        Some(times.value_at_quantile(share) as f64 / 1e6)
     }
 
     pub(super) fn lagged(&mut self, lag: Duration) {
@@ -219,6 +256,8 @@ mod tests {
         tally.add(0, Class::Timeout, Duration::from_millis(100), Duration::from_secs(2));
         tally.add(0, Class::Crash, Duration::from_secs(9), Duration::from_secs(2));
         assert_eq!(tally.seconds, [(1, 0), (0, 0), (0, 2)]);
+        let second = |second| tally.second_ms(second, 0.5).map(f64::round);
+        assert_eq!([0, 1, 2, 3].map(second), [Some(1.0), None, Some(100.0), None]);
         let max = tally.all.max_ms().unwrap();
         assert!((99.0..102.0).contains(&max), "{max}");
         assert_eq!((tally.all.calls(), tally.all.answered()), (3, 1));

@@ -250,6 +250,9 @@ pub(crate) struct AgentDiffArgs {
     /// Fail if the mean similarity is below this
     #[arg(long, value_name = "VALUE")]
     pub(crate) min_similarity: Option<f64>,
+    /// A file for the comparison; its type from the extension (.html .json .md .xml); repeatable
+    #[arg(short, long = "output", value_name = "FILE")]
+    pub(crate) outputs: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

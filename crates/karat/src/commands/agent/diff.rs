@@ -3,9 +3,14 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use karat_agent::diff::{Diff, Step, TaskDiff, Tolerances, compare_all};
+use karat_agent::diff::{Diff, SIMILARITY, Step, TaskDiff, Tolerances, compare_all};
 use karat_agent::{Recorded, Source, Tasks};
+use karat_core::gate::{self, Policy, Rule};
+use karat_core::input::write_atomic;
+use karat_core::provenance::Stopwatch;
+use karat_core::report::{CHECK_SCHEMA, CheckReport};
 use karat_core::text::{clip, printable};
+use karat_report::Output;
 
 use super::score::assignment;
 use super::{shape, tasks};
@@ -18,6 +23,10 @@ const SHOWN: usize = 20;
 
 /// Compares the runs; fails below the similarity that is demanded.
 pub(crate) fn diff(arguments: &AgentDiffArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let stopwatch = Stopwatch::start();
+    for path in &arguments.outputs {
+        Output::of(path).map_err(Stop::bad_input)?;
+    }
     let tolerances = arguments
         .within
         .iter()
@@ -30,6 +39,7 @@ pub(crate) fn diff(arguments: &AgentDiffArgs, terminal: &Terminal) -> Result<Exi
     let before = read(&arguments.before, &arguments.read, tasks.as_ref())?;
     let after = read(&arguments.after, &arguments.read, tasks.as_ref())?;
     let found = compare_all(&before.traces, &after.traces, &tolerances);
+    write(arguments, &found, &stopwatch)?;
     let Some(similarity) = found.similarity else {
         return Err(Stop::not_measured("the two files have no task in common"));
     };
@@ -42,6 +52,31 @@ pub(crate) fn diff(arguments: &AgentDiffArgs, terminal: &Terminal) -> Result<Exi
         Some(least) if similarity < least => Ok(Exit::GateFailed),
         _ => Ok(Exit::Pass),
     }
+}
+
+/// Writes the comparison as a check of one entry, for whoever reads such a file.
+fn write(arguments: &AgentDiffArgs, found: &Diff, stopwatch: &Stopwatch) -> Result<(), Stop> {
+    if arguments.outputs.is_empty() || found.similarity.is_none() {
+        return Ok(());
+    }
+    let mut report = found.report(&arguments.before, &arguments.after, stopwatch);
+    let mut policy = Policy::default();
+    if let Some(min) = arguments.min_similarity {
+        policy.metrics.insert(SIMILARITY.to_owned(), Rule { min: Some(min), ..Rule::default() });
+    }
+    let verdict = gate::judge(&mut report, &policy, None).map_err(Stop::bad_input)?;
+    let document = CheckReport {
+        schema: CHECK_SCHEMA.to_owned(),
+        verdict: Some(verdict),
+        reports: vec![report],
+        not_measured: Vec::new(),
+        not_run: Vec::new(),
+    };
+    for path in &arguments.outputs {
+        let output = Output::of(path).map_err(Stop::bad_input)?;
+        write_atomic(path, output.render(&document).map_err(Stop::bad_input)?.as_bytes())?;
+    }
+    Ok(())
 }
 
 fn read(path: &PathBuf, arguments: &TraceArgs, tasks: Option<&Tasks>) -> Result<Recorded, Stop> {
@@ -84,13 +119,14 @@ fn text(found: &Diff) -> String {
 
 fn line(step: &Step) -> String {
     match step {
-        Step::Same { tool } => format!("  {}", printable(tool)),
+        Step::Same { tool, .. } => format!("  {}", printable(tool)),
         Step::Inserted { tool, at } => format!("+ {} (call {at})", printable(tool)),
         Step::Missing { tool, at } => format!("- {} (was call {at})", printable(tool)),
+        Step::LeftOut { tool, at } => format!("  {} (call {at}, left out)", printable(tool)),
         Step::Moved { tool, from, to } => {
             format!("> {} (was call {from}, is call {to})", printable(tool))
         }
-        Step::Changed { tool, arguments } => {
+        Step::Changed { tool, arguments, .. } => {
             let value = |value: &Option<String>| match value {
                 Some(value) => clip(value, 60).into_owned(),
                 None => "not given".to_owned(),

@@ -42,7 +42,7 @@ pub(super) fn files(ci: Ci, project: &Project<'_>) -> Vec<CiFile> {
     match ci {
         Ci::None => Vec::new(),
         Ci::Github => {
-            let mut text = GITHUB.replace("CONFIG", &config);
+            let mut text = GITHUB.replace("PROJECT_FILE", &config);
             for Beside { about, line, .. } in &beside {
                 text.push_str(&format!(
                     "      - name: {about}\n        if: ${{{{ !cancelled() }}}}\n        run: {}\n",
@@ -52,7 +52,7 @@ pub(super) fn files(ci: Ci, project: &Project<'_>) -> Vec<CiFile> {
             vec![own(".github/workflows/karat.yml", text)]
         }
         Ci::Gitlab => {
-            let mut text = GITLAB.replace("CONFIG", &config);
+            let mut text = GITLAB.replace("PROJECT_FILE", &config);
             for Beside { name, about, line } in &beside {
                 text.push_str(&format!(
                     "\n# {about}.\n{name}:\n  extends: .karat\n  stage: test\n  script:\n    - {}\n",
@@ -62,7 +62,7 @@ pub(super) fn files(ci: Ci, project: &Project<'_>) -> Vec<CiFile> {
             vec![own(".gitlab/karat.yml", GITLAB_JOB.to_owned()), shared(".gitlab-ci.yml", text)]
         }
         Ci::PreCommit => {
-            let mut text = PRE_COMMIT.replace("CONFIG", &config);
+            let mut text = PRE_COMMIT.replace("PROJECT_FILE", &config);
             for Beside { name, about, line } in &beside {
                 text.push_str(&format!(
                     "      - id: {name}\n        name: {about}\n        language: system\n        \

@@ -127,14 +127,16 @@ pub(super) fn files(user: User, target: &Target) -> Vec<(&'static str, String)> 
         (User::Scanner, _) => plain(SCANNER),
         (User::Agent, _) => plain(AGENT),
         (User::Server, Target::Demo) => plain(SERVER),
-        (User::Server, own) => plain(OWN_SERVER)
-            .into_iter()
-            .map(|(path, text)| {
-                let text = text.replace("SERVER", &own.toml());
-                (path, text.replace("TARGET", &shell(&own.words())))
-            })
-            .collect(),
+        (User::Server, own) => {
+            plain(OWN_SERVER).into_iter().map(|(path, text)| (path, filled(&text, own))).collect()
+        }
     }
+}
+
+/// A text with the server in its places; what is put in is not looked at again.
+fn filled(text: &str, own: &Target) -> String {
+    let parts = text.split("SERVER").map(|part| part.replace("TARGET", &shell(&own.words())));
+    parts.collect::<Vec<_>>().join(&own.toml())
 }
 
 /// Whether the project has a dataset to freeze. A suite is not one: it is edited all the time.
