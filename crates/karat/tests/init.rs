@@ -301,7 +301,7 @@ fn lines_for_files_that_are_there_are_printed() {
     assert_eq!(scratch.read(".gitlab-ci.yml"), "stages: [test]\n");
 
     let scratch = Scratch::new();
-    scratch.write(".gitignore", "/karat-report/\n/.karat/\n");
+    scratch.write(".gitignore", "/karat-report/\n/karat-history.sqlite*\n");
     let ran = scratch.karat(&["init", "--for", "proxy", "--json"]).expect(0);
     assert_eq!(ran.json()["add"].as_array().unwrap().len(), 0, "{}", ran.stdout);
 }
