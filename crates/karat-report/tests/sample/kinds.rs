@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use karat_core::report::{
     Bin, CHECK_SCHEMA, CheckReport, Count, Environment, Evaluation, Item, Measured, Report, Slice,
+    Verdict,
 };
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ use super::{environment, interval, map, measured, poison_values, report};
 pub(crate) fn all() -> CheckReport {
     CheckReport {
         schema: CHECK_SCHEMA.to_owned(),
-        verdict: None,
+        verdict: Some(Verdict::Pass),
         reports: vec![verdicts(), suite(), load(), fuzz(), attack(), traces(), trajectories()],
         not_measured: Vec::new(),
         not_run: Vec::new(),
