@@ -6,6 +6,7 @@
 //! and nothing leaves the machine.
 
 pub mod chart;
+mod document;
 mod error;
 mod model;
 pub mod pages;
@@ -14,6 +15,7 @@ pub mod serve;
 mod store;
 pub mod text;
 
+pub use document::Document;
 pub use error::HistoryError;
 pub use model::{Entry, Run, State, Subject, Value};
 pub use store::{Added, Prune, Selection, Store};

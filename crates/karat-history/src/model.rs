@@ -4,7 +4,7 @@ use karat_core::report::{Better, CheckReport, DatasetRef, Interval, Report, Verd
 use serde::Serialize;
 
 /// How a run or an entry ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// Every check holds.
@@ -16,6 +16,7 @@ pub enum State {
     /// It could not be measured.
     NotMeasured,
     /// It was measured, and nothing judged it.
+    #[default]
     NoGate,
 }
 
@@ -71,7 +72,7 @@ impl State {
 }
 
 /// What is measured again and again: an entry of a project.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Subject {
     /// Its number in this history.
     #[serde(skip)]
@@ -113,7 +114,7 @@ pub struct Run {
 }
 
 /// One entry of one run with its numbers.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Entry {
     /// The run it belongs to.
     pub run: i64,
@@ -165,25 +166,4 @@ pub struct Value {
     pub interval: Option<Interval>,
     /// Why there is no value.
     pub undefined: Option<String>,
-}
-
-/// The metric that speaks for a report: the first that its gate judges over all items, else the first.
-pub(crate) fn headline(report: &Report) -> Option<&str> {
-    let judged = report.gate.iter().flat_map(|gate| &gate.checks);
-    judged
-        .filter(|check| check.slice.is_none())
-        .find_map(|check| report.metric(&check.metric))
-        .or_else(|| report.metrics.iter().find(|metric| metric.value.is_some()))
-        .map(|metric| metric.id.as_str())
-}
-
-/// Kind, name and version of what was measured.
-pub(crate) fn system(report: &Report) -> String {
-    let system = &report.system;
-    let mut text = format!("{} {}", system.kind, system.name);
-    if let Some(version) = &system.version {
-        text.push(' ');
-        text.push_str(version);
-    }
-    text
 }

@@ -64,21 +64,16 @@ struct Row {
 #[derive(Serialize)]
 struct Flip {
     metric: String,
-    worse: Names,
-    better: Names,
+    moves: Vec<Moved>,
 }
 
+/// The items that moved in one direction: how many, and the first of them with their addresses.
 #[derive(Serialize)]
-struct Names {
-    total: usize,
-    first: Vec<Link>,
-    more: usize,
-}
-
-#[derive(Serialize)]
-struct Link {
-    name: String,
-    target: String,
+struct Moved {
+    word: &'static str,
+    count: usize,
+    named: Vec<(String, String)>,
+    unnamed: usize,
 }
 
 pub(super) fn page(store: &Store, runs: Option<(i64, i64)>) -> Result<ComparePage, PageError> {
@@ -154,12 +149,8 @@ fn card(old: &Report, new: &Report, anchor: String) -> Card {
         flips: comparison
             .deltas
             .iter()
-            .filter(|delta| !delta.worsened.is_empty() || !delta.improved.is_empty())
-            .map(|delta| Flip {
-                metric: delta.metric.clone(),
-                worse: names(&delta.worsened),
-                better: names(&delta.improved),
-            })
+            .map(|delta| Flip { metric: delta.metric.clone(), moves: moves(delta) })
+            .filter(|flip| !flip.moves.is_empty())
             .collect(),
     }
 }
@@ -181,16 +172,17 @@ fn row(delta: &Delta) -> Row {
     }
 }
 
-fn names(items: &[String]) -> Names {
-    Names {
-        total: items.len(),
-        first: items
-            .iter()
-            .take(NAMED)
-            .map(|name| Link { name: name.clone(), target: encoded(name) })
-            .collect(),
-        more: items.len().saturating_sub(NAMED),
-    }
+fn moves(delta: &Delta) -> Vec<Moved> {
+    let directions = [("worse", &delta.worsened), ("better", &delta.improved)];
+    let moved = directions.into_iter().filter(|(_, items)| !items.is_empty());
+    moved
+        .map(|(word, items)| Moved {
+            word,
+            count: items.len(),
+            named: items.iter().take(NAMED).map(|id| (id.clone(), encoded(id))).collect(),
+            unnamed: items.len().saturating_sub(NAMED),
+        })
+        .collect()
 }
 
 /// As a browser's `encodeURIComponent` writes it, which is what the report's page reads.

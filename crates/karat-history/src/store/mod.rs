@@ -10,18 +10,15 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use karat_core::dataset::Digest;
-use karat_core::input::{self, InputError, Limits};
-use karat_core::report::{self, Better, CheckReport, Report, parse_reports};
-use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
-use serde::Deserialize;
+use karat_core::input::Limits;
+use karat_core::report::{Better, CheckReport};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use crate::HistoryError;
-use crate::model::{Run, State, headline, system};
+use crate::document::{self, Document};
+use crate::model::{Entry, Run, Subject};
 
 pub use read::Selection;
-
-/// How hard documents are compressed: reports are repetitive, and speed matters more than the rest.
-const COMPRESSION: i32 = 6;
 
 /// A history.
 pub struct Store {
@@ -85,23 +82,17 @@ impl Store {
         &self.path
     }
 
-    /// Adds a document: a report or a check. `name` stands for it in messages.
+    /// Adds a document.
     ///
     /// # Errors
-    /// When it is not what it should be, or cannot be written.
-    pub fn add(&mut self, name: &Path, bytes: &[u8]) -> Result<Added, HistoryError> {
-        let check = parse(name, bytes)?;
-        let started = started(name, &check)?;
-        let digest = Digest::of(bytes).to_string();
-        let document = zstd::bulk::compress(bytes, COMPRESSION)
-            .map_err(|source| InputError::Io { path: name.to_owned(), source })?;
+    /// When the file cannot be written.
+    pub fn add(&mut self, document: &Document) -> Result<Added, HistoryError> {
         let failed = failed(&self.path);
         let change = self
             .connection
-            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
+            .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(&failed)?;
-        let added = insert(&change, &check, &Row { started, digest: &digest, document });
-        let added = added.map_err(&failed)?;
+        let added = insert(&change, document).map_err(&failed)?;
         change.commit().map_err(&failed)?;
         Ok(added)
     }
@@ -136,7 +127,7 @@ impl Store {
     /// # Errors
     /// As [`Store::document`].
     pub fn check(&self, id: i64) -> Result<CheckReport, HistoryError> {
-        Ok(parse(Path::new(&format!("run {id}")), &self.document(id)?)?)
+        Ok(document::parse(Path::new(&format!("run {id}")), &self.document(id)?)?)
     }
 
     /// Which runs would be taken out.
@@ -189,154 +180,94 @@ fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> HistoryError + use<> {
     move |source| HistoryError::Database { path: path.clone(), source }
 }
 
-/// The document as a check.
-fn parse(name: &Path, bytes: &[u8]) -> Result<CheckReport, InputError> {
-    #[derive(Deserialize)]
-    struct Head {
-        schema: String,
-    }
-    let text = input::decode(&name.to_string_lossy(), bytes, &Limits::default())?;
-    let mut reports = parse_reports(name, &text)?;
-    let head: Head = input::parse(name, &text, input::Format::Json)?;
-    if head.schema.starts_with("karat.check/") {
-        return input::parse(name, &text, input::Format::Json);
-    }
-    let verdict = reports.first().and_then(|report| Some(report.gate.as_ref()?.verdict));
-    Ok(CheckReport {
-        schema: report::CHECK_SCHEMA.to_owned(),
-        verdict,
-        reports: std::mem::take(&mut reports),
-        not_measured: Vec::new(),
-        not_run: Vec::new(),
-    })
-}
-
-/// When the first measurement started. Runs are put in order by it, so it must be a moment in UTC.
-fn started<'a>(name: &Path, check: &'a CheckReport) -> Result<&'a str, InputError> {
-    let mut first: Option<&str> = None;
-    for report in &check.reports {
-        let started = report.environment.started.as_str();
-        if !is_moment(started) {
-            let message = "is not a time such as 2026-11-15T03:04:05Z";
-            return Err(InputError::invalid(name, "environment.started", message));
-        }
-        first = Some(first.map_or(started, |first| first.min(started)));
-    }
-    first.ok_or_else(|| {
-        let message = "is empty: nothing was measured, so there is nothing to follow over time";
-        InputError::invalid(name, "reports", message)
-    })
-}
-
-/// Whether a text has the shape of `2026-11-15T03:04:05Z`, in which texts sort as times do.
-fn is_moment(text: &str) -> bool {
-    let shape = b"dddd-dd-ddTdd:dd:ddZ";
-    text.len() == shape.len()
-        && text.bytes().zip(shape).all(|(found, expected)| match expected {
-            b'd' => found.is_ascii_digit(),
-            other => found == *other,
-        })
-}
-
-/// What a row of `runs` needs beside the check.
-struct Row<'a> {
-    started: &'a str,
-    digest: &'a str,
-    document: Vec<u8>,
-}
-
-fn insert(change: &Transaction<'_>, check: &CheckReport, row: &Row<'_>) -> rusqlite::Result<Added> {
+fn insert(change: &Transaction<'_>, document: &Document) -> rusqlite::Result<Added> {
     let known = change
-        .query_row("SELECT id FROM runs WHERE digest = ?1", [row.digest], |found| found.get(0))
+        .query_row("SELECT id FROM runs WHERE digest = ?1", [&document.digest], |row| row.get(0))
         .optional()?;
     if let Some(id) = known {
         return Ok(Added::Known(id));
     }
-    let environment = check.reports.first().map(|report| &report.environment);
     change.execute(
-        "INSERT INTO runs (digest, started, karat, commit_id, state, document) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO runs (digest, started, karat, commit_id, state, document)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         params![
-            row.digest,
-            row.started,
-            environment.map_or("", |environment| environment.karat.as_str()),
-            environment.and_then(|environment| environment.commit.as_deref()),
-            State::of_check(check).word(),
-            row.document,
+            document.digest,
+            document.started,
+            document.karat,
+            document.commit,
+            document.state.word(),
+            document.compressed,
         ],
     )?;
     let run = change.last_insert_rowid();
-    for report in &check.reports {
-        insert_report(change, run, report)?;
-    }
-    for lost in &check.not_measured {
-        let subject = subject(change, lost.evaluation.name(), &lost.name)?;
-        change.execute(
-            "INSERT INTO entries (run, subject, state, reason, system, items) VALUES (?1, ?2, ?3, ?4, '', 0)",
-            params![run, subject, State::NotMeasured.word(), lost.reason],
-        )?;
+    for entry in &document.entries {
+        insert_entry(change, run, entry)?;
     }
     Ok(Added::New(run))
 }
 
-fn insert_report(change: &Transaction<'_>, run: i64, report: &Report) -> rusqlite::Result<()> {
-    let headline = match headline(report) {
+fn insert_entry(change: &Transaction<'_>, run: i64, entry: &Entry) -> rusqlite::Result<()> {
+    let headline = match &entry.headline {
         Some(metric) => Some(metric_id(change, metric)?),
         None => None,
     };
+    let dataset = entry.dataset.as_ref();
     change.execute(
-        "INSERT INTO entries (run, subject, state, dataset, dataset_version, dataset_digest, system, items, headline)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO entries (run, subject, state, reason, dataset, dataset_version,
+                              dataset_digest, system, items, headline)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         params![
             run,
-            subject(change, report.evaluation.name(), &report.name)?,
-            State::of_report(report).word(),
-            report.dataset.id,
-            report.dataset.version,
-            report.dataset.digest,
-            system(report),
-            i64::try_from(report.items.len()).unwrap_or(i64::MAX),
+            subject_id(change, &entry.subject)?,
+            entry.state.word(),
+            entry.reason,
+            dataset.map(|dataset| &dataset.id),
+            dataset.map(|dataset| &dataset.version),
+            dataset.map(|dataset| &dataset.digest),
+            entry.system,
+            entry.items,
             headline,
         ],
     )?;
-    let entry = change.last_insert_rowid();
+    let id = change.last_insert_rowid();
     let mut insert = change.prepare(
-        "INSERT INTO measured (entry, position, metric, value, n, better, low, high, level, method, undefined)
+        "INSERT INTO measured (entry, position, metric, value, n, better, low, high, level,
+                               method, undefined)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?;
-    for (position, metric) in (0_i64..).zip(&report.metrics) {
-        let interval = metric.interval.as_ref();
+    for (position, value) in (0_i64..).zip(&entry.values) {
+        let interval = value.interval.as_ref();
         insert.execute(params![
-            entry,
+            id,
             position,
-            metric_id(change, &metric.id)?,
-            metric.value,
-            i64::try_from(metric.n).unwrap_or(i64::MAX),
-            match metric.better {
+            metric_id(change, &value.metric)?,
+            value.value,
+            value.n,
+            match value.better {
                 Better::Higher => "higher",
                 Better::Lower => "lower",
             },
             interval.map(|interval| interval.low),
             interval.map(|interval| interval.high),
             interval.map(|interval| interval.level),
-            interval.map(|interval| interval.method.as_str()),
-            metric.undefined,
+            interval.map(|interval| &interval.method),
+            value.undefined,
         ])?;
     }
     Ok(())
 }
 
-fn subject(change: &Transaction<'_>, evaluation: &str, name: &str) -> rusqlite::Result<i64> {
-    change
-        .prepare("INSERT INTO subjects (evaluation, name) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
-        .execute([evaluation, name])?;
-    change
-        .prepare("SELECT id FROM subjects WHERE evaluation = ?1 AND name = ?2")?
-        .query_row([evaluation, name], |row| row.get(0))
+fn subject_id(change: &Transaction<'_>, subject: &Subject) -> rusqlite::Result<i64> {
+    let names = [&subject.evaluation, &subject.name];
+    change.execute(
+        "INSERT INTO subjects (evaluation, name) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+        names,
+    )?;
+    let find = "SELECT id FROM subjects WHERE evaluation = ?1 AND name = ?2";
+    change.query_row(find, names, |row| row.get(0))
 }
 
 fn metric_id(change: &Transaction<'_>, name: &str) -> rusqlite::Result<i64> {
-    change
-        .prepare("INSERT INTO metrics (name) VALUES (?1) ON CONFLICT DO NOTHING")?
-        .execute([name])?;
-    change.prepare("SELECT id FROM metrics WHERE name = ?1")?.query_row([name], |row| row.get(0))
+    change.execute("INSERT INTO metrics (name) VALUES (?1) ON CONFLICT DO NOTHING", [name])?;
+    change.query_row("SELECT id FROM metrics WHERE name = ?1", [name], |row| row.get(0))
 }

@@ -10,7 +10,7 @@ use karat_core::report::{
     self, Check, CheckReport, Evaluation, NotMeasured, NotRun, Report, Verdict,
 };
 use karat_core::run::Surroundings;
-use karat_history::{Added, Store};
+use karat_history::{Added, Document, Store};
 use karat_report::Output;
 
 use crate::cli::{CheckAllArgs, CheckArgs};
@@ -51,8 +51,8 @@ fn remember(document: &CheckReport, file: &Path, terminal: &Terminal) -> Result<
         return Ok(());
     }
     let text = Output::Json.render(document).map_err(Stop::bad_input)?;
-    let (Added::New(run) | Added::Known(run)) =
-        Store::open_or_begin(file)?.add(Path::new("the report"), text.as_bytes())?;
+    let kept = Document::read(Path::new("the report"), text.as_bytes())?;
+    let (Added::New(run) | Added::Known(run)) = Store::open_or_begin(file)?.add(&kept)?;
     terminal.say(&format!("history: {shown}, run {run}"));
     Ok(())
 }

@@ -10,7 +10,9 @@ use karat_core::provenance::Stopwatch;
 use karat_core::report::Report;
 use karat_core::text::printable;
 use karat_history::series::{self, Series};
-use karat_history::{Added, Entry, FILE, HistoryError, Prune, Run, Selection, Store, text};
+use karat_history::{
+    Added, Document, Entry, FILE, HistoryError, Prune, Run, Selection, Store, text,
+};
 use serde_json::json;
 
 use crate::cli::{
@@ -52,28 +54,23 @@ pub(crate) fn file(named: Option<&Path>, project: Option<&Path>) -> Result<PathB
     Ok(file.strip_prefix(".").map(Path::to_owned).unwrap_or(file))
 }
 
-/// A document to add, and its name in messages.
-pub(crate) fn document(path: &Path) -> Result<(PathBuf, Vec<u8>), Stop> {
+/// A document to add.
+pub(crate) fn document(path: &Path) -> Result<Document, Stop> {
     let (name, source) = match path.to_str() {
         Some("-") => (Path::new("(stdin)"), Path::new("/dev/stdin")),
         _ => (path, path),
     };
-    Ok((name.to_owned(), input::read_bytes(source, &Limits::default())?))
+    Ok(Document::read(name, &input::read_bytes(source, &Limits::default())?)?)
 }
 
 fn add(file: &Path, arguments: &HistoryAddArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    // All are read before the first is added, so that a wrong name adds nothing.
-    let documents: Vec<_> =
+    // All are read before the first is added: what is no report adds nothing and begins no history.
+    let documents: Vec<Document> =
         arguments.reports.iter().map(|path| document(path)).collect::<Result<_, _>>()?;
-    // What cannot be added does not begin a history.
-    let mut trial = Store::in_memory()?;
-    for (name, bytes) in &documents {
-        trial.add(name, bytes)?;
-    }
     let mut store = Store::open_or_begin(file)?;
     let mut lines = Vec::new();
-    for (name, bytes) in &documents {
-        lines.push((name, store.add(name, bytes)?));
+    for (name, document) in arguments.reports.iter().zip(&documents) {
+        lines.push((name, store.add(document)?));
     }
     if terminal.json() {
         let added = lines.iter().map(|(name, added)| match added {

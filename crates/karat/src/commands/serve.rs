@@ -16,8 +16,7 @@ pub(crate) fn run(arguments: &DashboardArgs, terminal: &Terminal) -> Result<Exit
         reports => {
             let mut store = Store::in_memory()?;
             for report in reports {
-                let (name, bytes) = document(report)?;
-                store.add(&name, &bytes)?;
+                store.add(&document(report)?)?;
             }
             store
         }
