@@ -17,10 +17,14 @@ mod pages;
 mod session;
 
 use std::collections::BTreeSet;
+use std::num::NonZero;
 
 use common::Scratch;
 use pages::{Page, docs};
 use session::Session;
+
+/// How pages are brought up to date.
+const UPDATE: &str = "KARAT_GUIDE=update cargo test --workspace --test guide writes what came out";
 
 /// Whether pages are written instead of compared.
 fn updating() -> bool {
@@ -38,56 +42,44 @@ fn settle(page: &Page, now: &str) {
     }
     let differing = page.text.lines().zip(now.lines()).position(|(was, is)| was != is);
     panic!(
-        "{} is out of date (line {}); KARAT_GUIDE=update cargo test --test guide writes it",
+        "{} is out of date (line {}); {UPDATE}",
         page.name,
         differing.map_or(page.text.lines().count().min(now.lines().count()), |line| line) + 1
     );
 }
 
-/// Plays the page of this name and compares.
-fn play(name: &str) {
-    let page = Page::read(name);
-    assert!(page.text.contains("```console"), "{name} shows no session");
-    let played = Session::new().play(&page);
-    if !updating() {
-        assert!(played.wrong.is_empty(), "{name}:\n{}", played.wrong.join("\n"));
+/// Plays a page from its first command to its last, and says what is not as shown.
+fn play(page: &Page) -> Option<String> {
+    let played = Session::new().play(page);
+    if updating() {
+        settle(page, &played.text);
+        return None;
     }
-    settle(&page, &played.text);
+    let wrong = format!("{}:\n{}", page.name, played.wrong.join("\n"));
+    (!played.wrong.is_empty()).then_some(wrong)
 }
 
 #[test]
-fn the_quick_start_shows_what_happens() {
-    play("quick-start.md");
+fn every_session_on_a_page_goes_as_shown() {
+    let mut pages = Page::all();
+    pages.retain(|page| page.text.contains("```console"));
+    assert!(pages.len() >= 7, "{}", pages.len());
+    let at_once = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let mut wrong = Vec::new();
+    for some in pages.chunks(at_once) {
+        std::thread::scope(|scope| {
+            let playing: Vec<_> =
+                some.iter().map(|page| (&page.name, scope.spawn(move || play(page)))).collect();
+            for (name, played) in playing {
+                wrong.extend(played.join().unwrap_or_else(|_| panic!("{name} cannot be played")));
+            }
+        });
+    }
+    assert!(wrong.is_empty(), "{}\n{UPDATE}", wrong.join("\n"));
 }
 
 #[test]
-fn the_tutorial_for_servers_shows_what_happens() {
-    play("tutorials/server.md");
-}
-
-#[test]
-fn the_tutorial_for_proxies_shows_what_happens() {
-    play("tutorials/proxy.md");
-}
-
-#[test]
-fn the_tutorial_for_scanners_shows_what_happens() {
-    play("tutorials/scanner.md");
-}
-
-#[test]
-fn the_tutorial_for_agents_shows_what_happens() {
-    play("tutorials/agent.md");
-}
-
-#[test]
-fn the_life_of_a_dataset_is_as_told() {
-    play("datasets.md");
-}
-
-#[test]
-fn every_exit_code_is_shown_and_comes_as_shown() {
-    play("exit-codes.md");
+fn every_exit_code_is_shown() {
     let page = Page::read("exit-codes.md");
     let told: BTreeSet<String> = page
         .headings()
@@ -108,25 +100,6 @@ fn every_exit_code_is_shown_and_comes_as_shown() {
     for code in &known {
         assert!(page.text.contains(&format!("$ echo $?\n{code}\n")), "{code} is not shown");
     }
-}
-
-#[test]
-fn no_session_is_left_unplayed() {
-    let played = [
-        "datasets.md",
-        "exit-codes.md",
-        "quick-start.md",
-        "tutorials/agent.md",
-        "tutorials/proxy.md",
-        "tutorials/scanner.md",
-        "tutorials/server.md",
-    ];
-    let sessions: Vec<String> = Page::all()
-        .into_iter()
-        .filter(|page| page.text.contains("```console"))
-        .map(|page| page.name)
-        .collect();
-    assert_eq!(sessions, played);
 }
 
 #[test]
