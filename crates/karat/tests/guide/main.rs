@@ -86,6 +86,11 @@ fn the_life_of_a_dataset_is_as_told() {
 }
 
 #[test]
+fn a_history_is_kept_and_followed_as_told() {
+    play("history.md");
+}
+
+#[test]
 fn every_exit_code_is_shown_and_comes_as_shown() {
     play("exit-codes.md");
     let page = Page::read("exit-codes.md");
@@ -115,6 +120,7 @@ fn no_session_is_left_unplayed() {
     let played = [
         "datasets.md",
         "exit-codes.md",
+        "history.md",
         "quick-start.md",
         "tutorials/agent.md",
         "tutorials/proxy.md",
