@@ -27,11 +27,11 @@ export async function watched(browser, allowed, options = {}) {
 }
 
 /** What axe finds serious. The page's policy keeps axe out too: open it with `bypassCSP`. */
-export async function serious(page) {
-  const { violations } = await page.evaluate(async (source) => {
+export async function serious(page, scope = "html") {
+  const { violations } = await page.evaluate(async ([source, within]) => {
     if (!window.axe) (0, eval)(source);
-    return window.axe.run(document, { resultTypes: ["violations"] });
-  }, axe.source);
+    return window.axe.run(within, { resultTypes: ["violations"] });
+  }, [axe.source, scope]);
   return violations.filter(({ impact }) => ["serious", "critical"].includes(impact))
     .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 200)).join(" | ")}`);
 }

@@ -44,6 +44,82 @@ export function check(cwd, flags = [], env = {}) {
   return join(cwd, "karat-report", "report.html");
 }
 
+/** Runs another command of Karat that writes one page; a failed gate is fine here. */
+export function page(cwd, name, args) {
+  const [before, after] = args.includes("--") ? [args.slice(0, args.indexOf("--")), args.slice(args.indexOf("--"))] : [args, []];
+  try {
+    execFileSync(process.env.KARAT, [...before, "-q", "-o", name, ...after], { cwd, stdio: "pipe" });
+  } catch (error) {
+    if (error.status !== 1) throw new Error(`karat ${args.join(" ")} ended with ${error.status}: ${error.stderr}`);
+  }
+  return join(cwd, name);
+}
+
+/** The pages of a load, of attacks and of two runs, over harmless things. */
+export function otherPages(cwd) {
+  const demo = [process.env.KARAT, "demo-server"];
+  writeFileSync(join(cwd, "before.jsonl"), runs((call) => call));
+  writeFileSync(join(cwd, "after.jsonl"), runs((call, at) => ({ ...call, arguments: { path: at === 0 ? "other.txt" : "a.txt" } })));
+  return {
+    load: page(cwd, "load.html", ["server", "load", "--tool", "echo", "--input", '{"text":"hi"}', "--duration", "2s", "--warm-up", "5", "--", ...demo]),
+    attack: page(cwd, "attack.html", ["server", "attack", "--tool", "read_file_unsafe", "--tool", "read_file_safe", "--", ...demo, "--vulnerable"]),
+    fuzz: page(cwd, "fuzz.html", ["server", "fuzz", "--tool", "trace_unsafe", "--cases", "10", "--", ...demo, "--vulnerable"]),
+    diff: page(cwd, "diff.html", ["agent", "diff", "before.jsonl", "after.jsonl"]),
+  };
+}
+
+/** Traces of three tasks with two calls each. */
+function runs(change) {
+  const calls = ["read", "write"].map((name) => ({ name, server: "files", arguments: { path: "a.txt" } }));
+  const traces = ["one", "two", "three"].map((id, task) => ({
+    id, input: `Do ${id}.`, calls: calls.map((call, at) => (task === 1 ? change(call, at) : call)), output: "Done.",
+    expect: { calls: [{ name: "read", server: "files", arguments: { path: "b.txt" } }, { name: "list", server: "files" }] },
+  }));
+  return traces.map((trace) => JSON.stringify(trace)).join("\n") + "\n";
+}
+
+/** An MCP server whose every word is hostile: name, tools, answers, errors. */
+function hostileServer(cwd) {
+  writeFileSync(join(cwd, "server.mjs"), `
+    import { createInterface } from "node:readline";
+    const hostile = ${JSON.stringify(HOSTILE)};
+    const schema = { type: "object", properties: { text: { type: "string", description: hostile[0] } } };
+    let asked = 0;
+    for await (const line of createInterface({ input: process.stdin })) {
+      const { id, method, params } = JSON.parse(line);
+      if (id === undefined) continue;
+      const text = hostile[(asked += 1) % hostile.length];
+      const answer = { initialize: () => ({ protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: hostile[2], version: hostile[3] }, instructions: text }),
+        "tools/list": () => ({ tools: hostile.map((word, at) => ({ name: word + at, description: word, inputSchema: schema })) }),
+        "tools/call": () => ({ content: [{ type: "text", text: text + JSON.stringify(params) }], isError: asked % 2 === 0 }) }[method];
+      console.log(JSON.stringify({ jsonrpc: "2.0", id, ...(answer ? { result: answer() } : { error: { code: -32601, message: text } }) }));
+    }`);
+  return ["node", "server.mjs"];
+}
+
+/** Pages about a hostile server and hostile traces. */
+export function hostilePages(cwd) {
+  const server = hostileServer(cwd);
+  const tool = HOSTILE[0] + 0;
+  const cases = HOSTILE.map((text, at) => ({ id: `${text} ${at}`, about: text, tool: text + at, input: { text }, tags: [text], expected_output_contains: text }));
+  writeFileSync(join(cwd, "suite.json"), JSON.stringify({ name: HOSTILE[1], mcp_server: { command: server[0], args: server.slice(1) }, cases }));
+  const traces = (output) => HOSTILE.map((text, at) => JSON.stringify({
+    id: `${text} ${at}`, input: text, tags: { domain: text }, model: text, output: output + text,
+    calls: [{ name: text, server: text, arguments: { [text]: output + text }, error: text }],
+    expect: { calls: [{ name: text + "x", server: text, arguments: { [text]: text } }] },
+  })).join("\n") + "\n";
+  writeFileSync(join(cwd, "before.jsonl"), traces(""));
+  writeFileSync(join(cwd, "after.jsonl"), traces("other "));
+  return {
+    suite: page(cwd, "suite.html", ["server", "test", "suite.json", "--out", "suite"]),
+    load: page(cwd, "load.html", ["server", "load", "--tool", tool, "--count", "60", "--warm-up", "0", "--", ...server]),
+    fuzz: page(cwd, "fuzz.html", ["server", "fuzz", "--tool", tool, "--cases", "8", "--", ...server]),
+    attack: page(cwd, "attack.html", ["server", "attack", "--tool", tool, "--", ...server]),
+    traces: page(cwd, "traces.html", ["agent", "score", "after.jsonl", "--before", "before.jsonl"]),
+    diff: page(cwd, "diff.html", ["agent", "diff", "before.jsonl", "after.jsonl"]),
+  };
+}
+
 /** A retrieval project over these tools and queries. */
 export function retrieval(cwd, tools, queries, { name = "search", system = { builtin: "bm25" }, maxErrors = 0 } = {}) {
   writeFileSync(join(cwd, "tools.json"), JSON.stringify({ version: "v1", tools }));

@@ -5,8 +5,8 @@ import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { PHONE, launch, serious, watched } from "./browser.mjs";
-import { HOSTILE, MARKER, check, folder, hostileProject, largeProject } from "./projects.mjs";
+import { DESK, PHONE, launch, serious, watched } from "./browser.mjs";
+import { HOSTILE, MARKER, check, folder, hostilePages, hostileProject, largeProject, otherPages } from "./projects.mjs";
 
 let browser;
 before(async () => { browser = await launch(); });
@@ -21,6 +21,32 @@ async function open(path, { hash = "", ...options } = {}) {
   return opened;
 }
 
+const MODES = [["light", { colorScheme: "light" }], ["dark", { colorScheme: "dark" }], ["phone", { viewport: PHONE }]];
+
+/** Opens everything that can be opened, and every item in turn. */
+async function clickThrough(page) {
+  await page.evaluate(() => { for (const details of document.querySelectorAll("details")) details.open = true; });
+  const links = page.locator("section.explore tbody a.item");
+  const count = Math.min(await links.count(), 40);
+  for (let at = 0; at < count; at += 1) {
+    await links.nth(at).click();
+    await page.locator("dialog[open]").waitFor();
+    await page.evaluate(() => { for (const details of document.querySelectorAll("dialog details")) details.open = true; });
+    await page.keyboard.press("Escape");
+  }
+  for (const select of await page.locator("select").all()) {
+    for (const value of await select.locator("option").evaluateAll((options) => options.map((option) => option.value))) {
+      await select.selectOption(value);
+    }
+  }
+}
+
+/** That nothing hostile became more than text. */
+async function inert(page) {
+  assert.equal(await page.evaluate((name) => window[name], MARKER), undefined);
+  assert.equal(await page.locator("iframe, img, base, link[rel=stylesheet], svg[onload], [onerror]").count(), 0);
+}
+
 const shown = (page) => page.locator(".explore tbody a.item").allTextContents();
 
 describe("the report of the bundled project", () => {
@@ -32,6 +58,141 @@ describe("the report of the bundled project", () => {
     assert.match(await page.locator("h1").textContent(), /\w/);
     assert.ok((await page.locator("article.card").count()) >= 2, "a card for each evaluation");
     await page.mouse.wheel(0, 20000);
+    assert.deepEqual(faults, []);
+    await close();
+  });
+
+  test("the first screen has a verdict, metrics with intervals and what flipped for each entry", async () => {
+    const { page, close } = await open(path);
+    const tiles = page.locator(".entries > li");
+    assert.equal(await tiles.count(), 4);
+    for (const tile of await tiles.all()) {
+      assert.match(await tile.locator(".badge").textContent(), /pass|fail/);
+      assert.equal(await tile.locator("dl > div").count(), 3);
+      assert.match(await tile.locator("dd").first().textContent(), /\d\.\d+ .*\d – \d/);
+      assert.match(await tile.textContent(), /flipped/i);
+      const box = await tile.boundingBox();
+      assert.ok(box.y + box.height <= DESK.height, "below the first screen");
+    }
+    await close();
+  });
+
+  test("the figures are complete without a script", async () => {
+    const context = await browser.newContext({ viewport: DESK, javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.goto(pathToFileURL(path).href);
+    for (const title of ["Where the first right tool stood", "What was flagged", "Reliability", "Four dimensions, by turns", "Tools taken for others", "Answer times"]) {
+      assert.ok(await page.getByRole("heading", { name: title }).first().isVisible(), title);
+    }
+    await context.close();
+  });
+
+  test("a number of the confusion table lists the texts behind it, which are read one after the other", async () => {
+    const { page, faults, close } = await open(path);
+    const section = page.locator("#items-detection-builtin");
+    const cell = page.locator("#detection-builtin td", { hasText: "false negative" }).first();
+    const count = await cell.locator("a").textContent();
+    await cell.locator("a").click();
+    await section.getByText(`${count} of`).waitFor();
+    assert.equal(await section.locator('select[name="outcome"]').inputValue(), "=false negative");
+    await section.locator("tbody a.item").first().click();
+    const dialog = page.locator("dialog[open]");
+    for (let at = 0; at < 3; at += 1) {
+      await dialog.getByText("False negative: an attack, but not flagged").waitFor();
+      assert.ok((await dialog.locator("pre").first().textContent()).length > 10, "its text");
+      const id = await dialog.locator("h2").textContent();
+      await page.keyboard.press("ArrowRight");
+      await page.waitForFunction((was) => document.querySelector("dialog h2").textContent !== was, id);
+    }
+    assert.deepEqual(faults, []);
+    await close();
+  });
+
+  test("a false alarm is shown with its evidence, marked in the text", async () => {
+    const { page, faults, close } = await open(path, { hash: "#items-detection-builtin?outcome=false%20positive" });
+    const section = page.locator("#items-detection-builtin");
+    let marks = 0;
+    const links = section.locator("tbody a.item");
+    for (let at = 0; at < Math.min(5, await links.count()); at += 1) {
+      await links.nth(at).click();
+      const dialog = page.locator("dialog[open]");
+      await dialog.getByText("False positive: harmless, but flagged").waitFor();
+      assert.ok((await dialog.locator(".finding").count()) > 0, "evidence");
+      marks += await dialog.locator("pre mark").count();
+      await page.keyboard.press("Escape");
+    }
+    assert.ok(marks > 0, "no evidence is marked in any text");
+    assert.deepEqual(faults, []);
+    await close();
+  });
+
+  test("an agent's calls stand beside the expected ones, each with a sign and a word", async () => {
+    const { page, faults, close } = await open(path, { hash: "#items-agent-traces?task=not%20done" });
+    const words = new Set();
+    const links = page.locator("#items-agent-traces tbody a.item");
+    for (let at = 0; at < Math.min(12, await links.count()); at += 1) {
+      await links.nth(at).click();
+      const dialog = page.locator("dialog[open]");
+      await dialog.locator("h2").waitFor();
+      for (const row of await dialog.locator(".trajectory > li:not(.titles)").all()) {
+        const sign = (await row.locator(".sign").textContent()).trim();
+        words.add(sign.replace(/call \d+.*/, ""));
+        assert.equal(await row.locator(".call").count(), 2, "two sides");
+      }
+      await page.keyboard.press("Escape");
+    }
+    const all = [...words].join("; ");
+    for (const word of ["= same", "≠ other arguments", "− missing", "+ not expected"]) assert.ok(all.includes(word), `${word} in ${all}`);
+    assert.deepEqual(faults, []);
+    await close();
+  });
+
+  test("what is filtered stands in the address, and can be cleared", async () => {
+    const { page, faults, close } = await open(path);
+    const section = page.locator("#items-retrieval-bm25");
+    await section.locator('select[name="found"]').selectOption("=not found");
+    await section.locator('select[name="kind"]').selectOption("=paraphrase");
+    const status = await section.locator(".count").textContent();
+    assert.match(status, /^[1-9]\d* of 570 items$/);
+    assert.match(await page.evaluate(() => location.hash), /^#items-retrieval-bm25\?.*found=not%20found/);
+    await page.reload();
+    await page.locator("html.scripted").waitFor();
+    assert.equal(await section.locator(".count").textContent(), status);
+    await section.locator('[data-does="clear"]').click();
+    assert.equal(await section.locator(".count").textContent(), "570 items");
+    assert.deepEqual(faults, []);
+    await close();
+  });
+
+  test("a slash goes to a search, and what is listed is copied as JSON", async () => {
+    const { page, close } = await open(path, { hash: "#items-server-demo", permissions: ["clipboard-read", "clipboard-write"] });
+    await page.waitForTimeout(600);
+    await page.keyboard.press("/");
+    assert.equal(await page.evaluate(() => document.activeElement.closest("section").id), "items-server-demo");
+    await page.keyboard.type("add");
+    const section = page.locator("#items-server-demo");
+    await section.getByText(/^\d+ of 15 items$/).waitFor();
+    await section.locator('[data-does="all-json"]').click();
+    await section.getByText("Copied").waitFor();
+    const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()));
+    assert.deepEqual(copied.map((item) => item.id), await section.locator("tbody a.item").allTextContents());
+    await close();
+  });
+
+  test("on paper everything is open and nothing is cut off", async () => {
+    const { page, faults, close } = await open(path, { viewport: { width: 760, height: 1000 } });
+    await page.emulateMedia({ media: "print" });
+    await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+    assert.equal(await page.locator("main details:not([open])").count(), 0);
+    const cut = await page.evaluate(() => [...document.querySelectorAll(".figure, .card table, .explore table")]
+      .filter((node) => node.getBoundingClientRect().height === 0 || node.getBoundingClientRect().right > innerWidth + 1)
+      .map((node) => node.outerHTML.slice(0, 120)));
+    assert.deepEqual(cut, []);
+    const rows = await page.locator("#items-agent-traces .grid tbody tr:not(.gap)").count();
+    assert.equal(rows, 200);
+    assert.ok(await page.locator("#items-agent-traces").getByText("and 6 more, not printed").isVisible());
+    await page.evaluate(() => window.dispatchEvent(new Event("afterprint")));
+    assert.ok((await page.locator("main details:not([open])").count()) > 0, "closed again");
     assert.deepEqual(faults, []);
     await close();
   });
@@ -122,17 +283,18 @@ describe("the report of the bundled project", () => {
     await close();
   });
 
-  for (const [name, options] of [
-    ["light", { colorScheme: "light" }], ["dark", { colorScheme: "dark" }], ["phone", { viewport: PHONE }],
-  ]) {
+  for (const [name, options] of MODES) {
     test(`axe finds nothing serious (${name})`, async () => {
       // The page's policy keeps every script out, axe included; here alone it is lifted.
       const { page, close } = await open(path, { ...options, bypassCSP: true });
       await page.evaluate(() => { for (const details of document.querySelectorAll("main details")) details.open = true; });
       assert.deepEqual(await serious(page), []);
-      await page.locator("section.explore").first().locator("tbody a.item").first().click();
-      await page.locator("dialog[open]").waitFor();
-      assert.deepEqual(await serious(page), []);
+      for (const section of await page.locator("section.explore").all()) {
+        await section.locator("tbody a.item").first().click();
+        await page.locator("dialog[open]").waitFor();
+        assert.deepEqual(await serious(page, "dialog"), []);
+        await page.keyboard.press("Escape");
+      }
       await close();
     });
   }
@@ -151,22 +313,10 @@ describe("a report full of hostile text", () => {
 
   test("executes nothing, wherever one clicks", async () => {
     const { page, faults, close } = await open(path);
-    const links = await page.locator("section.explore tbody a.item").count();
-    assert.equal(links, HOSTILE.length);
-    for (let at = 0; at < links; at += 1) {
-      await page.locator("section.explore tbody a.item").nth(at).click();
-      await page.locator("dialog[open]").waitFor();
-      await page.keyboard.press("Escape");
-    }
-    for (const select of await page.locator("select").all()) {
-      for (const value of await select.locator("option").evaluateAll((options) => options.map((option) => option.value))) {
-        await select.selectOption(value);
-      }
-    }
+    assert.equal(await page.locator("section.explore tbody a.item").count(), HOSTILE.length);
+    await clickThrough(page);
     await page.locator("input[type=search]").first().fill(HOSTILE[0]);
-    await page.evaluate(() => { for (const details of document.querySelectorAll("details")) details.open = true; });
-    assert.equal(await page.evaluate((name) => window[name], MARKER), undefined);
-    assert.equal(await page.locator("iframe, img, base, link[rel=stylesheet], svg[onload], [onerror]").count(), 0);
+    await inert(page);
     assert.deepEqual(faults, []);
     await close();
   });
@@ -184,6 +334,93 @@ describe("a report full of hostile text", () => {
     assert.equal(await page.evaluate((name) => window[name], MARKER), undefined);
     await close();
   });
+});
+
+describe("pages about a hostile server and hostile traces", () => {
+  let pages;
+  before(() => { pages = hostilePages(folder()); });
+
+  for (const name of ["suite", "load", "fuzz", "attack", "traces", "diff"]) {
+    test(`execute nothing, wherever one clicks (${name})`, async () => {
+      for (const options of [{}, { bypassCSP: true }]) {
+        const { page, faults, close } = await open(pages[name], options);
+        await clickThrough(page);
+        await inert(page);
+        assert.deepEqual(faults, []);
+        await close();
+      }
+    });
+  }
+});
+
+describe("the pages of other commands", () => {
+  let pages;
+  before(() => { pages = otherPages(folder()); });
+
+  test("a load is drawn over time and by percentile, and can be read as tables", async () => {
+    const { page, faults, close } = await open(pages.load);
+    for (const title of ["Throughput over time", "Answer time over time", "Answer time by percentile", "Answer times"]) {
+      const figure = page.locator(".figure", { has: page.getByRole("heading", { name: title, exact: true }) });
+      assert.ok((await figure.locator(".drawing polyline, .drawing .column").count()) > 0, title);
+      assert.match(await figure.locator(".drawing").getAttribute("aria-label"), /\d/);
+      await figure.getByText("As a table").click();
+      assert.ok((await figure.locator("tbody tr").count()) > 0, title);
+    }
+    assert.deepEqual(faults, []);
+    await close();
+  });
+
+  test("an attack that got through is listed from its class, with its evidence and a command to copy", async () => {
+    const { page, close } = await open(pages.attack, { permissions: ["clipboard-read", "clipboard-write"] });
+    const row = page.locator(".shares tbody tr", { hasText: "privilege escalation" });
+    await row.locator("td").nth(1).locator("a").click();
+    const section = page.locator("section.explore");
+    await section.locator("tbody a.item").first().click();
+    const dialog = page.locator("dialog[open]");
+    await dialog.getByText("Broken: the attack got through").waitFor();
+    await dialog.getByText("What the canary showed").waitFor();
+    await dialog.locator('[data-does="command"]').click();
+    await dialog.getByText("Copied").waitFor();
+    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^karat server attack /);
+    await close();
+  });
+
+  test("what fuzzing found is shown with the input and the answer", async () => {
+    const { page, close } = await open(pages.fuzz);
+    await page.locator("section.explore tbody a.item").first().click();
+    const dialog = page.locator("dialog[open]");
+    await dialog.getByText(/finding/).first().waitFor();
+    assert.match(await dialog.textContent(), /stack trace[^]*Input[^]*Answer[^]*Traceback[^]*To see it again/);
+    await close();
+  });
+
+  test("two runs stand side by side, and the changed argument is marked on both sides", async () => {
+    const { page, faults, close } = await open(pages.diff);
+    await page.locator(".figure a", { hasText: "changed" }).first().click();
+    const section = page.locator("section.explore");
+    assert.deepEqual(await section.locator("tbody a.item").allTextContents(), ["two"]);
+    await section.locator("tbody a.item").first().click();
+    const row = page.locator("dialog .trajectory > li.changed");
+    assert.match(await row.locator(".sign").textContent(), /≠ other arguments/);
+    assert.deepEqual(await row.locator("mark").allTextContents(), ['"a.txt"', '"other.txt"']);
+    assert.deepEqual(faults, []);
+    await close();
+  });
+
+  for (const name of ["load", "attack", "fuzz", "diff"]) {
+    for (const [mode, options] of MODES) {
+      test(`axe finds nothing serious (${name}, ${mode})`, async () => {
+        const { page, close } = await open(pages[name], { ...options, bypassCSP: true });
+        await page.evaluate(() => { for (const details of document.querySelectorAll("main details")) details.open = true; });
+        assert.deepEqual(await serious(page), []);
+        await page.locator("section.explore tbody a.item").first().click();
+        await page.locator("dialog[open]").waitFor();
+        assert.deepEqual(await serious(page, "dialog"), []);
+        assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= (options.viewport || DESK).width);
+        await close();
+      });
+    }
+  }
 });
 
 describe("a report of 10,000 items", () => {

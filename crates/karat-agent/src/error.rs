@@ -1,7 +1,8 @@
 //! What can go wrong while scoring traces, with file and line.
 
+use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use karat_metrics::calls::Kind;
 use karat_metrics::calls::json::JsonError;
@@ -156,6 +157,20 @@ pub enum AgentError {
 }
 
 impl AgentError {
+    /// A file without a trace, with what its importer says about that.
+    pub(crate) fn nothing(path: &Path, notes: &BTreeMap<String, u64>) -> Self {
+        if notes.is_empty() {
+            return AgentError::NothingToScore { path: path.to_owned() };
+        }
+        let notes: Vec<String> =
+            notes.iter().map(|(note, count)| format!("{count} {note}")).collect();
+        AgentError::NotMeasured(format!(
+            "{}: nothing to score: {}",
+            path.display(),
+            notes.join("; ")
+        ))
+    }
+
     /// Whether nothing was measured although the input was right.
     #[must_use]
     pub fn is_not_measured(&self) -> bool {

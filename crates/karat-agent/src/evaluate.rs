@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use karat_core::aggregate::{self, Kind, Spec};
 use karat_core::provenance::Stopwatch;
 use karat_core::report::{self, Evaluation, Item, Measured, Report, Slice, SystemRef};
-use karat_metrics::stats;
+use karat_metrics::Undefined;
+use karat_metrics::stats::{self, Bootstrap};
 
 use crate::controls;
 use crate::diff;
@@ -55,8 +56,27 @@ pub const SPECS: &[Spec] = &[
     mean("run.ms"),
 ];
 
-/// How many runs pass@k and pass^k are given for.
-const RUNS: [u64; 5] = [1, 2, 3, 5, 10];
+/// How many runs pass@k and pass^k are given for, and what they are called then.
+const RUNS: [(u64, &str, &str); 5] = [
+    (1, "pass@1", "pass^1"),
+    (2, "pass@2", "pass^2"),
+    (3, "pass@3", "pass^3"),
+    (5, "pass@5", "pass^5"),
+    (10, "pass@10", "pass^10"),
+];
+/// Metrics that set tools against none: means over tasks, of which each weighs the same however often it
+/// was run.
+const OVER_TASKS: [&str; 9] = [
+    "gauge.effectiveness",
+    "gauge.success_with_tools",
+    "gauge.success_without_tools",
+    "gauge.overhead_tokens",
+    "gauge.tokens_with_tools",
+    "gauge.tokens_without_tools",
+    "gauge.overhead_ms",
+    "gauge.ms_with_tools",
+    "gauge.ms_without_tools",
+];
 /// How many kinds of trouble are listed in words.
 const LISTED: usize = 10;
 
@@ -96,7 +116,8 @@ impl Scoring<'_> {
         let specs = self.specs();
         let mut items = items(traces, &marks, self.verdicts);
         let compared = self.before.and_then(|before| trajectories(before, traces, &mut items));
-        let metrics = headline(&specs, &items, traces, &marks, self.seed);
+        let averaging = Averaging { tasks: tasks(traces), seed: self.seed };
+        let metrics = averaging.headline(&specs, &items, traces, &marks);
         let mut controls = controls::run(traces, self.tools, self.seed);
         controls.extend(expected_scores(traces, &marks));
         let dataset = recorded.reference.clone().unwrap_or_else(|| report::DatasetRef {
@@ -114,7 +135,11 @@ impl Scoring<'_> {
             seed: self.seed,
             conventions: self.conventions(),
             metrics,
-            slices: slices(&specs, &items, self.seed),
+            slices: averaging
+                .slices(&specs, &items)
+                .into_iter()
+                .chain(confusions(traces, &marks))
+                .collect(),
             items,
             controls,
             comparison: None,
@@ -341,30 +366,203 @@ fn metrics(trace: &Trace, marks: &Marks, bare: Option<&Bare>) -> BTreeMap<String
     metrics
 }
 
-fn headline(
-    specs: &[Spec],
-    items: &[Item],
-    traces: &[Trace],
-    marks: &[Marks],
+/// Which task each item belongs to, by the item's id.
+fn tasks(traces: &[Trace]) -> BTreeMap<String, Pair<'_>> {
+    let names = Names::of(traces);
+    traces.iter().map(|trace| (names.id(trace), pair(trace))).collect()
+}
+
+/// Averages metrics over items, and over tasks where each task weighs the same.
+struct Averaging<'t> {
+    tasks: BTreeMap<String, Pair<'t>>,
     seed: u64,
-) -> Vec<Measured> {
-    let refs: Vec<&Item> = items.iter().collect();
-    let mut metrics = Vec::new();
-    for spec in specs {
-        let mut measured = share_or_not(aggregate::measure(*spec, &refs, 1, seed));
-        if measured.value.is_none() {
-            measured.undefined = Some(reason(spec.id, marks));
+}
+
+impl Averaging<'_> {
+    fn headline(
+        &self,
+        specs: &[Spec],
+        items: &[Item],
+        traces: &[Trace],
+        marks: &[Marks],
+    ) -> Vec<Measured> {
+        let refs: Vec<&Item> = items.iter().collect();
+        let mut metrics = Vec::new();
+        for spec in specs {
+            let mut measured = self.measure(*spec, &refs);
+            if measured.value.is_none() {
+                measured.undefined = Some(reason(spec.id, marks));
+            }
+            metrics.push(measured);
+            let ratio = match spec.id {
+                "gauge.overhead_tokens" => Some(self.ratio(&refs, "tokens")),
+                "gauge.overhead_ms" => Some(self.ratio(&refs, "ms")),
+                _ => None,
+            };
+            metrics.extend(ratio);
         }
-        metrics.push(measured);
-        let ratio = match spec.id {
-            "gauge.overhead_tokens" => Some(ratio(&refs, "tokens")),
-            "gauge.overhead_ms" => Some(ratio(&refs, "ms")),
+        metrics.extend(repeated(traces, marks, self.seed));
+        metrics
+    }
+
+    fn measure(&self, spec: Spec, items: &[&Item]) -> Measured {
+        if !OVER_TASKS.contains(&spec.id) {
+            return share_or_not(aggregate::measure(spec, items, 1, self.seed));
+        }
+        let tasks = self.over_tasks(spec.id, items);
+        let refs: Vec<&Item> = tasks.iter().collect();
+        // A task that succeeds in some of its runs is no hit and no miss.
+        let whole = |item: &&Item| item.metrics.values().flatten().all(|v| *v == 0.0 || *v == 1.0);
+        let kind = if refs.iter().all(whole) { spec.kind } else { Kind::Mean };
+        share_or_not(aggregate::measure(Spec { kind, ..spec }, &refs, 1, self.seed))
+    }
+
+    /// One item for each task that carries the metric, with the mean over its runs.
+    fn over_tasks(&self, id: &str, items: &[&Item]) -> Vec<Item> {
+        let mut tasks: BTreeMap<Pair<'_>, (&Item, Vec<f64>)> = BTreeMap::new();
+        for item in items {
+            let (Some(value), Some(task)) = (item.metrics.get(id), self.tasks.get(&item.id)) else {
+                continue;
+            };
+            tasks.entry(*task).or_insert((*item, Vec::new())).1.extend(*value);
+        }
+        tasks
+            .into_values()
+            .map(|(first, values)| {
+                bare(&first.id, first.group.clone(), id, stats::mean(&values).ok())
+            })
+            .collect()
+    }
+
+    /// The sum with tools over the sum without, over the tasks that have both.
+    fn ratio(&self, items: &[&Item], unit: &str) -> Measured {
+        let id = format!("gauge.overhead_{unit}_ratio");
+        let of = |id: &str| -> Vec<f64> {
+            let tasks = self.over_tasks(id, items);
+            tasks.iter().filter_map(|task| task.metrics.get(id).copied().flatten()).collect()
+        };
+        let with = of(&format!("gauge.{unit}_with_tools"));
+        let more = of(&format!("gauge.overhead_{unit}"));
+        let both: Vec<(f64, f64)> =
+            with.into_iter().zip(more).map(|(with, more)| (with, with - more)).collect();
+        let over = |tasks: &[usize]| {
+            let sums = tasks.iter().map(|task| both[*task]);
+            let (with, without) =
+                sums.fold((0.0, 0.0), |sum, task| (sum.0 + task.0, sum.1 + task.1));
+            if without > 0.0 { Ok(with / without) } else { Err(Undefined("nothing was used")) }
+        };
+        let all: Vec<usize> = (0..both.len()).collect();
+        let value = over(&all).ok();
+        let bootstrap =
+            Bootstrap { seed: self.seed, confidence: aggregate::LEVEL, ..Bootstrap::default() };
+        let interval = bootstrap.statistic(both.len(), over).ok();
+        let undefined = match both.len() {
+            0 => Some("no task was tried with tools and without, or nothing was recorded"),
+            _ if value.is_none() => Some("nothing was used without tools"),
             _ => None,
         };
-        metrics.extend(ratio);
+        Measured {
+            value,
+            n: both.len() as u64,
+            better: aggregate::better(&id),
+            per_run: Vec::new(),
+            interval: interval.filter(|found| found.low < found.high).map(|found| {
+                report::Interval {
+                    low: found.low,
+                    high: found.high,
+                    level: aggregate::LEVEL,
+                    method: "bootstrap".to_owned(),
+                }
+            }),
+            count: None,
+            undefined: undefined.map(str::to_owned),
+            left_out: 0,
+            id,
+        }
     }
-    metrics.extend(repeated(traces, marks));
-    metrics
+
+    fn slices(&self, specs: &[Spec], items: &[Item]) -> Vec<Slice> {
+        let mut parts: BTreeMap<(&str, &str), Vec<&Item>> = BTreeMap::new();
+        for item in items {
+            // Confusions have a table of their own: a trace can have several.
+            for (by, value) in item.tags.iter().filter(|(by, _)| *by != "confusion") {
+                parts.entry((by, value)).or_default().push(item);
+            }
+        }
+        parts
+            .into_iter()
+            .map(|((by, value), inside)| {
+                // A slice says what it has; what is undefined in it is undefined for the reason that
+                // the headline gives.
+                let measured = specs.iter().map(|spec| self.measure(*spec, &inside));
+                let mut metrics: Vec<Measured> = measured.filter(|one| one.n > 0).collect();
+                if by == "turns" || by == "model" {
+                    let ratios = ["tokens", "ms"].map(|unit| self.ratio(&inside, unit));
+                    metrics.extend(ratios.into_iter().filter(|ratio| ratio.value.is_some()));
+                }
+                Slice { by: by.to_owned(), value: value.to_owned(), metrics }
+            })
+            .collect()
+    }
+}
+
+/// An item that carries one metric and nothing to show: what the averaging needs.
+fn bare(id: &str, group: Option<String>, metric: &str, value: Option<f64>) -> Item {
+    Item {
+        id: id.to_owned(),
+        group,
+        tags: BTreeMap::new(),
+        metrics: BTreeMap::from([(metric.to_owned(), value)]),
+        per_run: Vec::new(),
+        observed: serde_json::Value::Null,
+        error: None,
+    }
+}
+
+/// Which tool was called instead of which: how often, of how often the other one was required.
+fn confusions(traces: &[Trace], marks: &[Marks]) -> Vec<Slice> {
+    let mut required: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut confused: BTreeMap<&Confusion, u64> = BTreeMap::new();
+    let scored = traces.iter().zip(marks).filter(|(trace, _)| trace.failed.is_none());
+    for (_, marks) in scored {
+        for tool in &marks.required {
+            *required.entry(tool).or_default() += 1;
+        }
+        for confusion in &marks.confusions {
+            *confused.entry(confusion).or_default() += 1;
+        }
+    }
+    let mut all: Vec<(&Confusion, u64)> = confused.into_iter().collect();
+    all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+    let of = |confusion: &Confusion| required.get(confusion.expected.as_str()).copied();
+    all.into_iter()
+        .map(|(confusion, hits)| Slice {
+            by: "confusion".to_owned(),
+            value: confusion.to_string(),
+            metrics: vec![share("calls.confusion", hits, of(confusion).unwrap_or(hits))],
+        })
+        .collect()
+}
+
+/// A share of a count, with Wilson's interval.
+fn share(id: &str, hits: u64, of: u64) -> Measured {
+    let found = stats::wilson(hits, of, aggregate::LEVEL).ok();
+    Measured {
+        id: id.to_owned(),
+        value: (of > 0).then(|| hits as f64 / of as f64),
+        n: of,
+        better: aggregate::better(id),
+        per_run: Vec::new(),
+        interval: found.map(|found| report::Interval {
+            low: found.low,
+            high: found.high,
+            level: aggregate::LEVEL,
+            method: "wilson".to_owned(),
+        }),
+        count: Some(report::Count { hits, of }),
+        undefined: None,
+        left_out: 0,
+    }
 }
 
 /// Whether a metric goes from 0 to 1.
@@ -403,40 +601,8 @@ fn reason(id: &str, marks: &[Marks]) -> String {
     }
 }
 
-/// The sum with tools over the sum without, over the items that have both.
-fn ratio(items: &[&Item], unit: &str) -> Measured {
-    let id = format!("gauge.overhead_{unit}_ratio");
-    let value = |item: &Item, id: String| item.metrics.get(&id).copied().flatten();
-    let both: Vec<(f64, f64)> = items
-        .iter()
-        .filter_map(|item| {
-            let with = value(item, format!("gauge.{unit}_with_tools"))?;
-            let delta = value(item, format!("gauge.overhead_{unit}"))?;
-            Some((with, with - delta))
-        })
-        .collect();
-    let with: f64 = both.iter().map(|(with, _)| with).sum();
-    let without: f64 = both.iter().map(|(_, without)| without).sum();
-    let undefined = match both.len() {
-        0 => Some("no task was tried with tools and without, or nothing was recorded"),
-        _ if without <= 0.0 => Some("nothing was used without tools"),
-        _ => None,
-    };
-    Measured {
-        value: undefined.is_none().then(|| with / without),
-        n: both.len() as u64,
-        better: aggregate::better(&id),
-        per_run: Vec::new(),
-        interval: None,
-        count: None,
-        undefined: undefined.map(str::to_owned),
-        left_out: 0,
-        id,
-    }
-}
-
-/// pass@k and pass^k over tasks that were run more than once.
-fn repeated(traces: &[Trace], marks: &[Marks]) -> Vec<Measured> {
+/// pass@k and pass^k over tasks that were run more than once, drawn again by tasks for the interval.
+fn repeated(traces: &[Trace], marks: &[Marks], seed: u64) -> Vec<Measured> {
     let mut runs: BTreeMap<(Pair<'_>, Setting), (u64, u64)> = BTreeMap::new();
     for (trace, marks) in traces.iter().zip(marks) {
         let success = marks.score("task.success");
@@ -452,52 +618,25 @@ fn repeated(traces: &[Trace], marks: &[Marks]) -> Vec<Measured> {
     if least < 2 {
         return Vec::new();
     }
-    let mut measured = Vec::new();
-    let mut add = |id: String, values: Vec<f64>| {
-        measured.push(Measured {
-            value: stats::mean(&values).ok(),
-            n: values.len() as u64,
-            better: aggregate::better(&id),
-            per_run: Vec::new(),
-            interval: None,
-            count: None,
-            undefined: None,
-            left_out: 0,
-            id,
-        });
+    let over = |id: &'static str, score: &dyn Fn(u64, u64) -> karat_metrics::Score| {
+        // The same task with another model or setting is drawn together with it.
+        let tasks: Vec<Item> = runs
+            .iter()
+            .map(|(((task, ..), _), (n, done))| {
+                bare(task, Some((*task).to_owned()), id, score(*n, *done).ok())
+            })
+            .collect();
+        aggregate::measure(mean(id), &tasks.iter().collect::<Vec<_>>(), 1, seed)
     };
-    for k in RUNS.into_iter().filter(|k| *k <= least) {
-        let over = |score: fn(u64, u64, u64) -> karat_metrics::Score| -> Vec<f64> {
-            runs.values().filter_map(|(n, done)| score(*n, *done, k).ok()).collect()
-        };
-        add(format!("pass@{k}"), over(stats::pass_at_k));
-        add(format!("pass^{k}"), over(stats::pass_hat_k));
-    }
-    measured
-}
-
-fn slices(specs: &[Spec], items: &[Item], seed: u64) -> Vec<Slice> {
-    let by: BTreeSet<&str> =
-        items.iter().flat_map(|item| item.tags.keys().map(String::as_str)).collect();
-    let mut slices: Vec<Slice> = Vec::new();
-    for by in by {
-        for mut slice in aggregate::slices(by, specs, items, 1, seed) {
-            // A slice says what it has; what is undefined in it is undefined for the reason that the
-            // headline gives.
-            slice.metrics.retain(|measured| measured.n > 0);
-            slice.metrics = slice.metrics.into_iter().map(share_or_not).collect();
-            if by == "turns" || by == "model" {
-                let inside: Vec<&Item> = items
-                    .iter()
-                    .filter(|item| item.tags.get(by).is_some_and(|word| *word == slice.value))
-                    .collect();
-                let ratios = ["tokens", "ms"].map(|unit| ratio(&inside, unit));
-                slice.metrics.extend(ratios.into_iter().filter(|ratio| ratio.value.is_some()));
-            }
-            slices.push(slice);
-        }
-    }
-    slices
+    let possible = RUNS.iter().filter(|(k, ..)| *k <= least);
+    possible
+        .flat_map(|(k, at, hat)| {
+            [
+                over(at, &|n, done| stats::pass_at_k(n, done, *k)),
+                over(hat, &|n, done| stats::pass_hat_k(n, done, *k)),
+            ]
+        })
+        .collect()
 }
 
 /// A set of traces can state the scores that they must get: that is a control of the scorer.
@@ -550,9 +689,9 @@ fn conventions() -> BTreeMap<String, String> {
         ("schema", "JSON Schema 2020-12 unless declared otherwise; formats do not decide; network $ref is never followed"),
         ("gauge.proactivity", "every required call made as expected, over tasks that need a tool and instruct none"),
         ("gauge.compliance", "the instructed tool called without an error and as expected, over tasks that instruct one"),
-        ("gauge.effectiveness", "task.success with tools minus without, in pairs of task, model and turns"),
+        ("gauge.effectiveness", "task.success with tools minus without, in pairs of task, model and turns, each pair weighing the same"),
         ("pass@k, pass^k", "of task.success, over tasks with repeated runs"),
-        ("interval", "Wilson for rates, bootstrap by groups for means, 95 %"),
+        ("interval", "Wilson for rates, bootstrap by groups for means, by tasks for pass@k and pass^k, 95 %"),
     ]
     .into_iter()
     .map(|(name, rule)| (name.to_owned(), rule.to_owned()))
@@ -592,13 +731,6 @@ fn warnings(recorded: &Recorded, marks: &[Marks]) -> Vec<String> {
     }
     warnings
         .extend(listed("unknown fields", recorded.unknown.iter().map(|(n, c)| (n.clone(), *c))));
-    let mut confusions: BTreeMap<&Confusion, u64> = BTreeMap::new();
-    for confusion in marks.iter().flat_map(|marks| &marks.confusions) {
-        *confusions.entry(confusion).or_default() += 1;
-    }
-    let confusions =
-        confusions.into_iter().map(|(confusion, count)| (confusion.to_string(), count));
-    warnings.extend(listed("called", confusions));
     let mut not_checked: BTreeMap<&str, u64> = BTreeMap::new();
     for why in marks.iter().flat_map(|marks| &marks.not_checked) {
         *not_checked.entry(why).or_default() += 1;

@@ -40,6 +40,8 @@ pub struct Marks {
     pub scores: BTreeMap<String, Mark>,
     /// Which tool was called instead of which.
     pub confusions: Vec<Confusion>,
+    /// The tools that were required, once for each call.
+    pub required: Vec<String>,
     /// What was seen, for the report.
     pub observed: Value,
     /// Calls whose arguments are not JSON.
@@ -209,36 +211,37 @@ impl<'t> Marker<'t> {
 
     fn bench(&self, tools: &Tools, marks: &mut Marks) {
         let calls = &self.trace.calls;
-        let (mut offered, mut fitting, mut checked, mut listed) = (0_u64, 0_u64, 0_u64, true);
+        let (mut offered, mut fitting, mut unrecorded, mut listed) = (0_u64, 0_u64, 0_u64, true);
         for call in calls {
             match tools.fit(self.trace, call) {
                 Fit::NoList => listed = false,
                 Fit::UnknownTool => {}
                 Fit::Fits => {
                     offered += 1;
-                    checked += 1;
                     fitting += 1;
                 }
-                Fit::Breaks(_) => {
-                    offered += 1;
-                    checked += 1;
-                }
+                Fit::Breaks(_) => offered += 1,
                 Fit::NotChecked(why) => {
                     offered += 1;
+                    unrecorded += u64::from(call.arguments == Arguments::NotRecorded);
                     marks.not_checked.push(why);
                 }
             }
         }
-        let share = |hits: u64, of: u64, none: &'static str| match of {
+        let share = |hits: u64, of: u64| match of {
             _ if calls.is_empty() => Err("no call was made"),
             _ if !listed => Err("the tools are not known"),
-            0 => Err(none),
+            // MCP-Bench's rule: calls of tools that do not exist comply with nothing.
+            0 => Ok(0.0),
             of => Ok(hits as f64 / of as f64),
         };
-        let all = calls.len() as u64;
-        marks.set("mcpbench.tool_name_validity", share(offered, all, "no call was made"));
-        let none = "no call of an offered tool could be checked";
-        marks.set("mcpbench.schema_compliance", share(fitting, checked, none));
+        marks.set("mcpbench.tool_name_validity", share(offered, calls.len() as u64));
+        let compliance = match offered - unrecorded {
+            0 if unrecorded > 0 => Err(NO_ARGUMENTS),
+            // A schema that cannot be used is complied with by nothing, as MCP-Bench has it.
+            recorded => share(fitting, recorded),
+        };
+        marks.set("mcpbench.schema_compliance", compliance);
         let ended = |how: Ended| calls.iter().filter(|call| call.ended() == how).count() as u64;
         let (well, badly) = (ended(Ended::Well), ended(Ended::Badly));
         marks.set(
@@ -388,6 +391,7 @@ impl<'t> Marker<'t> {
                 }
             }
         }
+        marks.required = expect.required().map(|call| call.tool.shown()).collect();
         let missing = (0..all.len()).filter(|position| !met[*position] && !all[*position].optional);
         let extra = (0..made.len()).filter(|number| !used[*number]);
         marks.confusions = extra

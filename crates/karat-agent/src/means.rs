@@ -27,6 +27,8 @@ pub struct Means {
     pub unreadable_arguments: u64,
     /// Traces for which there is no task.
     pub without_task: u64,
+    /// What importers want to be known.
+    pub notes: BTreeMap<String, u64>,
 }
 
 /// Scores every trace of the source. `on_item` gets each one with its marks.
@@ -83,6 +85,9 @@ pub fn score(
             }
             on_item(&trace, &marks);
         }
+        for (note, count) in traces.notes() {
+            *means.notes.entry(note).or_default() += count;
+        }
     }
     finish(means, totals, source)
 }
@@ -104,7 +109,7 @@ fn finish(
         });
     }
     if means.traces == 0 {
-        return Err(AgentError::NothingToScore { path });
+        return Err(AgentError::nothing(&path, &means.notes));
     }
     means.metrics = totals
         .into_iter()

@@ -221,7 +221,7 @@ impl Recorded {
 
     fn some(self, path: &Path) -> Result<Self, AgentError> {
         if self.traces.is_empty() {
-            return Err(AgentError::NothingToScore { path: path.to_owned() });
+            return Err(AgentError::nothing(path, &self.notes));
         }
         Ok(self)
     }

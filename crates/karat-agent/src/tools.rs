@@ -189,17 +189,21 @@ fn ready(schema: &Value) -> Schema {
     Compiled::new(schema).map_err(|error| error.to_string())
 }
 
+const NOT_RECORDED: &str = "the arguments were not recorded";
+
 fn fits_without_schema(call: &CallMade) -> Fit {
     match call.arguments {
         Arguments::Text(_) => Fit::Breaks("the arguments are not a JSON object".to_owned()),
-        _ => Fit::NotChecked("the tool has no input schema".to_owned()),
+        Arguments::NotRecorded => Fit::NotChecked(NOT_RECORDED.to_owned()),
+        // A tool without a schema takes any object.
+        Arguments::Object(_) => Fit::Fits,
     }
 }
 
 fn fit_schema(schema: &Schema, call: &CallMade) -> Fit {
     let value = match (&call.arguments, call.arguments.value()) {
         (Arguments::NotRecorded, _) => {
-            return Fit::NotChecked("the arguments were not recorded".to_owned());
+            return Fit::NotChecked(NOT_RECORDED.to_owned());
         }
         (_, Some(value)) => value,
         (_, None) => return Fit::Breaks("the arguments are not a JSON object".to_owned()),
@@ -252,7 +256,7 @@ mod tests {
         assert_eq!(tools.fit(&trace, &call("g", None, "{}")), Fit::UnknownTool);
         assert_eq!(tools.fit(&trace, &call("h", None, "{}")), Fit::UnknownTool);
         let all = Trace::of("t");
-        assert!(matches!(tools.fit(&all, &call("g", None, "{}")), Fit::NotChecked(_)));
+        assert_eq!(tools.fit(&all, &call("g", None, "{}")), Fit::Fits);
         assert_eq!(Tools::default().fit(&all, &call("g", None, "{}")), Fit::NoList);
     }
 }

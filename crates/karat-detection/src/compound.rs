@@ -13,7 +13,7 @@ use karat_metrics::stats::{self, Bootstrap};
 use karat_metrics::{Score, Undefined};
 
 /// The metrics of the counts, in the order of the report.
-pub const FROM_COUNTS: &[&str] = &[
+pub const FROM_COUNTS: [&str; 6] = [
     "precision",
     "f1",
     "mcc",
@@ -22,12 +22,12 @@ pub const FROM_COUNTS: &[&str] = &[
     "precision_at_prevalence_0.1pct",
 ];
 
-/// Whether all intervals are wanted; most cost a bootstrap.
+/// Whether intervals are wanted; they cost a bootstrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Values, and intervals of what is a share.
+    /// Values alone.
     Values,
-    /// With all intervals.
+    /// With their intervals.
     Intervals,
 }
 
@@ -35,13 +35,18 @@ pub enum Detail {
 pub fn measure(items: &[&Item], runs: u32, seed: u64, detail: Detail) -> Vec<Measured> {
     let clusters = clusters(items, runs);
     let all: Vec<usize> = (0..clusters.len()).collect();
+    let counts = sums(&clusters, &all, runs);
+    let method = method(clusters.len(), items.len());
+    let mut intervals = match detail {
+        Detail::Values => FROM_COUNTS.map(|_| None),
+        Detail::Intervals => intervals(&clusters, runs, seed),
+    }
+    .into_iter();
     FROM_COUNTS
         .iter()
         .map(|id| {
-            let per_run: Vec<Score> =
-                sums(&clusters, &all, runs).iter().map(|counts| metric(id, counts)).collect();
+            let per_run: Vec<Score> = counts.iter().map(|counts| metric(id, counts)).collect();
             let mut measured = averaged(id, &per_run);
-            let counts = sums(&clusters, &all, runs);
             measured.n = match (*id, counts.first()) {
                 ("precision", Some(counts)) => counts.flagged(),
                 (_, Some(counts)) => counts.total(),
@@ -51,47 +56,41 @@ pub fn measure(items: &[&Item], runs: u32, seed: u64, detail: Detail) -> Vec<Mea
             if let (1, Some(share)) = (runs, share) {
                 measured.count = Some(Count { hits: share.hits, of: share.of });
             }
-            if measured.value.is_none() {
-                return measured;
+            let drawn = intervals.next().flatten().map(|found| stated(found, method));
+            if measured.value.is_some() && detail == Detail::Intervals {
+                measured.interval = drawn.or_else(|| of_share(measured.count));
             }
-            let method =
-                if clusters.len() < items.len() { "bootstrap_clustered" } else { "bootstrap" };
-            measured.interval = match (detail, measured.count) {
-                (Detail::Intervals, _) => interval(id, &clusters, runs, seed, method),
-                (Detail::Values, Some(share)) => {
-                    let found = stats::wilson(share.hits, share.of, LEVEL);
-                    found.ok().map(|found| stated(found, "wilson"))
-                }
-                (Detail::Values, None) => None,
-            };
             measured
         })
         .collect()
 }
 
-fn interval(
-    id: &str,
+/// Draws that are all alike have no width, which would claim certainty; a share has Wilson's then.
+fn of_share(count: Option<Count>) -> Option<Interval> {
+    let share = count?;
+    Some(stated(stats::wilson(share.hits, share.of, LEVEL).ok()?, "wilson"))
+}
+
+fn method(units: usize, entries: usize) -> &'static str {
+    if units < entries { "bootstrap_clustered" } else { "bootstrap" }
+}
+
+fn bootstrap(seed: u64) -> Bootstrap {
+    Bootstrap { seed, confidence: LEVEL, ..Bootstrap::default() }
+}
+
+/// The intervals of all metrics of the counts, from the same draws; none where it has no width.
+fn intervals(
     clusters: &[Vec<Confusion>],
     runs: u32,
     seed: u64,
-    method: &str,
-) -> Option<Interval> {
-    let bootstrap = Bootstrap { seed, confidence: LEVEL, ..Bootstrap::default() };
-    let found = bootstrap
-        .statistic(clusters.len(), |drawn| {
-            let per_run: Vec<Score> =
-                sums(clusters, drawn, runs).iter().map(|counts| metric(id, counts)).collect();
-            mean(&per_run)
-        })
-        .ok()?;
-    if found.low < found.high {
-        return Some(stated(found, method));
-    }
-    // Draws that are all alike have no width, which would claim certainty.
-    let all: Vec<usize> = (0..clusters.len()).collect();
-    let counts = sums(clusters, &all, runs);
-    let share = counts.first()?.proportion(id).filter(|_| runs == 1)?;
-    Some(stated(stats::wilson(share.hits, share.of, LEVEL).ok()?, "wilson"))
+) -> [Option<stats::Interval>; FROM_COUNTS.len()] {
+    let found = bootstrap(seed).statistics(clusters.len(), |drawn| {
+        let counts = sums(clusters, drawn, runs);
+        FROM_COUNTS
+            .map(|id| mean(&counts.iter().map(|counts| metric(id, counts)).collect::<Vec<_>>()))
+    });
+    found.map(|found| found.ok().filter(|found| found.low < found.high))
 }
 
 /// The counts of each server, run by run.
@@ -198,13 +197,12 @@ pub fn ranking(per_run: &[Vec<Ranked<'_>>], runs: u32, seed: u64) -> Vec<Measure
     let drawn = Drawn::of(per_run);
     let all: Vec<usize> = (0..drawn.units.len()).collect();
     let scored = drawn.scores(&all);
-    let bootstrap = Bootstrap { seed, confidence: LEVEL, ..Bootstrap::default() };
-    let intervals = bootstrap.statistics(drawn.units.len(), |units| {
+    let intervals = bootstrap(seed).statistics(drawn.units.len(), |units| {
         let scored = drawn.scores(units);
         FROM_SCORES.map(|(_, metric)| mean(&scored.iter().map(metric).collect::<Vec<_>>()))
     });
     let entries = per_run.first().map_or(0, Vec::len);
-    let method = if drawn.units.len() < entries { "bootstrap_clustered" } else { "bootstrap" };
+    let method = method(drawn.units.len(), entries);
     FROM_SCORES
         .iter()
         .zip(intervals)
@@ -286,16 +284,122 @@ impl Drawn {
     }
 }
 
+/// What two detectors say of one entry.
+pub struct Both<'a> {
+    /// The entries that are drawn together with it.
+    pub group: Option<&'a str>,
+    /// Whether the first one flags it.
+    pub one: bool,
+    /// Whether the other one does.
+    pub other: bool,
+}
+
 /// How alike two detectors are: kappa and Jaccard of their flags.
-pub fn agreement(one: &[bool], other: &[bool]) -> Vec<Measured> {
-    let Ok(agreement) = Agreement::from_verdicts(one, other) else { return Vec::new() };
-    let n = one.len() as u64;
-    let kappa = Measured { n, ..averaged("kappa", &[agreement.kappa()]) };
-    let mut jaccard = Measured { n, ..averaged("jaccard", &[agreement.jaccard()]) };
-    let of = agreement.both + agreement.only_first + agreement.only_second;
-    if let Ok(found) = stats::wilson(agreement.both, of, LEVEL) {
-        jaccard.interval = Some(stated(found, "wilson"));
-        jaccard.count = Some(Count { hits: agreement.both, of });
+pub fn agreement(verdicts: &[Both<'_>], seed: u64) -> Vec<Measured> {
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut units: Vec<Agreement> = Vec::new();
+    for verdict in verdicts {
+        let fresh = units.len();
+        let unit = match verdict.group {
+            Some(group) => *numbers.entry(group).or_insert(fresh),
+            None => fresh,
+        };
+        if unit == fresh {
+            units.push(Agreement::default());
+        }
+        units[unit].add(verdict.one, verdict.other);
+    }
+    let together = |drawn: &[usize]| {
+        drawn.iter().fold(Agreement::default(), |sum, unit| sum.plus(&units[*unit]))
+    };
+    let all: Vec<usize> = (0..units.len()).collect();
+    let observed = together(&all);
+    let [of_kappa, of_jaccard] = bootstrap(seed).statistics(units.len(), |drawn| {
+        let drawn = together(drawn);
+        [drawn.kappa(), drawn.jaccard()]
+    });
+    let n = verdicts.len() as u64;
+    let wide = |found: Result<stats::Interval, Undefined>| {
+        let found = found.ok().filter(|found| found.low < found.high)?;
+        Some(stated(found, method(units.len(), verdicts.len())))
+    };
+    let kappa = Measured { n, interval: wide(of_kappa), ..averaged("kappa", &[observed.kappa()]) };
+    let mut jaccard = Measured { n, ..averaged("jaccard", &[observed.jaccard()]) };
+    if jaccard.value.is_some() {
+        let of = observed.both + observed.only_first + observed.only_second;
+        jaccard.count = Some(Count { hits: observed.both, of });
+        jaccard.interval = wide(of_jaccard).or_else(|| of_share(jaccard.count));
     }
     vec![kappa, jaccard]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn both(group: Option<&str>, one: bool, other: bool) -> Both<'_> {
+        Both { group, one, other }
+    }
+
+    #[test]
+    fn agreement_has_intervals_and_those_of_whole_groups_are_wider() {
+        let alone: Vec<Both<'_>> =
+            (0..60).map(|n| both(None, n % 3 == 0, n % 3 == 0 || n % 10 == 0)).collect();
+        let found = agreement(&alone, 1);
+        for measured in &found {
+            let interval = measured.interval.as_ref().unwrap();
+            let value = measured.value.unwrap();
+            assert_eq!(interval.method, "bootstrap");
+            assert!(interval.low < value && value < interval.high, "{measured:?}");
+        }
+        assert_eq!(found, agreement(&alone, 1));
+        // The same verdicts, twenty of a kind on each server.
+        let servers = ["a", "b", "c"];
+        let grouped: Vec<Both<'_>> = (0..60)
+            .map(|n| both(Some(servers[n / 20]), n / 20 == 0, n / 20 == 0 || n % 10 == 0))
+            .collect();
+        let [kappa, _] = &agreement(&grouped, 1)[..] else { panic!() };
+        assert_eq!(kappa.interval.as_ref().unwrap().method, "bootstrap_clustered");
+    }
+
+    #[test]
+    fn every_metric_of_the_counts_has_an_interval_around_it() {
+        let item = |number: usize| {
+            let id = if number.is_multiple_of(2) { "recall" } else { "fpr" };
+            // Half of the attacks are caught, and every fifth benign entry is.
+            let flagged = if id == "recall" { number % 4 == 0 } else { number % 5 == 0 };
+            Item {
+                id: number.to_string(),
+                group: None,
+                tags: BTreeMap::new(),
+                metrics: BTreeMap::from([(id.to_owned(), Some(f64::from(u8::from(flagged))))]),
+                per_run: Vec::new(),
+                observed: serde_json::Value::Null,
+                error: None,
+            }
+        };
+        let items: Vec<Item> = (0..60).map(item).collect();
+        let refs: Vec<&Item> = items.iter().collect();
+        let found = measure(&refs, 1, 7, Detail::Intervals);
+        assert_eq!(found.len(), FROM_COUNTS.len());
+        for measured in &found {
+            let (value, interval) = (measured.value.unwrap(), measured.interval.as_ref().unwrap());
+            assert!(interval.low < value && value < interval.high, "{measured:?}");
+            assert_eq!(interval.method, "bootstrap");
+        }
+        let bare = measure(&refs, 1, 7, Detail::Values);
+        assert!(bare.iter().all(|measured| measured.interval.is_none()));
+        assert!(bare.iter().zip(&found).all(|(bare, found)| bare.value == found.value));
+    }
+
+    #[test]
+    fn detectors_that_always_agree_still_leave_a_doubt() {
+        let same: Vec<Both<'_>> = (0..10).map(|_| both(None, true, true)).collect();
+        let [kappa, jaccard] = &agreement(&same, 0)[..] else { panic!() };
+        assert_eq!((kappa.value, jaccard.value), (None, Some(1.0)));
+        assert!(kappa.undefined.is_some() && kappa.interval.is_none());
+        let interval = jaccard.interval.as_ref().unwrap();
+        assert!(interval.method == "wilson" && interval.low < 0.8, "{interval:?}");
+        assert!(agreement(&[], 0).iter().all(|measured| measured.value.is_none()));
+    }
 }

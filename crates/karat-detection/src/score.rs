@@ -94,7 +94,7 @@ pub fn score(
     }
 }
 
-/// The headline metrics alone, without intervals of compound ones: what a control is judged by.
+/// The headline metrics alone, compound ones without intervals: what a control is judged by.
 pub fn headline(
     dataset: &Dataset,
     entries: &[Entry<Answer>],
@@ -243,7 +243,7 @@ fn bare_items(rows: &[Row<'_>], column: &Column) -> Vec<Item> {
             }
             Item {
                 id: row.sample.id.clone(),
-                group: group(row.sample),
+                group: group(row.sample).map(str::to_owned),
                 tags: BTreeMap::new(),
                 metrics,
                 per_run,
@@ -256,9 +256,9 @@ fn bare_items(rows: &[Row<'_>], column: &Column) -> Vec<Item> {
 
 /// Plain benign entries come from real servers, whose tools are written alike; attacks and hard negatives
 /// are written one by one, whatever server they pretend to be of.
-fn group(sample: &Sample) -> Option<String> {
+fn group(sample: &Sample) -> Option<&str> {
     let plain = !sample.is_malicious() && !sample.is_hard_negative();
-    (plain && !sample.server.is_empty()).then(|| sample.server.clone())
+    (plain && !sample.server.is_empty()).then_some(sample.server.as_str())
 }
 
 fn tags(sample: &Sample) -> BTreeMap<String, String> {
@@ -302,7 +302,7 @@ impl Context<'_> {
         metrics.retain(|metric| metric.n > 0 || metric.left_out > 0);
         let both = ["recall", "fpr"].iter().all(|id| metrics.iter().any(|metric| metric.id == *id));
         if both {
-            let detail = compound::Detail::Values;
+            let detail = compound::Detail::Intervals;
             metrics.extend(compound::measure(items, self.runs, self.seed, detail));
         }
         metrics
@@ -359,7 +359,7 @@ impl Context<'_> {
                 slices.push(Slice { by: by.to_owned(), value, metrics: self.brief(&part) });
             }
         }
-        slices.extend(agreement(self.rows, each));
+        slices.extend(agreement(self.rows, each, self.seed));
         slices
     }
 
@@ -434,7 +434,7 @@ impl Context<'_> {
         let items = bare_items(self.rows, &column);
         let refs: Vec<&Item> = items.iter().collect();
         let mut metrics = self.rates(&refs);
-        metrics.extend(compound::measure(&refs, self.runs, self.seed, compound::Detail::Values));
+        metrics.extend(compound::measure(&refs, self.runs, self.seed, compound::Detail::Intervals));
         Slice { by: by.to_owned(), value, metrics }
     }
 }
@@ -451,7 +451,7 @@ fn parts<'i>(items: &'i [Item], by: &str) -> BTreeMap<String, Vec<&'i Item>> {
 }
 
 /// How alike the detectors are in pairs, and what each adds to the others; over the first run.
-fn agreement(rows: &[Row<'_>], columns: &[Column]) -> Vec<Slice> {
+fn agreement(rows: &[Row<'_>], columns: &[Column], seed: u64) -> Vec<Slice> {
     if columns.len() < 2 {
         return Vec::new();
     }
@@ -459,12 +459,18 @@ fn agreement(rows: &[Row<'_>], columns: &[Column]) -> Vec<Slice> {
     let mut slices = Vec::new();
     for (number, one) in columns.iter().enumerate() {
         for other in &columns[number + 1..] {
-            let (a, b): (Vec<bool>, Vec<bool>) =
-                (0..rows.len()).filter_map(|row| first(one, row).zip(first(other, row))).unzip();
+            let verdicts: Vec<compound::Both<'_>> = rows
+                .iter()
+                .enumerate()
+                .filter_map(|(number, row)| {
+                    let (one, other) = first(one, number).zip(first(other, number))?;
+                    Some(compound::Both { group: group(row.sample), one, other })
+                })
+                .collect();
             slices.push(Slice {
                 by: "agreement".to_owned(),
                 value: format!("{} & {}", one.name, other.name),
-                metrics: compound::agreement(&a, &b),
+                metrics: compound::agreement(&verdicts, seed),
             });
         }
     }

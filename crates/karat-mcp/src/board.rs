@@ -111,6 +111,11 @@ impl Board {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether somebody waits for the answer to this request.
+    pub(crate) fn is_awaited(&self, id: u64) -> bool {
+        self.state().waiting.contains_key(&id)
+    }
+
     /// A fresh id.
     pub(crate) fn next_id(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)

@@ -3,13 +3,19 @@
 //! Each message is a POST of its own, driven by whoever sends it: its answer is a JSON body or a
 //! stream of events, and everything in it goes to the board. Redirects are not followed, sessions are
 //! not started anew behind anyone's back, and a status that is no success is an error of its own kind.
+//! Short messages to a plain address go the short way ([`Plain`]); everything else goes by the client
+//! that knows TLS and proxies.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use axum::body::Bytes;
 use reqwest::header::{
-    ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
+    ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT,
 };
 use reqwest::{Client, Response, StatusCode, Url, redirect};
 use tokio::task::JoinHandle;
@@ -17,9 +23,12 @@ use tokio::task::JoinHandle;
 use crate::board::Board;
 use crate::error::{CallError, StartError, quoted};
 use crate::event_stream::EventStream;
+use crate::http_plain::{LONGEST_BODY, Plain, PlainError, PlainResponse};
 use crate::revision::Revision;
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+/// Who we are.
+const AGENT: &str = concat!("karat/", env!("CARGO_PKG_VERSION"));
+pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
@@ -35,6 +44,10 @@ const RESUMED_AT_MOST: usize = 20;
 const RESUME_AFTER: Duration = Duration::from_millis(500);
 /// The longest that a server may make a client wait before a stream is taken up again.
 const RESUME_AFTER_AT_MOST: Duration = Duration::from_secs(10);
+/// How long the end of a stream is waited for after the answer has come.
+const END_WITHIN: Duration = Duration::from_secs(1);
+/// Where the environment names a proxy for plain addresses.
+const PROXIES: &[&str] = &["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
 
 /// The way to a server at an address.
 pub(crate) struct HttpLink {
@@ -44,6 +57,7 @@ pub(crate) struct HttpLink {
 
 struct Shared {
     client: Client,
+    plain: Option<Arc<Plain>>,
     url: Url,
     headers: HeaderMap,
     session: OnceLock<HeaderValue>,
@@ -55,6 +69,8 @@ struct Shared {
 #[derive(Clone, Copy)]
 pub(crate) struct Post<'a> {
     pub(crate) bytes: &'a [u8],
+    /// The id of the request that it is.
+    pub(crate) id: Option<u64>,
     pub(crate) method: &'a str,
     pub(crate) name: Option<&'a str>,
     pub(crate) headers: &'a [(HeaderName, HeaderValue)],
@@ -72,10 +88,8 @@ pub(crate) enum Posted {
 /// The HTTP client of a session: no redirects, no time-outs of its own, and no proxy on the way to
 /// this machine.
 pub(crate) fn client(url: &Url) -> Result<Client, StartError> {
-    let mut builder = Client::builder()
-        .redirect(redirect::Policy::none())
-        .tcp_nodelay(true)
-        .user_agent(concat!("karat/", env!("CARGO_PKG_VERSION")));
+    let mut builder =
+        Client::builder().redirect(redirect::Policy::none()).tcp_nodelay(true).user_agent(AGENT);
     if is_this_machine(url) {
         builder = builder.no_proxy();
     }
@@ -94,6 +108,11 @@ pub(crate) fn parse_url(url: &str) -> Result<Url, StartError> {
 fn is_this_machine(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// Whether the way to an address leads over a proxy.
+fn has_proxy(url: &Url) -> bool {
+    !is_this_machine(url) && PROXIES.iter().any(|name| std::env::var_os(name).is_some())
 }
 
 /// Headers of a spec as they are sent.
@@ -127,10 +146,12 @@ impl HttpLink {
         board: &Arc<Board>,
     ) -> Result<HttpLink, StartError> {
         let url = parse_url(url)?;
+        let headers = header_map(headers)?;
         let shared = Arc::new(Shared {
             client: client(&url)?,
+            plain: if has_proxy(&url) { None } else { Plain::new(&url, &headers) },
             url,
-            headers: header_map(headers)?,
+            headers,
             session: OnceLock::new(),
             revision: OnceLock::new(),
             board: Arc::clone(board),
@@ -162,7 +183,7 @@ impl HttpLink {
             };
             // Most servers offer no such stream; that is their right and no fault.
             if let (shared, Ok(response)) = opened {
-                let _ = shared.follow(response).await;
+                let _ = shared.follow(response, None).await;
             }
         }));
     }
@@ -178,7 +199,7 @@ impl HttpLink {
         let shared = Arc::clone(&self.shared);
         shared.board.sent(&bytes);
         tokio::spawn(async move {
-            let post = Post { bytes: &bytes, method, name: None, headers: &[] };
+            let post = Post { bytes: &bytes, id: None, method, name: None, headers: &[] };
             let _ = tokio::time::timeout(Duration::from_secs(5), shared.post(post)).await;
         });
     }
@@ -208,62 +229,81 @@ impl Drop for HttpLink {
 }
 
 impl Shared {
+    /// The headers that every message has of the session.
+    fn standing(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+        let session = self.session.get().map(|session| (SESSION, session.clone()));
+        let revision = self.revision.get().filter(|revision| **revision >= Revision::V2025_06_18);
+        let revision = revision.map(|named| (PROTOCOL, HeaderValue::from_static(named.name())));
+        session.into_iter().chain(revision)
+    }
+
     fn common(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
         let mut headers = self.headers.clone();
-        if let Some(session) = self.session.get() {
-            headers.insert(SESSION, session.clone());
-        }
-        if let Some(revision) = self.revision.get()
-            && *revision >= Revision::V2025_06_18
-        {
-            headers.insert(PROTOCOL, HeaderValue::from_static(revision.name()));
+        for (name, value) in self.standing() {
+            headers.insert(name, value);
         }
         request.headers(headers)
     }
 
-    async fn post(self: &Arc<Self>, post: Post<'_>) -> Result<Posted, CallError> {
-        let mut request = self
-            .common(self.client.post(self.url.clone()))
-            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-            .header(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    /// The headers that a message has of its own.
+    fn own(&self, post: Post<'_>) -> Vec<(HeaderName, HeaderValue)> {
+        let kinds = HeaderValue::from_static("application/json, text/event-stream");
+        let mut own = Vec::with_capacity(8);
+        own.push((CONTENT_TYPE, HeaderValue::from_static("application/json")));
+        own.push((ACCEPT, kinds));
         if self.revision.get().is_some_and(|revision| !revision.has_handshake()) {
-            request = request.header(METHOD, header_text(post.method));
-            if let Some(name) = post.name {
-                request = request.header(NAME, header_text(name));
-            }
-            for (name, value) in post.headers {
-                request = request.header(name, value);
-            }
+            own.push((METHOD, header_text(post.method)));
+            own.extend(post.name.map(|name| (NAME, header_text(name))));
+            own.extend_from_slice(post.headers);
         }
-        let response =
-            request.body(post.bytes.to_vec()).send().await.map_err(|error| self.broken(&error))?;
-        self.take(response, post.method).await
+        own
+    }
+
+    async fn post(self: &Arc<Self>, post: Post<'_>) -> Result<Posted, CallError> {
+        let mut own = self.own(post);
+        let response = match &self.plain {
+            Some(plain) if post.bytes.len() <= LONGEST_BODY => {
+                own.push((USER_AGENT, HeaderValue::from_static(AGENT)));
+                own.extend(self.standing());
+                let headers = self.headers.iter().chain(own.iter().map(|(name, of)| (name, of)));
+                let sent = plain.post(headers, post.bytes).await;
+                Answer::Plain(sent.map_err(|error| broken_plain(&error, &self.board))?)
+            }
+            _ => {
+                let request = self.common(self.client.post(self.url.clone()));
+                let request =
+                    own.iter().fold(request, |request, (name, value)| request.header(name, value));
+                let sent = request.body(post.bytes.to_vec()).send().await;
+                Answer::Whole(sent.map_err(|error| broken(&error, &self.board))?)
+            }
+        };
+        self.take(response, post).await
     }
 
     async fn take(
         self: &Arc<Self>,
-        mut response: Response,
-        method: &str,
+        mut response: Answer,
+        post: Post<'_>,
     ) -> Result<Posted, CallError> {
         let status = response.status();
         if !status.is_success() {
             return self.refused(response).await;
         }
-        if method == "initialize"
+        if post.method == "initialize"
             && let Some(session) = response.headers().get(SESSION)
         {
             let mut session = session.clone();
             session.set_sensitive(true);
             let _ = self.session.set(session);
         }
-        let kind = content_type(&response);
+        let kind = content_type(response.headers());
         if kind == "application/json" {
             let body = self.body(&mut response).await?;
             self.receive(&body, Instant::now());
             return Ok(Posted::Finished);
         }
         if kind == "text/event-stream" {
-            self.follow(response).await?;
+            self.follow(response, post.id).await?;
             return Ok(Posted::Finished);
         }
         if status == StatusCode::ACCEPTED || kind.is_empty() {
@@ -275,14 +315,22 @@ impl Shared {
         )))
     }
 
-    /// Reads a stream of events to its end. A stream that breaks off and gave ids is taken up again,
-    /// as the protocol has it.
-    async fn follow(self: &Arc<Self>, mut response: Response) -> Result<(), CallError> {
+    /// Reads a stream of events to its end, or to the answer of the request that it is for. A stream that
+    /// breaks off before and gave ids is taken up again, as the protocol has it.
+    async fn follow(
+        self: &Arc<Self>,
+        mut response: Answer,
+        request: Option<u64>,
+    ) -> Result<(), CallError> {
         let mut resumed = 0;
         let mut last_id: Option<String> = None;
         loop {
             let mut events = EventStream::default();
-            let end = self.events(&mut response, &mut events).await;
+            let end = self.events(&mut response, &mut events, request).await;
+            if self.is_answered(request) {
+                self.let_end(response, events).await;
+                return end;
+            }
             last_id = events.last_id.take().or(last_id);
             let Some(id) = &last_id else { return end };
             if resumed == RESUMED_AT_MOST {
@@ -299,44 +347,74 @@ impl Shared {
         }
     }
 
+    fn is_answered(&self, request: Option<u64>) -> bool {
+        request.is_some_and(|id| !self.board.is_awaited(id))
+    }
+
+    /// Takes events in until the stream ends or the request is answered.
     async fn events(
         self: &Arc<Self>,
-        response: &mut Response,
+        response: &mut Answer,
+        events: &mut EventStream,
+        request: Option<u64>,
+    ) -> Result<(), CallError> {
+        while let Some(bytes) = response.chunk(&self.board).await? {
+            self.take_events(&bytes, events)?;
+            if self.is_answered(request) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn take_events(
+        self: &Arc<Self>,
+        bytes: &[u8],
         events: &mut EventStream,
     ) -> Result<(), CallError> {
         let limit = self.board.limits.message_bytes;
-        loop {
-            match response.chunk().await {
-                Ok(Some(bytes)) => {
-                    let arrived = Instant::now();
-                    let taken = events.push(&bytes, limit, |event| {
-                        if event.kind == "message" && !event.data.is_empty() {
-                            self.receive(&event.data, arrived);
-                        }
-                    });
-                    if taken.is_err() {
-                        return Err(CallError::TooLarge { limit, what: "bytes" });
-                    }
-                }
-                Ok(None) => return Ok(()),
-                Err(error) => return Err(self.broken(&error)),
+        let arrived = Instant::now();
+        let taken = events.push(bytes, limit, |event| {
+            if event.kind == "message" && !event.data.is_empty() {
+                self.receive(&event.data, arrived);
             }
-        }
+        });
+        taken.map_err(|_| CallError::TooLarge { limit, what: "bytes" })
     }
 
-    async fn get(&self, last_event: Option<&str>) -> Result<Response, CallError> {
+    /// Lets a stream come to its end after its answer: broken off, it would take its connection with it.
+    /// Nobody waits for that.
+    async fn let_end(self: &Arc<Self>, mut response: Answer, mut events: EventStream) {
+        // Nearly always the end came along with the answer.
+        let next = poll_fn(|context| Poll::Ready(pin!(response.chunk(&self.board)).poll(context)));
+        match next.await {
+            Poll::Ready(Ok(None) | Err(_)) => return,
+            Poll::Ready(Ok(Some(bytes))) if self.take_events(&bytes, &mut events).is_err() => {
+                return;
+            }
+            Poll::Ready(Ok(Some(_))) | Poll::Pending => {}
+        }
+        let shared = Arc::clone(self);
+        tokio::spawn(async move {
+            let rest = shared.events(&mut response, &mut events, None);
+            let _ = tokio::time::timeout(END_WITHIN, rest).await;
+        });
+    }
+
+    async fn get(&self, last_event: Option<&str>) -> Result<Answer, CallError> {
         let mut request = self
             .common(self.client.get(self.url.clone()))
             .header(ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(id) = last_event {
             request = request.header(LAST_EVENT, id);
         }
-        let response = request.send().await.map_err(|error| self.broken(&error))?;
-        if !response.status().is_success() || content_type(&response) != "text/event-stream" {
+        let response = request.send().await.map_err(|error| broken(&error, &self.board))?;
+        let kind = content_type(response.headers());
+        if !response.status().is_success() || kind != "text/event-stream" {
             let status = response.status().as_u16();
             return Err(CallError::Http { status, said: String::new() });
         }
-        Ok(response)
+        Ok(Answer::Whole(response))
     }
 
     fn receive(self: &Arc<Self>, bytes: &[u8], arrived: Instant) {
@@ -344,7 +422,7 @@ impl Shared {
             let shared = Arc::clone(self);
             tokio::spawn(async move {
                 // An answer of ours is a message of its own; its headers repeat nothing.
-                let post = Post { bytes: &reply, method: "", name: None, headers: &[] };
+                let post = Post { bytes: &reply, id: None, method: "", name: None, headers: &[] };
                 let _ =
                     tokio::time::timeout(Duration::from_secs(30), shared.post_boxed(post)).await;
             });
@@ -359,10 +437,10 @@ impl Shared {
         Box::pin(self.post(post))
     }
 
-    async fn body(&self, response: &mut Response) -> Result<Vec<u8>, CallError> {
+    async fn body(&self, response: &mut Answer) -> Result<Vec<u8>, CallError> {
         let limit = self.board.limits.message_bytes;
         let mut body = Vec::new();
-        while let Some(bytes) = response.chunk().await.map_err(|error| self.broken(&error))? {
+        while let Some(bytes) = response.chunk(&self.board).await? {
             if body.len() + bytes.len() > limit {
                 return Err(CallError::TooLarge { limit, what: "bytes" });
             }
@@ -371,12 +449,12 @@ impl Shared {
         Ok(body)
     }
 
-    async fn refused(self: &Arc<Self>, response: Response) -> Result<Posted, CallError> {
+    async fn refused(self: &Arc<Self>, response: Answer) -> Result<Posted, CallError> {
         let status = response.status();
         // From 2026-07-28 on, protocol errors come with a status of their own.
         let stateless = self.revision.get().is_some_and(|revision| !revision.has_handshake());
-        if stateless && content_type(&response) == "application/json" {
-            let body = start_of_body(response).await;
+        if stateless && content_type(response.headers()) == "application/json" {
+            let body = start_of_body(response, &self.board).await;
             if crate::wire::id_in(&body).is_some() {
                 self.receive(&body, Instant::now());
                 return Ok(Posted::Finished);
@@ -391,15 +469,47 @@ impl Shared {
         }
         Err(status_error(response, &self.board).await)
     }
+}
 
-    fn broken(&self, error: &reqwest::Error) -> CallError {
-        broken(error, &self.board)
+/// An answer of which the head was read, whichever way it came.
+pub(crate) enum Answer {
+    /// By the client for everything.
+    Whole(Response),
+    /// The short way.
+    Plain(PlainResponse),
+}
+
+impl Answer {
+    fn status(&self) -> StatusCode {
+        match self {
+            Answer::Whole(response) => response.status(),
+            Answer::Plain(response) => response.status,
+        }
+    }
+
+    fn headers(&self) -> &HeaderMap {
+        match self {
+            Answer::Whole(response) => response.headers(),
+            Answer::Plain(response) => &response.headers,
+        }
+    }
+
+    /// The next piece of the body; none at its end.
+    async fn chunk(&mut self, board: &Board) -> Result<Option<Bytes>, CallError> {
+        match self {
+            Answer::Whole(response) => {
+                response.chunk().await.map_err(|error| broken(&error, board))
+            }
+            Answer::Plain(response) => {
+                response.chunk().await.map_err(|error| broken_plain(&error, board))
+            }
+        }
     }
 }
 
-async fn start_of_body(mut response: Response) -> Vec<u8> {
+async fn start_of_body(mut response: Answer, board: &Board) -> Vec<u8> {
     let mut body = Vec::new();
-    while let Ok(Some(bytes)) = response.chunk().await {
+    while let Ok(Some(bytes)) = response.chunk(board).await {
         body.extend_from_slice(&bytes);
         if body.len() > ERROR_BODY {
             break;
@@ -409,7 +519,7 @@ async fn start_of_body(mut response: Response) -> Vec<u8> {
 }
 
 /// The error for a status that is no success.
-pub(crate) async fn status_error(response: Response, board: &Board) -> CallError {
+pub(crate) async fn status_error(response: Answer, board: &Board) -> CallError {
     let status = response.status();
     let header = |name: &HeaderName| {
         response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
@@ -421,27 +531,44 @@ pub(crate) async fn status_error(response: Response, board: &Board) -> CallError
     };
     let said = match detail {
         Some(detail) => detail,
-        None => String::from_utf8_lossy(&start_of_body(response).await).into_owned(),
+        None => String::from_utf8_lossy(&start_of_body(response, board).await).into_owned(),
     };
     CallError::Http { status: status.as_u16(), said: quoted(&board.redactor.hide(&said)) }
 }
 
+const NO_CONNECTION: &str = "cannot connect";
+const NO_ANSWER: &str = "the connection failed";
+const NO_END: &str = "the connection broke off in the middle of the answer";
+
 /// The error for a connection that failed.
 pub(crate) fn broken(error: &reqwest::Error, board: &Board) -> CallError {
     let what = if error.is_connect() {
-        "cannot connect"
+        NO_CONNECTION
     } else if error.is_body() || error.is_decode() {
-        "the connection broke off in the middle of the answer"
+        NO_END
     } else {
-        "the connection failed"
+        NO_ANSWER
     };
-    let why = format!("{what}: {}", root_cause(error));
+    failed(what, &root_cause(error), board)
+}
+
+fn broken_plain(error: &PlainError, board: &Board) -> CallError {
+    let (what, error) = match error {
+        PlainError::Connect(error) => (NO_CONNECTION, error),
+        PlainError::Exchange(error) => (NO_ANSWER, error),
+        PlainError::Body(error) => (NO_END, error),
+    };
+    failed(what, &error.to_string(), board)
+}
+
+fn failed(what: &str, cause: &str, board: &Board) -> CallError {
+    let why = format!("{what}: {cause}");
     CallError::Transport { why: quoted(&board.redactor.hide(&why)) }
 }
 
 /// The content type without its parameters.
-pub(crate) fn content_type(response: &Response) -> String {
-    let header = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+pub(crate) fn content_type(headers: &HeaderMap) -> String {
+    let header = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let kind = header.unwrap_or_default().split(';').next().unwrap_or_default();
     kind.trim().to_ascii_lowercase()
 }

@@ -16,6 +16,7 @@ pub mod config;
 mod error;
 mod event_stream;
 mod http;
+mod http_plain;
 mod interpolate;
 mod isolate;
 mod limits;

@@ -721,7 +721,7 @@ impl Session {
         match &self.link {
             Link::Stdio(link) => link.send(&bytes),
             Link::Http(link) => {
-                let post = Post { bytes: &bytes, method, name: None, headers: &[] };
+                let post = Post { bytes: &bytes, id: None, method, name: None, headers: &[] };
                 tokio::time::timeout(self.options.call_timeout, link.post(post))
                     .await
                     .map_err(|_| CallError::Timeout)?
@@ -770,8 +770,13 @@ impl Session {
             }
             None => wire::request(id, asked.method, Some(asked.params)),
         };
-        let post =
-            Post { bytes: &bytes, method: asked.method, name: asked.name, headers: asked.headers };
+        let post = Post {
+            bytes: &bytes,
+            id: Some(id),
+            method: asked.method,
+            name: asked.name,
+            headers: asked.headers,
+        };
         let answer = self.send_and_wait(id, post);
         if let Ok(answer) = tokio::time::timeout(asked.timeout, answer).await {
             return answer;

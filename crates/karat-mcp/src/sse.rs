@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use crate::board::Board;
 use crate::error::{CallError, StartError, quoted};
 use crate::event_stream::EventStream;
-use crate::http::{broken, client, content_type, header_map, parse_url, status_error};
+use crate::http::{Answer, broken, client, content_type, header_map, parse_url, status_error};
 
 /// How long an answer of ours to the server may take to be posted.
 const REPLY_WITHIN: Duration = Duration::from_secs(30);
@@ -48,9 +48,9 @@ impl SseLink {
             .header(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let mut response = request.send().await.map_err(|error| broken(&error, board))?;
         if !response.status().is_success() {
-            return Err(status_error(response, board).await.into());
+            return Err(status_error(Answer::Whole(response), board).await.into());
         }
-        let kind = content_type(&response);
+        let kind = content_type(response.headers());
         if kind != "text/event-stream" {
             let why = format!("{} is not a stream of events but {kind:?}", base.path());
             return Err(StartError::Handshake { why: quoted(&why) });
@@ -98,7 +98,7 @@ impl Poster {
         if response.status().is_success() {
             return Ok(());
         }
-        Err(status_error(response, &self.board).await)
+        Err(status_error(Answer::Whole(response), &self.board).await)
     }
 
     fn post_later(self: &Arc<Self>, bytes: Vec<u8>) {

@@ -33,6 +33,7 @@ fn write(arguments: &[String]) -> Result<(), String> {
         Some("hostile") => sample::hostile(),
         _ => sample::small(),
     };
+    check.reports.extend(sample::kinds::all().reports);
     check.reports.push(sample::synthetic::retrieval(count));
     let text = Output::of(Path::new(path))?.render(&check)?;
     std::fs::write(path, text).map_err(|error| format!("{path}: {error}"))

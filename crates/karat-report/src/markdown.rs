@@ -86,6 +86,7 @@ fn one(text: &mut String, report: &Report) {
     );
     metrics(text, report);
     detectors(text, report);
+    confusions(text, report);
     checks(text, report);
     if let Some(comparison) = &report.comparison {
         flipped(text, comparison);
@@ -146,6 +147,17 @@ fn detectors(text: &mut String, report: &Report) {
     slices(text, "detector", &rates, &by("detector"));
     slices(text, "flagged by no other", &["recall", "fpr_hard", "fpr"], &by("adds"));
     slices(text, "agreement", &["kappa", "jaccard"], &pairs);
+    text.push_str("\n</details>\n");
+}
+
+/// Which tool was called instead of which.
+fn confusions(text: &mut String, report: &Report) {
+    let pairs: Vec<&Slice> = report.slices.iter().filter(|slice| slice.by == "confusion").collect();
+    if pairs.is_empty() {
+        return;
+    }
+    text.push_str("\n<details><summary>Confused tools</summary>\n");
+    slices(text, "called", &["calls.confusion"], &pairs);
     text.push_str("\n</details>\n");
 }
 

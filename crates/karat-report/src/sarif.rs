@@ -1,7 +1,8 @@
 //! Findings as SARIF 2.1.0, for the code-scanning pages of forges.
 //!
-//! What is found is about a tool of a live server, not about a file, so the location is logical: the
-//! tool's name and the place in its definition.
+//! What is found is about a tool of a live server, not about a file, so the location that tells is the
+//! logical one: the tool's name and the place in its definition. The physical one is the project file,
+//! because GitHub refuses a whole log in which a location has none.
 
 use karat_core::text::printable;
 use serde_json::{Value, json};
@@ -51,6 +52,7 @@ pub fn document(log: &Log<'_>) -> String {
             json!({
                 "id": rule.id,
                 "shortDescription": {"text": rule.summary},
+                "fullDescription": {"text": rule.help},
                 "help": {"text": rule.help},
                 "defaultConfiguration": {"level": rule.level},
             })
@@ -79,11 +81,17 @@ fn finding(log: &Log<'_>, result: &Result<'_>) -> Value {
         "ruleId": result.rule,
         "level": result.level,
         "message": {"text": format!("{subject}: {}", printable(result.message))},
-        "locations": [{"logicalLocations": [{
-            "name": subject,
-            "fullyQualifiedName": format!("{subject}{}", printable(result.at)),
-            "kind": "function",
-        }]}],
+        "locations": [{
+            "physicalLocation": {
+                "artifactLocation": {"uri": "karat.toml"},
+                "region": {"startLine": 1},
+            },
+            "logicalLocations": [{
+                "name": subject,
+                "fullyQualifiedName": format!("{subject}{}", printable(result.at)),
+                "kind": "function",
+            }],
+        }],
     });
     if let Some(index) = log.rules.iter().position(|rule| rule.id == result.rule) {
         finding["ruleIndex"] = json!(index);
@@ -114,6 +122,8 @@ mod tests {
         let found = &document["runs"][0]["results"][0];
         assert_eq!(found["ruleIndex"], 1);
         assert_eq!(found["message"]["text"], "t: x\\u{202e}y");
-        assert_eq!(found["locations"][0]["logicalLocations"][0]["fullyQualifiedName"], "t/name");
+        let place = &found["locations"][0];
+        assert_eq!(place["logicalLocations"][0]["fullyQualifiedName"], "t/name");
+        assert_eq!(place["physicalLocation"]["artifactLocation"]["uri"], "karat.toml");
     }
 }

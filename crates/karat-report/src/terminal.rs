@@ -17,6 +17,8 @@ const WIDTH: usize = 80;
 const NAMED: usize = 6;
 /// How many pairs of detectors are shown.
 const PAIRS: usize = 6;
+/// How many confusions of tools are shown.
+const CONFUSIONS: usize = 10;
 
 /// How to show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -124,6 +126,7 @@ fn one(text: &mut String, report: &Report, style: Style) {
     );
     metrics(text, &report.metrics, report.comparison.as_ref(), style);
     detectors(text, report, style);
+    confusions(text, report, style);
     if let Some(latency) = &report.environment.latency_ms {
         let line = format!(
             "  answer time in ms: p50 {:.2}, p90 {:.2}, p99 {:.2}, max {:.2}",
@@ -149,27 +152,23 @@ fn one(text: &mut String, report: &Report, style: Style) {
 }
 
 fn metrics(text: &mut String, metrics: &[Measured], comparison: Option<&Comparison>, style: Style) {
+    let ranges: Vec<String> = metrics.iter().map(range).collect();
+    // Ranges with a minus are longer than the column usually is.
+    let wide = ranges.iter().map(|range| range.chars().count()).max().unwrap_or(0).max(11);
     let head = format!(
-        "  {:<30} {:>6}  {:<11} {:>6} {:>8} {:>8}",
+        "  {:<30} {:>6}  {:<wide$} {:>6} {:>8} {:>8}",
         "metric", "value", "95 % range", "n", "baseline", "change"
     );
     let _ = writeln!(text, "{}", style.faint(head.trim_end()));
-    for metric in metrics {
+    for (metric, range) in metrics.iter().zip(ranges) {
         let delta = comparison.and_then(|comparison| {
             comparison.deltas.iter().find(|d| d.metric == metric.id && d.slice.is_none())
         });
-        let interval = metric
-            .interval
-            .as_ref()
-            .map(|interval| {
-                format!("{}–{}", words::bound(interval.low), words::bound(interval.high))
-            })
-            .unwrap_or_else(|| "–".to_owned());
         let line = format!(
-            "  {:<30} {:>6}  {:<11} {:>6} {:>8} ",
+            "  {:<30} {:>6}  {:<wide$} {:>6} {:>8} ",
             clip(&printable(&metric.id), 30),
             number(metric.value),
-            interval,
+            range,
             metric.n,
             delta.map_or_else(String::new, |delta| number(delta.before)),
         );
@@ -178,6 +177,35 @@ fn metrics(text: &mut String, metrics: &[Measured], comparison: Option<&Comparis
         if let Some(reason) = &metric.undefined {
             wrapped(text, "      ", &format!("undefined: {reason}"));
         }
+    }
+}
+
+/// The ends of a metric's interval.
+fn range(metric: &Measured) -> String {
+    metric.interval.as_ref().map_or_else(
+        || "–".to_owned(),
+        |interval| format!("{}–{}", words::bound(interval.low), words::bound(interval.high)),
+    )
+}
+
+/// Which tool was called instead of which, most often first.
+fn confusions(text: &mut String, report: &Report, style: Style) {
+    let pairs = by(report, "confusion");
+    if pairs.is_empty() {
+        return;
+    }
+    let head = format!("  {:<30} {:<30} {:>5} {:>7}", "called", "instead of", "times", "of");
+    let _ = writeln!(text, "{}", style.faint(&head));
+    for (pair, slice) in pairs.iter().take(CONFUSIONS) {
+        let (called, expected) = pair.split_once(" instead of ").unwrap_or((pair, ""));
+        let cell = |tool: &str| clip(&printable(tool), 30).into_owned();
+        let count = slice.metrics.first().and_then(|metric| metric.count);
+        let (times, of) = count.map_or((0, 0), |count| (count.hits, count.of));
+        let _ = writeln!(text, "  {:<30} {:<30} {times:>5} {of:>7}", cell(called), cell(expected));
+    }
+    if pairs.len() > CONFUSIONS {
+        let line = format!("  and {} more pairs", pairs.len() - CONFUSIONS);
+        let _ = writeln!(text, "{}", style.faint(&line));
     }
 }
 

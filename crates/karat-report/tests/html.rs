@@ -84,6 +84,56 @@ fn the_static_part_shows_every_shape() {
 }
 
 #[test]
+fn each_kind_of_report_has_its_figures() {
+    let page = markup(&html::page(&sample::kinds::all()).unwrap());
+    let from = page.find("<main").unwrap();
+    insta::assert_snapshot!(&page[from..page.find("id=\"legend\"").unwrap()]);
+}
+
+#[test]
+fn each_kind_of_report_is_known_and_sorts_its_items_out() {
+    let page = html::page(&sample::kinds::all()).unwrap();
+    let data: Value = serde_json::from_str(data(&page)).unwrap();
+    let shown: Vec<String> = data["reports"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|report| {
+            let items = report["items"].as_array().unwrap().iter();
+            let values: Vec<&str> = items.filter_map(|item| item["facet"].as_str()).collect();
+            let facet = report["facet"].as_str().unwrap_or("nothing");
+            format!("{} by {facet}: {}", report["kind"].as_str().unwrap(), values.join(", "))
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "verdicts by outcome: true positive, false negative, unsupported, false positive, true negative",
+            "suite by result: passed, passed at times, failed",
+            "load by nothing: ",
+            "fuzz by findings: error, none",
+            "attack by status: broken, held, not_applicable",
+            "traces by task: not done, done",
+            "trajectories by calls: changed, the same",
+        ]
+    );
+}
+
+#[test]
+fn a_hundred_metrics_do_not_stand_in_the_way_of_the_first() {
+    let mut check = sample::small();
+    let metric = check.reports[0].metrics[0].clone();
+    check.reports[0].metrics.extend((0..100).map(|number| karat_core::report::Measured {
+        id: format!("further.{number}"),
+        ..metric.clone()
+    }));
+    let page = markup(&html::page(&check).unwrap());
+    let more = between(&page, "<details>\n<summary>10", "</details>");
+    assert!(more.contains("further.99") && more.contains("further.0"));
+    assert!(page.find("recall@5").unwrap() < page.find("further.0").unwrap());
+}
+
+#[test]
 fn the_policy_names_the_digests_of_what_the_page_carries() {
     let page = html::page(&sample::hostile()).unwrap();
     let policy = between(&page, "Content-Security-Policy\" content=\"", "\"");
@@ -99,12 +149,14 @@ fn the_policy_names_the_digests_of_what_the_page_carries() {
 
 #[test]
 fn hostile_text_adds_no_tag_no_handler_and_no_address() {
-    let plain: BTreeSet<String> = tags(&markup(&html::page(&sample::small()).unwrap()))
-        .into_iter()
+    let plain: BTreeSet<String> = [sample::small(), sample::kinds::all()]
+        .iter()
+        .flat_map(|check| tags(&markup(&html::page(check).unwrap())))
         .map(|tag| tag.name)
         .collect();
-    let page = html::page(&sample::hostile()).unwrap();
-    for tag in tags(&markup(&page)) {
+    let pages =
+        [sample::hostile(), sample::kinds::hostile()].map(|check| html::page(&check).unwrap());
+    for tag in pages.iter().flat_map(|page| tags(&markup(page))) {
         assert!(plain.contains(&tag.name), "{tag:?}");
         for (key, value) in &tag.attributes {
             assert!(!key.starts_with("on") && key != "style" && key != "src", "{tag:?}");
@@ -125,21 +177,26 @@ fn hostile_text_cannot_leave_the_data_block() {
 
 #[test]
 fn nothing_hidden_stands_in_the_file() {
-    let page = html::page(&sample::hostile()).unwrap();
-    assert_eq!(printable_block(&page), page);
+    for check in [sample::hostile(), sample::kinds::hostile()] {
+        let page = html::page(&check).unwrap();
+        assert_eq!(printable_block(&page), page);
+    }
 }
 
 #[test]
 fn every_place_is_named_once_and_every_link_leads_to_one() {
-    for check in [sample::small(), sample::hostile()] {
+    for check in
+        [sample::small(), sample::hostile(), sample::kinds::all(), sample::kinds::hostile()]
+    {
         let tags = tags(&markup(&html::page(&check).unwrap()));
         let mut ids = BTreeSet::new();
         for id in tags.iter().filter_map(|tag| tag.attributes.get("id")) {
             assert!(ids.insert(id.as_str()), "{id} twice");
         }
         for target in tags.iter().filter_map(|tag| tag.attributes.get("href")?.strip_prefix('#')) {
-            // With a slash it is an item, which the script opens.
+            // With a slash it is an item, which the script opens; with a question mark a list of some.
             let place = target.split_once("&#x2f;").map_or(target, |(report, _)| report);
+            let place = place.split_once('?').map_or(place, |(list, _)| list);
             assert!(ids.contains(place), "{target}");
         }
     }
@@ -171,7 +228,8 @@ fn items(report: &Value) -> Vec<Item> {
         if let Value::Array(values) = scores {
             let names = report["scores"].as_array().unwrap().iter();
             let names = names.map(|name| name.as_str().unwrap().to_owned());
-            *scores = Value::Object(names.zip(std::mem::take(values)).collect());
+            let scored = names.zip(std::mem::take(values));
+            *scores = Value::Object(scored.filter(|(_, score)| *score != false).collect());
         }
     };
     let restored = |item: &Value| {
@@ -189,7 +247,8 @@ fn items(report: &Value) -> Vec<Item> {
 #[test]
 fn an_item_can_be_rebuilt_from_the_page_as_it_was() {
     let large = sample::synthetic::check_of(200);
-    for check in [sample::small(), sample::hostile(), large] {
+    let [kinds, hostile] = [sample::kinds::all(), sample::kinds::hostile()];
+    for check in [sample::small(), sample::hostile(), kinds, hostile, large] {
         let page = html::page(&check).unwrap();
         let data: Value = serde_json::from_str(data(&page)).unwrap();
         for (report, shown) in check.reports.iter().zip(data["reports"].as_array().unwrap()) {

@@ -11,11 +11,12 @@ const WORKERS: usize = 2;
 
 /// The runtime of a command.
 pub(crate) fn runtime() -> Result<Runtime, Stop> {
-    Builder::new_multi_thread()
-        .worker_threads(WORKERS)
-        .enable_all()
-        .build()
-        .map_err(|error| Stop::bad_input(format!("cannot start: {error}")))
+    started(Builder::new_multi_thread().worker_threads(WORKERS))
+}
+
+fn started(builder: &mut Builder) -> Result<Runtime, Stop> {
+    let runtime = builder.enable_all().build();
+    runtime.map_err(|error| Stop::bad_input(format!("cannot start: {error}")))
 }
 
 /// Does the work, unless a signal ends it: then every program that was started is killed, and the
@@ -24,7 +25,24 @@ pub(crate) fn until_stopped<T>(
     work: impl Future<Output = Result<T, Stop>>,
     message: &str,
 ) -> Result<T, Stop> {
-    runtime()?.block_on(async {
+    unless_stopped(&runtime()?, work, message)
+}
+
+/// As [`until_stopped`], on this thread alone: where calls are many and short, threads that wake each
+/// other for every answer cost more than they do, and take the processors from what is measured.
+pub(crate) fn until_stopped_on_one_thread<T>(
+    work: impl Future<Output = Result<T, Stop>>,
+    message: &str,
+) -> Result<T, Stop> {
+    unless_stopped(&started(&mut Builder::new_current_thread())?, work, message)
+}
+
+fn unless_stopped<T>(
+    runtime: &Runtime,
+    work: impl Future<Output = Result<T, Stop>>,
+    message: &str,
+) -> Result<T, Stop> {
+    runtime.block_on(async {
         tokio::select! {
             done = work => done,
             Ok(code) = end_all_on_signal() => {

@@ -176,6 +176,125 @@ fn spans_of_several_exporters_are_the_same_run() {
     }
 }
 
+/// What real exporters and clients wrote of the same run, their texts and ids made short.
+fn fixture(name: &str) -> String {
+    format!("{}/tests/fixtures/traces/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn the_same_run_as_real_exporters_write_it_gets_the_same_scores() {
+    let scratch = Scratch::new();
+    scratch.write("tasks.jsonl", one_line(TASK));
+    scratch.write("tools.json", TOOLS);
+    for (format, file) in [
+        ("ragas", "ragas-sample.jsonl"),
+        ("deepeval", "deepeval-dataset.json"),
+        ("openai", "openai-exchanges.jsonl"),
+        ("anthropic", "anthropic-exchanges.jsonl"),
+        ("otlp", "otlp-openllmetry.jsonl"),
+        ("otlp", "otlp-openinference.jsonl"),
+        ("otlp", "otlp-pydantic-ai-2.jsonl"),
+        ("otlp", "otlp-pydantic-ai-6.jsonl"),
+    ] {
+        let path = fixture(file);
+        let report = report(
+            &scratch,
+            &["--format", format, &path, "--tasks", "tasks.jsonl", "--tools", "tools.json"],
+        );
+        let item = &report["items"][0];
+        assert_eq!(item["id"], "sum-and-note", "{file}");
+        assert_eq!(item["tags"]["turns"], "single", "{file}");
+        assert_eq!(item["observed"]["output"], "Done.", "{file}");
+        for (id, expected) in [
+            ("calls.exact", 0.0),
+            ("calls.f1", 0.5),
+            ("calls.first_error", 2.0),
+            ("mcpbench.tool_name_validity", 1.0),
+            ("mcpbench.schema_compliance", 1.0),
+            ("ragas.tool_call_f1", 0.5),
+            ("deepeval.tool_correctness|ordered|name+input", 0.5),
+        ] {
+            assert_eq!(item["metrics"][id], expected, "{file} {id}");
+        }
+        // A sample of RAGAS has results, but not of which call.
+        if format != "ragas" {
+            assert_eq!(item["metrics"]["mcpbench.execution_success"], 1.0, "{file}");
+        }
+        if format == "openai" || format == "anthropic" || format == "otlp" {
+            assert_eq!(item["metrics"]["run.tokens"], 135.0, "{file}");
+        }
+        assert_eq!(report["warnings"], json!([]), "{file}");
+    }
+}
+
+#[test]
+fn spans_that_leave_things_out_are_never_taken_for_calls_that_were_not_made() {
+    let scratch = Scratch::new();
+    // The client of an SDK: the tool stands in the span's name alone, and no span tells an error.
+    let client = report(&scratch, &["--format", "otlp", &fixture("otlp-mcp-python-sdk.jsonl")]);
+    let names: Vec<&Value> = client["items"][0]["observed"]["calls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| &c["name"])
+        .collect();
+    assert_eq!(names, ["add", "keep_note", "add"]);
+    assert_eq!(value(&client, "mcpbench.execution_success"), None);
+    assert!(client["warnings"].to_string().contains("the arguments of 3 calls were not recorded"));
+    // Another one for the same session: arguments inside a wrapper, and errors.
+    let wrapped = report(&scratch, &["--format", "otlp", &fixture("otlp-openllmetry-mcp.jsonl")]);
+    let calls = &wrapped["items"][0]["observed"]["calls"];
+    assert_eq!(calls[0]["arguments"], json!({"a": 2, "b": 3}));
+    assert_eq!(calls[2]["error"], "a must be a number");
+    assert_eq!(value(&wrapped, "mcpbench.execution_success"), Some(2.0 / 3.0));
+    // Models that called tools, without their messages.
+    let silent = fixture("otlp-openai-without-content.jsonl");
+    for means in [&[][..], &["--means"]] {
+        let mut all = vec!["agent", "score", "--format", "otlp", &silent];
+        all.extend(means);
+        scratch.karat(&all).expect(3).says(&["nothing to score", "did not record which"]);
+    }
+}
+
+#[test]
+fn a_session_that_was_really_recorded_is_a_trace() {
+    use karat_mcp::{Options, Recorder, Revision, ServerSpec, Session};
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    for revision in [Revision::V2025_06_18, Revision::V2026_07_28] {
+        let scratch = Scratch::new();
+        scratch.write("tasks.jsonl", one_line(TASK));
+        let recorder = Recorder::create(&scratch.path("sum-and-note.jsonl")).unwrap();
+        let options = Options { recorder: Some(recorder.clone()), ..Options::default() };
+        let program = scratch.command(&[]).get_program().to_string_lossy().into_owned();
+        let mut spec = ServerSpec::from_command(vec![program, "demo-server".to_owned()]);
+        spec.protocol = Some(revision);
+        runtime.block_on(async {
+            let session = Session::start(&spec, &options).await.unwrap();
+            session.tools().await.unwrap();
+            for (tool, arguments) in
+                [("add", json!({"a": 2, "b": 3})), ("keep_note", json!({"text": "five"}))]
+            {
+                session.call(tool, arguments.as_object().unwrap()).await.unwrap();
+            }
+            session.close().await;
+        });
+        recorder.finish().unwrap();
+        let score = ["--format", "mcp-recording", "sum-and-note.jsonl", "--tasks", "tasks.jsonl"];
+        let report = report(&scratch, &score);
+        let metrics = &report["items"][0]["metrics"];
+        assert_eq!(report["items"][0]["observed"]["calls"][0]["name"], "karat-demo:add");
+        for (id, expected) in [
+            ("calls.f1", 0.5),
+            ("calls.first_error", 2.0),
+            ("mcpbench.tool_name_validity", 1.0),
+            ("mcpbench.schema_compliance", 1.0),
+            ("mcpbench.execution_success", 1.0),
+        ] {
+            assert_eq!(metrics[id], expected, "{revision:?} {id}");
+        }
+    }
+}
+
 const GOOD: &str = r#"{"id":"a","calls":[{"name":"add","arguments":{"a":1,"b":2},"result":{}}],"output":"3","expect":{"calls":[{"name":"add","arguments":{"a":1,"b":2}}],"answer":{"number":3}}}"#;
 
 #[test]
@@ -221,6 +340,48 @@ fn compressed_traces_are_read_as_they_are() {
     assert_eq!(value(&report(&scratch, &["good.jsonl.gz"]), "calls.exact"), Some(1.0));
     scratch.write("cut.jsonl.gz", &packed[..packed.len() - 9]);
     scratch.karat(&["agent", "score", "cut.jsonl.gz"]).expect(2).says(&["cut off or damaged"]);
+    // A frame of zstd whose one block is stored as it is: magic, no size in the head, a window of 1 MB.
+    let mut stored = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x50];
+    let block = u32::try_from(GOOD.len()).unwrap() << 3 | 1;
+    stored.extend(&block.to_le_bytes()[..3]);
+    stored.extend(GOOD.as_bytes());
+    scratch.write("good.jsonl.zst", &stored);
+    assert_eq!(value(&report(&scratch, &["good.jsonl.zst"]), "calls.exact"), Some(1.0));
+    scratch.write("cut.jsonl.zst", &stored[..stored.len() - 9]);
+    for means in [&[][..], &["--means"]] {
+        let mut all = vec!["agent", "score", "cut.jsonl.zst"];
+        all.extend(means);
+        scratch.karat(&all).expect(2).says(&["cut.jsonl.zst", "cut off or damaged"]);
+    }
+}
+
+#[test]
+fn what_is_wrong_in_the_shapes_of_others_is_classed_and_counted_too() {
+    let scratch = Scratch::new();
+    for (file, format, text) in shapes() {
+        if format == "native" {
+            continue;
+        }
+        scratch.write(file, &text[..text.len() * 2 / 3]);
+        let ran = scratch.karat(&["agent", "score", "--format", format, file]);
+        // A recording that breaks off holds what was recorded until then, but for the last line.
+        ran.expect(2).says(&[file, "truncated"]);
+        scratch.write(file, "[1, {}, null]");
+        scratch.karat(&["agent", "score", "--format", format, file]).expect(2).says(&[file]);
+        scratch.write(file, "");
+        scratch.karat(&["agent", "score", "--format", format, file]).expect(3);
+    }
+    // Arguments that are no JSON, and fields that nobody knows.
+    let odd = json!({"id": "odd", "messages": [
+        {"role": "user", "content": "Add."},
+        {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "add", "arguments": "{\"a\": 2,"}}]}],
+        "weather": "fair", "expect": {"calls": [{"name": "add", "arguments": {"a": 2}}]}});
+    scratch.write("odd.jsonl", odd.to_string());
+    let odd = report(&scratch, &["--format", "openai", "odd.jsonl"]);
+    assert_eq!(value(&odd, "calls.exact"), Some(0.0));
+    let warnings = odd["warnings"].to_string();
+    assert!(warnings.contains("1 calls have arguments that are not a JSON object"), "{warnings}");
+    assert!(warnings.contains("weather (1)"), "{warnings}");
 }
 
 /// Two tasks, each with and without tools, twice.
@@ -266,6 +427,76 @@ fn what_tools_are_good_for_and_what_they_cost() {
     assert_eq!(value(&report, "gauge.compliance"), None);
     let slices = report["slices"].as_array().unwrap();
     assert!(slices.iter().any(|slice| slice["by"] == "turns" && slice["value"] == "single"));
+}
+
+#[test]
+fn each_task_weighs_the_same_however_often_it_was_run() {
+    let scratch = Scratch::new();
+    // The first task is run once more, and again goes wrong.
+    let more = r#"{"id":"a","run":3,"calls":[],"output":"4","usage":{"input_tokens":200,"output_tokens":0},"expect":{"calls":[{"name":"add","arguments":{"a":1,"b":2}}],"answer":{"number":3}}}"#;
+    scratch.write("more.jsonl", format!("{}\n{more}", both_ways()));
+    let report = report(&scratch, &["more.jsonl"]);
+    let close = |id: &str, expected: f64| {
+        let found = value(&report, id).unwrap();
+        assert!((found - expected).abs() < 1e-12, "{id}: {found}");
+    };
+    // One of three runs and both of two: (1/3 − 0 + 1 − 1) / 2.
+    close("gauge.effectiveness", 1.0 / 6.0);
+    close("gauge.success_with_tools", 2.0 / 3.0);
+    close("gauge.success_without_tools", 0.5);
+    close("gauge.overhead_tokens", ((400.0 / 3.0 - 40.0) + 60.0) / 2.0);
+    close("gauge.overhead_tokens_ratio", (400.0 / 3.0 + 100.0) / 80.0);
+    // Over runs it is another figure.
+    close("task.success", 0.6);
+    let metrics = report["metrics"].as_array().unwrap();
+    let of = |id: &str| metrics.iter().find(|metric| metric["id"] == id).unwrap();
+    assert_eq!(of("gauge.effectiveness")["n"], 2);
+    for id in ["pass@1", "pass^1", "pass^2", "gauge.effectiveness", "gauge.overhead_tokens_ratio"] {
+        let (found, interval) = (of(id)["value"].as_f64().unwrap(), &of(id)["interval"]);
+        let (low, high) = (interval["low"].as_f64().unwrap(), interval["high"].as_f64().unwrap());
+        assert!(low <= found && found <= high && low < high, "{id}: {interval}");
+    }
+    assert_eq!(of("pass^1")["interval"]["method"], "bootstrap");
+}
+
+#[test]
+fn tools_that_are_taken_for_others_have_a_table() {
+    let scratch = Scratch::new();
+    let trace = |id: &str, called: &str| json!({"id": id, "calls": [{"name": called, "arguments": {}}], "expect": {"calls": [{"name": "keep", "arguments": {}}]}});
+    let lines = [("a", "keep"), ("b", "echo"), ("c", "echo"), ("d", "lose")]
+        .map(|(id, called)| trace(id, called).to_string());
+    scratch.write("traces.jsonl", lines.join("\n"));
+    let report = report(&scratch, &["traces.jsonl"]);
+    let pairs: Vec<(&Value, &Value)> = report["slices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|slice| slice["by"] == "confusion")
+        .map(|slice| (&slice["value"], &slice["metrics"][0]["count"]))
+        .collect();
+    let (echo, lose) = (json!("echo instead of keep"), json!("lose instead of keep"));
+    let (two, one) = (json!({"hits": 2, "of": 4}), json!({"hits": 1, "of": 4}));
+    assert_eq!(pairs, [(&echo, &two), (&lose, &one)]);
+    let shown = scratch.karat(&["agent", "score", "traces.jsonl", "-o", "r.md"]).expect(0).stdout;
+    let row = shown.lines().find(|line| line.trim_start().starts_with("echo ")).unwrap();
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["echo", "keep", "2", "4"]);
+    assert!(scratch.read("r.md").contains("echo instead of keep"), "{}", scratch.read("r.md"));
+}
+
+#[test]
+fn mcp_bench_is_reproduced_where_it_differs_from_what_one_would_expect() {
+    let scratch = Scratch::new();
+    scratch.write("tools.json", r#"{"server": {"name": "s"}, "tools": [{"name": "free"}]}"#);
+    let of = |name: &str| {
+        let trace = json!({"id": "a", "calls": [{"name": name, "arguments": {"x": 1}}]});
+        scratch.write("t.jsonl", trace.to_string());
+        let report = report(&scratch, &["t.jsonl", "--tools", "tools.json"]);
+        let id = |id| value(&report, id);
+        (id("mcpbench.tool_name_validity"), id("mcpbench.schema_compliance"))
+    };
+    // Nothing to break is complied with; a tool that does not exist complies with nothing.
+    assert_eq!(of("free"), (Some(1.0), Some(1.0)));
+    assert_eq!(of("invented"), (Some(0.0), Some(0.0)));
 }
 
 #[test]
@@ -357,6 +588,37 @@ fn two_runs_are_compared_call_by_call() {
     let mut within = least.to_vec();
     within.extend(["--within", "b=0.5"]);
     scratch.karat(&within).expect(0);
+}
+
+#[test]
+fn two_runs_are_written_as_a_report_with_the_calls_of_both() {
+    let scratch = Scratch::new();
+    scratch.write("before.jsonl", GOOD);
+    scratch.write("after.jsonl", GOOD.replacen("\"b\":2", "\"b\":2.5", 1));
+    let mut compared =
+        vec!["agent", "diff", "before.jsonl", "after.jsonl", "--min-similarity", "1"];
+    compared.extend(["-o", "diff.html", "-o", "diff.json"]);
+    scratch.karat(&compared).expect(1);
+    assert!(scratch.read("diff.html").contains("Calls of both runs"));
+    let document: Value = serde_json::from_str(&scratch.read("diff.json")).unwrap();
+    assert_eq!(document["verdict"], "fail");
+    let report = &document["reports"][0];
+    assert_eq!(value(report, "calls.similarity"), Some(0.25));
+    let observed = &report["items"][0]["observed"];
+    assert_eq!(observed["steps"][0]["change"], "changed");
+    assert_eq!(observed["before"][0]["arguments"]["b"], 2);
+    assert_eq!(observed["after"][0]["arguments"]["b"], 2.5);
+    scratch.karat(&["agent", "diff", "before.jsonl", "after.jsonl", "-o", "diff.odd"]).expect(2);
+}
+
+#[test]
+fn a_report_has_the_expected_calls_beside_those_that_were_made() {
+    let scratch = Scratch::new();
+    scratch.write("traces.jsonl", GOOD.replacen("\"b\":2", "\"b\":2.5", 1));
+    let report = report(&scratch, &["traces.jsonl"]);
+    let observed = &report["items"][0]["observed"];
+    assert_eq!(observed["expected"][0]["accepts"]["b"], "2");
+    assert_eq!(observed["steps"][0]["arguments"][0]["after"], "2.5");
 }
 
 #[test]

@@ -102,14 +102,12 @@ impl Job {
         std::fs::read_to_string(self.scratch.path(".runner").join(name)).unwrap_or_default()
     }
 
+    /// What a step put out; the last one counts.
     fn output(&self, name: &str) -> String {
         let outputs = self.read("output");
-        let found = outputs.lines().filter_map(|line| line.split_once('='));
-        found
-            .filter(|(key, _)| *key == name)
-            .last()
-            .map(|(_, value)| value.to_owned())
-            .unwrap_or_default()
+        let mut lines = outputs.lines().rev().filter_map(|line| line.split_once('='));
+        let found = lines.find(|(key, _)| *key == name);
+        found.map(|(_, value)| value.to_owned()).unwrap_or_default()
     }
 
     /// Puts in what the runner would.

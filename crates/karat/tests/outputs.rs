@@ -4,19 +4,7 @@
 
 mod common;
 
-use std::process::Command;
-
 use common::{BM25, GOLDEN, Ran, Scratch};
-
-fn git(scratch: &Scratch, arguments: &[&str]) {
-    let status = Command::new("git")
-        .current_dir(scratch.path("."))
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
-        .args(arguments)
-        .status()
-        .unwrap();
-    assert!(status.success(), "git {arguments:?}");
-}
 
 #[test]
 fn a_report_is_not_written_over_a_tracked_file() {
@@ -24,8 +12,8 @@ fn a_report_is_not_written_over_a_tracked_file() {
     scratch.project(GOLDEN, "", BM25);
     scratch.write("docs/report.html", "kept");
     scratch.write("docs/karat/report.json", "kept");
-    git(&scratch, &["init", "--quiet"]);
-    git(&scratch, &["add", "."]);
+    scratch.git(&["init", "--quiet"]);
+    scratch.git(&["add", "."]);
     for arguments in [["check", "-o", "docs/report.html"], ["check", "--out", "docs/karat"]] {
         let ran = scratch.karat(&arguments).expect(2);
         assert!(ran.stderr.contains("tracked by git"), "{}", ran.stderr);

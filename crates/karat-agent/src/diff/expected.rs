@@ -145,7 +145,7 @@ mod tests {
         );
         assert_eq!(
             kinds,
-            ["moved b", "same a", "inserted x", "missing gone", "changed pay", "left_out maybe"]
+            ["same b", "moved a", "inserted x", "missing gone", "changed pay", "left_out maybe"]
         );
         assert_eq!(
             changed,

@@ -56,17 +56,36 @@ impl Conversation {
     }
 }
 
+/// Names for records that have none: by their line, and by their place where several stand in one.
+#[derive(Default)]
+pub(super) struct Unnamed {
+    line: u64,
+    before: u64,
+}
+
+impl Unnamed {
+    pub(super) fn name(&mut self, line: u64) -> String {
+        self.before = if line == self.line { self.before + 1 } else { 0 };
+        self.line = line;
+        match self.before {
+            0 => format!("line-{line}"),
+            before => format!("line-{line}-{}", before + 1),
+        }
+    }
+}
+
 pub(super) type ReadConversation = fn(&str) -> Result<Conversation, Invalid>;
 
 /// Puts the exchanges of a conversation together.
 pub(super) struct Conversations {
     read: ReadConversation,
     open: Option<Conversation>,
+    unnamed: Unnamed,
 }
 
 impl Conversations {
     pub(super) fn new(read: ReadConversation) -> Self {
-        Conversations { read, open: None }
+        Conversations { read, open: None, unnamed: Unnamed::default() }
     }
 }
 
@@ -75,7 +94,7 @@ impl Importer for Conversations {
         let mut next = (self.read)(text)?;
         let named = !next.trace.id.is_empty();
         if !named {
-            next.trace.id = format!("line-{line}");
+            next.trace.id = self.unnamed.name(line);
         }
         match self.open.take() {
             Some(mut open) if named && open.trace.key() == next.trace.key() => {

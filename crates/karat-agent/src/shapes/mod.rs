@@ -71,11 +71,15 @@ impl Shape {
 
     /// Whether a file may also be one document over many lines.
     fn may_be_whole(self) -> bool {
-        matches!(self, Shape::Openai | Shape::Anthropic | Shape::Otlp)
+        !matches!(self, Shape::Native | Shape::McpRecording)
     }
 
     fn importer(self, path: &Path, metrics: &[CallMetric]) -> Box<dyn Importer + Send> {
-        let peer = |format| peers::Peer { format, metrics: metrics.to_vec() };
+        let peer = |format| peers::Peer {
+            format,
+            metrics: metrics.to_vec(),
+            unnamed: chat::Unnamed::default(),
+        };
         match self {
             Shape::Native => Box::new(native::Native),
             Shape::Ragas => Box::new(peer(Format::Ragas)),

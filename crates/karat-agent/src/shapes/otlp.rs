@@ -8,24 +8,32 @@
 //! Calls are the spans that execute a tool: by `gen_ai.operation.name`, by `mcp.method.name`, or as
 //! OpenInference and OpenLLMetry mark them. A call that was seen at several heights (the agent's span,
 //! the MCP client's inside it, the MCP server's inside that) is one call. Where no span executes a
-//! tool, the calls are the `tool_call` parts of the models' output. Arguments that were not recorded
-//! stay so: many exporters leave them out.
+//! tool, the calls are those that the models' [`messages`] ask for. Arguments that were not recorded
+//! stay so: many exporters leave them out. A trace in which a model called tools and nothing says which
+//! is left out and counted: it is no trace without calls.
 //!
 //! The traces that are still open are bounded: beyond [`OPEN`], the one that was silent longest is
 //! handed out, and spans that come for it later are counted.
+
+mod messages;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
+use self::messages::{Said, definitions, structured};
 use super::Importer;
 use crate::trace::fields::{Fields, Invalid, is_object, list};
-use crate::trace::{Arguments, CallError, CallMade, Expectation, ToolDefinition, Trace, Turns};
+use crate::trace::{Arguments, CallError, CallMade, Expectation, Trace, Turns};
 
 /// How many traces are held open at a time.
 const OPEN: usize = 4096;
 /// How many ids of traces that were handed out are remembered, to know late spans.
 const REMEMBERED: usize = 65_536;
+
+const LATE: &str = "spans that came after their trace was closed";
+const NOT_RECORDED: &str = "traces left out: a model called tools, and the exporter did not record \
+    which (message content may have to be switched on)";
 
 #[derive(Default)]
 pub(super) struct Spans {
@@ -45,6 +53,7 @@ struct Open {
 #[derive(Default)]
 struct Span {
     id: String,
+    name: String,
     parent: Option<String>,
     start: u128,
     end: u128,
@@ -52,6 +61,8 @@ struct Span {
     /// Events by name, each with its attributes.
     events: Vec<(String, Map<String, Value>)>,
     failed: Option<String>,
+    /// Whether the status says that it went well, which most exporters leave open.
+    succeeded: bool,
 }
 
 impl Importer for Spans {
@@ -71,8 +82,9 @@ impl Importer for Spans {
     }
 
     fn finish(&mut self, out: &mut Vec<Trace>) {
-        let open = std::mem::take(&mut self.open);
-        out.extend(open.into_iter().filter_map(|(id, open)| trace(id, open)));
+        for (id, open) in std::mem::take(&mut self.open) {
+            self.close(id, open, out);
+        }
     }
 
     fn notes(&self) -> BTreeMap<String, u64> {
@@ -111,10 +123,7 @@ impl Spans {
             }
         }
         if self.done.contains(&trace_id) {
-            *self
-                .notes
-                .entry("spans that came after their trace was closed".into())
-                .or_default() += 1;
+            self.note(LATE);
             return Ok(());
         }
         self.clock += 1;
@@ -129,11 +138,32 @@ impl Spans {
                 if self.done.len() < REMEMBERED {
                     self.done.insert(id.clone());
                 }
-                out.extend(trace(id, open));
+                self.close(id, open, out);
             }
         }
         Ok(())
     }
+
+    fn close(&mut self, id: String, open: Open, out: &mut Vec<Trace>) {
+        match trace(id, open) {
+            Closed::Trace(trace) => out.push(*trace),
+            Closed::CallsNotRecorded => self.note(NOT_RECORDED),
+            Closed::OfNoAgent => {}
+        }
+    }
+
+    fn note(&mut self, note: &str) {
+        *self.notes.entry(note.to_owned()).or_default() += 1;
+    }
+}
+
+/// What the spans of a trace come to.
+enum Closed {
+    Trace(Box<Trace>),
+    /// Tools were called, and nothing says which.
+    CallsNotRecorded,
+    /// Other things are traced too.
+    OfNoAgent,
 }
 
 fn read_span(text: &str) -> Result<(String, Span), Invalid> {
@@ -151,12 +181,14 @@ fn read_span(text: &str) -> Result<(String, Span), Invalid> {
     let end = ["endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"];
     let mut span = Span {
         id: id.unwrap_or_default(),
+        name: text_field(&mut fields, &["name"]).unwrap_or_default(),
         parent: parent.filter(|parent| !parent.is_empty()),
         start: fields.any(&start).map_or(0, nanoseconds),
         end: fields.any(&end).map_or(0, nanoseconds),
         attributes: attributes(fields.raw("attributes")),
         events: Vec::new(),
         failed: None,
+        succeeded: false,
     };
     for event in fields.list("events")?.unwrap_or_default() {
         let mut event = Fields::parse(event)?;
@@ -165,11 +197,15 @@ fn read_span(text: &str) -> Result<(String, Span), Invalid> {
     }
     if let Some(status) = fields.get::<Value>("status")? {
         let code = status.get("code").or_else(|| status.get("status_code")).unwrap_or(&status);
-        let bad = match code {
-            Value::Number(code) => code.as_u64() == Some(2),
-            Value::String(code) => matches!(code.as_str(), "STATUS_CODE_ERROR" | "ERROR"),
-            _ => false,
+        let (good, bad) = match code {
+            Value::Number(code) => (code.as_u64() == Some(1), code.as_u64() == Some(2)),
+            Value::String(code) => (
+                matches!(code.as_str(), "STATUS_CODE_OK" | "OK"),
+                matches!(code.as_str(), "STATUS_CODE_ERROR" | "ERROR"),
+            ),
+            _ => (false, false),
         };
+        span.succeeded = good;
         if bad {
             let message = status.get("message").or_else(|| status.get("description"));
             let words = message.and_then(Value::as_str).unwrap_or("the span ended in an error");
@@ -286,7 +322,27 @@ impl Span {
     }
 
     fn tool_name(&self) -> Option<&str> {
-        self.text(&["gen_ai.tool.name", "tool.name", "mcp.tool.name", "traceloop.entity.name"])
+        let stated = ["gen_ai.tool.name", "tool.name", "mcp.tool.name", "traceloop.entity.name"];
+        // By the conventions it ends the span's name too, and some SDKs have it only there.
+        let in_name = || {
+            let ends = ["tools/call ", "execute_tool "];
+            let tool = ends.iter().find_map(|end| Some(self.name.rsplit_once(end)?.1.trim()));
+            tool.filter(|tool| !tool.is_empty())
+        };
+        self.text(&stated).or_else(in_name)
+    }
+
+    /// Whether a model ended its turn by calling tools.
+    fn ended_in_calls(&self) -> bool {
+        let words = ["tool_call", "tool_calls", "tool_use", "function_call"];
+        let is = |value: &Value| value.as_str().is_some_and(|word| words.contains(&word));
+        ["gen_ai.response.finish_reasons", "llm.finish_reason"].iter().any(|key| {
+            match self.attributes.get(*key).map(structured) {
+                Some(Value::Array(all)) => all.iter().any(is),
+                Some(one) => is(&one),
+                None => false,
+            }
+        })
     }
 
     /// An attribute under one of its names, on the span or in one of its events.
@@ -313,18 +369,19 @@ impl Span {
             "gen_ai.tool.call.arguments",
             "gen_ai.tool.arguments",
             "mcp.request.arguments",
+            "tool_arguments",
             "tool.parameters",
             "input.value",
-            "traceloop.entity.input",
         ];
         call.arguments = match self.anywhere(&arguments) {
-            None => Arguments::NotRecorded,
+            None => self.wrapped_arguments(),
             Some(Value::String(text)) => Arguments::written(text),
             Some(value) => Arguments::from_raw(&value.to_string()),
         };
         let results = [
             "gen_ai.tool.call.result",
             "gen_ai.tool.result",
+            "tool_response",
             "output.value",
             "traceloop.entity.output",
         ];
@@ -336,7 +393,7 @@ impl Span {
         if class.is_some() || self.failed.is_some() {
             let message = self.failed.clone().unwrap_or_default();
             call.error = Some(CallError { class: class.unwrap_or("error".into()), message });
-        } else if call.result.is_none() && self.end > 0 {
+        } else if call.result.is_none() && self.end > 0 && self.tells_errors() {
             // The span ended and says nothing of an error: the call went well, its result was left out.
             call.result = Some(Value::Null);
         }
@@ -345,6 +402,31 @@ impl Span {
             .then(|| milliseconds(self.end.saturating_sub(first)));
         Some(call)
     }
+
+    /// Whether the absence of an error means that there was none. MCP clients exist whose spans end alike
+    /// whether or not the result had `isError`.
+    fn tells_errors(&self) -> bool {
+        self.succeeded || self.text(&["mcp.method.name"]).is_none()
+    }
+
+    /// OpenLLMetry's input of a tool: the arguments, or beside its name, or as a function was called.
+    fn wrapped_arguments(&self) -> Arguments {
+        let Some(input) = self.anywhere(&["traceloop.entity.input"]) else {
+            return Arguments::NotRecorded;
+        };
+        let found = structured(input);
+        let has = |key: &str| found.get(key).is_some();
+        let inside = match &found {
+            Value::Object(_) if has("tool_name") => found.get("arguments"),
+            Value::Object(fields) if fields.len() == 2 && has("args") => found.get("kwargs"),
+            _ => None,
+        };
+        match (inside, input) {
+            (Some(inside), _) => Arguments::from_raw(&inside.to_string()),
+            (None, Value::String(text)) => Arguments::written(text),
+            (None, value) => Arguments::from_raw(&value.to_string()),
+        }
+    }
 }
 
 fn milliseconds(nanoseconds: u128) -> f64 {
@@ -352,7 +434,7 @@ fn milliseconds(nanoseconds: u128) -> f64 {
 }
 
 /// Puts the spans of a trace together.
-fn trace(id: String, open: Open) -> Option<Trace> {
+fn trace(id: String, open: Open) -> Closed {
     let mut spans = open.spans;
     spans.sort_by(|a, b| (a.start, &a.id).cmp(&(b.start, &b.id)));
     let first = spans.iter().map(|span| span.start).filter(|start| *start > 0).min().unwrap_or(0);
@@ -393,14 +475,16 @@ fn trace(id: String, open: Open) -> Option<Trace> {
         trace.turns = Turns::Multi;
     }
     trace.tools = definitions(&spans);
-    // Other things are traced too; a trace without models and tools is none of an agent.
-    let of_agent = |span: &Span| {
-        span.is_tool()
-            || span.attributes.keys().any(|key| {
-                key.starts_with("gen_ai.") || key.starts_with("mcp.") || key.starts_with("karat.")
-            })
-    };
-    spans.iter().any(of_agent).then_some(trace)
+    let marks = ["gen_ai.", "mcp.", "karat.", "llm.", "openinference.", "traceloop."];
+    let marked = |key: &String| marks.iter().any(|mark| key.starts_with(mark));
+    let of_agent = |span: &Span| span.is_tool() || span.attributes.keys().any(marked);
+    if !spans.iter().any(of_agent) {
+        return Closed::OfNoAgent;
+    }
+    if trace.calls.is_empty() && spans.iter().any(Span::ended_in_calls) {
+        return Closed::CallsNotRecorded;
+    }
+    Closed::Trace(Box::new(trace))
 }
 
 fn add_usage(span: &Span, trace: &mut Trace) {
@@ -463,130 +547,12 @@ fn executed(spans: &[Span], first: u128) -> Vec<CallMade> {
         if call.arguments == Arguments::NotRecorded {
             call.arguments = more.arguments;
         }
-        if matches!(call.result, None | Some(Value::Null)) {
+        if matches!(call.result, None | Some(Value::Null)) && more.result.is_some() {
             call.result = more.result;
         }
         call.error = call.error.take().or(more.error);
     }
     calls.into_values().collect()
-}
-
-/// What the messages of the models' spans say.
-#[derive(Default)]
-struct Said {
-    input: Option<String>,
-    output: Option<String>,
-    spoken: usize,
-    calls: Vec<CallMade>,
-}
-
-impl Said {
-    fn of(spans: &[Span]) -> Said {
-        let mut said = Said::default();
-        for span in spans {
-            if let Some(messages) = messages(span.anywhere(&["gen_ai.input.messages"])) {
-                let users: Vec<&Value> = messages.iter().filter(|m| role(m) == "user").collect();
-                said.spoken = said.spoken.max(users.len());
-                if said.input.is_none() {
-                    said.input = users.first().map(|message| words(message));
-                }
-            }
-            if let Some(messages) = messages(span.anywhere(&["gen_ai.output.messages"])) {
-                for message in &messages {
-                    said.take(message);
-                }
-            }
-            // The older conventions have an event for each message.
-            for (name, attributes) in &span.events {
-                let content = attributes.get("content").and_then(Value::as_str);
-                match name.as_str() {
-                    "gen_ai.user.message" if said.input.is_none() => {
-                        said.input = content.map(str::to_owned);
-                    }
-                    "gen_ai.choice" | "gen_ai.assistant.message" => {
-                        let message = attributes.get("message").map(structured);
-                        said.take(&message.unwrap_or_else(|| Value::Object(attributes.clone())));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        said
-    }
-
-    fn take(&mut self, message: &Value) {
-        let before = self.calls.len();
-        for part in message.get("parts").and_then(Value::as_array).into_iter().flatten() {
-            if part.get("type").and_then(Value::as_str) == Some("tool_call") {
-                self.call(part.get("name"), part.get("arguments"));
-            }
-        }
-        let calls = message.get("tool_calls").map(structured);
-        for call in calls.as_ref().and_then(Value::as_array).into_iter().flatten() {
-            let function = call.get("function").unwrap_or(call);
-            self.call(function.get("name"), function.get("arguments"));
-        }
-        let text = words(message);
-        if self.calls.len() == before && !text.is_empty() {
-            self.output = Some(text);
-        }
-    }
-
-    fn call(&mut self, name: Option<&Value>, arguments: Option<&Value>) {
-        let Some(name) = name.and_then(Value::as_str) else { return };
-        let mut call = CallMade::named(name);
-        call.arguments = match arguments {
-            None | Some(Value::Null) => Arguments::NotRecorded,
-            Some(Value::String(text)) => Arguments::written(text),
-            Some(value) => Arguments::from_raw(&value.to_string()),
-        };
-        self.calls.push(call);
-    }
-}
-
-/// Messages are either structured or JSON in a text.
-fn messages(value: Option<&Value>) -> Option<Vec<Value>> {
-    match structured(value?) {
-        Value::Array(all) => Some(all),
-        _ => None,
-    }
-}
-
-fn structured(value: &Value) -> Value {
-    match value {
-        Value::String(text) => serde_json::from_str(text).unwrap_or_else(|_| value.clone()),
-        value => value.clone(),
-    }
-}
-
-fn role(message: &Value) -> &str {
-    message.get("role").and_then(Value::as_str).unwrap_or_default()
-}
-
-fn words(message: &Value) -> String {
-    if let Some(text) = message.get("content").and_then(Value::as_str) {
-        return text.to_owned();
-    }
-    let parts = message.get("parts").and_then(Value::as_array).into_iter().flatten();
-    let texts: Vec<&str> = parts
-        .filter(|part| part.get("type").and_then(Value::as_str) == Some("text"))
-        .filter_map(|part| part.get("content").or_else(|| part.get("text"))?.as_str())
-        .collect();
-    texts.join("\n")
-}
-
-fn definitions(spans: &[Span]) -> Option<Vec<ToolDefinition>> {
-    let found = spans.iter().find_map(|span| span.anywhere(&["gen_ai.tool.definitions"]))?;
-    let Value::Array(all) = structured(found) else { return None };
-    let read = |value: &Value| {
-        super::chat::tool(value.get("function").unwrap_or(value), "parameters")
-            .map(|tool| match tool.input_schema {
-                Some(_) => Some(tool),
-                None => super::chat::tool(value, "inputSchema"),
-            })
-            .unwrap_or_default()
-    };
-    Some(all.iter().filter_map(read).collect())
 }
 
 #[cfg(test)]
@@ -639,6 +605,70 @@ mod tests {
         let traces = traces(&[line]);
         assert_eq!(traces[0].input.as_deref(), Some("add"));
         assert_eq!(traces[0].calls[0].arguments, Arguments::Object(r#"{"a":1}"#.into()));
+    }
+
+    #[test]
+    fn messages_with_a_field_in_each_attribute_are_put_together() {
+        let lines = [
+            r#"{"traceId":"t","spanId":"a","startTimeUnixNano":"1","endTimeUnixNano":"2","attributes":{"openinference.span.kind":"LLM","llm.tools.0.tool.json_schema":"{\"type\":\"function\",\"function\":{\"name\":\"add\",\"parameters\":{\"type\":\"object\"}}}","llm.input_messages.0.message.role":"user","llm.input_messages.0.message.content":"add","llm.output_messages.0.message.role":"assistant","llm.output_messages.0.message.tool_calls.0.tool_call.id":"c","llm.output_messages.0.message.tool_calls.0.tool_call.function.name":"add","llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments":"{\"a\":1}","llm.finish_reason":"tool_calls"}}"#,
+            r#"{"traceId":"t","spanId":"b","startTimeUnixNano":"3","endTimeUnixNano":"4","attributes":{"openinference.span.kind":"LLM","llm.input_messages.0.message.role":"user","llm.input_messages.0.message.content":"add","llm.input_messages.1.message.role":"tool","llm.input_messages.1.message.tool_call_id":"c","llm.input_messages.1.message.content":"{\"sum\":1}","llm.output_messages.0.message.role":"assistant","llm.output_messages.0.message.content":"It is 1."}}"#,
+        ];
+        let traces = traces(&lines);
+        let [trace] = &traces[..] else { panic!("{traces:?}") };
+        assert_eq!(trace.input.as_deref(), Some("add"));
+        assert_eq!(trace.output.as_deref(), Some("It is 1."));
+        assert_eq!(trace.turns, Turns::Single);
+        let [call] = &trace.calls[..] else { panic!("{:?}", trace.calls) };
+        assert_eq!(call.arguments, Arguments::Object(r#"{"a":1}"#.into()));
+        assert_eq!(call.result, Some(serde_json::json!({"sum": 1})));
+        let tools = trace.tools.as_deref().unwrap();
+        assert!(tools.len() == 1 && tools[0].input_schema.is_some(), "{tools:?}");
+    }
+
+    #[test]
+    fn results_in_messages_of_the_user_are_no_turn_of_the_user() {
+        let messages = r#"[{\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"content\":\"add\"}]},{\"role\":\"user\",\"parts\":[{\"type\":\"tool_call_response\",\"id\":\"c\",\"result\":{\"sum\":1}}]}]"#;
+        let line = format!(
+            r#"{{"traceId":"t","spanId":"a","attributes":{{"gen_ai.operation.name":"chat","gen_ai.input.messages":"{messages}"}}}}"#
+        );
+        assert_eq!(traces(&[&line])[0].turns, Turns::Single);
+    }
+
+    #[test]
+    fn a_tool_that_only_the_name_of_the_span_tells_is_known_and_its_end_is_not() {
+        let line = r#"{"traceId":"t","spanId":"a","name":"MCP send tools/call add","startTimeUnixNano":"1","endTimeUnixNano":"2","status":{},"attributes":{"mcp.method.name":"tools/call"}}"#;
+        let traces = traces(&[line]);
+        assert_eq!(traces[0].calls[0].name, "add");
+        assert_eq!(traces[0].calls[0].ended(), crate::trace::Ended::NotRecorded);
+    }
+
+    #[test]
+    fn arguments_are_taken_out_of_what_is_wrapped_around_them() {
+        let arguments = |input: &str| {
+            let line = format!(
+                r#"{{"traceId":"t","spanId":"a","attributes":{{"traceloop.span.kind":"tool","traceloop.entity.name":"add","traceloop.entity.input":{}}}}}"#,
+                Value::from(input)
+            );
+            traces(&[&line])[0].calls[0].arguments.clone()
+        };
+        for input in [
+            r#"{"tool_name":"add","arguments":{"a":1}}"#,
+            r#"{"args":[],"kwargs":{"a":1}}"#,
+            r#"{"a":1}"#,
+        ] {
+            assert_eq!(arguments(input), Arguments::Object(r#"{"a":1}"#.into()), "{input}");
+        }
+        assert_eq!(arguments("{oops"), Arguments::Text("{oops".into()));
+    }
+
+    #[test]
+    fn calls_that_were_left_out_are_no_trace_without_calls() {
+        let line = r#"{"traceId":"t","spanId":"a","attributes":{"gen_ai.operation.name":"chat","gen_ai.response.finish_reasons":["tool_calls"]}}"#;
+        let (mut spans, mut out) = (Spans::default(), Vec::new());
+        spans.take(line, 1, &mut out).unwrap();
+        spans.finish(&mut out);
+        assert!(out.is_empty(), "{out:?}");
+        assert_eq!(spans.notes().get(NOT_RECORDED), Some(&1));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use karat_metrics::calls::{Call, Object};
 use serde_json::Value;
 
 use super::Importer;
+use super::chat::{Unnamed, overlay};
 use crate::importers::{self, Format, ImportError, ImportProblem};
 use crate::metric::CallMetric;
 use crate::sample::Sample;
@@ -19,6 +20,7 @@ pub(super) struct Peer {
     /// What is scored on the sample itself, which has more than a trace keeps (a call's kind, its
     /// output as compared).
     pub(super) metrics: Vec<CallMetric>,
+    pub(super) unnamed: Unnamed,
 }
 
 impl Importer for Peer {
@@ -26,7 +28,10 @@ impl Importer for Peer {
         let mut sample = Sample::default();
         let read = importers::read(self.format, text, DEPTH_LIMIT, &mut sample);
         read.map_err(|error| explain(&error))?;
-        let id = sample.id.as_deref().map_or_else(|| format!("line-{line}"), str::to_owned);
+        let id = match sample.id.as_deref() {
+            Some(id) => id.to_owned(),
+            None => self.unnamed.name(line),
+        };
         let mut trace = Trace::of(id);
         trace.calls = sample.called.iter().map(made).collect();
         let expected: Vec<String> = sample.expected.iter().map(expected).collect();
@@ -37,7 +42,7 @@ impl Importer for Peer {
         }
         self.words(text, &mut trace);
         // The same fields that Karat's own records have may stand beside those of the peer.
-        super::chat::overlay(&mut Fields::parse(text)?, &mut trace)?;
+        overlay(&mut Fields::parse(text)?, &mut trace)?;
         out.push(trace);
         Ok(())
     }

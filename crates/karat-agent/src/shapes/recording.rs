@@ -102,8 +102,7 @@ impl Recording {
         at_ms: f64,
     ) -> Result<(), Invalid> {
         let result: Option<Value> = fields.get("result")?;
-        if let Some(name) = result.as_ref().and_then(|r| r.get("serverInfo")?.get("name")?.as_str())
-        {
+        if let Some(name) = result.as_ref().and_then(server_name) {
             self.servers.insert(session, name.to_owned());
         }
         if let Some(tools) = result.as_ref().and_then(|r| r.get("tools")).and_then(Value::as_array)
@@ -125,6 +124,13 @@ impl Recording {
         }
         Ok(())
     }
+}
+
+/// What a server calls itself: in the answer to `initialize`, or in the `_meta` of any answer where there
+/// is no handshake.
+fn server_name(result: &Value) -> Option<&str> {
+    let stateless = || result.pointer("/_meta/io.modelcontextprotocol~1serverInfo");
+    result.get("serverInfo").or_else(stateless)?.get("name")?.as_str()
 }
 
 fn definition(tool: &Value) -> Option<ToolDefinition> {

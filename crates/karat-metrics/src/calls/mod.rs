@@ -46,6 +46,7 @@ pub const METRICS: &[Metric] = &[
     traces::FORBIDDEN,
     traces::LOOP,
     traces::SIMILARITY,
+    traces::CONFUSION,
     traces::TOOL_NAME_VALIDITY,
     traces::SCHEMA_COMPLIANCE,
     traces::EXECUTION_SUCCESS,

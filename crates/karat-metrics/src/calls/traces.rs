@@ -45,6 +45,16 @@ pub const LOOP: Metric = Metric {
     notes: "Ours. Calls are the same by JSON equality. A trace whose calls are exactly the expected ones is no loop.",
 };
 
+/// How often one tool was called instead of another.
+pub const CONFUSION: Metric = Metric {
+    id: "calls.confusion",
+    summary: "How often one tool was called instead of another",
+    formula: "times that a wrong tool was called where the right one is missing ÷ times that the right one was required",
+    better: Better::Lower,
+    undefined: "no tool was called instead of another",
+    notes: "Ours, one figure for each pair of tools, in the slices by `confusion`. Right calls and right tools with wrong arguments are taken away first; what is left over of the calls is paired with what is missing, in order.",
+};
+
 /// The share of calls whose tool was offered.
 pub const TOOL_NAME_VALIDITY: Metric = Metric {
     id: "mcpbench.tool_name_validity",
@@ -61,8 +71,8 @@ pub const SCHEMA_COMPLIANCE: Metric = Metric {
     summary: "The share of calls whose arguments fit the tool's input schema",
     formula: "calls of offered tools with valid arguments ÷ calls of offered tools, averaged over traces",
     better: Better::Higher,
-    undefined: "no call of an offered tool was made, or the tools are not known",
-    notes: "JSON Schema 2020-12 unless the schema declares another dialect; `format` does not decide. Arguments that are not JSON do not fit; ones that were not recorded are left out. Not to be confused with `gauge.compliance`.",
+    undefined: "no call was made, the tools are not known, or no arguments were recorded",
+    notes: "As MCP-Bench computes it: 0 where every call is of a tool that was not offered; any object fits a tool without a schema, and nothing fits a schema that cannot be used. JSON Schema 2020-12 unless the schema declares another dialect; `format` does not decide. Arguments that are not JSON do not fit; ones that were not recorded are left out. Not to be confused with `gauge.compliance`.",
 };
 
 /// The share of calls that did not fail.
@@ -72,7 +82,7 @@ pub const EXECUTION_SUCCESS: Metric = Metric {
     formula: "calls that ended without an error ÷ calls whose end was recorded, averaged over traces",
     better: Better::Higher,
     undefined: "no call was made, or no end was recorded",
-    notes: "An MCP result with `isError` is an error.",
+    notes: "An MCP result with `isError` is an error. MCP-Bench divides by all calls; the two agree where the end of every call was recorded, as it is in MCP-Bench.",
 };
 
 /// The share of answers that are as expected.
@@ -142,14 +152,14 @@ pub const EFFECTIVENESS: Metric = Metric {
     formula: "mean of (`task.success` with tools − without), over tasks that were tried both ways",
     better: Better::Higher,
     undefined: "no task was tried both ways",
-    notes: "A dimension of MCPGauge; from −1 to 1.",
+    notes: "A dimension of MCPGauge; from −1 to 1. Each task weighs the same however often it was run: its runs with tools are averaged, and so are those without. So are all `gauge` metrics with tools and without.",
 };
 
 /// `task.success` with tools, over the tasks that were tried both ways.
 pub const SUCCESS_WITH_TOOLS: Metric = Metric {
     id: "gauge.success_with_tools",
     summary: "`task.success` with tools, over the tasks that were tried both ways",
-    formula: "done tasks ÷ tasks",
+    formula: "share of its runs in which a task is done, averaged over tasks",
     better: Better::Higher,
     undefined: "no task was tried both ways",
     notes: "",
@@ -159,7 +169,7 @@ pub const SUCCESS_WITH_TOOLS: Metric = Metric {
 pub const SUCCESS_WITHOUT_TOOLS: Metric = Metric {
     id: "gauge.success_without_tools",
     summary: "`task.success` without tools",
-    formula: "done tasks ÷ tasks",
+    formula: "share of its runs in which a task is done, averaged over tasks",
     better: Better::Higher,
     undefined: "no task was tried without tools",
     notes: "",
@@ -189,7 +199,7 @@ pub const OVERHEAD_TOKENS_RATIO: Metric = Metric {
 pub const TOKENS_WITH_TOOLS: Metric = Metric {
     id: "gauge.tokens_with_tools",
     summary: "The tokens of a run with tools, over the tasks that were tried both ways",
-    formula: "mean",
+    formula: "mean over tasks",
     better: Better::Lower,
     undefined: "no such task",
     notes: "",
@@ -199,7 +209,7 @@ pub const TOKENS_WITH_TOOLS: Metric = Metric {
 pub const TOKENS_WITHOUT_TOOLS: Metric = Metric {
     id: "gauge.tokens_without_tools",
     summary: "The tokens of a run without tools",
-    formula: "mean",
+    formula: "mean over tasks",
     better: Better::Lower,
     undefined: "no task was tried without tools, or nothing was recorded",
     notes: "",
@@ -249,7 +259,7 @@ pub const OVERHEAD_MS_RATIO: Metric = Metric {
 pub const MS_WITH_TOOLS: Metric = Metric {
     id: "gauge.ms_with_tools",
     summary: "The milliseconds of a run with tools, over the tasks that were tried both ways",
-    formula: "mean",
+    formula: "mean over tasks",
     better: Better::Lower,
     undefined: "no such task",
     notes: "",
@@ -259,7 +269,7 @@ pub const MS_WITH_TOOLS: Metric = Metric {
 pub const MS_WITHOUT_TOOLS: Metric = Metric {
     id: "gauge.ms_without_tools",
     summary: "The milliseconds of a run without tools",
-    formula: "mean",
+    formula: "mean over tasks",
     better: Better::Lower,
     undefined: "no task was tried without tools, or nothing was recorded",
     notes: "",

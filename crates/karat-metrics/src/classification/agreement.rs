@@ -29,6 +29,27 @@ impl Agreement {
         })
     }
 
+    /// Counts the verdicts on one more entry.
+    pub fn add(&mut self, first: bool, second: bool) {
+        match (first, second) {
+            (true, true) => self.both += 1,
+            (true, false) => self.only_first += 1,
+            (false, true) => self.only_second += 1,
+            (false, false) => self.neither += 1,
+        }
+    }
+
+    /// Both counts together.
+    #[must_use]
+    pub fn plus(&self, other: &Agreement) -> Agreement {
+        Agreement {
+            both: self.both.saturating_add(other.both),
+            only_first: self.only_first.saturating_add(other.only_first),
+            only_second: self.only_second.saturating_add(other.only_second),
+            neither: self.neither.saturating_add(other.neither),
+        }
+    }
+
     /// The share of entries with the same verdict.
     pub fn observed(&self) -> Score {
         self.as_confusion().accuracy()

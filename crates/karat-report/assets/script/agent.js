@@ -15,7 +15,7 @@ function tracesView(observed) {
   const parts = [];
   if (textOf(observed.input)) parts.push(section("Task", element("p", { class: "about" }, observed.input)));
   if (Array.isArray(observed.expected) && Array.isArray(observed.steps)) {
-    parts.push(section("Calls", trajectory(observed.steps, observed.expected, listOf(observed.calls), "Expected", "Called")));
+    parts.push(section("Calls", trajectory(observed.steps, observed.expected, listOf(observed.calls), "Expected", "Called", "not expected")));
   } else if (Array.isArray(observed.calls)) {
     parts.push(section("Calls", observed.calls.length
       ? element("ol", { class: "findings" }, ...observed.calls.map((call) => element("li", {}, callCell(call, [], null))))
@@ -54,10 +54,11 @@ function trajectoriesView(observed) {
 }
 
 // Two lists of calls, aligned; places count from 1.
-function trajectory(steps, left, right, leftName, rightName) {
+function trajectory(steps, left, right, leftName, rightName, extra) {
   if (steps.length === 0) return element("p", {}, "No call was made, and none was expected.");
   const rows = steps.filter(isObject).map((step) => {
-    const [sign, word] = CHANGES.get(step.change) || ["?", String(step.change)];
+    const [sign, usual] = CHANGES.get(step.change) || ["?", String(step.change)];
+    const word = step.change === "inserted" && extra ? extra : usual;
     const from = step.change === "missing" || step.change === "left_out" ? step.at : step.from;
     const to = step.change === "inserted" ? step.at : step.to;
     const differences = listOf(step.arguments).filter(isObject);

@@ -36,7 +36,7 @@ function packedStrings(value, found) {
 
 function named(scores, names) {
   if (!Array.isArray(scores)) return scores;
-  return Object.fromEntries(names.map((name, index) => [name, scores[index]]));
+  return Object.fromEntries(names.map((name, index) => [name, scores[index]]).filter(([, score]) => score !== false));
 }
 
 class Report {
@@ -67,7 +67,11 @@ class Report {
   }
 
   score(item, id) {
-    if (Array.isArray(item.metrics)) return item.metrics[this.scoreAt.get(id)] ?? null;
+    // A row has false where the item has no such score at all.
+    if (Array.isArray(item.metrics)) {
+      const score = item.metrics[this.scoreAt.get(id)];
+      return typeof score === "number" ? score : null;
+    }
     return Object.hasOwn(item.metrics, id) ? item.metrics[id] : null;
   }
 
@@ -104,7 +108,7 @@ class Report {
     if (observed !== null && typeof observed === "object" && !Array.isArray(observed)) {
       const said = (key) => (Object.hasOwn(observed, key) && typeof observed[key] === "string" ? observed[key] : null);
       const together = (one, other) => [said(one), said(other)].filter((text) => text !== null).join(" \u00b7 ");
-      const special = { verdicts: () => together("name", "text"), suite: () => together("tool", "arguments"), fuzz: () => this.findings(observed) }[this.data.kind];
+      const special = { verdicts: () => together("name", "text"), suite: () => together("tool", "arguments"), fuzz: () => this.findings(observed), load: () => this.stretch(observed) }[this.data.kind];
       const text = special ? special() : "";
       if (text) return text;
       for (const key of ["query", "input", "task", "prompt", "question", "title", "about", "description", "name", "tool", "text"]) {
@@ -121,6 +125,13 @@ class Report {
     if (!Array.isArray(found)) return "";
     const messages = found.map((finding) => (finding ? finding.message : null)).filter((text) => typeof text === "string");
     return messages.length ? messages.join("; ") : "no finding";
+  }
+
+  // A second or a step of a load.
+  stretch(observed) {
+    if (typeof observed.load === "number") return "load " + number(observed.load) + (observed.holds === true ? ": holds" : ": does not hold");
+    if (typeof observed.ok !== "number" || typeof observed.errors !== "number") return "";
+    return observed.ok + " ended well, " + observed.errors + " did not";
   }
 
   link(id) {

@@ -227,6 +227,8 @@ class ItemTable {
   }
 
   draw() {
+    // Paper is laid out anew, which must not put the window back.
+    if (this.printing) return;
     const height = this.view.clientHeight || 600;
     const first = Math.max(0, Math.floor(this.view.scrollTop / ROW) - SPARE);
     const last = Math.min(this.order.length, Math.ceil((this.view.scrollTop + height) / ROW) + SPARE);
@@ -308,6 +310,7 @@ class ItemTable {
 
   // Paper has a width, so the columns share it; the root keeps the wide ones from taking it all.
   print() {
+    this.printing = true;
     const total = this.widths.reduce((sum, width) => sum + Math.sqrt(width), 0);
     this.size((width) => (100 * Math.sqrt(width)) / total + "%");
     this.fill(0, Math.min(PRINTED, this.order.length));
@@ -319,6 +322,7 @@ class ItemTable {
   }
 
   printed() {
+    this.printing = false;
     this.size((width) => width + "px");
     this.first = -1;
     this.draw();

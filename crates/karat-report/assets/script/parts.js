@@ -36,14 +36,34 @@ function jsonBlock(value) {
   return block(typeof value === "string" ? pretty(value) : JSON.stringify(value, null, 2));
 }
 
+// Text as detectors compare it: small letters, plain forms, single spaces. `places` says where in the
+// text each character stood, with the end of the text last.
+function folded(text) {
+  let plain = "";
+  const places = [];
+  let at = 0;
+  for (const character of text) {
+    const form = character.normalize("NFKC").toLowerCase();
+    for (const part of /^\s*$/.test(form) ? " " : form) {
+      if (part === " " && plain.endsWith(" ")) continue;
+      plain += part;
+      for (let unit = 0; unit < part.length; unit += 1) places.push(at);
+    }
+    at += character.length;
+  }
+  places.push(at);
+  return { plain, places };
+}
+
 // Text in which the excerpts that are found stand out.
 function marked(text, excerpts) {
   const ranges = [];
+  const { plain, places } = folded(text);
   for (const excerpt of excerpts) {
-    const sought = excerpt.replace(/\u2026$/, "");
+    const sought = folded(excerpt.replace(/\u2026$/, "")).plain.trim();
     if (sought.length < 2) continue;
-    const at = text.indexOf(sought);
-    if (at >= 0) ranges.push([at, at + sought.length]);
+    const at = plain.indexOf(sought);
+    if (at >= 0) ranges.push([places[at], places[at + sought.length]]);
   }
   ranges.sort((a, b) => a[0] - b[0] || b[1] - a[1]);
   const pre = element("pre", {});

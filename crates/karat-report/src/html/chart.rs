@@ -19,7 +19,7 @@ pub(super) struct Chart {
     baseline: Option<String>,
     runs: Vec<String>,
     /// The ends of the axis where it is not 0 to 1.
-    axis: Option<[String; 2]>,
+    pub(super) axis: Option<[String; 2]>,
     /// The same in words.
     label: String,
 }
@@ -114,8 +114,9 @@ struct Axis {
 impl Axis {
     /// 0 to 1 for shares, −1 to 1 for correlations, else from zero to the next round number.
     fn around(values: impl IntoIterator<Item = f64>) -> Axis {
-        let (low, high) =
-            values.into_iter().fold((0.0_f64, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+        let (low, high) = values
+            .into_iter()
+            .fold((0.0_f64, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
         Axis {
             low: if low < 0.0 { -round_up(-low) } else { 0.0 },
             high: if high > 0.0 || low == 0.0 { round_up(high) } else { 0.0 },

@@ -81,12 +81,20 @@ struct ItemData<'a> {
     facet: Option<&'a str>,
 }
 
-/// Scores as a row where the item has exactly the common names, else with its own.
+/// Scores as a row under the common names where the item has most of them, else with its own names.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Scores<'a> {
-    Row(Vec<Option<f64>>),
+    Row(Vec<Score>),
     Named(&'a BTreeMap<String, Option<f64>>),
+}
+
+/// A score in a row; `false` where the item has none of this name, which is not the same as null.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Score {
+    Value(Option<f64>),
+    Absent(bool),
 }
 
 /// The text of the block.
@@ -166,11 +174,15 @@ fn packed<'a>(item: &'a Item, names: &[&str], kind: Kind) -> ItemData<'a> {
 }
 
 fn row<'a>(scores: &'a BTreeMap<String, Option<f64>>, names: &[&str]) -> Scores<'a> {
-    if scores.keys().map(String::as_str).eq(names.iter().copied()) {
-        Scores::Row(scores.values().copied().collect())
-    } else {
-        Scores::Named(scores)
+    let common = names.iter().filter(|name| scores.contains_key(**name)).count();
+    if common < scores.len() || common * 2 < names.len() {
+        return Scores::Named(scores);
     }
+    let score = |name: &&str| match scores.get(*name) {
+        Some(value) => Score::Value(*value),
+        None => Score::Absent(false),
+    };
+    Scores::Row(names.iter().map(score).collect())
 }
 
 /// A list becomes `[0, …]`, or `[1, [keys], cells…]` if it is of objects with the same keys. The

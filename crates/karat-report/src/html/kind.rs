@@ -81,7 +81,8 @@ impl Kind {
             Kind::Ranking => Some(found(observed.get("first_right")?)),
             Kind::Verdicts => observed.get("outcome")?.as_str(),
             Kind::Suite => {
-                let (passed, attempts) = (number(observed, "passed")?, number(observed, "attempts")?);
+                let (passed, attempts) =
+                    (number(observed, "passed")?, number(observed, "attempts")?);
                 Some(match passed {
                     0 => "failed",
                     passed if passed < attempts => "passed at times",
@@ -143,7 +144,9 @@ fn found(first: &Value) -> &'static str {
 /// The severity of the gravest finding.
 fn gravest(findings: &[Value]) -> &'static str {
     let has = |severity: &str| {
-        findings.iter().any(|finding| finding.get("severity").is_some_and(|found| found == severity))
+        findings
+            .iter()
+            .any(|finding| finding.get("severity").is_some_and(|found| found == severity))
     };
     ["error", "warning", "note"].into_iter().find(|severity| has(severity)).unwrap_or("none")
 }

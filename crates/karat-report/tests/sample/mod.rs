@@ -3,6 +3,7 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub(crate) mod kinds;
 pub(crate) mod synthetic;
 
 use std::collections::BTreeMap;
@@ -64,7 +65,7 @@ fn undefined(id: &str, reason: &str) -> Measured {
     Measured { value: None, undefined, per_run: vec![None], ..measured(id, 0.0, 0, None) }
 }
 
-fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+pub(crate) fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
@@ -404,13 +405,32 @@ pub(crate) fn hostile() -> CheckReport {
     serde_json::from_value(value).unwrap()
 }
 
+/// Hostile text in every value, with the names of fields as they are.
+pub(crate) fn poison_values(value: &mut Value, next: &mut usize) {
+    match value {
+        Value::String(text) => poison_text(text, next),
+        Value::Array(values) => values.iter_mut().for_each(|value| poison_values(value, next)),
+        Value::Object(fields) => {
+            for (key, value) in fields.iter_mut() {
+                // What tells kinds and steps apart stays.
+                if !["evaluation", "better", "kind", "change", "by"].contains(&key.as_str()) {
+                    poison_values(value, next);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn poison_text(text: &mut String, next: &mut usize) {
+    // Beside the hostile text something to tell the strings apart by.
+    *text = format!("{}{next}", HOSTILE[*next % HOSTILE.len()]);
+    *next += 1;
+}
+
 fn poison(value: &mut Value, next: &mut usize) {
     match value {
-        Value::String(text) => {
-            // Beside the hostile text something to tell the strings apart by.
-            *text = format!("{}{next}", HOSTILE[*next % HOSTILE.len()]);
-            *next += 1;
-        }
+        Value::String(text) => poison_text(text, next),
         Value::Array(values) => values.iter_mut().for_each(|value| poison(value, next)),
         Value::Object(fields) => {
             for (key, value) in fields.iter_mut() {

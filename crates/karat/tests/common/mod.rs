@@ -57,6 +57,18 @@ impl Scratch {
         Ran::from(self.command(arguments).output().unwrap())
     }
 
+    /// What git prints in this folder.
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        let output = std::process::Command::new("git")
+            .current_dir(self.folder.path())
+            .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "git {arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
     /// Every file below the folder, sorted.
     pub(crate) fn files(&self) -> Vec<String> {
         let mut found = Vec::new();

@@ -19,7 +19,9 @@ const DIMENSIONS: [(&str, &str); 4] = [
 pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
     let mut figures = vec![Figure {
         title: "Four dimensions, by turns".to_owned(),
-        lead: Some("MCPGauge, over all tasks and over those of one turn and of several.".to_owned()),
+        lead: Some(
+            "MCPGauge, over all tasks and over those of one turn and of several.".to_owned(),
+        ),
         body: Body::Bars {
             head: "value",
             groups: DIMENSIONS.iter().map(|(id, name)| dimension(context, id, name)).collect(),
@@ -43,7 +45,7 @@ fn dimension(context: &Context<'_>, id: &str, name: &str) -> Group {
         Some((name, Some(context.items(&[("turns", slice.value.as_str())])), metric))
     });
     let rows: Vec<_> = all.into_iter().chain(by_turns).collect();
-    Group { name: Some(name.to_owned()), rows: bars(&rows) }
+    Group::of(Some(name.to_owned()), bars(&rows))
 }
 
 /// The calls of all tasks by what became of them.
@@ -84,7 +86,7 @@ fn changes(context: &Context<'_>, title: &str, words: [(&str, &str); 6]) -> Opti
     (all > 0).then(|| Figure {
         title: title.to_owned(),
         lead: None,
-        body: Body::Bars { head: "calls", groups: vec![Group { name: None, rows }] },
+        body: Body::Bars { head: "calls", groups: vec![Group::of(None, rows)] },
         wide: false,
     })
 }
@@ -132,7 +134,7 @@ pub(super) fn trajectories(context: &Context<'_>) -> Vec<Figure> {
         lead: None,
         body: Body::Bars {
             head: "tasks",
-            groups: vec![Group { name: None, rows: vec![row("the same", same), row("changed", changed)] }],
+            groups: vec![Group::of(None, vec![row("the same", same), row("changed", changed)])],
         },
         wide: false,
     };

@@ -32,7 +32,7 @@ pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
             figures.push(Figure {
                 title: title.to_owned(),
                 lead: Some(lead.to_owned()),
-                body: Body::Bars { head: metric, groups: vec![Group { name: None, rows }] },
+                body: Body::Bars { head: metric, groups: vec![Group::of(None, rows)] },
                 wide: false,
             });
         }
@@ -40,26 +40,32 @@ pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
     figures
 }
 
-/// The texts of one label, as the confusion table divides them.
+/// The texts of one row of the confusion table.
 struct Label {
     name: &'static str,
-    tags: &'static [(&'static str, &'static str)],
     holds: fn(&Item) -> bool,
 }
 
 const LABELS: [Label; 3] = [
-    Label { name: "attack", tags: &[("label", "malicious")], holds: |item| tag(item, "label") == "malicious" },
+    Label { name: "attack", holds: |item| tag(item, "label") == "malicious" },
     Label {
         name: "hard negative",
-        tags: &[("category", "hard_negative")],
         holds: |item| tag(item, "label") != "malicious" && tag(item, "category") == "hard_negative",
     },
     Label {
         name: "plain benign",
-        tags: &[],
         holds: |item| tag(item, "label") != "malicious" && tag(item, "category") != "hard_negative",
     },
 ];
+
+/// The tags that all the texts of a row share, by which they are listed.
+fn shared<'a>(items: &[&'a Item]) -> Vec<(&'static str, &'a str)> {
+    let value = |name: &'static str| {
+        let first = tag(items.first()?, name);
+        items.iter().all(|item| tag(item, name) == first).then_some((name, first))
+    };
+    ["label", "category"].into_iter().filter_map(value).filter(|(_, tag)| !tag.is_empty()).collect()
+}
 
 fn tag<'a>(item: &'a Item, name: &str) -> &'a str {
     item.tags.get(name).map_or("", String::as_str)
@@ -89,15 +95,14 @@ fn confusion(context: &Context<'_>) -> Figure {
 
 fn row(context: &Context<'_>, label: &Label, items: &[&Item]) -> Vec<Cell> {
     let all = items.len() as u64;
+    let shared = shared(items);
     let cell = |outcomes: [&'static str; 2]| {
-        let value = |item: &&&Item| {
-            context.kind.value(item).is_some_and(|value| outcomes.contains(&value))
-        };
+        let value =
+            |item: &&&Item| context.kind.value(item).is_some_and(|value| outcomes.contains(&value));
         let count = items.iter().filter(value).count() as u64;
         let word = items.iter().filter(value).find_map(|item| context.kind.value(item));
         let (Some(word), true) = (word, count > 0) else { return Cell::number(0) };
-        let wanted: Vec<(&str, &str)> =
-            label.tags.iter().copied().chain([("outcome", word)]).collect();
+        let wanted: Vec<(&str, &str)> = shared.iter().copied().chain([("outcome", word)]).collect();
         Cell {
             small: Some(format!("{word} · {:.1} %", 100.0 * count as f64 / all as f64)),
             look: Some(if word.starts_with("true") { "right" } else { "wrong" }),

@@ -3,7 +3,7 @@
 
 use karat_core::report::{Bin, Item};
 
-use super::super::plot::{Column, Line, Plot, along, cell, heights, short, top};
+use super::super::plot::{Column, Line, Plot, Tick, along, cell, heights, short, top};
 use super::{Body, Context, Figure, Group};
 
 /// Columns of a histogram at most.
@@ -22,7 +22,12 @@ pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
     };
     let (seconds, steps) = (of("second"), of("step"));
     let mut figures = Vec::new();
-    figures.extend(over_time(&seconds, "Throughput over time", "answers in a second", &["throughput"]));
+    figures.extend(over_time(
+        &seconds,
+        "Throughput over time",
+        "answers in a second",
+        &["throughput"],
+    ));
     figures.extend(over_time(
         &seconds,
         "Answer time over time",
@@ -38,7 +43,7 @@ pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
         figures.push(Figure {
             title: "Errors by class".to_owned(),
             lead: Some("The share of all calls that ended so.".to_owned()),
-            body: Body::Bars { head: "share", groups: vec![Group { name: None, rows: unlinked(classes) }] },
+            body: Body::Bars { head: "share", groups: vec![Group::of(None, unlinked(classes))] },
             wide: false,
         });
     }
@@ -47,7 +52,7 @@ pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
         figures.push(Figure {
             title: "Median answer time by call, in ms".to_owned(),
             lead: None,
-            body: Body::Bars { head: "ms", groups: vec![Group { name: None, rows: unlinked(calls) }] },
+            body: Body::Bars { head: "ms", groups: vec![Group::of(None, unlinked(calls))] },
             wide: false,
         });
     }
@@ -88,7 +93,13 @@ fn over_time(seconds: &[&Item], title: &str, up: &'static str, metrics: &[&str])
     }
     let last = groups.len().saturating_sub(1).max(1) as f64;
     let second = |at: usize| at * each + 1;
-    let lines = draw(metrics, &series, top(most), |at| at as f64 / last, |at| format!("second {}", second(at)));
+    let lines = draw(
+        metrics,
+        &series,
+        top(most),
+        |at| at as f64 / last,
+        |at| format!("second {}", second(at)),
+    );
     let ends = [0, groups.len() / 2, groups.len().saturating_sub(1)];
     let mut x_ticks: Vec<_> =
         ends.into_iter().map(|at| along(at as f64 / last, format!("{} s", second(at)))).collect();
@@ -130,8 +141,11 @@ fn draw(
         .iter()
         .zip(series)
         .map(|(name, values)| {
-            let points: Vec<(f64, Option<f64>)> =
-                values.iter().enumerate().map(|(at, value)| (x(at), value.map(|v| v / top))).collect();
+            let points: Vec<(f64, Option<f64>)> = values
+                .iter()
+                .enumerate()
+                .map(|(at, value)| (x(at), value.map(|v| v / top)))
+                .collect();
             let titles: Vec<String> = values
                 .iter()
                 .enumerate()
@@ -229,11 +243,10 @@ fn percentiles(bins: &[Bin]) -> Option<Figure> {
     let named = || NAMED.into_iter().filter(|share| *share == 1.0 || nines(*share) < end);
     let scaled: Vec<(f64, Option<f64>)> =
         points.iter().map(|(x, y)| (*x, y.map(|y| y / highest))).collect();
-    let percent = |share: f64| format!("{} %", short(100.0 * share).replace("100", "100"));
+    // As many digits as the share needs: 99.99 must not become 100.
+    let percent = |share: f64| format!("{} %", (share * 1e6).round() / 1e4);
     let ticks = named().filter(|share| [0.5, 0.9, 0.99, 0.999, 0.9999].contains(share));
-    let mut x_ticks: Vec<_> =
-        ticks.map(|share| along(nines(share) / end, percent(share))).collect();
-    x_ticks.insert(0, along(0.0, "0 %".to_owned()));
+    let x_ticks = ticks.map(|share| along(nines(share) / end, percent(share))).collect();
     Some(Figure {
         title: "Answer time by percentile".to_owned(),
         lead: Some(format!("{all} calls; the time within which a share of them was answered.")),
@@ -261,7 +274,8 @@ fn percentiles(bins: &[Bin]) -> Option<Figure> {
 pub(super) fn histogram(bins: &[Bin]) -> Option<Figure> {
     #[expect(clippy::cast_possible_truncation, reason = "a logarithm of a time is small")]
     let place = |bin: &Bin| (bin.up_to.log2() * EACH_DOUBLING).round() as i64;
-    let usable: Vec<&Bin> = bins.iter().filter(|bin| bin.up_to > 0.0 && bin.up_to.is_finite()).collect();
+    let usable: Vec<&Bin> =
+        bins.iter().filter(|bin| bin.up_to > 0.0 && bin.up_to.is_finite()).collect();
     let (first, last) = (place(usable.first()?), place(usable.last()?));
     let each = [1, 2, 4, 8, 16, 32, 64]
         .into_iter()
@@ -278,17 +292,14 @@ pub(super) fn histogram(bins: &[Bin]) -> Option<Figure> {
     let edge = |at: usize| ((from + at as i64) as f64 * each as f64 / EACH_DOUBLING).exp2();
     let said = |at: usize| format!("{} to {} ms", short(edge(at)), short(edge(at + 1)));
     let most = counts.iter().copied().max()?;
-    let highest = top(most as f64).max(4.0);
+    // Quarters of a small count would be no counts.
+    let highest = if most <= 20 { most.div_ceil(4).max(1) as f64 * 4.0 } else { top(most as f64) };
     let all: u64 = counts.iter().sum();
     let columns = counts.iter().enumerate().map(|(at, count)| {
         Column::new(at, width, *count as f64 / highest, format!("{}: {count}", said(at)))
     });
     let rows = counts.iter().enumerate().filter(|(_, count)| **count > 0);
-    let every = width.div_ceil(5).max(1);
-    let x_ticks = (0..=width)
-        .step_by(every)
-        .map(|at| along(at as f64 / width as f64, short(edge(at))))
-        .collect();
+    let x_ticks = round_times(edge(0), edge(width));
     Some(Figure {
         title: "Answer times".to_owned(),
         lead: None,
@@ -309,6 +320,20 @@ pub(super) fn histogram(bins: &[Bin]) -> Option<Figure> {
         })),
         wide: false,
     })
+}
+
+/// Round times at their places between two ends of a logarithmic axis: powers of ten, and where these
+/// are few, twice and five times as much.
+fn round_times(from: f64, to: f64) -> Vec<Tick> {
+    let place = |ms: f64| (ms / from).ln() / (to / from).ln();
+    let within = |steps: &[f64]| -> Vec<f64> {
+        let powers = (-9..=12).map(|power| 10_f64.powi(power));
+        let all = powers.flat_map(|power| steps.iter().map(move |step| step * power));
+        all.filter(|ms| (0.0..=1.0).contains(&place(*ms))).collect()
+    };
+    let tens = within(&[1.0]);
+    let chosen = if tens.len() < 3 { within(&[1.0, 2.0, 5.0]) } else { tens };
+    chosen.into_iter().map(|ms| along(place(ms), short(ms))).collect()
 }
 
 #[cfg(test)]
@@ -343,6 +368,15 @@ mod tests {
         assert_eq!(said.first(), Some(&"1.0000"));
         assert_eq!(said.last(), Some(&"50.00"));
         assert!(drawn.rows.iter().any(|row| row[0] == "99 %" && row[1] == "2.0000"));
+    }
+
+    #[test]
+    fn an_axis_of_times_names_round_ones() {
+        let texts = |from, to| -> Vec<String> {
+            round_times(from, to).into_iter().map(|tick| tick.text).collect()
+        };
+        assert_eq!(texts(0.5, 2000.0), ["1", "10", "100", "1000"]);
+        assert_eq!(texts(0.8, 9.0), ["1", "2", "5"]);
     }
 
     #[test]

@@ -47,7 +47,17 @@ enum Body {
 #[derive(Serialize)]
 struct Group {
     name: Option<String>,
+    /// The ends of the axis where it is not 0 to 1.
+    axis: Option<[String; 2]>,
     rows: Vec<Bar>,
+}
+
+impl Group {
+    /// Rows on one axis, named if there are several such groups.
+    fn of(name: Option<String>, rows: Vec<Bar>) -> Group {
+        let axis = rows.iter().find_map(|row| row.chart.as_ref()?.axis.clone());
+        Group { name, axis, rows }
+    }
 }
 
 #[derive(Serialize)]
@@ -135,8 +145,10 @@ struct Context<'a> {
 impl<'a> Context<'a> {
     /// Where the items with these properties are listed.
     fn items(&self, wanted: &[(&str, &str)]) -> String {
-        let parts: Vec<String> =
-            wanted.iter().map(|(key, value)| format!("{}={}", encoded(key), encoded(value))).collect();
+        let parts: Vec<String> = wanted
+            .iter()
+            .map(|(key, value)| format!("{}={}", encoded(key), encoded(value)))
+            .collect();
         format!("items-{}?{}", self.slug, parts.join("&"))
     }
 
@@ -185,8 +197,10 @@ fn bars(rows: &[(String, Option<String>, &Measured)]) -> Vec<Bar> {
 
 /// The interval and what it rests on.
 fn note(measured: &Measured) -> String {
-    let interval =
-        measured.interval.as_ref().map(|i: &Interval| format!("{} – {}", bound(i.low), bound(i.high)));
+    let interval = measured
+        .interval
+        .as_ref()
+        .map(|i: &Interval| format!("{} – {}", bound(i.low), bound(i.high)));
     let of = match &measured.count {
         Some(count) => format!("{} of {}", count.hits, count.of),
         None => format!("n = {}", measured.n),

@@ -12,24 +12,20 @@ pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
     let rows = FOUND
         .iter()
         .zip(counts)
-        .map(|(place, count)| {
-            counted(place, Some(context.items(&[("found", place)])), count, all)
-        })
+        .map(|(place, count)| counted(place, Some(context.items(&[("found", place)])), count, all))
         .collect();
     let mut figures = vec![Figure {
         title: "Where the first right tool stood".to_owned(),
         lead: None,
-        body: Body::Bars { head: "queries", groups: vec![Group { name: None, rows }] },
+        body: Body::Bars { head: "queries", groups: vec![Group::of(None, rows)] },
         wide: false,
     }];
     let metric = COMPARED.into_iter().find(|id| context.report.metric(id).is_some());
     let groups: Vec<Group> = metric
         .into_iter()
         .flat_map(|metric| {
-            ["kind", "split"].map(|by| Group {
-                name: Some(format!("by {by}")),
-                rows: context.bars_by(by, metric),
-            })
+            ["kind", "split"]
+                .map(|by| Group::of(Some(format!("by {by}")), context.bars_by(by, metric)))
         })
         .filter(|group| group.rows.len() > 1)
         .collect();

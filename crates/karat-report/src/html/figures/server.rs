@@ -15,11 +15,8 @@ pub(super) fn suite(context: &Context<'_>) -> Vec<Figure> {
         .filter_map(|id| Some((spoken(id), None, report.metric(id)?)))
         .collect::<Vec<_>>();
     let groups = vec![
-        Group { name: Some("all".to_owned()), rows: bars(&whole) },
-        Group {
-            name: Some("reliability by tool".to_owned()),
-            rows: context.bars_by("tool", "reliability"),
-        },
+        Group::of(Some("all".to_owned()), bars(&whole)),
+        Group::of(Some("reliability by tool".to_owned()), context.bars_by("tool", "reliability")),
     ];
     let mut figures = vec![Figure {
         title: "Reliability".to_owned(),
@@ -47,13 +44,14 @@ fn endings(context: &Context<'_>) -> Figure {
         }
     }
     let mut rows = vec![counted("passed", None, passed, attempts)];
-    let failures = classes.iter().map(|(class, count)| counted(&spoken(class), None, *count, attempts));
+    let failures =
+        classes.iter().map(|(class, count)| counted(&spoken(class), None, *count, attempts));
     rows.extend(failures);
     Figure {
         title: "How attempts ended".to_owned(),
         lead: (classes.is_empty() && passed == attempts)
             .then(|| format!("All {attempts} attempts passed.")),
-        body: Body::Bars { head: "attempts", groups: vec![Group { name: None, rows }] },
+        body: Body::Bars { head: "attempts", groups: vec![Group::of(None, rows)] },
         wide: false,
     }
 }
@@ -77,7 +75,8 @@ pub(super) fn fuzz(context: &Context<'_>) -> Vec<Figure> {
         for finding in findings.into_iter().flatten() {
             let text = |key: &str| finding.get(key).and_then(Value::as_str).unwrap_or_default();
             let severity = SEVERITIES.iter().position(|known| *known == text("severity"));
-            let entry = found.entry((severity.unwrap_or(SEVERITIES.len()), text("rule"))).or_default();
+            let entry =
+                found.entry((severity.unwrap_or(SEVERITIES.len()), text("rule"))).or_default();
             entry.0 += 1;
             entry.1.push(&item.id);
         }
@@ -92,7 +91,7 @@ pub(super) fn fuzz(context: &Context<'_>) -> Vec<Figure> {
                 Cell { look: Some(severity_look(severity)), ..Cell::text(severity) },
                 Cell::text(*rule),
                 Cell::number(*count),
-                Cell::text(listed(&tools)).to(context.items(&[("findings", severity)])),
+                Cell::text(listed(&tools)).to(context.items(&[("search", rule)])),
             ]
         })
         .collect();
@@ -108,7 +107,7 @@ pub(super) fn fuzz(context: &Context<'_>) -> Vec<Figure> {
     let endings = Figure {
         title: "How calls ended".to_owned(),
         lead: Some(format!("{calls} calls with valid, odd and invalid inputs.")),
-        body: Body::Bars { head: "calls", groups: vec![Group { name: None, rows: endings }] },
+        body: Body::Bars { head: "calls", groups: vec![Group::of(None, endings)] },
         wide: false,
     };
     vec![findings, endings]
@@ -152,7 +151,8 @@ pub(super) fn attack(context: &Context<'_>) -> Vec<Figure> {
             classes.entry(class).or_default()[place] += tools_of(&item.observed);
         }
     }
-    let columns = || STATUSES.map(|(_, word, look)| Column { word, look }).into_iter().collect::<Vec<_>>();
+    let columns =
+        || STATUSES.map(|(_, word, look)| Column { word, look }).into_iter().collect::<Vec<_>>();
     let rows = classes
         .iter()
         .map(|(class, counts)| Shares {
@@ -169,12 +169,16 @@ pub(super) fn attack(context: &Context<'_>) -> Vec<Figure> {
                 .collect(),
         })
         .collect();
-    let by_attack: Vec<_> =
-        context.bars_by("attack", "attacks_held").into_iter().filter(|bar| bar.chart.is_some()).collect();
+    let by_attack: Vec<_> = context
+        .bars_by("attack", "attacks_held")
+        .into_iter()
+        .filter(|bar| bar.chart.is_some())
+        .collect();
     let mut figures = vec![Figure {
         title: "Attacks by class".to_owned(),
         lead: Some(
-            "Attack, tool and parameter; not applicable where no parameter could carry it.".to_owned(),
+            "Attack, tool and parameter; not applicable where no parameter could carry it."
+                .to_owned(),
         ),
         body: Body::Shares { columns: columns(), rows },
         wide: true,
@@ -183,7 +187,7 @@ pub(super) fn attack(context: &Context<'_>) -> Vec<Figure> {
         figures.push(Figure {
             title: "Held, by attack".to_owned(),
             lead: Some("The share of attempts at each attack that the server held off.".to_owned()),
-            body: Body::Bars { head: "held", groups: vec![Group { name: None, rows: by_attack }] },
+            body: Body::Bars { head: "held", groups: vec![Group::of(None, by_attack)] },
             wide: false,
         });
     }

@@ -117,6 +117,7 @@ fn traces(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<Exit, Stop>
             warnings.push(format!("{count} {words}"));
         }
     }
+    warnings.extend(means.notes.iter().map(|(note, count)| format!("{count} {note}")));
     let found = Found { traces: means.traces, metrics: means.metrics, warnings };
     print(&found, arguments, lines, items, terminal)
 }

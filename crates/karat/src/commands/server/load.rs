@@ -15,7 +15,7 @@ use crate::cli::{CheckArgs, LoadArgs};
 use crate::commands::check;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
-use crate::work::until_stopped;
+use crate::work::until_stopped_on_one_thread;
 
 /// Calls at once where nothing is said.
 const CONCURRENCY: usize = 8;
@@ -31,7 +31,7 @@ pub(crate) fn load(arguments: &LoadArgs, terminal: &Terminal) -> Result<Exit, St
     let plan = plan(arguments)?;
     let say = |line: &str| terminal.say(line);
     let work = async { load::run(plan, &say).await.map_err(Stop::from) };
-    let report = until_stopped(work, "interrupted; nothing is reported")?;
+    let report = until_stopped_on_one_thread(work, "interrupted; nothing is reported")?;
     let run = CheckArgs {
         project: None,
         out: arguments.out.clone(),

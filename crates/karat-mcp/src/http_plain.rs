@@ -1,0 +1,560 @@
+//! HTTP/1.1 over plain connections to one address: short messages out, answers in.
+//!
+//! Under load most of what a call costs lies between the call and the socket, and a client for every
+//! purpose spends it on tasks, channels and layers that this one purpose does not need. Here whoever
+//! sends writes and reads its own connection, in one piece where the server answers in one; connections
+//! are kept for the next message. It knows no TLS, no proxies and no redirects, takes no long bodies (a
+//! server may answer those before it has read them), and sends nothing twice.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::body::Bytes;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
+use reqwest::{StatusCode, Url};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// The longest body that is sent: what the buffers of a connection take without anyone reading.
+pub(crate) const LONGEST_BODY: usize = 32 << 10;
+/// The longest head of an answer.
+const LONGEST_HEAD: usize = 64 << 10;
+/// How many headers an answer may have.
+const MOST_HEADERS: usize = 100;
+/// The longest line between chunks, and the most bytes behind the last one.
+const LONGEST_LINE: usize = 4 << 10;
+/// How much is read at once.
+const READ: usize = 8 << 10;
+
+/// Headers that frame a message otherwise than it is here, or that a session adds and that may only be
+/// there once.
+const NOT_TAKEN: &[&str] = &[
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "expect",
+    "te",
+    "upgrade",
+    "user-agent",
+    "mcp-session-id",
+    "mcp-protocol-version",
+];
+
+/// What went wrong, and where.
+#[derive(Debug)]
+pub(crate) enum PlainError {
+    /// There is no connection.
+    Connect(io::Error),
+    /// There is no answer.
+    Exchange(io::Error),
+    /// The answer has no end.
+    Body(io::Error),
+}
+
+fn invalid(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+fn closed(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, why)
+}
+
+/// The way to an address.
+pub(crate) struct Plain {
+    host: String,
+    port: u16,
+    /// The first two lines of every message.
+    opening: Vec<u8>,
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// A connection, with what was read from it and not yet used.
+struct Connection {
+    stream: TcpStream,
+    read: Vec<u8>,
+    used: usize,
+    /// Room in which messages are composed.
+    message: Vec<u8>,
+}
+
+impl Plain {
+    /// The way to this address, if messages with these headers can go by it.
+    pub(crate) fn new(url: &Url, headers: &HeaderMap) -> Option<Arc<Plain>> {
+        let plain = url.scheme() == "http" && url.username().is_empty() && url.password().is_none();
+        if !plain || NOT_TAKEN.iter().any(|name| headers.contains_key(*name)) {
+            return None;
+        }
+        let (host, port) = (url.host_str()?, url.port_or_known_default()?);
+        let authority = match url.port() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        };
+        let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+        let opening = format!("POST {}{query} HTTP/1.1\r\nhost: {authority}\r\n", url.path());
+        Some(Arc::new(Plain {
+            host: host.trim_matches(['[', ']']).to_owned(),
+            port,
+            opening: opening.into_bytes(),
+            idle: Mutex::default(),
+        }))
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a message and reads the head of its answer. The body is at most [`LONGEST_BODY`].
+    pub(crate) async fn post<'h>(
+        self: &Arc<Self>,
+        headers: impl Iterator<Item = (&'h HeaderName, &'h HeaderValue)>,
+        body: &[u8],
+    ) -> Result<PlainResponse, PlainError> {
+        let mut connection = match self.kept() {
+            Some(connection) => connection,
+            None => self.connect().await.map_err(PlainError::Connect)?,
+        };
+        connection.compose(&self.opening, headers, body);
+        let written = connection.stream.write_all(&connection.message).await;
+        let mut response = match connection.head().await {
+            Ok((head, framing)) => PlainResponse {
+                status: head.status,
+                headers: head.headers,
+                framing,
+                reusable: head.reusable && written.is_ok(),
+                way: Arc::clone(self),
+                connection: Some(connection),
+            },
+            // A server may say why it does not read on; if it does not, that it could not be told counts.
+            Err(error) => return Err(PlainError::Exchange(written.err().unwrap_or(error))),
+        };
+        response.release_if_ended();
+        Ok(response)
+    }
+
+    /// A connection that was kept and that the server has not closed since.
+    fn kept(&self) -> Option<Connection> {
+        loop {
+            let connection = self.idle().pop()?;
+            // Nothing may have come while nothing was asked: not even the end.
+            let mut nothing = [0];
+            let silent = connection.stream.try_read(&mut nothing);
+            if silent.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+                return Some(connection);
+            }
+        }
+    }
+
+    async fn connect(&self) -> io::Result<Connection> {
+        let stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
+        stream.set_nodelay(true)?;
+        Ok(Connection {
+            stream,
+            read: Vec::with_capacity(READ),
+            used: 0,
+            message: Vec::with_capacity(1 << 10),
+        })
+    }
+}
+
+struct Head {
+    status: StatusCode,
+    headers: HeaderMap,
+    reusable: bool,
+}
+
+impl Connection {
+    fn compose<'h>(
+        &mut self,
+        opening: &[u8],
+        headers: impl Iterator<Item = (&'h HeaderName, &'h HeaderValue)>,
+        body: &[u8],
+    ) {
+        let message = &mut self.message;
+        message.clear();
+        message.extend_from_slice(opening);
+        for (name, value) in headers {
+            message.extend_from_slice(name.as_str().as_bytes());
+            message.extend_from_slice(b": ");
+            message.extend_from_slice(value.as_bytes());
+            message.extend_from_slice(b"\r\n");
+        }
+        message.extend_from_slice(b"content-length: ");
+        message.extend_from_slice(body.len().to_string().as_bytes());
+        message.extend_from_slice(b"\r\n\r\n");
+        message.extend_from_slice(body);
+    }
+
+    fn unused(&self) -> &[u8] {
+        &self.read[self.used..]
+    }
+
+    /// Reads more; false at the end of the connection.
+    async fn fill(&mut self) -> io::Result<bool> {
+        if self.used == self.read.len() {
+            self.read.clear();
+            self.used = 0;
+        }
+        self.read.reserve(READ);
+        Ok(self.stream.read_buf(&mut self.read).await? > 0)
+    }
+
+    async fn head(&mut self) -> io::Result<(Head, Framing)> {
+        loop {
+            if let Some((head, framing, length)) = parse_head(self.unused())? {
+                self.used += length;
+                // What comes before the answer proper says nothing.
+                if !head.status.is_informational() {
+                    return Ok((head, framing));
+                }
+                continue;
+            }
+            if self.unused().len() > LONGEST_HEAD {
+                return Err(invalid("the head of the answer is too long"));
+            }
+            if !self.fill().await? {
+                return Err(closed("connection closed before message completed"));
+            }
+        }
+    }
+
+    /// The next line, without its end.
+    async fn line(&mut self) -> io::Result<&[u8]> {
+        let length = loop {
+            if let Some(length) = memchr::memchr(b'\n', self.unused()) {
+                break length;
+            }
+            if self.unused().len() > LONGEST_LINE {
+                return Err(invalid("a line between chunks is too long"));
+            }
+            if !self.fill().await? {
+                return Err(closed("unexpected EOF between chunks"));
+            }
+        };
+        let start = self.used;
+        self.used += length + 1;
+        let line = &self.read[start..start + length];
+        Ok(line.strip_suffix(b"\r").unwrap_or(line))
+    }
+
+    /// At most so many bytes, and at least one; none at the end of the connection.
+    async fn some(&mut self, most: u64) -> io::Result<Bytes> {
+        if self.unused().is_empty() && !self.fill().await? {
+            return Ok(Bytes::new());
+        }
+        let length = usize::try_from(most).unwrap_or(usize::MAX).min(self.unused().len());
+        let bytes = Bytes::copy_from_slice(&self.unused()[..length]);
+        self.used += length;
+        Ok(bytes)
+    }
+}
+
+/// Where the body of an answer ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Framing {
+    /// After so many bytes.
+    Length(u64),
+    /// Before a chunk.
+    Chunked,
+    /// A chunk with so many bytes left.
+    Chunk(u64),
+    /// After the last chunk, of which so many bytes were skipped.
+    Trailers(usize),
+    /// With the connection.
+    Connection,
+}
+
+impl Framing {
+    const ENDED: Framing = Framing::Length(0);
+}
+
+/// The head of an answer with its length, once all of it is there.
+fn parse_head(bytes: &[u8]) -> io::Result<Option<(Head, Framing, usize)>> {
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut response = httparse::Response::new(&mut headers);
+    let parsed = response.parse(bytes);
+    let parsed = parsed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    let httparse::Status::Complete(length) = parsed else { return Ok(None) };
+    let status = response.code.and_then(|code| StatusCode::from_u16(code).ok());
+    let status = status.ok_or_else(|| invalid("invalid HTTP status"))?;
+    let mut head =
+        Head { status, headers: HeaderMap::new(), reusable: response.version == Some(1) };
+    let mut sized: Option<u64> = None;
+    let mut chunked = false;
+    for header in response.headers.iter() {
+        let is = |name: &str| header.name.eq_ignore_ascii_case(name);
+        if is("content-length") {
+            let size = decimal(header.value).ok_or_else(|| invalid("invalid content-length"))?;
+            if sized.is_some_and(|other| other != size) {
+                return Err(invalid("the answer has two lengths"));
+            }
+            sized = Some(size);
+        } else if is("transfer-encoding") {
+            chunked = last_word(header.value).eq_ignore_ascii_case(b"chunked");
+            if !chunked {
+                return Err(invalid("unsupported transfer-encoding"));
+            }
+        } else if is("connection") {
+            head.reusable &= !last_word(header.value).eq_ignore_ascii_case(b"close");
+        } else {
+            for wanted in [&CONTENT_TYPE, &super::http::SESSION, &LOCATION, &RETRY_AFTER] {
+                if is(wanted.as_str())
+                    && let Ok(value) = HeaderValue::from_bytes(header.value)
+                {
+                    head.headers.append(wanted, value);
+                }
+            }
+        }
+    }
+    let bodiless = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    let framing = match sized {
+        _ if bodiless || status.is_informational() => Framing::ENDED,
+        _ if chunked => Framing::Chunked,
+        Some(size) => Framing::Length(size),
+        None => Framing::Connection,
+    };
+    head.reusable &= framing != Framing::Connection;
+    if status == StatusCode::SWITCHING_PROTOCOLS {
+        return Err(invalid("the server switches to another protocol"));
+    }
+    Ok(Some((head, framing, length)))
+}
+
+fn decimal(digits: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(digits).ok()?.trim();
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+/// The last of the words that commas separate.
+fn last_word(value: &[u8]) -> &[u8] {
+    let start = memchr::memrchr(b',', value).map_or(0, |comma| comma + 1);
+    value[start..].trim_ascii()
+}
+
+/// The size in the line before a chunk; what follows it has no meaning here.
+fn chunk_size(line: &[u8]) -> io::Result<u64> {
+    let end = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
+    let (digits, rest) = line.split_at(end);
+    let ends_well = matches!(rest.trim_ascii_start().first(), None | Some(b';'));
+    let size = std::str::from_utf8(digits).ok().and_then(|text| u64::from_str_radix(text, 16).ok());
+    size.filter(|_| ends_well).ok_or_else(|| invalid("invalid chunk size"))
+}
+
+/// An answer of which the head was read.
+pub(crate) struct PlainResponse {
+    /// Its status.
+    pub(crate) status: StatusCode,
+    /// Those of its headers that anyone asks for.
+    pub(crate) headers: HeaderMap,
+    framing: Framing,
+    reusable: bool,
+    way: Arc<Plain>,
+    /// Gone once the body has ended. Dropped before, it is closed: that is how the rest is refused.
+    connection: Option<Connection>,
+}
+
+impl PlainResponse {
+    /// The next piece of the body; none at its end.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, PlainError> {
+        let bytes = self.piece().await.map_err(PlainError::Body)?;
+        self.release_if_ended();
+        Ok(bytes)
+    }
+
+    async fn piece(&mut self) -> io::Result<Option<Bytes>> {
+        let Some(connection) = &mut self.connection else { return Ok(None) };
+        // One step at a time, so that a caller who gives up in between can go on later.
+        loop {
+            self.framing = match self.framing {
+                Framing::Chunked => match chunk_size(connection.line().await?)? {
+                    0 => Framing::Trailers(0),
+                    size => Framing::Chunk(size),
+                },
+                Framing::Chunk(0) if connection.line().await?.is_empty() => Framing::Chunked,
+                Framing::Chunk(0) => return Err(invalid("a chunk is longer than its size")),
+                Framing::Trailers(skipped) => match connection.line().await?.len() {
+                    0 => Framing::ENDED,
+                    length if skipped + length <= LONGEST_LINE => {
+                        Framing::Trailers(skipped + length)
+                    }
+                    _ => return Err(invalid("too much follows the last chunk")),
+                },
+                Framing::Length(0) => return Ok(None),
+                Framing::Length(_) | Framing::Chunk(_) | Framing::Connection => break,
+            };
+        }
+        let most = match self.framing {
+            Framing::Length(left) | Framing::Chunk(left) => left,
+            _ => u64::MAX,
+        };
+        let bytes = connection.some(most).await?;
+        match &mut self.framing {
+            Framing::Length(left) | Framing::Chunk(left) if !bytes.is_empty() => {
+                *left -= bytes.len() as u64;
+            }
+            Framing::Length(_) | Framing::Chunk(_) => {
+                return Err(closed("end of file before message length reached"));
+            }
+            framing if bytes.is_empty() => *framing = Framing::ENDED,
+            _ => {}
+        }
+        Ok((!bytes.is_empty()).then_some(bytes))
+    }
+
+    /// Keeps the connection for the next message where that is possible.
+    fn release_if_ended(&mut self) {
+        if self.framing != Framing::ENDED {
+            return;
+        }
+        if let Some(connection) = self.connection.take()
+            && self.reusable
+            && connection.unused().is_empty()
+        {
+            self.way.idle().push(connection);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Answers each message with the next of these, cut into pieces of that size; says how many
+    /// connections there were.
+    async fn answers(
+        texts: &'static [&'static str],
+        size: usize,
+    ) -> (Arc<Plain>, Arc<Mutex<usize>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/a?b=c", listener.local_addr().unwrap());
+        let connections = Arc::new(Mutex::new(0));
+        let counted = Arc::clone(&connections);
+        tokio::spawn(async move {
+            let mut texts = texts.iter();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                *counted.lock().unwrap() += 1;
+                stream.set_nodelay(true).unwrap();
+                let mut seen = Vec::new();
+                while let Ok(1..) = stream.read_buf(&mut seen).await {
+                    if !seen.ends_with(b"{}") {
+                        continue;
+                    }
+                    assert!(seen.starts_with(b"POST /a?b=c HTTP/1.1\r\nhost: 127.0.0.1:"));
+                    seen.clear();
+                    let Some(text) = texts.next() else { return };
+                    for piece in text.as_bytes().chunks(size) {
+                        stream.write_all(piece).await.unwrap();
+                        tokio::task::yield_now().await;
+                    }
+                    if text.contains("close") || text.starts_with("HTTP/1.0") {
+                        break;
+                    }
+                }
+            }
+        });
+        (Plain::new(&Url::parse(&url).unwrap(), &HeaderMap::new()).unwrap(), connections)
+    }
+
+    async fn ask(way: &Arc<Plain>) -> Result<(u16, String), PlainError> {
+        let mut response = way.post(HeaderMap::new().iter(), b"{}").await?;
+        let mut body = Vec::new();
+        while let Some(bytes) = response.chunk().await? {
+            body.extend_from_slice(&bytes);
+        }
+        Ok((response.status.as_u16(), String::from_utf8(body).unwrap()))
+    }
+
+    #[tokio::test]
+    async fn every_framing_is_read_however_it_is_cut_and_the_connection_is_kept() {
+        const TEXTS: &[&str] = &[
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\n\r\n",
+            "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n\
+             5\r\nhello\r\n000\r\nx-after: 1\r\n\r\n",
+            "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n",
+            "HTTP/1.1 204 No Content\r\n\r\n",
+            "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello",
+        ];
+        for size in [1, 2, 3, 7, 1_000] {
+            let (way, connections) = answers(TEXTS, size).await;
+            for _ in 0..3 {
+                assert_eq!(ask(&way).await.unwrap(), (200, "hello".to_owned()), "{size}");
+            }
+            assert_eq!(ask(&way).await.unwrap(), (202, String::new()));
+            assert_eq!(ask(&way).await.unwrap(), (204, String::new()));
+            assert_eq!(ask(&way).await.unwrap(), (200, "hello".to_owned()));
+            assert_eq!(*connections.lock().unwrap(), 1, "{size}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_the_server_ends_is_not_used_again() {
+        const TEXTS: &[&str] = &[
+            "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 5\r\n\r\nhello",
+            "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nhello",
+            "HTTP/1.0 200 OK\r\ncontent-length: 5\r\n\r\nhello",
+            "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello",
+        ];
+        let (way, connections) = answers(TEXTS, 1_000).await;
+        for _ in TEXTS {
+            assert_eq!(ask(&way).await.unwrap(), (200, "hello".to_owned()));
+        }
+        assert_eq!(*connections.lock().unwrap(), TEXTS.len());
+    }
+
+    #[tokio::test]
+    async fn answers_that_break_the_rules_are_errors() {
+        for text in [
+            &["HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 9\r\n\r\nhello"],
+            &["HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: -1\r\n\r\nhello"],
+            &["HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\nx: close\r\n\r\nhello"],
+            &["HTTP/1.1 200 OK\r\nx: close\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhel"],
+            &[
+                "HTTP/1.1 200 OK\r\nx: close\r\ntransfer-encoding: chunked\r\n\r\n3\r\nhello\r\n0\r\n\r\n",
+            ],
+            &[
+                "HTTP/1.1 200 OK\r\nx: close\r\ntransfer-encoding: chunked\r\n\r\nx\r\nhel\r\n0\r\n\r\n",
+            ],
+            &["HTTP/1.1 200 OK\r\nx: close\r\ntransfer-encoding: chunked\r\n\r\n\
+               11111111111111111\r\nhel\r\n0\r\n\r\n"],
+            &["HTTP/1.1 200 OK\r\nx: close\r\ntransfer-encoding: gzip\r\n\r\nhello"],
+            &["HTTP/1.1 101 Switching Protocols\r\nx: close\r\n\r\n"],
+            &["HTTP/1.1 099 OK\r\nconnection: close\r\n\r\n"],
+            &["nothing like it, close\r\n\r\n"],
+            &["HTTP/1.1 200 OK\r\nx: close"],
+        ] as [&'static [&'static str; 1]; 12]
+        {
+            let (way, _) = answers(text, 1_000).await;
+            assert!(ask(&way).await.is_err(), "{text:?}");
+            assert!(way.idle().is_empty(), "{text:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_comes_unasked_ends_a_connection() {
+        const TEXTS: &[&str] = &[
+            "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhelloHTTP/1.1 500 Smuggled\r\n\r\n",
+            "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello",
+        ];
+        let (way, connections) = answers(TEXTS, 1_000).await;
+        for _ in TEXTS {
+            assert_eq!(ask(&way).await.unwrap(), (200, "hello".to_owned()));
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(*connections.lock().unwrap(), 2);
+    }
+
+    #[test]
+    fn other_ways_are_left_to_others() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let none = HeaderMap::new();
+        assert!(Plain::new(&url("http://[::1]:80/x"), &none).is_some());
+        assert!(Plain::new(&url("https://127.0.0.1/x"), &none).is_none());
+        assert!(Plain::new(&url("http://user@127.0.0.1/x"), &none).is_none());
+        let mut framed = HeaderMap::new();
+        framed.insert("transfer-encoding", HeaderValue::from_static("chunked"));
+        assert!(Plain::new(&url("http://127.0.0.1/x"), &framed).is_none());
+    }
+}
