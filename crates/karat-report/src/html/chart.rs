@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn every_place_is_on_the_drawing() {
         for values in [[0.0, 0.0], [1.0, 1.0], [-7.0, 3.0], [1e300, 2.0], [1e-300, 0.5]] {
-            let axis = Axis::around(values.into_iter());
+            let axis = Axis::around(values);
             for value in values {
                 assert!((0.0..=100.0).contains(&axis.place(value)), "{value} of {values:?}");
             }

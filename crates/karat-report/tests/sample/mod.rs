@@ -413,7 +413,9 @@ pub(crate) fn poison_values(value: &mut Value, next: &mut usize) {
         Value::Object(fields) => {
             for (key, value) in fields.iter_mut() {
                 // What tells kinds and steps apart stays.
-                if !["evaluation", "better", "kind", "change", "by"].contains(&key.as_str()) {
+                if !["evaluation", "better", "verdict", "kind", "change", "by"]
+                    .contains(&key.as_str())
+                {
                     poison_values(value, next);
                 }
             }
