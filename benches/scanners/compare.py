@@ -1,11 +1,11 @@
 """The built-in detectors and Cisco's YARA analyzer on the same definitions, in turns.
 
-Two comparisons in one run. CPU time of one thread each, which a busy machine disturbs little: what the
-work costs. Wall time of the detectors on all processors and of the analyzer in its process as it ships,
-which uses one: what a user waits for; it depends on the number of processors and on what else runs, so
-both are printed. The definitions are those of the bundled corpora (datasets/tools/v1 and
-datasets/threats/v1), again from the start until there are enough. The best round of each counts. Start-up
-is left out for both.
+Two comparisons in one run. Throughput: how many definitions a process of each reads in a second of wall
+time on this machine, the detectors on all its processors, the analyzer in its process as it ships, which
+uses one. That is what a user waits for; it depends on the number of processors and on what else runs.
+And CPU time of one thread each, which a busy machine disturbs little: what the work costs. The definitions
+are those of the bundled corpora (datasets/tools/v1 and datasets/threats/v1), again from the start until
+there are enough. The best round of each counts. Start-up is left out for both.
 """
 
 import argparse
@@ -79,7 +79,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the definitions")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--at-least", type=float, default=0, help="end with 1 if the ratio of CPU times is smaller")
+    parser.add_argument("--at-least", type=float, default=0, help="end with 1 if the ratio of throughputs is smaller")
     parser.add_argument("--json", metavar="FILE", help="every round")
     arguments = parser.parse_args()
     count = 10_000 if arguments.quick else 100_000
@@ -114,17 +114,17 @@ def main():
         "cisco": "cisco-ai-mcp-scanner, YARA",
         "karat on all": f"karat, 8 detectors, {processors} processors",
     }
+    wall = table("throughput (wall time)", "wall_seconds", ["karat on all", "cisco"], rounds, names)
+    wall_ratio = wall["cisco"] / wall["karat on all"]
+    print(f"karat reads {wall_ratio:.1f} times as many definitions in the same time on {processors} processors\n")
     cpu = table("CPU time", "cpu_seconds", ["karat", "cisco"], rounds, names)
     ratio = cpu["cisco"] / cpu["karat"]
-    print(f"karat reads {ratio:.1f} times as many definitions in the same CPU time, one thread each\n")
-    wall = table("wall time", "wall_seconds", ["karat on all", "cisco"], rounds, names)
-    wall_ratio = wall["cisco"] / wall["karat on all"]
-    print(f"karat reads {wall_ratio:.1f} times as many definitions in the same time on {processors} processors")
+    print(f"karat reads {ratio:.1f} times as many definitions in the same CPU time, one thread each")
     print(f"load of the machine (one-minute average): {min(load):.1f} to {max(load):.1f}")
     if arguments.json:
         document = {"ratio": ratio, "wall_ratio": wall_ratio, "processors": processors, "load": load, "rounds": rounds}
         Path(arguments.json).write_text(json.dumps(document, indent=1) + "\n")
-    if ratio < arguments.at_least:
+    if wall_ratio < arguments.at_least:
         sys.exit(f"that is less than {arguments.at_least:g}")
 
 

@@ -22,6 +22,7 @@ pub mod schema_anomaly;
 pub use reading::{MOST_BYTES, Reading, Surface};
 
 use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::system::Exhibit;
 
@@ -187,17 +188,35 @@ pub fn scan(exhibit: &Exhibit) -> Scan {
     Scan { findings: DETECTORS.iter().map(|detector| detector.inspect(&reading)).collect() }
 }
 
+/// How many definitions a thread takes at a time: enough that taking them costs nothing, and so few that
+/// no thread is left with much work while the others have none, since some definitions take long.
+const SHARE: usize = 32;
+
 /// Runs all detectors over many definitions, on all processors, in their order.
 pub fn scan_all(exhibits: &[Exhibit]) -> Vec<Scan> {
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let share = exhibits.len().div_ceil(threads).max(1);
-    std::thread::scope(|scope| {
-        let working: Vec<_> = exhibits
-            .chunks(share)
-            .map(|chunk| scope.spawn(move || chunk.iter().map(scan).collect::<Vec<Scan>>()))
-            .collect();
-        // A panic goes on here: leaving its share out would move every later scan to another definition.
-        let shares = working.into_iter().map(|thread| thread.join());
-        shares.flat_map(|share| share.unwrap_or_else(|panic| resume_unwind(panic))).collect()
-    })
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let helpers = processors.min(exhibits.len().div_ceil(SHARE)).saturating_sub(1);
+    let next = AtomicUsize::new(0);
+    let mut shares = std::thread::scope(|scope| {
+        let working: Vec<_> =
+            (0..helpers).map(|_| scope.spawn(|| scan_shares(exhibits, &next))).collect();
+        let mut shares = scan_shares(exhibits, &next);
+        for thread in working {
+            // A panic goes on here: leaving its shares out would move later scans to other definitions.
+            shares.extend(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        shares
+    });
+    shares.sort_unstable_by_key(|(number, _)| *number);
+    shares.into_iter().flat_map(|(_, scans)| scans).collect()
+}
+
+/// Takes one share after another until none is left; each with its number.
+fn scan_shares(exhibits: &[Exhibit], next: &AtomicUsize) -> Vec<(usize, Vec<Scan>)> {
+    let mut done = Vec::new();
+    loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        let Some(share) = exhibits.chunks(SHARE).nth(number) else { return done };
+        done.push((number, share.iter().map(scan).collect()));
+    }
 }
