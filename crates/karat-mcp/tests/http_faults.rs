@@ -238,6 +238,17 @@ async fn a_stream_that_breaks_off_is_taken_up_again_where_it_gave_an_id() {
 }
 
 #[tokio::test]
+async fn an_answer_counts_though_its_stream_has_no_end() {
+    // The first request was the handshake, so the call is the second.
+    let bytes = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\nid: 1\n\
+                 data: {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":\
+                 [{\"type\":\"text\",\"text\":\"held\"}]}}\n\n";
+    let (session, reply) = try_call(Fault::Stall(bytes)).await;
+    assert_eq!(reply.unwrap().texts(), ["held"]);
+    assert!(session.tools().await.is_ok());
+}
+
+#[tokio::test]
 async fn nobody_at_the_address_is_a_server_that_did_not_start() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
