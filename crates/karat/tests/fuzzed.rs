@@ -3,7 +3,12 @@
 //! libFuzzer finds more and needs a build of its own (`./test fuzz`); this runs the same code in the
 //! build that the other tests use, so that no target goes unrun and none that is new is forgotten.
 #![allow(unused_attributes, reason = "the targets are programs of their own and say `no_main`")]
-#![allow(clippy::expect_used, clippy::panic, reason = "to fall over is how a target tells")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "to fall over is how a target tells"
+)]
 
 // The targets call `libfuzzer_sys::fuzz_target!`; here that name is this file.
 extern crate self as libfuzzer_sys;
