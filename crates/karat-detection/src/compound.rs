@@ -367,7 +367,8 @@ mod tests {
         let item = |number: usize| {
             let id = if number.is_multiple_of(2) { "recall" } else { "fpr" };
             // Half of the attacks are caught, and every fifth benign entry is.
-            let flagged = if id == "recall" { number.is_multiple_of(4) } else { number.is_multiple_of(5) };
+            let flagged =
+                if id == "recall" { number.is_multiple_of(4) } else { number.is_multiple_of(5) };
             Item {
                 id: number.to_string(),
                 group: None,
