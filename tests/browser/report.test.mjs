@@ -166,7 +166,10 @@ describe("the report of the bundled project", () => {
 
   test("a slash goes to a search, and what is listed is copied as JSON", async () => {
     const { page, close } = await open(path, { hash: "#items-server-demo", permissions: ["clipboard-read", "clipboard-write"] });
-    await page.waitForTimeout(600);
+    await page.waitForFunction(() => {
+      const { top } = document.getElementById("items-server-demo").getBoundingClientRect();
+      return top > -50 && top < innerHeight / 2;
+    });
     await page.keyboard.press("/");
     assert.equal(await page.evaluate(() => document.activeElement.closest("section").id), "items-server-demo");
     await page.keyboard.type("add");

@@ -374,5 +374,5 @@ fn many_definitions_are_scanned_in_their_order() {
         let flags: Vec<bool> = scans.iter().map(Scan::flags).collect();
         assert_eq!(flags, (0..count).map(is_attack).collect::<Vec<bool>>());
     }
-    assert!(detectors::scan_all(&[]).is_empty());
+    assert!(detectors::scan_all::<Exhibit>(&[]).is_empty());
 }

@@ -21,6 +21,7 @@ pub mod schema_anomaly;
 
 pub use reading::{MOST_BYTES, Reading, Surface};
 
+use std::borrow::Borrow;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -193,7 +194,7 @@ pub fn scan(exhibit: &Exhibit) -> Scan {
 const SHARE: usize = 32;
 
 /// Runs all detectors over many definitions, on all processors, in their order.
-pub fn scan_all(exhibits: &[Exhibit]) -> Vec<Scan> {
+pub fn scan_all<E: Borrow<Exhibit> + Sync>(exhibits: &[E]) -> Vec<Scan> {
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let helpers = processors.min(exhibits.len().div_ceil(SHARE)).saturating_sub(1);
     let next = AtomicUsize::new(0);
@@ -212,11 +213,11 @@ pub fn scan_all(exhibits: &[Exhibit]) -> Vec<Scan> {
 }
 
 /// Takes one share after another until none is left; each with its number.
-fn scan_shares(exhibits: &[Exhibit], next: &AtomicUsize) -> Vec<(usize, Vec<Scan>)> {
+fn scan_shares<E: Borrow<Exhibit>>(exhibits: &[E], next: &AtomicUsize) -> Vec<(usize, Vec<Scan>)> {
     let mut done = Vec::new();
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
         let Some(share) = exhibits.chunks(SHARE).nth(number) else { return done };
-        done.push((number, share.iter().map(scan).collect()));
+        done.push((number, share.iter().map(|exhibit| scan(exhibit.borrow())).collect()));
     }
 }

@@ -56,12 +56,15 @@ class Inspector {
     if (this.dialog.open) this.dialog.close();
   }
 
+  // Told a moment after the dialog has closed: by then another item may be asked for, or open.
   closed() {
+    if (this.dialog.open) return;
     const { table, item } = this;
     this.table = null;
     this.item = null;
     if (!table) return;
-    if (location.hash.startsWith("#" + table.report.slug + "/")) {
+    const shown = item ? new URL(table.report.link(item.id), location.href).hash : location.hash;
+    if (location.hash === shown && shown.startsWith("#" + table.report.slug + "/")) {
       history.replaceState(null, "", location.href.split("#")[0]);
     }
     if (this.fromTable && item) table.focusItem(item.id);

@@ -12,12 +12,15 @@ pub mod snapshot;
 pub mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use karat_core::dataset::Digest;
 use karat_core::input::{self, Format, InputError, Limits};
 use karat_core::json_path::JsonPath;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -259,23 +262,37 @@ enum Behavior {
     Deny,
 }
 
-/// One matcher or a list of them.
-#[derive(Default, Deserialize)]
-#[serde(untagged)]
-enum Expectations {
-    #[default]
-    None,
-    One(Box<Matcher>),
-    Several(Vec<Matcher>),
-}
+/// One matcher or a list of them. Read by hand: of an untagged enum the error would only say that
+/// nothing fitted, and not which key is wrong.
+#[derive(Default)]
+struct Expectations(Vec<Matcher>);
 
-impl Expectations {
-    fn list(self) -> Vec<Matcher> {
-        match self {
-            Expectations::None => Vec::new(),
-            Expectations::One(matcher) => vec![*matcher],
-            Expectations::Several(matchers) => matchers,
+impl<'de> Deserialize<'de> for Expectations {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Expectations, D::Error> {
+        struct OneOrSeveral;
+
+        impl<'de> Visitor<'de> for OneOrSeveral {
+            type Value = Expectations;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a matcher or a list of matchers")
+            }
+
+            fn visit_unit<E>(self) -> Result<Expectations, E> {
+                Ok(Expectations::default())
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Expectations, A::Error> {
+                let matcher = Matcher::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Expectations(vec![matcher]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Expectations, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(Expectations)
+            }
         }
+
+        deserializer.deserialize_any(OneOrSeveral)
     }
 }
 
@@ -404,7 +421,7 @@ impl Reader<'_> {
             .map(|(index, step)| {
                 let place = format!("{place} {}", index + 1);
                 let ending = step.error.as_ref().map_or(Ending::Success, Ending::from);
-                self.step(&place, step.tool, step.input, ending, &step.expect.list(), step.save)
+                self.step(&place, step.tool, step.input, ending, &step.expect.0, step.save)
             })
             .collect()
     }
@@ -450,7 +467,7 @@ impl Reader<'_> {
     fn case(&self, id: String, case: CaseFile, repeat: u32) -> Result<Case, SuiteError> {
         let ending = self.ending(&id, &case)?;
         let needs_tool = case.expected_behavior.is_some() || ending == Ending::ToolError;
-        let mut matchers = case.expect.list();
+        let mut matchers = case.expect.0;
         if let Some(texts) = case.expected_output_contains {
             matchers.push(Matcher { contains: Some(texts), ..Matcher::default() });
         }
@@ -560,6 +577,15 @@ mod tests {
         assert_eq!(suite.cases[0].step.matchers.len(), 1);
         assert_eq!(suite.cases[0].max_latency_ms, Some(2000));
         assert_eq!(suite.cases[1].step.ending, Ending::AnyError);
+    }
+
+    #[test]
+    fn a_misspelt_matcher_is_named() {
+        for expect in ["{contain: x}", "[{equals: 1}, {contain: x}]"] {
+            let told = message(&format!("cases:\n  - {{tool: a, expect: {expect}}}\n"));
+            assert!(told.contains("unknown key `contain`"), "{told}");
+        }
+        assert!(message("cases:\n  - {tool: a, expect: 3}\n").contains("a matcher or a list"));
     }
 
     #[test]
