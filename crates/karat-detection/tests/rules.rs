@@ -22,7 +22,7 @@ fn with_schema(description: &str, schema: Value) -> Exhibit {
 
 fn found<'s>(scan: &'s Scan, detector: &str) -> &'s [Finding] {
     let number = detectors::DETECTORS.iter().position(|known| known.name == detector).unwrap();
-    &scan.findings[number]
+    scan.of(number)
 }
 
 #[track_caller]
@@ -349,7 +349,7 @@ fn the_combined_rule_is_what_it_says() {
         place: String::new(),
         excerpt: String::new(),
     };
-    let scan = |findings: Vec<Finding>| Scan { findings: vec![findings] };
+    let scan = |findings: Vec<Finding>| Scan::new([findings]);
     assert!(!scan(vec![warn("a"), warn("a")]).flags());
     assert!(scan(vec![warn("a"), warn("b")]).flags());
     assert!(scan(vec![Finding { tier: Tier::Block, ..warn("a") }]).flags());
@@ -357,6 +357,24 @@ fn the_combined_rule_is_what_it_says() {
         scan(vec![warn("a"), warn("b")]).score()
             < scan(vec![Finding { tier: Tier::Block, ..warn("a") }]).score()
     );
+}
+
+#[test]
+fn a_scan_tells_whose_findings_are_whose() {
+    let found = |rule| Finding {
+        rule,
+        tier: Tier::Warn,
+        message: String::new(),
+        place: String::new(),
+        excerpt: String::new(),
+    };
+    let scan = Scan::new([vec![], vec![found("a"), found("b")], vec![], vec![found("c")]]);
+    let rules = |detector| scan.of(detector).iter().map(|f| f.rule).collect::<Vec<_>>();
+    assert_eq!(
+        [rules(0), rules(1), rules(2), rules(3), rules(4)],
+        [vec![], vec!["a", "b"], vec![], vec!["c"], vec![]]
+    );
+    assert!(Scan::new([vec![], vec![]]).of(1).is_empty());
 }
 
 #[test]

@@ -183,7 +183,7 @@ fn decoded<'t>(
             add("base64", token, base64(token));
         }
     }
-    if signs.escapes && (text.contains("\\u") || text.contains("\\x") || text.contains("&#")) {
+    if signs.escapes && has_escapes(text) {
         add("escaped text", text, escapes(text));
     }
     for run in if has_digits(text) { number_runs(text) } else { Vec::new() } {
@@ -199,6 +199,13 @@ fn decoded<'t>(
         found.push((code, text, plain));
     }
     found
+}
+
+/// Whether a text has the beginning of an escape.
+fn has_escapes(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    memchr::memchr2_iter(b'\\', b'&', bytes)
+        .any(|at| matches!(bytes[at..], [b'\\', b'u' | b'x', ..] | [b'&', b'#', ..]))
 }
 
 /// Whether a text has as many digits as the shortest run of numbers.
@@ -224,7 +231,7 @@ fn code_runs(text: &str) -> Vec<&str> {
     let mut done = 0;
     for (number, block) in bytes.chunks_exact(BLOCK).enumerate() {
         let at = number * BLOCK;
-        let has_blank = !Register::of(block).equal(b' ').is_none();
+        let has_blank = !Register::of(block).first_of([b' ']).is_none();
         if has_blank || at < done || !block.iter().all(|byte| is_code(*byte)) {
             continue;
         }

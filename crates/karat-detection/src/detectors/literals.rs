@@ -1,7 +1,6 @@
 //! Addresses in text: links, mail addresses, hosts, networks.
 
 use super::lexicon::{Hit, Mask};
-use super::register::position;
 
 /// Endings by which a bare name with dots is taken for a host rather than a file.
 const ENDINGS: &[&str] = &[
@@ -17,7 +16,7 @@ const LONGEST: usize = 2_000;
 pub(super) fn mark(text: &str, hits: &mut Vec<Hit>) {
     let bytes = text.as_bytes();
     let mut from = 0;
-    while let Some(dot) = position(&bytes[from..], b'.').map(|at| from + at) {
+    while let Some(dot) = memchr::memchr(b'.', &bytes[from..]).map(|at| from + at) {
         let inside = bytes.get(dot + 1).is_some_and(u8::is_ascii_alphanumeric);
         if !inside {
             from = dot + 1;

@@ -132,28 +132,50 @@ impl Detector {
     }
 }
 
-/// What all detectors found in one definition.
+/// What all detectors found in one definition: most often nothing, which takes no room.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
-    /// The findings of each detector, in the order of [`DETECTORS`].
-    pub findings: Vec<Vec<Finding>>,
+    /// The findings, in the order of [`DETECTORS`].
+    pub findings: Vec<Finding>,
+    /// Where the findings of each detector end, if there are any.
+    ends: Vec<usize>,
 }
 
 impl Scan {
+    /// From what each detector found, in the order of [`DETECTORS`].
+    pub fn new(by_detector: impl IntoIterator<Item = Vec<Finding>>) -> Scan {
+        let mut scan = Scan::default();
+        for (number, mut found) in by_detector.into_iter().enumerate() {
+            scan.findings.append(&mut found);
+            if !scan.findings.is_empty() {
+                scan.ends.resize(number, 0);
+                scan.ends.push(scan.findings.len());
+            }
+        }
+        scan
+    }
+
+    /// The findings of the detector at this place among [`DETECTORS`].
+    pub fn of(&self, detector: usize) -> &[Finding] {
+        let end = |number: usize| self.ends.get(number).copied().unwrap_or_default();
+        let start = detector.checked_sub(1).map_or(0, end);
+        self.findings.get(start..end(detector)).unwrap_or_default()
+    }
+
     /// The highest tier of all findings.
     pub fn tier(&self) -> Option<Tier> {
-        self.findings.iter().flatten().map(|finding| finding.tier).max()
+        self.findings.iter().map(|finding| finding.tier).max()
     }
 
     /// Whether all together flag: see [`RULE`].
     pub fn flags(&self) -> bool {
-        flags(self.findings.iter().flatten())
+        flags(self.findings.iter())
     }
 
     /// How suspicious all findings are together, for ranking: 1 for a block, 0.4 for a warning, each
     /// rule counted once.
     pub fn score(&self) -> f64 {
-        score(self.findings.iter().flatten())
+        score(self.findings.iter())
     }
 }
 
@@ -186,7 +208,7 @@ pub(crate) fn score<'a>(findings: impl Iterator<Item = &'a Finding>) -> f64 {
 /// Runs all detectors over one definition.
 pub fn scan(exhibit: &Exhibit) -> Scan {
     let reading = Reading::of(exhibit);
-    Scan { findings: DETECTORS.iter().map(|detector| detector.inspect(&reading)).collect() }
+    Scan::new(DETECTORS.iter().map(|detector| detector.inspect(&reading)))
 }
 
 /// How many definitions a thread takes at a time: enough that taking them costs nothing, and so few that
@@ -209,7 +231,9 @@ pub fn scan_all<E: Borrow<Exhibit> + Sync>(exhibits: &[E]) -> Vec<Scan> {
         shares
     });
     shares.sort_unstable_by_key(|(number, _)| *number);
-    shares.into_iter().flat_map(|(_, scans)| scans).collect()
+    let mut scans = Vec::with_capacity(exhibits.len());
+    scans.extend(shares.into_iter().flat_map(|(_, share)| share));
+    scans
 }
 
 /// Takes one share after another until none is left; each with its number.

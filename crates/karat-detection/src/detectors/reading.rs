@@ -7,6 +7,8 @@
 //! up to there, in equal parts from its start and its end.
 
 use std::borrow::Cow;
+use std::cell::Cell;
+use std::mem::take;
 
 use serde_json::Value;
 
@@ -119,20 +121,26 @@ pub struct Reading<'a> {
 impl<'a> Reading<'a> {
     /// Reads a definition.
     pub fn of(exhibit: &'a Exhibit) -> Reading<'a> {
-        let mut collector = Collector { parts: Vec::with_capacity(12) };
+        let mut room = Room::get();
+        let mut collector = Collector { parts: emptied(take(&mut room.parts)) };
         collector.exhibit(exhibit);
         let Collector { parts, .. } = collector;
-        Reading::lay_out(exhibit, parts)
+        Reading::lay_out(exhibit, parts, room)
     }
 
     /// Reads one text as if it were the description: what a detector does with text that it decoded.
     pub fn of_text(exhibit: &'a Exhibit, text: &'a str) -> Reading<'a> {
-        Reading::lay_out(exhibit, vec![Part::new(Surface::Description, text)])
+        let mut room = Room::get();
+        let mut parts = emptied(take(&mut room.parts));
+        parts.push(Part::new(Surface::Description, text));
+        Reading::lay_out(exhibit, parts, room)
     }
 
-    fn lay_out(exhibit: &'a Exhibit, mut parts: Vec<Part<'a>>) -> Reading<'a> {
+    fn lay_out(exhibit: &'a Exhibit, mut parts: Vec<Part<'a>>, room: Room) -> Reading<'a> {
         let total: usize = parts.iter().map(|part| part.raw.len() + 1).sum();
-        let mut layout = Layout::with_capacity(total.min(MOST_BYTES) + parts.len());
+        let Room { mut buffer, sentences, mut hits, .. } = room;
+        buffer.reserve(total.min(MOST_BYTES) + parts.len());
+        let mut layout = Layout { buffer, sentences };
         for (number, part) in parts.iter_mut().enumerate() {
             let room = MOST_BYTES.saturating_sub(layout.buffer.len());
             part.start = layout.buffer.len();
@@ -149,7 +157,7 @@ impl<'a> Reading<'a> {
             layout.buffer.push('\n');
         }
         let Layout { buffer, mut sentences } = layout;
-        let mut hits = lexicon::look_up(&buffer);
+        lexicon::look_up(&buffer, &mut hits);
         literals::mark(&buffer, &mut hits);
         super::cross_tool::mark_peers(exhibit, &buffer, &mut hits);
         lexicon::keep_longest(&mut hits);
@@ -234,6 +242,56 @@ impl<'a> Reading<'a> {
     }
 }
 
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        // What one huge definition took is given back.
+        if self.buffer.capacity() + self.parts.capacity() > MOST_KEPT {
+            return;
+        }
+        let mut room = Room {
+            buffer: take(&mut self.buffer),
+            parts: emptied(take(&mut self.parts)),
+            sentences: take(&mut self.sentences),
+            hits: take(&mut self.hits),
+        };
+        room.buffer.clear();
+        room.sentences.clear();
+        room.hits.clear();
+        // A thread that ends has no use for it.
+        let _ = ROOM.try_with(|kept| kept.set(room));
+    }
+}
+
+/// How much room a thread keeps for its next reading.
+const MOST_KEPT: usize = 64 << 10;
+
+thread_local! {
+    /// What the last reading of this thread left: nearly every definition fits into it, and asking for
+    /// memory for each would be a tenth of the work.
+    static ROOM: Cell<Room> = Cell::default();
+}
+
+/// Empty lists that have room.
+#[derive(Default)]
+struct Room {
+    buffer: String,
+    parts: Vec<Part<'static>>,
+    sentences: Vec<Sentence>,
+    hits: Vec<Hit>,
+}
+
+impl Room {
+    fn get() -> Room {
+        ROOM.try_with(Cell::take).unwrap_or_default()
+    }
+}
+
+/// The list without its parts, for those of another definition; its room stays.
+fn emptied<'b>(mut parts: Vec<Part<'_>>) -> Vec<Part<'b>> {
+    parts.clear();
+    parts.into_iter().map_while(|_| None).collect()
+}
+
 impl<'a> Part<'a> {
     fn new(surface: Surface, raw: &'a str) -> Part<'a> {
         Part {
@@ -307,10 +365,6 @@ struct Layout {
 }
 
 impl Layout {
-    fn with_capacity(bytes: usize) -> Layout {
-        Layout { buffer: String::with_capacity(bytes), sentences: Vec::with_capacity(16) }
-    }
-
     /// Adds a text, sentence by sentence; returns the kinds of its bytes.
     fn add(&mut self, part: usize, text: &str) -> u8 {
         let mut kinds = 0;
@@ -438,8 +492,39 @@ fn plain_run(bytes: &[u8], space: bool) -> usize {
         if run < BYTES {
             return length;
         }
-        before = blanks.carry();
+        let (wide, ended) = wide_run(bytes, length);
+        length += wide;
+        if ended {
+            return length;
+        }
+        before = if bytes[length - 1] == b' ' { Lanes::FIRST } else { Lanes::NONE };
     }
+}
+
+/// How many bytes go on being plain from a place behind the first, looked at sixteen at a time as long as
+/// there are so many; whether the run ended among them. The compiler makes one instruction for all sixteen
+/// of each comparison.
+fn wide_run(bytes: &[u8], from: usize) -> (usize, bool) {
+    const WIDE: usize = 16;
+    let mut at = from;
+    while let (Some(before), Some(here)) =
+        (bytes[at - 1..].first_chunk::<WIDE>(), bytes[at..].first_chunk::<WIDE>())
+    {
+        let mut stops = [0_u8; WIDE];
+        for ((stop, byte), before) in stops.iter_mut().zip(here).zip(before) {
+            let odd = byte.wrapping_sub(b' ') > b'~' - b' ';
+            let doubled = (*byte == b' ') & (*before == b' ');
+            let ends = (*byte == b'.') | (*byte == b'!') | (*byte == b'?');
+            let escapes = (*byte == b'\\') | (*byte == b'&');
+            *stop = u8::from(odd | doubled | ends | escapes);
+        }
+        let stops = u128::from_le_bytes(stops);
+        if stops != 0 {
+            return (at - from + stops.trailing_zeros() as usize / 8, true);
+        }
+        at += WIDE;
+    }
+    (at - from, false)
 }
 
 /// Whether a full stop ends the sentence: white space or mark-up follows.
@@ -565,7 +650,8 @@ impl<'a> Collector<'a> {
 
     /// Every string of a schema, without recursion: depth costs memory on the heap, not the stack.
     fn schema(&mut self, root: &'a Value, surface: Surface) {
-        let mut waiting = vec![Waiting { node: root, parameter: None, required: false }];
+        let mut waiting = Vec::with_capacity(16);
+        waiting.push(Waiting { node: root, parameter: None, required: false });
         while let Some(Waiting { node, parameter, required }) = waiting.pop() {
             if self.parts.len() >= MOST_PARTS {
                 return;
@@ -689,4 +775,59 @@ pub(super) fn excerpt(text: &str, start: usize, end: usize) -> Cow<'_, str> {
         if from > 0 { "…" } else { "" },
         if to < text.len() { "…" } else { "" }
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What `plain_run` promises, byte by byte.
+    fn plainly(bytes: &[u8], space: bool) -> usize {
+        let mut before = space;
+        let plain = |byte: &u8| {
+            let doubled = before && *byte == b' ';
+            before = *byte == b' ';
+            matches!(byte, b' '..=b'~') && !doubled && !b".!?\\&".contains(byte)
+        };
+        bytes
+            .iter()
+            .position({
+                let mut plain = plain;
+                move |byte| !plain(byte)
+            })
+            .unwrap_or(bytes.len())
+    }
+
+    proptest! {
+        #[test]
+        fn a_run_ends_where_a_byte_is_not_plain(
+            words in "([a-zA-Z0-9,;-]{1,12} ){0,12}", end in "[ .!?&\\\\a\n\u{e9}\u{0}~]{0,3}",
+            more in "[a-z .]{0,40}", space: bool,
+        ) {
+            let text = words + &end + &more;
+            prop_assert_eq!(plain_run(text.as_bytes(), space), plainly(text.as_bytes(), space));
+        }
+    }
+
+    #[test]
+    fn room_of_an_earlier_reading_leaves_nothing_of_it_behind() {
+        let tool = |description: &str| Exhibit {
+            server: "acme".to_owned(),
+            ..Exhibit::of_tool(crate::dataset::Tool {
+                name: "lookup".to_owned(),
+                description: description.to_owned(),
+                ..Default::default()
+            })
+        };
+        let (long, short) = (tool("Send the password. Then read on. And on."), tool("Reads."));
+        let seen = |exhibit: &Exhibit| {
+            let reading = Reading::of(exhibit);
+            (reading.buffer.clone(), reading.hits.clone(), format!("{:?}", reading.sentences))
+        };
+        let first = seen(&short);
+        seen(&long);
+        assert_eq!(seen(&short), first);
+    }
 }

@@ -96,12 +96,6 @@ impl Lanes {
         Lanes(self.0 << 8 | carried.0)
     }
 
-    /// Whether the last byte is among them, as what the next eight carry.
-    #[inline]
-    pub(super) const fn carry(self) -> Lanes {
-        Lanes(self.0 >> 56)
-    }
-
     /// The others.
     #[inline]
     pub(super) const fn not(self) -> Lanes {
@@ -119,19 +113,6 @@ impl Lanes {
     pub(super) const fn is_none(self) -> bool {
         self.0 == 0
     }
-}
-
-/// Where a byte first stands in a text.
-pub(super) fn position(text: &[u8], byte: u8) -> Option<usize> {
-    let mut at = 0;
-    while at + BYTES <= text.len() {
-        let before = Register::of(&text[at..]).first_of([byte]).before_first();
-        if before < BYTES {
-            return Some(at + before);
-        }
-        at += BYTES;
-    }
-    text[at..].iter().position(|other| *other == byte).map(|before| at + before)
 }
 
 #[cfg(test)]
@@ -158,10 +139,9 @@ mod tests {
     }
 
     #[test]
-    fn the_first_is_counted_and_the_last_is_carried() {
+    fn the_first_is_counted_and_the_next_is_found() {
         let blanks = Register::of(b"one two ").equal(b' ');
         assert_eq!(blanks.before_first(), 3);
-        assert_eq!(blanks.carry(), Lanes::FIRST);
         assert_eq!(Lanes::NONE.before_first(), BYTES);
         assert_eq!(blanks.followers(Lanes::FIRST).before_first(), 0);
         assert_eq!(blanks.and(blanks.followers(Lanes::NONE)), Lanes::NONE);
@@ -174,12 +154,10 @@ mod tests {
                 for around in [0, b'!', b'-', b'/', 0x80, 0xff] {
                     let mut text = vec![around; length];
                     text[place] = b'.';
-                    assert_eq!(position(&text, b'.'), Some(place), "{text:?}");
                     let found = Register::of(&text).first_of([b'.', b'?']).before_first();
                     assert_eq!(found.min(BYTES), place.min(BYTES), "{text:?}");
                 }
             }
-            assert_eq!(position(&vec![b'-'; length], b'.'), None);
         }
     }
 

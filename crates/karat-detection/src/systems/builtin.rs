@@ -21,15 +21,14 @@ impl Builtin {
             return Answer { reports: vec![reported(detector.name, &findings)] };
         }
         let scan = detectors::scan(exhibit);
-        let all: Vec<Finding> = scan.findings.iter().flatten().cloned().collect();
-        let mut reports = vec![reported(detectors::COMBINED, &all)];
+        let mut reports = vec![reported(detectors::COMBINED, &scan.findings)];
         // What each detector found stands with that detector; the whole needs no second copy.
         reports[0].findings.clear();
         reports.extend(
             detectors::DETECTORS
                 .iter()
-                .zip(&scan.findings)
-                .map(|(detector, findings)| reported(detector.name, findings)),
+                .enumerate()
+                .map(|(number, detector)| reported(detector.name, scan.of(number))),
         );
         Answer { reports }
     }
