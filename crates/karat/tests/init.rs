@@ -5,6 +5,7 @@
 
 mod common;
 
+use std::path::Path;
 use std::process::Command;
 
 use common::{Ran, Scratch};
@@ -258,7 +259,7 @@ impl Installed {
     }
 
     /// Where CI clones Karat from and at what, in the workflow of a new project.
-    fn from_and_at(&self) -> (String, String) {
+    fn written(&self) -> (String, String) {
         let project = Scratch::new();
         let ran = Command::new(self.root.path("bin/karat"))
             .args(["init", "--for", "proxy"])
@@ -291,7 +292,7 @@ fn an_installed_karat_knows_where_ci_gets_it_from() {
         format!("git+{address}?branch=main#{COMMIT}"),
         format!("git+https://me:geheim@example.com/tools/karat?rev=0123456#{COMMIT}"),
     ] {
-        let found = Installed::from(&source).from_and_at();
+        let found = Installed::from(&source).written();
         assert_eq!(found, (or("KARAT_GIT", address), or("KARAT_REF", COMMIT)), "{source}");
     }
     for source in [
@@ -299,14 +300,14 @@ fn an_installed_karat_knows_where_ci_gets_it_from() {
         "registry+https://example.com/index".to_owned(),
         "path+file:///no/such/folder".to_owned(),
     ] {
-        let (from, at) = Installed::from(&source).from_and_at();
+        let (from, at) = Installed::from(&source).written();
         assert_eq!((from.as_str(), at.as_str()), UNKNOWN, "{source}");
     }
     // A list that cannot be read, or that names other programs, is no reason to fail.
     let installed = Installed::from("x");
     for list in ["[v1", "", "v1 = 3", "[v1]\n\"other 1.0.0 (git+https://a/b#c)\" = [\"other\"]"] {
         installed.root.write(".crates.toml", list);
-        let (from, at) = installed.from_and_at();
+        let (from, at) = installed.written();
         assert_eq!((from.as_str(), at.as_str()), UNKNOWN, "{list}");
     }
 }
@@ -319,7 +320,7 @@ fn a_karat_built_in_a_checkout_is_taken_from_where_that_was_cloned_from() {
     commit(&checkout);
     let folder = checkout.path("crates/the karat").display().to_string().replace(' ', "%20");
     let installed = Installed::from(&format!("path+file://{folder}"));
-    let known = || installed.from_and_at();
+    let known = || installed.written();
     let unknown = (UNKNOWN.0.to_owned(), UNKNOWN.1.to_owned());
     assert_eq!(known(), unknown, "it has no origin");
     checkout.git(&["remote", "add", "origin", "/srv/karat.git"]);
@@ -440,6 +441,10 @@ fn without_a_terminal_the_user_must_be_named() {
 
 /// Karat at a terminal of its own, with these answers.
 fn at_a_terminal(scratch: &Scratch, answers: &[&str]) -> Ran {
+    program_at_a_terminal(Path::new(env!("CARGO_BIN_EXE_karat")), scratch, answers)
+}
+
+fn program_at_a_terminal(program: &Path, scratch: &Scratch, answers: &[&str]) -> Ran {
     let script = "import os, pty, sys\n\
         pid, terminal = pty.fork()\n\
         if pid == 0:\n    os.execv(sys.argv[1], [sys.argv[1], 'init'])\n\
@@ -454,7 +459,8 @@ fn at_a_terminal(scratch: &Scratch, answers: &[&str]) -> Ran {
         sys.stdout.flush()\n\
         os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n";
     let output = Command::new("python3")
-        .args(["-c", script, env!("CARGO_BIN_EXE_karat")])
+        .args(["-c", script])
+        .arg(program)
         .args(answers)
         .current_dir(scratch.path(""))
         .output()
@@ -484,6 +490,16 @@ fn at_a_terminal_it_asks() {
     assert!(ran.stdout.contains("[decide later] "), "{}", ran.stdout);
     assert!(scratch.path("suites/starter.yaml").exists());
     assert!(scratch.path(".github/workflows/karat.yml").exists());
+
+    // What is known is suggested.
+    let installed = Installed::from(&format!("git+https://example.com/karat#{COMMIT}"));
+    let scratch = Scratch::new();
+    let program = installed.root.path("bin/karat");
+    let ran = program_at_a_terminal(&program, &scratch, &["", "", ""]).expect(0);
+    let suggested = format!("[https://example.com/karat#{COMMIT}] ");
+    assert!(ran.stdout.contains(&suggested), "{}", ran.stdout);
+    let workflow = scratch.read(".github/workflows/karat.yml");
+    assert!(workflow.contains(&or("KARAT_REF", COMMIT)), "{workflow}");
 
     let scratch = Scratch::new();
     let ran = at_a_terminal(&scratch, &["end"]).expect(2);

@@ -8,15 +8,15 @@ use clap::{Args, Subcommand, ValueEnum};
 #[derive(Subcommand)]
 pub(crate) enum ServerCommand {
     /// Run a suite against a live server
-    Test(ServerTestArgs),
+    Test(Box<ServerTestArgs>),
     /// Make many calls at once, or at a rate, and time them
     Load(Box<LoadArgs>),
     /// Judge the tool definitions of a server without calling a tool
     Lint(LintArgs),
     /// Call tools with inputs made from their schemas: edges, errors, hostile text
-    Fuzz(super::FuzzArgs),
+    Fuzz(Box<super::FuzzArgs>),
     /// Try known attacks with planted canaries, and see which of them the server holds off
-    Attack(super::AttackArgs),
+    Attack(Box<super::AttackArgs>),
     /// Make one call and print the result as it was on the wire
     Call(super::CallArgs),
 }
