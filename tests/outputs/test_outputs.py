@@ -269,10 +269,12 @@ class CiFiles(Scratch):
         run(program("pre-commit"), "validate-manifest", ROOT / ".pre-commit-hooks.yaml", folder=ROOT)
 
     def test_the_files_that_init_writes(self):
-        for user in USERS:
+        sources = ["https://example.com/~me/karat.git#release/v1", "git@example.com:karat#0123"]
+        for user, source in zip(USERS, [*sources, None, None]):
             with self.subTest(user):
                 self.setUp()
-                self.init(user, "--ci", "github,gitlab,pre-commit")
+                known = ["--karat-from", source] if source else []
+                self.init(user, "--ci", "github,gitlab,pre-commit", *known)
                 self.fits("github-workflows", self.folder / ".github/workflows/karat.yml")
                 self.fits("gitlab-ci", self.folder / ".gitlab/karat.yml", self.folder / ".gitlab-ci.yml")
                 run(program("pre-commit"), "validate-config", self.folder / ".pre-commit-config.yaml")

@@ -13,6 +13,7 @@ use karat_core::schema::Compiled;
 use serde_json::Value;
 
 use crate::error::AgentError;
+use crate::trace::expectation::Tool;
 use crate::trace::{Arguments, CallMade, ToolDefinition, Trace};
 
 /// How many schemas of traces are kept ready.
@@ -135,6 +136,33 @@ impl Tools {
     pub fn add(&mut self, server: Option<String>, name: &str, schema: Option<Value>) {
         let known = Known { server, schema, ready: OnceLock::new() };
         self.by_name.entry(name.to_owned()).or_default().push(known);
+    }
+
+    /// How many there are, over all servers.
+    pub fn count(&self) -> usize {
+        self.by_name.values().map(Vec::len).sum()
+    }
+
+    /// Whether a tool exists on its server or, if it names none, on one of these (on any, if there are
+    /// none). Nothing if it is not known what such a server offers.
+    pub fn has(&self, tool: &Tool, servers: &[String]) -> Option<bool> {
+        let wanted = match &tool.server {
+            Some(server) => std::slice::from_ref(server),
+            None => servers,
+        };
+        let of = |known: &Known, server: &String| known.server.as_ref() == Some(server);
+        let fits = |known: &Known| {
+            wanted.is_empty() || known.server.is_none() || wanted.iter().any(|one| of(known, one))
+        };
+        if self.by_name.get(&tool.name).into_iter().flatten().any(fits) {
+            return Some(true);
+        }
+        let mut all = self.by_name.values().flatten();
+        let is_listed = match wanted {
+            [] => all.next().is_some(),
+            wanted => wanted.iter().all(|server| all.clone().any(|known| of(known, server))),
+        };
+        is_listed.then_some(false)
     }
 
     /// Whether a call fits what its trace was offered.

@@ -46,6 +46,13 @@ impl fmt::Debug for Recorder {
     }
 }
 
+impl PartialEq for Recorder {
+    /// Whether both write to the same place.
+    fn eq(&self, other: &Recorder) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+}
+
 /// Which side a message came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -34,7 +34,7 @@ use karat_core::report::{
     self, Count, DatasetRef, Evaluation, Interval, Item, ItemError, Measured, Report, SystemRef,
 };
 use karat_core::run::{self, RunError, Surroundings};
-use karat_mcp::{Options, ServerInfo, ServerSpec, StartError};
+use karat_mcp::{Options, Recorder, ServerInfo, ServerSpec, StartError};
 use karat_metrics::stats;
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +83,9 @@ pub struct Entry {
     /// Whether snapshots are written anew. Only a command line says so, never a project.
     #[serde(skip)]
     pub update_snapshots: bool,
+    /// Where every message is written down, likewise.
+    #[serde(skip)]
+    pub recorder: Option<Recorder>,
 }
 
 fn default_timeout_ms() -> u64 {
@@ -206,6 +209,7 @@ pub async fn run(
         call_timeout: Duration::from_millis(entry.timeout_ms),
         start_timeout: Duration::from_millis(entry.start_timeout_ms),
         folder: Some(surroundings.folder.to_owned()),
+        recorder: entry.recorder.clone(),
         ..Options::default()
     };
     let described = server.describe();

@@ -30,6 +30,11 @@ impl Terminal {
         self.face.json
     }
 
+    /// Whether only errors, what failed and what was asked for is said.
+    pub(crate) fn quiet(&self) -> bool {
+        self.face.quiet
+    }
+
     /// Whether stdout takes colours.
     pub(crate) fn colors(&self) -> bool {
         match self.face.color {

@@ -6,7 +6,7 @@ mod common;
 
 use std::io::Write;
 
-use common::Scratch;
+use common::{Ran, Scratch};
 use serde_json::{Value, json};
 
 const TOOLS: &str = r#"{"server": {"name": "demo"}, "tools": [
@@ -292,6 +292,57 @@ fn a_session_that_was_really_recorded_is_a_trace() {
         ] {
             assert_eq!(metrics[id], expected, "{revision:?} {id}");
         }
+    }
+}
+
+/// What verifying a frozen dataset of this trace or task says.
+fn verified(file: &str, text: &str) -> Ran {
+    let scratch = Scratch::new();
+    scratch.write(&format!("set/v1/{file}"), text);
+    let tools = r#"{"server": "demo", "tools": [{"name": "add"}]}"#;
+    scratch.write("set/v1/tools/demo.json", tools);
+    let freeze = ["corpus", "freeze", "set/v1", "--licence", "CC0-1.0", "--made", "here"];
+    scratch.karat(&freeze).expect(0);
+    scratch.karat(&["corpus", "verify", "set/v1"])
+}
+
+#[test]
+fn a_dataset_of_traces_or_tasks_is_verified_record_by_record() {
+    let ran = verified("traces/a.jsonl", GOOD).expect(0);
+    assert!(ran.stdout.contains("1 tools, 1 traces; digests"), "{}", ran.stdout);
+    let task = r#"{"id": "t", "input": "Add.", "expect": {"calls": [{"name": "add"}]}}"#;
+    let ran = verified("tasks/a.jsonl", task).expect(0);
+    assert!(ran.stdout.contains("1 tools, 1 tasks; digests"), "{}", ran.stdout);
+
+    // An agent may call what does not exist; nobody may expect it to.
+    let called = GOOD.replacen("\"add\"", "\"ad\"", 1);
+    verified("traces/a.jsonl", &called).expect(0);
+    for (file, text) in [
+        ("traces/a.jsonl", called.replace("{\"name\":\"add\"", "{\"name\":\"sum\"")),
+        ("tasks/a.jsonl", task.replace("add", "sum")),
+        ("tasks/a.jsonl", task.replace("\"add\"", "\"sum\", \"server\": \"demo\"")),
+    ] {
+        let ran = verified(file, &text).expect(2);
+        assert!(ran.stdout.contains("expect.calls: there is no tool \"sum\""), "{}", ran.stdout);
+        assert!(ran.stderr.contains("1 rules are broken"), "{}", ran.stderr);
+    }
+    // Of other servers it is not known what they offer.
+    let elsewhere = task.replace("\"add\"", "\"sum\", \"server\": \"other\"");
+    verified("tasks/a.jsonl", &elsewhere).expect(0);
+    // What the trace itself was offered goes first.
+    let offered = GOOD.replacen('{', "{\"tools\":[{\"name\":\"echo\"}],", 1);
+    let ran = verified("traces/a.jsonl", &offered).expect(2);
+    assert!(ran.stdout.contains("a: expect.calls: there is no tool \"add\""), "{}", ran.stdout);
+}
+
+#[test]
+fn a_dataset_of_traces_with_a_bad_record_does_not_verify() {
+    for (file, text, word) in [
+        ("traces/a.jsonl", format!("{GOOD}\n{GOOD}\n"), "a.jsonl:2"),
+        ("traces/a.jsonl", format!("{GOOD}\n{{\"id\": 3}}\n"), "a.jsonl:2"),
+        ("tasks/a.jsonl", "{\"id\": \"t\", \"expects\": {}}".to_owned(), "a.jsonl:1"),
+    ] {
+        verified(file, &text).expect(2).says(&[word]);
     }
 }
 

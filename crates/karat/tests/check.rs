@@ -85,6 +85,28 @@ fn quiet_says_nothing_on_the_side() {
 }
 
 #[test]
+fn quiet_shows_what_failed_and_nothing_that_passed() {
+    let scratch = Scratch::new();
+    let gate = "[retrieval.gate.metrics]\n\"mrr\" = { min = 0.1 }\n\"map\" = { max = 0.5 }\n";
+    scratch.project(GOLDEN, gate, BM25);
+    let ran = scratch.karat(&["check", "--quiet"]).expect(1);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].starts_with("fail: retrieval · r: map "), "{lines:?}");
+    assert!(scratch.path("karat-report/report.html").exists());
+    // What was asked for is printed all the same.
+    let ran = scratch.karat(&["check", "--quiet", "--json"]).expect(1);
+    assert_eq!(ran.json()["verdict"], "fail");
+
+    scratch.project(GOLDEN, "", BM25);
+    let ran = scratch.karat(&["check", "-q"]).expect(0);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
+    scratch.project(GOLDEN, "", "{ command = [\"/bin/false\"] }");
+    let ran = scratch.karat(&["check", "-q"]).expect(3);
+    assert!(ran.stdout.starts_with("not measured: retrieval · r: "), "{}", ran.stdout);
+}
+
+#[test]
 fn every_line_fits_80_columns_and_colours_are_optional() {
     let scratch = Scratch::new();
     let plain = scratch.karat(&["check"]).expect(0).stdout;

@@ -1,5 +1,6 @@
-//! Karat in CI: the steps of action.yml, the job of ci/gitlab.yml and the hooks of pre-commit are taken
-//! out of their files and run, with the real binary and stand-ins for what belongs to the forge.
+//! Karat in CI: the steps of action.yml, the job of ci/gitlab.yml, the hooks of pre-commit and the files
+//! that `karat init` writes are taken apart and run, with the real binary and stand-ins for what belongs
+//! to the forge.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -80,6 +81,10 @@ struct Job {
     inputs: BTreeMap<&'static str, String>,
     /// The number of the comment that is there already; empty for none.
     comment: &'static str,
+    /// The folder of the action.
+    source: PathBuf,
+    /// Variables of the repository that the workflow belongs to.
+    variables: BTreeMap<&'static str, String>,
 }
 
 impl Job {
@@ -89,7 +94,13 @@ impl Job {
         }
         std::fs::create_dir_all(scratch.path(".runner/temp")).unwrap();
         let action = yaml("action.yml");
-        let mut job = Job { scratch, inputs: BTreeMap::new(), comment: "" };
+        let mut job = Job {
+            scratch,
+            inputs: BTreeMap::new(),
+            comment: "",
+            source: root(""),
+            variables: BTreeMap::new(),
+        };
         for (name, input) in action["inputs"].as_object().unwrap() {
             let name: &'static str = name.clone().leak();
             job.inputs.insert(name, input["default"].as_str().unwrap().to_owned());
@@ -114,6 +125,11 @@ impl Job {
     fn filled(&self, value: &str) -> String {
         let mut filled = value.to_owned();
         for expression in expressions(value) {
+            if let Some(variable) = expression.strip_prefix("vars.") {
+                let known = self.variable(variable);
+                filled = filled.replace(&format!("${{{{ {expression} }}}}"), &known);
+                continue;
+            }
             let known = match *expression.split('.').collect::<Vec<_>>() {
                 ["inputs", input] => self.inputs[input].clone(),
                 ["steps", "check", "outputs", name] => self.output(name),
@@ -125,26 +141,43 @@ impl Job {
         filled
     }
 
-    /// Runs a step as the runner does: its script from a file, by bash with these options.
+    /// What `NAME` or `NAME || 'text'` of the variables comes to.
+    fn variable(&self, expression: &str) -> String {
+        let (name, otherwise) = expression.split_once(" || ").unwrap_or((expression, "''"));
+        let otherwise = otherwise.strip_prefix('\'').unwrap().strip_suffix('\'').unwrap();
+        assert!(!otherwise.contains('\''), "{expression}");
+        let set = self.variables.get(name).filter(|value| !value.is_empty());
+        set.cloned().unwrap_or_else(|| otherwise.to_owned())
+    }
+
+    /// Runs a step of the action.
     fn step(&self, name: &str) -> Ran {
-        let action = yaml("action.yml");
+        let action = yaml(&self.source.join("action.yml").to_string_lossy());
         let steps = action["runs"]["steps"].as_array().unwrap();
-        let step = steps.iter().find(|step| step["name"] == name).unwrap();
+        self.bash(steps.iter().find(|step| step["name"] == name).unwrap())
+    }
+
+    /// Runs a step as the runner does: its script from a file, by bash with these options.
+    fn bash(&self, step: &Value) -> Ran {
         let script = self.scratch.write(".runner/step.sh", text(step, "run"));
         let runner = self.scratch.path(".runner");
+        let added: String = self.read("path").lines().map(|line| format!("{line}:")).collect();
+        let path = format!("{added}{}:/usr/bin:/bin", runner.join("bin").display());
         let mut command = Command::new("bash");
         command
             .args(["--noprofile", "--norc", "-eo", "pipefail"])
             .arg(script)
             .current_dir(self.scratch.path(""))
-            .env("PATH", format!("{}:/usr/bin:/bin", runner.join("bin").display()))
-            .env("GITHUB_ACTION_PATH", root(""))
+            .env("PATH", path)
+            .env("GIT_CONFIG_GLOBAL", runner.join("gitconfig"))
+            .env("GITHUB_ACTION_PATH", &self.source)
             .env("GITHUB_OUTPUT", runner.join("output"))
             .env("GITHUB_PATH", runner.join("path"))
             .env("GITHUB_STEP_SUMMARY", runner.join("summary"))
             .env("GITHUB_REPOSITORY", "owner/project")
             .env("RUNNER_TEMP", runner.join("temp"))
             .env("STUB", &runner)
+            .env("STUB_KARAT", KARAT)
             .env("STUB_COMMENT", self.comment);
         for (name, value) in step["env"].as_object().into_iter().flatten() {
             command.env(name, self.filled(value.as_str().unwrap()));
@@ -159,6 +192,35 @@ impl Job {
         self.step("Comment on the pull request").expect(0);
         self.step("Pass or fail")
     }
+
+    /// Goes through the workflow that `karat init` wrote; the end of the first step that fails, or of
+    /// the last.
+    fn workflow(&mut self) -> Ran {
+        let file = self.scratch.path(".github/workflows/karat.yml");
+        let workflow = yaml(&file.to_string_lossy());
+        let mut last = None;
+        for step in workflow["jobs"]["karat"]["steps"].as_array().unwrap() {
+            let ran = match step["uses"].as_str() {
+                // The project is there already.
+                Some("actions/checkout@v4") => continue,
+                Some("./.karat-source") => {
+                    self.source = self.scratch.path(".karat-source");
+                    let config = step["with"]["config"].as_str().unwrap();
+                    self.inputs.insert("config", config.to_owned());
+                    self.step("Find out which Karat this is").expect(0);
+                    self.step("Build Karat").expect(0);
+                    self.measure()
+                }
+                Some(other) => panic!("{other} is new here"),
+                None => self.bash(step),
+            };
+            if ran.code != 0 {
+                return ran;
+            }
+            last = Some(ran);
+        }
+        last.unwrap()
+    }
 }
 
 /// Notes what it was asked for, and keeps the text of the comment.
@@ -170,7 +232,16 @@ for argument in "$@"; do
     esac
 done
 "#;
-const CARGO: &str = "printf '%s\\n' \"$*\" >>\"$STUB/cargo\"\n";
+/// Notes what it was asked for, and installs the karat that is there from a source that is there.
+const CARGO: &str = r#"printf '%s\n' "$*" >>"$STUB/cargo"
+while [ $# -gt 0 ]; do
+    case "$1" in
+        --path) [ -f "$2/Cargo.toml" ] || exit 101 ;;
+        --root) mkdir -p "$2/bin" && ln -sf "$STUB_KARAT" "$2/bin/karat" ;;
+    esac
+    shift
+done
+"#;
 
 fn executable(scratch: &Scratch, name: &str, script: &str) {
     let path = scratch.write(&format!(".runner/bin/{name}"), format!("#!/bin/bash\n{script}"));
@@ -272,9 +343,14 @@ fn karat_is_built_from_the_checkout_of_the_action() {
     assert!(line.contains("install --locked") && Path::new(source).join("Cargo.toml").exists());
 }
 
-/// What the job of GitLab runs, in one shell as there, with these variables.
+/// What the job of ci/gitlab.yml runs, with these variables.
 fn gitlab(scratch: &Scratch, variables: &[(&str, &str)]) -> Ran {
-    let job = yaml("ci/gitlab.yml");
+    gitlab_job(scratch, &root("ci/gitlab.yml"), variables)
+}
+
+/// What the job in a file runs, in one shell as there, with these variables.
+fn gitlab_job(scratch: &Scratch, file: &Path, variables: &[(&str, &str)]) -> Ran {
+    let job = yaml(&file.to_string_lossy());
     let lines = [&job[".karat"]["before_script"], &job["karat"]["script"]];
     let script: Vec<&str> =
         lines.iter().flat_map(|part| part.as_array().unwrap()).filter_map(Value::as_str).collect();
@@ -284,6 +360,126 @@ fn gitlab(scratch: &Scratch, variables: &[(&str, &str)]) -> Ran {
     command.current_dir(scratch.path("")).env_remove("GITHUB_STEP_SUMMARY");
     command.envs(variables.iter().copied());
     Ran::from(command.output().unwrap())
+}
+
+/// The address of Karat in the files that these tests let `karat init` write.
+const ADDRESS: &str = "https://example.com/tools/karat.git";
+/// An address at which there is nothing.
+const NOWHERE: &str = "https://example.com/nowhere.git";
+
+/// A repository with what CI takes from Karat's own, and settings by which git finds it at ADDRESS. The
+/// commit that works is the first; the second would fail every job.
+fn karat_at_its_address(scratch: &Scratch) -> String {
+    for file in ["Cargo.toml", "Cargo.lock", "karat.toml", "crates/karat/Cargo.toml"] {
+        scratch.write(&format!(".origin/{file}"), file);
+    }
+    for folder in ["datasets", "suites", "baselines"] {
+        scratch.write(&format!(".origin/{folder}/file"), folder);
+    }
+    let action = std::fs::read_to_string(root("action.yml")).unwrap();
+    scratch.write(".origin/action.yml", action);
+    let git = |words: &[&str]| scratch.git(&[&["-C", ".origin"], words].concat());
+    git(&["init", "--quiet"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "--message", "Works"]);
+    let commit = git(&["rev-parse", "HEAD"]).trim().to_owned();
+    git(&["rm", "--quiet", "-r", "action.yml", "crates"]);
+    git(&["commit", "--quiet", "--message", "Does not"]);
+    let real = scratch.path(".origin");
+    // Nothing is asked for outside of this machine, also not for what does not exist.
+    let known = [(real.display().to_string(), ADDRESS), ("/nowhere".to_owned(), NOWHERE)];
+    let settings = known
+        .map(|(folder, address)| format!("[url \"file://{folder}\"]\n\tinsteadOf = {address}\n"))
+        .concat();
+    scratch.write(".runner/gitconfig", settings);
+    commit
+}
+
+/// A starter project whose CI gets Karat from ADDRESS at the commit that works.
+fn project_with_ci(user: &str, ci: &str) -> Scratch {
+    let scratch = Scratch::new();
+    let commit = karat_at_its_address(&scratch);
+    let from = format!("{ADDRESS}#{commit}");
+    scratch.karat(&["init", "--for", user, "--ci", ci, "--karat-from", &from]).expect(0);
+    scratch
+}
+
+#[test]
+fn the_workflow_that_init_writes_works_at_once() {
+    for (user, beside) in [("proxy", "digests and labels are right"), ("server", "tools")] {
+        let mut job = Job::new(project_with_ci(user, "github"), &[]);
+        let ran = job.workflow().expect(0);
+        assert!(ran.stdout.contains(beside), "{}", ran.stdout);
+        let built = job.read("cargo");
+        let source = job.scratch.path(".karat-source/crates/karat");
+        let line = format!("install --locked --path {} --root ", source.display());
+        assert!(built.starts_with(&line) && built.lines().count() == 1, "{built}");
+        assert!(job.read("summary").contains("Karat: pass"));
+    }
+    let scratch = project_with_ci("proxy", "github");
+    degrade(&scratch, ".");
+    let mut job = Job::new(scratch, &[]);
+    assert!(job.workflow().expect(1).stdout.contains("a gate failed"));
+    assert!(job.read("summary").contains("recall@5"));
+}
+
+#[test]
+fn variables_of_the_repository_take_the_place_of_what_init_wrote() {
+    let mut job = Job::new(project_with_ci("proxy", "github"), &[]);
+    job.variables.insert("KARAT_REF", "no-such-tag".to_owned());
+    let ran = job.workflow();
+    assert!(ran.code != 0 && ran.stderr.contains("no-such-tag"), "{}", ran.stderr);
+    job.variables.insert("KARAT_GIT", NOWHERE.to_owned());
+    job.variables.insert("KARAT_REF", String::new());
+    let ran = job.workflow();
+    assert!(ran.code != 0 && ran.stderr.contains("/nowhere"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_workflow_that_does_not_know_karat_says_so_until_a_variable_does() {
+    let scratch = Scratch::new();
+    let commit = karat_at_its_address(&scratch);
+    let ran = scratch.karat(&["init", "--for", "proxy", "--ci", "github,gitlab"]).expect(0);
+    assert!(ran.stdout.contains("--karat-from") && ran.stdout.contains("KARAT_GIT"));
+    let mut job = Job::new(scratch, &[]);
+    assert!(job.workflow().expect(2).stdout.contains("::error::set the variable KARAT_GIT"));
+    job.variables.insert("KARAT_GIT", ADDRESS.to_owned());
+    job.variables.insert("KARAT_REF", commit);
+    job.workflow().expect(0);
+}
+
+#[test]
+fn the_job_that_init_writes_for_gitlab_works_at_once() {
+    let scratch = project_with_ci("proxy", "gitlab");
+    executable(&scratch, "cargo", CARGO);
+    let runner = scratch.path(".runner");
+    let paths = [runner.join("bin"), runner.join("gitconfig"), runner.clone()];
+    let [path, settings, stub] = paths.map(|path| path.to_string_lossy().into_owned());
+    let path = format!("{path}:{}", std::env::var("PATH").unwrap());
+    let run = |of_the_project: &[(&str, &str)]| {
+        let file = scratch.path(".gitlab-ci.yml");
+        let pipeline = yaml(&file.to_string_lossy());
+        assert_eq!(pipeline["include"][0]["local"], ".gitlab/karat.yml");
+        let written = pipeline["variables"].as_object().unwrap();
+        let mut variables: Vec<(&str, &str)> =
+            written.iter().map(|(name, value)| (name.as_str(), value.as_str().unwrap())).collect();
+        variables.extend([("PATH", path.as_str()), ("STUB", &stub), ("STUB_KARAT", KARAT)]);
+        variables.push(("GIT_CONFIG_GLOBAL", &settings));
+        variables.extend(of_the_project);
+        gitlab_job(&scratch, &scratch.path(".gitlab/karat.yml"), &variables)
+    };
+    // What was not to be had was not measured.
+    run(&[("KARAT_REF", "no-such-tag")]).expect(3);
+    run(&[("KARAT_GIT", NOWHERE)]).expect(3);
+    assert!(!scratch.path(".karat-install").exists());
+
+    run(&[]).expect(0);
+    let line = "install --locked --quiet --path .karat-source/crates/karat --root .karat-install\n";
+    assert_eq!(scratch.read(".runner/cargo"), line);
+    assert!(scratch.read("karat-ci/summary.md").contains("Karat: pass"));
+    degrade(&scratch, ".");
+    run(&[]).expect(1);
+    assert_eq!(scratch.read(".runner/cargo"), line, "a pinned Karat is built once");
 }
 
 #[test]

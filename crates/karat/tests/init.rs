@@ -5,6 +5,7 @@
 
 mod common;
 
+use std::path::Path;
 use std::process::Command;
 
 use common::{Ran, Scratch};
@@ -243,6 +244,121 @@ fn your_own_server_is_written_in() {
     }
 }
 
+/// Karat as cargo installs it from this source, in a folder of its own.
+struct Installed {
+    root: Scratch,
+}
+
+impl Installed {
+    fn from(source: &str) -> Installed {
+        let root = Scratch::new();
+        let list = format!("[v1]\n\"karat 0.1.0 ({source})\" = [\"karat\"]\n");
+        root.write(".crates.toml", list);
+        common::install(&root, "bin/karat");
+        Installed { root }
+    }
+
+    /// Where CI clones Karat from and at what, in the workflow of a new project.
+    fn written(&self) -> (String, String) {
+        let project = Scratch::new();
+        let ran = Command::new(self.root.path("bin/karat"))
+            .args(["init", "--for", "proxy"])
+            .current_dir(project.path(""))
+            .output();
+        let ran = Ran::from(ran.unwrap()).expect(0);
+        let workflow = yaml(&project.read(".github/workflows/karat.yml"));
+        let steps = workflow["jobs"]["karat"]["steps"].as_array().unwrap();
+        let step = steps.iter().find(|step| step["name"] == "Get Karat").unwrap();
+        let env = |name: &str| step["env"][name].as_str().unwrap().to_owned();
+        let both = (env("KARAT_GIT"), env("KARAT_REF"));
+        assert_eq!(ran.stdout.contains("--karat-from"), !both.1.contains("||"), "{}", ran.stdout);
+        both
+    }
+}
+
+/// An expression with what stands for an unset variable.
+fn or(name: &str, text: &str) -> String {
+    format!("${{{{ vars.{name} || '{text}' }}}}")
+}
+
+const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+const UNKNOWN: (&str, &str) = ("${{ vars.KARAT_GIT }}", "${{ vars.KARAT_REF }}");
+
+#[test]
+fn an_installed_karat_knows_where_ci_gets_it_from() {
+    let address = "https://example.com/tools/karat";
+    for source in [
+        format!("git+{address}#{COMMIT}"),
+        format!("git+{address}?branch=main#{COMMIT}"),
+        format!("git+https://me:geheim@example.com/tools/karat?rev=0123456#{COMMIT}"),
+    ] {
+        let found = Installed::from(&source).written();
+        assert_eq!(found, (or("KARAT_GIT", address), or("KARAT_REF", COMMIT)), "{source}");
+    }
+    for source in [
+        format!("git+file:///srv/karat#{COMMIT}"),
+        "registry+https://example.com/index".to_owned(),
+        "path+file:///no/such/folder".to_owned(),
+    ] {
+        let (from, at) = Installed::from(&source).written();
+        assert_eq!((from.as_str(), at.as_str()), UNKNOWN, "{source}");
+    }
+    // A list that cannot be read, or that names other programs, is no reason to fail.
+    let installed = Installed::from("x");
+    for list in ["[v1", "", "v1 = 3", "[v1]\n\"other 1.0.0 (git+https://a/b#c)\" = [\"other\"]"] {
+        installed.root.write(".crates.toml", list);
+        let (from, at) = installed.written();
+        assert_eq!((from.as_str(), at.as_str()), UNKNOWN, "{list}");
+    }
+}
+
+#[test]
+fn a_karat_built_in_a_checkout_is_taken_from_where_that_was_cloned_from() {
+    let checkout = Scratch::new();
+    checkout.git(&["init", "--quiet"]);
+    checkout.write("crates/the karat/Cargo.toml", "");
+    commit(&checkout);
+    let folder = checkout.path("crates/the karat").display().to_string().replace(' ', "%20");
+    let installed = Installed::from(&format!("path+file://{folder}"));
+    let known = || installed.written();
+    let unknown = (UNKNOWN.0.to_owned(), UNKNOWN.1.to_owned());
+    assert_eq!(known(), unknown, "it has no origin");
+    checkout.git(&["remote", "add", "origin", "/srv/karat.git"]);
+    assert_eq!(known(), unknown, "no CI could reach that");
+    checkout.git(&["remote", "set-url", "origin", "https://me:geheim@example.com/karat.git"]);
+    let from = or("KARAT_GIT", "https://example.com/karat.git");
+    assert_eq!(known(), (from.clone(), unknown.1), "nobody else has the commit yet");
+    checkout.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    let head = checkout.git(&["rev-parse", "HEAD"]);
+    assert_eq!(known(), (from, or("KARAT_REF", head.trim())));
+}
+
+#[test]
+fn the_address_of_karat_is_taken_as_given_or_refused() {
+    let scratch = Scratch::new();
+    let init = |folder: &str, more: &[&str]| {
+        scratch.karat(&[&["init", folder, "--for", "server", "--karat-from"], more].concat())
+    };
+    let ran = init("a", &["git@example.com:karat.git#v1.2", "--ci", "github,gitlab"]).expect(0);
+    assert!(ran.stdout.contains("a key that CI must have"), "{}", ran.stdout);
+    let workflow = scratch.read("a/.github/workflows/karat.yml");
+    assert!(workflow.contains(&or("KARAT_GIT", "git@example.com:karat.git")), "{workflow}");
+    let variables = yaml(&scratch.read("a/.gitlab-ci.yml"))["variables"].clone();
+    assert_eq!(variables["KARAT_GIT"], "git@example.com:karat.git");
+    assert_eq!(variables["KARAT_REF"], "v1.2");
+    for (more, word) in [
+        (vec!["https://me:geheim@example.com/karat"], "password or token"),
+        (vec!["/srv/karat"], "https://"),
+        (vec!["https://example.com/'; id; '"], "characters"),
+        (vec!["https://example.com/karat#a b"], "tag, branch or commit"),
+        (vec!["https://example.com/karat", "--ci", "pre-commit"], "--ci github or gitlab"),
+    ] {
+        let ran = init("x", &more).expect(2);
+        ran.says(&[word]);
+        assert!(!ran.stderr.contains("geheim") && !scratch.path("x").exists(), "{}", ran.stderr);
+    }
+}
+
 fn yaml(text: &str) -> Value {
     use karat_core::input::{Format, parse};
     parse("the file".as_ref(), text, Format::Yaml).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -325,6 +441,10 @@ fn without_a_terminal_the_user_must_be_named() {
 
 /// Karat at a terminal of its own, with these answers.
 fn at_a_terminal(scratch: &Scratch, answers: &[&str]) -> Ran {
+    program_at_a_terminal(Path::new(env!("CARGO_BIN_EXE_karat")), scratch, answers)
+}
+
+fn program_at_a_terminal(program: &Path, scratch: &Scratch, answers: &[&str]) -> Ran {
     let script = "import os, pty, sys\n\
         pid, terminal = pty.fork()\n\
         if pid == 0:\n    os.execv(sys.argv[1], [sys.argv[1], 'init'])\n\
@@ -339,7 +459,8 @@ fn at_a_terminal(scratch: &Scratch, answers: &[&str]) -> Ran {
         sys.stdout.flush()\n\
         os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n";
     let output = Command::new("python3")
-        .args(["-c", script, env!("CARGO_BIN_EXE_karat")])
+        .args(["-c", script])
+        .arg(program)
         .args(answers)
         .current_dir(scratch.path(""))
         .output()
@@ -350,7 +471,11 @@ fn at_a_terminal(scratch: &Scratch, answers: &[&str]) -> Ran {
 #[test]
 fn at_a_terminal_it_asks() {
     let scratch = Scratch::new();
-    let ran = at_a_terminal(&scratch, &["9", "scanner", "2, pre-commit"]).expect(0);
+    let from = ["/srv/karat", "https://example.com/karat#v1"];
+    let ran =
+        at_a_terminal(&scratch, &["9", "scanner", "2, pre-commit", from[0], from[1]]).expect(0);
+    assert!(ran.stdout.contains("is no address that a CI can clone"), "{}", ran.stdout);
+    assert_eq!(yaml(&scratch.read(".gitlab-ci.yml"))["variables"]["KARAT_REF"], "v1");
     assert!(ran.stdout.contains("3  scanner"), "{}", ran.stdout);
     let files = scratch.files();
     for file in ["scan.py", ".gitlab/karat.yml", ".pre-commit-config.yaml"] {
@@ -361,9 +486,20 @@ fn at_a_terminal_it_asks() {
 
     // Nothing takes the first of each list.
     let scratch = Scratch::new();
-    at_a_terminal(&scratch, &["", ""]).expect(0);
+    let ran = at_a_terminal(&scratch, &["", "", ""]).expect(0);
+    assert!(ran.stdout.contains("[decide later] "), "{}", ran.stdout);
     assert!(scratch.path("suites/starter.yaml").exists());
     assert!(scratch.path(".github/workflows/karat.yml").exists());
+
+    // What is known is suggested.
+    let installed = Installed::from(&format!("git+https://example.com/karat#{COMMIT}"));
+    let scratch = Scratch::new();
+    let program = installed.root.path("bin/karat");
+    let ran = program_at_a_terminal(&program, &scratch, &["", "", ""]).expect(0);
+    let suggested = format!("[https://example.com/karat#{COMMIT}] ");
+    assert!(ran.stdout.contains(&suggested), "{}", ran.stdout);
+    let workflow = scratch.read(".github/workflows/karat.yml");
+    assert!(workflow.contains(&or("KARAT_REF", COMMIT)), "{workflow}");
 
     let scratch = Scratch::new();
     let ran = at_a_terminal(&scratch, &["end"]).expect(2);

@@ -57,6 +57,52 @@ test_cases:
 "#;
 
 #[test]
+fn a_recorded_server_answers_again_without_the_server() {
+    let scratch = Scratch::new();
+    demo(&scratch, GOOD, &["--record", "session.jsonl", "--out", "live"]).expect(0);
+    let lines = scratch.read("session.jsonl");
+    let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!(first["schema"], "karat.recording/1");
+    let times: Vec<u64> = lines
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).unwrap()["at_ns"].as_u64())
+        .collect();
+    assert!(times.len() > 20 && times.is_sorted(), "{times:?}");
+
+    let replayed = ["--", KARAT, "demo-server", "--replay", "session.jsonl", "--paced"];
+    scratch.karat(&[&["server", "test", "suite.yaml"], &replayed[..]].concat()).expect(0);
+    let live: Value = serde_json::from_str(&scratch.read("live/report.json")).unwrap();
+    assert_eq!(live["reports"][0]["metrics"], report(&scratch)["metrics"]);
+    // What was not asked then has no answer now.
+    let call = ["server", "call", "--tool", "add", "--input"];
+    let known = scratch.karat(&[&call, &[r#"{"b": 3, "a": 2}"#][..], &replayed].concat()).expect(0);
+    assert_eq!(known.json()["structuredContent"]["sum"], 5.0);
+    let other = scratch.karat(&[&call, &[r#"{"a": 2, "b": 4}"#][..], &replayed].concat()).expect(0);
+    assert!(other.stdout.contains("not in the recording"), "{}", other.stdout);
+}
+
+#[test]
+fn every_command_that_talks_to_a_server_can_be_recorded() {
+    let scratch = Scratch::new();
+    for words in [
+        vec!["lint", "--fail-on", "never"],
+        vec!["call", "--tool", "echo", "--input", r#"{"text": "hello"}"#],
+        vec!["fuzz", "--tool", "add", "--cases", "3", "--fail-on", "never"],
+        vec!["attack", "--tool", "echo", "--case", "command-injection"],
+    ] {
+        let command = ["--record", "session.jsonl", "--", KARAT, "demo-server"];
+        scratch.karat(&[&["server"], &words[..], &command].concat()).expect(0);
+        let lines = scratch.read("session.jsonl");
+        assert!(lines.contains("\"method\":\"tools/"), "{words:?}: {lines}");
+        std::fs::remove_file(scratch.path("session.jsonl")).unwrap();
+    }
+    let nowhere = ["server", "lint", "--record", "no/such/x.jsonl", "--", KARAT, "demo-server"];
+    scratch.karat(&nowhere).expect(2).says(&["--record", "no/such/x.jsonl"]);
+    scratch.write("report.jsonl", "{\"schema\": \"karat.report/1\"}\n");
+    scratch.karat(&["demo-server", "--replay", "report.jsonl"]).expect(2).says(&["report.jsonl"]);
+}
+
+#[test]
 fn a_good_suite_passes_and_says_how_it_was_measured() {
     let scratch = Scratch::new();
     let ran = demo(&scratch, GOOD, &[]);

@@ -151,6 +151,21 @@ fn a_root_that_is_named_is_attacked_from_within_and_left_as_it_was() {
 }
 
 #[test]
+fn the_line_of_a_finding_shows_it_again_with_the_root_that_it_needs() {
+    let scratch = Scratch::new();
+    scratch.write("root/own.txt", "mine");
+    let arguments = ["--root", "root", "--case", "symbolic-link"];
+    let ran = attack(&scratch, &["read_file_unsafe"], &arguments).expect(1);
+    let line = |line: &str| line.trim().strip_prefix("again: karat ").map(str::to_owned);
+    let line = ran.stdout.lines().find_map(line).unwrap();
+    assert!(line.contains(" --root root "), "{line}");
+    let words: Vec<&str> = line.split(' ').collect();
+    let again = scratch.command(&words).env("TMPDIR", scratch.path("tmp")).output().unwrap();
+    let again = Ran::from(again).expect(1);
+    assert!(again.stdout.contains("[attack-symbolic-link]"), "{}", again.stdout);
+}
+
+#[test]
 fn attacks_that_apply_to_nothing_are_not_a_pass() {
     let scratch = Scratch::new();
     let ran = attack(&scratch, &["add"], &["--class", "privilege-escalation"]);

@@ -803,7 +803,10 @@ impl Measurement<'_> {
 
     /// The canaries of this run are gone, so the attack is tried anew.
     fn line(&self, one: &Tried) -> String {
-        let words = ["attack", "--tool", &one.tool, "--case", one.attack.id()];
+        let roots: Vec<String> =
+            self.settings.roots.iter().map(|root| root.display().to_string()).collect();
+        let mut words = vec!["attack", "--tool", &one.tool, "--case", one.attack.id()];
+        words.extend(roots.iter().flat_map(|root| ["--root", root]));
         replay::line(self.live.shown_spec(), &words, &|word| self.ground.masked(word))
     }
 

@@ -19,6 +19,10 @@ pub(crate) struct InitArgs {
     /// Which CI runs it; repeatable, or several with commas. Without it, github
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub(crate) ci: Vec<Ci>,
+    /// Where CI clones Karat from, as https://…, ssh://… or git@HOST:PATH, with #REF for a tag, branch
+    /// or commit; without it, where this karat was installed from
+    #[arg(long, value_name = "URL[#REF]")]
+    pub(crate) karat_from: Option<String>,
     /// The address of your server, instead of the demo server
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     pub(crate) url: Option<String>,

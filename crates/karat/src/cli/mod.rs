@@ -39,7 +39,7 @@ pub(crate) struct Cli {
 /// How Karat shows itself; the same for every command.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct Face {
-    /// Say nothing but errors and what was asked for
+    /// Say nothing but errors, what failed and what was asked for
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
     /// Print one JSON document on stdout and nothing else there

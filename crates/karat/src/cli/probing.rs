@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{FailOn, TargetArgs};
+use super::{FailOn, RecordArgs, TargetArgs};
 
 /// How a server is called with arguments that it may not expect.
 #[derive(Args)]
 pub(crate) struct ProbeArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,
+    #[command(flatten)]
+    pub(crate) record: RecordArgs,
     /// Only this tool; repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Vec<String>,
@@ -98,6 +100,8 @@ pub(crate) struct CallArgs {
     pub(crate) input: String,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
+    #[command(flatten)]
+    pub(crate) record: RecordArgs,
     /// How long the call may take, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 30_000)]
     pub(crate) timeout_ms: u64,

@@ -8,15 +8,15 @@ use clap::{Args, Subcommand, ValueEnum};
 #[derive(Subcommand)]
 pub(crate) enum ServerCommand {
     /// Run a suite against a live server
-    Test(ServerTestArgs),
+    Test(Box<ServerTestArgs>),
     /// Make many calls at once, or at a rate, and time them
     Load(Box<LoadArgs>),
     /// Judge the tool definitions of a server without calling a tool
     Lint(LintArgs),
     /// Call tools with inputs made from their schemas: edges, errors, hostile text
-    Fuzz(super::FuzzArgs),
+    Fuzz(Box<super::FuzzArgs>),
     /// Try known attacks with planted canaries, and see which of them the server holds off
-    Attack(super::AttackArgs),
+    Attack(Box<super::AttackArgs>),
     /// Make one call and print the result as it was on the wire
     Call(super::CallArgs),
 }
@@ -76,6 +76,14 @@ pub(crate) struct IsolationArgs {
     pub(crate) limits: Vec<String>,
 }
 
+/// What is kept of the sessions.
+#[derive(Args, Clone, Default)]
+pub(crate) struct RecordArgs {
+    /// Write every message to this file as JSON lines; karat demo-server --replay is then that server
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Isolate {
     /// Nothing in between
@@ -117,6 +125,8 @@ pub(crate) struct ServerTestArgs {
     /// How long the server may take to start, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 30_000)]
     pub(crate) start_timeout_ms: u64,
+    #[command(flatten)]
+    pub(crate) record: RecordArgs,
     /// The folder for the report and the run journal
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,
@@ -193,8 +203,10 @@ pub(crate) struct LoadArgs {
 pub(crate) struct LintArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,
+    #[command(flatten)]
+    pub(crate) record: RecordArgs,
     /// Definitions from a file instead of a server: the answer to tools/list, or its list
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "config", "command"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "config", "command", "record"])]
     pub(crate) tools: Option<PathBuf>,
     /// A rule that is not run; repeatable
     #[arg(long, value_name = "RULE")]
@@ -231,4 +243,11 @@ pub(crate) struct DemoArgs {
     /// connect to 127.0.0.1, so HTTP is then served on loopback alone
     #[arg(long)]
     pub(crate) vulnerable: bool,
+    /// Be the server of a recording (--record) instead: what was asked then is answered as it was then,
+    /// anything else is an error
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["http", "conformance", "vulnerable"])]
+    pub(crate) replay: Option<PathBuf>,
+    /// Answer as late as the recorded server did
+    #[arg(long, requires = "replay")]
+    pub(crate) paced: bool,
 }

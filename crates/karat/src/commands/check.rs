@@ -10,6 +10,7 @@ use karat_core::report::{
     self, Check, CheckReport, Evaluation, NotMeasured, NotRun, Report, Verdict,
 };
 use karat_core::run::Surroundings;
+use karat_core::text::printable;
 use karat_history::{Added, Document, Store};
 use karat_report::Output;
 
@@ -153,6 +154,8 @@ fn publish(
     step_summary(document)?;
     if terminal.json() {
         terminal.print_json(document)?;
+    } else if terminal.quiet() {
+        terminal.print(&trouble(document))?;
     } else {
         let style = karat_report::terminal::Style { colors: terminal.colors() };
         let mut text = karat_report::terminal::check(document, style);
@@ -162,6 +165,25 @@ fn publish(
         terminal.print(&text)?;
     }
     Ok(())
+}
+
+/// What did not pass, in a line each: nothing at all if everything did.
+pub(crate) fn trouble(document: &CheckReport) -> String {
+    let mut lines = String::new();
+    for report in &document.reports {
+        let checks = report.gate.iter().flat_map(|gate| &gate.checks);
+        for check in checks.filter(|check| check.verdict != Verdict::Pass) {
+            let verdict = check.verdict.name();
+            let (evaluation, name) = (report.evaluation, printable(&report.name));
+            let reason = printable(&check.reason);
+            lines.push_str(&format!("{verdict}: {evaluation} · {name}: {reason}\n"));
+        }
+    }
+    for NotMeasured { evaluation, name, reason } in &document.not_measured {
+        let (name, reason) = (printable(name), printable(reason));
+        lines.push_str(&format!("not measured: {evaluation} · {name}: {reason}\n"));
+    }
+    lines
 }
 
 /// Evaluates the gate. Labels without a tool fail it at once: what they ask for cannot be found, and

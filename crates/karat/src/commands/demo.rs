@@ -1,8 +1,11 @@
-//! `karat demo-server`: the server that the bundled suite and the documentation measure.
+//! `karat demo-server`: the server that the bundled suite and the documentation measure, or one that was
+//! recorded.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 
+use karat_mcp::replay::{self, Recording};
 use karat_mcp::serve::{self, HttpServer, Offer, Respond};
 use karat_server::demo::conformance::{self, Conformance};
 use karat_server::demo::vulnerable::{self, Vulnerable};
@@ -15,6 +18,9 @@ use crate::work::runtime;
 
 /// Serves over stdio until the input ends, or over HTTP until Ctrl-C.
 pub(crate) fn serve(arguments: &DemoArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    if let Some(path) = &arguments.replay {
+        return replay(path, arguments.paced);
+    }
     if arguments.conformance {
         return offer(arguments.http, conformance::offer(), Conformance::default(), terminal);
     }
@@ -28,6 +34,14 @@ pub(crate) fn serve(arguments: &DemoArgs, terminal: &Terminal) -> Result<Exit, S
     }
     let tools = Vulnerable::new().map_err(Stop::not_measured)?;
     offer(arguments.http, vulnerable::offer(), tools, terminal)
+}
+
+/// Serves a recording over stdio until the input ends.
+fn replay(path: &Path, paced: bool) -> Result<Exit, Stop> {
+    let recording = Recording::read(path)?;
+    let recording = if paced { recording.paced() } else { recording };
+    runtime()?.block_on(replay::over_stdio(recording));
+    Ok(Exit::Pass)
 }
 
 fn offer(

@@ -96,6 +96,16 @@ impl Scratch {
     }
 }
 
+/// The built karat at another place, as a file of its own: a link would lead back.
+pub(crate) fn install(root: &Scratch, name: &str) {
+    let built = assert_cmd::cargo::cargo_bin("karat");
+    let place = root.path(name);
+    std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+    if std::fs::hard_link(&built, &place).is_err() {
+        std::fs::copy(&built, &place).unwrap();
+    }
+}
+
 /// Two queries that the built-in engine answers right.
 pub(crate) const GOLDEN: &str = r#"{"id": "q1", "query": "open a ticket", "kind": "direct", "labels": [{"tool_id": "s:create_issue", "relevance": 2}, {"tool_id": "s:send_mail", "relevance": 0}]}
 {"id": "q2", "query": "what does the folder hold", "kind": "paraphrase", "labels": [{"tool_id": "s:list_files", "relevance": 2}]}

@@ -9,13 +9,14 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use assert_cmd::cargo::cargo_bin;
-
-use crate::common::Scratch;
+use crate::common::{self, Scratch};
 use crate::pages::Page;
 
 /// What may be run beside karat itself.
 const PROGRAMS: &[&str] = &["karat", "git", "cat", "cp", "ls", "mkdir", "mv", "python3", "rm"];
+/// Where the karat of a page was installed from.
+const SOURCE: &str =
+    "git+https://git.example.com/tools/karat#8c4f5b7e2a9d1036c7e84b5f0d2a6913e8b7c45f";
 /// Any lines.
 const LINES: &str = "...";
 /// Any part of a line.
@@ -24,6 +25,8 @@ const PART: &str = "[..]";
 /// A folder in which a page is played.
 pub(crate) struct Session {
     scratch: Scratch,
+    /// Where karat is, as cargo installs it from a repository.
+    installed: Scratch,
     folder: PathBuf,
     code: i32,
 }
@@ -46,9 +49,12 @@ enum Block {
 
 impl Session {
     pub(crate) fn new() -> Session {
-        let scratch = Scratch::new();
+        let (scratch, installed) = (Scratch::new(), Scratch::new());
+        common::install(&installed, "bin/karat");
+        installed
+            .write(".crates.toml", format!("[v1]\n\"karat 0.1.0 ({SOURCE})\" = [\"karat\"]\n"));
         let folder = scratch.path("");
-        Session { scratch, folder, code: 0 }
+        Session { scratch, installed, folder, code: 0 }
     }
 
     /// Plays a page from its first line to its last.
@@ -123,7 +129,7 @@ impl Session {
             return String::new();
         }
         assert!(PROGRAMS.contains(&program.as_str()), "{program} is not run by the guide: {line}");
-        let karat = cargo_bin("karat");
+        let karat = self.installed.path("bin/karat");
         let path = std::env::var("PATH").unwrap_or_default();
         let path = format!("{}:{path}", karat.parent().unwrap().display());
         let mut command =

@@ -30,8 +30,14 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
         return against_lock(lock, &arguments.folder, terminal);
     }
     let files = DatasetFiles::Folder(arguments.folder.clone());
-    let checked =
-        if arguments.folder.join("entries").is_dir() { threats(files)? } else { tools(files)? };
+    let has = |name: &str| arguments.folder.join(name).is_dir();
+    let checked = if has("entries") {
+        threats(files)?
+    } else if has("traces") || has("tasks") {
+        behaviour(files)?
+    } else {
+        tools(files)?
+    };
     let Checked { dataset, holds, findings } = checked;
     let warnings =
         karat_detection::change::warnings_of_project(&arguments.folder, Path::new("karat.toml"));
@@ -96,6 +102,16 @@ fn threats(files: DatasetFiles) -> Result<Checked, Stop> {
         findings: findings.into_iter().map(|finding| (finding.id, finding.message)).collect(),
         dataset: dataset.reference,
     })
+}
+
+/// Traces and tasks of agents, with the tools that were on offer where the dataset has them.
+fn behaviour(files: DatasetFiles) -> Result<Checked, Stop> {
+    let audited = karat_agent::audit::audit(files)?;
+    let mut holds =
+        vec![("tools", audited.tools), ("tasks", audited.tasks), ("traces", audited.traces)];
+    holds.retain(|(_, count)| *count > 0);
+    let findings = audited.findings.into_iter().map(|finding| (finding.id, finding.message));
+    Ok(Checked { dataset: audited.reference, holds, findings: findings.collect() })
 }
 
 fn against_lock(path: &Path, folder: &Path, terminal: &Terminal) -> Result<Exit, Stop> {

@@ -1,11 +1,13 @@
 //! The questions of `karat init`, for somebody at a terminal who gave no flags. Plain numbered lists;
-//! a number or a name will do, and nothing at all takes the first.
+//! a number or a name will do, and nothing at all takes the first, or what is suggested.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 
 use clap::ValueEnum;
 
 use crate::cli::{Ci, InitArgs, User};
+use crate::commands::init::ci::builds_karat;
+use crate::commands::init::origin::Origin;
 use crate::exit::Stop;
 use crate::face::Terminal;
 
@@ -14,8 +16,17 @@ const LONGEST: u64 = 1_000;
 /// How often a question is asked.
 const TRIES: usize = 3;
 
-/// Whose project it is, and which CI it has: from the flags or, at a terminal, from the user.
-pub(super) fn complete(arguments: &InitArgs, terminal: &Terminal) -> Result<(User, Vec<Ci>), Stop> {
+/// Whose project it is, which CI it has, and where that gets Karat from, if it is known.
+pub(super) struct Answers {
+    pub(super) user: User,
+    pub(super) ci: Vec<Ci>,
+    pub(super) origin: Option<Origin>,
+}
+
+/// The answers: from the flags or, at a terminal, from the user.
+pub(super) fn complete(arguments: &InitArgs, terminal: &Terminal) -> Result<Answers, Stop> {
+    let given = arguments.karat_from.as_deref().map(Origin::parse).transpose();
+    let given = given.map_err(|why| Stop::bad_input(format!("--karat-from: {why}")))?;
     let named = arguments.url.is_some() || !arguments.command.is_empty();
     let user = match arguments.user {
         Some(user) => Some(user),
@@ -45,7 +56,28 @@ pub(super) fn complete(arguments: &InitArgs, terminal: &Terminal) -> Result<(Use
     }
     ci.sort_unstable();
     ci.dedup();
-    Ok((user, ci))
+    let builds = ci.iter().copied().any(builds_karat);
+    let origin = match given {
+        Some(_) if !builds => {
+            return Err(Stop::bad_input("--karat-from goes with --ci github or gitlab"));
+        }
+        Some(origin) => Some(origin),
+        None if !builds => None,
+        None if ask => where_from(terminal)?,
+        None => Origin::of_this_program(),
+    };
+    Ok(Answers { user, ci, origin })
+}
+
+/// Where CI gets Karat from; nothing at all takes what is known already.
+fn where_from(terminal: &Terminal) -> Result<Option<Origin>, Stop> {
+    let known = Origin::of_this_program();
+    terminal.print("From which address does CI clone Karat?\n")?;
+    let usual = known.as_ref().map_or("decide later".to_owned(), Origin::text);
+    answer(&usual, terminal, |answer| match answer {
+        "" => Ok(known.clone()),
+        _ => Origin::parse(answer).map(Some),
+    })
 }
 
 fn names<T: ValueEnum>() -> Vec<String> {
@@ -63,7 +95,7 @@ fn several<T: ValueEnum>(question: &str, terminal: &Terminal) -> Result<Vec<T>, 
     })
 }
 
-/// Asks until the answer can be understood, but not for ever.
+/// Asks for what a list has.
 fn asked<T: ValueEnum, R>(
     question: &str,
     usual: &str,
@@ -77,6 +109,17 @@ fn asked<T: ValueEnum, R>(
         text.push_str(&format!("  {}  {:<11} {help}\n", number + 1, value.get_name()));
     }
     terminal.print(&text)?;
+    answer(usual, terminal, |answer| {
+        understood(answer).ok_or_else(|| "Give a number or a name from the list.".to_owned())
+    })
+}
+
+/// Reads answers until one can be understood, but not for ever.
+fn answer<R>(
+    usual: &str,
+    terminal: &Terminal,
+    understood: impl Fn(&str) -> Result<R, String>,
+) -> Result<R, Stop> {
     for _ in 0..TRIES {
         terminal.print(&format!("[{usual}] "))?;
         let mut answer = String::new();
@@ -84,10 +127,10 @@ fn asked<T: ValueEnum, R>(
         if !matches!(read, Ok(1..)) {
             break;
         }
-        if let Some(found) = understood(answer.trim()) {
-            return Ok(found);
+        match understood(answer.trim()) {
+            Ok(found) => return Ok(found),
+            Err(why) => terminal.print(&format!("{why}\n"))?,
         }
-        terminal.print("Give a number or a name from the list.\n")?;
     }
     Err(Stop::bad_input("there was no answer, so nothing was written"))
 }

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use crate::cli::{Ci, User};
+use crate::commands::init::origin::Origin;
 use crate::commands::init::starters::{DATASET, Target, shell};
 
 const GITHUB: &str = include_str!("../../starter/ci/github.yml");
@@ -19,11 +20,13 @@ pub(super) struct CiFile {
     pub(super) shared: bool,
 }
 
-/// Whose project it is, and where it lies in its repository (empty for the root).
+/// Whose project it is, where it lies in its repository (empty for the root), and where CI gets Karat
+/// from, if that is known.
 pub(super) struct Project<'a> {
     pub(super) user: User,
     pub(super) target: &'a Target,
     pub(super) within: &'a Path,
+    pub(super) origin: Option<&'a Origin>,
 }
 
 /// A command that CI runs beside `karat check`.
@@ -42,7 +45,12 @@ pub(super) fn files(ci: Ci, project: &Project<'_>) -> Vec<CiFile> {
     match ci {
         Ci::None => Vec::new(),
         Ci::Github => {
-            let mut text = GITHUB.replace("PROJECT_FILE", &config);
+            let address = project.origin.map(|origin| origin.address.as_str());
+            let reference = project.origin.and_then(|origin| origin.reference.as_deref());
+            let mut text = GITHUB
+                .replace("KARAT_GIT_OR", &variable_or("KARAT_GIT", address))
+                .replace("KARAT_REF_OR", &variable_or("KARAT_REF", reference))
+                .replace("PROJECT_FILE", &config);
             for Beside { about, line, .. } in &beside {
                 text.push_str(&format!(
                     "      - name: {about}\n        if: ${{{{ !cancelled() }}}}\n        run: {}\n",
@@ -53,6 +61,12 @@ pub(super) fn files(ci: Ci, project: &Project<'_>) -> Vec<CiFile> {
         }
         Ci::Gitlab => {
             let mut text = GITLAB.replace("PROJECT_FILE", &config);
+            if let Some(Origin { address, reference }) = project.origin {
+                text.push_str(&format!("  KARAT_GIT: {}\n", scalar(address)));
+                if let Some(reference) = reference {
+                    text.push_str(&format!("  KARAT_REF: {}\n", scalar(reference)));
+                }
+            }
             for Beside { name, about, line } in &beside {
                 text.push_str(&format!(
                     "\n# {about}.\n{name}:\n  extends: .karat\n  stage: test\n  script:\n    - {}\n",
@@ -76,13 +90,43 @@ pub(super) fn files(ci: Ci, project: &Project<'_>) -> Vec<CiFile> {
     }
 }
 
-/// What is left to do by hand.
-pub(super) fn to_do(ci: Ci) -> Option<&'static str> {
-    match ci {
-        Ci::None => None,
-        Ci::Github => Some("on GitHub, set the variable KARAT_REPOSITORY (owner/name of Karat)"),
-        Ci::Gitlab => Some("on GitLab, set the variable KARAT_GIT (where Karat is cloned from)"),
-        Ci::PreCommit => Some("pre-commit install --hook-type pre-push"),
+/// Whether this kind of CI builds Karat, rather than using the one that is there.
+pub(super) fn builds_karat(ci: Ci) -> bool {
+    matches!(ci, Ci::Github | Ci::Gitlab)
+}
+
+/// What is left to do by hand, and what CI will do.
+pub(super) fn to_do(wanted: &[Ci], origin: Option<&Origin>) -> Vec<String> {
+    let mut lines = Vec::new();
+    if wanted.contains(&Ci::PreCommit) {
+        lines.push("pre-commit install --hook-type pre-push".to_owned());
+    }
+    if !wanted.iter().copied().any(builds_karat) {
+        return lines;
+    }
+    let Some(origin) = origin else {
+        lines.push(
+            "in CI, set the variable KARAT_GIT to the address of Karat's repository;".to_owned(),
+        );
+        lines.push("  karat init --karat-from URL writes it into the files".to_owned());
+        return lines;
+    };
+    lines.push(format!("CI builds Karat from {}", origin.address));
+    lines.push(match &origin.reference {
+        Some(reference) => format!("  at {reference}"),
+        None => "  in its newest version; --karat-from URL#REF pins one".to_owned(),
+    });
+    if origin.needs_key() {
+        lines.push("  with a key that CI must have; --karat-from https://… needs none".to_owned());
+    }
+    lines
+}
+
+/// A variable of the forge and, where it is not set, a text that has no quotes in it.
+fn variable_or(name: &str, otherwise: Option<&str>) -> String {
+    match otherwise {
+        Some(text) => format!("{name} || '{text}'"),
+        None => name.to_owned(),
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod ask;
 mod ci;
+mod origin;
 mod starters;
 
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use karat_core::provenance::git;
 use serde::Serialize;
 
 use crate::cli::InitArgs;
+use crate::commands::init::ask::Answers;
 use crate::commands::init::starters::{DATASET, IGNORE, Target};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -38,10 +40,10 @@ struct Outcome {
 /// Writes the project; never over anything that is there.
 pub(crate) fn run(arguments: &InitArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let target = Target::new(arguments.url.as_deref(), &arguments.command)?;
-    let (user, wanted) = ask::complete(arguments, terminal)?;
+    let Answers { user, ci: wanted, origin } = ask::complete(arguments, terminal)?;
     let folder = &arguments.folder;
     let (root, within) = repository(folder);
-    let project = ci::Project { user, target: &target, within: &within };
+    let project = ci::Project { user, target: &target, within: &within, origin: origin.as_ref() };
 
     let mut files: Vec<File> = starters::files(user, &target)
         .into_iter()
@@ -61,7 +63,7 @@ pub(crate) fn run(arguments: &InitArgs, terminal: &Terminal) -> Result<Exit, Sto
         "karat baseline update   accepts new scores, once something of yours is measured"
             .to_owned(),
     ];
-    outcome.next.extend(wanted.iter().filter_map(|kind| ci::to_do(*kind)).map(str::to_owned));
+    outcome.next.extend(ci::to_do(&wanted, origin.as_ref()));
     match terminal.json() {
         true => terminal.print_json(&outcome)?,
         false => terminal.print(&outcome.text())?,

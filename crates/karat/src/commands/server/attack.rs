@@ -9,6 +9,7 @@ use karat_server::attack::{self, Attacked, Class, Settings, Status};
 use karat_server::probe::Rule;
 
 use super::probing;
+use super::recording::Recording;
 use crate::cli::{AttackArgs, AttackClass};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -24,10 +25,12 @@ pub(crate) fn attack(arguments: &AttackArgs, terminal: &Terminal) -> Result<Exit
     }
     probing::check(probe, &rules)?;
     let spec = probing::spec(probe)?;
+    let known = probing::known(probe)?;
+    let recording = Recording::begin(&probe.record)?;
     let settings = Settings {
         seed: probe.seed,
         tools: probe.tool.clone(),
-        known: probing::known(probe)?,
+        known,
         classes: arguments.class.iter().map(|class| meant(*class)).collect(),
         cases: arguments.case.clone(),
         allow_destructive: probe.allow_destructive,
@@ -36,16 +39,16 @@ pub(crate) fn attack(arguments: &AttackArgs, terminal: &Terminal) -> Result<Exit
         time_limit: probe.time_limit.map(Duration::from_secs),
         allow: probe.allow.clone(),
         fail_on: probing::fail_on(probe),
-        options: probing::options(probe),
+        options: probing::options(probe, &recording),
     };
     let progress = terminal.progress("attack");
-    let attacked = until_stopped(
+    let attacked = recording.finish(until_stopped(
         async {
             let ran = attack::run(&spec, &settings, Path::new("."), &progress).await;
             ran.map_err(Stop::from)
         },
         "interrupted",
-    )?;
+    ))?;
     let table = table(&attacked);
     probing::show(probe, &rules, attacked.report, &attacked.findings, &table, terminal)
 }

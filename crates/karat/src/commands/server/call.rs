@@ -7,6 +7,7 @@ use karat_core::input::{self, Limits};
 use karat_mcp::{CallError, Options, Session};
 use serde_json::{Map, Value};
 
+use super::recording::Recording;
 use super::target;
 use crate::cli::CallArgs;
 use crate::exit::{Exit, Stop};
@@ -20,7 +21,9 @@ pub(crate) fn call(arguments: &CallArgs, terminal: &Terminal) -> Result<Exit, St
     let spec = target::spec(&arguments.target)?.ok_or_else(|| {
         Stop::bad_input("name a server: a command after `--`, --url, or --config with --server")
     })?;
+    let recording = Recording::begin(&arguments.record)?;
     let options = Options {
+        recorder: recording.recorder(),
         call_timeout: Duration::from_millis(arguments.timeout_ms),
         start_timeout: Duration::from_millis(arguments.start_timeout_ms),
         ..Options::default()
@@ -33,7 +36,7 @@ pub(crate) fn call(arguments: &CallArgs, terminal: &Terminal) -> Result<Exit, St
         }
         Ok(called)
     };
-    match until_stopped(called, "interrupted")? {
+    match recording.finish(until_stopped(called, "interrupted"))? {
         Ok(reply) => {
             terminal.print_json(&reply.raw)?;
             Ok(Exit::Pass)

@@ -6,6 +6,7 @@ use std::time::Duration;
 use karat_server::fuzz::{self, Settings, judge::RULES};
 
 use super::probing;
+use super::recording::Recording;
 use crate::cli::FuzzArgs;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -23,25 +24,27 @@ pub(crate) fn fuzz(arguments: &FuzzArgs, terminal: &Terminal) -> Result<Exit, St
         return Err(Stop::bad_input("--cases: 0 inputs find nothing; give at least 1"));
     }
     let spec = probing::spec(probe)?;
+    let known = probing::known(probe)?;
+    let recording = Recording::begin(&probe.record)?;
     let settings = Settings {
         cases: arguments.cases,
         seed: probe.seed,
         tools: probe.tool.clone(),
-        known: probing::known(probe)?,
+        known,
         allow_destructive: probe.allow_destructive,
         time_limit: probe.time_limit.map(Duration::from_secs),
         shrink_calls: arguments.shrink_calls,
         allow: probe.allow.clone(),
         fail_on: probing::fail_on(probe),
-        options: probing::options(probe),
+        options: probing::options(probe, &recording),
     };
     let progress = terminal.progress("fuzz");
-    let fuzzed = until_stopped(
+    let fuzzed = recording.finish(until_stopped(
         async {
             let ran = fuzz::run(&spec, &settings, Path::new("."), &progress).await;
             ran.map_err(Stop::from)
         },
         "interrupted",
-    )?;
+    ))?;
     probing::show(probe, RULES, fuzzed.report, &fuzzed.findings, "", terminal)
 }

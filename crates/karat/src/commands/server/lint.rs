@@ -10,6 +10,7 @@ use karat_report::sarif;
 use karat_server::lint::{self, Finding, Outcome, RULES, Settings, Severity};
 use serde_json::Value;
 
+use super::recording::Recording;
 use super::target;
 use crate::cli::{FailOn, LintArgs};
 use crate::exit::{Exit, Stop};
@@ -69,7 +70,9 @@ fn definitions(arguments: &LintArgs) -> Result<(String, Vec<Value>), Stop> {
         )
     })?;
     let source = spec.describe();
-    Ok((source, from_server(&spec)?))
+    let recording = Recording::begin(&arguments.record)?;
+    let options = Options { recorder: recording.recorder(), ..Options::default() };
+    Ok((source, recording.finish(from_server(&spec, &options))?))
 }
 
 fn from_file(path: &Path) -> Result<Vec<Value>, Stop> {
@@ -84,10 +87,9 @@ fn from_file(path: &Path) -> Result<Vec<Value>, Stop> {
     }
 }
 
-fn from_server(spec: &ServerSpec) -> Result<Vec<Value>, Stop> {
+fn from_server(spec: &ServerSpec, options: &Options) -> Result<Vec<Value>, Stop> {
     let listing = async {
-        let session =
-            Session::start(spec, &Options::default()).await.map_err(target::not_started)?;
+        let session = Session::start(spec, options).await.map_err(target::not_started)?;
         let tools = session.tools().await.map_err(Stop::not_measured)?;
         session.close().await;
         Ok(tools.into_iter().map(karat_mcp::Definition::into_raw).collect())

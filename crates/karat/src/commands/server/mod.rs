@@ -6,6 +6,7 @@ mod fuzz;
 mod lint;
 mod load;
 mod probing;
+mod recording;
 mod target;
 mod test;
 

@@ -13,8 +13,10 @@ use karat_report::{Output, sarif};
 use karat_server::probe::{Finding, Rule, Severity};
 use serde_json::{Map, Value};
 
+use super::recording::Recording;
 use super::target;
 use crate::cli::{FailOn, ProbeArgs};
+use crate::commands::check;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
@@ -57,12 +59,13 @@ pub(super) fn known(arguments: &ProbeArgs) -> Result<Map<String, Value>, Stop> {
 }
 
 /// How the session is held.
-pub(super) fn options(arguments: &ProbeArgs) -> Options {
+pub(super) fn options(arguments: &ProbeArgs, recording: &Recording<'_>) -> Options {
     Options {
         call_timeout: Duration::from_millis(arguments.timeout_ms),
         start_timeout: Duration::from_millis(arguments.start_timeout_ms),
         // A server that was left with a call under way gets the time to clean up.
         grace: Duration::from_secs(3),
+        recorder: recording.recorder(),
         ..Options::default()
     }
 }
@@ -114,6 +117,8 @@ pub(super) fn show(
     }
     if terminal.json() {
         terminal.print_json(&document)?;
+    } else if terminal.quiet() {
+        terminal.print(&format!("{}{}", listed(findings), check::trouble(&document)))?;
     } else {
         let style = karat_report::terminal::Style { colors: terminal.colors() };
         let mut text = listed(findings);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use karat_core::report::Evaluation;
 use karat_server::suite::Suite;
 
+use super::recording::Recording;
 use super::target;
 use crate::cli::{CheckArgs, ServerTestArgs};
 use crate::commands::check;
@@ -29,10 +30,13 @@ pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Ex
         baseline: None,
         gate: karat_core::gate::Policy::default(),
         update_snapshots: arguments.update,
+        recorder: None,
     };
     entry.gate = entry.policy();
     let suite = Suite::load(&entry.suite).map_err(karat_server::ServerError::from)?;
     entry.server = target::spec_or(&arguments.target, suite.server.as_ref())?;
+    let recording = Recording::begin(&arguments.record)?;
+    entry.recorder = recording.recorder();
     let task = Task::server(entry, suite);
     let plan = Plan {
         root: Root::Folder(PathBuf::from(".")),
@@ -46,5 +50,5 @@ pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Ex
         strict: false,
         only: None,
     };
-    check::carry_out(&plan, &run, Some(Evaluation::Server), terminal)
+    recording.finish(check::carry_out(&plan, &run, Some(Evaluation::Server), terminal))
 }
