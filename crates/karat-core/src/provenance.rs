@@ -129,14 +129,37 @@ pub fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
 
 /// The commit of the folder, with `+changes` where the work tree differs from it.
 fn commit(folder: &Path) -> Option<String> {
+    if !may_be_repository(folder) {
+        return None;
+    }
     let head = git(folder, &["rev-parse", "HEAD"])?.trim().to_owned();
     let changed = git(folder, &["status", "--porcelain", "--untracked-files=no"])?;
     Some(if changed.trim().is_empty() { head } else { format!("{head}+changes") })
 }
 
+/// Whether git could know the folder: starting it only to hear that it does not takes longer than all else
+/// that a small report needs.
+fn may_be_repository(folder: &Path) -> bool {
+    let Ok(folder) = folder.canonicalize() else { return false };
+    std::env::var_os("GIT_DIR").is_some()
+        || folder.ancestors().any(|above| above.join(".git").exists())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn git_is_asked_about_folders_below_a_repository_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let below = folder.path().join("a/b");
+        std::fs::create_dir_all(&below).unwrap();
+        assert!(!may_be_repository(&below));
+        assert!(!may_be_repository(&folder.path().join("missing")));
+        // A worktree has a file of that name.
+        std::fs::write(folder.path().join("a/.git"), "gitdir: elsewhere").unwrap();
+        assert!(may_be_repository(&below));
+    }
 
     #[test]
     fn dates_are_civil() {
