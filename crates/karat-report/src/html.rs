@@ -9,6 +9,7 @@ mod chart;
 mod data;
 mod figures;
 mod kind;
+mod pack;
 mod plot;
 mod view;
 pub(crate) mod words;

@@ -209,7 +209,8 @@ class ItemTable {
     }
     if (this.sort) {
       const { key, metric, sign } = this.sort;
-      const of = (index) => (metric ? report.score(report.items[index], key) : index);
+      const scores = metric ? report.items.map((item) => report.score(item, key)) : null;
+      const of = (index) => (scores ? scores[index] : index);
       this.order.sort((a, b) => {
         const [left, right] = [of(a), of(b)];
         // Items without a score stand last in either direction.
