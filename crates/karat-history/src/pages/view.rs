@@ -2,7 +2,7 @@
 
 use karat_core::report::{Better, Interval};
 use karat_metrics::registry;
-use karat_report::html::{bound, number, signed};
+use karat_report::html::{bound, count, number, optional, signed};
 use serde::Serialize;
 
 use super::{PageError, RUNS, Tone};
@@ -83,19 +83,11 @@ pub(super) struct Overview {
     cards: Vec<Card>,
 }
 
-fn value(value: Option<f64>) -> String {
-    value.map_or_else(|| "undefined".to_owned(), number)
-}
-
 pub(super) fn interval(interval: Option<&Interval>) -> String {
     interval.map_or_else(
         || NONE.to_owned(),
         |interval| format!("{} to {}", bound(interval.low), bound(interval.high)),
     )
-}
-
-pub(super) fn count(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 /// `tools v1`, or nothing where nothing was measured.
@@ -130,7 +122,7 @@ fn standing(past: &[&Entry], latest: &Entry, measured: &Value, height: u32) -> S
         metric: measured.metric.clone(),
         metric_id: measured.metric_id,
         better: measured.better,
-        value: value(measured.value),
+        value: optional(measured.value),
         undefined: measured.undefined.clone(),
         interval: interval(measured.interval.as_ref()),
         n: measured.n,
@@ -368,7 +360,7 @@ fn row(series: &Series<'_>, point: &Point<'_>) -> MetricRow {
     MetricRow {
         run: point.run,
         started: point.started.to_owned(),
-        value: value(point.value),
+        value: optional(point.value),
         raw: point.value,
         undefined: point.undefined.map(str::to_owned),
         interval: interval(point.interval),

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::chart::{Chart, chart};
 use super::figures::{Figure, figures};
 use super::words::{
-    Direction, bound, check_name, count, interval_heading, number, sentence, signed,
+    Direction, bound, check_name, count, encoded, interval_heading, optional, sentence, signed,
 };
 
 /// How many items a list of flipped items names; the table below has them all.
@@ -432,7 +432,7 @@ fn row(metric: &Measured, delta: Option<&Delta>) -> Row {
         id: metric.id.clone(),
         legend: definition(&metric.id),
         better: metric.better,
-        value: metric.value.map_or_else(|| "undefined".to_owned(), number),
+        value: optional(metric.value),
         interval: metric.interval.as_ref().map_or_else(
             || NONE.to_owned(),
             |interval| format!("{} – {}", bound(interval.low), bound(interval.high)),
@@ -448,10 +448,6 @@ fn row(metric: &Measured, delta: Option<&Delta>) -> Row {
 
 fn index(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
-}
-
-fn optional(value: Option<f64>) -> String {
-    value.map_or_else(|| "undefined".to_owned(), number)
 }
 
 fn definition(id: &str) -> Option<&'static str> {
@@ -538,21 +534,6 @@ fn names(items: &[String], slug: &str) -> Names {
         first: items.iter().take(NAMED).map(link).collect(),
         more: items.len().saturating_sub(NAMED),
     }
-}
-
-/// An item's id as it stands in an address, as `encodeURIComponent` of a browser writes it.
-pub(super) fn encoded(name: &str) -> String {
-    let mut text = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => text.push(char::from(byte)),
-            b'-' | b'_' | b'.' | b'!' | b'~' | b'*' | b'\'' | b'(' | b')' => {
-                text.push(char::from(byte));
-            }
-            other => text.push_str(&format!("%{other:02X}")),
-        }
-    }
-    text
 }
 
 fn check_view(check: &Check, report: &Report, slug: &str) -> CheckView {

@@ -41,8 +41,28 @@ fn minus(text: String) -> String {
     }
 }
 
+/// A value, or the word that says that there is none.
+pub fn optional(value: Option<f64>) -> String {
+    value.map_or_else(|| "undefined".to_owned(), number)
+}
+
+/// The id of an item as it stands in an address, as `encodeURIComponent` of a browser writes it.
+pub fn encoded(id: &str) -> String {
+    let mut text = String::with_capacity(id.len());
+    for byte in id.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => text.push(char::from(byte)),
+            b'-' | b'_' | b'.' | b'!' | b'~' | b'*' | b'\'' | b'(' | b')' => {
+                text.push(char::from(byte));
+            }
+            other => text.push_str(&format!("%{other:02X}")),
+        }
+    }
+    text
+}
+
 /// `1 item`, `3 items`.
-pub(crate) fn count(n: usize, noun: &str) -> String {
+pub fn count(n: usize, noun: &str) -> String {
     match (n, noun.strip_suffix('y')) {
         (1, _) => format!("1 {noun}"),
         (_, Some(stem)) => format!("{n} {stem}ies"),
@@ -154,6 +174,12 @@ mod tests {
         assert_eq!(interval_heading([0.999].iter()), "99.9 % interval");
         assert_eq!(interval_heading([0.95, 0.9].iter()), "interval");
         assert_eq!(interval_heading([].iter()), "interval");
+    }
+
+    #[test]
+    fn an_item_id_cannot_leave_its_address() {
+        assert_eq!(encoded("q-1"), "q-1");
+        assert_eq!(encoded("\"><script>#/ü"), "%22%3E%3Cscript%3E%23%2F%C3%BC");
     }
 
     #[test]
