@@ -14,7 +14,7 @@ mod plot;
 mod view;
 pub(crate) mod words;
 
-pub use words::{bound, count, encoded, number, optional, signed};
+pub use words::{bound, count, encoded, moment, number, optional, signed};
 
 use std::borrow::Cow;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use karat_core::baseline::Baseline;
 use karat_core::compare::compare;
 use karat_core::report::{CheckReport, Comparison, Delta, Report};
-use karat_report::html::{self, encoded, optional, signed};
+use karat_report::html::{self, encoded, moment, optional, signed};
 use serde::Serialize;
 
 use super::PageError;
@@ -80,7 +80,7 @@ pub(super) fn page(store: &Store, runs: Option<(i64, i64)>) -> Result<ComparePag
     let all = store.runs()?;
     let choices = all.iter().rev().map(|run| Choice {
         id: run.id,
-        label: format!("{} · {} · {}", run.id, run.started, run.state.word()),
+        label: format!("{} · {} · {}", run.id, moment(&run.started), run.state.word()),
     });
     let choices = choices.collect();
     let Some((before, after)) = runs else {
@@ -156,7 +156,9 @@ fn card(old: &Report, new: &Report, anchor: String) -> Card {
 }
 
 fn row(delta: &Delta) -> Row {
-    let interval = delta.interval.as_ref().map_or_else(
+    // Where nothing moved, there is nothing to be sure of.
+    let moved = !(delta.delta == Some(0.0) && moves(delta).is_empty());
+    let interval = delta.interval.as_ref().filter(|_| moved).map_or_else(
         || NONE.to_owned(),
         |interval| format!("{} to {}", signed(interval.low), signed(interval.high)),
     );
@@ -166,7 +168,7 @@ fn row(delta: &Delta) -> Row {
         after: optional(delta.after),
         change: Change::of(delta.delta, delta.better),
         interval,
-        p: delta.p_holm.map_or_else(|| NONE.to_owned(), |p| format!("{p:.3}")),
+        p: delta.p_holm.filter(|_| moved).map_or_else(|| NONE.to_owned(), |p| format!("{p:.3}")),
         pairs: delta.pairs,
     }
 }

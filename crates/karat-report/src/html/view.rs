@@ -12,7 +12,8 @@ use serde::Serialize;
 use super::chart::{Chart, chart};
 use super::figures::{Figure, figures};
 use super::words::{
-    Direction, bound, check_name, count, encoded, interval_heading, optional, sentence, signed,
+    Direction, bound, check_name, count, encoded, interval_heading, method, moment, optional,
+    sentence, signed,
 };
 
 /// How many items a list of flipped items names; the table below has them all.
@@ -133,6 +134,8 @@ struct Row {
     value: String,
     interval: String,
     method: Option<String>,
+    /// `98 of 183`, where it is a share.
+    count: Option<String>,
     n: u64,
     notes: Vec<String>,
     chart: Option<Chart>,
@@ -253,7 +256,7 @@ pub(super) fn page(check: &CheckReport, slugs: &[String]) -> Page {
     let (of_reports, of_lost) = slugs.split_at(check.reports.len().min(slugs.len()));
     let facts = check.reports.first().map(|report| {
         let environment = &report.environment;
-        let mut facts = vec![environment.started.clone(), format!("karat {}", environment.karat)];
+        let mut facts = vec![moment(&environment.started), format!("karat {}", environment.karat)];
         facts.extend(environment.commit.as_ref().map(|commit| format!("commit {commit}")));
         facts
     });
@@ -398,7 +401,7 @@ fn environment(report: &Report) -> Vec<(&'static str, String)> {
         ("seed", report.seed.to_string()),
         ("karat", environment.karat.clone()),
         ("machine", environment.os.clone()),
-        ("started", environment.started.clone()),
+        ("started", moment(&environment.started)),
         ("duration", format!("{} ms", environment.duration_ms)),
         ("commit", environment.commit.clone().unwrap_or_default()),
     ];
@@ -418,9 +421,6 @@ fn row(metric: &Measured, delta: Option<&Delta>) -> Row {
     if let Some(reason) = &metric.undefined {
         notes.push(format!("undefined: {reason}"));
     }
-    if let Some(counted) = &metric.count {
-        notes.push(format!("{} of {}", counted.hits, counted.of));
-    }
     if metric.left_out > 0 {
         notes.push(format!("undefined on {}, left out", count(index(metric.left_out), "item")));
     }
@@ -437,7 +437,8 @@ fn row(metric: &Measured, delta: Option<&Delta>) -> Row {
             || NONE.to_owned(),
             |interval| format!("{} – {}", bound(interval.low), bound(interval.high)),
         ),
-        method: metric.interval.as_ref().map(|interval| interval.method.clone()),
+        method: metric.interval.as_ref().map(|interval| method(&interval.method)),
+        count: metric.count.as_ref().map(|count| format!("{} of {}", count.hits, count.of)),
         n: metric.n,
         notes,
         chart: chart(metric, baseline),
