@@ -47,6 +47,23 @@ async function inert(page) {
   assert.equal(await page.locator("iframe, img, base, link[rel=stylesheet], svg[onload], [onerror]").count(), 0);
 }
 
+/** That the items of a page, unpacked by its script, are those of the report beside it. */
+async function copiedAsReported(path) {
+  // A browser writes -0 as 0.
+  const plain = (_, value) => (value === 0 ? 0 : value);
+  const { reports } = JSON.parse(readFileSync(path.replace(/html$/, "json")), plain);
+  const { page, faults, close } = await open(path, { permissions: ["clipboard-read", "clipboard-write"] });
+  for (const [at, section] of (await page.locator("section.explore").all()).entries()) {
+    await section.locator('[data-does="all-json"]').click();
+    await section.getByText("Copied").waitFor();
+    const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()));
+    assert.equal(copied.length, reports[at].items.length);
+    copied.forEach((item, place) => assert.deepEqual(item, reports[at].items[place]));
+  }
+  assert.deepEqual(faults, []);
+  await close();
+}
+
 const shown = (page) => page.locator(".explore tbody a.item").allTextContents();
 
 describe("the report of the bundled project", () => {
@@ -272,20 +289,7 @@ describe("the report of the bundled project", () => {
     await close();
   });
 
-  test("what is copied is what report.json holds, item by item", async () => {
-    // A browser writes -0 as 0.
-    const plain = (_, value) => (value === 0 ? 0 : value);
-    const { reports } = JSON.parse(readFileSync(path.replace(/html$/, "json")), plain);
-    const { page, close } = await open(path, { permissions: ["clipboard-read", "clipboard-write"] });
-    for (const [at, section] of (await page.locator("section.explore").all()).entries()) {
-      await section.locator('[data-does="all-json"]').click();
-      await section.getByText("Copied").waitFor();
-      const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()));
-      assert.equal(copied.length, reports[at].items.length);
-      copied.forEach((item, place) => assert.deepEqual(item, reports[at].items[place]));
-    }
-    await close();
-  });
+  test("what is copied is what report.json holds, item by item", () => copiedAsReported(path));
 
   test("the theme changes what is seen and is remembered", async () => {
     const { page, faults, close } = await open(path, { colorScheme: "light" });
@@ -344,6 +348,8 @@ describe("a report full of hostile text", () => {
     assert.ok((await shown(page)).some((id) => id.includes(HOSTILE[0])));
     await close();
   });
+
+  test("copies it as it is", () => copiedAsReported(path));
 
   test("the same page without its policy still executes nothing", async () => {
     const { page, close } = await open(path, { bypassCSP: true });
