@@ -170,6 +170,21 @@ fn hostile_text_adds_no_tag_no_handler_and_no_address() {
 }
 
 #[test]
+fn only_a_page_that_is_served_leads_elsewhere() {
+    let check = sample::small();
+    let back = html::Back { name: "Run 3".to_owned(), target: "/runs/3".to_owned() };
+    let outside = |page: &str| -> Vec<String> {
+        let links = tags(&markup(page)).into_iter().filter(|tag| tag.name == "a");
+        let targets = links.filter_map(|tag| tag.attributes.get("href").cloned());
+        targets.filter(|target| !target.starts_with('#')).collect()
+    };
+    assert_eq!(outside(&html::page(&check).unwrap()), [""; 0]);
+    let served = html::served(&check, &back).unwrap();
+    assert_eq!(outside(&served), ["/", "&#x2f;runs&#x2f;3"]);
+    assert_eq!(data(&served), data(&html::page(&check).unwrap()));
+}
+
+#[test]
 fn hostile_text_cannot_leave_the_data_block() {
     let page = html::page(&sample::hostile()).unwrap();
     assert!(!data(&page).contains('<'));
