@@ -421,7 +421,7 @@ fn row(metric: &Measured, delta: Option<&Delta>) -> Row {
     if let Some(reason) = &metric.undefined {
         notes.push(format!("undefined: {reason}"));
     }
-    if metric.left_out > 0 {
+    if metric.left_out > 0 && metric.value.is_some() {
         notes.push(format!("undefined on {}, left out", count(index(metric.left_out), "item")));
     }
     if metric.per_run.len() > 1 {
@@ -438,7 +438,11 @@ fn row(metric: &Measured, delta: Option<&Delta>) -> Row {
             |interval| format!("{} – {}", bound(interval.low), bound(interval.high)),
         ),
         method: metric.interval.as_ref().map(|interval| method(&interval.method)),
-        count: metric.count.as_ref().map(|count| format!("{} of {}", count.hits, count.of)),
+        count: metric
+            .count
+            .as_ref()
+            .filter(|count| count.of > 0)
+            .map(|count| format!("{} of {}", count.hits, count.of)),
         n: metric.n,
         notes,
         chart: chart(metric, baseline),
