@@ -105,7 +105,7 @@ impl<'a> Packer<'a> {
         }
         match majority(values) {
             Some(usual) => {
-                let others = values.iter().enumerate().filter(|(_, value)| **value != usual);
+                let others = values.iter().enumerate().filter(|(_, value)| !same(value, usual));
                 self.mostly(values.len(), usual, others.map(|(place, value)| (place, *value)))
             }
             None => self.cells(LIST, None, values),
@@ -169,6 +169,12 @@ fn common_names<'a>(values: &[&'a Value]) -> Option<Vec<&'a str>> {
     (values.len() > 1 && !first.is_empty() && values.iter().all(alike)).then_some(first)
 }
 
+/// Whether two values are written alike: minus zero is equal to zero, but not the same.
+fn same(one: &Value, other: &Value) -> bool {
+    let bits = |value: &Value| value.as_f64().map(f64::to_bits);
+    one == other && bits(one) == bits(other)
+}
+
 /// The value that stands so often in a list that only the others need to be written.
 fn majority<'a>(values: &[&'a Value]) -> Option<&'a Value> {
     // Whatever fills more than half of a list is left when different values cancel each other out.
@@ -177,13 +183,13 @@ fn majority<'a>(values: &[&'a Value]) -> Option<&'a Value> {
     for value in values.iter().copied() {
         let nested = value.is_array() || value.is_object();
         match left {
-            Some(usual) if !nested && usual == value => votes += 1,
+            Some(usual) if !nested && same(usual, value) => votes += 1,
             _ if nested || votes > 0 => votes = votes.saturating_sub(1),
             _ => (left, votes) = (Some(value), 1),
         }
     }
     let usual = left?;
-    let others = values.iter().filter(|value| **value != usual).count();
+    let others = values.iter().filter(|value| !same(value, usual)).count();
     let size = match usual {
         // It may be one of the texts that are written once.
         Value::String(text) => text.len().min(PLACE),
