@@ -95,6 +95,9 @@ describe("the dashboard", () => {
     await page.locator("section.explore tbody a.item").first().click();
     await page.locator("dialog[open]").waitFor();
     assert.match(page.url(), /\/runs\/3\/report#.+\/q-/);
+    await page.keyboard.press("Escape");
+    await page.getByRole("link", { name: "Run 3" }).click();
+    await page.waitForURL(/\/runs\/3$/);
     assert.deepEqual(faults, []);
     await close();
   });

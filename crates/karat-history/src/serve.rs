@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{Method, StatusCode};
@@ -37,6 +37,9 @@ pub struct Server {
 struct House {
     store: Mutex<Store>,
     pages: Pages,
+    /// The report that was asked for last, by the number of its run, which is never given twice: a
+    /// reader goes to and fro between it and the other pages.
+    report: Mutex<Option<(i64, Bytes)>>,
     style: String,
     port: u16,
 }
@@ -50,7 +53,13 @@ impl Server {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
         let pages = Pages::new().map_err(std::io::Error::other)?;
-        let house = House { store: Mutex::new(store), pages, style: style(), port: address.port() };
+        let house = House {
+            store: Mutex::new(store),
+            pages,
+            report: Mutex::new(None),
+            style: style(),
+            port: address.port(),
+        };
         Ok(Server { listener, address, house: Arc::new(house) })
     }
 
@@ -111,15 +120,15 @@ fn is_meant_for_us(request: &Request, port: u16) -> bool {
 struct Content {
     kind: &'static str,
     policy: &'static str,
-    body: Vec<u8>,
+    body: Bytes,
 }
 
 impl Content {
-    fn new(kind: &'static str, body: impl Into<Vec<u8>>) -> Content {
+    fn new(kind: &'static str, body: impl Into<Bytes>) -> Content {
         Content { kind, policy: POLICY, body: body.into() }
     }
 
-    fn plain(text: &str) -> Content {
+    fn plain(text: &'static str) -> Content {
         Content::new("text/plain; charset=utf-8", text)
     }
 }
@@ -132,7 +141,7 @@ impl House {
         let html = |page: String| Content::new(HTML, page);
         let content = match parts.as_slice() {
             [""] => html(pages.overview(&store())?),
-            ["style.css"] => Content::new("text/css; charset=utf-8", self.style.as_str()),
+            ["style.css"] => Content::new("text/css; charset=utf-8", self.style.clone()),
             ["script.js"] => Content::new("text/javascript; charset=utf-8", SCRIPT),
             ["evaluations", subject] => html(pages.subject(&store(), id(subject)?)?),
             ["evaluations", subject, "metrics", metric] => {
@@ -141,8 +150,7 @@ impl House {
             ["runs"] => html(pages.runs(&store())?),
             ["runs", run] => html(pages.run(&store(), id(run)?)?),
             ["runs", run, "report"] => {
-                let page = pages.report(&store(), id(run)?)?;
-                Content { policy: REPORT_POLICY, ..html(page) }
+                Content { policy: REPORT_POLICY, ..Content::new(HTML, self.report(id(run)?)?) }
             }
             ["runs", run, "report.json"] => {
                 Content::new("application/json", store().document(id(run)?)?)
@@ -151,6 +159,21 @@ impl House {
             _ => return Err(PageError::NotFound),
         };
         Ok((StatusCode::OK, content))
+    }
+
+    /// The report of a run. The history is free for others while the page is made.
+    fn report(&self, id: i64) -> Result<Bytes, PageError> {
+        let store = || self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = || self.report.lock().unwrap_or_else(PoisonError::into_inner);
+        // Somebody may have taken the run out.
+        store().run(id)?;
+        if let Some((_, page)) = kept().as_ref().filter(|(run, _)| *run == id) {
+            return Ok(page.clone());
+        }
+        let document = store().document(id)?;
+        let page = Bytes::from(self.pages.report(id, &document)?);
+        *kept() = Some((id, page.clone()));
+        Ok(page)
     }
 
     fn failure(&self, error: &PageError) -> (StatusCode, Content) {

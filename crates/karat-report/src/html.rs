@@ -9,11 +9,12 @@ mod chart;
 mod data;
 mod figures;
 mod kind;
+mod pack;
 mod plot;
 mod view;
 pub(crate) mod words;
 
-pub use words::{bound, number, signed};
+pub use words::{bound, count, encoded, moment, number, optional, signed};
 
 use std::borrow::Cow;
 
@@ -24,6 +25,7 @@ use karat_core::text::printable;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, UndefinedBehavior, context, escape_formatter};
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 const TEMPLATE: &str = include_str!("../assets/page.html");
@@ -47,6 +49,24 @@ const SCRIPT: &str = concat!(
     include_str!("../assets/script/main.js"),
 );
 
+/// The looks of verdicts, each with its icon in a square of 16.
+pub const ICONS: [(&str, &str); 5] = [
+    ("pass", "M3 8.5l3.2 3.2L13 4.8"),
+    ("fail", "M4 4l8 8M12 4l-8 8"),
+    ("inconclusive", "M5.3 5.6a2.7 2.7 0 1 1 3.9 2.5c-.8.4-1.2.8-1.2 1.7M8 12.6v.1"),
+    ("lost", "M8 3v6M8 12.4v.1"),
+    ("open", "M4 8h8"),
+];
+
+/// Where a page that is served leads back to.
+#[derive(Serialize)]
+pub struct Back {
+    /// What the link says.
+    pub name: String,
+    /// The address, on the same server.
+    pub target: String,
+}
+
 /// The style of the page, for pages of the same look.
 pub fn style() -> &'static str {
     STYLE
@@ -57,11 +77,21 @@ pub fn anchors(check: &CheckReport) -> Vec<String> {
     view::slugs(check)
 }
 
-/// The page of a check.
+/// The page of a check, as a file: every link in it leads to a place in it.
 pub fn page(check: &CheckReport) -> Result<String, String> {
+    made(check, None)
+}
+
+/// The page of a check, as part of a site.
+pub fn served(check: &CheckReport, back: &Back) -> Result<String, String> {
+    made(check, Some(back))
+}
+
+fn made(check: &CheckReport, back: Option<&Back>) -> Result<String, String> {
     let slugs = view::slugs(check);
     let data = data::block(check, &slugs)?;
-    render(check, &slugs, data).map_err(|error| format!("the page could not be made: {error:#}"))
+    let page = view::page(check, &slugs);
+    render(&page, data, back).map_err(|error| format!("the page could not be made: {error:#}"))
 }
 
 /// Where templates are filled in: whatever came from outside is made printable and escaped.
@@ -85,7 +115,11 @@ pub fn environment<'source>() -> Result<Environment<'source>, minijinja::Error> 
     Ok(environment)
 }
 
-fn render(check: &CheckReport, slugs: &[String], data: String) -> Result<String, minijinja::Error> {
+fn render(
+    page: &view::Page,
+    data: String,
+    back: Option<&Back>,
+) -> Result<String, minijinja::Error> {
     let mut environment = environment()?;
     // The ending of the name turns escaping on.
     environment.add_template("page.html", TEMPLATE)?;
@@ -94,7 +128,9 @@ fn render(check: &CheckReport, slugs: &[String], data: String) -> Result<String,
         style => Value::from_safe_string(STYLE.to_owned()),
         script => Value::from_safe_string(SCRIPT.to_owned()),
         data => Value::from_safe_string(data),
-        page => Value::from(Serde(&view::page(check, slugs))),
+        icons => Value::from(Serde(&ICONS)),
+        back => Value::from(Serde(&back)),
+        page => Value::from(Serde(page)),
     })
 }
 

@@ -10,7 +10,8 @@ use base64::Engine as _;
 use karat_core::report::{CheckReport, Item};
 use karat_core::text::printable_block;
 use karat_report::html;
-use serde_json::Value;
+use proptest::prelude::*;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 /// The text between two marks, the first time they occur.
@@ -99,8 +100,8 @@ fn each_kind_of_report_is_known_and_sorts_its_items_out() {
         .unwrap()
         .iter()
         .map(|report| {
-            let items = report["items"].as_array().unwrap().iter();
-            let values: Vec<&str> = items.filter_map(|item| item["facet"].as_str()).collect();
+            let values = Packing::of(report).list(&report["columns"]["facet"]);
+            let values: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
             let facet = report["facet"].as_str().unwrap_or("nothing");
             format!("{} by {facet}: {}", report["kind"].as_str().unwrap(), values.join(", "))
         })
@@ -169,6 +170,21 @@ fn hostile_text_adds_no_tag_no_handler_and_no_address() {
 }
 
 #[test]
+fn only_a_page_that_is_served_leads_elsewhere() {
+    let check = sample::small();
+    let back = html::Back { name: "Run 3".to_owned(), target: "/runs/3".to_owned() };
+    let outside = |page: &str| -> Vec<String> {
+        let links = tags(&markup(page)).into_iter().filter(|tag| tag.name == "a");
+        let targets = links.filter_map(|tag| tag.attributes.get("href").cloned());
+        targets.filter(|target| !target.starts_with('#')).collect()
+    };
+    assert_eq!(outside(&html::page(&check).unwrap()), [""; 0]);
+    let served = html::served(&check, &back).unwrap();
+    assert_eq!(outside(&served), ["/", "&#x2f;runs&#x2f;3"]);
+    assert_eq!(data(&served), data(&html::page(&check).unwrap()));
+}
+
+#[test]
 fn hostile_text_cannot_leave_the_data_block() {
     let page = html::page(&sample::hostile()).unwrap();
     assert!(!data(&page).contains('<'));
@@ -202,46 +218,168 @@ fn every_place_is_named_once_and_every_link_leads_to_one() {
     }
 }
 
-/// What data.js does.
-fn unpacked(value: &Value) -> Value {
-    match value {
-        Value::Array(values) => match values.split_first() {
-            Some((kind, rest)) if kind == 0 => rest.iter().map(unpacked).collect(),
-            Some((_, [Value::Array(keys), cells @ ..])) => cells
-                .chunks(keys.len())
-                .map(|row| {
-                    let keys = keys.iter().map(|key| key.as_str().unwrap().to_owned());
-                    Value::Object(keys.zip(row.iter().map(unpacked)).collect())
-                })
-                .collect(),
-            _ => panic!("{value}"),
-        },
-        Value::Object(fields) => {
-            fields.iter().map(|(key, value)| (key.clone(), unpacked(value))).collect()
+/// Reads packed values as data.js does.
+struct Packing<'a> {
+    texts: &'a [Value],
+    names: &'a [Value],
+}
+
+impl<'a> Packing<'a> {
+    fn of(report: &'a Value) -> Packing<'a> {
+        let list = |key: &str| report[key].as_array().unwrap().as_slice();
+        Packing { texts: list("texts"), names: list("names") }
+    }
+
+    fn value(&self, packed: &Value) -> Value {
+        let Value::Array(parts) = packed else {
+            assert!(!packed.is_object(), "{packed}");
+            return packed.clone();
+        };
+        match place(&parts[0]) {
+            kind @ (0 | 1) => Value::Array(self.cells(kind, &parts[1..])),
+            kind @ (2 | 3) => self.record(&parts[1], self.cells(kind, &parts[2..])),
+            4 => {
+                let columns: Vec<Vec<Value>> =
+                    parts[2..].iter().map(|column| self.list(column)).collect();
+                let row = |at: usize| columns.iter().map(|column| column[at].clone()).collect();
+                (0..columns[0].len()).map(|at| self.record(&parts[1], row(at))).collect()
+            }
+            5 => {
+                let mut list = vec![self.value(&parts[2]); place(&parts[1])];
+                for other in parts[3..].chunks(2) {
+                    list[place(&other[0])] = self.value(&other[1]);
+                }
+                Value::Array(list)
+            }
+            6 => self.texts[place(&parts[1])].clone(),
+            kind => panic!("{kind}"),
         }
-        other => other.clone(),
+    }
+
+    fn list(&self, packed: &Value) -> Vec<Value> {
+        self.value(packed).as_array().unwrap().clone()
+    }
+
+    fn cells(&self, kind: usize, cells: &[Value]) -> Vec<Value> {
+        let cell = |cell: &Value| match cell.is_number() && kind % 2 == 1 {
+            true => self.texts[place(cell)].clone(),
+            false => self.value(cell),
+        };
+        cells.iter().map(cell).collect()
+    }
+
+    fn record(&self, names: &Value, values: Vec<Value>) -> Value {
+        let names = self.names[place(names)].as_array().unwrap().iter();
+        let names = names.map(|name| name.as_str().unwrap().to_owned());
+        Value::Object(names.zip(values).collect())
     }
 }
 
+fn place(number: &Value) -> usize {
+    usize::try_from(number.as_u64().unwrap()).unwrap()
+}
+
 fn items(report: &Value) -> Vec<Item> {
-    let named = |scores: &mut Value| {
-        if let Value::Array(values) = scores {
-            let names = report["scores"].as_array().unwrap().iter();
-            let names = names.map(|name| name.as_str().unwrap().to_owned());
-            let scored = names.zip(std::mem::take(values));
-            *scores = Value::Object(scored.filter(|(_, score)| *score != false).collect());
+    let packing = Packing::of(report);
+    let columns: Vec<(&String, Vec<Value>)> = report["columns"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .filter(|(name, _)| *name != "facet")
+        .map(|(name, column)| (name, packing.list(column)))
+        .collect();
+    let scored: Vec<Vec<Value>> =
+        report["scored"].as_array().unwrap().iter().map(|list| packing.list(list)).collect();
+    let restored = |(at, observed): (usize, &Value)| {
+        let mut item = serde_json::Map::new();
+        for (name, column) in columns.iter().filter(|(_, column)| !column[at].is_null()) {
+            item.insert((*name).clone(), column[at].clone());
         }
-    };
-    let restored = |item: &Value| {
-        let mut item = item.clone();
-        item["observed"] = unpacked(&item["observed"]);
-        named(&mut item["metrics"]);
-        if let Some(runs) = item.get_mut("per_run") {
-            runs.as_array_mut().unwrap().iter_mut().for_each(named);
+        let names = report["scores"].as_array().unwrap().iter();
+        let scores = names.zip(&scored).filter(|(_, scores)| scores[at] != false);
+        let scores =
+            scores.map(|(name, scores)| (name.as_str().unwrap().to_owned(), scores[at].clone()));
+        item.insert("metrics".to_owned(), Value::Object(scores.collect()));
+        if let Some(runs) = report.get("per_run") {
+            item.insert("per_run".to_owned(), packing.value(&runs[at]));
         }
-        serde_json::from_value(item).unwrap()
+        item.insert("observed".to_owned(), packing.value(observed));
+        serde_json::from_value(Value::Object(item)).unwrap()
     };
-    report["items"].as_array().unwrap().iter().map(restored).collect()
+    report["observed"].as_array().unwrap().iter().enumerate().map(restored).collect()
+}
+
+/// Any JSON, with texts and names that come again and again.
+fn any_json() -> impl Strategy<Value = Value> {
+    let text = prop_oneof![
+        any::<String>(),
+        prop::sample::select(vec![
+            "",
+            "null",
+            "files:read_file",
+            "__proto__",
+            "a text that comes again",
+            "6"
+        ])
+        .prop_map(str::to_owned),
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        (0..9_u8).prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        prop::sample::select(vec![0.0, -0.0, 1.0]).prop_map(Value::from),
+        text.clone().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 64, 12, move |inner| {
+        let same = (inner.clone(), inner.clone(), 0..30_usize);
+        // Rows that are alike, but for some that only look so.
+        let row = (inner.clone(), inner.clone(), 0..20_u8);
+        let row = row.prop_map(|(a, b, kind)| match kind {
+            0 => json!({"b": b, "name": a}),
+            1 => json!({"name": a, "c": b}),
+            _ => json!({"name": a, "b": b}),
+        });
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..12).prop_map(Value::from),
+            same.prop_map(|(value, other, count)| {
+                let list = std::iter::repeat_n(value, count).chain([other]);
+                list.collect()
+            }),
+            prop::collection::vec(row, 0..8).prop_map(Value::from),
+            prop::collection::vec((text.clone(), inner), 0..6)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #[test]
+    fn whatever_was_observed_can_be_rebuilt(
+        observed in prop::collection::vec(any_json(), 1..8),
+        tag in any::<String>(),
+        score in prop::option::of(any::<f64>().prop_filter("in JSON", |score| score.is_finite())),
+    ) {
+        let mut check = sample::small();
+        let mut report = check.reports.swap_remove(0);
+        let item = report.items.swap_remove(0);
+        report.items = observed
+            .into_iter()
+            .enumerate()
+            .map(|(number, observed)| Item { id: format!("i{number}"), observed, ..item.clone() })
+            .collect();
+        report.items[0].tags.insert(tag.clone(), tag.clone());
+        report.items[0].metrics.insert(tag.clone(), score);
+        report.items[0].per_run.push(std::collections::BTreeMap::from([(tag, score)]));
+        check.reports = vec![report];
+        let page = html::page(&check).unwrap();
+        let data: Value = serde_json::from_str(data(&page)).unwrap();
+        // As text, because values are equal whatever the order of their fields.
+        let rebuilt = serde_json::to_string(&items(&data["reports"][0])).unwrap();
+        prop_assert_eq!(rebuilt, serde_json::to_string(&check.reports[0].items).unwrap());
+    }
 }
 
 #[test]
@@ -270,7 +408,7 @@ fn the_same_report_gives_the_same_bytes() {
 fn ten_thousand_items_stay_below_fifteen_megabytes() {
     let page = html::page(&sample::synthetic::check_of(10_000)).unwrap();
     let data: Value = serde_json::from_str(data(&page)).unwrap();
-    assert_eq!(data["reports"][0]["items"].as_array().unwrap().len(), 10_000);
+    assert_eq!(data["reports"][0]["observed"].as_array().unwrap().len(), 10_000);
     assert!(page.len() < 15_000_000, "{} bytes", page.len());
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use karat_core::baseline::Baseline;
 use karat_core::compare::compare;
 use karat_core::report::{CheckReport, Comparison, Delta, Report};
-use karat_report::html::{self, number, signed};
+use karat_report::html::{self, encoded, moment, optional, signed};
 use serde::Serialize;
 
 use super::PageError;
@@ -80,7 +80,7 @@ pub(super) fn page(store: &Store, runs: Option<(i64, i64)>) -> Result<ComparePag
     let all = store.runs()?;
     let choices = all.iter().rev().map(|run| Choice {
         id: run.id,
-        label: format!("{} · {} · {}", run.id, run.started, run.state.word()),
+        label: format!("{} · {} · {}", run.id, moment(&run.started), run.state.word()),
     });
     let choices = choices.collect();
     let Some((before, after)) = runs else {
@@ -156,18 +156,19 @@ fn card(old: &Report, new: &Report, anchor: String) -> Card {
 }
 
 fn row(delta: &Delta) -> Row {
-    let value = |value: Option<f64>| value.map_or_else(|| "undefined".to_owned(), number);
-    let interval = delta.interval.as_ref().map_or_else(
+    // Where nothing moved, there is nothing to be sure of.
+    let moved = !(delta.delta == Some(0.0) && moves(delta).is_empty());
+    let interval = delta.interval.as_ref().filter(|_| moved).map_or_else(
         || NONE.to_owned(),
         |interval| format!("{} to {}", signed(interval.low), signed(interval.high)),
     );
     Row {
         metric: delta.metric.clone(),
-        before: value(delta.before),
-        after: value(delta.after),
+        before: optional(delta.before),
+        after: optional(delta.after),
         change: Change::of(delta.delta, delta.better),
         interval,
-        p: delta.p_holm.map_or_else(|| NONE.to_owned(), |p| format!("{p:.3}")),
+        p: delta.p_holm.filter(|_| moved).map_or_else(|| NONE.to_owned(), |p| format!("{p:.3}")),
         pairs: delta.pairs,
     }
 }
@@ -183,30 +184,4 @@ fn moves(delta: &Delta) -> Vec<Moved> {
             unnamed: items.len().saturating_sub(NAMED),
         })
         .collect()
-}
-
-/// As a browser's `encodeURIComponent` writes it, which is what the report's page reads.
-fn encoded(text: &str) -> String {
-    let mut address = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => address.push(char::from(byte)),
-            b'-' | b'_' | b'.' | b'!' | b'~' | b'*' | b'\'' | b'(' | b')' => {
-                address.push(char::from(byte));
-            }
-            other => address.push_str(&format!("%{other:02X}")),
-        }
-    }
-    address
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_item_id_cannot_leave_its_address() {
-        assert_eq!(encoded("q-1"), "q-1");
-        assert_eq!(encoded("\"><script>#/ü"), "%22%3E%3Cscript%3E%23%2F%C3%BC");
-    }
 }

@@ -6,25 +6,17 @@
 mod compare;
 mod view;
 
-use karat_core::report::CheckReport;
+use std::path::Path;
+
 use karat_report::html;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
 use serde::Serialize;
 
-use crate::{HistoryError, Store};
+use crate::{HistoryError, Store, document};
 
 /// How many runs the pages look at: the latest.
 const RUNS: u32 = 500;
-
-/// The names of the looks and their icons, as the report has them.
-const TONES: [(&str, &str); 5] = [
-    ("pass", "M3 8.5l3.2 3.2L13 4.8"),
-    ("fail", "M4 4l8 8M12 4l-8 8"),
-    ("inconclusive", "M5.3 5.6a2.7 2.7 0 1 1 3.9 2.5c-.8.4-1.2.8-1.2 1.7M8 12.6v.1"),
-    ("lost", "M8 3v6M8 12.4v.1"),
-    ("open", "M4 8h8"),
-];
 
 const TEMPLATES: [(&str, &str); 9] = [
     ("macros.html", include_str!("../../assets/macros.html")),
@@ -114,7 +106,7 @@ impl Pages {
         Ok(template.render(context! {
             title => title,
             here => here,
-            tones => Value::from(Serde(&TONES)),
+            icons => Value::from(Serde(&html::ICONS)),
             page => Value::from(Serde(page)),
         })?)
     }
@@ -127,7 +119,7 @@ impl Pages {
         Ok(self.environment.get_template("message.html")?.render(context! {
             title => title,
             here => "",
-            tones => Value::from(Serde(&TONES)),
+            icons => Value::from(Serde(&html::ICONS)),
             message => message,
         })?)
     }
@@ -181,13 +173,16 @@ impl Pages {
         self.fill("run.html", &format!("Run {id}"), "", &view::run(store, id)?)
     }
 
-    /// The whole report of a run.
+    /// The whole report of a run, from its document. The history is not needed for this, which takes
+    /// a while where there are many items.
     ///
     /// # Errors
-    /// When there is no such run, or the history cannot be read.
-    pub fn report(&self, store: &Store, id: i64) -> Result<String, PageError> {
-        let check: CheckReport = store.check(id)?;
-        html::page(&check).map_err(PageError::Report)
+    /// When the document cannot be read.
+    pub fn report(&self, id: i64, document: &[u8]) -> Result<String, PageError> {
+        let check = document::parse(Path::new(&format!("run {id}")), document)
+            .map_err(|error| PageError::History(error.into()))?;
+        let back = html::Back { name: format!("Run {id}"), target: format!("/runs/{id}") };
+        html::served(&check, &back).map_err(PageError::Report)
     }
 
     /// Run against run; without two of them, the form to choose.

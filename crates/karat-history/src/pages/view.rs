@@ -2,7 +2,7 @@
 
 use karat_core::report::{Better, Interval};
 use karat_metrics::registry;
-use karat_report::html::{bound, number, signed};
+use karat_report::html::{bound, count, moment, number, optional, signed};
 use serde::Serialize;
 
 use super::{PageError, RUNS, Tone};
@@ -21,14 +21,16 @@ const CHART_HEIGHT: u32 = 280;
 
 #[derive(Serialize)]
 pub(super) struct Change {
-    amount: String,
+    /// None where nothing moved.
+    amount: Option<String>,
     word: &'static str,
 }
 
 impl Change {
     pub(super) fn of(delta: Option<f64>, better: Better) -> Option<Change> {
         let delta = delta?;
-        Some(Change { amount: signed(delta), word: direction(delta, better) })
+        let amount = (delta != 0.0).then(|| signed(delta));
+        Some(Change { amount, word: direction(delta, better) })
     }
 }
 
@@ -83,19 +85,11 @@ pub(super) struct Overview {
     cards: Vec<Card>,
 }
 
-fn value(value: Option<f64>) -> String {
-    value.map_or_else(|| "undefined".to_owned(), number)
-}
-
 pub(super) fn interval(interval: Option<&Interval>) -> String {
     interval.map_or_else(
         || NONE.to_owned(),
         |interval| format!("{} to {}", bound(interval.low), bound(interval.high)),
     )
-}
-
-pub(super) fn count(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 /// `tools v1`, or nothing where nothing was measured.
@@ -130,7 +124,7 @@ fn standing(past: &[&Entry], latest: &Entry, measured: &Value, height: u32) -> S
         metric: measured.metric.clone(),
         metric_id: measured.metric_id,
         better: measured.better,
-        value: value(measured.value),
+        value: optional(measured.value),
         undefined: measured.undefined.clone(),
         interval: interval(measured.interval.as_ref()),
         n: measured.n,
@@ -169,8 +163,8 @@ pub(super) fn overview(store: &Store) -> Result<Option<Overview>, HistoryError> 
         tone: last.state.into(),
         run: last.id,
         runs: count(runs.len(), "run"),
-        first: first.started.clone(),
-        last: last.started.clone(),
+        first: moment(&first.started),
+        last: moment(&last.started),
         cards,
     }))
 }
@@ -238,7 +232,7 @@ pub(super) fn subject(store: &Store, id: i64) -> Result<SubjectPage, PageError> 
             .rev()
             .map(|entry| Past {
                 run: entry.run,
-                started: entry.started.clone(),
+                started: moment(&entry.started),
                 tone: entry.state.into(),
                 dataset: dataset(entry),
                 digest: entry
@@ -355,8 +349,8 @@ pub(super) fn metric(store: &Store, subject: i64, metric: i64) -> Result<MetricP
                 digest: short_digest(&one.dataset.digest),
             })
             .collect(),
-        first: first.started.clone(),
-        last: if entries.len() > 1 { last.started.clone() } else { String::new() },
+        first: moment(&first.started),
+        last: if entries.len() > 1 { moment(&last.started) } else { String::new() },
         failed: entries.iter().any(|entry| entry.state == State::Fail),
         chart: drawn,
         rows: rows.into_iter().map(|(_, row)| row).collect(),
@@ -367,8 +361,8 @@ pub(super) fn metric(store: &Store, subject: i64, metric: i64) -> Result<MetricP
 fn row(series: &Series<'_>, point: &Point<'_>) -> MetricRow {
     MetricRow {
         run: point.run,
-        started: point.started.to_owned(),
-        value: value(point.value),
+        started: moment(point.started),
+        value: optional(point.value),
         raw: point.value,
         undefined: point.undefined.map(str::to_owned),
         interval: interval(point.interval),
@@ -385,7 +379,8 @@ fn row(series: &Series<'_>, point: &Point<'_>) -> MetricRow {
 fn named(dot: crate::chart::Dot, all: &[Series<'_>]) -> Option<Dot> {
     let series = all.get(dot.at.0)?;
     let point = series.points.get(dot.at.1)?;
-    let mut label = format!("Run {}, {}: {}", point.run, point.started, number(point.value?));
+    let mut label =
+        format!("Run {}, {}: {}", point.run, moment(point.started), number(point.value?));
     if let Some(interval) = point.interval {
         label.push_str(&format!(" ({} to {})", bound(interval.low), bound(interval.high)));
     }
@@ -441,7 +436,7 @@ pub(super) fn runs(store: &Store) -> Result<RunsPage, HistoryError> {
         .skip(dropped)
         .map(|(run, before)| RunRow {
             id: run.id,
-            started: run.started,
+            started: moment(&run.started),
             tone: run.state.into(),
             commit: short_commit(run.commit.as_deref()),
             entries: run.entries.into_iter().map(Numbered::from).collect(),
@@ -469,7 +464,7 @@ pub(super) fn run(store: &Store, id: i64) -> Result<RunPage, HistoryError> {
     let runs = store.runs()?;
     let at = runs.iter().position(|run| run.id == id).ok_or(HistoryError::NoRun { id })?;
     let run: &Run = runs.get(at).ok_or(HistoryError::NoRun { id })?;
-    let mut facts = vec![run.started.clone(), format!("karat {}", run.karat)];
+    let mut facts = vec![moment(&run.started), format!("karat {}", run.karat)];
     facts.extend(run.commit.as_ref().map(|commit| format!("commit {commit}")));
     facts.push(format!("document {}", short_digest(&run.digest)));
     let mut cards = Vec::new();

@@ -1,54 +1,95 @@
 
-// The data block. It is packed as crates/karat-report/src/html/data.rs says; what is read here can be
+// The data block. It is packed as crates/karat-report/src/html/pack.rs says; what is read here can be
 // rebuilt exactly as it stood in the report.
 
-// [0, ...] is a list, [1, [keys], cells...] a list of objects with the same keys.
-function unpacked(value) {
-  if (Array.isArray(value)) {
-    if (value[0] === 0) return value.slice(1).map(unpacked);
-    const keys = value[1];
-    const rows = [];
-    for (let at = 2; at < value.length; at += keys.length) {
-      rows.push(Object.fromEntries(keys.map((key, index) => [key, unpacked(value[at + index])])));
+// Reads packed values, each when it is asked for.
+class Packing {
+  constructor({ texts, names }) {
+    this.texts = texts;
+    this.names = names;
+  }
+
+  value(packed) {
+    if (!Array.isArray(packed)) return packed;
+    const [kind, head] = packed;
+    switch (kind) {
+      case 0: case 1: return this.cells(packed, 1);
+      case 2: case 3: return record(this.names[head], this.cells(packed, 2));
+      case 4: {
+        const columns = packed.slice(2).map((column) => this.value(column));
+        return columns[0].map((_, at) => record(this.names[head], columns.map((column) => column[at])));
+      }
+      case 5: {
+        const list = new Array(head).fill(this.value(packed[2]));
+        for (let at = 3; at < packed.length; at += 2) list[packed[at]] = this.value(packed[at + 1]);
+        return list;
+      }
+      default: return this.texts[head];
     }
-    return rows;
   }
-  if (value !== null && typeof value === "object") {
-    // fromEntries defines a field even where its name is __proto__.
-    return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, unpacked(field)]));
+
+  // Under an odd kind there are no numbers but those that stand for texts.
+  cells(packed, from) {
+    const coded = packed[0] % 2 === 1;
+    return packed.slice(from).map((cell) => (coded && typeof cell === "number" ? this.texts[cell] : this.value(cell)));
   }
-  return value;
+
+  // All texts in a value, without the names of fields, and without making the value.
+  collect(packed, found) {
+    if (typeof packed === "string") found.push(packed);
+    if (!Array.isArray(packed)) return;
+    const kind = packed[0];
+    if (kind === 6) found.push(this.texts[packed[1]]);
+    else {
+      for (let at = kind < 2 ? 1 : 2; at < packed.length; at += 1) {
+        if (typeof packed[at] !== "number") this.collect(packed[at], found);
+        else if (kind === 1 || kind === 3) found.push(this.texts[packed[at]]);
+      }
+    }
+  }
+
+  // A list of which single places are read: what is mostly the same is not laid out.
+  places(packed) {
+    if (packed[0] !== 5) {
+      const list = this.value(packed);
+      return (at) => list[at];
+    }
+    const usual = this.value(packed[2]);
+    const others = new Map();
+    for (let at = 3; at < packed.length; at += 2) others.set(packed[at], this.value(packed[at + 1]));
+    return (at) => (others.has(at) ? others.get(at) : usual);
+  }
 }
 
-// All strings in a value, without the names of fields.
-function strings(value, found) {
-  if (typeof value === "string") found.push(value);
-  else if (value !== null && typeof value === "object") for (const part of Object.values(value)) strings(part, found);
+// fromEntries defines a field even where its name is __proto__.
+function record(names, values) {
+  return Object.fromEntries(names.map((name, at) => [name, values[at]]));
 }
 
-function packedStrings(value, found) {
-  if (Array.isArray(value)) {
-    for (const part of value.slice(value[0] === 0 ? 1 : 2)) packedStrings(part, found);
-  } else if (value !== null && typeof value === "object") {
-    for (const part of Object.values(value)) packedStrings(part, found);
-  } else strings(value, found);
-}
-
-function named(scores, names) {
-  if (!Array.isArray(scores)) return scores;
-  return Object.fromEntries(names.map((name, index) => [name, scores[index]]).filter(([, score]) => score !== false));
+// The items with what the table needs of them.
+function itemsOf(data, packing) {
+  const columns = Object.entries(data.columns).map(([name, packed]) => [name, packing.value(packed)]);
+  return data.observed.map((_, at) => {
+    const item = { at };
+    for (const [name, list] of columns) {
+      if (list[at] !== null) item[name] = list[at];
+    }
+    return item;
+  });
 }
 
 class Report {
   constructor(data) {
     this.data = data;
     this.slug = data.slug;
-    this.items = data.items;
+    this.packing = new Packing(data);
+    this.items = itemsOf(data, this.packing);
+    this.slices = this.packing.value(data.slices);
     this.metrics = data.metrics;
     this.metric = new Map(data.metrics.map((metric) => [metric.id, metric]));
     // The columns of the items are the metrics that are scored item by item.
     this.columns = data.metrics.filter((metric) => data.scores.includes(metric.id));
-    this.places = new Map(data.items.map((item, index) => [item.id, index]));
+    this.places = new Map(this.items.map((item) => [item.id, item.at]));
     this.blamed = new Set(data.blamed);
     this.tones = new Map(Object.entries(data.tones));
     // For each item the metrics on which it moved, over all items rather than over a slice.
@@ -56,34 +97,45 @@ class Report {
     this.improved = new Map();
     for (const flip of data.flips.filter((flip) => flip.slice === undefined)) {
       for (const [ids, into] of [[flip.worsened, this.worsened], [flip.improved, this.improved]]) {
-        for (const id of ids) {
+        for (const id of this.packing.value(ids)) {
           if (!into.has(id)) into.set(id, []);
           into.get(id).push(flip.metric);
         }
       }
     }
-    this.scoreAt = new Map(data.scores.map((name, index) => [name, index]));
+    this.scored = new Map(data.scores.map((name, index) => [name, this.packing.places(data.scored[index])]));
     this.texts = null;
   }
 
+  // Null where it is undefined, false where the item has no such score at all.
+  scoreOrNone(item, id) {
+    return this.scored.has(id) ? this.scored.get(id)(item.at) : false;
+  }
+
   score(item, id) {
-    // A row has false where the item has no such score at all.
-    if (Array.isArray(item.metrics)) {
-      const score = item.metrics[this.scoreAt.get(id)];
-      return typeof score === "number" ? score : null;
-    }
-    return Object.hasOwn(item.metrics, id) ? item.metrics[id] : null;
+    const score = this.scoreOrNone(item, id);
+    return score === false ? null : score;
+  }
+
+  observed(item) {
+    return this.packing.value(this.data.observed[item.at]);
+  }
+
+  // The scores of each run, where there was more than one.
+  runs(item) {
+    return this.data.per_run ? this.packing.value(this.data.per_run[item.at]) : [];
   }
 
   // The item as it stands in the report.
   whole(item) {
-    const names = this.data.scores;
     const whole = { id: item.id };
     if (item.group !== undefined) whole.group = item.group;
     if (item.tags !== undefined) whole.tags = item.tags;
-    whole.metrics = named(item.metrics, names);
-    if (item.per_run !== undefined) whole.per_run = item.per_run.map((run) => named(run, names));
-    whole.observed = unpacked(item.observed);
+    const scores = this.data.scores.map((name) => [name, this.scoreOrNone(item, name)]);
+    whole.metrics = Object.fromEntries(scores.filter(([, score]) => score !== false));
+    const runs = this.runs(item);
+    if (runs.length) whole.per_run = runs;
+    whole.observed = this.observed(item);
     if (item.error !== undefined) whole.error = item.error;
     return whole;
   }
@@ -93,8 +145,9 @@ class Report {
     if (this.texts === null) {
       this.texts = this.items.map((item) => {
         const found = [item.id];
-        for (const part of [item.group, item.tags, item.error]) strings(part, found);
-        packedStrings(item.observed, found);
+        if (item.group !== undefined) found.push(item.group);
+        for (const part of [item.tags, item.error]) found.push(...Object.values(part || {}));
+        this.packing.collect(this.data.observed[item.at], found);
         return found.join("\n").toLowerCase();
       });
     }
@@ -103,7 +156,7 @@ class Report {
 
   // One line that tells a person which item this is.
   title(item) {
-    const observed = item.observed;
+    const observed = this.observed(item);
     if (typeof observed === "string") return observed;
     if (observed !== null && typeof observed === "object" && !Array.isArray(observed)) {
       const said = (key) => (Object.hasOwn(observed, key) && typeof observed[key] === "string" ? observed[key] : null);
@@ -116,14 +169,13 @@ class Report {
       }
     }
     if (item.error !== undefined) return item.error.message;
-    return observed === null || observed === undefined ? "" : JSON.stringify(unpacked(observed)).slice(0, 300);
+    return observed === null || observed === undefined ? "" : JSON.stringify(observed).slice(0, 300);
   }
 
   // What fuzzing found in a tool.
   findings(observed) {
-    const found = unpacked(observed.findings);
-    if (!Array.isArray(found)) return "";
-    const messages = found.map((finding) => (finding ? finding.message : null)).filter((text) => typeof text === "string");
+    if (!Array.isArray(observed.findings)) return "";
+    const messages = observed.findings.map((finding) => (finding ? finding.message : null)).filter((text) => typeof text === "string");
     return messages.length ? messages.join("; ") : "no finding";
   }
 

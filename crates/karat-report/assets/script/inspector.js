@@ -107,7 +107,7 @@ class Inspector {
 
   content() {
     const { table: { report }, item } = this;
-    const observed = unpacked(item.observed);
+    const observed = report.observed(item);
     const body = element("div", { class: "content" });
     if (item.error !== undefined) {
       body.append(element("section", { class: "error" },
@@ -137,7 +137,7 @@ function block(text) {
 }
 
 function scores(report, item) {
-  const runs = item.per_run || [];
+  const runs = report.runs(item);
   const head = element("tr", {}, element("th", { scope: "col" }, "Metric"), element("th", { scope: "col", class: "number" }, "Score"));
   runs.forEach((_, index) => head.append(element("th", { scope: "col", class: "number" }, "Run " + (index + 1))));
   const compared = report.worsened.size + report.improved.size > 0;
@@ -145,7 +145,7 @@ function scores(report, item) {
   const rows = report.columns.map((column) => {
     const row = element("tr", {}, element("th", { scope: "row" }, metricLink(column)),
       element("td", { class: "number" }, number(report.score(item, column.id))));
-    for (const run of runs) row.append(element("td", { class: "number" }, number(report.score({ metrics: run }, column.id))));
+    for (const run of runs) row.append(element("td", { class: "number" }, number(Object.hasOwn(run, column.id) ? run[column.id] : null)));
     if (!compared) return row;
     const worse = (report.worsened.get(item.id) || []).includes(column.id);
     const better = (report.improved.get(item.id) || []).includes(column.id);

@@ -118,7 +118,7 @@ class ItemTable {
     const columns = this.report.columns;
     const head = element("tr", { "aria-rowindex": "1" }, this.header("Item", "id"), element("th", { scope: "col" }, "What"));
     const longest = this.report.items.reduce((most, item) => Math.max(most, item.id.length), 0);
-    const widths = [Math.max(80, Math.min(220, 24 + 8 * longest)), Math.max(180, Math.min(320, innerWidth / 2))];
+    const widths = [Math.max(80, Math.min(220, 24 + 8 * longest)), Math.max(180, Math.min(420, innerWidth * 0.36))];
     this.stated = this.report.items.some((item) => states(this.report, item).length > 0);
     if (this.stated) {
       head.append(element("th", { scope: "col" }, "State"));
@@ -126,7 +126,7 @@ class ItemTable {
     }
     for (const column of columns) {
       head.append(this.header(column.id, column.id, column));
-      widths.push(Math.min(230, 40 + 8 * visible(column.id).length));
+      widths.push(Math.max(88, Math.min(230, 40 + 8 * visible(column.id).length)));
     }
     this.heads = [...head.children];
     this.widths = widths;
@@ -209,7 +209,8 @@ class ItemTable {
     }
     if (this.sort) {
       const { key, metric, sign } = this.sort;
-      const of = (index) => (metric ? report.score(report.items[index], key) : index);
+      const scores = metric ? report.items.map((item) => report.score(item, key)) : null;
+      const of = (index) => (scores ? scores[index] : index);
       this.order.sort((a, b) => {
         const [left, right] = [of(a), of(b)];
         // Items without a score stand last in either direction.

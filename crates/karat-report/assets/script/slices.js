@@ -2,7 +2,7 @@
 // The metrics over parts of the items; the reader chooses by which property.
 
 function slicesOf(report) {
-  const properties = [...new Set(report.data.slices.map((slice) => slice.by))];
+  const properties = [...new Set(report.slices.map((slice) => slice.by))];
   if (properties.length === 0) return null;
   const place = element("div", { class: "scroll framed", role: "region", tabindex: "0", "aria-label": "Slices" });
   const show = (by) => place.replaceChildren(sliceTable(report, by));
@@ -13,7 +13,7 @@ function slicesOf(report) {
 }
 
 function sliceTable(report, by) {
-  const slices = report.data.slices.filter((slice) => slice.by === by);
+  const slices = report.slices.filter((slice) => slice.by === by);
   const ids = report.metrics.map((metric) => metric.id).filter((id) =>
     slices.some((slice) => slice.metrics.some((metric) => metric.id === id)));
   for (const metric of slices.flatMap((slice) => slice.metrics)) {

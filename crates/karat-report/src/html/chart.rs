@@ -40,11 +40,12 @@ impl Chart {
     }
 }
 
-/// The drawing of a value; `None` where there is no value.
+/// The drawing of a value; `None` where there is no value, or nothing beside it: alone on an axis of its
+/// own, its length would say nothing.
 pub(super) fn chart(metric: &Measured, baseline: Option<f64>) -> Option<Chart> {
     let parts = Parts::of(metric, baseline)?;
-    let axis = Axis::around(parts.drawn());
-    Some(parts.chart(&axis))
+    let drawn = parts.drawn();
+    (drawn.len() > 1).then(|| parts.chart(&Axis::around(drawn)))
 }
 
 /// Drawings on one axis, so that their lengths can be compared.
@@ -160,9 +161,8 @@ fn percent(place: f64) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn drawings_beside_each_other_share_an_axis() {
-        let metric = |value: f64| Measured {
+    fn metric(value: f64) -> Measured {
+        Measured {
             id: "run.tokens".to_owned(),
             value: Some(value),
             n: 1,
@@ -172,7 +172,17 @@ mod tests {
             count: None,
             undefined: None,
             left_out: 0,
-        };
+        }
+    }
+
+    #[test]
+    fn a_value_is_drawn_beside_another_but_not_alone() {
+        assert!(chart(&metric(500.0), None).is_none());
+        assert!(chart(&metric(500.0), Some(400.0)).is_some());
+    }
+
+    #[test]
+    fn drawings_beside_each_other_share_an_axis() {
         let drawn = charts(&[&metric(500.0), &metric(2000.0)]);
         let widths: Vec<&str> =
             drawn.iter().flatten().map(|chart| chart.fill_width.as_str()).collect();

@@ -12,7 +12,8 @@ use serde::Serialize;
 use super::chart::{Chart, chart};
 use super::figures::{Figure, figures};
 use super::words::{
-    Direction, bound, check_name, count, interval_heading, number, sentence, signed,
+    Direction, bound, check_name, count, encoded, interval_heading, method, moment, optional,
+    sentence, signed,
 };
 
 /// How many items a list of flipped items names; the table below has them all.
@@ -133,6 +134,8 @@ struct Row {
     value: String,
     interval: String,
     method: Option<String>,
+    /// `98 of 183`, where it is a share.
+    count: Option<String>,
     n: u64,
     notes: Vec<String>,
     chart: Option<Chart>,
@@ -253,7 +256,7 @@ pub(super) fn page(check: &CheckReport, slugs: &[String]) -> Page {
     let (of_reports, of_lost) = slugs.split_at(check.reports.len().min(slugs.len()));
     let facts = check.reports.first().map(|report| {
         let environment = &report.environment;
-        let mut facts = vec![environment.started.clone(), format!("karat {}", environment.karat)];
+        let mut facts = vec![moment(&environment.started), format!("karat {}", environment.karat)];
         facts.extend(environment.commit.as_ref().map(|commit| format!("commit {commit}")));
         facts
     });
@@ -398,7 +401,7 @@ fn environment(report: &Report) -> Vec<(&'static str, String)> {
         ("seed", report.seed.to_string()),
         ("karat", environment.karat.clone()),
         ("machine", environment.os.clone()),
-        ("started", environment.started.clone()),
+        ("started", moment(&environment.started)),
         ("duration", format!("{} ms", environment.duration_ms)),
         ("commit", environment.commit.clone().unwrap_or_default()),
     ];
@@ -418,10 +421,7 @@ fn row(metric: &Measured, delta: Option<&Delta>) -> Row {
     if let Some(reason) = &metric.undefined {
         notes.push(format!("undefined: {reason}"));
     }
-    if let Some(counted) = &metric.count {
-        notes.push(format!("{} of {}", counted.hits, counted.of));
-    }
-    if metric.left_out > 0 {
+    if metric.left_out > 0 && metric.value.is_some() {
         notes.push(format!("undefined on {}, left out", count(index(metric.left_out), "item")));
     }
     if metric.per_run.len() > 1 {
@@ -432,12 +432,17 @@ fn row(metric: &Measured, delta: Option<&Delta>) -> Row {
         id: metric.id.clone(),
         legend: definition(&metric.id),
         better: metric.better,
-        value: metric.value.map_or_else(|| "undefined".to_owned(), number),
+        value: optional(metric.value),
         interval: metric.interval.as_ref().map_or_else(
             || NONE.to_owned(),
             |interval| format!("{} – {}", bound(interval.low), bound(interval.high)),
         ),
-        method: metric.interval.as_ref().map(|interval| interval.method.clone()),
+        method: metric.interval.as_ref().map(|interval| method(&interval.method)),
+        count: metric
+            .count
+            .as_ref()
+            .filter(|count| count.of > 0)
+            .map(|count| format!("{} of {}", count.hits, count.of)),
         n: metric.n,
         notes,
         chart: chart(metric, baseline),
@@ -448,10 +453,6 @@ fn row(metric: &Measured, delta: Option<&Delta>) -> Row {
 
 fn index(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
-}
-
-fn optional(value: Option<f64>) -> String {
-    value.map_or_else(|| "undefined".to_owned(), number)
 }
 
 fn definition(id: &str) -> Option<&'static str> {
@@ -538,21 +539,6 @@ fn names(items: &[String], slug: &str) -> Names {
         first: items.iter().take(NAMED).map(link).collect(),
         more: items.len().saturating_sub(NAMED),
     }
-}
-
-/// An item's id as it stands in an address, as `encodeURIComponent` of a browser writes it.
-pub(super) fn encoded(name: &str) -> String {
-    let mut text = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => text.push(char::from(byte)),
-            b'-' | b'_' | b'.' | b'!' | b'~' | b'*' | b'\'' | b'(' | b')' => {
-                text.push(char::from(byte));
-            }
-            other => text.push_str(&format!("%{other:02X}")),
-        }
-    }
-    text
 }
 
 fn check_view(check: &Check, report: &Report, slug: &str) -> CheckView {

@@ -41,8 +41,36 @@ fn minus(text: String) -> String {
     }
 }
 
+/// A value, or the word that says that there is none.
+pub fn optional(value: Option<f64>) -> String {
+    value.map_or_else(|| "undefined".to_owned(), number)
+}
+
+/// A time as people write it: `2026-11-15 03:04:05 UTC`.
+pub fn moment(stamp: &str) -> String {
+    match stamp.strip_suffix('Z').and_then(|text| text.split_once('T')) {
+        Some((day, time)) => format!("{day} {time} UTC"),
+        None => stamp.to_owned(),
+    }
+}
+
+/// The id of an item as it stands in an address, as `encodeURIComponent` of a browser writes it.
+pub fn encoded(id: &str) -> String {
+    let mut text = String::with_capacity(id.len());
+    for byte in id.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => text.push(char::from(byte)),
+            b'-' | b'_' | b'.' | b'!' | b'~' | b'*' | b'\'' | b'(' | b')' => {
+                text.push(char::from(byte));
+            }
+            other => text.push_str(&format!("%{other:02X}")),
+        }
+    }
+    text
+}
+
 /// `1 item`, `3 items`.
-pub(crate) fn count(n: usize, noun: &str) -> String {
+pub fn count(n: usize, noun: &str) -> String {
     match (n, noun.strip_suffix('y')) {
         (1, _) => format!("1 {noun}"),
         (_, Some(stem)) => format!("{n} {stem}ies"),
@@ -132,6 +160,17 @@ pub(crate) fn interval_heading<'a>(levels: impl Iterator<Item = &'a f64>) -> Str
     }
 }
 
+/// How an interval was made, as people call it.
+pub(crate) fn method(name: &str) -> String {
+    match name {
+        "wilson" => "Wilson".to_owned(),
+        "clopper_pearson" => "Clopper–Pearson".to_owned(),
+        "bootstrap_clustered" => "bootstrap by group".to_owned(),
+        "t" => "Student’s t".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,6 +193,18 @@ mod tests {
         assert_eq!(interval_heading([0.999].iter()), "99.9 % interval");
         assert_eq!(interval_heading([0.95, 0.9].iter()), "interval");
         assert_eq!(interval_heading([].iter()), "interval");
+    }
+
+    #[test]
+    fn a_time_is_written_as_people_write_it() {
+        assert_eq!(moment("2026-11-15T03:04:05Z"), "2026-11-15 03:04:05 UTC");
+        assert_eq!(moment("yesterday"), "yesterday");
+    }
+
+    #[test]
+    fn an_item_id_cannot_leave_its_address() {
+        assert_eq!(encoded("q-1"), "q-1");
+        assert_eq!(encoded("\"><script>#/ü"), "%22%3E%3Cscript%3E%23%2F%C3%BC");
     }
 
     #[test]

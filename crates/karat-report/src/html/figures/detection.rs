@@ -75,20 +75,29 @@ fn tag<'a>(item: &'a Item, name: &str) -> &'a str {
 const FLAGGED: [&str; 2] = ["true positive", "false positive"];
 const PASSED: [&str; 2] = ["false negative", "true negative"];
 const OPEN: [&str; 2] = ["unsupported", "error"];
+/// The place of the column without a verdict, which is left out where there is none.
+const NO_VERDICT: usize = 3;
 
 fn confusion(context: &Context<'_>) -> Figure {
+    let open = |item: &Item| context.kind.value(item).is_some_and(|value| OPEN.contains(&value));
+    let mut head = vec!["Text", "flagged", "not flagged", "no verdict", "all"];
+    let all_decided = !context.report.items.iter().any(open);
+    if all_decided {
+        head.remove(NO_VERDICT);
+    }
     let rows = LABELS.iter().filter_map(|label| {
         let items: Vec<&Item> =
             context.report.items.iter().filter(|item| (label.holds)(item)).collect();
-        (!items.is_empty()).then(|| row(context, label, &items))
+        let mut cells = (!items.is_empty()).then(|| row(context, label, &items))?;
+        if all_decided {
+            cells.remove(NO_VERDICT);
+        }
+        Some(cells)
     });
     Figure {
         title: "What was flagged".to_owned(),
         lead: Some("Each number leads to the texts behind it.".to_owned()),
-        body: Body::Table {
-            head: vec!["Text", "flagged", "not flagged", "no verdict", "all"],
-            rows: rows.collect(),
-        },
+        body: Body::Table { rows: rows.collect(), head },
         wide: true,
     }
 }

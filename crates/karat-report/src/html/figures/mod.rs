@@ -16,8 +16,7 @@ use serde::Serialize;
 use super::chart::{Chart, charts};
 use super::kind::Kind;
 use super::plot::Plot;
-use super::view::encoded;
-use super::words::{bound, number};
+use super::words::{bound, encoded, number};
 
 /// One figure with its heading.
 #[derive(Serialize)]
