@@ -265,6 +265,7 @@ proptest! {
                 _ => 1.0,
             };
             prop_assert!((0.0..=most).contains(&value), "{measure}: {value}");
+            prop_assert!(value.is_sign_positive(), "{measure}: {value}");
         }
     }
 

@@ -202,7 +202,8 @@ pub(crate) fn score<'a>(findings: impl Iterator<Item = &'a Finding>) -> f64 {
         }
     }
     let weight = |tier: Tier| if tier == Tier::Block { 1.0 } else { 0.4 };
-    rules.iter().map(|(_, tier)| weight(*tier)).sum()
+    // Not `sum`, which makes -0 of nothing.
+    rules.iter().fold(0.0, |sum, (_, tier)| sum + weight(*tier))
 }
 
 /// Runs all detectors over one definition.

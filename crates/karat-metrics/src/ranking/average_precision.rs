@@ -4,7 +4,7 @@
 //! Relevance is a yes or no here, drawn at the relevance level; grades above it weigh the same,
 //! except in rank-biased precision, which follows ranx.
 
-use super::judged::{JudgedRanking, limit, ratio};
+use super::judged::{JudgedRanking, limit, ratio, total};
 use super::measure::Cut;
 use crate::registry::{Better, Metric};
 
@@ -75,13 +75,12 @@ impl JudgedRanking {
         if self.relevant == 0 {
             return 0.0;
         }
-        let sum: f64 = self
+        let precisions = self
             .relevant_hits()
             .take_while(|hit| hit.rank <= depth)
             .zip(1_usize..)
-            .map(|(hit, found)| found as f64 / hit.rank as f64)
-            .sum();
-        sum / self.relevant as f64
+            .map(|(hit, found)| found as f64 / hit.rank as f64);
+        total(precisions) / self.relevant as f64
     }
 
     pub(super) fn r_precision(&self) -> f64 {
@@ -94,19 +93,17 @@ impl JudgedRanking {
             return 0.0;
         }
         let most = self.nonrelevant.min(self.relevant);
-        let sum: f64 = self
+        let preferred = self
             .relevant_hits()
-            .map(|hit| 1.0 - ratio(hit.nonrelevant_above.min(self.relevant), most))
-            .sum();
-        sum / self.relevant as f64
+            .map(|hit| 1.0 - ratio(hit.nonrelevant_above.min(self.relevant), most));
+        total(preferred) / self.relevant as f64
     }
 
     pub(super) fn rank_biased_precision(&self) -> f64 {
-        let sum: f64 = self
+        let gains = self
             .relevant_hits()
-            .map(|hit| hit.grade as f64 * libm::pow(PERSISTENCE, (hit.rank - 1) as f64))
-            .sum();
-        (1.0 - PERSISTENCE) * sum
+            .map(|hit| hit.grade as f64 * libm::pow(PERSISTENCE, (hit.rank - 1) as f64));
+        (1.0 - PERSISTENCE) * total(gains)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use super::judged::{JudgedRanking, limit};
+use super::judged::{JudgedRanking, limit, total};
 use super::measure::Cut;
 use crate::registry::{Better, Metric};
 
@@ -76,14 +76,13 @@ impl JudgedRanking {
         if ideal == 0.0 {
             return 0.0;
         }
-        let gained: f64 = self
+        let gains = self
             .hits
             .iter()
             .take_while(|hit| hit.rank <= depth)
-            .map(|hit| gain(hit.grade) / discount(hit.rank))
-            .sum();
+            .map(|hit| gain(hit.grade) / discount(hit.rank));
         // Rounding alone may lift a near-ideal order above the ideal one.
-        (gained / ideal).min(1.0)
+        (total(gains) / ideal).min(1.0)
     }
 
     /// `2^grade - 1`, scaled by a power of two where the greatest grade needs it.

@@ -260,6 +260,11 @@ pub(super) fn ratio(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
+/// The sum, which of nothing is 0; `Iterator::sum` makes it -0, and a report would say so.
+pub(super) fn total(values: impl Iterator<Item = f64>) -> f64 {
+    values.fold(0.0, |sum, value| sum + value)
+}
+
 /// The judgements of a query, looked up once for each result.
 struct Judged<'a, 'b> {
     by_id: HashMap<&'a str, i64>,
