@@ -3,9 +3,9 @@
 //! Stations: [`shapes`] (traces as others write them) and [`tasks`] (what should have happened) end in
 //! one [`trace`] model; [`tools`] knows what was on offer; [`marks`] scores one trace, [`evaluate`]
 //! makes the report of many, [`controls`] proves that it can fail, [`diff`] compares two runs call by
-//! call, [`drive`] makes runs and records them,
-//! [`judge`] has opinions, [`audit`] holds a frozen dataset to its rules. [`score_file`] is the fast way for samples of RAGAS and DeepEval: one pass, flat memory, means
-//! alone.
+//! call, [`drive`] makes runs and records them, [`judge`] has opinions, [`audit`] holds a frozen dataset
+//! to its rules. [`score_file`] is the fast way for samples of RAGAS and DeepEval: one pass, flat memory,
+//! means alone.
 
 pub mod audit;
 pub mod controls;
