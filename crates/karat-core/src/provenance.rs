@@ -5,6 +5,7 @@
 //! byte by byte.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -112,19 +113,41 @@ fn utc(seconds: u64) -> String {
     )
 }
 
-/// What git prints in a folder, or nothing where it fails or is not there.
+/// How long git may take: a folder on a dead network drive must not hold up a report.
+const GIT_TIME: Duration = Duration::from_secs(20);
+
+/// What git prints in a folder, or nothing where it fails, does not end or is not there.
 pub fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git")
+    let mut command = Command::new("git");
+    command
         // A repository must not make git run programs of its own choosing.
         .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
         .arg("-C")
         .arg(folder)
         .args(arguments)
         .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    output.status.success().then(|| String::from_utf8(output.stdout).ok())?
+        .stderr(Stdio::null());
+    output_within(&mut command, GIT_TIME)
+}
+
+/// What a program prints, if it ends well in time; otherwise it is killed.
+fn output_within(command: &mut Command, limit: Duration) -> Option<String> {
+    let mut child = command.stdout(Stdio::piped()).spawn().ok()?;
+    let mut stdout = child.stdout.take()?;
+    let (send, printed) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = stdout.read_to_end(&mut bytes);
+        // Nobody listens any more once the time is over.
+        let _ = send.send(read.map(|_| bytes));
+    });
+    let Ok(Ok(bytes)) = printed.recv_timeout(limit) else {
+        // Not waited for: what hangs in the kernel does not even die at once.
+        let _ = child.kill();
+        return None;
+    };
+    let ended_well = child.wait().ok()?.success();
+    String::from_utf8(bytes).ok().filter(|_| ended_well)
 }
 
 /// The commit of the folder, with `+changes` where the work tree differs from it.
@@ -159,6 +182,15 @@ mod tests {
         // A worktree has a file of that name.
         std::fs::write(folder.path().join("a/.git"), "gitdir: elsewhere").unwrap();
         assert!(may_be_repository(&below));
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_in_time_says_nothing() {
+        let limit = Duration::from_millis(50);
+        assert_eq!(output_within(Command::new("sleep").arg("600"), limit), None);
+        let told = output_within(Command::new("echo").arg("word"), Duration::from_secs(600));
+        assert_eq!(told.as_deref(), Some("word\n"));
+        assert_eq!(output_within(&mut Command::new("false"), Duration::from_secs(600)), None);
     }
 
     #[test]

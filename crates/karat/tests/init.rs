@@ -412,6 +412,18 @@ fn lines_for_files_that_are_there_are_printed() {
 }
 
 #[test]
+fn a_quiet_init_prints_only_what_is_left_to_do_by_hand() {
+    let scratch = Scratch::new();
+    assert_eq!(scratch.karat(&["init", "--for", "proxy", "-q"]).expect(0).stdout, "");
+
+    let scratch = Scratch::new();
+    scratch.write(".gitignore", "/target\n");
+    let ran = scratch.karat(&["init", "--for", "proxy", "-q"]).expect(0);
+    assert!(ran.stdout.starts_with("./.gitignore is there already"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("wrote:"), "{}", ran.stdout);
+}
+
+#[test]
 fn in_a_part_of_a_repository_the_ci_file_lies_at_its_root() {
     let scratch = Scratch::new();
     scratch.git(&["init", "--quiet"]);

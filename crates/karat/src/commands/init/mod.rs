@@ -66,6 +66,7 @@ pub(crate) fn run(arguments: &InitArgs, terminal: &Terminal) -> Result<Exit, Sto
     outcome.next.extend(ci::to_do(&wanted, origin.as_ref()));
     match terminal.json() {
         true => terminal.print_json(&outcome)?,
+        false if terminal.quiet() => terminal.print(&outcome.to_add())?,
         false => terminal.print(&outcome.text())?,
     }
     Ok(Exit::Pass)
@@ -168,15 +169,22 @@ impl Outcome {
         for path in &self.wrote {
             text.push_str(&format!("  {}\n", path.display()));
         }
+        text.push_str(&self.to_add());
+        text.push_str("next:\n");
+        for step in &self.next {
+            text.push_str(&format!("  {step}\n"));
+        }
+        text
+    }
+
+    /// What is left to the user, which `--quiet` must not swallow.
+    fn to_add(&self) -> String {
+        let mut text = String::new();
         for (path, lines) in &self.add {
             text.push_str(&format!("{} is there already; add to it:\n", path.display()));
             for line in lines.lines() {
                 text.push_str(&format!("  {line}\n"));
             }
-        }
-        text.push_str("next:\n");
-        for step in &self.next {
-            text.push_str(&format!("  {step}\n"));
         }
         text
     }
