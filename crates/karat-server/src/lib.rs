@@ -148,6 +148,14 @@ pub enum ServerError {
         /// What happened to the first.
         first: String,
     },
+    /// Calls were answered, and not one as it should be.
+    #[error("nothing was measured: none of {attempts} calls ended as it should (first: {first})")]
+    NothingWell {
+        /// How many calls were made.
+        attempts: usize,
+        /// What happened to the first.
+        first: String,
+    },
 }
 
 impl From<RunError> for ServerError {
