@@ -223,7 +223,7 @@ pub async fn run(
         // A suite that only expects errors would pass.
         return Err(ServerError::ToolLess);
     }
-    let contract = Contract::new(&tools);
+    let contract = Contract::new(&tools, info.revision);
 
     let identity = Identity {
         schema: journal::SCHEMA.to_owned(),

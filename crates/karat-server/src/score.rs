@@ -120,6 +120,11 @@ fn judge_call(step: &Step, called: &Called, contract: &Contract, judged: &mut Ju
         judged.add(class, reason);
         return;
     }
+    if let Outcome::Result { result } = outcome
+        && let Some(why) = contract.malformed(result)
+    {
+        judged.add("invalid_output", format!("{name}the result breaks the protocol: {why}"));
+    }
     if let Some(result) = answered(outcome) {
         let answer = Answer::new(&result);
         for matcher in &step.matchers {
