@@ -625,7 +625,7 @@ mod tests {
         for (text, expected) in [
             (
                 "cases:\n  - {tool: a, expect: {contains: ''}}\n",
-                "a-1: expectation 1: an empty text",
+                "a-1: expectation 1: contains: an empty text",
             ),
             ("cases:\n  - {tool: a, id: x}\n  - {tool: b, id: x}\n", "x: a case of this id"),
             ("cases:\n  - {tool: a, repeat: 0}\n", "a-1: repeat and concurrency"),
@@ -641,6 +641,15 @@ mod tests {
                 "teardown: a snapshot is of a case",
             ),
             ("cases:\n  - {tool: a, expcted: 1}\n", "expcted"),
+            ("cases:\n  - {tool: a, expect: {exists: true}}\n", "a-1: expectation 1: exists: every"),
+            (
+                "cases:\n  - {tool: a, then: [{tool: a, expect: {one_of: []}}]}\n",
+                "a-1: then 1: expectation 1: one_of",
+            ),
+            (
+                "cases:\n  - {tool: a, expect: {json: $.v, equals: 123456789012345678901234567891}}\n",
+                "a-1: expectation 1: equals: 1.2345678901234568e+29 is beyond 64 bits",
+            ),
         ] {
             let found = message(text);
             assert!(found.contains(expected), "{text}: {found}");
