@@ -20,9 +20,11 @@ const SHOWN: usize = 600;
 /// How many reasons of one case are kept.
 const REASONS: usize = 20;
 
+/// Whether a case passes.
+pub const PASS_RATE: Spec = Spec { id: "pass_rate", kind: Kind::Rate };
 /// The metrics that are averaged over the cases.
 pub const SPECS: &[Spec] = &[
-    Spec { id: "pass_rate", kind: Kind::Rate },
+    PASS_RATE,
     Spec { id: "schema.input", kind: Kind::Mean },
     Spec { id: "schema.output", kind: Kind::Mean },
     Spec { id: "reliability", kind: Kind::Mean },
