@@ -45,6 +45,9 @@ use crate::suite::snapshot::Store;
 use crate::suite::{Case, Ending, Suite, SuiteError};
 use crate::system::{Cases, Server, Target};
 
+/// How many tools or cases of a kind are named in a warning.
+const NAMED: usize = 5;
+
 /// One `[[server]]` entry of a project.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -253,7 +256,7 @@ pub async fn run(
     let store = Store::beside(&suite.path);
     let mut notes = Vec::new();
     let accepted = match entry.update_snapshots {
-        true => Some(accept::snapshots(&store, &cases, &entries)?),
+        true => Some(accept::snapshots(&store, &cases, &entries, &contract)?),
         false => None,
     };
     let updated = match &accepted {
@@ -508,8 +511,8 @@ impl Measurement<'_> {
         let untried: Vec<&str> =
             self.contract.names().filter(|name| !called.contains(name)).collect();
         if !untried.is_empty() {
-            let first: Vec<&str> = untried.iter().take(5).copied().collect();
-            let more = if untried.len() > 5 { " …" } else { "" };
+            let first: Vec<&str> = untried.iter().take(NAMED).copied().collect();
+            let more = if untried.len() > NAMED { " …" } else { "" };
             let count = untried.len();
             warnings.push(format!(
                 "no case calls {count} of {tools} tools: {}{more}",
@@ -519,13 +522,16 @@ impl Measurement<'_> {
         let lacking: Vec<&str> = self
             .cases
             .iter()
-            .filter(|case| matches!(case.step.ending, Ending::AnyError | Ending::Whatever))
+            .filter(|case| case.step.ending != Ending::Success && !case.needs_tool)
             .filter(|case| !self.contract.knows(&case.step.tool))
             .map(|case| case.id.as_str())
             .collect();
-        if let Some(first) = lacking.first() {
+        if !lacking.is_empty() {
             let count = lacking.len();
-            warnings.push(format!("{count} cases call a tool that the server lacks: {first}"));
+            let first = lacking[..count.min(NAMED)].join(", ");
+            let more = if count > NAMED { " …" } else { "" };
+            warnings
+                .push(format!("{count} cases call a tool that the server lacks: {first}{more}"));
         }
         let formats: Vec<&String> =
             scored.iter().flat_map(|scored| &scored.format_warnings).collect();

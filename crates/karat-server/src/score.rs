@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use karat_core::aggregate::{Kind, Spec};
 use karat_core::report::Item;
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::compliance::Contract;
 use crate::observation::{Attempt, Called, Observed, Outcome, Role};
-use crate::suite::matcher::Answer;
+use crate::suite::matcher::{Answer, Prepared};
 use crate::suite::{Case, Ending, Step};
 use crate::system::shown;
 
@@ -19,6 +20,8 @@ use crate::system::shown;
 const SHOWN: usize = 600;
 /// How many reasons of one case are kept.
 const REASONS: usize = 20;
+/// Why an error of a tool that is not there is not the one that was expected.
+const NO_SUCH_TOOL: &str = "the server has no such tool, so it is not the tool that refuses";
 
 /// Whether a case passes.
 pub const PASS_RATE: Spec = Spec { id: "pass_rate", kind: Kind::Rate };
@@ -56,17 +59,33 @@ pub struct Scored {
 /// Judges one attempt.
 #[must_use]
 pub fn judge(case: &Case, attempt: &Attempt, contract: &Contract) -> Judged {
+    judge_by(case, attempt, contract, |_| true)
+}
+
+/// Judges one attempt by all that is expected of it but its snapshots.
+#[must_use]
+pub fn judge_but_snapshots(case: &Case, attempt: &Attempt, contract: &Contract) -> Judged {
+    judge_by(case, attempt, contract, |matcher| !matcher.is_snapshot())
+}
+
+fn judge_by(
+    case: &Case,
+    attempt: &Attempt,
+    contract: &Contract,
+    counts: fn(&Prepared) -> bool,
+) -> Judged {
     let mut judged = Judged { reasons: Vec::new(), class: None };
     let mut made = 0;
     if case.needs_tool && !contract.knows(&case.step.tool) {
-        let reason = "the server has no such tool, so it is not the tool that refuses";
-        judged.add("no_such_tool", reason.to_owned());
+        judged.add("no_such_tool", NO_SUCH_TOOL.to_owned());
     }
     for called in &attempt.calls {
         let Some(step) = step(case, called) else { continue };
+        made += usize::from(called.role == Role::Call);
         if called.role != Role::Teardown {
-            made += usize::from(called.role == Role::Call);
-            judge_call(step, called, contract, &mut judged);
+            judge_call(step, called, contract, counts, &mut judged);
+        } else if is_missing(called, contract) {
+            judged.add("no_such_tool", format!("{}{NO_SUCH_TOOL}", place(called)));
         }
     }
     if let Some(why) = &attempt.stopped {
@@ -78,9 +97,9 @@ pub fn judge(case: &Case, attempt: &Attempt, contract: &Contract) -> Judged {
     let late = case
         .max_latency_ms
         .zip(attempt.latency())
-        .filter(|(most, latency)| latency.as_millis() > u128::from(*most));
+        .filter(|(most, latency)| *latency > Duration::from_millis(*most));
     if let Some((most, latency)) = late {
-        let message = format!("took {} ms, more than {most} ms", latency.as_millis());
+        let message = format!("took {} ms, more than {most} ms", latency.as_secs_f64() * 1e3);
         judged.add("late", message);
     }
     judged
@@ -102,13 +121,30 @@ fn step<'a>(case: &'a Case, called: &Called) -> Option<&'a Step> {
     }
 }
 
-fn judge_call(step: &Step, called: &Called, contract: &Contract, judged: &mut Judged) {
-    let name = match called.role {
-        Role::Call => String::new(),
-        Role::Setup => format!("setup {} ({}): ", called.number + 1, called.tool),
-        Role::Then => format!("then {} ({}): ", called.number + 1, called.tool),
-        Role::Teardown => return,
+/// Which call of the case it is, before what is said of it.
+fn place(called: &Called) -> String {
+    let role = match called.role {
+        Role::Call => return String::new(),
+        Role::Setup => "setup",
+        Role::Then => "then",
+        Role::Teardown => "teardown",
     };
+    format!("{role} {} ({}): ", called.number + 1, called.tool)
+}
+
+/// Whether a call around the case met no tool: it is not listed, and whatever answered was an error.
+fn is_missing(called: &Called, contract: &Contract) -> bool {
+    called.role != Role::Call && !contract.knows(&called.tool) && called.outcome.class() != "result"
+}
+
+fn judge_call(
+    step: &Step,
+    called: &Called,
+    contract: &Contract,
+    counts: fn(&Prepared) -> bool,
+    judged: &mut Judged,
+) {
+    let name = place(called);
     let outcome = &called.outcome;
     if let Some(wrong) = wrong_ending(step.ending, outcome) {
         let mut reason = format!("{name}{wrong}");
@@ -122,6 +158,10 @@ fn judge_call(step: &Step, called: &Called, contract: &Contract, judged: &mut Ju
         judged.add(class, reason);
         return;
     }
+    if is_missing(called, contract) {
+        judged.add("no_such_tool", format!("{name}{NO_SUCH_TOOL}"));
+        return;
+    }
     if let Outcome::Result { result } = outcome
         && let Some(why) = contract.malformed(result)
     {
@@ -129,7 +169,7 @@ fn judge_call(step: &Step, called: &Called, contract: &Contract, judged: &mut Ju
     }
     if let Some(result) = answered(outcome) {
         let answer = Answer::new(&result);
-        for matcher in &step.matchers {
+        for matcher in step.matchers.iter().filter(|matcher| counts(matcher)) {
             if let Err(why) = matcher.check(&answer) {
                 judged.add("wrong_output", format!("{name}{why}"));
             }
@@ -287,4 +327,97 @@ fn observation(
         "more_reasons": more,
         "input_problems": input.map(crate::compliance::Fit::reasons).unwrap_or_default(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use karat_mcp::{Definition, Revision};
+
+    use super::*;
+    use crate::suite::Suite;
+
+    /// One case, and a contract of the tools `t` (input `a`, output `n`) and `plain`.
+    fn prepared(case: &str) -> (std::sync::Arc<Case>, Contract) {
+        let text = format!("cases:\n  - {case}\n");
+        let suite = Suite::parse(Path::new("s.yaml"), text.as_bytes()).unwrap();
+        let number = |key: &str| json!({"type": "object", "properties": {key: {"type": "integer"}}, "required": [key]});
+        let tools = [
+            json!({"name": "t", "inputSchema": number("a"), "outputSchema": number("n")}),
+            json!({"name": "plain", "inputSchema": {"type": "object"}}),
+        ];
+        let tools = tools.map(|tool| Definition::new(tool).unwrap());
+        (suite.cases[0].clone(), Contract::new(&tools, Revision::default()))
+    }
+
+    fn called(role: Role, tool: &str, arguments: &Value, outcome: Outcome) -> Called {
+        let arguments = arguments.as_object().unwrap().clone();
+        Called { role, number: 0, tool: tool.to_owned(), arguments, outcome, nanos: 100_000_001 }
+    }
+
+    fn result(structured: &Value) -> Outcome {
+        Outcome::Result { result: json!({"content": [], "structuredContent": structured}) }
+    }
+
+    fn refused() -> Outcome {
+        Outcome::ProtocolError { code: -32602, message: "unknown tool".to_owned() }
+    }
+
+    fn judged(case: &str, calls: Vec<Called>) -> Vec<String> {
+        let (case, contract) = prepared(case);
+        judge(&case, &Attempt { calls, stopped: None }, &contract).reasons
+    }
+
+    #[test]
+    fn a_fraction_of_a_millisecond_too_late_is_late() {
+        let call = || vec![called(Role::Call, "plain", &json!({}), result(&json!({})))];
+        assert_eq!(
+            judged("{tool: plain, max_latency_ms: 100}", call()),
+            ["took 100.000001 ms, more than 100 ms"]
+        );
+        assert_eq!(judged("{tool: plain, max_latency_ms: 101}", call()), [""; 0]);
+    }
+
+    #[test]
+    fn an_error_of_a_tool_that_is_not_there_is_none_that_a_step_may_expect() {
+        for (role, name) in
+            [(Role::Setup, "setup"), (Role::Then, "then"), (Role::Teardown, "teardown")]
+        {
+            for error in ["any", "protocol", "-32602", "allowed"] {
+                let case = format!("{{tool: plain, {name}: [{{tool: gone, error: {error}}}]}}");
+                let with = |outcome: Outcome| {
+                    let call = called(Role::Call, "plain", &json!({}), result(&json!({})));
+                    judged(&case, vec![call, called(role, "gone", &json!({}), outcome)])
+                };
+                let reasons = with(refused());
+                assert!(
+                    reasons[0]
+                        .starts_with(&format!("{name} 1 (gone): the server has no such tool")),
+                    "{case}: {reasons:?}"
+                );
+            }
+        }
+        // What answers is there, listed or not.
+        let call = called(Role::Call, "plain", &json!({}), result(&json!({})));
+        let more = called(Role::Then, "hidden", &json!({}), result(&json!({})));
+        assert_eq!(judged("{tool: plain, then: [{tool: hidden}]}", vec![call, more]), [""; 0]);
+    }
+
+    #[test]
+    fn a_result_that_breaks_the_protocol_fails_whatever_is_expected() {
+        for (case, result) in [
+            ("{tool: plain}", json!({})),
+            ("{tool: plain, expect: {contains: x}}", json!({"content": [{"text": "x"}]})),
+            ("{tool: plain, error: tool}", json!({"content": "x", "isError": true})),
+            ("{tool: plain, error: allowed}", json!({"content": [], "isError": 1})),
+        ] {
+            let call = called(Role::Call, "plain", &json!({}), Outcome::Result { result });
+            let reasons = judged(case, vec![call]);
+            assert!(
+                reasons[0].starts_with("the result breaks the protocol: "),
+                "{case}: {reasons:?}"
+            );
+        }
+    }
 }

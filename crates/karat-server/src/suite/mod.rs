@@ -641,7 +641,10 @@ mod tests {
                 "teardown: a snapshot is of a case",
             ),
             ("cases:\n  - {tool: a, expcted: 1}\n", "expcted"),
-            ("cases:\n  - {tool: a, expect: {exists: true}}\n", "a-1: expectation 1: exists: every"),
+            (
+                "cases:\n  - {tool: a, expect: {exists: true}}\n",
+                "a-1: expectation 1: exists: every",
+            ),
             (
                 "cases:\n  - {tool: a, then: [{tool: a, expect: {one_of: []}}]}\n",
                 "a-1: then 1: expectation 1: one_of",
