@@ -61,6 +61,15 @@ impl Fit {
         }
     }
 
+    /// What an engine that asserts formats would not accept.
+    #[must_use]
+    pub fn format_warnings(&self) -> &[String] {
+        match self {
+            Fit::Fits { format_warnings } => format_warnings,
+            _ => &[],
+        }
+    }
+
     fn breaks(reason: impl Into<String>) -> Fit {
         Fit::Breaks { reasons: vec![reason.into()] }
     }

@@ -1,16 +1,16 @@
 //! From observations to scored cases. Talks to nobody; the same observations give the same scores.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use karat_core::aggregate::{Kind, Spec};
-use karat_core::report::Item;
+use karat_core::report::{Count, Item};
 use karat_core::text::{clip, printable};
 use karat_metrics::stats;
 use serde_json::{Value, json};
 
-use crate::compliance::Contract;
+use crate::compliance::{Contract, Fit};
 use crate::observation::{Attempt, Called, Observed, Outcome, Role};
 use crate::suite::matcher::{Answer, Prepared};
 use crate::suite::{Case, Ending, Step};
@@ -25,13 +25,6 @@ const NO_SUCH_TOOL: &str = "the server has no such tool, so it is not the tool t
 
 /// Whether a case passes.
 pub const PASS_RATE: Spec = Spec { id: "pass_rate", kind: Kind::Rate };
-/// The metrics that are averaged over the cases.
-pub const SPECS: &[Spec] = &[
-    PASS_RATE,
-    Spec { id: "schema.input", kind: Kind::Mean },
-    Spec { id: "schema.output", kind: Kind::Mean },
-    Spec { id: "reliability", kind: Kind::Mean },
-];
 
 /// How one attempt went.
 #[derive(Debug)]
@@ -52,8 +45,71 @@ pub struct Scored {
     pub attempts: u64,
     /// Failed attempts by class.
     pub failures: BTreeMap<&'static str, u64>,
+    /// What the declared schemas say of its calls.
+    pub fits: Fits,
+    /// The slices that it belongs to: the property and its value.
+    pub slices: Vec<(&'static str, String)>,
+}
+
+/// What the schemas that the server declares say of the calls of a case: all of them but those that
+/// clean up, in all attempts.
+#[derive(Debug)]
+pub struct Fits {
+    /// Calls whose arguments fit. One that wants an error gives bad arguments on purpose, and does not
+    /// count.
+    pub input: Count,
+    /// Results that fit.
+    pub output: Count,
+    /// What is wrong with arguments.
+    pub input_problems: Vec<String>,
     /// What formats would not accept.
     pub format_warnings: Vec<String>,
+}
+
+impl Fits {
+    fn of(case: &Case, observed: &Observed, contract: &Contract) -> Fits {
+        let none = Count { hits: 0, of: 0 };
+        let mut fits = Fits {
+            input: none,
+            output: none,
+            input_problems: Vec::new(),
+            format_warnings: Vec::new(),
+        };
+        for called in observed.attempts.iter().flat_map(|attempt| &attempt.calls) {
+            let Some(step) = step(case, called).filter(|_| called.role != Role::Teardown) else {
+                continue;
+            };
+            let input = contract.input(&called.tool, &called.arguments);
+            let output = contract.output(&called.tool, &called.outcome);
+            if matches!(step.ending, Ending::Success | Ending::Whatever) {
+                add(&mut fits.input, &input);
+            }
+            add(&mut fits.output, &output);
+            let place = place(called);
+            fits.input_problems.extend(input.reasons().iter().map(|why| format!("{place}{why}")));
+            for (what, fit) in [("argument", &input), ("result", &output)] {
+                let found = fit.format_warnings().iter();
+                fits.format_warnings
+                    .extend(found.map(|why| format!("{}: {place}{what} {why}", case.id)));
+            }
+        }
+        only_once(&mut fits.input_problems);
+        only_once(&mut fits.format_warnings);
+        fits
+    }
+}
+
+fn add(count: &mut Count, fit: &Fit) {
+    if *fit != Fit::NotPromised {
+        count.of += 1;
+        count.hits += u64::from(matches!(fit, Fit::Fits { .. }));
+    }
+}
+
+/// Keeps the first of each: repetitions say the same again.
+fn only_once(list: &mut Vec<String>) {
+    let mut seen = BTreeSet::new();
+    list.retain(|entry| seen.insert(entry.clone()));
 }
 
 /// Judges one attempt.
@@ -234,33 +290,14 @@ pub fn score(case: &Case, observed: &Observed, contract: &Contract, target: f64)
     let rate = stats::reliability(passed, attempts).ok();
     let reached = rate.map(|rate| if rate >= target { 1.0 } else { 0.0 });
 
-    let calls: Vec<&Called> = observed.attempts.iter().filter_map(Attempt::call).collect();
-    let mut format_warnings = Vec::new();
-    let input = calls.first().map(|call| contract.input(&call.tool, &call.arguments));
-    if let Some(crate::compliance::Fit::Fits { format_warnings: found }) = &input {
-        format_warnings.extend(found.iter().map(|what| format!("{}: argument {what}", case.id)));
-    }
-    // A case that wants an error gives bad arguments on purpose.
-    let wants_error = !matches!(case.step.ending, Ending::Success | Ending::Whatever);
-    let outputs: Vec<f64> = calls
-        .iter()
-        .filter_map(|call| {
-            let fit = contract.output(&call.tool, &call.outcome);
-            if let crate::compliance::Fit::Fits { format_warnings: found } = &fit {
-                format_warnings
-                    .extend(found.iter().map(|what| format!("{}: result {what}", case.id)));
-            }
-            fit.score()
-        })
-        .collect();
-    let mut metrics = BTreeMap::from([
+    let fits = Fits::of(case, observed, contract);
+    let share = |count: Count| stats::reliability(count.hits, count.of).ok();
+    let metrics = BTreeMap::from([
         ("pass_rate".to_owned(), reached),
         ("reliability".to_owned(), rate),
-        ("schema.output".to_owned(), stats::mean(&outputs).ok()),
+        ("schema.input".to_owned(), share(fits.input)),
+        ("schema.output".to_owned(), share(fits.output)),
     ]);
-    let input_score =
-        input.as_ref().filter(|_| !wants_error).and_then(crate::compliance::Fit::score);
-    metrics.insert("schema.input".to_owned(), input_score);
 
     let item = Item {
         id: case.id.clone(),
@@ -268,11 +305,10 @@ pub fn score(case: &Case, observed: &Observed, contract: &Contract, target: f64)
         tags: tags(case),
         metrics,
         per_run: Vec::new(),
-        observed: observation(case, observed, &judged, input.as_ref()),
+        observed: observation(case, observed, &judged, &fits),
         error: None,
     };
-    format_warnings.dedup();
-    Scored { item, passed, attempts, failures, format_warnings }
+    Scored { item, passed, attempts, failures, fits, slices: slices(case) }
 }
 
 /// Failed attempts by the class of their first failure.
@@ -282,6 +318,13 @@ fn failures(judged: &[Judged]) -> BTreeMap<&'static str, u64> {
         *failures.entry(class).or_default() += 1;
     }
     failures
+}
+
+fn slices(case: &Case) -> Vec<(&'static str, String)> {
+    let mut slices = vec![("tool", case.step.tool.clone())];
+    slices.extend(case.tags.iter().map(|tag| ("tag", tag.clone())));
+    slices.extend(case.class.iter().map(|class| ("class", class.clone())));
+    slices
 }
 
 fn tags(case: &Case) -> BTreeMap<String, String> {
@@ -297,12 +340,7 @@ fn tags(case: &Case) -> BTreeMap<String, String> {
 }
 
 /// What a reader wants to see of a case: the call, what came back, and why it failed.
-fn observation(
-    case: &Case,
-    observed: &Observed,
-    judged: &[Judged],
-    input: Option<&crate::compliance::Fit>,
-) -> Value {
+fn observation(case: &Case, observed: &Observed, judged: &[Judged], fits: &Fits) -> Value {
     let telling = judged.iter().position(|judged| !judged.reasons.is_empty()).unwrap_or(0);
     let call = observed.attempts.get(telling).and_then(Attempt::call);
     let mut reasons: Vec<&str> =
@@ -325,7 +363,7 @@ fn observation(
         "failures": failures(judged),
         "reasons": reasons,
         "more_reasons": more,
-        "input_problems": input.map(crate::compliance::Fit::reasons).unwrap_or_default(),
+        "input_problems": &fits.input_problems[..fits.input_problems.len().min(REASONS)],
     })
 }
 
@@ -402,6 +440,37 @@ mod tests {
         let call = called(Role::Call, "plain", &json!({}), result(&json!({})));
         let more = called(Role::Then, "hidden", &json!({}), result(&json!({})));
         assert_eq!(judged("{tool: plain, then: [{tool: hidden}]}", vec![call, more]), [""; 0]);
+    }
+
+    #[test]
+    fn schemas_are_kept_by_every_call_of_every_attempt() {
+        let (case, contract) = prepared(
+            "{tool: plain, setup: [{tool: t, error: any}], then: [{tool: t}], teardown: [{tool: t}], tags: [x, y], class: z}",
+        );
+        let attempt = |a: Value, n: Value| Attempt {
+            calls: vec![
+                called(Role::Setup, "t", &json!({"a": "on purpose"}), refused()),
+                called(Role::Call, "plain", &json!({}), result(&json!({}))),
+                called(Role::Then, "t", &json!({"a": a}), result(&json!({"n": n}))),
+                called(Role::Teardown, "t", &json!({}), refused()),
+            ],
+            stopped: None,
+        };
+        let attempts = vec![
+            attempt(json!(1), json!(1)),
+            attempt(json!("1"), json!(1)),
+            attempt(json!(1), json!(1)),
+        ];
+        let scored = score(&case, &Observed { attempts }, &contract, 0.95);
+        assert_eq!(scored.fits.input, Count { hits: 5, of: 6 });
+        assert_eq!(scored.fits.output, Count { hits: 3, of: 3 });
+        assert_eq!(scored.item.metrics["schema.input"], Some(5.0 / 6.0));
+        let problems = &scored.fits.input_problems;
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems[1].starts_with("then 1 (t): /a: "), "{problems:?}");
+        let slices: Vec<String> =
+            scored.slices.iter().map(|(by, value)| format!("{by}={value}")).collect();
+        assert_eq!(slices, ["tool=plain", "tag=x", "tag=y", "class=z"]);
     }
 
     #[test]
