@@ -5,11 +5,13 @@
 //! they are worth (1 equals 1.0); tolerance only where `near` states one. A matcher that could not
 //! fail, or could not pass, is refused when it is read.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use karat_core::json_path::JsonPath;
 use karat_core::schema::Compiled;
 use karat_core::text::{clip, printable};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -82,21 +84,33 @@ fn stated<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D:
 }
 
 /// One text or several.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Texts {
-    /// One.
-    One(String),
-    /// Several.
-    Several(Vec<String>),
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Texts(Vec<String>);
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Texts, D::Error> {
+        let wanted = "a text or a list of texts; a number in quotes is a text";
+        from.deserialize_any(OneOrSeveral(wanted)).map(Texts)
+    }
 }
 
-impl Texts {
-    fn all(&self) -> &[String] {
-        match self {
-            Texts::One(text) => std::slice::from_ref(text),
-            Texts::Several(texts) => texts,
-        }
+/// Reads one text or a list of them. Of an untagged enum the error would only say that nothing fitted.
+pub(super) struct OneOrSeveral(pub(super) &'static str);
+
+impl<'de> Visitor<'de> for OneOrSeveral {
+    type Value = Vec<String>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.0)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Vec<String>, E> {
+        Ok(vec![text.to_owned()])
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Vec<String>, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list))
     }
 }
 
@@ -146,7 +160,7 @@ impl Matcher {
     /// A matcher for text that the answer must have in it.
     #[must_use]
     pub fn containing(text: String) -> Matcher {
-        Matcher { contains: Some(Texts::One(text)), ..Matcher::default() }
+        Matcher { contains: Some(Texts(vec![text])), ..Matcher::default() }
     }
 
     /// Reads path, pattern and schema.
@@ -252,14 +266,14 @@ impl Matcher {
 
 /// The empty text is in every text, so a matcher for it could not fail, or not pass.
 fn nonempty(name: &str, texts: &Texts) -> Result<Vec<String>, String> {
-    let texts = texts.all();
+    let Texts(texts) = texts;
     if texts.is_empty() {
         return Err(format!("{name}: there is no text in the list"));
     }
     if texts.iter().any(String::is_empty) {
         return Err(format!("{name}: an empty text is in every answer, so this says nothing"));
     }
-    Ok(texts.to_vec())
+    Ok(texts.clone())
 }
 
 fn compiled(pattern: &str) -> Result<regex::Regex, regex::Error> {
