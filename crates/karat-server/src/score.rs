@@ -155,7 +155,8 @@ fn judge_by(
         .zip(attempt.latency())
         .filter(|(most, latency)| *latency > Duration::from_millis(*most));
     if let Some((most, latency)) = late {
-        let message = format!("took {} ms, more than {most} ms", latency.as_secs_f64() * 1e3);
+        let (whole, rest) = (latency.as_millis(), latency.as_nanos() % 1_000_000);
+        let message = format!("took {whole}.{rest:06} ms, more than {most} ms");
         judged.add("late", message);
     }
     judged

@@ -655,7 +655,7 @@ mod tests {
             ("cases:\n  - {tool: a, expcted: 1}\n", "expcted"),
             (
                 "cases:\n  - {tool: a, expect: {contains: 12}}\n",
-                "suite.yaml:2:34: invalid type: integer `12`, expected a text or a list of texts",
+                "suite.yaml:2:24: invalid type: integer `12`, expected a text or a list of texts",
             ),
             ("cases:\n  - {tool: a, expect: {lacks: [12]}}\n", "integer `12`, expected a string"),
             (
