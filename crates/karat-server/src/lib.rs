@@ -31,7 +31,7 @@ use karat_core::gate::{Policy, Rule};
 use karat_core::journal::{self, Identity, Journal, JournalError, Outcome};
 use karat_core::provenance::Stopwatch;
 use karat_core::report::{
-    self, Count, DatasetRef, Evaluation, Interval, Item, ItemError, Measured, Report, SystemRef,
+    self, Count, DatasetRef, Evaluation, Item, ItemError, Measured, Report, Slice, SystemRef,
 };
 use karat_core::run::{self, RunError, Surroundings};
 use karat_mcp::{Options, Recorder, ServerInfo, ServerSpec, StartError};
@@ -40,10 +40,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::compliance::Contract;
 use crate::observation::Observed;
-use crate::score::{SPECS, Scored};
+use crate::probe::rate;
+use crate::score::{PASS_RATE, Scored};
 use crate::suite::snapshot::Store;
 use crate::suite::{Case, Ending, Suite, SuiteError};
 use crate::system::{Cases, Server, Target};
+
+/// How many tools or cases of a kind are named in a warning.
+const NAMED: usize = 5;
 
 /// One `[[server]]` entry of a project.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -231,7 +235,7 @@ pub async fn run(
         // A suite that only expects errors would pass.
         return Err(ServerError::ToolLess);
     }
-    let contract = Contract::new(&tools);
+    let contract = Contract::new(&tools, info.revision);
 
     let identity = Identity {
         schema: journal::SCHEMA.to_owned(),
@@ -261,7 +265,7 @@ pub async fn run(
     let store = Store::beside(&suite.path);
     let mut notes = Vec::new();
     let accepted = match entry.update_snapshots {
-        true => Some(accept::snapshots(&store, &cases, &entries)?),
+        true => Some(accept::snapshots(&store, &cases, &entries, &contract)?),
         false => None,
     };
     let updated = match &accepted {
@@ -389,18 +393,9 @@ impl Measurement<'_> {
         surroundings: &Surroundings<'_>,
     ) -> Report {
         let (items, scored) = self.items();
-        let refs: Vec<&Item> = items.iter().collect();
-        let mut metrics: Vec<Measured> = SPECS
-            .iter()
-            .map(|spec| aggregate::measure(*spec, &refs, 1, self.seed))
-            .filter(|measured| measured.id != "reliability")
-            .collect();
-        metrics.push(reliability(&scored));
+        let mut metrics = self.metrics(&scored.iter().collect::<Vec<_>>());
         metrics.extend(self.pass_hat(&scored));
-        let slices = ["tool", "tags", "class"]
-            .iter()
-            .flat_map(|by| aggregate::slices(by, SPECS, &items, 1, self.seed))
-            .collect();
+        let slices = self.slices(&scored);
         let cases: Vec<&Case> = self.cases.iter().map(AsRef::as_ref).collect();
         let latencies: Vec<Duration> = self
             .entries
@@ -456,34 +451,72 @@ impl Measurement<'_> {
         (items, all)
     }
 
+    /// The metrics over all cases, or over those of a slice.
+    fn metrics(&self, scored: &[&Scored]) -> Vec<Measured> {
+        let items: Vec<&Item> = scored.iter().map(|scored| &scored.item).collect();
+        let over = |id: &str, count: fn(&Scored) -> Count, nothing: &str| {
+            let counts = || scored.iter().map(|scored| count(scored));
+            let hits = counts().map(|count| count.hits).sum();
+            rate(id, hits, counts().map(|count| count.of).sum(), nothing)
+        };
+        vec![
+            aggregate::measure(PASS_RATE, &items, 1, self.seed),
+            over(
+                "schema.input",
+                |scored| scored.fits.input,
+                "no call that wants a result of a tool that the server has",
+            ),
+            over(
+                "schema.output",
+                |scored| scored.fits.output,
+                "no result of a tool that declares an outputSchema",
+            ),
+            over(
+                "reliability",
+                |scored| Count { hits: scored.passed, of: scored.attempts },
+                "no case was run",
+            ),
+        ]
+    }
+
+    /// By tool, by tag (a case belongs to the slice of each of its tags) and by class.
+    fn slices(&self, scored: &[Scored]) -> Vec<Slice> {
+        ["tool", "tag", "class"].iter().flat_map(|by| self.slices_by(by, scored)).collect()
+    }
+
+    fn slices_by(&self, by: &str, scored: &[Scored]) -> Vec<Slice> {
+        let mut parts: BTreeMap<&str, Vec<&Scored>> = BTreeMap::new();
+        for one in scored {
+            for (_, value) in one.slices.iter().filter(|(property, _)| *property == by) {
+                parts.entry(value).or_default().push(one);
+            }
+        }
+        let slice = |(value, part): (&str, Vec<&Scored>)| Slice {
+            by: by.to_owned(),
+            value: value.to_owned(),
+            metrics: self.metrics(&part),
+        };
+        parts.into_iter().map(slice).collect()
+    }
+
     /// pass^k for the number of repetitions that every repeated case has.
     fn pass_hat(&self, scored: &[Scored]) -> Option<Measured> {
-        let repeated: Vec<&Scored> = scored.iter().filter(|scored| scored.attempts > 1).collect();
-        let k = repeated.iter().map(|scored| scored.attempts).min()?;
-        let values: Vec<f64> = repeated
-            .iter()
-            .filter_map(|scored| stats::pass_hat_k(scored.attempts, scored.passed, k).ok())
-            .collect();
-        let id = format!("pass^{k}");
-        Some(Measured {
-            value: stats::mean(&values).ok(),
-            n: values.len() as u64,
-            better: aggregate::better(&id),
-            per_run: Vec::new(),
-            interval: None,
-            count: None,
-            undefined: None,
-            left_out: (scored.len() - values.len()) as u64,
-            id,
-        })
+        let repeated = |scored: &&Scored| scored.attempts > 1;
+        let k = scored.iter().filter(repeated).map(|scored| scored.attempts).min()?;
+        let scores = scored.iter().map(|scored| {
+            let found = stats::pass_hat_k(scored.attempts, scored.passed, k);
+            (scored.item.id.as_str(), found.ok().filter(|_| scored.attempts > 1))
+        });
+        Some(aggregate::over_tasks(&format!("pass^{k}"), scores, self.seed))
     }
 
     fn conventions(&self) -> BTreeMap<String, String> {
         [
             ("pass", format!("a case passes when its attempts succeed at a rate of {} or more", self.target)),
             ("expected error", "a tool error or a protocol error; a time-out, a crash or a failed connection never is".to_owned()),
-            ("schema.input", "over cases that want a result".to_owned()),
-            ("schema.output", "over results of tools that declare an output schema".to_owned()),
+            ("schema.input", "over all calls that want a result, setup and then included".to_owned()),
+            ("schema.output", "over all results of tools that declare an output schema, likewise".to_owned()),
+            ("slices", "a case belongs to that of each of its tags; reliability is over attempts in them too".to_owned()),
             ("interval", "Wilson for rates, bootstrap over cases for means, 95 %".to_owned()),
         ]
         .into_iter()
@@ -516,8 +549,8 @@ impl Measurement<'_> {
         let untried: Vec<&str> =
             self.contract.names().filter(|name| !called.contains(name)).collect();
         if !untried.is_empty() {
-            let first: Vec<&str> = untried.iter().take(5).copied().collect();
-            let more = if untried.len() > 5 { " …" } else { "" };
+            let first: Vec<&str> = untried.iter().take(NAMED).copied().collect();
+            let more = if untried.len() > NAMED { " …" } else { "" };
             let count = untried.len();
             warnings.push(format!(
                 "no case calls {count} of {tools} tools: {}{more}",
@@ -527,16 +560,19 @@ impl Measurement<'_> {
         let lacking: Vec<&str> = self
             .cases
             .iter()
-            .filter(|case| matches!(case.step.ending, Ending::AnyError | Ending::Whatever))
+            .filter(|case| case.step.ending != Ending::Success && !case.needs_tool)
             .filter(|case| !self.contract.knows(&case.step.tool))
             .map(|case| case.id.as_str())
             .collect();
-        if let Some(first) = lacking.first() {
+        if !lacking.is_empty() {
             let count = lacking.len();
-            warnings.push(format!("{count} cases call a tool that the server lacks: {first}"));
+            let first = lacking[..count.min(NAMED)].join(", ");
+            let more = if count > NAMED { " …" } else { "" };
+            warnings
+                .push(format!("{count} cases call a tool that the server lacks: {first}{more}"));
         }
         let formats: Vec<&String> =
-            scored.iter().flat_map(|scored| &scored.format_warnings).collect();
+            scored.iter().flat_map(|scored| &scored.fits.format_warnings).collect();
         if let Some(first) = formats.first() {
             warnings.push(format!(
                 "{} values break a format, which is no error: {first}",
@@ -544,29 +580,5 @@ impl Measurement<'_> {
             ));
         }
         warnings
-    }
-}
-
-/// Successful attempts over all attempts, with the counts that a floor is certified from.
-fn reliability(scored: &[Scored]) -> Measured {
-    let hits: u64 = scored.iter().map(|scored| scored.passed).sum();
-    let of: u64 = scored.iter().map(|scored| scored.attempts).sum();
-    let value = stats::reliability(hits, of);
-    let interval = stats::wilson(hits, of, aggregate::LEVEL).ok().map(|found| Interval {
-        low: found.low,
-        high: found.high,
-        level: aggregate::LEVEL,
-        method: "wilson".to_owned(),
-    });
-    Measured {
-        id: "reliability".to_owned(),
-        value: value.as_ref().ok().copied(),
-        n: of,
-        better: aggregate::better("reliability"),
-        per_run: Vec::new(),
-        interval,
-        count: Some(Count { hits, of }),
-        undefined: value.err().map(|why| why.to_string()),
-        left_out: 0,
     }
 }
