@@ -9,6 +9,7 @@
 
 pub mod accept;
 pub mod attack;
+mod cleanup;
 pub mod compliance;
 pub mod controls;
 pub mod demo;
@@ -247,11 +248,12 @@ pub async fn run(
     let entries =
         run::collect(system, &questions, &patient, Some(journal), known, surroundings.listener)
             .await?;
-    server.tear_down(&suite.teardown).await;
+    let left = server.tear_down(&suite.teardown, &cases).await;
+    let mut notes: Vec<String> = cleanup::warning(&cases, &entries, &left).into_iter().collect();
     executed(&entries)?;
+    notes.extend(given_away(&entries, server.redactor()));
 
     let store = Store::beside(&suite.path);
-    let mut notes = Vec::new();
     let accepted = match entry.update_snapshots {
         true => Some(accept::snapshots(&store, &cases, &entries)?),
         false => None,
@@ -291,6 +293,25 @@ fn hide(report: &mut Report, redactor: &Redactor) {
     for text in &mut report.warnings {
         *text = redactor.hidden(std::mem::take(text));
     }
+}
+
+/// The cases in whose answers secrets were: they are judged without them, and no server should tell.
+fn given_away(entries: &[journal::Entry<Observed>], redactor: &Redactor) -> Option<String> {
+    let told = |entry: &&journal::Entry<Observed>| match &entry.outcome {
+        Outcome::Answer(observed) => observed.attempts.iter().any(|attempt| {
+            attempt.calls.iter().any(|called| match &called.outcome {
+                observation::Outcome::Result { result } => redactor.has_hidden_in(result),
+                _ => false,
+            })
+        }),
+        Outcome::Failure { .. } => false,
+    };
+    let ids: Vec<&str> = entries.iter().filter(told).map(|entry| entry.id.as_str()).collect();
+    let first = ids.first()?;
+    let count = ids.len();
+    Some(format!(
+        "secrets of the server were in the answers of {count} cases and were taken out before they were judged: {first}"
+    ))
 }
 
 /// Snapshots of cases that are no more.

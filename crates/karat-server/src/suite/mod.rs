@@ -137,6 +137,14 @@ pub struct Step {
 }
 
 impl Step {
+    /// The saved values that go into its arguments.
+    #[must_use]
+    pub fn names(&self) -> BTreeSet<String> {
+        let mut names = Vec::new();
+        self.input.values().for_each(|value| variables::names(value, &mut names));
+        names.into_iter().collect()
+    }
+
     /// Whether a snapshot is expected of its answer.
     #[must_use]
     pub fn wants_snapshot(&self) -> bool {
@@ -518,17 +526,15 @@ impl Reader<'_> {
     /// Every `${name}` has been saved by an earlier call.
     fn names_are_known(&self, suite: &Suite) -> Result<(), SuiteError> {
         let mut known: BTreeSet<&str> = BTreeSet::new();
-        let visit = |place: &str, step: &Step, known: &BTreeSet<&str>| {
-            let mut names = Vec::new();
-            for value in step.input.values() {
-                variables::names(value, &mut names);
+        let visit = |place: &str, step: &Step, known: &BTreeSet<&str>| match step
+            .names()
+            .iter()
+            .find(|name| !known.contains(name.as_str()))
+        {
+            Some(name) => {
+                Err(self.wrong(place, format!("${{{name}}} is saved by no earlier call")))
             }
-            match names.iter().find(|name| !known.contains(name.as_str())) {
-                Some(name) => {
-                    Err(self.wrong(place, format!("${{{name}}} is saved by no earlier call")))
-                }
-                None => Ok(()),
-            }
+            None => Ok(()),
         };
         for step in &suite.setup {
             visit("setup", step, &known)?;
