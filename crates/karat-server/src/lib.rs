@@ -17,12 +17,13 @@ pub mod fuzz;
 pub mod lint;
 pub mod load;
 pub mod observation;
+mod plan;
 pub mod probe;
 pub mod score;
 pub mod suite;
 pub mod system;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +42,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compliance::Contract;
 use crate::observation::Observed;
+use crate::plan::Plan;
 use crate::score::{SPECS, Scored};
 use crate::suite::snapshot::Store;
 use crate::suite::{Case, Ending, Suite, SuiteError};
@@ -240,16 +242,21 @@ pub async fn run(
     } else {
         (Journal::create(surroundings.journal, &identity)?, Vec::new())
     };
+    let plan = Plan::new(&suite.cases, &cases, known);
+    let (asked, mut notes) = (plan.asked(), plan.words());
     let questions: Vec<(String, Arc<Arc<Case>>)> =
-        cases.iter().map(|case| (case.id.clone(), Arc::new(Arc::clone(case)))).collect();
+        plan.cases.iter().map(|case| (case.id.clone(), Arc::new(Arc::clone(case)))).collect();
     // Each call has a limit of its own; a case of many calls may take long.
     let patient = run::Options { timeout: Duration::from_secs(86_400), ..run::Options::default() };
     let system = Arc::new(Cases(Arc::clone(&server)));
-    let entries =
+    let known = plan.known;
+    let mut entries =
         run::collect(system, &questions, &patient, Some(journal), known, surroundings.listener)
             .await?;
-    let left = server.tear_down(&suite.teardown, &cases).await;
-    let mut notes: Vec<String> = cleanup::warning(&cases, &entries, &left).into_iter().collect();
+    let left = server.tear_down(&suite.teardown, &asked).await;
+    notes.extend(cleanup::warning(&plan.cases, &entries, &left));
+    let chosen_ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    entries.retain(|entry| chosen_ids.contains(entry.id.as_str()));
     executed(&entries)?;
     notes.extend(given_away(&entries, server.redactor()));
 
@@ -344,8 +351,7 @@ fn target(entry: &Entry, suite: &Suite) -> Result<Target, ServerError> {
 
 fn chosen(entry: &Entry, cases: &[Arc<Case>]) -> Result<Vec<Arc<Case>>, ServerError> {
     let all = cases.len();
-    let known: std::collections::BTreeSet<String> =
-        cases.iter().flat_map(|case| case.tags.iter().cloned()).collect();
+    let known: BTreeSet<String> = cases.iter().flat_map(|case| case.tags.iter().cloned()).collect();
     let wanted = |case: &&Arc<Case>| {
         entry.case.as_ref().is_none_or(|id| *id == case.id)
             && (entry.tags.is_empty() || entry.tags.iter().any(|tag| case.tags.contains(tag)))
