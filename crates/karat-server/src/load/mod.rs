@@ -27,9 +27,9 @@ pub use self::tally::Class;
 use self::drive::{Connection, Rig, Stretch};
 use self::mix::Mix;
 use self::report::Findings;
-use crate::ServerError;
-use crate::suite;
+use crate::suite::{self, Case};
 use crate::system::{Server, Target};
+use crate::{ServerError, cleanup};
 
 /// How calls follow one another.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -122,20 +122,33 @@ pub async fn run(plan: Plan, say: &(dyn Fn(&str) + Sync)) -> Result<Report, Serv
     };
     executed(&stretch)?;
     still_there(&rig, &stretch).await?;
+    let mut left = Vec::new();
+    let prepared: Vec<Arc<Case>> =
+        plan.calls.iter().filter_map(|call| call.setup.clone()).collect();
+    // What sessions with one and the same server share is cleaned up once.
+    let cleaning = if shares_one_server(&plan)? { 1 } else { rig.connections.len() };
+    for connection in rig.connections.iter().take(cleaning) {
+        left.extend(connection.server.tear_down(&plan.teardown, &prepared).await);
+    }
     for connection in &rig.connections {
-        connection.server.tear_down(&plan.teardown).await;
         connection.server.renew().await;
     }
     let restarts = rig.connections.iter().map(|connection| connection.server.restarts()).sum();
     let findings = Findings { plan: &plan, mix: &rig.mix, info, steps, stretch, restarts };
     let mut report = findings.report(&stopwatch);
+    report.warnings.extend(cleanup::warning(&[], &[], &left));
     report.environment.isolation = isolation;
     Ok(report)
 }
 
+/// Whether all sessions are with the same server.
+fn shares_one_server(plan: &Plan) -> Result<bool, ServerError> {
+    Ok(plan.server.transport()? != TransportKind::Stdio)
+}
+
 /// Starts every session, and makes the calls that come once before the load.
 async fn rig(plan: &Plan, options: &Options) -> Result<Rig, ServerError> {
-    let one_server = plan.server.transport()? != TransportKind::Stdio;
+    let one_server = shares_one_server(plan)?;
     let mut connections: Vec<Connection> = Vec::with_capacity(plan.connections);
     for number in 0..plan.connections {
         let target = Target::Spec(Box::new(plan.server.clone()));
