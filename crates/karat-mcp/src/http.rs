@@ -287,7 +287,7 @@ impl Shared {
     ) -> Result<Posted, CallError> {
         let status = response.status();
         if !status.is_success() {
-            return self.refused(response).await;
+            return self.refused(response, post).await;
         }
         if post.method == "initialize"
             && let Some(session) = response.headers().get(SESSION)
@@ -299,7 +299,7 @@ impl Shared {
         let kind = content_type(response.headers());
         if kind == "application/json" {
             let body = self.body(&mut response).await?;
-            self.receive(&body, Instant::now());
+            self.receive(&body, Instant::now(), post.id);
             return Ok(Posted::Finished);
         }
         if kind == "text/event-stream" {
@@ -376,7 +376,7 @@ impl Shared {
         let arrived = Instant::now();
         let taken = events.push(bytes, limit, |event| {
             if event.kind == "message" && !event.data.is_empty() {
-                self.receive(&event.data, arrived);
+                self.receive(&event.data, arrived, None);
             }
         });
         taken.map_err(|_| CallError::TooLarge { limit, what: "bytes" })
@@ -417,8 +417,9 @@ impl Shared {
         Ok(Answer::Whole(response))
     }
 
-    fn receive(self: &Arc<Self>, bytes: &[u8], arrived: Instant) {
-        for reply in self.board.receive(bytes, arrived) {
+    /// Takes a message in; `body_of` as [`Board::receive`] has it.
+    fn receive(self: &Arc<Self>, bytes: &[u8], arrived: Instant, body_of: Option<u64>) {
+        for reply in self.board.receive(bytes, arrived, body_of) {
             let shared = Arc::clone(self);
             tokio::spawn(async move {
                 // An answer of ours is a message of its own; its headers repeat nothing.
@@ -449,14 +450,18 @@ impl Shared {
         Ok(body)
     }
 
-    async fn refused(self: &Arc<Self>, response: Answer) -> Result<Posted, CallError> {
+    async fn refused(
+        self: &Arc<Self>,
+        response: Answer,
+        post: Post<'_>,
+    ) -> Result<Posted, CallError> {
         let status = response.status();
         // From 2026-07-28 on, protocol errors come with a status of their own.
         let stateless = self.revision.get().is_some_and(|revision| !revision.has_handshake());
         if stateless && content_type(response.headers()) == "application/json" {
             let body = start_of_body(response, &self.board).await;
             if crate::wire::id_in(&body).is_some() {
-                self.receive(&body, Instant::now());
+                self.receive(&body, Instant::now(), post.id);
                 return Ok(Posted::Finished);
             }
             let said = quoted(&self.board.redactor.hide(&String::from_utf8_lossy(&body)));

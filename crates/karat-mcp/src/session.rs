@@ -18,7 +18,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::board::{Board, Conduct, Delivered};
+use crate::board::{Board, Delivered, Waiting};
+use crate::conduct::{Conduct, Witness};
 use crate::error::{CallError, StartError, quoted};
 use crate::http::{HttpLink, Post, Posted};
 use crate::isolate;
@@ -52,6 +53,8 @@ pub struct Options {
     pub folder: Option<PathBuf>,
     /// Values that are not hidden although they look like secrets: bait whose way is watched.
     pub canaries: Vec<String>,
+    /// Who sees what servers do beside answering, over all sessions that share it.
+    pub witness: Witness,
 }
 
 impl Default for Options {
@@ -66,6 +69,7 @@ impl Default for Options {
             recorder: None,
             folder: None,
             canaries: Vec::new(),
+            witness: Witness::default(),
         }
     }
 }
@@ -286,7 +290,8 @@ impl Session {
         let mut redactor = resolved.redactor;
         redactor.keep(&options.canaries);
         let board = || {
-            let board = Board::new(options.limits, options.policies.clone(), redactor.clone());
+            let board = Board::new(options.limits, options.policies.clone(), redactor.clone())
+                .seen_by(&options.witness);
             Arc::new(board.recorded(options.recorder.as_ref(), &spec.describe()))
         };
         match resolved.target {
@@ -354,6 +359,7 @@ impl Session {
     {
         let redactor = crate::redact::Redactor::default();
         let board = Board::new(options.limits, options.policies.clone(), redactor)
+            .seen_by(&options.witness)
             .recorded(options.recorder.as_ref(), "a server over streams");
         let board = Arc::new(board);
         let link = Link::Stdio(StdioLink::over(read, write, &board));
@@ -380,10 +386,11 @@ impl Session {
             Ok(Ok(())) => {}
             Ok(Err(error)) => return Err(error),
             Err(_) => {
-                let said = match quoted(&session.stderr()) {
-                    said if said.is_empty() => said,
-                    said => format!("; its stderr ends with: {said}"),
-                };
+                let mut said = session.board.oddities();
+                let stderr = quoted(&session.stderr());
+                if !stderr.is_empty() {
+                    said.push_str(&format!("; its stderr ends with: {stderr}"));
+                }
                 return Err(StartError::Timeout {
                     seconds: options.start_timeout.as_secs_f64(),
                     said,
@@ -501,6 +508,7 @@ impl Session {
         let text = |value: &Value, field: &str| {
             value.get(field).and_then(Value::as_str).map(str::to_owned)
         };
+        self.board.speak(revision);
         self.server = ServerInfo {
             name: text(info, "name").unwrap_or_default(),
             title: text(info, "title"),
@@ -724,12 +732,12 @@ impl Session {
                 let post = Post { bytes: &bytes, id: None, method, name: None, headers: &[] };
                 tokio::time::timeout(self.options.call_timeout, link.post(post))
                     .await
-                    .map_err(|_| CallError::Timeout)?
+                    .map_err(|_| CallError::timeout())?
                     .map(|_| ())
             }
             Link::Sse(link) => tokio::time::timeout(self.options.call_timeout, link.post(&bytes))
                 .await
-                .map_err(|_| CallError::Timeout)?,
+                .map_err(|_| CallError::timeout())?,
         }
     }
 
@@ -777,16 +785,22 @@ impl Session {
             name: asked.name,
             headers: asked.headers,
         };
-        let answer = self.send_and_wait(id, post);
+        let mut waiting = self.board.wait_for(id)?;
+        let answer = self.send_and_wait(&mut waiting, post);
         if let Ok(answer) = tokio::time::timeout(asked.timeout, answer).await {
             return answer;
         }
+        let said = waiting.oddities();
+        drop(waiting);
         self.cancel(id);
-        Err(CallError::Timeout)
+        Err(CallError::Timeout { said })
     }
 
-    async fn send_and_wait(&self, id: u64, post: Post<'_>) -> Result<Delivered, CallError> {
-        let mut waiting = self.board.wait_for(id)?;
+    async fn send_and_wait(
+        &self,
+        waiting: &mut Waiting<'_>,
+        post: Post<'_>,
+    ) -> Result<Delivered, CallError> {
         let link = match &self.link {
             Link::Stdio(link) => {
                 if let Err(error) = link.send(post.bytes) {
@@ -817,9 +831,10 @@ impl Session {
         }
         match posted? {
             Posted::Accepted => Ok(waiting.answer().await),
-            Posted::Finished => {
-                Err(CallError::invalid("the server answered without an answer to the request"))
-            }
+            Posted::Finished => Err(CallError::invalid(format!(
+                "the server answered without an answer to the request{}",
+                waiting.oddities()
+            ))),
         }
     }
 

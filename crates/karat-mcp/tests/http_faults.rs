@@ -188,7 +188,7 @@ async fn answers_that_stall_are_time_outs() {
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: waiting\n\n",
     ] {
         let (session, error) = call(Fault::Stall(bytes)).await;
-        assert_eq!(error, CallError::Timeout, "{bytes}");
+        assert_eq!(error, CallError::Timeout { said: String::new() }, "{bytes}");
         assert!(session.tools().await.is_ok());
     }
 }

@@ -17,6 +17,10 @@ fn main() {
             std::process::exit(7);
         }
         "silent" => hang(),
+        "log-and-hang" => {
+            say(b"{\"level\":30}\n");
+            hang();
+        }
         "garbage" => say(b"Listening on stdio, press any key!\n"),
         "garbage-flood" => loop {
             say(b"this is not a message\n");
@@ -86,6 +90,12 @@ fn call(how: &str, message: &Value, held: &mut Vec<Value>) {
     match how {
         "garbage" => {
             say(b"calling...\n\n   \n");
+            answer(id, &text("done"));
+        }
+        "without-id" => {
+            let error = json!({"code": -32601, "message": "no such method"});
+            say(format!("{}\n", json!({"jsonrpc": "2.0", "id": null, "error": error})).as_bytes());
+            say(b"{\"level\":30,\"msg\":\"handling\"}\n42\n");
             answer(id, &text("done"));
         }
         "half-line" => {
