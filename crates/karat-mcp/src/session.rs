@@ -554,7 +554,7 @@ impl Session {
     /// Every tool, in the order in which the server lists them.
     ///
     /// # Errors
-    /// When the server does not answer, answers wrongly, or has no end of pages.
+    /// When the server does not answer, answers wrongly, or has no end of pages in number or time.
     pub async fn tools(&self) -> Result<Vec<Definition>, CallError> {
         match self.list("tools/list", "tools").await {
             Ok(tools) => {
@@ -582,15 +582,24 @@ impl Session {
         }
     }
 
-    /// Every entry of a listing (`prompts/list` and `prompts`, say), over all its pages.
+    /// Every entry of a listing (`prompts/list` and `prompts`, say), over all its pages. No page is asked
+    /// for once the others have taken longer than the server may take to start, or than a call may take
+    /// if that is longer.
     ///
     /// # Errors
     /// As [`Session::tools`].
     pub async fn list(&self, method: &str, field: &str) -> Result<Vec<Value>, CallError> {
         let limits = &self.board.limits;
+        let longest = self.options.start_timeout.max(self.options.call_timeout);
+        let started = Instant::now();
         let mut entries = Vec::new();
         let mut cursor: Option<String> = None;
-        for _ in 0..limits.pages {
+        for number in 0..limits.pages {
+            if number > 0 && started.elapsed() > longest {
+                let seconds = longest.as_secs_f64();
+                let said = format!(": {number} pages of {method} took more than {seconds} s");
+                return Err(CallError::Timeout { said });
+            }
             let params = ListParams { cursor: cursor.as_deref() };
             let mut page = self.ask(method, None, params).await?;
             let Some(Value::Array(found)) = page.get_mut(field).map(Value::take) else {

@@ -217,6 +217,12 @@ async fn pages_without_end_are_an_error() {
     let session = Session::start(&misbehaving("same-page"), &options()).await.unwrap();
     let error = session.tools().await.unwrap_err();
     assert!(error.to_string().contains("repeats the cursor"), "{error}");
+    let hurried =
+        Options { start_timeout: Duration::from_secs(1), limits: Limits::default(), ..options() };
+    let session = Session::start(&misbehaving("slow-pages"), &hurried).await.unwrap();
+    let error = session.tools().await.unwrap_err();
+    assert_eq!(error.class(), FailureClass::Timeout);
+    assert!(error.to_string().contains("pages of tools/list took more than 1.5 s"), "{error}");
 }
 
 #[tokio::test]

@@ -77,6 +77,10 @@ fn list(how: &str, message: &Value) {
         message["params"]["cursor"].as_str().and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
     let result = match how {
         "endless-pages" => json!({"tools": tools, "nextCursor": (page + 1).to_string()}),
+        "slow-pages" => {
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            json!({"tools": tools, "nextCursor": (page + 1).to_string()})
+        }
         "same-page" => json!({"tools": tools, "nextCursor": "again"}),
         "no-tool-list" => json!({"tools": "none"}),
         "nameless-tool" => json!({"tools": [{"description": "who am I?"}]}),
