@@ -21,6 +21,7 @@ use reqwest::{Client, Response, StatusCode, Url, redirect};
 use tokio::task::JoinHandle;
 
 use crate::board::Board;
+use crate::conduct::Oddity;
 use crate::error::{CallError, StartError, quoted};
 use crate::event_stream::EventStream;
 use crate::http_plain::{LONGEST_BODY, Plain, PlainError, PlainResponse};
@@ -270,7 +271,11 @@ impl Shared {
                 own.extend(self.standing());
                 let headers = self.headers.iter().chain(own.iter().map(|(name, of)| (name, of)));
                 let sent = plain.post(headers, post.bytes).await;
-                Answer::Plain(sent.map_err(|error| broken_plain(&error, &self.board))?)
+                let sent = sent.map_err(|error| broken_plain(&error, &self.board))?;
+                for _ in 0..sent.hangups {
+                    self.board.saw(Oddity::Hangup);
+                }
+                Answer::Plain(sent)
             }
             _ => {
                 let request = self.common(self.client.post(self.url.clone()));

@@ -7,7 +7,7 @@ mod support;
 use std::time::Duration;
 
 use karat_core::run::FailureClass;
-use karat_mcp::{CallError, Limits, Options, Revision, ServerSpec, Session, StartError};
+use karat_mcp::{CallError, Limits, Oddity, Options, Revision, ServerSpec, Session, StartError};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -30,6 +30,8 @@ enum Fault {
     BreaksOff(u32),
     /// A protocol error with a status, and with this many bytes of data.
     Refuses(usize),
+    /// A whole answer, and then the end of the connection without a word of it.
+    HangsUp,
 }
 
 struct Asked {
@@ -112,6 +114,12 @@ async fn serve(mut stream: TcpStream, fault: Fault) {
                     let error = json!({"code": -32602, "message": "no", "data": "x".repeat(bytes)});
                     let body = json!({"jsonrpc": "2.0", "id": asked.message["id"], "error": error});
                     whole("400 Bad Request", "application/json", &body.to_string())
+                }
+                Fault::HangsUp => {
+                    let body = result(json!({"content": [{"type": "text", "text": "bye"}]}));
+                    let bytes = whole("200 OK", "application/json", &body);
+                    stream.write_all(bytes.as_bytes()).await.unwrap();
+                    return;
                 }
             },
             Some("server/discover") => {
@@ -305,6 +313,16 @@ async fn a_protocol_error_with_a_status_is_read_whatever_its_length() {
         let error = reply.unwrap_err();
         assert_eq!(error.class(), class, "{bytes}: {error}");
     }
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_unannounced_costs_no_call() {
+    let (session, reply) = try_call(Fault::HangsUp).await;
+    assert_eq!(reply.unwrap().texts(), ["bye"]);
+    for _ in 0..20 {
+        assert_eq!(session.call("t", &Map::new()).await.unwrap().texts(), ["bye"]);
+    }
+    assert_eq!(session.conduct().count(Oddity::Hangup), 20);
 }
 
 #[tokio::test]
