@@ -248,10 +248,12 @@ pub async fn run(
         run::collect(system, &questions, &patient, Some(journal), known, surroundings.listener)
             .await?;
     server.tear_down(&suite.teardown).await;
-    executed(&entries)?;
+    // In good order, so that what it sent last is seen too.
+    server.renew().await;
+    let mut notes = server.conduct().remarks();
+    executed(&entries, &notes)?;
 
     let store = Store::beside(&suite.path);
-    let mut notes = Vec::new();
     let accepted = match entry.update_snapshots {
         true => Some(accept::snapshots(&store, &cases, &entries)?),
         false => None,
@@ -346,7 +348,7 @@ fn system(described: &str, info: &ServerInfo, target: f64) -> SystemRef {
 }
 
 /// Zero calls are not a pass.
-fn executed(entries: &[journal::Entry<Observed>]) -> Result<(), ServerError> {
+fn executed(entries: &[journal::Entry<Observed>], remarks: &[String]) -> Result<(), ServerError> {
     let calls: Vec<&observation::Called> = entries
         .iter()
         .filter_map(|entry| match &entry.outcome {
@@ -358,7 +360,11 @@ fn executed(entries: &[journal::Entry<Observed>]) -> Result<(), ServerError> {
     if calls.iter().any(|call| call.outcome.is_answer()) {
         return Ok(());
     }
-    let first = calls.first().map_or("no call was made".to_owned(), |call| call.outcome.words());
+    let mut first =
+        calls.first().map_or("no call was made".to_owned(), |call| call.outcome.words());
+    for remark in remarks {
+        first = format!("{first}; {remark}");
+    }
     Err(ServerError::NothingExecuted { attempts: calls.len(), first })
 }
 

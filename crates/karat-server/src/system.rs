@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use karat_core::run::{Failure, System};
-use karat_mcp::{Options, ServerSpec, Session, StartError, serve};
+use karat_mcp::{Conduct, Options, ServerSpec, Session, StartError, serve};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
@@ -118,6 +118,11 @@ impl Server {
                 Err(_) => tried += 1,
             }
         }
+    }
+
+    /// What the server did beside answering, over all its sessions.
+    pub fn conduct(&self) -> Conduct {
+        self.options.witness.conduct()
     }
 
     /// How often the server had to be started again.

@@ -31,7 +31,7 @@ pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, St
             return Err(Stop::bad_input(format!("--allow: there is no rule {id:?}{hint}")));
         }
     }
-    let (source, definitions) = definitions(arguments)?;
+    let (source, definitions) = definitions(arguments, terminal)?;
     if definitions.is_empty() {
         return Err(Stop::not_measured(format!(
             "{source} offers no tools, so there is nothing to judge"
@@ -60,7 +60,7 @@ fn exit(outcome: &Outcome, fail_on: FailOn) -> Exit {
     if outcome.worst().is_some_and(|worst| worst >= least) { Exit::GateFailed } else { Exit::Pass }
 }
 
-fn definitions(arguments: &LintArgs) -> Result<(String, Vec<Value>), Stop> {
+fn definitions(arguments: &LintArgs, terminal: &Terminal) -> Result<(String, Vec<Value>), Stop> {
     if let Some(path) = &arguments.tools {
         return Ok((path.display().to_string(), from_file(path)?));
     }
@@ -72,7 +72,9 @@ fn definitions(arguments: &LintArgs) -> Result<(String, Vec<Value>), Stop> {
     let source = spec.describe();
     let recording = Recording::begin(&arguments.record)?;
     let options = Options { recorder: recording.recorder(), ..Options::default() };
-    Ok((source, recording.finish(from_server(&spec, &options))?))
+    let tools = recording.finish(from_server(&spec, &options))?;
+    target::say_remarks(terminal, &options);
+    Ok((source, tools))
 }
 
 fn from_file(path: &Path) -> Result<Vec<Value>, Stop> {
