@@ -217,13 +217,13 @@ pub async fn run(
     let session = server.session().await?;
     let info = session.server().clone();
     let isolation = session.isolation().to_vec();
-    let tools = session.tools().await.map_err(|error| ServerError::NoTools(error.to_string()))?;
     drop(session);
+    server.list().await.map_err(ServerError::NoTools)?;
+    let mut tools = server.tools().await;
     if tools.is_empty() {
         // A suite that only expects errors would pass.
         return Err(ServerError::ToolLess);
     }
-    let contract = Contract::new(&tools);
 
     let identity = Identity {
         schema: journal::SCHEMA.to_owned(),
@@ -252,6 +252,11 @@ pub async fn run(
     server.renew().await;
     let mut notes = server.conduct().remarks();
     executed(&entries, &notes)?;
+    let first_tools = std::mem::replace(&mut tools, server.tools().await);
+    if first_tools != tools {
+        notes.push(CHANGED.to_owned());
+    }
+    let contract = Contract::new(&tools);
 
     let store = Store::beside(&suite.path);
     let accepted = match entry.update_snapshots {
@@ -283,6 +288,9 @@ pub async fn run(
     report.environment.isolation = isolation;
     Ok(report)
 }
+
+const CHANGED: &str = "the server changed its tools during the run; every call is judged by the last \
+                       definition of its tool";
 
 /// Snapshots of cases that are no more.
 fn left_over(store: &Store, suite: &Suite) -> Option<String> {

@@ -4,12 +4,13 @@
 //! next attempt gets a new session (with the suite's set-up calls made anew, for the old state is
 //! gone), and the restart is counted. A server that does not come back is lost.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use karat_core::run::{Failure, System};
-use karat_mcp::{Conduct, Options, ServerSpec, Session, StartError, serve};
+use karat_mcp::{Conduct, Definition, Options, ServerSpec, Session, StartError, serve};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
@@ -71,7 +72,15 @@ pub struct Server {
     setup: Vec<Arc<Step>>,
     session: Mutex<Option<Arc<Session>>>,
     variables: Mutex<Variables>,
+    listed: Mutex<Listed>,
     restarts: AtomicU64,
+}
+
+/// The tools of a server by name, and how many changes of its lists it had told of by then.
+#[derive(Default)]
+struct Listed {
+    tools: BTreeMap<String, Definition>,
+    changes: Option<u64>,
 }
 
 impl Server {
@@ -90,6 +99,7 @@ impl Server {
             setup,
             session: Mutex::new(None),
             variables: Mutex::new(Variables::new()),
+            listed: Mutex::default(),
             restarts: AtomicU64::new(0),
         };
         let session = server.fresh().await?;
@@ -118,6 +128,29 @@ impl Server {
                 Err(_) => tried += 1,
             }
         }
+    }
+
+    /// Lists the tools, unless they were listed since the server last told of a change.
+    ///
+    /// # Errors
+    /// Why there is no list.
+    pub(crate) async fn list(&self) -> Result<(), String> {
+        let changes = Some(self.options.witness.list_changes());
+        let mut listed = self.listed.lock().await;
+        if listed.changes == changes {
+            return Ok(());
+        }
+        let session = self.session().await.map_err(|error| error.to_string())?;
+        let tools = session.tools().await.map_err(|error| error.to_string())?;
+        // A tool that is gone stays as it was: calls that were made to it are judged by that.
+        listed.tools.extend(tools.into_iter().map(|tool| (tool.name().to_owned(), tool)));
+        listed.changes = changes;
+        Ok(())
+    }
+
+    /// Every tool that was listed, as it was listed last.
+    pub(crate) async fn tools(&self) -> Vec<Definition> {
+        self.listed.lock().await.tools.values().cloned().collect()
     }
 
     /// What the server did beside answering, over all its sessions.
@@ -327,7 +360,10 @@ impl System for Cases {
     type Answer = Observed;
 
     async fn ask(&self, _run: u32, case: &Arc<Case>) -> Result<Observed, Failure> {
-        match attempts(&self.0, case).await {
+        let attempts = attempts(&self.0, case).await;
+        // Without a new list, the case is judged by the old one.
+        let _ = self.0.list().await;
+        match attempts {
             Ok(attempts) => Ok(Observed { attempts }),
             Err(error) => Err(Failure::lost(format!("it does not start again: {error}"))),
         }

@@ -153,3 +153,16 @@ fn no_answer_in_time_tells_what_came_instead() {
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains(r#"an answer to a request that was never sent (id "1")"#), "{said}");
 }
+
+#[test]
+fn a_tool_that_comes_later_is_held_to_its_word() {
+    let suite = "cases:
+  - {id: grow, tool: a, input: {}, expect: {contains: ok}}
+  - {id: late, tool: late, input: {}, expect: {contains: ok}}
+";
+    let (ran, report) = run("grows", suite, &[]);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    let late = &report["items"][1];
+    assert_eq!((&late["id"], &late["metrics"]["schema.output"]), (&"late".into(), &0.0.into()));
+    assert!(report["warnings"].to_string().contains("changed its tools during the run"));
+}
