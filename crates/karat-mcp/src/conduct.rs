@@ -43,19 +43,19 @@ pub enum Oddity {
 }
 
 impl Oddity {
-    /// What the server sent, with its article.
+    /// What the server did, in the past tense.
     fn words(self) -> &'static str {
         match self {
-            Oddity::UnknownId => "an answer to a request that was never sent",
-            Oddity::WithoutId => "an error without an id",
-            Oddity::Oversized => "a message beyond the limits of size or depth",
-            Oddity::NotUtf8 => "a message that is not UTF-8",
-            Oddity::Malformed => "JSON that is no message",
-            Oddity::Noise => "output that is no message",
-            Oddity::Refused => "a request that was refused",
-            Oddity::Repeated => "a second answer to the same request",
-            Oddity::Batch => "a batch, which its revision does not know",
-            Oddity::Hangup => "the unannounced end of a kept connection",
+            Oddity::UnknownId => "sent an answer to a request that was never sent",
+            Oddity::WithoutId => "sent an error without an id",
+            Oddity::Oversized => "sent a message beyond the limits of size or depth",
+            Oddity::NotUtf8 => "sent a message that is not UTF-8",
+            Oddity::Malformed => "sent JSON that is no message",
+            Oddity::Noise => "sent output that is no message",
+            Oddity::Refused => "sent a request that was refused",
+            Oddity::Repeated => "sent a second answer to the same request",
+            Oddity::Batch => "sent a batch, which its revision does not know,",
+            Oddity::Hangup => "closed a kept connection without a word",
         }
     }
 }
@@ -118,7 +118,7 @@ impl Conduct {
                 first if seen.count == 1 => format!(": {}", clip(first, QUOTED)),
                 first => format!("; the first: {}", clip(first, QUOTED)),
             };
-            format!("the server sent {} {times}{example}", kind.words())
+            format!("the server {} {times}{example}", kind.words())
         };
         self.odd.iter().map(remark).collect()
     }
@@ -132,9 +132,12 @@ impl Conduct {
     pub(crate) fn since(&self, total: u64) -> String {
         let recent = self.odd.iter().filter(|(_, seen)| seen.last > total).take(NAMED);
         let words: Vec<String> = recent
-            .map(|(kind, seen)| format!("{} ({})", kind.words(), clip(&seen.first, QUOTED)))
+            .map(|(kind, seen)| match seen.first.as_str() {
+                "" => kind.words().to_owned(),
+                first => format!("{} ({})", kind.words(), clip(first, QUOTED)),
+            })
             .collect();
-        if words.is_empty() { String::new() } else { format!("; it sent {}", words.join(" and ")) }
+        if words.is_empty() { String::new() } else { format!("; it {}", words.join(" and ")) }
     }
 
     /// Counts something odd. The example is only needed for the first of its kind.
