@@ -12,6 +12,7 @@
 //! of each fault what it was, and costs a few microseconds for a call.
 
 mod board;
+mod conduct;
 pub mod config;
 mod error;
 mod event_stream;
@@ -34,7 +35,7 @@ mod sse;
 mod stdio;
 mod wire;
 
-pub use self::board::Conduct;
+pub use self::conduct::{Conduct, Oddity, Seen, Witness};
 pub use self::error::{CallError, StartError};
 pub use self::isolate::{Engine, Isolation};
 pub use self::limits::Limits;

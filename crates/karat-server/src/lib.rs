@@ -232,13 +232,13 @@ pub async fn run(
     let session = server.session().await?;
     let info = session.server().clone();
     let isolation = session.isolation().to_vec();
-    let tools = session.tools().await.map_err(|error| ServerError::NoTools(error.to_string()))?;
     drop(session);
+    server.list().await.map_err(ServerError::NoTools)?;
+    let mut tools = server.tools().await;
     if tools.is_empty() {
         // A suite that only expects errors would pass.
         return Err(ServerError::ToolLess);
     }
-    let contract = Contract::new(&tools, info.revision);
 
     let identity = Identity {
         schema: journal::SCHEMA.to_owned(),
@@ -266,13 +266,20 @@ pub async fn run(
         run::collect(system, &questions, &patient, Some(journal), known, surroundings.listener)
             .await?;
     let left = server.tear_down(&suite.teardown, &asked).await;
-    // In good order: a server may write what it knows when its input ends.
+    // In good order: a server may write what it knows when its input ends, and what it sent last is seen.
     server.renew().await;
+    let conduct = server.conduct().remarks();
     notes.extend(cleanup::warning(&plan.cases, &entries, &left));
     let chosen_ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
     entries.retain(|entry| chosen_ids.contains(entry.id.as_str()));
-    executed(&entries)?;
+    executed(&entries, &conduct)?;
+    notes.extend(conduct);
     notes.extend(given_away(&entries, server.redactor()));
+    let first_tools = std::mem::replace(&mut tools, server.tools().await);
+    if first_tools != tools {
+        notes.push(CHANGED.to_owned());
+    }
+    let contract = Contract::new(&tools, info.revision);
 
     let store = Store::beside(&suite.path);
     let accepted = match entry.update_snapshots {
@@ -305,6 +312,9 @@ pub async fn run(
     hide(&mut report, server.redactor());
     Ok(report)
 }
+
+const CHANGED: &str = "the server changed its tools during the run; every call is judged by the last \
+                       definition of its tool";
 
 /// What was observed has no secrets in it; what the suite says beside it may.
 fn hide(report: &mut Report, redactor: &Redactor) {
@@ -398,7 +408,7 @@ fn system(described: &str, info: &ServerInfo, target: f64) -> SystemRef {
 }
 
 /// Zero calls are not a pass.
-fn executed(entries: &[journal::Entry<Observed>]) -> Result<(), ServerError> {
+fn executed(entries: &[journal::Entry<Observed>], remarks: &[String]) -> Result<(), ServerError> {
     let calls: Vec<&observation::Called> = entries
         .iter()
         .filter_map(|entry| match &entry.outcome {
@@ -410,7 +420,11 @@ fn executed(entries: &[journal::Entry<Observed>]) -> Result<(), ServerError> {
     if calls.iter().any(|call| call.outcome.is_answer()) {
         return Ok(());
     }
-    let first = calls.first().map_or("no call was made".to_owned(), |call| call.outcome.words());
+    let mut first =
+        calls.first().map_or("no call was made".to_owned(), |call| call.outcome.words());
+    for remark in remarks {
+        first = format!("{first}; {remark}");
+    }
     Err(ServerError::NothingExecuted { attempts: calls.len(), first })
 }
 

@@ -148,7 +148,7 @@ impl Outcome {
 impl From<CallError> for Outcome {
     fn from(error: CallError) -> Outcome {
         match error {
-            CallError::Timeout => Outcome::Timeout,
+            CallError::Timeout { .. } => Outcome::Timeout,
             CallError::Protocol { code, message, .. } => Outcome::ProtocolError { code, message },
             CallError::Closed { why } => Outcome::Crash { why },
             CallError::Transport { .. } | CallError::Http { .. } => {

@@ -11,7 +11,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use karat_core::run::{Failure, System};
-use karat_mcp::{CallError, Options, Redactor, ServerSpec, Session, StartError, serve};
+use karat_mcp::{
+    CallError, Conduct, Definition, Options, Redactor, ServerSpec, Session, StartError, serve,
+};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
@@ -78,7 +80,15 @@ pub struct Server {
     variables: Mutex<Variables>,
     /// Of the spec, so the same for every session.
     redactor: OnceLock<Redactor>,
+    listed: Mutex<Listed>,
     restarts: AtomicU64,
+}
+
+/// The tools of a server by name, and how many changes of its lists it had told of by then.
+#[derive(Default)]
+struct Listed {
+    tools: BTreeMap<String, Definition>,
+    changes: Option<u64>,
 }
 
 impl Server {
@@ -98,6 +108,7 @@ impl Server {
             session: Mutex::new(None),
             variables: Mutex::new(Variables::new()),
             redactor: OnceLock::new(),
+            listed: Mutex::default(),
             restarts: AtomicU64::new(0),
         };
         let session = server.fresh().await?;
@@ -126,6 +137,34 @@ impl Server {
                 Err(_) => tried += 1,
             }
         }
+    }
+
+    /// Lists the tools, unless they were listed since the server last told of a change.
+    ///
+    /// # Errors
+    /// Why there is no list.
+    pub(crate) async fn list(&self) -> Result<(), String> {
+        let changes = Some(self.options.witness.list_changes());
+        let mut listed = self.listed.lock().await;
+        if listed.changes == changes {
+            return Ok(());
+        }
+        let session = self.session().await.map_err(|error| error.to_string())?;
+        let tools = session.tools().await.map_err(|error| error.to_string())?;
+        // A tool that is gone stays as it was: calls that were made to it are judged by that.
+        listed.tools.extend(tools.into_iter().map(|tool| (tool.name().to_owned(), tool)));
+        listed.changes = changes;
+        Ok(())
+    }
+
+    /// Every tool that was listed, as it was listed last.
+    pub(crate) async fn tools(&self) -> Vec<Definition> {
+        self.listed.lock().await.tools.values().cloned().collect()
+    }
+
+    /// What the server did beside answering, over all its sessions.
+    pub fn conduct(&self) -> Conduct {
+        self.options.witness.conduct()
     }
 
     /// How often the server had to be started again.
@@ -307,7 +346,7 @@ impl Server {
         let answered = session.call(&step.tool, &arguments).await;
         let whole = started.elapsed();
         let over = match &answered {
-            Err(CallError::Timeout) => {
+            Err(CallError::Timeout { .. }) => {
                 // A server that is busy with what nobody waits for any more would fail all that follows.
                 !Server::answers_ping(session, PING.min(self.options.call_timeout)).await
             }
@@ -460,7 +499,10 @@ impl System for Cases {
     type Answer = Observed;
 
     async fn ask(&self, _run: u32, case: &Arc<Case>) -> Result<Observed, Failure> {
-        match attempts(&self.0, case).await {
+        let attempts = attempts(&self.0, case).await;
+        // Without a new list, the case is judged by the old one.
+        let _ = self.0.list().await;
+        match attempts {
             Ok(attempts) => Ok(Observed { attempts }),
             Err(error) => Err(Failure::lost(format!("it does not start again: {error}"))),
         }

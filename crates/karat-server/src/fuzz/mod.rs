@@ -488,6 +488,7 @@ impl Fuzzer<'_> {
             );
         }
         warnings.extend(self.live.restarts_in_words());
+        warnings.extend(self.live.remarks());
         warnings.extend(probe::live::skipped_in_words(&skipped));
         let mut items: Vec<Item> = self.done.iter().map(item).collect();
         items.sort_by(|a, b| a.id.cmp(&b.id));

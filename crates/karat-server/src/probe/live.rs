@@ -221,7 +221,12 @@ impl Live {
         self.server.restarts()
     }
 
-    /// The same in words, if it had to.
+    /// What the server did beside answering, in words.
+    pub fn remarks(&self) -> Vec<String> {
+        self.server.conduct().remarks()
+    }
+
+    /// How often it had to be started again in words, if it had to.
     pub fn restarts_in_words(&self) -> Option<String> {
         match self.restarts() {
             0 => None,

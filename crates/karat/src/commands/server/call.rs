@@ -42,7 +42,9 @@ pub(crate) fn call(arguments: &CallArgs, terminal: &Terminal) -> Result<Exit, St
         }
         Ok(called)
     };
-    match recording.finish(until_stopped(called, "interrupted"))? {
+    let called = recording.finish(until_stopped(called, "interrupted"))?;
+    target::say_remarks(terminal, &options);
+    match called {
         Ok(reply) => {
             terminal.print_json(&reply.raw)?;
             Ok(Exit::Pass)

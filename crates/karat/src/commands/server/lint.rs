@@ -31,7 +31,7 @@ pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, St
             return Err(Stop::bad_input(format!("--allow: there is no rule {id:?}{hint}")));
         }
     }
-    let (source, definitions, redactor) = definitions(arguments)?;
+    let (source, definitions, redactor) = definitions(arguments, terminal)?;
     if definitions.is_empty() {
         return Err(Stop::not_measured(format!(
             "{source} offers no tools, so there is nothing to judge"
@@ -70,7 +70,10 @@ fn exit(outcome: &Outcome, fail_on: FailOn) -> Exit {
     if outcome.worst().is_some_and(|worst| worst >= least) { Exit::GateFailed } else { Exit::Pass }
 }
 
-fn definitions(arguments: &LintArgs) -> Result<(String, Vec<Value>, Redactor), Stop> {
+fn definitions(
+    arguments: &LintArgs,
+    terminal: &Terminal,
+) -> Result<(String, Vec<Value>, Redactor), Stop> {
     if let Some(path) = &arguments.tools {
         return Ok((path.display().to_string(), from_file(path)?, Redactor::default()));
     }
@@ -83,6 +86,7 @@ fn definitions(arguments: &LintArgs) -> Result<(String, Vec<Value>, Redactor), S
     let recording = Recording::begin(&arguments.record)?;
     let options = Options { recorder: recording.recorder(), ..Options::default() };
     let (tools, redactor) = recording.finish(from_server(&spec, &options))?;
+    target::say_remarks(terminal, &options);
     Ok((source, tools, redactor))
 }
 

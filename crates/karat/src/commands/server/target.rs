@@ -2,10 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use karat_mcp::{Engine, Isolation, Revision, ServerSpec, StartError, TransportKind};
+use karat_mcp::{Engine, Isolation, Options, Revision, ServerSpec, StartError, TransportKind};
 
 use crate::cli::{Isolate, IsolationArgs, TargetArgs, Transport};
 use crate::exit::Stop;
+use crate::face::Terminal;
+
+/// Says what the servers of these options did beside answering, where no report does.
+pub(crate) fn say_remarks(terminal: &Terminal, options: &Options) {
+    for remark in options.witness.conduct().remarks() {
+        terminal.say(&format!("note: {remark}"));
+    }
+}
 
 /// The server that the arguments name; `None` if they name none.
 pub(crate) fn spec(arguments: &TargetArgs) -> Result<Option<ServerSpec>, Stop> {
