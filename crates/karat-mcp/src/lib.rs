@@ -40,6 +40,7 @@ pub use self::isolate::{Engine, Isolation};
 pub use self::limits::Limits;
 pub use self::policy::{Elicitation, Policies, Roots, Sampling};
 pub use self::record::Recorder;
+pub use self::redact::Redactor;
 pub use self::revision::Revision;
 pub use self::session::{CallOptions, Definition, Ending, Options, Reply, ServerInfo, Session};
 pub use self::spec::{ServerSpec, TransportKind};

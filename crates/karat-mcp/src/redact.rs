@@ -7,15 +7,19 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde_json::{Map, Value};
+
 /// What stands where a secret was.
 pub(crate) const HIDDEN: &str = "[redacted]";
 
 /// Shorter values are not hidden: they would tear holes into harmless text and hide nothing.
 const SHORTEST: usize = 4;
+/// Nor are the words of JSON itself: an answer without them could not be read.
+const WORDS: [&str; 3] = ["true", "false", "null"];
 
 /// Takes known secrets out of text.
 #[derive(Clone, Default)]
-pub(crate) struct Redactor {
+pub struct Redactor {
     /// The longest first, so that a secret within another does not leave the rest of it.
     secrets: Vec<String>,
 }
@@ -36,7 +40,7 @@ impl Redactor {
     }
 
     fn add_one(&mut self, secret: &str) {
-        if secret.len() < SHORTEST {
+        if secret.len() < SHORTEST || WORDS.contains(&secret) {
             return;
         }
         let quoted = serde_json::to_string(secret).unwrap_or_default();
@@ -55,7 +59,8 @@ impl Redactor {
     }
 
     /// The text without the secrets.
-    pub(crate) fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    #[must_use]
+    pub fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut hidden = Cow::Borrowed(text);
         for secret in &self.secrets {
             if hidden.contains(secret.as_str()) {
@@ -66,10 +71,43 @@ impl Redactor {
     }
 
     /// As [`Redactor::hide`], for text that is owned already.
-    pub(crate) fn hidden(&self, text: String) -> String {
+    #[must_use]
+    pub fn hidden(&self, text: String) -> String {
         match self.hide(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(hidden) => hidden,
+        }
+    }
+
+    /// Takes the secrets out of every text and key of a value, and a number that is one.
+    pub fn hide_in(&self, value: &mut Value) {
+        if self.secrets.is_empty() {
+            return;
+        }
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(hidden) = self.hide(text) {
+                    *text = hidden;
+                }
+            }
+            Value::Number(number) => {
+                let text = number.to_string();
+                if self.secrets.contains(&text) {
+                    *value = Value::String(HIDDEN.to_owned());
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_in(item)),
+            Value::Object(fields) => self.hide_in_fields(fields),
+            Value::Bool(_) | Value::Null => {}
+        }
+    }
+
+    /// As [`Redactor::hide_in`], for the fields of an object.
+    pub fn hide_in_fields(&self, fields: &mut Map<String, Value>) {
+        fields.values_mut().for_each(|field| self.hide_in(field));
+        if fields.keys().any(|key| matches!(self.hide(key), Cow::Owned(_))) {
+            let named = std::mem::take(fields).into_iter();
+            *fields = named.map(|(key, field)| (self.hidden(key), field)).collect();
         }
     }
 }
@@ -96,6 +134,8 @@ pub(crate) fn looks_like_a_token(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -106,6 +146,19 @@ mod tests {
         assert_eq!(redactor.hide(r#"{"a":"Bearer abc\"def123"}"#), r#"{"a":"[redacted]"}"#);
         assert!(matches!(redactor.hide("harmless"), Cow::Borrowed(_)));
         assert!(!format!("{redactor:?}").contains("abc"));
+    }
+
+    #[test]
+    fn secrets_are_hidden_wherever_they_stand_in_a_value() {
+        let mut redactor = Redactor::default();
+        redactor.add("hush-hush");
+        redactor.add("123456");
+        redactor.add("true");
+        let mut value = json!({"a": ["x hush-hush y", 123456, 1234567, true], "hush-hush": null});
+        redactor.hide_in(&mut value);
+        let expected =
+            json!({"a": ["x [redacted] y", "[redacted]", 1234567, true], "[redacted]": null});
+        assert_eq!(value, expected);
     }
 
     #[test]

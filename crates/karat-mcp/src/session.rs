@@ -26,6 +26,7 @@ use crate::limits::Limits;
 use crate::parameter_headers::ParameterHeaders;
 use crate::policy::Policies;
 use crate::record::Recorder;
+use crate::redact::Redactor;
 use crate::revision::Revision;
 use crate::spec::{ServerSpec, Target};
 use crate::sse::SseLink;
@@ -352,7 +353,7 @@ impl Session {
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let redactor = crate::redact::Redactor::default();
+        let redactor = Redactor::default();
         let board = Board::new(options.limits, options.policies.clone(), redactor)
             .recorded(options.recorder.as_ref(), "a server over streams");
         let board = Arc::new(board);
@@ -538,9 +539,9 @@ impl Session {
         }
     }
 
-    /// Text without the secrets of the spec.
-    pub fn redact(&self, text: &str) -> String {
-        self.board.redactor.hide(text).into_owned()
+    /// What takes the secrets of the spec out of text and values.
+    pub fn redactor(&self) -> &Redactor {
+        &self.board.redactor
     }
 
     /// Every tool, in the order in which the server lists them.

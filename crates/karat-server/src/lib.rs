@@ -34,7 +34,7 @@ use karat_core::report::{
     self, Count, DatasetRef, Evaluation, Interval, Item, ItemError, Measured, Report, SystemRef,
 };
 use karat_core::run::{self, RunError, Surroundings};
-use karat_mcp::{Options, Recorder, ServerInfo, ServerSpec, StartError};
+use karat_mcp::{Options, Recorder, Redactor, ServerInfo, ServerSpec, StartError};
 use karat_metrics::stats;
 use serde::{Deserialize, Serialize};
 
@@ -279,7 +279,18 @@ pub async fn run(
     let mut report = measured.report(&identity, &server, tools.len(), &stopwatch, surroundings);
     report.warnings.extend(notes);
     report.environment.isolation = isolation;
+    hide(&mut report, server.redactor());
     Ok(report)
+}
+
+/// What was observed has no secrets in it; what the suite says beside it may.
+fn hide(report: &mut Report, redactor: &Redactor) {
+    for item in &mut report.items {
+        redactor.hide_in(&mut item.observed);
+    }
+    for text in &mut report.warnings {
+        *text = redactor.hidden(std::mem::take(text));
+    }
 }
 
 /// Snapshots of cases that are no more.

@@ -4,12 +4,12 @@
 //! next attempt gets a new session (with the suite's set-up calls made anew, for the old state is
 //! gone), and the restart is counted. A server that does not come back is lost.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use karat_core::run::{Failure, System};
-use karat_mcp::{Options, ServerSpec, Session, StartError, serve};
+use karat_mcp::{Options, Redactor, ServerSpec, Session, StartError, serve};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
@@ -71,6 +71,8 @@ pub struct Server {
     setup: Vec<Arc<Step>>,
     session: Mutex<Option<Arc<Session>>>,
     variables: Mutex<Variables>,
+    /// Of the spec, so the same for every session.
+    redactor: OnceLock<Redactor>,
     restarts: AtomicU64,
 }
 
@@ -90,6 +92,7 @@ impl Server {
             setup,
             session: Mutex::new(None),
             variables: Mutex::new(Variables::new()),
+            redactor: OnceLock::new(),
             restarts: AtomicU64::new(0),
         };
         let session = server.fresh().await?;
@@ -125,8 +128,14 @@ impl Server {
         self.restarts.load(Ordering::Relaxed)
     }
 
+    /// What takes the secrets of the spec out of what is shown and kept.
+    pub fn redactor(&self) -> &Redactor {
+        self.redactor.get_or_init(Redactor::default)
+    }
+
     async fn fresh(&self) -> Result<Arc<Session>, StartError> {
         let session = Arc::new(self.target.open(&self.options).await?);
+        self.redactor.get_or_init(|| session.redactor().clone());
         for (number, step) in self.setup.iter().enumerate() {
             let made = self.make(&session, step, Role::Setup, number).await;
             let why = match made {
@@ -164,7 +173,7 @@ impl Server {
                 (Outcome::from(error), whole)
             }
         };
-        let words = session.redact(&crate::probe::live::words(&outcome));
+        let words = self.redactor().hidden(crate::probe::live::words(&outcome));
         Ok((outcome, latency, words))
     }
 
@@ -228,7 +237,8 @@ impl Server {
             self.save(step, result).await;
         }
         let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
-        Ok(Called { role, number, tool: step.tool.clone(), arguments, outcome, nanos })
+        let called = Called { role, number, tool: step.tool.clone(), arguments, outcome, nanos };
+        Ok(called.hidden(self.redactor()))
     }
 
     async fn save(&self, step: &Step, result: &Value) {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use karat_mcp::{CallError, Reply, Session};
+use karat_mcp::{CallError, Session};
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -139,7 +139,14 @@ impl Drive {
         };
         let lag = due.map(|due| begun.saturating_duration_since(due));
         let since_start = begun.saturating_duration_since(self.started) + took;
-        self.note(which, class, took, since_start, lag, &answered);
+        let words = || {
+            let words = match &answered {
+                Ok(reply) => reply.texts().concat(),
+                Err(error) => error.to_string(),
+            };
+            session.redactor().hidden(words)
+        };
+        self.note(which, class, took, since_start, lag, &words);
         let lost = answered.as_ref().is_err_and(CallError::is_lost);
         if lost {
             connection.server.lose(session).await;
@@ -154,7 +161,7 @@ impl Drive {
         took: Duration,
         since_start: Duration,
         lag: Option<Duration>,
-        answered: &Result<Reply, CallError>,
+        words: &dyn Fn() -> String,
     ) {
         let mut tally = self.tally();
         tally.add(which, class, took + lag.unwrap_or_default(), since_start);
@@ -162,12 +169,8 @@ impl Drive {
             tally.lagged(lag);
         }
         if class != Class::Ok && !tally.first.contains_key(&class) {
-            let words = match answered {
-                Ok(reply) => reply.texts().concat(),
-                Err(error) => error.to_string(),
-            };
             let id = self.rig.mix.calls.get(which).map_or("", |call| call.id.as_str());
-            tally.first.insert(class, format!("{id}: {words}"));
+            tally.first.insert(class, format!("{id}: {}", words()));
         }
     }
 }

@@ -109,7 +109,7 @@ impl Live {
         let server = Server::start(Target::Spec(Box::new(baited)), options, Vec::new()).await?;
         let session = server.session().await?;
         let info = session.server().clone();
-        let shown_spec = hidden(spec, &|text| session.redact(text));
+        let shown_spec = hidden(spec, &|text| session.redactor().hide(text).into_owned());
         let restartable = spec.command.is_some();
         // Whoever holds a session keeps its server alive, so it is let go at once.
         drop(session);
@@ -130,6 +130,11 @@ impl Live {
     /// Whether it is a program that we started.
     pub fn is_ours(&self) -> bool {
         self.restartable
+    }
+
+    /// Text without the secrets of the spec.
+    pub fn hide(&self, text: &str) -> String {
+        self.server.redactor().hide(text).into_owned()
     }
 
     /// Every tool.

@@ -1,4 +1,5 @@
-//! `karat server call`: one call, its result as it was on the wire. What a finding is played again with.
+//! `karat server call`: one call, its result as it was on the wire but for the secrets of the server.
+//! What a finding is played again with.
 
 use std::path::Path;
 use std::time::Duration;
@@ -30,7 +31,12 @@ pub(crate) fn call(arguments: &CallArgs, terminal: &Terminal) -> Result<Exit, St
     };
     let called = async {
         let session = Session::start(&spec, &options).await.map_err(Stop::not_measured)?;
-        let called = session.call(&arguments.tool, &input).await;
+        let mut called = session.call(&arguments.tool, &input).await;
+        match &mut called {
+            Ok(reply) => session.redactor().hide_in(&mut reply.raw),
+            Err(CallError::Protocol { data: Some(data), .. }) => session.redactor().hide_in(data),
+            Err(_) => {}
+        }
         if !called.as_ref().is_err_and(CallError::is_lost) {
             session.close().await;
         }
