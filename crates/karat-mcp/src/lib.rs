@@ -27,6 +27,7 @@ mod record;
 mod redact;
 pub mod replay;
 mod revision;
+mod secrets;
 pub mod serve;
 mod session;
 mod spec;

@@ -288,7 +288,8 @@ impl Session {
         redactor.keep(&options.canaries);
         let board = || {
             let board = Board::new(options.limits, options.policies.clone(), redactor.clone());
-            Arc::new(board.recorded(options.recorder.as_ref(), &spec.describe()))
+            let described = redactor.hidden(spec.describe());
+            Arc::new(board.recorded(options.recorder.as_ref(), &described))
         };
         match resolved.target {
             Target::Stdio { command, env, folder, isolate } => {
