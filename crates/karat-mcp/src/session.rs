@@ -294,8 +294,9 @@ impl Session {
         match resolved.target {
             Target::Stdio { command, env, folder, isolate } => {
                 let board = board();
-                let program = Program { command, env, folder, ..Program::default() };
                 let isolate = isolate.as_ref();
+                isolate::check_folder(isolate, folder.as_deref())?;
+                let program = Program { command, env, folder, ..Program::default() };
                 let launch = isolate::launch(isolate, program, spec.cwd.is_some()).await?;
                 let link = Link::Stdio(StdioLink::start(&launch.program, &board)?);
                 let mut session = Session::open(link, board, spec.protocol, options)

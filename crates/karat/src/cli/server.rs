@@ -30,8 +30,8 @@ pub(crate) struct TargetArgs {
     /// A file of servers, such as .mcp.json; names the server with --server
     #[arg(long, value_name = "FILE", requires = "server", conflicts_with = "command")]
     pub(crate) config: Option<PathBuf>,
-    /// The server in that file
-    #[arg(long, value_name = "NAME", requires = "config")]
+    /// The server in that file; without --config, in the one file of the usual places that has it
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "url"])]
     pub(crate) server: Option<String>,
     /// How messages travel, if not stdio for a command and streamable HTTP for an address
     #[arg(long, value_name = "KIND")]
@@ -206,7 +206,7 @@ pub(crate) struct LintArgs {
     #[command(flatten)]
     pub(crate) record: RecordArgs,
     /// Definitions from a file instead of a server: the answer to tools/list, or its list
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "config", "command", "record"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "config", "server", "command", "record"])]
     pub(crate) tools: Option<PathBuf>,
     /// A rule that is not run; repeatable
     #[arg(long, value_name = "RULE")]

@@ -31,7 +31,7 @@ pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, St
             return Err(Stop::bad_input(format!("--allow: there is no rule {id:?}{hint}")));
         }
     }
-    let (source, definitions, redactor) = definitions(arguments)?;
+    let (source, definitions, redactor) = definitions(arguments, terminal)?;
     if definitions.is_empty() {
         return Err(Stop::not_measured(format!(
             "{source} offers no tools, so there is nothing to judge"
@@ -70,13 +70,16 @@ fn exit(outcome: &Outcome, fail_on: FailOn) -> Exit {
     if outcome.worst().is_some_and(|worst| worst >= least) { Exit::GateFailed } else { Exit::Pass }
 }
 
-fn definitions(arguments: &LintArgs) -> Result<(String, Vec<Value>, Redactor), Stop> {
+fn definitions(
+    arguments: &LintArgs,
+    terminal: &Terminal,
+) -> Result<(String, Vec<Value>, Redactor), Stop> {
     if let Some(path) = &arguments.tools {
         return Ok((path.display().to_string(), from_file(path)?, Redactor::default()));
     }
-    let spec = target::spec(&arguments.target)?.ok_or_else(|| {
+    let spec = target::spec(&arguments.target, terminal)?.ok_or_else(|| {
         Stop::bad_input(
-            "name a server: a command after `--`, --url, --config with --server, or --tools FILE",
+            "name a server: a command after `--`, --url, --server NAME, or --tools FILE",
         )
     })?;
     let source = spec.describe();
