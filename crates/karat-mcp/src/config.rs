@@ -132,6 +132,7 @@ fn spec(entry: &Value) -> Result<ServerSpec, String> {
         cwd: text(entry, "cwd")?.map(PathBuf::from),
         protocol: None,
         isolate: None,
+        policies: None,
     };
     for key in ["url", "serverUrl", "httpUrl"] {
         if let Some(url) = text(entry, key)? {

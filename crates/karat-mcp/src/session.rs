@@ -45,7 +45,7 @@ pub struct Options {
     pub grace: Duration,
     /// How much is taken in.
     pub limits: Limits,
-    /// How requests of the server are answered.
+    /// How requests of the server are answered, where its spec does not say it.
     pub policies: Policies,
     /// Where every message is written down.
     pub recorder: Option<Recorder>,
@@ -286,6 +286,10 @@ impl Session {
         let resolved = spec.resolve(options.folder.as_deref())?;
         let mut redactor = resolved.redactor;
         redactor.keep(&options.canaries);
+        let options = &Options {
+            policies: resolved.policies.unwrap_or_else(|| options.policies.clone()),
+            ..options.clone()
+        };
         let board = || {
             let board = Board::new(options.limits, options.policies.clone(), redactor.clone());
             let described = redactor.hidden(spec.describe());

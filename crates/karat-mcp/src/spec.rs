@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::StartError;
 use crate::interpolate::{Surroundings, Used, interpolate};
 use crate::isolate::{Engine, Isolation};
+use crate::policy::{Policies, Roots};
 use crate::redact::{HIDDEN, Redactor};
 use crate::revision::Revision;
 use crate::secrets;
@@ -56,6 +57,9 @@ pub struct ServerSpec {
     /// What stands between the program and the machine; otherwise nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolate: Option<Isolation>,
+    /// How requests of the server are answered; otherwise they are refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policies: Option<Policies>,
 }
 
 /// A spec with its variables put in.
@@ -63,6 +67,7 @@ pub struct ServerSpec {
 pub(crate) struct Resolved {
     pub(crate) target: Target,
     pub(crate) redactor: Redactor,
+    pub(crate) policies: Option<Policies>,
 }
 
 /// Where the messages go.
@@ -176,7 +181,8 @@ impl ServerSpec {
                 }
             }
         };
-        Ok(Resolved { target, redactor: resolver.redactor })
+        let policies = resolver.policies(self.policies.as_ref())?;
+        Ok(Resolved { target, redactor: resolver.redactor, policies })
     }
 }
 
@@ -292,6 +298,25 @@ impl Resolver<'_> {
         let whole = self.around.folder.join(self.place(path)?);
         Ok(std::path::absolute(&whole).unwrap_or(whole))
     }
+
+    /// The policies with the addresses of their roots.
+    fn policies(&mut self, written: Option<&Policies>) -> Result<Option<Policies>, StartError> {
+        let Some(written) = written else { return Ok(None) };
+        let mut policies = written.clone();
+        if let Roots::List(roots) = &mut policies.roots {
+            for root in roots {
+                if !root.contains("://") {
+                    let folder = self.whole(Path::new(root.as_str()))?;
+                    let address = reqwest::Url::from_file_path(&folder).map_err(|()| {
+                        let why = format!("roots: {} is no path", folder.display());
+                        StartError::Spec { why }
+                    })?;
+                    *root = address.into();
+                }
+            }
+        }
+        Ok(Some(policies))
+    }
 }
 
 /// Whether a value is a secret by its name or its look.
@@ -360,6 +385,7 @@ impl fmt::Debug for ServerSpec {
             .field("cwd", &self.cwd)
             .field("protocol", &self.protocol)
             .field("isolate", &self.isolate)
+            .field("policies", &self.policies)
             .finish()
     }
 }
@@ -481,6 +507,17 @@ mod tests {
     }
 
     #[test]
+    fn roots_are_folders_seen_from_the_project() {
+        let roots = Roots::List(words(&["data dir", "/abs", "file:///as/it/is", "${D}/x"]));
+        let policies = Some(Policies { roots, ..Policies::default() });
+        let spec = ServerSpec { policies, ..ServerSpec::from_command(words(&["a"])) };
+        let variable = |_: &str| Some("/d".to_owned());
+        let resolved = spec.resolve_with(Some(Path::new("/p")), &variable).unwrap();
+        let expected = ["file:///p/data%20dir", "file:///abs", "file:///as/it/is", "file:///d/x"];
+        assert_eq!(resolved.policies.unwrap().roots, Roots::List(words(&expected)));
+    }
+
+    #[test]
     fn secrets_are_known_once_the_spec_is_resolved() {
         let mut spec = ServerSpec::from_url("http://host/mcp?api_key=${K}");
         spec.headers.insert("Authorization".into(), "Bearer ${T}".into());
@@ -521,5 +558,8 @@ mod tests {
             serde_json::from_str(r#"{"command":["a"],"protocol":"2025-06-18"}"#).unwrap();
         assert_eq!(spec.protocol, Some(Revision::V2025_06_18));
         assert!(serde_json::from_str::<ServerSpec>(r#"{"comand":["a"]}"#).is_err());
+        let text = r#"{"command":["a"],"policies":{"elicitation":"decline","roots":["data"]}}"#;
+        let spec: ServerSpec = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&spec).unwrap(), text);
     }
 }

@@ -1,4 +1,5 @@
-//! Which server is meant, and how flags refine it.
+//! What a server gets that asks something of its client: refused, unless a flag, a suite or a project
+//! says otherwise. And which server is meant, where a file of servers has several.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -15,6 +16,92 @@ fn call(scratch: &Scratch, flags: &[&str], tool: &str, input: &Value) -> Ran {
     let input = input.to_string();
     let arguments = ["server", "call", "--tool", tool, "--input", &input];
     scratch.karat(&[&arguments, flags, &["--", "python3", OPEN]].concat())
+}
+
+/// What the server was told, as JSON.
+fn told(ran: Ran) -> Value {
+    let text = ran.expect(0).json()["content"][0]["text"].as_str().unwrap().to_owned();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn asked(scratch: &Scratch, flags: &[&str], method: &str) -> Value {
+    told(call(scratch, flags, "ask", &json!({"method": method})))
+}
+
+#[test]
+fn everything_is_refused_and_nothing_offered_where_nothing_is_said() {
+    let scratch = Scratch::new();
+    assert_eq!(told(call(&scratch, &[], "offered", &json!({}))), json!({}));
+    for method in ["sampling/createMessage", "elicitation/create", "roots/list"] {
+        let answer = asked(&scratch, &[], method);
+        assert_eq!(answer["code"], -1, "{method}: {answer}");
+    }
+}
+
+#[test]
+fn flags_answer_and_offer_what_they_answer() {
+    let scratch = Scratch::new();
+    scratch.write("my data/x", "");
+    let offered = |flags: &[&str]| told(call(&scratch, flags, "offered", &json!({})));
+    assert_eq!(offered(&["--sampling", "hi"]), json!({"sampling": {}}));
+    assert_eq!(offered(&["--elicitation", "cancel"]), json!({"elicitation": {}}));
+    assert_eq!(offered(&["--roots", "my data"]), json!({"roots": {}}));
+
+    let sampled = asked(&scratch, &["--sampling", "hi"], "sampling/createMessage");
+    assert_eq!(sampled["content"], json!({"type": "text", "text": "hi"}));
+    for (answer, expected) in [
+        ("decline", json!({"action": "decline"})),
+        ("cancel", json!({"action": "cancel"})),
+        ("defaults", json!({"action": "accept", "content": {}})),
+        (r#"{"name": "Ada"}"#, json!({"action": "accept", "content": {"name": "Ada"}})),
+    ] {
+        let answered = asked(&scratch, &["--elicitation", answer], "elicitation/create");
+        assert_eq!(answered, expected, "{answer}");
+    }
+    let roots = asked(&scratch, &["--roots", "my data", "--roots", "file:///x"], "roots/list");
+    let first = roots["roots"][0]["uri"].as_str().unwrap();
+    assert!(first.starts_with("file:///") && first.ends_with("/my%20data"), "{first}");
+    assert_eq!(roots["roots"][1]["uri"], "file:///x");
+}
+
+#[test]
+fn a_suite_and_a_project_say_how_their_server_is_answered() {
+    let scratch = Scratch::new();
+    let cases = "cases:\n  - {id: s, tool: ask, input: {method: sampling/createMessage}, expect: {contains: from the suite}}\n  \
+                 - {id: e, tool: ask, input: {method: elicitation/create}, expect: {contains: Ada}}\n  \
+                 - {id: r, tool: ask, input: {method: roots/list}, expect: {contains: /data}}\n";
+    let policies =
+        "{sampling: {text: from the suite}, elicitation: {accept: {name: Ada}}, roots: [data]}";
+    let server = format!("mcp_server: {{command: [python3, {OPEN:?}], policies: {policies}}}\n");
+    scratch.write("suite.yaml", format!("{server}{cases}"));
+    scratch.karat(&["server", "test", "suite.yaml"]).expect(0);
+    // A flag holds over the suite.
+    let flag = ["server", "test", "suite.yaml", "--elicitation", "decline"];
+    scratch.karat(&flag).expect(1);
+
+    scratch.write("plain.yaml", cases);
+    let project = format!(
+        "[[server]]\nname = \"asks\"\nsuite = \"plain.yaml\"\n[server.server]\ncommand = [\"python3\", {OPEN:?}]\n\
+         [server.server.policies]\nsampling = {{ text = \"from the suite\" }}\nroots = [\"data\"]\n\
+         elicitation = {{ accept = {{ name = \"Ada\" }} }}\n"
+    );
+    scratch.write("karat.toml", project);
+    scratch.karat(&["check"]).expect(0);
+}
+
+#[test]
+fn a_policy_that_is_none_is_bad_input() {
+    let scratch = Scratch::new();
+    call(&scratch, &["--elicitation", "accept"], "offered", &json!({}))
+        .expect(2)
+        .says(&["--elicitation", "decline"]);
+    call(&scratch, &["--roots", "no/such"], "offered", &json!({})).expect(2).says(&["no/such"]);
+    scratch.write(
+        "suite.yaml",
+        "mcp_server: {command: x, policies: {sampling: always}}\ncases: [{id: a, tool: x}]\n",
+    );
+    let ran = scratch.karat(&["server", "test", "suite.yaml"]).expect(2);
+    ran.says(&["mcp_server", "sampling is \"refuse\""]);
 }
 
 #[test]

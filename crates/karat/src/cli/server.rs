@@ -49,10 +49,26 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
+    #[command(flatten)]
     pub(crate) isolation: IsolationArgs,
     /// The command that starts the server
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+/// What a server gets that asks something of its client. Without these it is refused.
+#[derive(Args, Clone, Default)]
+pub(crate) struct PolicyArgs {
+    /// Answer requests for sampling with this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) sampling: Option<String>,
+    /// Answer forms (elicitation): decline, cancel, defaults, refuse, or a JSON object to fill in
+    #[arg(long, value_name = "ANSWER")]
+    pub(crate) elicitation: Option<String>,
+    /// Name this folder to a server that asks for roots; repeatable
+    #[arg(long, value_name = "DIR")]
+    pub(crate) roots: Vec<String>,
 }
 
 /// What stands between the server and the machine.

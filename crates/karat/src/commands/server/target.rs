@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use karat_core::input;
 use karat_core::text::printable;
 use karat_mcp::{
-    Engine, Isolation, Revision, ServerSpec, StartError, TransportKind, config,
+    Elicitation, Engine, Isolation, Revision, Roots, Sampling, ServerSpec, StartError,
+    TransportKind, config,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::cli::{Isolate, IsolationArgs, TargetArgs, Transport};
+use crate::cli::{Isolate, IsolationArgs, PolicyArgs, TargetArgs, Transport};
 use crate::exit::Stop;
 use crate::face::Terminal;
 
@@ -119,9 +121,48 @@ fn refined(arguments: &TargetArgs, mut spec: ServerSpec) -> Result<ServerSpec, S
         })?;
         spec.protocol = Some(revision);
     }
+    answer(&arguments.policies, &mut spec)?;
     isolate(&arguments.isolation, &mut spec)?;
     spec.transport().map_err(Stop::bad_input)?;
     Ok(spec)
+}
+
+/// What the server gets that asks: each flag holds over what the spec says.
+fn answer(arguments: &PolicyArgs, spec: &mut ServerSpec) -> Result<(), Stop> {
+    let mut policies = spec.policies.clone().unwrap_or_default();
+    if let Some(text) = &arguments.sampling {
+        policies.sampling = Sampling::text(text);
+    }
+    if let Some(written) = &arguments.elicitation {
+        let value = if written.trim_start().starts_with('{') {
+            let content: Value = input::parse_json("--elicitation", written.as_bytes())?;
+            json!({"accept": content})
+        } else {
+            json!(written)
+        };
+        policies.elicitation = Elicitation::try_from(value).map_err(|_| {
+            Stop::bad_input(
+                "--elicitation: write decline, cancel, defaults, refuse, or a JSON object with \
+                 what is filled in",
+            )
+        })?;
+    }
+    if !arguments.roots.is_empty() {
+        let root = |root: &String| {
+            // Seen from where the user stands, not from the folder of the project.
+            let path = std::path::absolute(root).unwrap_or_default();
+            match path.to_str() {
+                _ if root.contains("://") => Ok(root.clone()),
+                Some(path) if Path::new(path).is_dir() => Ok(path.to_owned()),
+                _ => Err(Stop::bad_input(format!("--roots {root}: there is no such folder"))),
+            }
+        };
+        policies.roots = Roots::List(arguments.roots.iter().map(root).collect::<Result<_, _>>()?);
+    }
+    if policies != spec.policies.clone().unwrap_or_default() {
+        spec.policies = Some(policies);
+    }
+    Ok(())
 }
 
 /// How a session that did not begin ends Karat.
