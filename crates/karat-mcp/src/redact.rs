@@ -149,6 +149,12 @@ impl Redactor {
         }
     }
 
+    /// Whether a secret has been taken out of a value, as far as that can be seen.
+    #[must_use]
+    pub fn has_hidden_in(&self, value: &Value) -> bool {
+        !self.secrets.is_empty() && shows_hidden(value)
+    }
+
     /// As [`Redactor::hide_in`], for the fields of an object.
     pub fn hide_in_fields(&self, fields: &mut Map<String, Value>) {
         fields.values_mut().for_each(|field| self.hide_in(field));
@@ -156,6 +162,17 @@ impl Redactor {
             let named = std::mem::take(fields).into_iter();
             *fields = named.map(|(key, field)| (self.hidden(key), field)).collect();
         }
+    }
+}
+
+fn shows_hidden(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(HIDDEN),
+        Value::Array(items) => items.iter().any(shows_hidden),
+        Value::Object(fields) => {
+            fields.iter().any(|(key, field)| key.contains(HIDDEN) || shows_hidden(field))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -242,6 +259,7 @@ mod tests {
         let expected =
             json!({"a": ["x [redacted] y", "[redacted]", 1234567, true], "[redacted]": null});
         assert_eq!(value, expected);
+        assert!(redactor.has_hidden_in(&value) && !redactor.has_hidden_in(&json!(["plain", 1])));
     }
 
     #[test]

@@ -125,6 +125,9 @@ impl Isolation {
                 wrong("isolate: this is no name of an image")
             }
             (Engine::Bwrap | Engine::None, Some(_)) => wrong("isolate: only docker takes an image"),
+            (Engine::Bwrap | Engine::None, None) if self.cpus.is_some() => {
+                wrong("isolate: only docker limits the number of processors (cpus)")
+            }
             _ => Ok(()),
         }
     }

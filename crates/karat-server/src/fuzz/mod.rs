@@ -156,7 +156,7 @@ pub async fn run(
     let live = Live::start(spec, &settings.options, &[(SECRET_NAME, &secret)]).await?;
     let tools = live.tools().await?;
     let (chosen, skipped) = choose(&tools, &settings.tools, settings.allow_destructive)?;
-    let contract = Contract::new(&tools);
+    let contract = Contract::new(&tools, live.info().revision);
     let mut fuzzer = Fuzzer {
         live: &live,
         settings,

@@ -28,6 +28,14 @@ const REST: Duration = Duration::from_micros(200);
 pub(super) struct Connection {
     pub(super) server: Server,
     pub(super) arguments: Vec<Map<String, Value>>,
+    /// Held while the server is started again, so that those who wait hear if that failed.
+    starting: tokio::sync::Mutex<()>,
+}
+
+impl Connection {
+    pub(super) fn new(server: Server, arguments: Vec<Map<String, Value>>) -> Connection {
+        Connection { server, arguments, starting: tokio::sync::Mutex::new(()) }
+    }
 }
 
 /// What is loaded.
@@ -107,6 +115,10 @@ impl Drive {
     }
 
     async fn session(&self, connection: &Connection) -> Option<Arc<Session>> {
+        let _turn = connection.starting.lock().await;
+        if self.stop.load(Ordering::Relaxed) {
+            return None;
+        }
         match connection.server.session().await {
             Ok(session) => Some(session),
             Err(error) => {
@@ -246,6 +258,12 @@ async fn one_due(drive: &Drive, number: u64, due: Instant) {
     drive.call(connection, &session, Some(due)).await;
 }
 
+/// How many calls are due by this time: what [`due`] says, the other way round.
+pub(super) fn due_by(time: Duration, rate: f64, ramp: Duration) -> f64 {
+    let (time, ramp) = (time.as_secs_f64(), ramp.as_secs_f64());
+    if time < ramp { rate * time * time / (2.0 * ramp) } else { rate * (time - ramp / 2.0) }
+}
+
 /// When the call of this number is due: evenly spaced, after a ramp in which the rate grows evenly.
 fn due(number: u64, rate: f64, ramp: Duration) -> Duration {
     let (number, ramp) = (number as f64, ramp.as_secs_f64());
@@ -273,5 +291,10 @@ mod tests {
         assert_eq!(due(20, 10.0, ramp), ramp + second);
         let early = (0..10).filter(|number| due(*number, 10.0, ramp) < second).count();
         assert_eq!(early, 3);
+        for number in [1, 5, 10, 17] {
+            let back = due_by(due(number, 10.0, ramp), 10.0, ramp);
+            assert!((back - number as f64).abs() < 1e-6, "{number}: {back}");
+        }
+        assert_eq!(due_by(second, 10.0, Duration::ZERO), 10.0);
     }
 }

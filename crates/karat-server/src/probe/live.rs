@@ -176,11 +176,7 @@ impl Live {
     /// Whether the server answers a ping in the time of a call.
     pub async fn is_alive(&self) -> bool {
         let Ok(session) = self.server.session().await else { return false };
-        // A refusal is a sign of life too.
-        matches!(
-            session.request("ping", &Map::new()).await,
-            Ok(_) | Err(karat_mcp::CallError::Protocol { .. })
-        )
+        Server::answers_ping(&session, self.server.call_timeout()).await
     }
 
     /// Makes many calls at once.

@@ -66,6 +66,7 @@ pub(crate) fn run(arguments: &AgentRunArgs, terminal: &Terminal) -> Result<Exit,
         out: arguments.out.clone(),
         outputs: arguments.outputs.clone(),
         resume: false,
+        can_resume: false,
         strict: false,
         only: None,
     };

@@ -37,6 +37,7 @@ pub(crate) fn load(arguments: &LoadArgs, terminal: &Terminal) -> Result<Exit, St
         out: arguments.out.clone(),
         outputs: arguments.outputs.clone(),
         resume: false,
+        can_resume: false,
         strict: false,
         only: None,
     };

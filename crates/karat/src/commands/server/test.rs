@@ -47,6 +47,7 @@ pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Ex
         out: arguments.out.clone(),
         outputs: arguments.outputs.clone(),
         resume: false,
+        can_resume: false,
         strict: false,
         only: None,
     };
