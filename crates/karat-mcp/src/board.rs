@@ -327,7 +327,8 @@ impl Board {
 
     fn redacted(&self, error: CallError) -> CallError {
         match error {
-            CallError::Protocol { code, message, data } => {
+            CallError::Protocol { code, message, mut data } => {
+                data.iter_mut().for_each(|data| self.redactor.hide_in(data));
                 CallError::Protocol { code, message: self.redactor.hidden(message), data }
             }
             CallError::Invalid { why } => CallError::Invalid { why: self.redactor.hidden(why) },

@@ -28,6 +28,7 @@ mod record;
 mod redact;
 pub mod replay;
 mod revision;
+mod secrets;
 pub mod serve;
 mod session;
 mod spec;

@@ -46,7 +46,7 @@ pub struct Options {
     pub grace: Duration,
     /// How much is taken in.
     pub limits: Limits,
-    /// How requests of the server are answered.
+    /// How requests of the server are answered, where its spec does not say it.
     pub policies: Policies,
     /// Where every message is written down.
     pub recorder: Option<Recorder>,
@@ -290,16 +290,22 @@ impl Session {
         let resolved = spec.resolve(options.folder.as_deref())?;
         let mut redactor = resolved.redactor;
         redactor.keep(&options.canaries);
+        let options = &Options {
+            policies: resolved.policies.unwrap_or_else(|| options.policies.clone()),
+            ..options.clone()
+        };
         let board = || {
             let board = Board::new(options.limits, options.policies.clone(), redactor.clone())
                 .seen_by(&options.witness);
-            Arc::new(board.recorded(options.recorder.as_ref(), &spec.describe()))
+            let described = redactor.hidden(spec.describe());
+            Arc::new(board.recorded(options.recorder.as_ref(), &described))
         };
         match resolved.target {
             Target::Stdio { command, env, folder, isolate } => {
                 let board = board();
-                let program = Program { command, env, folder, ..Program::default() };
                 let isolate = isolate.as_ref();
+                isolate::check_folder(isolate, folder.as_deref())?;
+                let program = Program { command, env, folder, ..Program::default() };
                 let launch = isolate::launch(isolate, program, spec.cwd.is_some()).await?;
                 let link = Link::Stdio(StdioLink::start(&launch.program, &board)?);
                 let mut session = Session::open(link, board, spec.protocol, options)

@@ -19,8 +19,8 @@ use crate::work::until_stopped;
 /// exit code 3 means that there was none.
 pub(crate) fn call(arguments: &CallArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let input = read(&arguments.input)?;
-    let spec = target::spec(&arguments.target)?.ok_or_else(|| {
-        Stop::bad_input("name a server: a command after `--`, --url, or --config with --server")
+    let spec = target::spec(&arguments.target, terminal)?.ok_or_else(|| {
+        Stop::bad_input("name a server: a command after `--`, --url, or --server NAME")
     })?;
     let recording = Recording::begin(&arguments.record)?;
     let options = Options {
@@ -30,7 +30,7 @@ pub(crate) fn call(arguments: &CallArgs, terminal: &Terminal) -> Result<Exit, St
         ..Options::default()
     };
     let called = async {
-        let session = Session::start(&spec, &options).await.map_err(Stop::not_measured)?;
+        let session = Session::start(&spec, &options).await.map_err(target::not_started)?;
         let mut called = session.call(&arguments.tool, &input).await;
         match &mut called {
             Ok(reply) => session.redactor().hide_in(&mut reply.raw),

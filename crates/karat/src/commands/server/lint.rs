@@ -77,9 +77,9 @@ fn definitions(
     if let Some(path) = &arguments.tools {
         return Ok((path.display().to_string(), from_file(path)?, Redactor::default()));
     }
-    let spec = target::spec(&arguments.target)?.ok_or_else(|| {
+    let spec = target::spec(&arguments.target, terminal)?.ok_or_else(|| {
         Stop::bad_input(
-            "name a server: a command after `--`, --url, --config with --server, or --tools FILE",
+            "name a server: a command after `--`, --url, --server NAME, or --tools FILE",
         )
     })?;
     let source = spec.describe();
