@@ -9,6 +9,7 @@
 
 pub mod accept;
 pub mod attack;
+mod cleanup;
 pub mod compliance;
 pub mod controls;
 pub mod demo;
@@ -16,12 +17,13 @@ pub mod fuzz;
 pub mod lint;
 pub mod load;
 pub mod observation;
+mod plan;
 pub mod probe;
 pub mod score;
 pub mod suite;
 pub mod system;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,12 +36,13 @@ use karat_core::report::{
     self, Count, DatasetRef, Evaluation, Item, ItemError, Measured, Report, Slice, SystemRef,
 };
 use karat_core::run::{self, RunError, Surroundings};
-use karat_mcp::{Options, Recorder, ServerInfo, ServerSpec, StartError};
+use karat_mcp::{Options, Recorder, Redactor, ServerInfo, ServerSpec, StartError};
 use karat_metrics::stats;
 use serde::{Deserialize, Serialize};
 
 use crate::compliance::Contract;
 use crate::observation::Observed;
+use crate::plan::Plan;
 use crate::probe::rate;
 use crate::score::{PASS_RATE, Scored};
 use crate::suite::snapshot::Store;
@@ -152,6 +155,14 @@ pub enum ServerError {
         /// What happened to the first.
         first: String,
     },
+    /// Calls were answered, and not one as it should be.
+    #[error("nothing was measured: none of {attempts} calls ended as it should (first: {first})")]
+    NothingWell {
+        /// How many calls were made.
+        attempts: usize,
+        /// What happened to the first.
+        first: String,
+    },
 }
 
 impl From<RunError> for ServerError {
@@ -221,13 +232,13 @@ pub async fn run(
     let session = server.session().await?;
     let info = session.server().clone();
     let isolation = session.isolation().to_vec();
-    let tools = session.tools().await.map_err(|error| ServerError::NoTools(error.to_string()))?;
     drop(session);
+    server.list().await.map_err(ServerError::NoTools)?;
+    let mut tools = server.tools().await;
     if tools.is_empty() {
         // A suite that only expects errors would pass.
         return Err(ServerError::ToolLess);
     }
-    let contract = Contract::new(&tools, info.revision);
 
     let identity = Identity {
         schema: journal::SCHEMA.to_owned(),
@@ -243,19 +254,34 @@ pub async fn run(
     } else {
         (Journal::create(surroundings.journal, &identity)?, Vec::new())
     };
+    let plan = Plan::new(&suite.cases, &cases, known);
+    let (asked, mut notes) = (plan.asked(), plan.words());
     let questions: Vec<(String, Arc<Arc<Case>>)> =
-        cases.iter().map(|case| (case.id.clone(), Arc::new(Arc::clone(case)))).collect();
+        plan.cases.iter().map(|case| (case.id.clone(), Arc::new(Arc::clone(case)))).collect();
     // Each call has a limit of its own; a case of many calls may take long.
     let patient = run::Options { timeout: Duration::from_secs(86_400), ..run::Options::default() };
     let system = Arc::new(Cases(Arc::clone(&server)));
-    let entries =
+    let known = plan.known;
+    let mut entries =
         run::collect(system, &questions, &patient, Some(journal), known, surroundings.listener)
             .await?;
-    server.tear_down(&suite.teardown).await;
-    executed(&entries)?;
+    let left = server.tear_down(&suite.teardown, &asked).await;
+    // In good order: a server may write what it knows when its input ends, and what it sent last is seen.
+    server.renew().await;
+    let conduct = server.conduct().remarks();
+    notes.extend(cleanup::warning(&plan.cases, &entries, &left));
+    let chosen_ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    entries.retain(|entry| chosen_ids.contains(entry.id.as_str()));
+    executed(&entries, &conduct)?;
+    notes.extend(conduct);
+    notes.extend(given_away(&entries, server.redactor()));
+    let first_tools = std::mem::replace(&mut tools, server.tools().await);
+    if first_tools != tools {
+        notes.push(CHANGED.to_owned());
+    }
+    let contract = Contract::new(&tools, info.revision);
 
     let store = Store::beside(&suite.path);
-    let mut notes = Vec::new();
     let accepted = match entry.update_snapshots {
         true => Some(accept::snapshots(&store, &cases, &entries, &contract)?),
         false => None,
@@ -283,7 +309,40 @@ pub async fn run(
     let mut report = measured.report(&identity, &server, tools.len(), &stopwatch, surroundings);
     report.warnings.extend(notes);
     report.environment.isolation = isolation;
+    hide(&mut report, server.redactor());
     Ok(report)
+}
+
+const CHANGED: &str = "the server changed its tools during the run; every call is judged by the last \
+                       definition of its tool";
+
+/// What was observed has no secrets in it; what the suite says beside it may.
+fn hide(report: &mut Report, redactor: &Redactor) {
+    for item in &mut report.items {
+        redactor.hide_in(&mut item.observed);
+    }
+    for text in &mut report.warnings {
+        *text = redactor.hidden(std::mem::take(text));
+    }
+}
+
+/// The cases in whose answers secrets were: they are judged without them, and no server should tell.
+fn given_away(entries: &[journal::Entry<Observed>], redactor: &Redactor) -> Option<String> {
+    let told = |entry: &&journal::Entry<Observed>| match &entry.outcome {
+        Outcome::Answer(observed) => observed.attempts.iter().any(|attempt| {
+            attempt.calls.iter().any(|called| match &called.outcome {
+                observation::Outcome::Result { result } => redactor.has_hidden_in(result),
+                _ => false,
+            })
+        }),
+        Outcome::Failure { .. } => false,
+    };
+    let ids: Vec<&str> = entries.iter().filter(told).map(|entry| entry.id.as_str()).collect();
+    let first = ids.first()?;
+    let count = ids.len();
+    Some(format!(
+        "secrets of the server were in the answers of {count} cases and were taken out before they were judged: {first}"
+    ))
 }
 
 /// Snapshots of cases that are no more.
@@ -316,8 +375,7 @@ fn target(entry: &Entry, suite: &Suite) -> Result<Target, ServerError> {
 
 fn chosen(entry: &Entry, cases: &[Arc<Case>]) -> Result<Vec<Arc<Case>>, ServerError> {
     let all = cases.len();
-    let known: std::collections::BTreeSet<String> =
-        cases.iter().flat_map(|case| case.tags.iter().cloned()).collect();
+    let known: BTreeSet<String> = cases.iter().flat_map(|case| case.tags.iter().cloned()).collect();
     let wanted = |case: &&Arc<Case>| {
         entry.case.as_ref().is_none_or(|id| *id == case.id)
             && (entry.tags.is_empty() || entry.tags.iter().any(|tag| case.tags.contains(tag)))
@@ -350,7 +408,7 @@ fn system(described: &str, info: &ServerInfo, target: f64) -> SystemRef {
 }
 
 /// Zero calls are not a pass.
-fn executed(entries: &[journal::Entry<Observed>]) -> Result<(), ServerError> {
+fn executed(entries: &[journal::Entry<Observed>], remarks: &[String]) -> Result<(), ServerError> {
     let calls: Vec<&observation::Called> = entries
         .iter()
         .filter_map(|entry| match &entry.outcome {
@@ -362,7 +420,11 @@ fn executed(entries: &[journal::Entry<Observed>]) -> Result<(), ServerError> {
     if calls.iter().any(|call| call.outcome.is_answer()) {
         return Ok(());
     }
-    let first = calls.first().map_or("no call was made".to_owned(), |call| call.outcome.words());
+    let mut first =
+        calls.first().map_or("no call was made".to_owned(), |call| call.outcome.words());
+    for remark in remarks {
+        first = format!("{first}; {remark}");
+    }
     Err(ServerError::NothingExecuted { attempts: calls.len(), first })
 }
 

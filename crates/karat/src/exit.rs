@@ -71,11 +71,8 @@ impl From<WriteError> for Stop {
 }
 
 impl From<std::io::Error> for Stop {
-    /// Writing results failed. A reader that has seen enough is no failure.
+    /// Writing results failed.
     fn from(error: std::io::Error) -> Stop {
-        if error.kind() == std::io::ErrorKind::BrokenPipe {
-            return Stop { exit: Exit::Pass, message: String::new(), can_go_on: false };
-        }
         Stop::bad_input(format!("cannot write the output: {error}"))
     }
 }

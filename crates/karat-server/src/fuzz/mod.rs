@@ -344,6 +344,7 @@ impl Fuzzer<'_> {
             *done.endings.entry(answered.outcome.class()).or_default() += 1;
             self.listener.on(&Event::Asked { id: &name, failed: !flaws.is_empty() });
             for flaw in flaws {
+                let flaw = Flaw { message: self.live.hide(&flaw.message), ..flaw };
                 note(&mut seen, flaw, &case, &answered.shown);
             }
             if done.tally.crashes >= CRASHES || done.tally.hangs >= HANGS {
@@ -404,7 +405,7 @@ impl Fuzzer<'_> {
                         .find(|found| found.rule.id == flaw.rule.id && found.key == flaw.key);
                     match same {
                         Some(found) => {
-                            message = found.message;
+                            message = live.hide(&found.message);
                             answer = answered.shown;
                             true
                         }
@@ -487,6 +488,7 @@ impl Fuzzer<'_> {
             );
         }
         warnings.extend(self.live.restarts_in_words());
+        warnings.extend(self.live.remarks());
         warnings.extend(probe::live::skipped_in_words(&skipped));
         let mut items: Vec<Item> = self.done.iter().map(item).collect();
         items.sort_by(|a, b| a.id.cmp(&b.id));

@@ -1,9 +1,14 @@
 //! A tool definition as a rule sees it: the served JSON, with the parts that rules ask for.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 /// How deep parameters are looked for inside each other.
 const DEPTH: usize = 16;
+
+/// Keywords whose schemas all speak of the value that the schema around them speaks of.
+const ALTERNATIVES: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
 /// One definition as it was served.
 pub(super) struct Definition<'a> {
@@ -18,9 +23,24 @@ pub(super) struct Parameter<'a> {
     pub(super) at: String,
     /// Its schema.
     pub(super) schema: &'a Value,
+    /// The schema in which its references lead.
+    root: &'a Value,
+}
+
+/// A schema inside the input schema that stands for objects of its own.
+pub(super) struct Object<'a> {
+    /// Where it stands in the definition, as a JSON pointer.
+    pub(super) at: String,
+    pub(super) schema: &'a Value,
 }
 
 impl Parameter<'_> {
+    /// Whether something says what it is for: its own schema, one it refers to, or one of several. What
+    /// stands behind a reference that leads elsewhere is not known.
+    pub(super) fn is_described(&self) -> bool {
+        described(self.schema, self.root, DEPTH)
+    }
+
     /// A text field of its schema that is not blank.
     pub(super) fn text(&self, key: &str) -> Option<&str> {
         self.schema.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
@@ -64,13 +84,23 @@ impl<'a> Definition<'a> {
         self.annotations()?.get(key)?.as_bool()
     }
 
-    /// Every parameter, outer before inner, in the order of the schema.
+    /// Every parameter, outer before inner, in the order of the schema. One that several references lead to
+    /// is named once.
     pub(super) fn parameters(&self) -> Vec<Parameter<'a>> {
-        let mut found = Vec::new();
-        if let Some(schema) = self.input_schema() {
-            collect(schema, "", "/inputSchema", DEPTH, &mut found);
-        }
-        found
+        self.walk().parameters
+    }
+
+    /// The schemas of objects, the input schema first.
+    pub(super) fn objects(&self) -> Vec<Object<'a>> {
+        self.walk().objects
+    }
+
+    fn walk(&self) -> Walk<'a> {
+        let root = self.input_schema().unwrap_or(&Value::Null);
+        let mut walk =
+            Walk { root, seen: BTreeSet::new(), parameters: Vec::new(), objects: Vec::new() };
+        walk.visit(root, "", INPUT.to_owned(), true, DEPTH);
+        walk
     }
 
     fn text(&self, key: &str) -> Option<&'a str> {
@@ -78,27 +108,74 @@ impl<'a> Definition<'a> {
     }
 }
 
-fn collect<'a>(
-    schema: &'a Value,
-    name: &str,
-    at: &str,
-    depth: usize,
-    found: &mut Vec<Parameter<'a>>,
-) {
-    if depth == 0 {
-        return;
-    }
-    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
-        for (key, schema) in properties {
+/// Where the input schema stands in a definition.
+const INPUT: &str = "/inputSchema";
+
+/// What was found on the way through an input schema.
+struct Walk<'a> {
+    root: &'a Value,
+    /// The places that were visited: a reference may lead back.
+    seen: BTreeSet<String>,
+    parameters: Vec<Parameter<'a>>,
+    objects: Vec<Object<'a>>,
+}
+
+impl<'a> Walk<'a> {
+    /// `whole` says that the schema alone decides what properties its object has.
+    fn visit(&mut self, schema: &'a Value, name: &str, at: String, whole: bool, depth: usize) {
+        if depth == 0 || !self.seen.insert(at.clone()) {
+            return;
+        }
+        let properties = schema.get("properties").and_then(Value::as_object);
+        if whole && schema.is_object() {
+            self.objects.push(Object { at: at.clone(), schema });
+        }
+        for (key, schema) in properties.into_iter().flatten() {
             let name = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
             let at = format!("{at}/properties/{}", escape(key));
-            found.push(Parameter { name: name.clone(), at: at.clone(), schema });
-            collect(schema, &name, &at, depth - 1, found);
+            let root = self.root;
+            self.parameters.push(Parameter { name: name.clone(), at: at.clone(), schema, root });
+            self.visit(schema, &name, at, true, depth - 1);
+        }
+        if let Some((target, at)) = target(schema, self.root) {
+            self.visit(target, name, at, whole && properties.is_none(), depth - 1);
+        }
+        if let Some(items) = schema.get("items").filter(|items| items.is_object()) {
+            self.visit(items, &format!("{name}[]"), format!("{at}/items"), true, depth - 1);
+        }
+        if let Some(others) = schema.get("additionalProperties").filter(|other| other.is_object()) {
+            let at = format!("{at}/additionalProperties");
+            self.visit(others, &format!("{name}.*"), at, true, depth - 1);
+        }
+        for keyword in ALTERNATIVES {
+            let schemas = schema.get(keyword).and_then(Value::as_array);
+            // Alternatives of an object share its properties; together they make one object as well.
+            let whole = whole && properties.is_none() && keyword != "allOf";
+            for (place, schema) in schemas.into_iter().flatten().enumerate() {
+                self.visit(schema, name, format!("{at}/{keyword}/{place}"), whole, depth - 1);
+            }
         }
     }
-    if let Some(items) = schema.get("items").filter(|items| items.is_object()) {
-        collect(items, &format!("{name}[]"), &format!("{at}/items"), depth - 1, found);
+}
+
+/// Where a reference to a part of the same schema leads, with its place in the definition.
+fn target<'a>(schema: &Value, root: &'a Value) -> Option<(&'a Value, String)> {
+    let pointer = schema.get("$ref")?.as_str()?.strip_prefix('#')?;
+    Some((root.pointer(pointer)?, format!("{INPUT}{pointer}")))
+}
+
+fn described(schema: &Value, root: &Value, depth: usize) -> bool {
+    let text = |key| schema.get(key).and_then(Value::as_str).unwrap_or_default();
+    if !text("description").trim().is_empty() || text("title").split_whitespace().count() > 2 {
+        return true;
     }
+    if depth == 0 {
+        return false;
+    }
+    let referred = schema.get("$ref").is_some()
+        && target(schema, root).is_none_or(|(target, _)| described(target, root, depth - 1));
+    let alternatives = ALTERNATIVES.iter().filter_map(|keyword| schema.get(keyword)?.as_array());
+    referred || alternatives.flatten().any(|schema| described(schema, root, depth - 1))
 }
 
 /// A key as a step of a JSON pointer.
@@ -131,5 +208,62 @@ mod tests {
         for (_, at) in &found {
             assert!(raw.pointer(at).is_some(), "{at}");
         }
+    }
+
+    #[test]
+    fn references_and_alternatives_are_followed_and_end() {
+        let raw = json!({"inputSchema": {
+            "properties": {
+                "order": {"$ref": "#/$defs/order"},
+                "line": {"anyOf": [{"$ref": "#/$defs/line"}, {"type": "null"}]},
+                "prices": {"additionalProperties": {"properties": {"currency": {}}}},
+            },
+            "$defs": {
+                "order": {"properties": {
+                    "lines": {"items": {"$ref": "#/$defs/line"}},
+                    "replaces": {"$ref": "#/$defs/order"},
+                }},
+                "line": {"oneOf": [{"properties": {"sku": {}}}, {"properties": {"code": {}}}]},
+            },
+        }});
+        let definition = Definition::read(&raw);
+        let found: Vec<Parameter<'_>> = definition.parameters();
+        let names: Vec<&str> = found.iter().map(|parameter| parameter.name.as_str()).collect();
+        let expected = [
+            "order",
+            "order.lines",
+            "order.lines[].sku",
+            "order.lines[].code",
+            "order.replaces",
+            "line",
+            "prices",
+            "prices.*.currency",
+        ];
+        assert_eq!(names, expected);
+        for parameter in &found {
+            assert_eq!(raw.pointer(&parameter.at), Some(parameter.schema), "{}", parameter.at);
+        }
+    }
+
+    #[test]
+    fn a_description_may_stand_behind_a_reference_or_in_an_alternative() {
+        let raw = json!({"inputSchema": {
+            "properties": {
+                "a": {"$ref": "#/$defs/told"},
+                "b": {"$ref": "#/$defs/bare"},
+                "c": {"anyOf": [{"$ref": "#/$defs/told"}, {"type": "null"}]},
+                "d": {"anyOf": [{"$ref": "#/$defs/bare"}, {"type": "null"}]},
+                "e": {"$ref": "elsewhere.json"},
+                "f": {"$ref": "#/properties/f"},
+            },
+            "$defs": {"told": {"description": "A place"}, "bare": {"type": "string"}},
+        }});
+        let bare: Vec<String> = Definition::read(&raw)
+            .parameters()
+            .into_iter()
+            .filter(|parameter| !parameter.is_described())
+            .map(|parameter| parameter.name)
+            .collect();
+        assert_eq!(bare, ["b", "d", "f"]);
     }
 }

@@ -65,6 +65,7 @@ pub const RULES: &[&Rule] = &[
     &schemas::INPUT_INVALID,
     &schemas::INPUT_NOT_OBJECT,
     &schemas::OUTPUT_INVALID,
+    &schemas::OUTPUT_NOT_OBJECT,
     &schemas::REQUIRED_UNKNOWN,
     &parameters::UNDOCUMENTED,
     &parameters::UNTYPED,

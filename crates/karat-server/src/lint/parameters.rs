@@ -54,10 +54,7 @@ fn each(
 
 fn undocumented(server: &Server<'_>, findings: &mut Findings<'_>) {
     each(server, findings, |parameter| {
-        let told = parameter.text("description").is_some()
-            || parameter.text("title").is_some_and(|title| title.split_whitespace().count() > 2)
-            || parameter.has("$ref");
-        (!told).then(|| "there is no description".to_owned())
+        (!parameter.is_described()).then(|| "there is no description".to_owned())
     });
 }
 

@@ -36,6 +36,15 @@ pub(super) const OUTPUT_INVALID: Rule = Rule {
     check: output_invalid,
 };
 
+pub(super) const OUTPUT_NOT_OBJECT: Rule = Rule {
+    id: "output-schema-not-object",
+    severity: Severity::Warning,
+    summary: "the output schema does not say `\"type\": \"object\"`",
+    help: "Until revision 2025-11-25 structured results are objects, and clients of that time refuse the \
+           tool. Put the value into a field of an object.",
+    check: output_not_object,
+};
+
 pub(super) const REQUIRED_UNKNOWN: Rule = Rule {
     id: "required-unknown",
     severity: Severity::Error,
@@ -64,11 +73,23 @@ fn input_invalid(server: &Server<'_>, findings: &mut Findings<'_>) {
 }
 
 fn input_not_object(server: &Server<'_>, findings: &mut Findings<'_>) {
+    not_object(server, findings, "/inputSchema/type", Definition::input_schema);
+}
+
+fn output_not_object(server: &Server<'_>, findings: &mut Findings<'_>) {
+    not_object(server, findings, "/outputSchema/type", Definition::output_schema);
+}
+
+fn not_object<'a>(
+    server: &Server<'a>,
+    findings: &mut Findings<'_>,
+    at: &str,
+    schema: impl Fn(&Definition<'a>) -> Option<&'a Value>,
+) {
     for (index, tool) in server.tools.iter().enumerate() {
-        let Some(schema) = tool.input_schema() else { continue };
+        let Some(schema) = schema(tool) else { continue };
         if schema.get("type").and_then(Value::as_str) != Some("object") {
-            let message = "the type at the top is not \"object\"".to_owned();
-            findings.tool(index, tool, "/inputSchema/type", message);
+            findings.tool(index, tool, at, "the type at the top is not \"object\"".to_owned());
         }
     }
 }
@@ -83,19 +104,20 @@ fn output_invalid(server: &Server<'_>, findings: &mut Findings<'_>) {
 
 fn required_unknown(server: &Server<'_>, findings: &mut Findings<'_>) {
     for (index, tool) in server.tools.iter().enumerate() {
-        for name in unknown(tool) {
-            let message = format!("{name:?} is required and not among the properties");
-            findings.tool(index, tool, "/inputSchema/required", message);
+        for object in tool.objects() {
+            for name in unknown(object.schema) {
+                let message = format!("{name:?} is required and not among the properties");
+                findings.tool(index, tool, format!("{}/required", object.at), message);
+            }
         }
     }
 }
 
 /// Required names that are not properties. Where the schema gets properties from elsewhere, nothing
 /// can be said.
-fn unknown<'a>(tool: &Definition<'a>) -> Vec<&'a str> {
+fn unknown(schema: &Value) -> Vec<&str> {
     const ELSEWHERE: [&str; 6] =
         ["$ref", "allOf", "anyOf", "oneOf", "patternProperties", "dependentSchemas"];
-    let Some(schema) = tool.input_schema() else { return Vec::new() };
     if ELSEWHERE.iter().any(|keyword| schema.get(keyword).is_some()) {
         return Vec::new();
     }
@@ -143,6 +165,40 @@ mod tests {
         let definitions =
             [json!({"name": "a", "outputSchema": {"minimum": "x"}}), json!({"name": "b"})];
         assert_eq!(tools(&OUTPUT_INVALID, &definitions), ["a"]);
+    }
+
+    #[test]
+    fn an_output_schema_that_is_no_object_is_told() {
+        let definitions = [
+            json!({"name": "a", "outputSchema": {"type": "array"}}),
+            json!({"name": "b", "outputSchema": {"type": "object"}}),
+            json!({"name": "c"}),
+        ];
+        assert_eq!(tools(&OUTPUT_NOT_OBJECT, &definitions), ["a"]);
+    }
+
+    #[test]
+    fn required_names_are_looked_for_in_every_object_and_not_in_parts_of_one() {
+        let definition = json!({"name": "a", "inputSchema": {
+            "type": "object",
+            "properties": {
+                "order": {"$ref": "#/$defs/order"},
+                "by": {"type": "object", "properties": {"id": {}, "name": {}}, "anyOf": [
+                    {"required": ["id"]}, {"required": ["name"]}]},
+                "line": {"anyOf": [{"$ref": "#/$defs/line"}, {"type": "null"}]},
+                "both": {"allOf": [{"properties": {"x": {}}}, {"required": ["x"]}]},
+            },
+            "$defs": {
+                "order": {"properties": {"lines": {"type": "array"}}, "required": ["lines", "customer"]},
+                "line": {"properties": {"sku": {}}, "required": ["skew"]},
+            },
+        }});
+        let places: Vec<String> =
+            found(&REQUIRED_UNKNOWN, &[definition]).into_iter().map(|(_, at, _)| at).collect();
+        assert_eq!(
+            places,
+            ["/inputSchema/$defs/order/required", "/inputSchema/$defs/line/required"]
+        );
     }
 
     #[test]

@@ -32,6 +32,11 @@ use self::snapshot::{Snapshots, Store};
 /// The success rate that a server is held to where the suite says nothing.
 pub const TARGET: f64 = 0.95;
 
+/// How often a case may be repeated: every repetition is kept and judged by itself.
+const MOST_REPEATED: u32 = 100_000;
+/// How many repetitions may be under way at once.
+const MOST_AT_ONCE: usize = 10_000;
+
 /// A suite that has been read and found sound.
 #[derive(Debug)]
 pub struct Suite {
@@ -137,6 +142,14 @@ pub struct Step {
 }
 
 impl Step {
+    /// The saved values that go into its arguments.
+    #[must_use]
+    pub fn names(&self) -> BTreeSet<String> {
+        let mut names = Vec::new();
+        self.input.values().for_each(|value| variables::names(value, &mut names));
+        names.into_iter().collect()
+    }
+
     /// Whether a snapshot is expected of its answer.
     #[must_use]
     pub fn wants_snapshot(&self) -> bool {
@@ -488,6 +501,15 @@ impl Reader<'_> {
         if repeat == 0 || concurrency == 0 {
             return Err(self.wrong(&id, "repeat and concurrency are at least 1"));
         }
+        if repeat > MOST_REPEATED || concurrency > MOST_AT_ONCE {
+            return Err(self.wrong(
+                &id,
+                format!(
+                    "repeat is at most {MOST_REPEATED} and concurrency at most {MOST_AT_ONCE}; \
+                     karat server load makes more calls"
+                ),
+            ));
+        }
         let step = self.step(&id, case.tool, case.input, ending, &matchers, case.save)?;
         let teardown = self.steps(&format!("{id}: teardown"), case.teardown)?;
         self.no_snapshots(&format!("{id}: teardown"), &teardown)?;
@@ -530,17 +552,15 @@ impl Reader<'_> {
     /// Every `${name}` has been saved by an earlier call.
     fn names_are_known(&self, suite: &Suite) -> Result<(), SuiteError> {
         let mut known: BTreeSet<&str> = BTreeSet::new();
-        let visit = |place: &str, step: &Step, known: &BTreeSet<&str>| {
-            let mut names = Vec::new();
-            for value in step.input.values() {
-                variables::names(value, &mut names);
+        let visit = |place: &str, step: &Step, known: &BTreeSet<&str>| match step
+            .names()
+            .iter()
+            .find(|name| !known.contains(name.as_str()))
+        {
+            Some(name) => {
+                Err(self.wrong(place, format!("${{{name}}} is saved by no earlier call")))
             }
-            match names.iter().find(|name| !known.contains(name.as_str())) {
-                Some(name) => {
-                    Err(self.wrong(place, format!("${{{name}}} is saved by no earlier call")))
-                }
-                None => Ok(()),
-            }
+            None => Ok(()),
         };
         for step in &suite.setup {
             visit("setup", step, &known)?;
@@ -641,6 +661,8 @@ mod tests {
             ),
             ("cases:\n  - {tool: a, id: x}\n  - {tool: b, id: x}\n", "x: a case of this id"),
             ("cases:\n  - {tool: a, repeat: 0}\n", "a-1: repeat and concurrency"),
+            ("repeat: 4294967295\ncases:\n  - {tool: a}\n", "a-1: repeat is at most 100000"),
+            ("cases:\n  - {tool: a, concurrency: 10001}\n", "concurrency at most 10000"),
             (
                 "cases:\n  - {tool: a, expected_error: false, error: tool}\n",
                 "contradict each other",

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use karat_mcp::{Isolation, Revision, ServerSpec, TransportKind};
+use karat_mcp::{Isolation, Policies, Revision, ServerSpec, TransportKind};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -33,6 +33,8 @@ struct Written {
     protocol: Option<Revision>,
     #[serde(default)]
     isolate: Option<Isolation>,
+    #[serde(default)]
+    policies: Option<Policies>,
 }
 
 /// The program, or the whole command.
@@ -82,6 +84,7 @@ fn from_object(written: &Value) -> Result<ServerSpec, String> {
         cwd: written.cwd,
         protocol: written.protocol,
         isolate: written.isolate,
+        policies: written.policies,
     };
     spec.transport().map_err(|error| format!("mcp_server: {error}"))?;
     Ok(spec)
@@ -121,6 +124,7 @@ mod tests {
             json!({}),
             json!({"command": "a", "url": "http://x"}),
             json!({"comand": "a"}),
+            json!({"command": "a", "policies": {"sampling": "yes"}}),
         ] {
             assert!(read(&wrong).is_err(), "{wrong}");
         }
