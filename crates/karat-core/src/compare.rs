@@ -295,3 +295,24 @@ fn difference_interval(pairs: &[Pair<'_>], differences: &[f64], seed: u64) -> Op
     }
     paired_interval(differences, &groups(pairs.iter().map(|pair| pair.item)), seed)
 }
+
+#[cfg(test)]
+mod slice_tests {
+    use super::*;
+
+    #[test]
+    fn an_item_belongs_to_the_slice_of_each_of_its_tags() {
+        let item = Item {
+            id: "a".to_owned(),
+            group: None,
+            tags: BTreeMap::from([("tags".to_owned(), "errors, state".to_owned())]),
+            metrics: BTreeMap::new(),
+            per_run: Vec::new(),
+            observed: serde_json::Value::Null,
+            error: None,
+        };
+        let holds = |slice: &str| slice.parse::<SliceKey>().unwrap().holds(&item);
+        assert!(holds("tag=errors") && holds("tag=state") && holds("tags=errors, state"));
+        assert!(!holds("tag=error") && !holds("tag=time") && !holds("tool=errors"));
+    }
+}

@@ -620,10 +620,10 @@ impl Measurement<'_> {
             .collect();
         if !lacking.is_empty() {
             let count = lacking.len();
+            let call = if count == 1 { "case calls" } else { "cases call" };
             let first = lacking[..count.min(NAMED)].join(", ");
             let more = if count > NAMED { " …" } else { "" };
-            warnings
-                .push(format!("{count} cases call a tool that the server lacks: {first}{more}"));
+            warnings.push(format!("{count} {call} a tool that the server lacks: {first}{more}"));
         }
         let formats: Vec<&String> =
             scored.iter().flat_map(|scored| &scored.fits.format_warnings).collect();

@@ -131,7 +131,7 @@ fn a_tool_that_is_not_there_neither_answers_nor_refuses() {
     // The plain form asks for this very error, and says so: it passes, with a warning.
     let (_, ran) = demo(&format!("{suite}  - {{id: gone, tool: ecko, expected_error: true}}\n"));
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("1 cases call a tool that the server lacks"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 case calls a tool that the server lacks"), "{}", ran.stdout);
 }
 
 /// What a scripted server does with a request.

@@ -762,9 +762,9 @@ mod tests {
         let check = |matcher: Value| check(matcher, &result);
         assert!(check(json!({"json": "id", "equals": 9_007_199_254_740_992.0})).is_err());
         assert!(check(json!({"json": "beyond", "equals": u64::MAX})).is_err());
-        assert_eq!(super::equal(&json!(3), &json!(3.0)), true);
-        assert_eq!(super::equal(&json!(-3.0), &json!(-3)), true);
-        assert_eq!(super::equal(&json!(3), &json!(3.5)), false);
+        assert!(equal(&json!(3), &json!(3.0)));
+        assert!(equal(&json!(-3.0), &json!(-3)));
+        assert!(!equal(&json!(3), &json!(3.5)));
     }
 
     #[test]

@@ -679,7 +679,6 @@ mod tests {
                 "cases:\n  - {tool: a, expect: {contains: 12}}\n",
                 "suite.yaml:2:24: invalid type: integer `12`, expected a text or a list of texts",
             ),
-            ("cases:\n  - {tool: a, expect: {lacks: [12]}}\n", "integer `12`, expected a string"),
             (
                 "cases:\n  - {tool: a, error: foo}\n",
                 "\"foo\", expected any, tool, protocol, allowed, or the code of a protocol error",
