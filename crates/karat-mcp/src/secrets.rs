@@ -107,10 +107,14 @@ pub(crate) fn behind_scheme(value: &str) -> Option<&str> {
 pub(crate) fn in_word(word: &str, before: Option<&str>) -> Vec<Range<usize>> {
     let found = match before {
         Some(flag) if is_header_flag(flag) => in_header(word, 0),
-        Some(flag) if is_secret_flag(flag) && !word.starts_with("--") => vec![0..word.len()],
+        Some(flag) if is_secret_flag(flag) && !word.starts_with("--") => one(0..word.len()),
         _ => in_word_alone(word),
     };
     found.into_iter().filter(|part| can_be(&word[part.clone()])).collect()
+}
+
+fn one(part: Range<usize>) -> Vec<Range<usize>> {
+    vec![part]
 }
 
 fn in_word_alone(word: &str) -> Vec<Range<usize>> {
@@ -122,14 +126,14 @@ fn in_word_alone(word: &str) -> Vec<Range<usize>> {
             return in_header(value, start);
         }
         if speaks(flag) {
-            return vec![start..word.len()];
+            return one(start..word.len());
         }
     }
     if word.starts_with("-H") && word.contains(':') {
         return in_header(&word[2..], 2);
     }
     if looks_like_a_token(word) {
-        return vec![0..word.len()];
+        return one(0..word.len());
     }
     in_addresses(word)
 }
@@ -139,7 +143,7 @@ fn in_header(text: &str, offset: usize) -> Vec<Range<usize>> {
     match text.split_once(':') {
         Some((name, value)) if is_header(name) => {
             let end = offset + text.len();
-            vec![end - value.trim_start().len()..end]
+            one(end - value.trim_start().len()..end)
         }
         _ => Vec::new(),
     }
