@@ -139,7 +139,7 @@ pub enum Verdict {
 }
 
 /// The codes with which arguments are refused as a protocol error.
-const INVALID_PARAMS: i64 = -32602;
+pub(crate) const INVALID_PARAMS: i64 = -32602;
 const INTERNAL_ERROR: i64 = -32603;
 
 /// Marks that validators leave in tool errors.
