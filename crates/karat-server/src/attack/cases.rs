@@ -611,26 +611,33 @@ impl Scene<'_> {
         if self.ground.canary.has_v6() {
             hosts.push(("loopback of IPv6", "[::1]"));
         }
-        let attempt = |(about, host): (&str, &str)| {
+        let mut found = Vec::new();
+        for (about, host) in hosts {
             let (url, path) = self.address(host, "/loopback/");
-            self.sent(parameter, about, url, vec![Proof::Called(path)])
-        };
-        let mut found: Vec<Attempt> = hosts.into_iter().map(attempt).collect();
+            found.push(self.sent(parameter, about, url, vec![Proof::Called(path)]));
+        }
+        found.extend(self.without_scheme(parameter, "/loopback/", &|path| path));
         if parameter.is_host() {
-            found.extend(self.bare_hosts(parameter));
+            let host = format!("127.0.0.1:{}", self.ground.canary.port());
+            found.push(self.sent(parameter, "loopback as a host", host, vec![Proof::Visited]));
         }
         found
     }
 
-    /// For tools that make the address themselves.
-    fn bare_hosts(&self, parameter: &Parameter) -> Vec<Attempt> {
-        let (url, path) = self.address("127.0.0.1", "/loopback/");
-        let without = url.trim_start_matches("http://").to_owned();
-        let host = format!("127.0.0.1:{}", self.ground.canary.port());
-        vec![
-            self.sent(parameter, "loopback with a path", without, vec![Proof::Called(path)]),
-            self.sent(parameter, "loopback as a host", host, vec![Proof::Visited]),
-        ]
+    /// The same for tools that make the address themselves.
+    fn without_scheme(
+        &self,
+        parameter: &Parameter,
+        path: &str,
+        called: &dyn Fn(String) -> String,
+    ) -> Option<Attempt> {
+        if !parameter.is_host() {
+            return None;
+        }
+        let (url, path) = self.address("127.0.0.1", path);
+        let text = url.trim_start_matches("http://").to_owned();
+        let proofs = vec![Proof::Called(called(path))];
+        Some(self.sent(parameter, "loopback with a path", text, proofs))
     }
 
     fn metadata(&self, parameter: &Parameter) -> Vec<Attempt> {
@@ -642,13 +649,18 @@ impl Scene<'_> {
             let (url, path) = self.address("127.0.0.1", path);
             self.sent(parameter, "a stand-in for metadata", url, vec![Proof::Called(path)])
         };
-        paths.iter().map(attempt).collect()
+        let mut found: Vec<Attempt> = paths.iter().map(attempt).collect();
+        found.extend(self.without_scheme(parameter, paths[0], &|path| path));
+        found
     }
 
     fn redirects(&self, parameter: &Parameter) -> Vec<Attempt> {
+        let landed = |path: String| path.replace("/moved/", "/landed/");
         let (url, path) = self.address("127.0.0.1", "/moved/");
-        let landed = path.replace("/moved/", "/landed/");
-        vec![self.sent(parameter, "a redirect", url, vec![Proof::Called(landed)])]
+        let proofs = vec![Proof::Called(landed(path))];
+        let mut found = vec![self.sent(parameter, "a redirect", url, proofs)];
+        found.extend(self.without_scheme(parameter, "/moved/", &landed));
+        found
     }
 
     fn numbers(&self, parameter: &Parameter) -> Vec<Attempt> {

@@ -7,12 +7,15 @@
 //! Tokens, paths and ports differ in every run; [`Ground::masked`] takes them out of what is shown, so
 //! that two runs show the same.
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use karat_metrics::stats::random::Draws;
+use regex::{Captures, Regex};
 use tempfile::TempDir;
 
 use super::canary::Canary;
@@ -39,6 +42,13 @@ pub(super) struct Ground {
     roots: Vec<PathBuf>,
     in_root: Option<InRoot>,
     next: AtomicU64,
+    masks: OnceLock<Masks>,
+}
+
+/// What differs between runs, with what is shown instead, and a pattern that finds all of it at once.
+struct Masks {
+    shown: BTreeMap<String, String>,
+    pattern: Option<Regex>,
 }
 
 /// What was planted in and beside a root that the user named.
@@ -100,6 +110,7 @@ impl Ground {
             roots,
             in_root: None,
             next: AtomicU64::new(0),
+            masks: OnceLock::new(),
         };
         if named {
             ground.plant_in_root(orders);
@@ -250,34 +261,41 @@ impl Ground {
     /// The text with what differs between runs taken out.
     #[must_use]
     pub(super) fn masked(&self, text: &str) -> String {
-        let mut masked = text.to_owned();
+        let Masks { shown, pattern } = self.masks.get_or_init(|| self.masks());
+        let Some(pattern) = pattern else { return "(not shown)".to_owned() };
+        let instead = |found: &Captures<'_>| shown.get(&found[0]).cloned().unwrap_or_default();
+        pattern.replace_all(text, instead).into_owned()
+    }
+
+    fn masks(&self) -> Masks {
         let mark =
             self.folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let beside: Vec<String> =
-            self.planted.iter().map(|path| path.display().to_string()).collect();
-        for path in beside {
-            let shown = path.replace(&mark, "{planted}");
-            masked = masked.replace(&path, &shown);
+        let mut shown = BTreeMap::new();
+        for path in self.planted.iter().map(|path| path.display().to_string()) {
+            let masked = path.replace(&mark, "{planted}");
+            shown.insert(path, masked);
         }
-        let port = self.canary.port().to_string();
         let (a, b) = self.factors;
-        for (real, shown) in [
-            (self.real.display().to_string().as_str(), "{outside}"),
-            (self.real.display().to_string().trim_start_matches('/'), "{outside}"),
+        let real = self.real.display().to_string();
+        for (real, instead) in [
+            (real.as_str(), "{outside}"),
+            (real.trim_start_matches('/'), "{outside}"),
             (&mark, "{planted}"),
-            (&format!(":{port}"), ":{port}"),
+            (&format!(":{}", self.canary.port()), ":{port}"),
             (&self.product(), "{product}"),
             (&a.to_string(), "{a}"),
             (&b.to_string(), "{b}"),
         ] {
-            masked = masked.replace(real, shown);
+            shown.insert(real.to_owned(), instead.to_owned());
         }
-        for (token, shown) in self.tokens() {
-            for form in dressed(token) {
-                masked = masked.replace(&form, shown);
-            }
+        for (token, instead) in self.tokens() {
+            shown.extend(dressed(token).into_iter().map(|form| (form, instead.to_owned())));
         }
-        masked
+        shown.remove("");
+        // The longest first, for one may be the beginning of another.
+        let mut forms: Vec<String> = shown.keys().map(|form| regex::escape(form)).collect();
+        forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+        Masks { shown, pattern: Regex::new(&forms.join("|")).ok() }
     }
 }
 

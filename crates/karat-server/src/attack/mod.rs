@@ -399,6 +399,8 @@ struct Raid<'a, A> {
     lost: Option<String>,
     /// Whether a plain call of a tool is refused by the form of its arguments.
     refuses: BTreeMap<String, bool>,
+    /// Whether what was sent and seen is kept to be shown.
+    is_shown: bool,
 }
 
 impl<'a, A: Ask> Raid<'a, A> {
@@ -419,6 +421,7 @@ impl<'a, A: Ask> Raid<'a, A> {
             last: None,
             lost: None,
             refuses: BTreeMap::new(),
+            is_shown: true,
         }
     }
 
@@ -608,6 +611,9 @@ impl<'a, A: Ask> Raid<'a, A> {
     }
 
     fn shown(&self, arguments: &Map<String, Value>) -> String {
+        if !self.is_shown {
+            return String::new();
+        }
         // A long text is cut before it is copied about.
         let mut short = arguments.clone();
         for value in short.values_mut() {
@@ -708,7 +714,7 @@ async fn controls(
     ] {
         let played = Played { ground, obeys };
         let known = &Map::new();
-        let mut raid = Raid::new(&played, ground, known, reach);
+        let mut raid = Raid { is_shown: false, ..Raid::new(&played, ground, known, reach) };
         let tried = raid.all(tools, attacks, &karat_core::run::Silent).await;
         let right = |one: &Tried| match one.status {
             Status::Broken | Status::NotJudged => obeys,
