@@ -982,7 +982,7 @@ impl Measurement<'_> {
 }
 
 fn dataset(tools: &[Definition], attacks: &[&'static Attack]) -> DatasetRef {
-    let mut text = String::from("attacks/1\n");
+    let mut text = String::from("attacks/2\n");
     for attack in attacks {
         text.push_str(attack.id());
         text.push('\n');
@@ -993,7 +993,7 @@ fn dataset(tools: &[Definition], attacks: &[&'static Attack]) -> DatasetRef {
     }
     DatasetRef {
         id: "attacks".to_owned(),
-        version: "v1".to_owned(),
+        version: "v2".to_owned(),
         digest: Digest::of(text.as_bytes()).to_string(),
     }
 }
