@@ -1,6 +1,7 @@
-//! A listener on 127.0.0.1 that notes who calls. Nobody should, unless an attack made them.
+//! A listener on 127.0.0.1, and on ::1 where there is one, that notes who calls. Nobody should, unless
+//! an attack made them.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,24 +13,35 @@ use tokio::task::JoinHandle;
 const HEAD: usize = 8 << 10;
 const PATIENCE: Duration = Duration::from_secs(5);
 const REMEMBERED: usize = 10_000;
+/// How the paths begin that attempts ask for.
+const EXPECTED: [&str; 6] =
+    ["/loopback/", "/moved/", "/landed/", "/latest/", "/computeMetadata/", "/orders"];
 
 /// The listener.
 pub(super) struct Canary {
     port: u16,
     page_token: String,
     calls: Arc<Mutex<Vec<String>>>,
-    task: JoinHandle<()>,
+    tasks: Vec<JoinHandle<()>>,
 }
 
 impl Canary {
-    /// Listens on a free port of 127.0.0.1.
+    /// Listens on a free port of 127.0.0.1, and on the same of ::1 if it can be had.
     pub(super) async fn listen(page_token: String, orders: &str) -> std::io::Result<Canary> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let port = listener.local_addr()?.port();
         let calls = Arc::new(Mutex::new(Vec::new()));
         let page = format!("{page_token}\n{orders}");
-        let task = tokio::spawn(serve(listener, port, page, Arc::clone(&calls)));
-        Ok(Canary { port, page_token, calls, task })
+        let mut tasks = vec![tokio::spawn(serve(listener, port, page.clone(), Arc::clone(&calls)))];
+        if let Ok(listener) = TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await {
+            tasks.push(tokio::spawn(serve(listener, port, page, Arc::clone(&calls))));
+        }
+        Ok(Canary { port, page_token, calls, tasks })
+    }
+
+    /// Whether ::1 is listened on too.
+    pub(super) fn has_v6(&self) -> bool {
+        self.tasks.len() > 1
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -46,16 +58,33 @@ impl Canary {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
     }
 
-    /// Whether this path was called.
+    /// Whether this path was called, or one that goes on behind it.
     pub(super) fn was_called(&self, path: &str) -> bool {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.iter().any(|call| call == path)
+        // The paths end in a number, and more digits are another number.
+        let fits = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_digit());
+        calls.iter().any(|call| call.strip_prefix(path).is_some_and(fits))
+    }
+
+    /// How many calls there were.
+    pub(super) fn count(&self) -> usize {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Whether there was a call, after the first so many, for a page that no attempt named: the path
+    /// is the tool's own then.
+    pub(super) fn was_visited(&self, since: usize) -> bool {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = |call: &String| {
+            call.starts_with('/') && !EXPECTED.iter().any(|start| call.starts_with(start))
+        };
+        calls.iter().skip(since).any(own)
     }
 }
 
 impl Drop for Canary {
     fn drop(&mut self) {
-        self.task.abort();
+        self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -129,5 +158,16 @@ mod tests {
         let moved = get(canary.port(), "/moved/7").await;
         assert!(moved.contains(&format!("Location: http://127.0.0.1:{}/landed/7", canary.port())));
         assert!(!canary.was_called("/landed/7"));
+    }
+
+    #[tokio::test]
+    async fn what_a_tool_puts_behind_a_path_or_asks_for_itself_is_known() {
+        let canary = Canary::listen("token".to_owned(), "orders").await.unwrap();
+        get(canary.port(), "/loopback/12/status").await;
+        assert!(canary.was_called("/loopback/12") && !canary.was_called("/loopback/1"));
+        assert!(!canary.was_visited(0));
+        let before = canary.count();
+        get(canary.port(), "/status").await;
+        assert!(canary.was_visited(before) && !canary.was_visited(canary.count()));
     }
 }

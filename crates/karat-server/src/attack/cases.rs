@@ -132,14 +132,14 @@ pub const ATTACKS: &[&Attack] = &[
         "attack-path-traversal",
         Class::PrivilegeEscalation,
         Way::Traversal,
-        "a path with `..` leads out of the root",
+        "a path with `..` leads out of the root, to read or to write",
         "Resolve the whole path first, decoded once, and then compare it with the root.",
     ),
     &attack(
         "attack-absolute-path",
         Class::PrivilegeEscalation,
         Way::Absolute,
-        "an absolute path leads out of the root",
+        "an absolute path leads out of the root, to read or to write",
         "Joining a root with an absolute path drops the root: resolve, then compare.",
     ),
     &attack(
@@ -181,7 +181,7 @@ pub const ATTACKS: &[&Attack] = &[
         "attack-oversized-answer",
         Class::DenialOfService,
         Way::Oversized,
-        "a number in the arguments makes an answer too large, or none at all",
+        "a number in the arguments makes an answer too large, or none at all in time",
         "Give the number a maximum in the schema and hold it.",
     ),
     &attack(
@@ -225,6 +225,10 @@ pub(super) enum Proof {
     Token(&'static str, String),
     /// This path of the canary was called.
     Called(String),
+    /// The canary was called, for a page of the tool's own choice.
+    Visited,
+    /// A file beyond the root was changed or removed, or a new one lies there.
+    Changed,
     /// The answer is beyond the limits, or there is none, or the server ends.
     Overrun,
     /// There is no answer, or the server ends.
@@ -242,7 +246,7 @@ pub(super) struct Attempt {
 /// What an attack does with one tool.
 pub(super) enum Plan {
     /// Attempts for each parameter that it could go through; no name for those that need none.
-    Through(Vec<(Option<String>, Vec<Attempt>)>),
+    Through(Vec<(Option<Parameter>, Vec<Attempt>)>),
     /// Many plain calls at once.
     Flood(Map<String, Value>),
     /// It does not apply, and why.
@@ -255,6 +259,19 @@ const HUGE: usize = 4 << 20;
 const DEEP: usize = 100;
 /// Bounds below this are no danger.
 const HARMLESS: i64 = 1_000;
+/// How many columns a second query is tried with.
+const COLUMNS: usize = 10;
+/// How many parameters of one tool an attack goes through that nothing speaks for but their type.
+const UNNAMED: usize = 8;
+
+/// What speaks for an attack through a parameter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    /// Its name, format or description.
+    Likely,
+    /// Its type alone: the most telling attempts are made.
+    Possible,
+}
 
 /// What is known of a tool and of the ground when an attack is planned.
 pub(super) struct Scene<'a> {
@@ -300,17 +317,27 @@ impl Scene<'_> {
     fn through(&self, way: Way) -> Plan {
         let mut found = Vec::new();
         let mut purpose = false;
-        for parameter in parameters::of(self.tool) {
-            if !fits(way, &parameter) {
-                continue;
-            }
-            if self.is_its_purpose(way, &parameter) {
+        let mut unnamed = 0;
+        let parameters = parameters::of(self.tool);
+        let is_only_text = parameters.iter().filter(|one| one.is_free_text()).count() == 1;
+        for parameter in parameters {
+            let Some(fit) = fit(way, &parameter) else { continue };
+            if self.is_its_purpose(way, &parameter, is_only_text) {
                 purpose = true;
                 continue;
             }
-            let attempts = self.attempts(way, &parameter);
+            if fit == Fit::Possible {
+                unnamed += 1;
+                if unnamed > UNNAMED {
+                    continue;
+                }
+            }
+            let mut attempts = self.attempts(way, &parameter);
+            if fit == Fit::Possible {
+                attempts.truncate(most_telling(way));
+            }
             if !attempts.is_empty() {
-                found.push((Some(parameter.name.clone()), attempts));
+                found.push((Some(parameter), attempts));
             }
         }
         match (found.is_empty(), purpose) {
@@ -320,10 +347,10 @@ impl Scene<'_> {
         }
     }
 
-    fn is_its_purpose(&self, way: Way, parameter: &Parameter) -> bool {
+    fn is_its_purpose(&self, way: Way, parameter: &Parameter, is_only_text: bool) -> bool {
         match way {
             Way::Command | Way::Argument | Way::Template => {
-                parameter.runs_commands(self.tool.name())
+                parameter.runs_commands(self.tool, is_only_text)
             }
             Way::Sql => parameter.asks_database(self.tool),
             _ => false,
@@ -373,8 +400,10 @@ impl Scene<'_> {
         Proof::Token("the secret of the environment", self.ground.env_token.clone())
     }
 
-    fn file_token(&self) -> Proof {
-        Proof::Token("the file beyond the root", self.ground.file_token.clone())
+    /// That a file beyond the root was read, or something written there.
+    fn went_beyond(&self) -> Vec<Proof> {
+        let token = self.ground.file_token.clone();
+        vec![Proof::Token("the file beyond the root", token), Proof::Changed]
     }
 
     fn sent(
@@ -395,7 +424,7 @@ impl Scene<'_> {
         proofs: Vec<Proof>,
     ) -> Attempt {
         let mut arguments = plainest(self.tool.input_schema(), self.known);
-        arguments.insert(parameter.name.clone(), parameter.value(value));
+        parameter.put(&mut arguments, value);
         Attempt { about: about.to_owned(), arguments, proofs }
     }
 
@@ -439,20 +468,17 @@ impl Scene<'_> {
     }
 
     fn queries(&self, parameter: &Parameter) -> Vec<Attempt> {
-        let forms = [
-            "karat' UNION SELECT P --",
-            "karat' UNION SELECT P,P --",
-            "karat' UNION SELECT P,P,P --",
-            "karat') UNION SELECT P --",
-            "karat\" UNION SELECT P --",
-            "0 UNION SELECT P --",
-        ];
-        let attempt = |form: &&str| {
-            let text = form.replace('P', &self.product());
+        // The simplest first: a text between quotes in a query for any number of columns.
+        let starts = [("karat'", COLUMNS), ("0", 3), ("karat\"", 2), ("karat')", 2)];
+        let forms = starts
+            .iter()
+            .flat_map(|(start, most)| (1..=*most).map(move |columns| (*start, columns)));
+        let attempt = |(start, columns): (&str, usize)| {
+            let selected = vec![self.product(); columns].join(",");
+            let text = format!("{start} UNION SELECT {selected} -- ");
             self.sent(parameter, "a second query", text, vec![Proof::Product])
         };
-        // The letter stands for the product, and UNION has none.
-        forms.iter().map(attempt).collect()
+        forms.map(attempt).collect()
     }
 
     fn templates(&self, parameter: &Parameter) -> Vec<Attempt> {
@@ -482,12 +508,15 @@ impl Scene<'_> {
 
     fn secret_files(&self, parameter: &Parameter) -> Vec<Attempt> {
         let dotenv = self.ground.dotenv().display().to_string();
-        let token = || Proof::Token("the file with secrets", self.ground.dotenv_token.clone());
-        let mut found = vec![
-            self.sent(parameter, "a file with secrets", dotenv.clone(), vec![token()]),
-            self.sent(parameter, "a file with secrets", format!("{}{dotenv}", up()), vec![token()]),
-            self.sent(parameter, "a file with secrets", format!("file://{dotenv}"), vec![token()]),
-        ];
+        let proofs = || {
+            let token = self.ground.dotenv_token.clone();
+            vec![Proof::Token("the file with secrets", token), Proof::Changed]
+        };
+        let forms = [dotenv.clone(), format!("{}{dotenv}", up()), format!("file://{dotenv}")];
+        let mut found: Vec<Attempt> = forms
+            .into_iter()
+            .map(|text| self.sent(parameter, "a file with secrets", text, proofs()))
+            .collect();
         if self.is_ours {
             for path in ["/proc/self/environ".to_owned(), format!("{}/proc/self/environ", up())] {
                 found.push(self.sent(
@@ -501,11 +530,19 @@ impl Scene<'_> {
         found
     }
 
+    /// A path beyond the root, to a file that is there without its ending, and to one that is not.
+    fn beyond(&self) -> [String; 3] {
+        let path = self.ground.beyond();
+        let new = self.ground.folder().join(format!("new-{}.txt", self.ground.number()));
+        [path.clone(), path.with_extension(""), new].map(|path| path.display().to_string())
+    }
+
     fn traversals(&self, parameter: &Parameter) -> Vec<Attempt> {
-        let beyond = self.ground.beyond().display().to_string();
+        let [beyond, bare, new] = self.beyond();
         let plain = format!("{}{beyond}", up());
         let mut forms = vec![
             ("upwards", plain.clone()),
+            ("upwards, without the ending", format!("{}{bare}", up())),
             ("upwards from a folder", format!("karat/../{plain}")),
             ("upwards with other slashes", plain.replace('/', "\\")),
             ("upwards, encoded", plain.replace("../", "%2e%2e%2f")),
@@ -516,22 +553,24 @@ impl Scene<'_> {
         for root in self.ground.roots() {
             forms.push(("upwards from the root", format!("{}/{plain}", root.display())));
         }
-        let attempt = |(about, text): (&str, String)| {
-            self.sent(parameter, about, text, vec![self.file_token()])
-        };
-        forms.into_iter().map(attempt).collect()
+        forms.push(("upwards to a new file", format!("{}{new}", up())));
+        self.paths(parameter, forms)
     }
 
     fn absolutes(&self, parameter: &Parameter) -> Vec<Attempt> {
-        let beyond = self.ground.beyond().display().to_string();
-        let forms = [
+        let [beyond, bare, new] = self.beyond();
+        let forms = vec![
             ("an absolute path", beyond.clone()),
+            ("an absolute path without the ending", bare),
             ("an absolute path with more slashes", format!("//{beyond}")),
             ("a file address", format!("file://{beyond}")),
+            ("an absolute path to a new file", new),
         ];
-        let attempt = |(about, text): (&str, String)| {
-            self.sent(parameter, about, text, vec![self.file_token()])
-        };
+        self.paths(parameter, forms)
+    }
+
+    fn paths(&self, parameter: &Parameter, forms: Vec<(&str, String)>) -> Vec<Attempt> {
+        let attempt = |(about, text)| self.sent(parameter, about, text, self.went_beyond());
         forms.into_iter().map(attempt).collect()
     }
 
@@ -546,11 +585,10 @@ impl Scene<'_> {
         if !path.exists() {
             return Vec::new();
         }
-        let mut forms = vec![path.display().to_string()];
-        let below = |root: &std::path::PathBuf| relative(root, path);
-        forms.extend(self.ground.roots().first().and_then(below));
-        let attempt = |text: String| self.sent(parameter, about, text, vec![self.file_token()]);
-        forms.into_iter().map(attempt).collect()
+        let mut forms = vec![(about, path.display().to_string())];
+        let below = self.ground.roots().first().and_then(|root| relative(root, path));
+        forms.extend(below.map(|path| (about, path)));
+        self.paths(parameter, forms)
     }
 
     /// An address of the canary with a path that no other attempt has.
@@ -560,7 +598,7 @@ impl Scene<'_> {
     }
 
     fn loopbacks(&self, parameter: &Parameter) -> Vec<Attempt> {
-        let hosts = [
+        let mut hosts = vec![
             ("loopback", "127.0.0.1"),
             ("loopback by name", "localhost"),
             ("loopback, shortened", "127.1"),
@@ -568,12 +606,38 @@ impl Scene<'_> {
             ("loopback in hexadecimal", "0x7f000001"),
             ("loopback as IPv6", "[::ffff:127.0.0.1]"),
             ("loopback behind a user", "user@127.0.0.1"),
+            ("every address of this machine", "0.0.0.0"),
         ];
-        let attempt = |(about, host): &(&str, &str)| {
+        if self.ground.canary.has_v6() {
+            hosts.push(("loopback of IPv6", "[::1]"));
+        }
+        let mut found = Vec::new();
+        for (about, host) in hosts {
             let (url, path) = self.address(host, "/loopback/");
-            self.sent(parameter, about, url, vec![Proof::Called(path)])
-        };
-        hosts.iter().map(attempt).collect()
+            found.push(self.sent(parameter, about, url, vec![Proof::Called(path)]));
+        }
+        found.extend(self.without_scheme(parameter, "/loopback/", &|path| path));
+        if parameter.is_host() {
+            let host = format!("127.0.0.1:{}", self.ground.canary.port());
+            found.push(self.sent(parameter, "loopback as a host", host, vec![Proof::Visited]));
+        }
+        found
+    }
+
+    /// The same for tools that make the address themselves.
+    fn without_scheme(
+        &self,
+        parameter: &Parameter,
+        path: &str,
+        called: &dyn Fn(String) -> String,
+    ) -> Option<Attempt> {
+        if !parameter.is_host() {
+            return None;
+        }
+        let (url, path) = self.address("127.0.0.1", path);
+        let text = url.trim_start_matches("http://").to_owned();
+        let proofs = vec![Proof::Called(called(path))];
+        Some(self.sent(parameter, "loopback with a path", text, proofs))
     }
 
     fn metadata(&self, parameter: &Parameter) -> Vec<Attempt> {
@@ -585,19 +649,26 @@ impl Scene<'_> {
             let (url, path) = self.address("127.0.0.1", path);
             self.sent(parameter, "a stand-in for metadata", url, vec![Proof::Called(path)])
         };
-        paths.iter().map(attempt).collect()
+        let mut found: Vec<Attempt> = paths.iter().map(attempt).collect();
+        found.extend(self.without_scheme(parameter, paths[0], &|path| path));
+        found
     }
 
     fn redirects(&self, parameter: &Parameter) -> Vec<Attempt> {
+        let landed = |path: String| path.replace("/moved/", "/landed/");
         let (url, path) = self.address("127.0.0.1", "/moved/");
-        let landed = path.replace("/moved/", "/landed/");
-        vec![self.sent(parameter, "a redirect", url, vec![Proof::Called(landed)])]
+        let proofs = vec![Proof::Called(landed(path))];
+        let mut found = vec![self.sent(parameter, "a redirect", url, proofs)];
+        found.extend(self.without_scheme(parameter, "/moved/", &landed));
+        found
     }
 
     fn numbers(&self, parameter: &Parameter) -> Vec<Attempt> {
         let sizes = match parameter.maximum() {
             Some(most) if most <= HARMLESS => return Vec::new(),
             Some(most) => vec![most],
+            // Where nothing says that it is a count, one number must do.
+            None if !parameter.is_count() => vec![2_000_000_000],
             None => vec![10_000_000, 2_000_000_000],
         };
         let attempt = |size: i64| {
@@ -615,8 +686,8 @@ impl Scene<'_> {
         );
         let against = format!("{}!", "a".repeat(40));
         for other in parameters::of(self.tool) {
-            if other.name != parameter.name && other.is_free_text() && !other.is_path() {
-                attempt.arguments.insert(other.name.clone(), other.value(json!(against)));
+            if other.outer != parameter.outer && other.is_free_text() && !other.is_path() {
+                other.put(&mut attempt.arguments, json!(against));
             }
         }
         vec![attempt]
@@ -639,21 +710,37 @@ fn relative(root: &Path, path: &Path) -> Option<String> {
     Some(format!("../{}", beside.display()))
 }
 
-fn fits(way: Way, parameter: &Parameter) -> bool {
+fn fit(way: Way, parameter: &Parameter) -> Option<Fit> {
+    let either = |likely: bool, possible: bool| match (likely, possible) {
+        (true, _) => Some(Fit::Likely),
+        (false, true) => Some(Fit::Possible),
+        (false, false) => None,
+    };
+    let is_text = parameter.is_free_text();
     match way {
         Way::Command | Way::Argument | Way::Template | Way::EnvByName | Way::HugeInput => {
-            parameter.is_free_text()
+            either(is_text, false)
         }
-        Way::Sql => parameter.is_query(),
-        Way::Relay => parameter.is_url() || parameter.is_path(),
+        Way::Sql => either(parameter.is_query(), is_text),
+        Way::Relay => either(parameter.is_url() || parameter.is_path(), false),
         Way::SecretFile | Way::Traversal | Way::Absolute | Way::Link | Way::Sibling => {
-            parameter.is_path()
+            either(parameter.is_path(), is_text)
         }
-        Way::Loopback | Way::Metadata | Way::Redirect => parameter.is_url(),
-        Way::Oversized => parameter.is_count(),
-        Way::DeepInput => true,
-        Way::Pattern => parameter.is_pattern(),
-        Way::EnvPlain | Way::Flood => false,
+        Way::Loopback | Way::Metadata | Way::Redirect => either(parameter.is_url(), false),
+        Way::Oversized => either(parameter.is_count(), parameter.is_number()),
+        Way::DeepInput => either(parameter.is_outer(), false),
+        Way::Pattern => either(parameter.is_pattern(), false),
+        Way::EnvPlain | Way::Flood => None,
+    }
+}
+
+/// How many attempts are made where nothing but the type speaks for an attack: those that would be made
+/// first.
+fn most_telling(way: Way) -> usize {
+    match way {
+        Way::Sql => 5,
+        Way::SecretFile | Way::Oversized => 1,
+        _ => 2,
     }
 }
 
@@ -708,7 +795,15 @@ mod tests {
         let all = sent(json!({"name": "all", "inputSchema": schema})).await;
         assert!(all.len() > 50, "{}", all.len());
         for text in all.iter().filter(|text| text.contains("http://")) {
-            let hosts = ["127.0.0.1", "localhost", "127.1:", "2130706433", "0x7f000001"];
+            let hosts = [
+                "127.0.0.1",
+                "localhost",
+                "127.1:",
+                "2130706433",
+                "0x7f000001",
+                "//0.0.0.0:",
+                "//[::1]:",
+            ];
             assert!(hosts.iter().any(|host| text.contains(host)), "{text}");
             assert!(!text.contains("169.254"), "{text}");
         }
@@ -733,5 +828,39 @@ mod tests {
                 }
             }
         }
+    }
+
+    async fn through(raw: Value, id: &str) -> Vec<(String, usize)> {
+        let ground = Ground::prepare(&[], false).await.unwrap();
+        let (tool, known) = (tool(raw), Map::new());
+        let attack = ATTACKS.iter().find(|attack| attack.id() == id).unwrap();
+        match scene(&tool, &ground, &known).plan(attack.way) {
+            Plan::Through(found) => {
+                let named = |(parameter, attempts): (Option<Parameter>, Vec<Attempt>)| {
+                    (parameter.map(|one| one.name).unwrap_or_default(), attempts.len())
+                };
+                found.into_iter().map(named).collect()
+            }
+            Plan::Flood(_) | Plan::Not(_) => Vec::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn what_nothing_speaks_for_is_tried_in_fewer_ways_and_to_a_bound() {
+        let texts: Map<String, Value> =
+            (0..30).map(|at| (format!("t{at}"), json!({"type": "string"}))).collect();
+        let schema = json!({"type": "object", "properties": texts});
+        let raw = json!({"name": "t", "inputSchema": schema});
+        assert_eq!(through(raw.clone(), "sql-injection").await.len(), UNNAMED);
+        assert_eq!(through(raw, "command-injection").await.len(), 30);
+        let schema = json!({"type": "object", "properties": {
+            "city": {"type": "string"}, "path": {"type": "string"}, "seconds": {"type": "number"},
+            "year": {"type": "integer", "maximum": 1000}, "rows": {"type": "integer"}}});
+        let raw = json!({"name": "t", "inputSchema": schema});
+        let traversals = through(raw.clone(), "path-traversal").await;
+        assert_eq!(traversals[0], ("city".to_owned(), 2));
+        assert!(traversals[1].0 == "path" && traversals[1].1 > 5);
+        let numbers = through(raw, "oversized-answer").await;
+        assert_eq!(numbers, [("seconds".to_owned(), 1), ("rows".to_owned(), 2)]);
     }
 }

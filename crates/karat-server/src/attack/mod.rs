@@ -2,9 +2,10 @@
 //!
 //! Canaries are planted (`ground`), known attacks are sent through every parameter that could carry
 //! them ([`cases`]), and an attack counts as successful only when a canary says so: a token that could
-//! only come from beyond the root, a file that only an obeyed command makes, a call that only the server
-//! can have made, an answer beyond all limits. The wording of an answer decides nothing. Traffic goes to
-//! the server that the user named and, from there, to 127.0.0.1 alone.
+//! only come from beyond the root, a file that only an obeyed command makes or that nobody may change, a
+//! call that only the server can have made, an answer beyond all limits. The wording of an answer decides
+//! nothing. A server that is lost on the way is not measured, unless something broke it before. Traffic
+//! goes to the server that the user named and, from there, to this machine alone.
 
 mod canary;
 pub mod cases;
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 use karat_core::aggregate::{self, Kind, Spec};
 use karat_core::dataset::Digest;
 use karat_core::provenance::Stopwatch;
-use karat_core::report::{self, Control, DatasetRef, Evaluation, Item, Report};
+use karat_core::report::{self, Control, DatasetRef, Evaluation, Item, Report, Verdict};
 use karat_core::run::{Event, Listener};
 use karat_core::text::clip;
 use karat_mcp::{Definition, Engine, Options, ServerSpec};
@@ -27,6 +28,8 @@ use serde_json::{Map, Value, json};
 
 use self::cases::{ATTACKS, Attack, Attempt, Plan, Proof, Scene, Way};
 use self::ground::Ground;
+use self::parameters::Parameter;
+use crate::fuzz::generate::plainest;
 use crate::fuzz::{SECRET_NAME, judge, system};
 use crate::observation::Outcome;
 use crate::probe::disguise::carried;
@@ -174,26 +177,20 @@ pub async fn run(
         is_ours: live.is_ours(),
     };
     let ends = settings.time_limit.and_then(|limit| Instant::now().checked_add(limit));
-    let mut raid = Raid {
-        ask: &live,
-        ground: &ground,
-        known: &settings.known,
-        reach,
-        flood: settings.flood,
-        ends,
-        late: false,
-    };
+    let known = &settings.known;
+    let mut raid = Raid { flood: settings.flood, ends, ..Raid::new(&live, &ground, known, reach) };
     listener.on(&Event::Started { total: chosen.len() * attacks.len(), resumed: 0 });
     let mut tried = raid.all(&chosen, &attacks, listener).await;
     listener.on(&Event::Finished);
-    let late = raid.late;
+    let (late, lost) = (raid.late, raid.lost);
     tokio::time::sleep(LATE).await;
     for one in &mut tried {
         one.look_again(&ground);
     }
     let controls = controls(&chosen, &attacks, &ground, reach).await;
     live.renew().await;
-    let measured = Measurement { settings, live: &live, ground: &ground, tried, controls, late };
+    let measured =
+        Measurement { settings, live: &live, ground: &ground, tried, controls, late, lost };
     measured.report(&tools, &attacks, skipped, &stopwatch, folder)
 }
 
@@ -233,8 +230,8 @@ fn folders_in(spec: &ServerSpec) -> Vec<PathBuf> {
 fn within_reach(spec: &ServerSpec, ground: &Ground) -> ServerSpec {
     let mut spec = spec.clone();
     if let Some(isolation) = spec.isolate.as_mut().filter(|one| one.engine != Engine::None) {
-        isolation.read.push(ground.folder().to_owned());
-        isolation.write.push(ground.marks());
+        isolation.write.push(ground.folder().to_owned());
+        isolation.write.extend(ground.beside().map(Path::to_owned));
     }
     spec
 }
@@ -278,8 +275,18 @@ trait Ask {
 }
 
 impl Ask for Live {
+    /// A connection that failed says by itself nothing about the server: whether it went down with it
+    /// is asked.
     async fn call(&self, tool: &str, attempt: &Attempt) -> Result<Answered, String> {
-        Live::call(self, tool, &attempt.arguments).await
+        let mut answered = Live::call(self, tool, &attempt.arguments).await?;
+        if let Outcome::Transport { why } = &answered.outcome
+            && !why.starts_with("HTTP status")
+            && !self.is_alive().await
+        {
+            answered.outcome = Outcome::Crash { why: why.clone() };
+            self.renew().await;
+        }
+        Ok(answered)
     }
 
     async fn flood(
@@ -288,6 +295,10 @@ impl Ask for Live {
         arguments: &Map<String, Value>,
         count: usize,
     ) -> Result<(bool, String), String> {
+        // What an earlier call did to the server is not the flood's doing.
+        if !self.is_alive().await {
+            self.renew().await;
+        }
         let flood = Live::flood(self, tool, arguments, count).await?;
         let alive = !flood.lost && self.is_alive().await;
         // How many were answered may differ between runs, whether it lives may not.
@@ -307,7 +318,7 @@ impl Ask for Live {
 struct Tried {
     attack: &'static Attack,
     tool: String,
-    parameter: Option<String>,
+    parameter: Option<Parameter>,
     status: Status,
     attempts: u64,
     /// The attempt that tells most: the one that broke it, or the last.
@@ -326,11 +337,11 @@ struct Evidence {
 }
 
 impl Tried {
-    fn new(attack: &'static Attack, tool: &str, parameter: Option<&str>) -> Tried {
+    fn new(attack: &'static Attack, tool: &str, parameter: Option<Parameter>) -> Tried {
         Tried {
             attack,
             tool: tool.to_owned(),
-            parameter: parameter.map(str::to_owned),
+            parameter,
             status: Status::NotExecuted,
             attempts: 0,
             evidence: None,
@@ -348,7 +359,7 @@ impl Tried {
         let mut id = format!("{}/{}", self.attack.id(), self.tool);
         if let Some(parameter) = &self.parameter {
             id.push('/');
-            id.push_str(parameter);
+            id.push_str(&parameter.name);
         }
         id
     }
@@ -382,9 +393,38 @@ struct Raid<'a, A> {
     flood: usize,
     ends: Option<Instant>,
     late: bool,
+    /// The last thing that was sent.
+    last: Option<String>,
+    /// How the server was lost, and after what.
+    lost: Option<String>,
+    /// Whether a plain call of a tool is refused by the form of its arguments.
+    refuses: BTreeMap<String, bool>,
+    /// Whether what was sent and seen is kept to be shown.
+    is_shown: bool,
 }
 
-impl<A: Ask> Raid<'_, A> {
+impl<'a, A: Ask> Raid<'a, A> {
+    fn new(
+        ask: &'a A,
+        ground: &'a Ground,
+        known: &'a Map<String, Value>,
+        reach: Reach,
+    ) -> Raid<'a, A> {
+        Raid {
+            ask,
+            ground,
+            known,
+            reach,
+            flood: 1,
+            ends: None,
+            late: false,
+            last: None,
+            lost: None,
+            refuses: BTreeMap::new(),
+            is_shown: true,
+        }
+    }
+
     async fn all(
         &mut self,
         tools: &[&Definition],
@@ -400,18 +440,14 @@ impl<A: Ask> Raid<'_, A> {
                 }
                 let tried = self.one(tool, attack).await;
                 let broken = tried.iter().any(|one| one.status == Status::Broken);
-                let lost = tried.iter().any(|one| one.status == Status::NotExecuted);
                 all.extend(tried);
                 listener.on(&Event::Asked { id: attack.id(), failed: broken });
-                if lost && all.iter().rev().take(3).all(|one| one.status == Status::NotExecuted) {
-                    return all;
-                }
             }
         }
         all
     }
 
-    async fn one(&self, tool: &Definition, attack: &'static Attack) -> Vec<Tried> {
+    async fn one(&mut self, tool: &Definition, attack: &'static Attack) -> Vec<Tried> {
         let Reach { is_local, has_loopback, is_ours } = self.reach;
         let (ground, known) = (self.ground, self.known);
         let scene = Scene { tool, ground, known, is_local, has_loopback, is_ours };
@@ -421,7 +457,8 @@ impl<A: Ask> Raid<'_, A> {
             Plan::Through(ways) => {
                 let mut all = Vec::new();
                 for (parameter, attempts) in ways {
-                    all.push(self.through(tool, attack, parameter.as_deref(), &attempts).await);
+                    let tried = Tried::new(attack, tool.name(), parameter);
+                    all.push(self.through(tool, tried, &attempts).await);
                 }
                 all
             }
@@ -429,73 +466,93 @@ impl<A: Ask> Raid<'_, A> {
     }
 
     async fn flooded(
-        &self,
+        &mut self,
         tool: &Definition,
         attack: &'static Attack,
         arguments: &Map<String, Value>,
     ) -> Tried {
         let mut tried = Tried::new(attack, tool.name(), None);
+        if self.is_over(&mut tried) {
+            return tried;
+        }
         match self.ask.flood(tool.name(), arguments, self.flood).await {
             Ok((alive, saw)) => {
                 tried.status = if alive { Status::Held } else { Status::Broken };
                 tried.attempts = 1;
-                tried.evidence = Some(Evidence {
+                let evidence = Evidence {
                     about: format!("{} calls at once", self.flood),
                     sent: self.shown(arguments),
                     answer: String::new(),
                     canary: saw,
-                });
+                };
+                self.sent(&mut tried, evidence);
             }
-            Err(why) => tried.why = Some(why),
+            Err(why) => self.lose(&mut tried, &why),
         }
         tried
     }
 
     async fn through(
-        &self,
+        &mut self,
         tool: &Definition,
-        attack: &'static Attack,
-        parameter: Option<&str>,
+        mut tried: Tried,
         attempts: &[Attempt],
     ) -> Tried {
-        let mut tried = Tried::new(attack, tool.name(), parameter);
+        let way = tried.attack.way;
+        let mut taken = false;
         for attempt in attempts {
+            if self.is_over(&mut tried) {
+                return tried;
+            }
+            // What an earlier attempt left behind must not speak for or against this one.
+            if let Err(error) = self.ground.replant() {
+                tried.status = Status::NotExecuted;
+                tried.why = Some(format!("the canaries cannot be planted again: {error}"));
+                return tried;
+            }
+            let since = self.ground.canary.count();
             let answered = match self.call(tool.name(), attempt).await {
                 Ok(answered) => answered,
                 Err(why) => {
-                    tried.why = Some(why);
-                    break;
+                    self.lose(&mut tried, &why);
+                    return tried;
                 }
             };
             tried.attempts += 1;
-            let saw = proven(attempt, &answered.outcome, self.ground);
+            let saw = proven(attempt, &answered.outcome, self.ground, since);
             let evidence = Evidence {
                 about: attempt.about.clone(),
                 sent: self.shown(&attempt.arguments),
                 answer: clip(&self.ground.masked(&answered.shown), SHOWN).into_owned(),
                 canary: saw.clone().unwrap_or_else(|| "nothing".to_owned()),
             };
+            let pending = (attempt.about.clone(), attempt.proofs.clone(), evidence.sent.clone());
+            self.sent(&mut tried, evidence);
             if saw.is_some() {
-                tried.status = match attack.way {
+                tried.status = match way {
                     Way::Relay => Status::NotJudged,
                     _ => Status::Broken,
                 };
-                tried.evidence = Some(evidence);
                 return tried;
             }
-            if answered.outcome.is_answer() {
+            if is_held(attempt, &answered.outcome) {
                 tried.status = Status::Held;
             }
-            tried.pending.push((
-                attempt.about.clone(),
-                attempt.proofs.clone(),
-                evidence.sent.clone(),
-            ));
-            tried.evidence = Some(evidence);
+            taken |= !is_refused_by_form(&answered.outcome);
+            tried.pending.push(pending);
         }
-        if tried.status == Status::Held && attack.way == Way::Relay {
+        if tried.status == Status::Held && way == Way::Relay {
             tried.status = Status::NotApplicable;
             tried.why = Some("the tool did not bring the planted text".to_owned());
+        }
+        let needs_the_tool = !matches!(way, Way::EnvPlain | Way::HugeInput | Way::DeepInput);
+        if tried.status == Status::Held && needs_the_tool && !taken && self.refuses(tool).await {
+            tried.status = Status::NotExecuted;
+            tried.why = Some(format!(
+                "{} refuses even plain arguments as invalid, so no attack came through to it; give \
+                 values that work with --set NAME=VALUE",
+                tool.name()
+            ));
         }
         if tried.status == Status::NotExecuted && tried.why.is_none() {
             tried.why = Some("no attempt was answered".to_owned());
@@ -503,17 +560,60 @@ impl<A: Ask> Raid<'_, A> {
         tried
     }
 
+    /// Keeps what was sent and seen.
+    fn sent(&mut self, tried: &mut Tried, evidence: Evidence) {
+        self.last = Some(format!("{}: {}: {}", tried.id(), evidence.about, evidence.sent));
+        tried.evidence = Some(evidence);
+    }
+
+    /// Nothing can be tried any more, and what was under way was not tried to its end.
+    fn lose(&mut self, tried: &mut Tried, why: &str) {
+        let after = match &self.last {
+            Some(last) => format!("the last that was sent is {last}"),
+            None => "nothing was sent to it".to_owned(),
+        };
+        self.lost = Some(format!("{why} ({after})"));
+        self.is_over(tried);
+    }
+
+    /// Whether the server is lost; then this was not tried.
+    fn is_over(&self, tried: &mut Tried) -> bool {
+        if let Some(lost) = &self.lost {
+            tried.status = Status::NotExecuted;
+            tried.why = Some(lost.clone());
+        }
+        self.lost.is_some()
+    }
+
+    /// Whether a plain call of the tool is refused by its form too: then a refusal says nothing about
+    /// what else was in the arguments.
+    async fn refuses(&mut self, tool: &Definition) -> bool {
+        if let Some(known) = self.refuses.get(tool.name()) {
+            return *known;
+        }
+        let arguments = plainest(tool.input_schema(), self.known);
+        let plain = Attempt { about: "a plain call".to_owned(), arguments, proofs: Vec::new() };
+        let answered = self.ask.call(tool.name(), &plain).await;
+        let refuses = answered.is_ok_and(|answered| is_refused_by_form(&answered.outcome));
+        self.refuses.insert(tool.name().to_owned(), refuses);
+        refuses
+    }
+
     /// Makes the attempt; one that was not answered in time is made again on a fresh server, for the
     /// machine may have been busy.
     async fn call(&self, tool: &str, attempt: &Attempt) -> Result<Answered, String> {
         let first = self.ask.call(tool, attempt).await?;
-        match first.outcome {
-            Outcome::Timeout => self.ask.call(tool, attempt).await,
-            _ => Ok(first),
+        if first.outcome != Outcome::Timeout {
+            return Ok(first);
         }
+        // One that then cannot even be reached has not answered twice.
+        Ok(self.ask.call(tool, attempt).await.unwrap_or(first))
     }
 
     fn shown(&self, arguments: &Map<String, Value>) -> String {
+        if !self.is_shown {
+            return String::new();
+        }
         // A long text is cut before it is copied about.
         let mut short = arguments.clone();
         for value in short.values_mut() {
@@ -529,8 +629,31 @@ impl<A: Ask> Raid<'_, A> {
     }
 }
 
-/// What proves that the attempt worked, in words.
-fn proven(attempt: &Attempt, outcome: &Outcome, ground: &Ground) -> Option<String> {
+/// Whether an attempt that proved nothing was borne: it was answered or refused, or, where the question
+/// is only whether the server goes on, it does.
+fn is_held(attempt: &Attempt, outcome: &Outcome) -> bool {
+    let Outcome::Transport { why } = outcome else { return outcome.is_answer() };
+    let goes_on = |proof: &Proof| matches!(proof, Proof::Overrun | Proof::Ended);
+    is_refused_by_http(why) || attempt.proofs.iter().any(goes_on)
+}
+
+/// Statuses that refuse what was sent, and neither whoever sent it nor how often.
+fn is_refused_by_http(why: &str) -> bool {
+    const REFUSALS: [&str; 8] = ["400", "403", "406", "413", "414", "415", "422", "431"];
+    let status = why.strip_prefix("HTTP status ").unwrap_or_default();
+    REFUSALS.iter().any(|refusal| status.starts_with(refusal))
+}
+
+/// Whether the arguments were refused as invalid, before the tool did anything with them.
+fn is_refused_by_form(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::ProtocolError { code, .. } => *code == judge::INVALID_PARAMS,
+        other => other.is_tool_error() && judge::verdict(other) == judge::Verdict::Refused,
+    }
+}
+
+/// What proves that the attempt worked, in words. `since` is how often the listener had been called.
+fn proven(attempt: &Attempt, outcome: &Outcome, ground: &Ground, since: usize) -> Option<String> {
     let text = judge::text(outcome);
     attempt.proofs.iter().find_map(|proof| match proof {
         Proof::Mark(_) | Proof::Called(_) => side_effect(proof, ground),
@@ -540,19 +663,20 @@ fn proven(attempt: &Attempt, outcome: &Outcome, ground: &Ground) -> Option<Strin
         Proof::Token(what, token) => {
             carried(&text, token).map(|how| format!("{what} is in the answer, {how}"))
         }
+        Proof::Changed => ground.disturbed(),
+        Proof::Visited => ground.canary.was_visited(since).then(|| CALLED.to_owned()),
         Proof::Overrun => overrun(outcome).or_else(|| ended(outcome)),
         Proof::Ended => ended(outcome),
     })
 }
 
-/// What was left behind, whatever was answered.
+const CALLED: &str = "the listener on 127.0.0.1 was called";
+
+/// What was left behind, whatever was answered, and can have come from this attempt alone.
 fn side_effect(proof: &Proof, ground: &Ground) -> Option<String> {
     match proof {
         Proof::Mark(path) => path.exists().then(|| "the command made its file".to_owned()),
-        Proof::Called(path) => ground
-            .canary
-            .was_called(path)
-            .then(|| "the listener on 127.0.0.1 was called".to_owned()),
+        Proof::Called(path) => ground.canary.was_called(path).then(|| CALLED.to_owned()),
         _ => None,
     }
 }
@@ -590,8 +714,7 @@ async fn controls(
     ] {
         let played = Played { ground, obeys };
         let known = &Map::new();
-        let mut raid =
-            Raid { ask: &played, ground, known, reach, flood: 1, ends: None, late: false };
+        let mut raid = Raid { is_shown: false, ..Raid::new(&played, ground, known, reach) };
         let tried = raid.all(tools, attacks, &karat_core::run::Silent).await;
         let right = |one: &Tried| match one.status {
             Status::Broken | Status::NotJudged => obeys,
@@ -628,6 +751,14 @@ impl Ask for Played<'_> {
             }
             Some(Proof::Called(path)) => {
                 self.ground.canary.note(path);
+                refused
+            }
+            Some(Proof::Visited) => {
+                self.ground.canary.note("/");
+                refused
+            }
+            Some(Proof::Changed) => {
+                let _ = std::fs::write(self.ground.beyond(), "");
                 refused
             }
             Some(Proof::Product) => said(&self.ground.product()),
@@ -688,6 +819,7 @@ struct Measurement<'a> {
     tried: Vec<Tried>,
     controls: Vec<Control>,
     late: bool,
+    lost: Option<String>,
 }
 
 impl Measurement<'_> {
@@ -699,6 +831,11 @@ impl Measurement<'_> {
         stopwatch: &Stopwatch,
         folder: &Path,
     ) -> Result<Attacked, ProbeError> {
+        let findings = self.findings();
+        let gate = probe::gate(&findings, self.settings.fail_on, "attacks_held");
+        if let Some(lost) = self.lost.as_ref().filter(|_| gate.verdict != Verdict::Fail) {
+            return Err(ProbeError::Nothing(self.lost_in_words(lost)));
+        }
         let executed =
             |one: &&Tried| matches!(one.status, Status::Held | Status::Broken | Status::NotJudged);
         if self.tried.iter().filter(executed).count() == 0 {
@@ -725,7 +862,6 @@ impl Measurement<'_> {
         for one in &self.tried {
             *tally.entry(one.attack.class).or_default().entry(one.status).or_default() += 1;
         }
-        let findings = self.findings();
         let report = Report {
             schema: report::SCHEMA.to_owned(),
             evaluation: Evaluation::Server,
@@ -738,13 +874,24 @@ impl Measurement<'_> {
             metrics,
             slices,
             items,
-            gate: Some(probe::gate(&findings, self.settings.fail_on, "attacks_held")),
+            gate: Some(gate),
             warnings: self.warnings(&skipped),
             controls: self.controls,
             comparison: None,
             environment: stopwatch.environment(&[], Some(folder)),
         };
         Ok(Attacked { report, findings, skipped, tally })
+    }
+
+    fn lost_in_words(&self, lost: &str) -> String {
+        let count = |status: Status| self.tried.iter().filter(|one| one.status == status).count();
+        format!(
+            "the server was lost, and {} attacks were not tried to their end ({} held, {} broken \
+             before): {lost}",
+            count(Status::NotExecuted),
+            count(Status::Held),
+            count(Status::Broken),
+        )
     }
 
     /// One item for all tools to which an attack does not apply, with the reasons.
@@ -773,12 +920,12 @@ impl Measurement<'_> {
         let finding = |one: &Tried| {
             let evidence = one.evidence.as_ref()?;
             let through = match &one.parameter {
-                Some(name) => format!(" through {name}"),
+                Some(parameter) => format!(" through {}", parameter.name),
                 None => String::new(),
             };
             let at = match &one.parameter {
-                Some(name) => {
-                    let name = name.replace('~', "~0").replace('/', "~1");
+                Some(parameter) => {
+                    let name = parameter.outer.replace('~', "~0").replace('/', "~1");
                     format!("/inputSchema/properties/{name}")
                 }
                 None => String::new(),
@@ -836,7 +983,7 @@ impl Measurement<'_> {
 }
 
 fn dataset(tools: &[Definition], attacks: &[&'static Attack]) -> DatasetRef {
-    let mut text = String::from("attacks/1\n");
+    let mut text = String::from("attacks/2\n");
     for attack in attacks {
         text.push_str(attack.id());
         text.push('\n');
@@ -847,15 +994,16 @@ fn dataset(tools: &[Definition], attacks: &[&'static Attack]) -> DatasetRef {
     }
     DatasetRef {
         id: "attacks".to_owned(),
-        version: "v1".to_owned(),
+        version: "v2".to_owned(),
         digest: Digest::of(text.as_bytes()).to_string(),
     }
 }
 
 fn conventions() -> BTreeMap<String, String> {
     [
-        ("broken", "a canary proves it: a token in the answer (as it is, base64, hexadecimal, reversed), a file, a call to the listener, a product that was computed, an answer beyond the limits or none"),
+        ("broken", "a canary proves it: a token in the answer (as it is, base64, hexadecimal, reversed), a file that was made, or changed beyond the root, a call to the listener, a product that was computed, an answer beyond the limits or none"),
         ("held", "at least one attempt was answered and no canary showed anything"),
+        ("not_executed", "no attempt was answered, the server was lost, or it refuses even plain arguments of the tool as invalid"),
         ("not_applicable", "no parameter could carry it, or doing so is what the tool is for"),
         ("not_judged", "a text that gives orders was passed on: whether a model obeys it is not the server's doing"),
         ("attacks_held", "held ÷ (held + broken), over attack, tool and parameter"),

@@ -9,10 +9,10 @@
 pub mod generate;
 pub mod judge;
 mod leak;
-mod shape;
+pub(crate) mod shape;
 pub mod shrink;
 mod texts;
-mod values;
+pub(crate) mod values;
 
 use std::collections::BTreeMap;
 use std::path::Path;

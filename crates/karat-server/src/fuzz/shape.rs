@@ -14,10 +14,10 @@ const ALTERNATIVES: usize = 8;
 const STEPS: usize = 2_000;
 
 /// A schema without references, unions and lists of types.
-pub(super) type Plain = Map<String, Value>;
+pub(crate) type Plain = Map<String, Value>;
 
 /// Makes schemas plain, within one document.
-pub(super) struct Shapes<'a> {
+pub(crate) struct Shapes<'a> {
     root: &'a Value,
     steps: Cell<usize>,
     /// What may still be spent on one value, about in bytes.
@@ -25,12 +25,12 @@ pub(super) struct Shapes<'a> {
 }
 
 impl<'a> Shapes<'a> {
-    pub(super) fn new(root: &'a Value) -> Shapes<'a> {
+    pub(crate) fn new(root: &'a Value) -> Shapes<'a> {
         Shapes { root, steps: Cell::new(0), budget: Cell::new(0) }
     }
 
     /// The ways in which a value can keep the schema, simplest first as it is written.
-    pub(super) fn alternatives(&self, schema: &Value) -> Vec<Plain> {
+    pub(crate) fn alternatives(&self, schema: &Value) -> Vec<Plain> {
         let mut found = Vec::new();
         self.steps.set(STEPS);
         self.spread(schema, DEPTH, &mut found);
@@ -56,7 +56,7 @@ impl<'a> Shapes<'a> {
     }
 
     /// The first way.
-    pub(super) fn plain(&self, schema: &Value) -> Option<Plain> {
+    pub(crate) fn plain(&self, schema: &Value) -> Option<Plain> {
         self.alternatives(schema).into_iter().next()
     }
 

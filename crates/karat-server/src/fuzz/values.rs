@@ -39,13 +39,13 @@ fn attempt(kind: Kind, about: impl Into<String>, value: Value) -> Try {
 
 /// Which properties an object gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(crate) enum Extent {
     Required,
     All,
 }
 
 /// The plainest value of a schema.
-pub(super) fn base(shapes: &Shapes<'_>, schema: &Value, extent: Extent) -> Option<Value> {
+pub(crate) fn base(shapes: &Shapes<'_>, schema: &Value, extent: Extent) -> Option<Value> {
     shapes.allow(LARGEST);
     based(shapes, schema, extent, DEPTH)
 }
