@@ -297,7 +297,7 @@ fn difference_interval(pairs: &[Pair<'_>], differences: &[f64], seed: u64) -> Op
 }
 
 #[cfg(test)]
-mod slice_tests {
+mod tests {
     use super::*;
 
     #[test]
