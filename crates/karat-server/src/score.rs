@@ -400,7 +400,7 @@ mod tests {
     }
 
     fn refused() -> Outcome {
-        Outcome::ProtocolError { code: -32602, message: "unknown tool".to_owned() }
+        Outcome::ProtocolError { code: -32602, message: "unknown tool".to_owned(), data: None }
     }
 
     fn judged(case: &str, calls: Vec<Called>) -> Vec<String> {

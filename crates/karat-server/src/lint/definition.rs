@@ -99,7 +99,7 @@ impl<'a> Definition<'a> {
         let root = self.input_schema().unwrap_or(&Value::Null);
         let mut walk =
             Walk { root, seen: BTreeSet::new(), parameters: Vec::new(), objects: Vec::new() };
-        walk.visit(root, "", INPUT.to_owned(), true, DEPTH);
+        walk.visit(root, "", INPUT, true, DEPTH);
         walk
     }
 
@@ -122,37 +122,37 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// `whole` says that the schema alone decides what properties its object has.
-    fn visit(&mut self, schema: &'a Value, name: &str, at: String, whole: bool, depth: usize) {
-        if depth == 0 || !self.seen.insert(at.clone()) {
+    fn visit(&mut self, schema: &'a Value, name: &str, at: &str, whole: bool, depth: usize) {
+        if depth == 0 || !self.seen.insert(at.to_owned()) {
             return;
         }
         let properties = schema.get("properties").and_then(Value::as_object);
         if whole && schema.is_object() {
-            self.objects.push(Object { at: at.clone(), schema });
+            self.objects.push(Object { at: at.to_owned(), schema });
         }
         for (key, schema) in properties.into_iter().flatten() {
             let name = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
             let at = format!("{at}/properties/{}", escape(key));
             let root = self.root;
             self.parameters.push(Parameter { name: name.clone(), at: at.clone(), schema, root });
-            self.visit(schema, &name, at, true, depth - 1);
+            self.visit(schema, &name, &at, true, depth - 1);
         }
         if let Some((target, at)) = target(schema, self.root) {
-            self.visit(target, name, at, whole && properties.is_none(), depth - 1);
+            self.visit(target, name, &at, whole && properties.is_none(), depth - 1);
         }
         if let Some(items) = schema.get("items").filter(|items| items.is_object()) {
-            self.visit(items, &format!("{name}[]"), format!("{at}/items"), true, depth - 1);
+            self.visit(items, &format!("{name}[]"), &format!("{at}/items"), true, depth - 1);
         }
         if let Some(others) = schema.get("additionalProperties").filter(|other| other.is_object()) {
             let at = format!("{at}/additionalProperties");
-            self.visit(others, &format!("{name}.*"), at, true, depth - 1);
+            self.visit(others, &format!("{name}.*"), &at, true, depth - 1);
         }
         for keyword in ALTERNATIVES {
             let schemas = schema.get(keyword).and_then(Value::as_array);
             // Alternatives of an object share its properties; together they make one object as well.
             let whole = whole && properties.is_none() && keyword != "allOf";
             for (place, schema) in schemas.into_iter().flatten().enumerate() {
-                self.visit(schema, name, format!("{at}/{keyword}/{place}"), whole, depth - 1);
+                self.visit(schema, name, &format!("{at}/{keyword}/{place}"), whole, depth - 1);
             }
         }
     }
