@@ -718,9 +718,9 @@ fn fit(way: Way, parameter: &Parameter) -> Option<Fit> {
     };
     let is_text = parameter.is_free_text();
     match way {
-        Way::Command | Way::Argument | Way::Template | Way::EnvByName | Way::HugeInput => {
-            either(is_text, false)
-        }
+        Way::Command | Way::Argument | Way::Template | Way::EnvByName => either(is_text, false),
+        // What a tool keeps of it slows down everything that comes after, so one of each is enough.
+        Way::HugeInput => either(is_text && parameter.is_outer(), false),
         Way::Sql => either(parameter.is_query(), is_text),
         Way::Relay => either(parameter.is_url() || parameter.is_path(), false),
         Way::SecretFile | Way::Traversal | Way::Absolute | Way::Link | Way::Sibling => {
