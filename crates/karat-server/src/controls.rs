@@ -25,7 +25,7 @@ const PLAYED: &[Played] = &[
     Played {
         name: "refuses-all",
         expected: "a server that refuses every call fails each case that wants a result",
-        outcome: || Outcome::ProtocolError { code: -32603, message: String::new() },
+        outcome: || Outcome::ProtocolError { code: -32603, message: String::new(), data: None },
         may_pass: |case| case.step.ending != Ending::Success,
     },
     Played {

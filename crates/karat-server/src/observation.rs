@@ -69,6 +69,9 @@ pub enum Outcome {
         code: i64,
         /// What the server said.
         message: String,
+        /// What more it said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<Value>,
     },
     /// With no answer in time.
     Timeout,
@@ -116,7 +119,9 @@ impl Outcome {
         match self {
             Outcome::Result { .. } if self.is_tool_error() => "a tool error".to_owned(),
             Outcome::Result { .. } => "a result".to_owned(),
-            Outcome::ProtocolError { code, message } => format!("protocol error {code}: {message}"),
+            Outcome::ProtocolError { code, message, .. } => {
+                format!("protocol error {code}: {message}")
+            }
             Outcome::Timeout => "no answer in time".to_owned(),
             Outcome::Crash { why } => format!("the end of the server: {why}"),
             Outcome::Invalid { why } => format!("an invalid answer: {why}"),
@@ -135,7 +140,9 @@ impl From<CallError> for Outcome {
     fn from(error: CallError) -> Outcome {
         match error {
             CallError::Timeout => Outcome::Timeout,
-            CallError::Protocol { code, message, .. } => Outcome::ProtocolError { code, message },
+            CallError::Protocol { code, message, data } => {
+                Outcome::ProtocolError { code, message, data }
+            }
             CallError::Closed { why } => Outcome::Crash { why },
             CallError::Transport { .. } | CallError::Http { .. } => {
                 Outcome::Transport { why: error.to_string() }

@@ -260,22 +260,38 @@ pub(crate) fn text(outcome: &Outcome) -> String {
             gather(result, &mut text);
             text
         }
-        Outcome::ProtocolError { message, .. } => message.clone(),
+        Outcome::ProtocolError { message, data, .. } => {
+            let mut text = format!("{message}\n");
+            if let Some(data) = data {
+                gather(data, &mut text);
+            }
+            text
+        }
         Outcome::Crash { .. } | Outcome::Timeout => String::new(),
         Outcome::Invalid { why } | Outcome::Transport { why } => why.clone(),
     }
 }
 
-/// Every text in a value, one after the other.
+/// Every text, name and number in a value, one after the other, each on a line of its own.
 fn gather(value: &Value, into: &mut String) {
     match value {
         Value::String(text) => {
             into.push_str(text);
             into.push('\n');
         }
+        Value::Number(number) => {
+            into.push_str(&number.to_string());
+            into.push('\n');
+        }
         Value::Array(list) => list.iter().for_each(|value| gather(value, into)),
-        Value::Object(fields) => fields.values().for_each(|value| gather(value, into)),
-        _ => {}
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                into.push_str(name);
+                into.push('\n');
+                gather(value, into);
+            }
+        }
+        Value::Null | Value::Bool(_) => {}
     }
 }
 
@@ -375,7 +391,8 @@ mod tests {
         assert_eq!(found(&invalid("type"), &error), [""; 0]);
         let refusal = result("MCP error -32602: no", &json!({"isError": true}));
         assert_eq!(found(&Validity::Valid, &refusal), ["fuzz-rejected-valid"]);
-        let protocol = Outcome::ProtocolError { code: -32602, message: "no".to_owned() };
+        let protocol =
+            Outcome::ProtocolError { code: -32602, message: "no".to_owned(), data: None };
         assert_eq!(found(&invalid("type"), &protocol), ["fuzz-protocol-error"]);
         assert_eq!(found(&Validity::Valid, &protocol), ["fuzz-rejected-valid"]);
     }
@@ -385,7 +402,11 @@ mod tests {
         let trace = "Traceback (most recent call last):\n  File \"/a.py\", line 1, in f";
         let error = result(trace, &json!({"isError": true}));
         assert_eq!(found(&invalid("type"), &error), ["fuzz-stack-trace"]);
-        let secret = Outcome::ProtocolError { code: -32603, message: "hush-hush".to_owned() };
+        let secret = Outcome::ProtocolError {
+            code: -32603,
+            message: String::new(),
+            data: Some(json!({"environment": ["hush-hush"]})),
+        };
         assert!(found(&Validity::Unclear, &secret).contains(&"fuzz-leaked-secret"));
         let place = result("failed at /srv/app/a.js:3", &json!({"isError": true}));
         assert_eq!(found(&Validity::Valid, &place), ["fuzz-internal-path"]);
