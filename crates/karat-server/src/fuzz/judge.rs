@@ -252,6 +252,15 @@ impl Judge<'_> {
     }
 }
 
+/// Marks what a server did not come back from: it is a finding of its own, whatever smaller input broke
+/// a connection before.
+pub(super) fn gone(flaw: &mut Flaw) {
+    if flaw.rule.id == CRASH.id {
+        "gone".clone_into(&mut flaw.key);
+        flaw.message = format!("{}, and the server did not come back", flaw.message);
+    }
+}
+
 /// What the server said, in whatever way.
 pub(crate) fn text(outcome: &Outcome) -> String {
     match outcome {

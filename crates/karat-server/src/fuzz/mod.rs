@@ -167,6 +167,7 @@ pub async fn run(
         lost: None,
         late: false,
         controls: Played::default(),
+        chosen: chosen.iter().map(|tool| tool.name().to_owned()).collect(),
         listener,
     };
     listener.on(&Event::Started { total: chosen.len() * settings.cases, resumed: 0 });
@@ -303,6 +304,8 @@ struct Fuzzer<'a> {
     lost: Option<String>,
     late: bool,
     controls: Played,
+    /// The names of the tools, in the order in which they are called.
+    chosen: Vec<String>,
     listener: &'a dyn Listener,
 }
 
@@ -338,13 +341,23 @@ impl Fuzzer<'_> {
                 }
             };
             self.latencies.extend(answered.outcome.is_answer().then_some(answered.latency));
-            let flaws = self.judge.flaws(&name, &case.arguments, &case.validity, &answered.outcome);
+            let mut flaws =
+                self.judge.flaws(&name, &case.arguments, &case.validity, &answered.outcome);
+            let gone = self.live.gone_after(&answered.outcome).await;
+            if gone.is_some() {
+                flaws.iter_mut().for_each(judge::gone);
+            }
             done.tally.add(&case.validity, &answered.outcome, &flaws);
             *done.kinds.entry(case.kind).or_default() += 1;
             *done.endings.entry(answered.outcome.class()).or_default() += 1;
             self.listener.on(&Event::Asked { id: &name, failed: !flaws.is_empty() });
             for flaw in flaws {
                 note(&mut seen, flaw, &case, &answered.shown);
+            }
+            if let Some(why) = gone {
+                done.stopped = Some(why.clone());
+                self.lost = Some(why);
+                break;
             }
             if done.tally.crashes >= CRASHES || done.tally.hangs >= HANGS {
                 done.stopped = Some(format!(
@@ -397,6 +410,7 @@ impl Fuzzer<'_> {
             }
             match live.call(name, input).await {
                 Ok(answered) => {
+                    lost = live.gone_after(&answered.outcome).await;
                     let validity = generate::validity(schema, input);
                     let flaws = judge.flaws(name, input, &validity, &answered.outcome);
                     let same = flaws
@@ -434,7 +448,11 @@ impl Fuzzer<'_> {
             }
             other => other,
         };
-        let again = if reproduced || budget == 0 { "" } else { "; not when it was sent again" };
+        let again = match (reproduced, budget) {
+            (false, 0) if self.lost.is_some() => "; not sent again, for the server is gone",
+            (true, _) | (_, 0) => "",
+            (false, _) => "; not when it was sent again",
+        };
         Finding {
             rule: flaw.rule.id,
             severity,
@@ -480,13 +498,16 @@ impl Fuzzer<'_> {
                 warnings.push(format!("{}: {more} more findings are not listed", done.tool));
             }
         }
+        warnings.extend(not_reached(&self.chosen, self.done.len()));
         if self.late {
             warnings.push(
                 "the time limit was reached, so another run may come further or not as far"
                     .to_owned(),
             );
         }
-        warnings.extend(self.live.restarts_in_words());
+        // Looking for a server that is gone is no restart.
+        let came_back = self.live.is_ours() || self.lost.is_none();
+        warnings.extend(self.live.restarts_in_words().filter(|_| came_back));
         warnings.extend(probe::live::skipped_in_words(&skipped));
         let mut items: Vec<Item> = self.done.iter().map(item).collect();
         items.sort_by(|a, b| a.id.cmp(&b.id));
@@ -511,6 +532,19 @@ impl Fuzzer<'_> {
         };
         Ok(Fuzzed { report, findings, skipped })
     }
+}
+
+/// The tools that had no turn, in words.
+fn not_reached(chosen: &[String], reached: usize) -> Option<String> {
+    const NAMED: usize = 8;
+    let left = chosen.get(reached..).filter(|left| !left.is_empty())?;
+    let named = left.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if left.len() > NAMED { ", …" } else { "" };
+    let count = match left.len() {
+        1 => "1 tool was not reached".to_owned(),
+        n => format!("{n} tools were not reached"),
+    };
+    Some(format!("{count}: {named}{more}"))
 }
 
 /// Keeps the smallest input of each flaw.
