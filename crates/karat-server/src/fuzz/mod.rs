@@ -6,9 +6,11 @@
 //! server, seed and number of cases give the same calls in the same order. Tools that destroy are left
 //! alone unless the user allows them (see [`crate::probe::caution`]).
 
+mod base;
 pub mod generate;
 pub mod judge;
 mod leak;
+mod place;
 mod shape;
 pub mod shrink;
 mod texts;
@@ -292,6 +294,7 @@ struct Done {
     findings: Vec<Finding>,
     unreported: usize,
     stopped: Option<String>,
+    warnings: Vec<String>,
 }
 
 struct Fuzzer<'a> {
@@ -314,19 +317,20 @@ impl Fuzzer<'_> {
         let name = tool.name().to_owned();
         let seed = self.settings.seed ^ seed_of(&name);
         let Settings { known, cases, .. } = self.settings;
-        let cases = generate::cases_around(tool.input_schema(), known, *cases, seed);
+        let plan = generate::plan(tool.input_schema(), known, *cases, seed);
         let mut done = Done {
             tool: name.clone(),
-            planned: cases.len(),
+            planned: plan.cases.len(),
             tally: Tally::default(),
             kinds: BTreeMap::new(),
             endings: BTreeMap::new(),
             findings: Vec::new(),
             unreported: 0,
             stopped: None,
+            warnings: plan.warnings,
         };
         let mut seen: BTreeMap<(usize, String), Seen> = BTreeMap::new();
-        for case in cases {
+        for case in plan.cases {
             self.controls.play(&self.judge, &name, &case);
             if self.out_of_time() {
                 done.stopped = Some("the time was up".to_owned());
@@ -377,8 +381,12 @@ impl Fuzzer<'_> {
             done.findings.push(finding);
         }
         let never = !self.settings.allow.iter().any(|id| id == judge::NEVER.id);
-        if never && done.tally.valid > 0 && done.tally.valid_succeeded == 0 {
-            done.findings.push(never_succeeded(&name, done.tally.valid));
+        if never && plan.none_valid {
+            let message = "no input could be made that keeps its schema".to_owned();
+            done.findings.push(never_succeeded(&name, 0, message));
+        } else if never && done.tally.valid > 0 && done.tally.valid_succeeded == 0 {
+            let message = format!("none of {} valid inputs led to a success", done.tally.valid);
+            done.findings.push(never_succeeded(&name, done.tally.valid, message));
         }
         done
     }
@@ -493,6 +501,8 @@ impl Fuzzer<'_> {
                 let (made, planned) = (done.tally.calls, done.planned);
                 warnings.push(format!("{}: {made} of {planned} inputs: {why}", done.tool));
             }
+            let of = |warning: &String| format!("{}: {warning}", done.tool);
+            warnings.extend(done.warnings.iter().map(of));
             if done.unreported > 0 {
                 let more = done.unreported;
                 warnings.push(format!("{}: {more} more findings are not listed", done.tool));
@@ -566,13 +576,13 @@ fn note(seen: &mut BTreeMap<(usize, String), Seen>, flaw: Flaw, case: &Case, ans
     }
 }
 
-fn never_succeeded(tool: &str, valid: u64) -> Finding {
+fn never_succeeded(tool: &str, valid: u64, message: String) -> Finding {
     Finding {
         rule: judge::NEVER.id,
         severity: judge::NEVER.severity,
         tool: tool.to_owned(),
         at: "/inputSchema".to_owned(),
-        message: format!("none of {valid} valid inputs led to a success"),
+        message,
         input: String::new(),
         answer: String::new(),
         seen: valid,
