@@ -67,14 +67,14 @@ pub fn plan(schema: Option<&Value>, known: &Map<String, Value>, count: usize, se
     let schema = schema.filter(|_| judge.is_some()).unwrap_or(&open);
     let shapes = Shapes::new(schema);
     let mender = Mender { shapes: &shapes, schema, judge: judge.as_ref(), known };
-    let Bases { least, full, unused, .. } = mender.bases();
+    let Bases { least, full, keep, unused } = mender.bases();
     let draft = Draft::of(&mender, least, full);
     let mut maker = Maker { judge: judge.as_ref(), seen: HashSet::new(), cases: Vec::new() };
     maker.listed(&draft, count);
     maker.mixed(&draft, count, seed);
     let cases = maker.cases;
     let invalid = |case: &Case| matches!(case.validity, Validity::Invalid { .. });
-    let none_valid = !cases.is_empty() && cases.iter().all(invalid);
+    let none_valid = !keep && !cases.is_empty() && cases.iter().all(invalid);
     if none_valid {
         warnings.push(
             "no input could be made that keeps its schema, so only its refusals were tried; give \

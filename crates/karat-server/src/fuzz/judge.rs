@@ -190,6 +190,7 @@ impl Judge<'_> {
             Outcome::Crash { why } => add(&CRASH, "crash", "", format!("the server ended: {why}")),
             Outcome::Transport { .. } if verdict(outcome) == Verdict::Refused => {}
             Outcome::Transport { why } => {
+                let why = why.trim_start_matches("the connection failed: ");
                 add(&CRASH, "connection", "", format!("the connection failed: {why}"));
             }
             Outcome::Timeout => add(&HANG, "hang", "", "there was no answer in time".to_owned()),

@@ -16,7 +16,6 @@ const WORDS: &[&str] = &[
     "buy",
     "cancel",
     "charge",
-    "checkout",
     "chmod",
     "chown",
     "clear",
@@ -34,7 +33,6 @@ const WORDS: &[&str] = &[
     "detach",
     "disable",
     "discard",
-    "dismiss",
     "downgrade",
     "drop",
     "edit",
@@ -44,7 +42,6 @@ const WORDS: &[&str] = &[
     "evict",
     "exec",
     "execute",
-    "expire",
     "expunge",
     "flush",
     "forget",
@@ -100,7 +97,6 @@ const WORDS: &[&str] = &[
     "shell",
     "shred",
     "shutdown",
-    "spend",
     "stop",
     "submit",
     "sudo",
@@ -124,8 +120,8 @@ const WORDS: &[&str] = &[
     "zap",
 ];
 
-/// Words that mean it only together: whoever runs a query or a command that he is given can do anything
-/// with it, and a report can be run without harm.
+/// Words that mean it only together: a command that is handed over to be run can do anything, while a
+/// report can be run and a command can be listed without harm.
 const RUN: &[&str] = &["apply", "call", "do", "eval", "invoke", "perform", "raw", "run", "start"];
 const RUNNABLE: &[&str] = &[
     "bash",
