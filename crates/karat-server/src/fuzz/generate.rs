@@ -377,23 +377,22 @@ fn mixture(draft: &Draft, draws: &mut Draws) -> Map<String, Value> {
     let (base, mut arguments) = match draws.below(2) {
         0 => (0, draft.least.clone()),
         _ => {
-            let base = draws.index(draft.bases.len());
+            let many = draft.bases.len();
+            let base = if many > 1 { draws.index(many) } else { 0 };
             (base, draft.bases[base].clone())
         }
     };
     let here: Vec<&Place> =
         draft.places.iter().filter(|place| place.base == 0 || place.base == base).collect();
     for place in &here {
-        if draws.index(here.len().max(4)) >= 2 {
-            continue;
-        }
-        let new = match draws.below(4) {
-            0 => None,
-            1 => Some(json!(scribble(draws))),
-            _ => match place.tries.get(draws.index(place.tries.len())) {
+        let new = match draws.index(8.max(2 * here.len())) {
+            4 => None,
+            5 => Some(json!(scribble(draws))),
+            6 | 7 => match place.tries.get(draws.index(place.tries.len())) {
                 Some(one) if one.kind != Kind::Huge => Some(one.value.clone()),
                 _ => continue,
             },
+            _ => continue,
         };
         if let Some(changed) = with(&arguments, &place.steps, new) {
             arguments = changed;
