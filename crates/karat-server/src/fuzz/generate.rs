@@ -259,8 +259,8 @@ fn inner(way: &Plain, value: &Value) -> Vec<(Step, Value, bool)> {
     }
     // Of fields with made-up names one stands for all, and so does one of the entries of a list.
     let made_up = |name: &&String| !properties.is_some_and(|known| known.contains_key(*name));
-    let fields = value.as_object().into_iter().flat_map(Map::keys);
-    if let Some(name) = fields.filter(made_up).last()
+    let mut fields = value.as_object().into_iter().flat_map(Map::keys);
+    if let Some(name) = fields.rfind(made_up)
         && let Some(schema) = values::property(way, name).filter(|schema| schema.is_object())
     {
         found.push((Step::Key(name.clone()), schema.clone(), false));

@@ -365,7 +365,7 @@ fn numbered(shapes: &Shapes<'_>, plain: &Plain, number: usize, depth: usize) -> 
     match kind_of(plain) {
         Some("string") | None => Some(json!(numbered_text(plain, number))),
         Some("integer" | "number") => numbered_number(plain, number),
-        Some("boolean") => Some(json!(number % 2 == 0)),
+        Some("boolean") => Some(json!(number.is_multiple_of(2))),
         Some("array") => {
             let count = entries(plain, Extent::Required) + number;
             let most = length(plain, "maxItems").unwrap_or(usize::MAX);
