@@ -620,13 +620,8 @@ fn repeated(traces: &[Trace], marks: &[Marks], seed: u64) -> Vec<Measured> {
     }
     let over = |id: &'static str, score: &dyn Fn(u64, u64) -> karat_metrics::Score| {
         // The same task with another model or setting is drawn together with it.
-        let tasks: Vec<Item> = runs
-            .iter()
-            .map(|(((task, ..), _), (n, done))| {
-                bare(task, Some((*task).to_owned()), id, score(*n, *done).ok())
-            })
-            .collect();
-        aggregate::measure(mean(id), &tasks.iter().collect::<Vec<_>>(), 1, seed)
+        let tasks = runs.iter().map(|(((task, ..), _), (n, done))| (*task, score(*n, *done).ok()));
+        aggregate::over_tasks(id, tasks, seed)
     };
     let possible = RUNS.iter().filter(|(k, ..)| *k <= least);
     possible

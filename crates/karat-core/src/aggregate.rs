@@ -35,23 +35,49 @@ pub struct Spec {
 
 /// Averages one metric over items.
 pub fn measure(spec: Spec, items: &[&Item], runs: u32, seed: u64) -> Measured {
+    measure_named(spec.id, spec.kind, items, runs, seed)
+}
+
+/// Averages a score over tasks, drawn again by tasks for the interval; what stands twice under one
+/// name is drawn together. For a metric whose id is only known when it is measured, such as `pass^7`.
+pub fn over_tasks<'a>(
+    id: &str,
+    scores: impl IntoIterator<Item = (&'a str, Option<f64>)>,
+    seed: u64,
+) -> Measured {
+    let items: Vec<Item> = scores
+        .into_iter()
+        .map(|(task, score)| Item {
+            id: task.to_owned(),
+            group: Some(task.to_owned()),
+            tags: BTreeMap::new(),
+            metrics: BTreeMap::from([(id.to_owned(), score)]),
+            per_run: Vec::new(),
+            observed: serde_json::Value::Null,
+            error: None,
+        })
+        .collect();
+    measure_named(id, Kind::Mean, &items.iter().collect::<Vec<_>>(), 1, seed)
+}
+
+fn measure_named(id: &str, kind: Kind, items: &[&Item], runs: u32, seed: u64) -> Measured {
     let scored: Vec<(&Item, f64)> = items
         .iter()
-        .filter_map(|item| item.metrics.get(spec.id).copied().flatten().map(|value| (*item, value)))
+        .filter_map(|item| item.metrics.get(id).copied().flatten().map(|value| (*item, value)))
         .collect();
-    let carried = items.iter().filter(|item| item.metrics.contains_key(spec.id)).count();
+    let carried = items.iter().filter(|item| item.metrics.contains_key(id)).count();
     let values: Vec<f64> = scored.iter().map(|(_, value)| *value).collect();
     let value = stats::mean(&values).ok();
 
-    let hits = (spec.kind == Kind::Rate && runs == 1)
+    let hits = (kind == Kind::Rate && runs == 1)
         .then(|| values.iter().filter(|value| **value == 1.0).count() as u64);
     Measured {
-        id: spec.id.to_owned(),
+        id: id.to_owned(),
         value,
         n: values.len() as u64,
-        better: better(spec.id),
-        per_run: per_run(spec.id, &scored, runs),
-        interval: interval(spec.kind, &scored, &values, runs, seed),
+        better: better(id),
+        per_run: per_run(id, &scored, runs),
+        interval: interval(kind, &scored, &values, runs, seed),
         count: hits.map(|hits| Count { hits, of: values.len() as u64 }),
         undefined: value.is_none().then(|| {
             if carried == 0 {

@@ -61,6 +61,16 @@ impl JsonPath {
         Ok(JsonPath { steps })
     }
 
+    /// Whether it may lead to several values, however many there are.
+    pub fn leads_to_several(&self) -> bool {
+        self.steps.contains(&Step::Every)
+    }
+
+    /// Whether it leads to the value itself.
+    pub fn is_root(&self) -> bool {
+        self.steps.is_empty()
+    }
+
     /// Every value that the path leads to, in order.
     pub fn find<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
         let mut found = vec![value];
@@ -124,6 +134,13 @@ mod tests {
         assert_eq!(find("['a key']"), [json!(1)]);
         assert_eq!(find("$"), std::slice::from_ref(&value));
         assert!(find("scan.nothing[3].here").is_empty());
+    }
+
+    #[test]
+    fn a_path_says_whether_it_leads_to_several_values() {
+        let several = |path: &str| JsonPath::parse(path).unwrap().leads_to_several();
+        assert!(several("$.a[*].b") && several("a.*"));
+        assert!(!several("$.a[0].b") && !several("$") && !several("['*']"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod aggregate;
 pub mod baseline;
 pub mod compare;
 pub mod dataset;
+pub mod descendants;
 pub mod exchange;
 pub mod gate;
 pub mod http;

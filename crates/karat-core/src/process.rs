@@ -3,7 +3,8 @@
 //! A program speaks lines: one in, one out. It never goes through a shell, its output is bounded,
 //! the end of its stderr is kept for messages, and it is killed with everything that it started as
 //! soon as its handle is dropped. Handles are not dropped when Karat itself is stopped by a signal
-//! or ends without unwinding, so every running group is also on a list: [`end_all`] kills them.
+//! or ends without unwinding, so every running group is also on a list: [`end_all`] kills them. What has
+//! left its group is found through its parents ([`crate::descendants`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -13,6 +14,8 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+use crate::descendants;
 
 /// How much of stderr is kept.
 const STDERR_KEPT: usize = 4 << 10;
@@ -84,8 +87,10 @@ fn running() -> MutexGuard<'static, Running> {
 pub fn end_all() {
     let all = std::mem::take(&mut *running());
     for group in all.keys() {
+        descendants::kill_below(*group);
         signal_group(*group, rustix::process::Signal::KILL);
     }
+    descendants::kill_orphans(|id| running().contains_key(&id));
     for afterwards in all.into_values().flatten() {
         (afterwards.0)();
     }
@@ -103,7 +108,7 @@ pub fn end_all_on_panic() {
     }));
 }
 
-/// Waits for the signal that asks Karat to stop (interrupt, terminate or hang up), kills the
+/// Waits for the signal that asks Karat to stop (interrupt, quit, terminate or hang up), kills the
 /// programs that run, and gives the exit code that shells use for it (128 and the signal).
 ///
 /// # Errors
@@ -113,10 +118,12 @@ pub async fn end_all_on_signal() -> std::io::Result<u8> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hang_up = signal(SignalKind::hangup())?;
+    let mut quit = signal(SignalKind::quit())?;
     let code = tokio::select! {
         _ = interrupt.recv() => 130,
         _ = terminate.recv() => 143,
         _ = hang_up.recv() => 129,
+        _ = quit.recv() => 131,
     };
     end_all();
     Ok(code)
@@ -135,10 +142,10 @@ pub struct Group {
 }
 
 impl Group {
-    fn new(child: &Child, afterwards: Option<Afterwards>) -> Group {
+    fn new(child: &Child, afterwards: Option<Afterwards>, running: &mut Running) -> Group {
         let id = child.id().and_then(|id| i32::try_from(id).ok()).unwrap_or(0);
         if id > 0 {
-            running().insert(id, afterwards);
+            running.insert(id, afterwards);
         }
         Group { id }
     }
@@ -146,8 +153,15 @@ impl Group {
     /// Kills all of it, now. Afterwards the number may belong to others, so this works once.
     pub fn kill(&self) {
         // The list is the proof that the number is still ours.
-        let Some(afterwards) = running().remove(&self.id) else { return };
+        let mut running = running();
+        let Some(afterwards) = running.remove(&self.id) else { return };
+        descendants::kill_below(self.id);
         signal_group(self.id, rustix::process::Signal::KILL);
+        // Whose orphans they are cannot be told, so nobody's are killed while others run.
+        if running.is_empty() {
+            descendants::kill_orphans(|_| false);
+        }
+        drop(running);
         if let Some(afterwards) = afterwards {
             (afterwards.0)();
         }
@@ -201,20 +215,24 @@ impl Process {
         if let Some(folder) = &program.folder {
             command.current_dir(folder);
         }
+        // Who looks at the list must not see a child that is not yet on it.
+        let mut running = running();
         let mut child = command.spawn().map_err(|error| {
             if let Some(afterwards) = &program.afterwards {
                 (afterwards.0)();
             }
             format!("cannot start {name:?}: {error}")
         })?;
+        let group = Arc::new(Group::new(&child, program.afterwards.clone(), &mut running));
+        drop(running);
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
+            group.kill();
             return Err(format!("cannot reach the input and output of {name:?}"));
         };
         let kept = Arc::new(Mutex::new(VecDeque::new()));
         let stderr_reader = tokio::spawn(keep_tail(stderr, Arc::clone(&kept)));
-        let group = Arc::new(Group::new(&child, program.afterwards.clone()));
         Ok((Process { child, group, stderr: kept, stderr_reader }, stdin, stdout))
     }
 

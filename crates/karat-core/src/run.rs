@@ -164,7 +164,7 @@ pub struct Surroundings<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The system was lost; what it had answered is in the journal.
-    #[error("the system was lost at item {id}: {message} (--resume goes on from here)")]
+    #[error("the system was lost at item {id}: {message}")]
     Lost {
         /// The item that was being asked.
         id: String,

@@ -2,61 +2,33 @@
 //!
 //! Every message of the server comes here, whatever it travelled on. Answers go to whoever waits for
 //! their id, requests are answered by the policies, and everything that should not have come is
-//! counted in [`Conduct`]. Nobody waits for a server that is gone.
+//! counted in [`Conduct`]: what has no id is charged to no call, unless it is the very answer to the
+//! call's POST. Nobody waits for a server that is gone.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use serde::Serialize;
+use memchr::memmem;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use crate::conduct::{Conduct, Oddity, Witness};
 use crate::error::{CallError, quoted};
 use crate::limits::Limits;
 use crate::policy::Policies;
 use crate::record::{Recorder, Side, Track};
 use crate::redact::Redactor;
+use crate::revision::Revision;
 use crate::wire::{self, Fault, FaultKind, Incoming};
 
 /// How many requests that nobody waits for any more are remembered.
 const GIVEN_UP_KEPT: usize = 1_024;
 /// How many progress notifications are kept for one request.
 const PROGRESS_KEPT: usize = 1_000;
-
-/// What a server did beside answering: faults that no single call shows, and what it told and asked.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Conduct {
-    /// Lines on stdout or events that are not JSON.
-    pub noise: u64,
-    /// The first of them.
-    pub first_noise: Option<String>,
-    /// Messages that are JSON but not JSON-RPC.
-    pub malformed: u64,
-    /// Messages that are not UTF-8.
-    pub not_utf8: u64,
-    /// Messages beyond the limits of size or depth.
-    pub oversized: u64,
-    /// Answers to requests that were never sent.
-    pub unknown_ids: u64,
-    /// Answers to requests that were answered already.
-    pub repeated_answers: u64,
-    /// Answers that came after their time-out.
-    pub late_answers: u64,
-    /// Notifications in all.
-    pub notifications: u64,
-    /// Notifications that a list has changed.
-    pub list_changed: u64,
-    /// Notifications of progress.
-    pub progress: u64,
-    /// Log messages.
-    pub log_messages: u64,
-    /// Requests of the server that a policy answered.
-    pub requests_answered: u64,
-    /// Requests of the server that were refused.
-    pub requests_refused: u64,
-}
+/// How much of a message is looked at for an example.
+const EXAMPLE: usize = 1_000;
 
 /// An answer as it is handed to whoever waits.
 pub(crate) struct Delivered {
@@ -75,7 +47,18 @@ struct State {
     waiting: HashMap<u64, Slot>,
     given_up: VecDeque<u64>,
     conduct: Conduct,
+    /// Bytes that were no messages, since the last answer that somebody waited for.
+    noise: usize,
     ended: Option<CallError>,
+}
+
+impl State {
+    /// Whoever waits for this answer. It shows that the server does more than to make noise.
+    fn take(&mut self, id: u64) -> Option<Slot> {
+        let slot = self.waiting.remove(&id)?;
+        self.noise = 0;
+        Some(slot)
+    }
 }
 
 /// The switchboard of one session.
@@ -85,13 +68,26 @@ pub(crate) struct Board {
     pub(crate) limits: Limits,
     pub(crate) redactor: Redactor,
     pub(crate) policies: Policies,
+    witness: Witness,
+    revision: OnceLock<Revision>,
     track: Option<Track>,
 }
 
 impl Board {
     pub(crate) fn new(limits: Limits, policies: Policies, redactor: Redactor) -> Board {
         let (next, state) = (AtomicU64::new(1), Mutex::default());
-        Board { next, state, limits, redactor, policies, track: None }
+        let (witness, revision) = (Witness::default(), OnceLock::new());
+        Board { next, state, limits, redactor, policies, witness, revision, track: None }
+    }
+
+    /// As [`Board::new`], with everything but answers counted for others to see.
+    pub(crate) fn seen_by(self, witness: &Witness) -> Board {
+        Board { witness: witness.clone(), ..self }
+    }
+
+    /// From now on messages are of this revision.
+    pub(crate) fn speak(&self, revision: Revision) {
+        let _ = self.revision.set(revision);
     }
 
     /// As [`Board::new`], with every message recorded.
@@ -125,6 +121,16 @@ impl Board {
         self.state().conduct.clone()
     }
 
+    /// Everything odd that came so far, as the rest of a message.
+    pub(crate) fn oddities(&self) -> String {
+        self.state().conduct.since(0)
+    }
+
+    /// Counts something odd that was seen elsewhere.
+    pub(crate) fn saw(&self, kind: Oddity) {
+        self.odd(&mut self.state(), kind, String::new);
+    }
+
     /// Why the session is over, if it is.
     pub(crate) fn ended(&self) -> Option<CallError> {
         self.state().ended.clone()
@@ -138,7 +144,7 @@ impl Board {
             return Err(why.clone());
         }
         state.waiting.insert(id, Slot { sender, progress: Vec::new() });
-        Ok(Waiting { board: self, id, receiver })
+        Ok(Waiting { board: self, id, receiver, odd_before: state.conduct.total() })
     }
 
     /// The session is over: everybody who waits learns why. Only the first reason counts.
@@ -161,43 +167,70 @@ impl Board {
     /// The bytes of a message that is larger than the limit, of which only the start was kept.
     pub(crate) fn oversized(&self, start: &[u8], arrived: Instant) {
         let error = CallError::TooLarge { limit: self.limits.message_bytes, what: "bytes" };
-        self.state().conduct.oversized += 1;
         if let Some(track) = &self.track {
             track.message(Side::Server, start, &self.redactor);
         }
-        self.fail(wire::id_in(start).as_ref(), &error, arrived);
+        let mut state = self.state();
+        self.odd(&mut state, Oddity::Oversized, || text(start));
+        let id = wire::id_in(start).as_ref().and_then(Value::as_u64);
+        if let Some(slot) = id.or_else(|| only_one(&state, start)).and_then(|id| state.take(id)) {
+            drop(state);
+            deliver(slot, Err(error), arrived);
+        }
     }
 
-    /// Takes a message in. What comes back must be sent to the server.
-    pub(crate) fn receive(&self, bytes: &[u8], arrived: Instant) -> Vec<Vec<u8>> {
+    /// Takes a message in. `body_of` is the request that it is the whole answer to by the way on which it
+    /// came: only then is it charged with what has no id. What comes back must be sent to the server.
+    pub(crate) fn receive(
+        &self,
+        bytes: &[u8],
+        arrived: Instant,
+        body_of: Option<u64>,
+    ) -> Vec<Vec<u8>> {
         if let Some(track) = &self.track {
             track.message(Side::Server, bytes, &self.redactor);
         }
+        let messages = wire::read(bytes, &self.limits);
+        if bytes.first() == Some(&b'[') && !matches!(messages[..], [Err(_)]) {
+            self.batched(bytes);
+        }
         let mut replies = Vec::new();
-        for message in wire::read(bytes, &self.limits) {
+        for message in messages {
             match message {
-                Ok(Incoming::Answer { id, outcome }) => self.answered(&id, outcome, arrived),
+                Ok(Incoming::Answer { id, outcome }) => {
+                    self.answered(&id, outcome, arrived, body_of);
+                }
                 Ok(Incoming::Notification { method, params }) => self.told(&method, params),
                 Ok(Incoming::Request { id, method, params }) => {
                     replies.push(self.asked(&id, &method, &params));
                 }
-                Err(fault) => self.fault(&fault, bytes, arrived),
+                Err(fault) => self.fault(&fault, bytes, arrived, body_of),
             }
         }
         replies
     }
 
-    fn answered(&self, id: &Value, outcome: Result<Value, CallError>, arrived: Instant) {
+    fn batched(&self, bytes: &[u8]) {
+        if self.revision.get() != Some(&Revision::V2025_03_26) {
+            self.odd(&mut self.state(), Oddity::Batch, || text(bytes));
+        }
+    }
+
+    fn answered(
+        &self,
+        id: &Value,
+        outcome: Result<Value, CallError>,
+        arrived: Instant,
+        body_of: Option<u64>,
+    ) {
         let outcome = outcome.map_err(|error| self.redacted(error));
-        let mut state = self.state();
         let number = match id {
             // Only an error may come without an id: the server could not read the request.
-            Value::Null if outcome.is_err() && state.waiting.len() == 1 => {
-                state.waiting.keys().next().copied()
-            }
+            Value::Null if outcome.is_err() => body_of,
             id => id.as_u64(),
         };
-        if let Some(slot) = number.and_then(|number| state.waiting.remove(&number)) {
+        let mut state = self.state();
+        if let Some(slot) = number.and_then(|number| state.take(number)) {
             drop(state);
             deliver(slot, outcome, arrived);
             return;
@@ -205,41 +238,46 @@ impl Board {
         let given_up = number.and_then(|id| state.given_up.iter().position(|late| *late == id));
         if let Some(at) = given_up {
             state.given_up.remove(at);
-            state.conduct.late_answers += 1;
+            self.count(&mut state, |conduct| conduct.late_answers += 1);
         } else if number.is_some_and(|id| id > 0 && id < self.next.load(Ordering::Relaxed)) {
-            state.conduct.repeated_answers += 1;
+            self.odd(&mut state, Oddity::Repeated, || format!("id {id}"));
+        } else if let (Value::Null, Err(error)) = (id, &outcome) {
+            self.odd(&mut state, Oddity::WithoutId, || error.to_string());
         } else {
-            state.conduct.unknown_ids += 1;
+            self.odd(&mut state, Oddity::UnknownId, || format!("id {id}"));
         }
     }
 
     fn told(&self, method: &str, params: Value) {
         let mut state = self.state();
-        state.conduct.notifications += 1;
-        match method {
+        let counted: fn(&mut Conduct) = match method {
             "notifications/progress" => {
-                state.conduct.progress += 1;
                 let token = params.get("progressToken").and_then(Value::as_u64);
                 if let Some(slot) = token.and_then(|token| state.waiting.get_mut(&token))
                     && slot.progress.len() < PROGRESS_KEPT
                 {
                     slot.progress.push(params);
                 }
+                |conduct| conduct.progress += 1
             }
-            "notifications/message" => state.conduct.log_messages += 1,
+            "notifications/message" => |conduct| conduct.log_messages += 1,
             "notifications/tools/list_changed"
             | "notifications/prompts/list_changed"
-            | "notifications/resources/list_changed" => state.conduct.list_changed += 1,
-            _ => {}
-        }
+            | "notifications/resources/list_changed" => |conduct| conduct.list_changed += 1,
+            _ => |_| {},
+        };
+        self.count(&mut state, |conduct| {
+            conduct.notifications += 1;
+            counted(conduct);
+        });
     }
 
     fn asked(&self, id: &Value, method: &str, params: &Value) -> Vec<u8> {
         let answer = self.policies.answer(method, params);
         let mut state = self.state();
         match answer {
-            Ok(_) => state.conduct.requests_answered += 1,
-            Err(_) => state.conduct.requests_refused += 1,
+            Ok(_) => self.count(&mut state, |conduct| conduct.requests_answered += 1),
+            Err(_) => self.odd(&mut state, Oddity::Refused, || method.to_owned()),
         }
         drop(state);
         let reply = wire::answer(id, &answer);
@@ -247,48 +285,50 @@ impl Board {
         reply
     }
 
-    fn fault(&self, fault: &Fault, bytes: &[u8], arrived: Instant) {
+    fn fault(&self, fault: &Fault, bytes: &[u8], arrived: Instant, body_of: Option<u64>) {
+        let kind = match fault.kind {
+            FaultKind::NotJson => Oddity::Noise,
+            FaultKind::NotUtf8 => Oddity::NotUtf8,
+            FaultKind::TooDeep => Oddity::Oversized,
+            FaultKind::NotJsonRpc => Oddity::Malformed,
+        };
         let mut state = self.state();
-        let conduct = &mut state.conduct;
-        match fault.kind {
-            FaultKind::NotJson => {
-                conduct.noise += 1;
-                if conduct.first_noise.is_none() {
-                    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(1_000)]);
-                    conduct.first_noise = Some(quoted(&self.redactor.hide(&text)));
-                }
-            }
-            FaultKind::NotUtf8 => conduct.not_utf8 += 1,
-            FaultKind::TooDeep => conduct.oversized += 1,
-            FaultKind::NotJsonRpc => conduct.malformed += 1,
+        self.odd(&mut state, kind, || text(bytes));
+        let mut id = fault.id.as_ref().and_then(Value::as_u64).or(body_of);
+        if fault.kind == FaultKind::TooDeep {
+            id = id.or_else(|| only_one(&state, bytes));
         }
-        let noise = conduct.noise + conduct.not_utf8 + conduct.malformed;
+        if let Some(slot) = id.and_then(|id| state.take(id)) {
+            drop(state);
+            deliver(slot, Err(self.redacted(fault.error.clone())), arrived);
+            return;
+        }
+        state.noise = state.noise.saturating_add(bytes.len());
+        let endless = state.noise > self.limits.noise_bytes;
         drop(state);
-        if fault.kind != FaultKind::NotJson {
-            self.fail(fault.id.as_ref(), &fault.error, arrived);
-        }
-        if noise > self.limits.noise {
-            let why = format!("it sent more than {} lines that are no messages", self.limits.noise);
+        if endless {
+            let limit = self.limits.noise_bytes;
+            let why = format!("it sent more than {limit} bytes that are no messages");
             self.end(&CallError::Closed { why });
         }
     }
 
-    /// Gives an error to whoever waits for the id; without one, to the only one who waits.
-    fn fail(&self, id: Option<&Value>, error: &CallError, arrived: Instant) {
-        let mut state = self.state();
-        let id = match id {
-            Some(id) => id.as_u64(),
-            None if state.waiting.len() == 1 => state.waiting.keys().next().copied(),
-            None => None,
-        };
-        let Some(slot) = id.and_then(|id| state.waiting.remove(&id)) else { return };
-        drop(state);
-        deliver(slot, Err(self.redacted(error.clone())), arrived);
+    /// Counts something, for this session and for whoever looks at all of them.
+    fn count(&self, state: &mut State, change: impl Fn(&mut Conduct)) {
+        change(&mut state.conduct);
+        change(&mut self.witness.lock());
+    }
+
+    fn odd(&self, state: &mut State, kind: Oddity, example: impl FnOnce() -> String) {
+        let first = state.conduct.count(kind) == 0;
+        let example = first.then(|| quoted(&self.redactor.hide(&example())));
+        self.count(state, |conduct| conduct.add(kind, example.as_deref()));
     }
 
     fn redacted(&self, error: CallError) -> CallError {
         match error {
-            CallError::Protocol { code, message, data } => {
+            CallError::Protocol { code, message, mut data } => {
+                data.iter_mut().for_each(|data| self.redactor.hide_in(data));
                 CallError::Protocol { code, message: self.redactor.hidden(message), data }
             }
             CallError::Invalid { why } => CallError::Invalid { why: self.redactor.hidden(why) },
@@ -307,6 +347,20 @@ impl Board {
     }
 }
 
+/// The start of bytes, as an example.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(EXAMPLE)]).into_owned()
+}
+
+/// The only one who waits, where the start of a message shows that it is an answer but not to which
+/// request: of an answer that is too large to be read, the id may stand behind the result.
+fn only_one(state: &State, start: &[u8]) -> Option<u64> {
+    let start = &start[..start.len().min(EXAMPLE)];
+    let holds = |name: &[u8]| memmem::find(start, name).is_some();
+    let is_answer = holds(b"\"jsonrpc\"") && holds(b"\"result\"") && !holds(b"\"method\"");
+    (is_answer && state.waiting.len() == 1).then(|| state.waiting.keys().next().copied())?
+}
+
 fn deliver(slot: Slot, outcome: Result<Value, CallError>, arrived: Instant) {
     // A receiver that is gone timed out at this very moment.
     let _ = slot.sender.send(Delivered { outcome, arrived, progress: slot.progress });
@@ -317,9 +371,15 @@ pub(crate) struct Waiting<'b> {
     board: &'b Board,
     id: u64,
     receiver: oneshot::Receiver<Delivered>,
+    odd_before: u64,
 }
 
 impl Waiting<'_> {
+    /// What odd things came since the wait began, as the rest of a message.
+    pub(crate) fn oddities(&self) -> String {
+        self.board.state().conduct.since(self.odd_before)
+    }
+
     /// The answer.
     pub(crate) async fn answer(&mut self) -> Delivered {
         match (&mut self.receiver).await {
@@ -356,7 +416,7 @@ mod tests {
     }
 
     fn say(board: &Board, message: &Value) -> Vec<Vec<u8>> {
-        board.receive(message.to_string().as_bytes(), Instant::now())
+        board.receive(message.to_string().as_bytes(), Instant::now(), None)
     }
 
     #[test]
@@ -387,10 +447,9 @@ mod tests {
         say(&board, &json!({"jsonrpc": "2.0", "id": 999, "result": 1}));
         say(&board, &json!({"jsonrpc": "2.0", "id": "1", "result": 1}));
         let conduct = board.conduct();
-        assert_eq!(
-            (conduct.repeated_answers, conduct.late_answers, conduct.unknown_ids),
-            (1, 1, 2)
-        );
+        let (repeated, unknown) = (Oddity::Repeated, Oddity::UnknownId);
+        assert_eq!((conduct.count(repeated), conduct.late_answers), (1, 1));
+        assert_eq!((conduct.count(unknown), conduct.first(unknown)), (2, Some("id 999")));
     }
 
     #[test]
@@ -401,36 +460,123 @@ mod tests {
         let refused =
             say(&board, &json!({"jsonrpc": "2.0", "id": 5, "method": "sampling/createMessage"}));
         assert!(String::from_utf8_lossy(&refused[0]).contains("refused"));
-        assert_eq!(board.conduct().requests_refused, 1);
+        let conduct = board.conduct();
+        assert_eq!(conduct.first(Oddity::Refused), Some("sampling/createMessage"));
+        assert_eq!((conduct.count(Oddity::Refused), conduct.requests_answered), (1, 1));
+    }
+
+    const NOISE: &[u8] = b"Server is listening!";
+
+    fn easily_annoyed() -> Board {
+        let limits = Limits { noise_bytes: 3 * NOISE.len(), ..Limits::default() };
+        Board::new(limits, Policies::default(), Redactor::default())
     }
 
     #[test]
     fn noise_without_end_ends_the_session() {
-        let board = Board::new(
-            Limits { noise: 3, ..Limits::default() },
-            Policies::default(),
-            Redactor::default(),
-        );
+        let board = easily_annoyed();
         for _ in 0..4 {
-            board.receive(b"Server is listening!", Instant::now());
+            board.receive(NOISE, Instant::now(), None);
         }
         assert!(matches!(board.wait_for(1), Err(CallError::Closed { .. })));
-        assert_eq!(board.conduct().first_noise.as_deref(), Some("Server is listening!"));
+        assert_eq!(board.conduct().first(Oddity::Noise), Some("Server is listening!"));
     }
 
     #[test]
-    fn an_error_without_an_id_is_for_the_only_one_who_waits() {
+    fn noise_between_answers_ends_nothing() {
+        let board = easily_annoyed();
+        for _ in 0..1_000 {
+            let id = board.next_id();
+            let mut waiting = board.wait_for(id).unwrap();
+            board.receive(NOISE, Instant::now(), None);
+            say(&board, &json!({"jsonrpc": "2.0", "id": id, "result": 1}));
+            assert!(waiting.try_answer().is_some());
+        }
+        assert_eq!(board.conduct().count(Oddity::Noise), 1_000);
+    }
+
+    #[test]
+    fn what_has_no_id_is_charged_to_nobody() {
         let board = board();
         let id = board.next_id();
         let mut waiting = board.wait_for(id).unwrap();
-        say(
-            &board,
-            &json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "?"}}),
-        );
-        assert!(matches!(
-            waiting.try_answer().unwrap().outcome,
-            Err(CallError::Protocol { code: -32700, .. })
-        ));
+        let error = json!({"code": -32601, "message": "no such method"});
+        for message in [
+            json!({"jsonrpc": "2.0", "id": null, "error": error}),
+            json!({"jsonrpc": "2.0", "error": error}),
+            json!({"level": 30, "msg": "handling"}),
+            json!(42),
+            json!([]),
+        ] {
+            say(&board, &message);
+            assert!(waiting.try_answer().is_none(), "{message}");
+        }
+        let conduct = board.conduct();
+        assert_eq!((conduct.count(Oddity::WithoutId), conduct.count(Oddity::Malformed)), (2, 3));
+        let told = waiting.oddities();
+        assert!(told.contains("-32601: no such method") && told.contains("handling"), "{told}");
+        say(&board, &json!({"jsonrpc": "2.0", "id": id, "result": 1}));
+        assert_eq!(waiting.try_answer().unwrap().outcome, Ok(json!(1)));
+    }
+
+    #[test]
+    fn what_is_the_body_of_an_answer_is_for_its_request() {
+        for body in [
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}"#,
+            r#"{"error":"out of order"}"#,
+            "<html>",
+        ] {
+            let board = board();
+            let (other, asked) = (board.next_id(), board.next_id());
+            let mut innocent = board.wait_for(other).unwrap();
+            let mut waiting = board.wait_for(asked).unwrap();
+            board.receive(body.as_bytes(), Instant::now(), Some(asked));
+            assert!(waiting.try_answer().unwrap().outcome.is_err(), "{body}");
+            assert!(innocent.try_answer().is_none(), "{body}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_too_large_is_for_its_request() {
+        let huge = |start: &str| {
+            let board = board();
+            let id = board.next_id();
+            let mut waiting = board.wait_for(id).unwrap();
+            board.oversized(start.as_bytes(), Instant::now());
+            waiting.try_answer().is_some()
+        };
+        assert!(huge(r#"{"jsonrpc":"2.0","id":1,"result":""#));
+        assert!(huge(r#"{"jsonrpc":"2.0","result":{"content":""#));
+        assert!(!huge(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"result":"#));
+        assert!(!huge(r#"{"level":30,"msg":""#));
+        assert!(!huge("xxxxxxxxxxxxxxxxxx"));
+    }
+
+    #[test]
+    fn batches_are_odd_where_the_revision_has_none() {
+        let counted = |revision: Option<Revision>| {
+            let board = board();
+            revision.into_iter().for_each(|revision| board.speak(revision));
+            say(&board, &json!([{"jsonrpc": "2.0", "method": "x"}]));
+            board.receive(b"[INFO] ready", Instant::now(), None);
+            board.conduct().count(Oddity::Batch)
+        };
+        assert_eq!(counted(Some(Revision::V2025_03_26)), 0);
+        assert_eq!(counted(Some(Revision::V2025_11_25)), 1);
+        assert_eq!(counted(None), 1);
+    }
+
+    #[test]
+    fn one_witness_sees_all_sessions() {
+        let witness = Witness::default();
+        for text in ["one", "two"] {
+            let board = board().seen_by(&witness);
+            board.receive(text.as_bytes(), Instant::now(), None);
+            say(&board, &json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+        }
+        let conduct = witness.conduct();
+        assert_eq!((conduct.count(Oddity::Noise), conduct.first(Oddity::Noise)), (2, Some("one")));
+        assert_eq!(witness.list_changes(), 2);
     }
 
     #[test]

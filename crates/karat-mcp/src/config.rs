@@ -2,8 +2,8 @@
 //!
 //! `mcp.json`, `.mcp.json`, `.cursor/mcp.json` and `claude_desktop_config.json` hold `mcpServers`,
 //! `.vscode/mcp.json` holds `servers` and may have comments. Keys of other programs are passed over:
-//! these files are theirs. What a spec means is checked when it is used, and nothing found here is
-//! ever started because it was found.
+//! these files are theirs. An entry is read when it is asked for, so one that is none does not stand in
+//! the way of the others, and nothing found here is ever started because it was found.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,12 +26,49 @@ const AT_HOME: [&str; 3] = [
     "Library/Application Support/Claude/claude_desktop_config.json",
 ];
 
+/// The servers that a file describes.
+#[derive(Clone, Debug)]
+pub struct Servers {
+    path: PathBuf,
+    entries: BTreeMap<String, Value>,
+}
+
+impl Servers {
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The names of all entries.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
+    /// The server of this name.
+    ///
+    /// # Errors
+    /// When there is none, or what stands there is no server.
+    pub fn server(&self, name: &str) -> Result<ServerSpec, InputError> {
+        let Some(entry) = self.entries.get(name) else {
+            let known: Vec<&str> = self.names().collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            let message = format!("there is no such server; there are: {known}");
+            return Err(self.wrong(name, message));
+        };
+        spec(entry).map_err(|why| self.wrong(name, why))
+    }
+
+    fn wrong(&self, name: &str, why: String) -> InputError {
+        InputError::invalid(&self.path, format!("server {name:?}"), why)
+    }
+}
+
 /// The servers that a file describes, by name.
 ///
 /// # Errors
-/// When the file cannot be read, is not JSON (comments and trailing commas aside), or describes a
-/// server that is none.
-pub fn read(path: &Path) -> Result<BTreeMap<String, ServerSpec>, InputError> {
+/// When the file cannot be read, or is not JSON (comments and trailing commas aside) with servers.
+pub fn read(path: &Path) -> Result<Servers, InputError> {
     let limits = Limits { bytes: LARGEST, ..Limits::default() };
     parse(path, &input::read_text(path, &limits)?)
 }
@@ -40,7 +77,7 @@ pub fn read(path: &Path) -> Result<BTreeMap<String, ServerSpec>, InputError> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn parse(path: &Path, text: &str) -> Result<BTreeMap<String, ServerSpec>, InputError> {
+pub fn parse(path: &Path, text: &str) -> Result<Servers, InputError> {
     let document: Value = input::parse(path, &without_comments(text), Format::Json)?;
     let servers = ["mcpServers", "servers"].into_iter().find_map(|key| document.get(key));
     let Some(servers) = servers else {
@@ -50,13 +87,8 @@ pub fn parse(path: &Path, text: &str) -> Result<BTreeMap<String, ServerSpec>, In
     let Value::Object(servers) = servers else {
         return Err(InputError::invalid(path, "servers", "must be an object, name to server"));
     };
-    let mut specs = BTreeMap::new();
-    for (name, entry) in servers {
-        let spec = spec(entry)
-            .map_err(|why| InputError::invalid(path, format!("server {name:?}"), why))?;
-        specs.insert(name.clone(), spec);
-    }
-    Ok(specs)
+    let entries = servers.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect();
+    Ok(Servers { path: path.to_owned(), entries })
 }
 
 /// The places where such files usually lie: those of the project first, then those of the person.
@@ -68,22 +100,22 @@ pub fn candidates(folder: &Path) -> Vec<PathBuf> {
 fn candidates_with(folder: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let project = IN_PROJECT.iter().map(|name| folder.join(name));
     let home = home.into_iter().flat_map(|home| AT_HOME.iter().map(|name| home.join(name)));
-    project.chain(home).collect()
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for path in project.chain(home) {
+        // In the home folder itself, the same file goes by both names.
+        let same = |known: &PathBuf| {
+            known.canonicalize().is_ok_and(|k| path.canonicalize().is_ok_and(|p| p == k))
+        };
+        if !paths.iter().any(same) {
+            paths.push(path);
+        }
+    }
+    paths
 }
 
-/// The files that exist, can be read, and describe servers.
-///
-/// For listing. A file with mistakes is left out here; [`read`] says what is wrong with it.
-pub fn discover(folder: &Path) -> Vec<(PathBuf, BTreeMap<String, ServerSpec>)> {
-    found(candidates(folder))
-}
-
-fn found(paths: Vec<PathBuf>) -> Vec<(PathBuf, BTreeMap<String, ServerSpec>)> {
-    let readable = |path: PathBuf| match read(&path) {
-        Ok(servers) if !servers.is_empty() => Some((path, servers)),
-        _ => None,
-    };
-    paths.into_iter().filter_map(readable).collect()
+/// The files that exist in these places, read: each with its servers, or with what is wrong with it.
+pub fn discover(places: &[PathBuf]) -> Vec<Result<Servers, InputError>> {
+    places.iter().filter(|path| path.is_file()).map(|path| read(path)).collect()
 }
 
 fn spec(entry: &Value) -> Result<ServerSpec, String> {
@@ -100,6 +132,7 @@ fn spec(entry: &Value) -> Result<ServerSpec, String> {
         cwd: text(entry, "cwd")?.map(PathBuf::from),
         protocol: None,
         isolate: None,
+        policies: None,
     };
     for key in ["url", "serverUrl", "httpUrl"] {
         if let Some(url) = text(entry, key)? {
@@ -264,8 +297,29 @@ mod tests {
 
     use super::*;
 
+    /// Every server of a file.
     fn parsed(text: &str) -> Result<BTreeMap<String, ServerSpec>, String> {
-        parse(Path::new("mcp.json"), text).map_err(|error| error.to_string())
+        let servers = parse(Path::new("mcp.json"), text).map_err(|error| error.to_string())?;
+        let server = |name: &str| match servers.server(name) {
+            Ok(spec) => Ok((name.to_owned(), spec)),
+            Err(error) => Err(error.to_string()),
+        };
+        servers.names().map(server).collect()
+    }
+
+    #[test]
+    fn an_entry_that_is_no_server_does_not_stand_in_the_way_of_the_others() {
+        let text = r#"{"mcpServers": {
+            "good": {"command": "x"}, "file": {"command": "x", "envFile": ".env"},
+            "socket": {"type": "ws", "url": "ws://h"}, "odd": 3}}"#;
+        let servers = parse(Path::new("mcp.json"), text).unwrap();
+        assert_eq!(servers.server("good").unwrap().command.unwrap(), ["x"]);
+        for (name, named) in [("file", "envFile"), ("socket", "\"ws\""), ("odd", "object")] {
+            let error = servers.server(name).unwrap_err().to_string();
+            assert!(error.contains(named) && error.contains(name), "{error}");
+        }
+        let error = servers.server("other").unwrap_err().to_string();
+        assert!(error.contains("file, good, odd, socket"), "{error}");
     }
 
     #[test]
@@ -365,8 +419,14 @@ mod tests {
             home.path().join(".cursor/mcp.json"),
             r#"{"mcpServers": {"c": {"url": "http://h"}}}"#,
         );
-        let found = found(candidates_with(folder.path(), Some(home.path())));
-        let names: Vec<&String> = found.iter().flat_map(|(_, servers)| servers.keys()).collect();
+        let found = discover(&candidates_with(folder.path(), Some(home.path())));
+        let names: Vec<&str> = found.iter().flatten().flat_map(Servers::names).collect();
         assert_eq!(names, ["a", "b", "c"]);
+        let broken: Vec<String> =
+            found.iter().filter_map(|file| Some(file.as_ref().err()?.to_string())).collect();
+        assert!(matches!(&broken[..], [one] if one.contains("mcp.json")), "{broken:?}");
+        let home_itself = candidates_with(home.path(), Some(home.path()));
+        let found = discover(&home_itself);
+        assert_eq!(found.len(), 1);
     }
 }

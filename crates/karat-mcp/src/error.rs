@@ -41,7 +41,7 @@ pub enum StartError {
     Timeout {
         /// The time for starting.
         seconds: f64,
-        /// What it said on stderr, if anything.
+        /// What it said on stderr and sent instead, if anything.
         said: String,
     },
     /// The server speaks no revision that we may speak.
@@ -58,8 +58,11 @@ pub enum StartError {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CallError {
     /// No answer in time. The server was told that nobody waits any more.
-    #[error("no answer in time")]
-    Timeout,
+    #[error("no answer in time{said}")]
+    Timeout {
+        /// What came instead of it, if anything did.
+        said: String,
+    },
     /// The server answered with a protocol error.
     #[error("protocol error {code}: {}", quoted(message))]
     Protocol {
@@ -114,7 +117,7 @@ impl CallError {
     /// The class in journals and reports.
     pub fn class(&self) -> FailureClass {
         match self {
-            CallError::Timeout => FailureClass::Timeout,
+            CallError::Timeout { .. } => FailureClass::Timeout,
             CallError::Protocol { .. } => FailureClass::Refused,
             CallError::Closed { .. } | CallError::Transport { .. } | CallError::Http { .. } => {
                 FailureClass::Transport
@@ -131,6 +134,10 @@ impl CallError {
     /// The failure as [`karat_core::run`] wants it.
     pub fn failure(&self) -> Failure {
         Failure { lost: self.is_lost(), ..Failure::new(self.class(), self.to_string()) }
+    }
+
+    pub(crate) fn timeout() -> CallError {
+        CallError::Timeout { said: String::new() }
     }
 
     pub(crate) fn invalid(why: impl Into<String>) -> CallError {

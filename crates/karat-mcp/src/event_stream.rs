@@ -34,6 +34,10 @@ impl EventStream {
         limit: usize,
         mut found: impl FnMut(Event),
     ) -> Result<(), TooLarge> {
+        // Nothing says nothing about whether a line feed follows.
+        if bytes.is_empty() {
+            return Ok(());
+        }
         let mut rest = bytes;
         if std::mem::take(&mut self.skip_newline) {
             rest = rest.strip_prefix(b"\n").unwrap_or(rest);
@@ -130,6 +134,7 @@ mod tests {
             let pieces: Vec<&[u8]> = text.chunks(size).collect();
             assert_eq!(all(&pieces).0, expected, "{size}");
         }
+        assert_eq!(all(&[b"data: a\r", b"", b"\ndata: b\n\n"]).0, [event("message", "a\nb")]);
     }
 
     proptest! {

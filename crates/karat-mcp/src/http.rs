@@ -21,6 +21,7 @@ use reqwest::{Client, Response, StatusCode, Url, redirect};
 use tokio::task::JoinHandle;
 
 use crate::board::Board;
+use crate::conduct::Oddity;
 use crate::error::{CallError, StartError, quoted};
 use crate::event_stream::EventStream;
 use crate::http_plain::{LONGEST_BODY, Plain, PlainError, PlainResponse};
@@ -38,8 +39,11 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const ERROR_BODY: usize = 4 << 10;
 /// How long the stream of the server's own is waited for.
 const LISTENING_WITHIN: Duration = Duration::from_millis(500);
-/// How often a stream that broke off is taken up again for one request.
-const RESUMED_AT_MOST: usize = 20;
+/// How often a stream that broke off is taken up again before the pauses double. There is no end to it:
+/// the time for the call decides.
+const RESUMED_AT_THE_SAME_PACE: u32 = 20;
+/// The shortest pause before a stream is taken up again.
+const RESUME_AFTER_AT_LEAST: Duration = Duration::from_millis(10);
 /// How long to wait before a stream is taken up again when the server does not say.
 const RESUME_AFTER: Duration = Duration::from_millis(500);
 /// The longest that a server may make a client wait before a stream is taken up again.
@@ -267,7 +271,11 @@ impl Shared {
                 own.extend(self.standing());
                 let headers = self.headers.iter().chain(own.iter().map(|(name, of)| (name, of)));
                 let sent = plain.post(headers, post.bytes).await;
-                Answer::Plain(sent.map_err(|error| broken_plain(&error, &self.board))?)
+                let sent = sent.map_err(|error| broken_plain(&error, &self.board))?;
+                for _ in 0..sent.hangups {
+                    self.board.saw(Oddity::Hangup);
+                }
+                Answer::Plain(sent)
             }
             _ => {
                 let request = self.common(self.client.post(self.url.clone()));
@@ -287,7 +295,7 @@ impl Shared {
     ) -> Result<Posted, CallError> {
         let status = response.status();
         if !status.is_success() {
-            return self.refused(response).await;
+            return self.refused(response, post).await;
         }
         if post.method == "initialize"
             && let Some(session) = response.headers().get(SESSION)
@@ -297,22 +305,34 @@ impl Shared {
             let _ = self.session.set(session);
         }
         let kind = content_type(response.headers());
-        if kind == "application/json" {
-            let body = self.body(&mut response).await?;
-            self.receive(&body, Instant::now());
-            return Ok(Posted::Finished);
-        }
         if kind == "text/event-stream" {
             self.follow(response, post.id).await?;
             return Ok(Posted::Finished);
         }
-        if status == StatusCode::ACCEPTED || kind.is_empty() {
+        let accepted = status == StatusCode::ACCEPTED;
+        if kind == "application/json" {
+            let body = self.body(&mut response).await?;
+            if !body.trim_ascii().is_empty() {
+                self.receive(&body, Instant::now(), post.id);
+                return Ok(if accepted { Posted::Accepted } else { Posted::Finished });
+            }
+        }
+        // Only this status says that an answer comes another way, and what is no request wants none.
+        if accepted || post.id.is_none() {
             return Ok(Posted::Accepted);
         }
-        let kind = quoted(&kind);
-        Err(CallError::invalid(format!(
-            "the answer has the content type {kind}, not JSON or an event stream"
-        )))
+        let empty = kind == "application/json"
+            || kind.is_empty() && self.body(&mut response).await?.trim_ascii().is_empty();
+        let status = status.as_u16();
+        Err(CallError::invalid(if empty {
+            format!("the answer has no body (HTTP status {status})")
+        } else if kind.is_empty() {
+            "the answer has no content type, and must have that of JSON or an event stream"
+                .to_owned()
+        } else {
+            let kind = quoted(&kind);
+            format!("the answer has the content type {kind}, not JSON or an event stream")
+        }))
     }
 
     /// Reads a stream of events to its end, or to the answer of the request that it is for. A stream that
@@ -322,7 +342,7 @@ impl Shared {
         mut response: Answer,
         request: Option<u64>,
     ) -> Result<(), CallError> {
-        let mut resumed = 0;
+        let mut resumed = 0_u32;
         let mut last_id: Option<String> = None;
         loop {
             let mut events = EventStream::default();
@@ -333,12 +353,9 @@ impl Shared {
             }
             last_id = events.last_id.take().or(last_id);
             let Some(id) = &last_id else { return end };
-            if resumed == RESUMED_AT_MOST {
-                return end;
-            }
-            resumed += 1;
             let wait = events.retry_milliseconds.map_or(RESUME_AFTER, Duration::from_millis);
-            tokio::time::sleep(wait.min(RESUME_AFTER_AT_MOST)).await;
+            tokio::time::sleep(pause(wait, resumed)).await;
+            resumed += 1;
             response = match self.get(Some(id)).await {
                 Ok(response) => response,
                 // Without a way to go on, how the stream ended is what counts.
@@ -376,7 +393,7 @@ impl Shared {
         let arrived = Instant::now();
         let taken = events.push(bytes, limit, |event| {
             if event.kind == "message" && !event.data.is_empty() {
-                self.receive(&event.data, arrived);
+                self.receive(&event.data, arrived, None);
             }
         });
         taken.map_err(|_| CallError::TooLarge { limit, what: "bytes" })
@@ -417,8 +434,9 @@ impl Shared {
         Ok(Answer::Whole(response))
     }
 
-    fn receive(self: &Arc<Self>, bytes: &[u8], arrived: Instant) {
-        for reply in self.board.receive(bytes, arrived) {
+    /// Takes a message in; `body_of` as [`Board::receive`] has it.
+    fn receive(self: &Arc<Self>, bytes: &[u8], arrived: Instant, body_of: Option<u64>) {
+        for reply in self.board.receive(bytes, arrived, body_of) {
             let shared = Arc::clone(self);
             tokio::spawn(async move {
                 // An answer of ours is a message of its own; its headers repeat nothing.
@@ -449,14 +467,18 @@ impl Shared {
         Ok(body)
     }
 
-    async fn refused(self: &Arc<Self>, response: Answer) -> Result<Posted, CallError> {
+    async fn refused(
+        self: &Arc<Self>,
+        mut response: Answer,
+        post: Post<'_>,
+    ) -> Result<Posted, CallError> {
         let status = response.status();
         // From 2026-07-28 on, protocol errors come with a status of their own.
         let stateless = self.revision.get().is_some_and(|revision| !revision.has_handshake());
         if stateless && content_type(response.headers()) == "application/json" {
-            let body = start_of_body(response, &self.board).await;
+            let body = self.body(&mut response).await?;
             if crate::wire::id_in(&body).is_some() {
-                self.receive(&body, Instant::now());
+                self.receive(&body, Instant::now(), post.id);
                 return Ok(Posted::Finished);
             }
             let said = quoted(&self.board.redactor.hide(&String::from_utf8_lossy(&body)));
@@ -469,6 +491,14 @@ impl Shared {
         }
         Err(status_error(response, &self.board).await)
     }
+}
+
+/// How long to wait before a stream is taken up again, the server having asked for so much: in the end
+/// less and less often.
+fn pause(asked: Duration, resumed: u32) -> Duration {
+    let doublings = (resumed / RESUMED_AT_THE_SAME_PACE).min(16);
+    let asked = asked.clamp(RESUME_AFTER_AT_LEAST, RESUME_AFTER_AT_MOST);
+    (asked * (1 << doublings)).min(RESUME_AFTER_AT_MOST)
 }
 
 /// An answer of which the head was read, whichever way it came.
@@ -600,6 +630,17 @@ fn base64(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn streams_are_taken_up_again_as_the_server_asks_and_then_less_and_less_often() {
+        let milliseconds = Duration::from_millis;
+        assert_eq!(pause(milliseconds(100), 0), milliseconds(100));
+        assert_eq!(pause(milliseconds(100), 19), milliseconds(100));
+        assert_eq!(pause(milliseconds(100), 20), milliseconds(200));
+        assert_eq!(pause(milliseconds(0), 0), RESUME_AFTER_AT_LEAST);
+        assert_eq!(pause(milliseconds(100), u32::MAX), RESUME_AFTER_AT_MOST);
+        assert_eq!(pause(milliseconds(u64::MAX), u32::MAX), RESUME_AFTER_AT_MOST);
+    }
 
     #[test]
     fn names_that_headers_cannot_carry_are_encoded() {

@@ -3,8 +3,9 @@
 //! Under load most of what a call costs lies between the call and the socket, and a client for every
 //! purpose spends it on tasks, channels and layers that this one purpose does not need. Here whoever
 //! sends writes and reads its own connection, in one piece where the server answers in one; connections
-//! are kept for the next message. It knows no TLS, no proxies and no redirects, takes no long bodies (a
-//! server may answer those before it has read them), and sends nothing twice.
+//! are kept for the next message. It knows no TLS, no proxies and no redirects, and takes no long bodies (a
+//! server may answer those before it has read them). A message is sent twice in one case alone: a kept
+//! connection ends before a byte of the answer, as it does when the server closed it in the meantime.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::body::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{StatusCode, Url};
+use rustix::io::Errno;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -74,6 +76,8 @@ struct Connection {
     stream: TcpStream,
     read: Vec<u8>,
     used: usize,
+    /// Whether anything came back on the last message.
+    heard: bool,
     /// Room in which messages are composed.
     message: Vec<u8>,
 }
@@ -110,38 +114,51 @@ impl Plain {
         headers: impl Iterator<Item = (&'h HeaderName, &'h HeaderValue)>,
         body: &[u8],
     ) -> Result<PlainResponse, PlainError> {
-        let mut connection = match self.kept() {
+        let (kept, mut hangups) = self.kept();
+        let reused = kept.is_some();
+        let mut connection = match kept {
             Some(connection) => connection,
             None => self.connect().await.map_err(PlainError::Connect)?,
         };
         connection.compose(&self.opening, headers, body);
-        let written = connection.stream.write_all(&connection.message).await;
-        let mut response = match connection.head().await {
-            Ok((head, framing)) => PlainResponse {
-                status: head.status,
-                headers: head.headers,
-                framing,
-                reusable: head.reusable && written.is_ok(),
-                way: Arc::clone(self),
-                connection: Some(connection),
-            },
-            // A server may say why it does not read on; if it does not, that it could not be told counts.
-            Err(error) => return Err(PlainError::Exchange(written.err().unwrap_or(error))),
+        let mut exchanged = connection.exchange().await;
+        // Without another connection, how the first one ended is what counts.
+        if reused
+            && let Err(error) = &exchanged
+            && connection.ended_unheard(error)
+            && let Ok(mut fresh) = self.connect().await
+        {
+            hangups += 1;
+            fresh.message = std::mem::take(&mut connection.message);
+            connection = fresh;
+            exchanged = connection.exchange().await;
+        }
+        let (head, framing, written) = exchanged.map_err(PlainError::Exchange)?;
+        let mut response = PlainResponse {
+            status: head.status,
+            headers: head.headers,
+            hangups,
+            framing,
+            reusable: head.reusable && written,
+            way: Arc::clone(self),
+            connection: Some(connection),
         };
         response.release_if_ended();
         Ok(response)
     }
 
-    /// A connection that was kept and that the server has not closed since.
-    fn kept(&self) -> Option<Connection> {
+    /// A connection that was kept, and how many the server has closed since.
+    fn kept(&self) -> (Option<Connection>, u32) {
+        let mut closed = 0;
         loop {
-            let connection = self.idle().pop()?;
-            // Nothing may have come while nothing was asked: not even the end.
+            let Some(connection) = self.idle().pop() else { return (None, closed) };
+            // Nothing may have come while nothing was asked: not even the end. The system is asked, for
+            // the runtime only knows what it has been told when it last looked.
             let mut nothing = [0];
-            let silent = connection.stream.try_read(&mut nothing);
-            if silent.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
-                return Some(connection);
+            if rustix::io::read(&connection.stream, &mut nothing) == Err(Errno::AGAIN) {
+                return (Some(connection), closed);
             }
+            closed += 1;
         }
     }
 
@@ -152,6 +169,7 @@ impl Plain {
             stream,
             read: Vec::with_capacity(READ),
             used: 0,
+            heard: false,
             message: Vec::with_capacity(1 << 10),
         })
     }
@@ -196,7 +214,27 @@ impl Connection {
             self.used = 0;
         }
         self.read.reserve(READ);
-        Ok(self.stream.read_buf(&mut self.read).await? > 0)
+        let more = self.stream.read_buf(&mut self.read).await? > 0;
+        self.heard |= more;
+        Ok(more)
+    }
+
+    /// Sends what was composed and reads the head of the answer; also says whether all of it was sent.
+    async fn exchange(&mut self) -> io::Result<(Head, Framing, bool)> {
+        self.heard = false;
+        let written = self.stream.write_all(&self.message).await;
+        match self.head().await {
+            Ok((head, framing)) => Ok((head, framing, written.is_ok())),
+            // A server may say why it does not read on; if it does not, that it could not be told counts.
+            Err(error) => Err(written.err().unwrap_or(error)),
+        }
+    }
+
+    /// Whether the other side ended the connection without a byte of an answer.
+    fn ended_unheard(&self, error: &io::Error) -> bool {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        let ended = [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof];
+        !self.heard && ended.contains(&error.kind())
     }
 
     async fn head(&mut self) -> io::Result<(Head, Framing)> {
@@ -346,6 +384,8 @@ pub(crate) struct PlainResponse {
     pub(crate) status: StatusCode,
     /// Those of its headers that anyone asks for.
     pub(crate) headers: HeaderMap,
+    /// How many kept connections the server turned out to have closed before the message was taken.
+    pub(crate) hangups: u32,
     framing: Framing,
     reusable: bool,
     way: Arc<Plain>,
@@ -502,6 +542,51 @@ mod tests {
             assert_eq!(ask(&way).await.unwrap(), (200, "hello".to_owned()));
         }
         assert_eq!(*connections.lock().unwrap(), TEXTS.len());
+    }
+
+    #[tokio::test]
+    async fn a_kept_connection_that_ends_unannounced_is_replaced_and_counted() {
+        const WHOLE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
+        // The first ends right behind its answer, the second only when it is asked again.
+        for close_early in [true, false] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let url = format!("http://{}/", listener.local_addr().unwrap());
+            tokio::spawn(async move {
+                while let Ok((mut stream, _)) = listener.accept().await {
+                    let mut seen = Vec::new();
+                    while !seen.ends_with(b"{}") && stream.read_buf(&mut seen).await.unwrap() > 0 {}
+                    stream.write_all(WHOLE.as_bytes()).await.unwrap();
+                    if !close_early {
+                        let _ = stream.read_buf(&mut seen).await;
+                    }
+                }
+            });
+            let way = Plain::new(&Url::parse(&url).unwrap(), &HeaderMap::new()).unwrap();
+            let mut hangups = 0;
+            for _ in 0..20 {
+                let mut response = way.post(HeaderMap::new().iter(), b"{}").await.unwrap();
+                while response.chunk().await.unwrap().is_some() {}
+                hangups += response.hangups;
+            }
+            assert_eq!(hangups, 19, "{close_early}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_message_on_a_connection_of_its_own_is_sent_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let accepted = Arc::new(Mutex::new(0));
+        let counted = Arc::clone(&accepted);
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                *counted.lock().unwrap() += 1;
+                let _ = stream.read_buf(&mut Vec::new()).await;
+            }
+        });
+        let way = Plain::new(&Url::parse(&url).unwrap(), &HeaderMap::new()).unwrap();
+        assert!(way.post(HeaderMap::new().iter(), b"{}").await.is_err());
+        assert_eq!(*accepted.lock().unwrap(), 1);
     }
 
     #[tokio::test]

@@ -5,11 +5,20 @@
 
 use std::path::Path;
 
-/// Text with its variables put in, and what was put in for which name.
+/// Text with its variables put in, and what was put in.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Interpolated {
     pub(crate) text: String,
-    pub(crate) used: Vec<(String, String)>,
+    pub(crate) used: Vec<Used>,
+}
+
+/// What was put in for a name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Used {
+    pub(crate) name: String,
+    pub(crate) value: String,
+    /// Whether it is the value of a variable, and not written in the spec or known to everybody.
+    pub(crate) from_variable: bool,
 }
 
 /// Where values come from.
@@ -30,25 +39,30 @@ pub(crate) fn interpolate(text: &str, around: &Surroundings<'_>) -> Result<Inter
         let Some((inside, behind)) = after.split_once('}') else {
             return Err(format!("`{text}` has a `${{` without its `}}`"));
         };
-        let (name, value) = look_up(inside, around)?;
-        result.push_str(&value);
-        used.push((name.to_owned(), value));
+        let put_in = look_up(inside, around)?;
+        result.push_str(&put_in.value);
+        used.push(put_in);
         rest = behind;
     }
     result.push_str(rest);
     Ok(Interpolated { text: result, used })
 }
 
-fn look_up<'t>(inside: &'t str, around: &Surroundings<'_>) -> Result<(&'t str, String), String> {
+fn look_up(inside: &str, around: &Surroundings<'_>) -> Result<Used, String> {
+    let used = |name: &str, value: String, from_variable| {
+        Ok(Used { name: name.to_owned(), value, from_variable })
+    };
     match inside {
         "workspaceFolder" | "workspaceRoot" => {
-            return Ok((inside, around.folder.to_string_lossy().into_owned()));
+            return used(inside, around.folder.to_string_lossy().into_owned(), false);
         }
         "userHome" => {
             let home = (around.variable)("HOME").ok_or("the variable HOME is not set")?;
-            return Ok((inside, home));
+            return used(inside, home, false);
         }
-        "/" | "pathSeparator" => return Ok((inside, std::path::MAIN_SEPARATOR.to_string())),
+        "/" | "pathSeparator" => {
+            return used(inside, std::path::MAIN_SEPARATOR.to_string(), false);
+        }
         _ => {}
     }
     if let Some(input) = inside.strip_prefix("input:") {
@@ -66,9 +80,9 @@ fn look_up<'t>(inside: &'t str, around: &Surroundings<'_>) -> Result<(&'t str, S
     }
     match ((around.variable)(name), default) {
         // As in a shell, `:-` counts an empty variable as unset.
-        (Some(value), Some(default)) if value.is_empty() => Ok((name, default.to_owned())),
-        (Some(value), _) => Ok((name, value)),
-        (None, Some(default)) => Ok((name, default.to_owned())),
+        (Some(value), Some(default)) if value.is_empty() => used(name, default.to_owned(), false),
+        (Some(value), _) => used(name, value, true),
+        (None, Some(default)) => used(name, default.to_owned(), false),
         (None, None) => {
             Err(format!("the variable {name} is not set; set it or write `${{{name}:-default}}`"))
         }

@@ -12,6 +12,7 @@
 //! of each fault what it was, and costs a few microseconds for a call.
 
 mod board;
+mod conduct;
 pub mod config;
 mod error;
 mod event_stream;
@@ -27,6 +28,7 @@ mod record;
 mod redact;
 pub mod replay;
 mod revision;
+mod secrets;
 pub mod serve;
 mod session;
 mod spec;
@@ -34,12 +36,13 @@ mod sse;
 mod stdio;
 mod wire;
 
-pub use self::board::Conduct;
+pub use self::conduct::{Conduct, Oddity, Seen, Witness};
 pub use self::error::{CallError, StartError};
 pub use self::isolate::{Engine, Isolation};
 pub use self::limits::Limits;
 pub use self::policy::{Elicitation, Policies, Roots, Sampling};
 pub use self::record::Recorder;
+pub use self::redact::Redactor;
 pub use self::revision::Revision;
 pub use self::session::{CallOptions, Definition, Ending, Options, Reply, ServerInfo, Session};
 pub use self::spec::{ServerSpec, TransportKind};

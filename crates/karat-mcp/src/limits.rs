@@ -14,8 +14,8 @@ pub struct Limits {
     pub pages: usize,
     /// Entries of one listing, over all its pages.
     pub entries: usize,
-    /// Lines on stdout that are no messages, before the session is given up.
-    pub noise: u64,
+    /// Bytes that are no messages, from one answer to the next, before the session is given up.
+    pub noise_bytes: usize,
 }
 
 impl Limits {
@@ -28,8 +28,8 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// 16 MiB and 64 levels for a message, 2 GiB for a line, 1,000 pages and 100,000 entries for a listing, 1,000 lines
-    /// of noise.
+    /// 16 MiB and 64 levels for a message, 2 GiB for a line, 1,000 pages and 100,000 entries for a listing,
+    /// 16 MiB of noise.
     fn default() -> Self {
         Limits {
             message_bytes: 16 << 20,
@@ -37,7 +37,7 @@ impl Default for Limits {
             depth: 64,
             pages: 1_000,
             entries: 100_000,
-            noise: 1_000,
+            noise_bytes: 16 << 20,
         }
     }
 }

@@ -2,22 +2,32 @@
 //!
 //! All are refused by default and then not offered as capabilities either. An answer is fixed in
 //! advance, so that a run gives the same result each time; nothing here asks a model or a person.
+//! Each is written as a word, or as what it answers.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// Answers to what a server may ask of its client.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Policies {
     /// `sampling/createMessage`.
+    #[serde(skip_serializing_if = "is_default")]
     pub sampling: Sampling,
     /// `elicitation/create`.
+    #[serde(skip_serializing_if = "is_default")]
     pub elicitation: Elicitation,
     /// `roots/list`.
+    #[serde(skip_serializing_if = "is_default")]
     pub roots: Roots,
 }
 
-/// What a server gets that wants a model to write.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The model that is said to have written what the policy answers, where no other is named.
+const MODEL: &str = "karat";
+
+/// What a server gets that wants a model to write: `"refuse"`, or `{text, model}`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Value", into = "Value")]
 pub enum Sampling {
     /// An error.
     #[default]
@@ -31,8 +41,10 @@ pub enum Sampling {
     },
 }
 
-/// What a server gets that wants a person to fill in a form.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// What a server gets that wants a person to fill in a form: `"refuse"`, `"decline"`, `"cancel"`,
+/// `"defaults"`, or `{accept: {…}}`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Value", into = "Value")]
 pub enum Elicitation {
     /// An error.
     #[default]
@@ -47,19 +59,132 @@ pub enum Elicitation {
     AcceptDefaults,
 }
 
-/// What a server gets that asks which folders it may look at.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What a server gets that asks which folders it may look at: `"refuse"`, or a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Value", into = "Value")]
 pub enum Roots {
     /// An error.
     #[default]
     Refuse,
-    /// These addresses, such as `file:///data`.
+    /// These addresses, such as `file:///data`. In a spec they may be paths, which start at the folder
+    /// of the project.
     List(Vec<String>),
+}
+
+fn is_default<T: Default + PartialEq>(policy: &T) -> bool {
+    *policy == T::default()
+}
+
+impl TryFrom<Value> for Sampling {
+    type Error = String;
+
+    fn try_from(written: Value) -> Result<Sampling, String> {
+        let wrong = || {
+            "sampling is \"refuse\", or {text: …} with what is always answered, and perhaps model: …"
+                .to_owned()
+        };
+        match written {
+            Value::String(word) if word == "refuse" => Ok(Sampling::Refuse),
+            Value::Object(mut fields) => {
+                let mut take = |field| match fields.remove(field) {
+                    Some(Value::String(text)) => Ok(Some(text)),
+                    None => Ok(None),
+                    Some(_) => Err(wrong()),
+                };
+                let text = take("text")?.ok_or_else(wrong)?;
+                let model = take("model")?.unwrap_or_else(|| MODEL.to_owned());
+                if fields.is_empty() { Ok(Sampling::Answer { model, text }) } else { Err(wrong()) }
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl From<Sampling> for Value {
+    fn from(sampling: Sampling) -> Value {
+        match sampling {
+            Sampling::Refuse => json!("refuse"),
+            Sampling::Answer { model, text } => json!({"text": text, "model": model}),
+        }
+    }
+}
+
+impl Sampling {
+    /// Always this text.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Sampling {
+        Sampling::Answer { model: MODEL.to_owned(), text: text.into() }
+    }
+}
+
+impl TryFrom<Value> for Elicitation {
+    type Error = String;
+
+    fn try_from(written: Value) -> Result<Elicitation, String> {
+        let accepted = match &written {
+            Value::String(word) => match word.as_str() {
+                "refuse" => return Ok(Elicitation::Refuse),
+                "decline" => return Ok(Elicitation::Decline),
+                "cancel" => return Ok(Elicitation::Cancel),
+                "defaults" => return Ok(Elicitation::AcceptDefaults),
+                _ => None,
+            },
+            Value::Object(fields) if fields.len() == 1 => fields.get("accept"),
+            _ => None,
+        };
+        match accepted {
+            Some(Value::Object(content)) => Ok(Elicitation::Accept(content.clone())),
+            _ => Err("elicitation is \"refuse\", \"decline\", \"cancel\", \"defaults\", or \
+                      {accept: {…}} with what is filled in"
+                .to_owned()),
+        }
+    }
+}
+
+impl From<Elicitation> for Value {
+    fn from(elicitation: Elicitation) -> Value {
+        match elicitation {
+            Elicitation::Refuse => json!("refuse"),
+            Elicitation::Decline => json!("decline"),
+            Elicitation::Cancel => json!("cancel"),
+            Elicitation::AcceptDefaults => json!("defaults"),
+            Elicitation::Accept(content) => json!({"accept": content}),
+        }
+    }
+}
+
+impl TryFrom<Value> for Roots {
+    type Error = String;
+
+    fn try_from(written: Value) -> Result<Roots, String> {
+        let wrong = || "roots are \"refuse\", or a list of folders".to_owned();
+        let root = |root: Value| match root {
+            Value::String(root) if !root.is_empty() => Ok(root),
+            _ => Err(wrong()),
+        };
+        match written {
+            Value::String(word) if word == "refuse" => Ok(Roots::Refuse),
+            Value::Array(roots) => {
+                roots.into_iter().map(root).collect::<Result<_, _>>().map(Roots::List)
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl From<Roots> for Value {
+    fn from(roots: Roots) -> Value {
+        match roots {
+            Roots::Refuse => json!("refuse"),
+            Roots::List(roots) => json!(roots),
+        }
+    }
 }
 
 /// The code for a person's refusal in the examples of the specification.
 const REFUSED: i64 = -1;
 const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
 
 impl Policies {
     /// The capabilities that go with these answers.
@@ -105,7 +230,11 @@ impl Sampling {
 
 impl Elicitation {
     fn answer(&self, params: &Value) -> Result<Value, (i64, String)> {
+        let is_form = params.get("mode").is_none_or(|mode| mode == "form");
         match self {
+            Elicitation::Accept(_) | Elicitation::AcceptDefaults if !is_form => {
+                Err((INVALID_PARAMS, "Only forms are filled in".to_owned()))
+            }
             Elicitation::Refuse => Err((REFUSED, "Elicitation is refused".to_owned())),
             Elicitation::Decline => Ok(json!({"action": "decline"})),
             Elicitation::Cancel => Ok(json!({"action": "cancel"})),
@@ -149,6 +278,47 @@ mod tests {
         }
         assert_eq!(policies.answer("ping", &Value::Null), Ok(json!({})));
         assert_eq!(policies.capabilities(), json!({}));
+    }
+
+    #[test]
+    fn policies_are_written_as_words_or_as_what_they_answer() {
+        let read = |written: Value| serde_json::from_value::<Policies>(written);
+        let written = json!({
+            "sampling": {"text": "hi"},
+            "elicitation": {"accept": {"name": "Ada", "age": 36}},
+            "roots": ["data"],
+        });
+        let policies = read(written).unwrap();
+        assert_eq!(policies.sampling, Sampling::text("hi"));
+        assert!(matches!(&policies.elicitation, Elicitation::Accept(form) if form["age"] == 36));
+        assert_eq!(policies.roots, Roots::List(vec!["data".to_owned()]));
+        assert_eq!(read(serde_json::to_value(&policies).unwrap()).unwrap(), policies);
+        let refused = json!({"sampling": "refuse", "elicitation": "refuse", "roots": "refuse"});
+        assert_eq!(read(refused).unwrap(), Policies::default());
+        for word in ["decline", "cancel", "defaults"] {
+            let policies = read(json!({"elicitation": word})).unwrap();
+            assert_eq!(serde_json::to_value(&policies).unwrap(), json!({"elicitation": word}));
+        }
+        for wrong in [
+            json!({"sampling": "yes"}),
+            json!({"sampling": {"model": "m"}}),
+            json!({"sampling": {"text": "x", "temperature": 1}}),
+            json!({"elicitation": "accept"}),
+            json!({"elicitation": {"accept": {}, "decline": {}}}),
+            json!({"elicitation": {"accept": 1}}),
+            json!({"roots": "data"}),
+            json!({"roots": [1]}),
+            json!({"sample": "refuse"}),
+        ] {
+            assert!(read(wrong.clone()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_address_to_visit_is_not_filled_in_as_a_form() {
+        let visit = json!({"mode": "url", "url": "http://127.0.0.1/", "elicitationId": "1"});
+        assert!(Elicitation::AcceptDefaults.answer(&visit).is_err());
+        assert_eq!(Elicitation::Decline.answer(&visit), Ok(json!({"action": "decline"})));
     }
 
     #[test]

@@ -148,7 +148,10 @@ impl Track {
     pub(crate) fn message(&self, from: Side, bytes: &[u8], redactor: &Redactor) {
         let at_ns = self.recorder.now();
         let text = String::from_utf8_lossy(bytes);
-        let text = redactor.hide(&text);
+        let text = match serde_json::from_str::<&RawValue>(&text) {
+            Ok(_) => redactor.hide_in_json(&text),
+            Err(_) => redactor.hide(&text),
+        };
         let line =
             |message, text| MessageLine { at_ns, session: self.session, from, message, text };
         match serde_json::from_str::<&RawValue>(&text) {

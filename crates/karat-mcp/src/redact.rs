@@ -1,21 +1,25 @@
 //! Keeping secrets out of every output.
 //!
-//! What counts as a secret is decided once, when a spec is resolved: values of headers, values under
-//! names that speak of secrets, and values that look like tokens. From then on a [`Redactor`] takes
-//! them out of messages, records and descriptions, as they are and as JSON escapes them.
+//! What counts as a secret is decided once, when a spec is resolved ([`crate::secrets`]). From then on a
+//! [`Redactor`] takes them out of messages, records and descriptions, as they are and as JSON escapes
+//! them. A short one goes only where it stands alone, so that no word or number is torn.
 
 use std::borrow::Cow;
-use std::fmt;
+use std::fmt::{self, Write as _};
+
+use serde_json::{Map, Value};
+
+use crate::{secrets, wire};
 
 /// What stands where a secret was.
 pub(crate) const HIDDEN: &str = "[redacted]";
 
-/// Shorter values are not hidden: they would tear holes into harmless text and hide nothing.
-const SHORTEST: usize = 4;
+/// Shorter secrets are hidden only where they are no part of a longer word.
+const STANDS_ALONE_BELOW: usize = 8;
 
 /// Takes known secrets out of text.
 #[derive(Clone, Default)]
-pub(crate) struct Redactor {
+pub struct Redactor {
     /// The longest first, so that a secret within another does not leave the rest of it.
     secrets: Vec<String>,
 }
@@ -27,23 +31,25 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Adds a secret, with the token alone of `Bearer TOKEN` and the like.
+    /// Adds a secret, with what is secret within it: the token of `Bearer TOKEN`, the password of an
+    /// address. What cannot be one ([`secrets::can_be`]) is not added.
     pub(crate) fn add(&mut self, secret: &str) {
         self.add_one(secret);
-        if let Some((_, token)) = secret.split_once(' ') {
-            self.add_one(token.trim());
+        if let Some(token) = secrets::behind_scheme(secret) {
+            self.add_one(token);
+        }
+        for part in secrets::in_addresses(secret) {
+            self.add_one(&secret[part]);
         }
     }
 
     fn add_one(&mut self, secret: &str) {
-        if secret.len() < SHORTEST {
+        if !secrets::can_be(secret) {
             return;
         }
-        let quoted = serde_json::to_string(secret).unwrap_or_default();
-        let escaped = quoted.trim_matches('"');
-        for form in [secret, escaped] {
-            if !self.secrets.iter().any(|known| known == form) {
-                self.secrets.push(form.to_owned());
+        for form in forms(secret) {
+            if !self.secrets.contains(&form) {
+                self.secrets.push(form);
             }
         }
         self.secrets.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
@@ -55,47 +61,181 @@ impl Redactor {
     }
 
     /// The text without the secrets.
-    pub(crate) fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    #[must_use]
+    pub fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut hidden = Cow::Borrowed(text);
         for secret in &self.secrets {
-            if hidden.contains(secret.as_str()) {
-                hidden = Cow::Owned(hidden.replace(secret.as_str(), HIDDEN));
+            if let Some(rest) = without(&hidden, secret) {
+                hidden = Cow::Owned(rest);
             }
         }
         hidden
     }
 
     /// As [`Redactor::hide`], for text that is owned already.
-    pub(crate) fn hidden(&self, text: String) -> String {
+    #[must_use]
+    pub fn hidden(&self, text: String) -> String {
         match self.hide(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(hidden) => hidden,
         }
     }
+
+    /// JSON without the secrets, otherwise as it was to the byte: they are looked for in texts as these
+    /// are when read, whatever the escapes, and neither in keys nor in numbers, so that what comes of
+    /// it can be read like what it was.
+    pub(crate) fn hide_in_json<'t>(&self, json: &'t str) -> Cow<'t, str> {
+        if self.secrets.is_empty() {
+            return Cow::Borrowed(json);
+        }
+        let bytes = json.as_bytes();
+        let mut hidden = String::new();
+        let (mut at, mut done) = (0, 0);
+        while let Some(step) = memchr::memchr(b'"', &bytes[at..]) {
+            let start = at + step;
+            let Some(end) = wire::string_end(bytes, start) else { break };
+            at = end;
+            let is_key = bytes[end..].trim_ascii_start().starts_with(b":");
+            if let Some(text) = json.get(start + 1..end - 1)
+                && !is_key
+                && let Some(rest) = self.hide_in_literal(text)
+            {
+                hidden.push_str(&json[done..start]);
+                hidden.push_str(&rest);
+                done = end;
+            }
+        }
+        if done == 0 {
+            return Cow::Borrowed(json);
+        }
+        hidden.push_str(&json[done..]);
+        Cow::Owned(hidden)
+    }
+
+    /// What stands between the quotes of a text in JSON, written anew if there is a secret in it.
+    fn hide_in_literal(&self, inner: &str) -> Option<String> {
+        let read = if inner.contains('\\') {
+            serde_json::from_str::<String>(&format!("\"{inner}\""))
+                .map_or(Cow::Borrowed(inner), Cow::Owned)
+        } else {
+            Cow::Borrowed(inner)
+        };
+        match self.hide(&read) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(hidden) => serde_json::to_string(&hidden).ok(),
+        }
+    }
+
+    /// Takes the secrets out of every text and key of a value, and a number that is one.
+    pub fn hide_in(&self, value: &mut Value) {
+        if self.secrets.is_empty() {
+            return;
+        }
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(hidden) = self.hide(text) {
+                    *text = hidden;
+                }
+            }
+            Value::Number(number) => {
+                let text = number.to_string();
+                if self.secrets.contains(&text) {
+                    *value = Value::String(HIDDEN.to_owned());
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_in(item)),
+            Value::Object(fields) => self.hide_in_fields(fields),
+            Value::Bool(_) | Value::Null => {}
+        }
+    }
+
+    /// Whether a secret has been taken out of a value, as far as that can be seen.
+    #[must_use]
+    pub fn has_hidden_in(&self, value: &Value) -> bool {
+        !self.secrets.is_empty() && shows_hidden(value)
+    }
+
+    /// As [`Redactor::hide_in`], for the fields of an object.
+    pub fn hide_in_fields(&self, fields: &mut Map<String, Value>) {
+        fields.values_mut().for_each(|field| self.hide_in(field));
+        if fields.keys().any(|key| matches!(self.hide(key), Cow::Owned(_))) {
+            let named = std::mem::take(fields).into_iter();
+            *fields = named.map(|(key, field)| (self.hidden(key), field)).collect();
+        }
+    }
 }
 
-/// Whether a name (of a variable, a flag, a query parameter) speaks of a secret.
-pub(crate) fn speaks_of_secrets(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let parts = ["token", "secret", "passw", "apikey", "auth", "credential", "bearer", "cookie"];
-    let words = ["key", "pat", "pwd", "dsn", "sig", "signature"];
-    let whole = ["database_url", "connection_string", "redis_url", "mongodb_uri"];
-    parts.iter().any(|part| name.contains(part))
-        || name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| words.contains(&word))
-        || whole.iter().any(|part| name.contains(part))
+fn shows_hidden(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(HIDDEN),
+        Value::Array(items) => items.iter().any(shows_hidden),
+        Value::Object(fields) => {
+            fields.iter().any(|(key, field)| key.contains(HIDDEN) || shows_hidden(field))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
-/// Whether a value looks like a token: long, without spaces and paths, letters and digits mixed.
-pub(crate) fn looks_like_a_token(value: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '=');
-    value.len() >= 20
-        && value.chars().all(plain)
-        && value.chars().any(|c| c.is_ascii_digit())
-        && value.chars().any(|c| c.is_ascii_alphabetic())
+/// The text with the secret hidden, if it is there.
+fn without(text: &str, secret: &str) -> Option<String> {
+    let mut hidden = String::new();
+    let mut done = 0;
+    for (at, _) in text.match_indices(secret) {
+        let end = at + secret.len();
+        if secret.len() < STANDS_ALONE_BELOW && !stands_alone(text, at, end) {
+            continue;
+        }
+        hidden.push_str(&text[done..at]);
+        hidden.push_str(HIDDEN);
+        done = end;
+    }
+    if done == 0 {
+        return None;
+    }
+    hidden.push_str(&text[done..]);
+    Some(hidden)
+}
+
+fn stands_alone(text: &str, start: usize, end: usize) -> bool {
+    let before = text[..start].chars().next_back();
+    let after = text[end..].chars().next();
+    !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)
+}
+
+/// A secret as it is, and as JSON within a text may have it: as it must be escaped, and as the writers
+/// of Python (nothing beyond ASCII), PHP (no slash either) and Go (nothing that HTML knows) do.
+fn forms(secret: &str) -> Vec<String> {
+    let quoted = serde_json::to_string(secret).unwrap_or_default();
+    let inner = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let json = inner.unwrap_or(secret);
+    let mut ascii = String::new();
+    for c in json.chars() {
+        if c.is_ascii() {
+            ascii.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(ascii, "\\u{unit:04x}");
+        }
+    }
+    let php = ascii.replace('/', "\\/");
+    let mut go = json.to_owned();
+    for c in ['&', '<', '>'] {
+        go = go.replace(c, &format!("\\u{:04x}", u32::from(c)));
+    }
+    let mut forms = vec![secret.to_owned()];
+    for form in [json.to_owned(), ascii, php, go] {
+        if !forms.contains(&form) {
+            forms.push(form);
+        }
+    }
+    forms
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -109,6 +249,20 @@ mod tests {
     }
 
     #[test]
+    fn secrets_are_hidden_wherever_they_stand_in_a_value() {
+        let mut redactor = Redactor::default();
+        redactor.add("hush-hush");
+        redactor.add("123456");
+        redactor.add("true");
+        let mut value = json!({"a": ["x hush-hush y", 123456, 1234567, true], "hush-hush": null});
+        redactor.hide_in(&mut value);
+        let expected =
+            json!({"a": ["x [redacted] y", "[redacted]", 1234567, true], "[redacted]": null});
+        assert_eq!(value, expected);
+        assert!(redactor.has_hidden_in(&value) && !redactor.has_hidden_in(&json!(["plain", 1])));
+    }
+
+    #[test]
     fn a_secret_within_a_secret_leaves_nothing() {
         let mut redactor = Redactor::default();
         redactor.add("tok1");
@@ -117,15 +271,55 @@ mod tests {
     }
 
     #[test]
-    fn names_and_values_that_speak_of_secrets() {
-        for name in ["GITHUB_TOKEN", "api-key", "OPENAI_API_KEY", "DB_PASSWORD", "Authorization"] {
-            assert!(speaks_of_secrets(name), "{name}");
+    fn secrets_are_found_in_json_however_it_escapes_them() {
+        let mut redactor = Redactor::default();
+        redactor.add("abc/def&ghi");
+        redactor.add("pässwörd-1");
+        for json in [
+            r#"{"a":"x abc/def&ghi"}"#,
+            r#"{"a":"x abc\/def&ghi"}"#,
+            r#"{"a":"x abc/def\u0026ghi"}"#,
+            r#"{"a":"x p\u00e4ssw\u00f6rd-1"}"#,
+            r#"{"a":"x p\u00E4sswörd-1"}"#,
+        ] {
+            assert_eq!(redactor.hide_in_json(json), r#"{"a":"x [redacted]"}"#, "{json}");
         }
-        for name in ["HOME", "PORT", "KEYBOARD", "PATH", "monkey"] {
-            assert!(!speaks_of_secrets(name), "{name}");
+        // A text that holds JSON itself.
+        let nested = r#"{"text":"{\"t\": \"abc\\/def&ghi p\\u00e4ssw\\u00f6rd-1\"}"}"#;
+        let expected = r#"{"text":"{\"t\": \"[redacted] [redacted]\"}"}"#;
+        assert_eq!(redactor.hide_in_json(nested), expected);
+    }
+
+    #[test]
+    fn what_is_no_text_of_json_stays_as_it_is() {
+        let mut redactor = Redactor::default();
+        for harmless in ["true", "text", "4096", "no"] {
+            redactor.add(harmless);
         }
-        assert!(looks_like_a_token("ghp_16C7e42F292c6912E7710c838347Ae178B4a"));
-        assert!(!looks_like_a_token("/home/someone/projects/number/42"));
-        assert!(!looks_like_a_token("production"));
+        redactor.add("123456");
+        redactor.add("hush-hush");
+        let json = r#"{ "listChanged": true, "n": [14096, 123456, 1.0], "type": "text", "hush-hush" : "a" }"#;
+        assert!(matches!(redactor.hide_in_json(json), Cow::Borrowed(_)));
+        assert_eq!(
+            redactor.hide_in_json(r#"["9123456", "no 123456."]"#),
+            r#"["9123456", "no [redacted]."]"#
+        );
+    }
+
+    #[test]
+    fn a_secret_that_ends_with_a_quote_is_hidden_whole() {
+        let mut redactor = Redactor::default();
+        redactor.add("hunter22\"");
+        assert_eq!(redactor.hide(r#"x hunter22\" y"#), "x [redacted] y");
+    }
+
+    #[test]
+    fn the_password_of_an_address_is_hidden_alone_too() {
+        let mut redactor = Redactor::default();
+        redactor.add("pg://u:hunter22@h/db");
+        assert_eq!(
+            redactor.hide("no hunter22 at pg://u:hunter22@h/db"),
+            "no [redacted] at [redacted]"
+        );
     }
 }

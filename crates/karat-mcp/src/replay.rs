@@ -158,6 +158,17 @@ struct Reader {
 impl Reader {
     fn take(&mut self, line: Line) {
         let (Some(from), Some(message)) = (line.from, line.message) else { return };
+        match message {
+            Value::Array(batch) => {
+                for message in batch {
+                    self.take_one(line.session, line.at_ns, from, message);
+                }
+            }
+            message => self.take_one(line.session, line.at_ns, from, message),
+        }
+    }
+
+    fn take_one(&mut self, session: u32, at_ns: u64, from: Side, message: Value) {
         let id = message.get("id").cloned();
         let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
         match (from, method, id) {
@@ -165,8 +176,8 @@ impl Reader {
                 let params = message.get("params").cloned().unwrap_or_default();
                 let key = key(&method, &params);
                 let scenes = self.recording.scenes.entry(key.clone()).or_default();
-                let place = (line.session, id.to_string());
-                self.open.insert(place, (key, scenes.len(), line.at_ns));
+                let place = (session, id.to_string());
+                self.open.insert(place, (key, scenes.len(), at_ns));
                 scenes.push_back(Scene {
                     id,
                     after: Duration::ZERO,
@@ -175,18 +186,17 @@ impl Reader {
                 });
             }
             (Side::Server, None, Some(id)) => {
-                let Some((key, at, asked)) = self.open.remove(&(line.session, id.to_string()))
-                else {
+                let Some((key, at, asked)) = self.open.remove(&(session, id.to_string())) else {
                     return;
                 };
                 let scenes = self.recording.scenes.get_mut(&key);
                 let Some(scene) = scenes.and_then(|scenes| scenes.get_mut(at)) else { return };
-                scene.before = self.told.remove(&line.session).unwrap_or_default();
-                scene.after = Duration::from_nanos(line.at_ns.saturating_sub(asked));
+                scene.before = self.told.remove(&session).unwrap_or_default();
+                scene.after = Duration::from_nanos(at_ns.saturating_sub(asked));
                 scene.answer = Some(message);
             }
             (Side::Server, Some(_), None) => {
-                self.told.entry(line.session).or_default().push(message);
+                self.told.entry(session).or_default().push(message);
             }
             // What the server asked of its client then, its client of now was not asked.
             _ => {}

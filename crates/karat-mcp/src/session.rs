@@ -18,7 +18,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::board::{Board, Conduct, Delivered};
+use crate::board::{Board, Delivered, Waiting};
+use crate::conduct::{Conduct, Witness};
 use crate::error::{CallError, StartError, quoted};
 use crate::http::{HttpLink, Post, Posted};
 use crate::isolate;
@@ -26,6 +27,7 @@ use crate::limits::Limits;
 use crate::parameter_headers::ParameterHeaders;
 use crate::policy::Policies;
 use crate::record::Recorder;
+use crate::redact::Redactor;
 use crate::revision::Revision;
 use crate::spec::{ServerSpec, Target};
 use crate::sse::SseLink;
@@ -44,7 +46,7 @@ pub struct Options {
     pub grace: Duration,
     /// How much is taken in.
     pub limits: Limits,
-    /// How requests of the server are answered.
+    /// How requests of the server are answered, where its spec does not say it.
     pub policies: Policies,
     /// Where every message is written down.
     pub recorder: Option<Recorder>,
@@ -52,6 +54,8 @@ pub struct Options {
     pub folder: Option<PathBuf>,
     /// Values that are not hidden although they look like secrets: bait whose way is watched.
     pub canaries: Vec<String>,
+    /// Who sees what servers do beside answering, over all sessions that share it.
+    pub witness: Witness,
 }
 
 impl Default for Options {
@@ -66,6 +70,7 @@ impl Default for Options {
             recorder: None,
             folder: None,
             canaries: Vec::new(),
+            witness: Witness::default(),
         }
     }
 }
@@ -285,15 +290,22 @@ impl Session {
         let resolved = spec.resolve(options.folder.as_deref())?;
         let mut redactor = resolved.redactor;
         redactor.keep(&options.canaries);
+        let options = &Options {
+            policies: resolved.policies.unwrap_or_else(|| options.policies.clone()),
+            ..options.clone()
+        };
         let board = || {
-            let board = Board::new(options.limits, options.policies.clone(), redactor.clone());
-            Arc::new(board.recorded(options.recorder.as_ref(), &spec.describe()))
+            let board = Board::new(options.limits, options.policies.clone(), redactor.clone())
+                .seen_by(&options.witness);
+            let described = redactor.hidden(spec.describe());
+            Arc::new(board.recorded(options.recorder.as_ref(), &described))
         };
         match resolved.target {
             Target::Stdio { command, env, folder, isolate } => {
                 let board = board();
-                let program = Program { command, env, folder, ..Program::default() };
                 let isolate = isolate.as_ref();
+                isolate::check_folder(isolate, folder.as_deref())?;
+                let program = Program { command, env, folder, ..Program::default() };
                 let launch = isolate::launch(isolate, program, spec.cwd.is_some()).await?;
                 let link = Link::Stdio(StdioLink::start(&launch.program, &board)?);
                 let mut session = Session::open(link, board, spec.protocol, options)
@@ -352,8 +364,9 @@ impl Session {
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let redactor = crate::redact::Redactor::default();
+        let redactor = Redactor::default();
         let board = Board::new(options.limits, options.policies.clone(), redactor)
+            .seen_by(&options.witness)
             .recorded(options.recorder.as_ref(), "a server over streams");
         let board = Arc::new(board);
         let link = Link::Stdio(StdioLink::over(read, write, &board));
@@ -380,10 +393,11 @@ impl Session {
             Ok(Ok(())) => {}
             Ok(Err(error)) => return Err(error),
             Err(_) => {
-                let said = match quoted(&session.stderr()) {
-                    said if said.is_empty() => said,
-                    said => format!("; its stderr ends with: {said}"),
-                };
+                let mut said = session.board.oddities();
+                let stderr = quoted(&session.stderr());
+                if !stderr.is_empty() {
+                    said.push_str(&format!("; its stderr ends with: {stderr}"));
+                }
                 return Err(StartError::Timeout {
                     seconds: options.start_timeout.as_secs_f64(),
                     said,
@@ -501,6 +515,7 @@ impl Session {
         let text = |value: &Value, field: &str| {
             value.get(field).and_then(Value::as_str).map(str::to_owned)
         };
+        self.board.speak(revision);
         self.server = ServerInfo {
             name: text(info, "name").unwrap_or_default(),
             title: text(info, "title"),
@@ -538,15 +553,15 @@ impl Session {
         }
     }
 
-    /// Text without the secrets of the spec.
-    pub fn redact(&self, text: &str) -> String {
-        self.board.redactor.hide(text).into_owned()
+    /// What takes the secrets of the spec out of text and values.
+    pub fn redactor(&self) -> &Redactor {
+        &self.board.redactor
     }
 
     /// Every tool, in the order in which the server lists them.
     ///
     /// # Errors
-    /// When the server does not answer, answers wrongly, or has no end of pages.
+    /// When the server does not answer, answers wrongly, or has no end of pages in number or time.
     pub async fn tools(&self) -> Result<Vec<Definition>, CallError> {
         match self.list("tools/list", "tools").await {
             Ok(tools) => {
@@ -574,15 +589,24 @@ impl Session {
         }
     }
 
-    /// Every entry of a listing (`prompts/list` and `prompts`, say), over all its pages.
+    /// Every entry of a listing (`prompts/list` and `prompts`, say), over all its pages. No page is asked
+    /// for once the others have taken longer than the server may take to start, or than a call may take
+    /// if that is longer.
     ///
     /// # Errors
     /// As [`Session::tools`].
     pub async fn list(&self, method: &str, field: &str) -> Result<Vec<Value>, CallError> {
         let limits = &self.board.limits;
+        let longest = self.options.start_timeout.max(self.options.call_timeout);
+        let started = Instant::now();
         let mut entries = Vec::new();
         let mut cursor: Option<String> = None;
-        for _ in 0..limits.pages {
+        for number in 0..limits.pages {
+            if number > 0 && started.elapsed() > longest {
+                let seconds = longest.as_secs_f64();
+                let said = format!(": {number} pages of {method} took more than {seconds} s");
+                return Err(CallError::Timeout { said });
+            }
             let params = ListParams { cursor: cursor.as_deref() };
             let mut page = self.ask(method, None, params).await?;
             let Some(Value::Array(found)) = page.get_mut(field).map(Value::take) else {
@@ -724,12 +748,12 @@ impl Session {
                 let post = Post { bytes: &bytes, id: None, method, name: None, headers: &[] };
                 tokio::time::timeout(self.options.call_timeout, link.post(post))
                     .await
-                    .map_err(|_| CallError::Timeout)?
+                    .map_err(|_| CallError::timeout())?
                     .map(|_| ())
             }
             Link::Sse(link) => tokio::time::timeout(self.options.call_timeout, link.post(&bytes))
                 .await
-                .map_err(|_| CallError::Timeout)?,
+                .map_err(|_| CallError::timeout())?,
         }
     }
 
@@ -777,16 +801,22 @@ impl Session {
             name: asked.name,
             headers: asked.headers,
         };
-        let answer = self.send_and_wait(id, post);
+        let mut waiting = self.board.wait_for(id)?;
+        let answer = self.send_and_wait(&mut waiting, post);
         if let Ok(answer) = tokio::time::timeout(asked.timeout, answer).await {
             return answer;
         }
+        let said = waiting.oddities();
+        drop(waiting);
         self.cancel(id);
-        Err(CallError::Timeout)
+        Err(CallError::Timeout { said })
     }
 
-    async fn send_and_wait(&self, id: u64, post: Post<'_>) -> Result<Delivered, CallError> {
-        let mut waiting = self.board.wait_for(id)?;
+    async fn send_and_wait(
+        &self,
+        waiting: &mut Waiting<'_>,
+        post: Post<'_>,
+    ) -> Result<Delivered, CallError> {
         let link = match &self.link {
             Link::Stdio(link) => {
                 if let Err(error) = link.send(post.bytes) {
@@ -817,9 +847,10 @@ impl Session {
         }
         match posted? {
             Posted::Accepted => Ok(waiting.answer().await),
-            Posted::Finished => {
-                Err(CallError::invalid("the server answered without an answer to the request"))
-            }
+            Posted::Finished => Err(CallError::invalid(format!(
+                "the server answered without an answer to the request{}",
+                waiting.oddities()
+            ))),
         }
     }
 

@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StartError;
-use crate::interpolate::{Surroundings, interpolate};
+use crate::interpolate::{Surroundings, Used, interpolate};
 use crate::isolate::{Engine, Isolation};
-use crate::redact::{HIDDEN, Redactor, looks_like_a_token, speaks_of_secrets};
+use crate::policy::{Policies, Roots};
+use crate::redact::{HIDDEN, Redactor};
 use crate::revision::Revision;
+use crate::secrets;
 
 /// How messages travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +57,9 @@ pub struct ServerSpec {
     /// What stands between the program and the machine; otherwise nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolate: Option<Isolation>,
+    /// How requests of the server are answered; otherwise they are refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policies: Option<Policies>,
 }
 
 /// A spec with its variables put in.
@@ -62,6 +67,7 @@ pub struct ServerSpec {
 pub(crate) struct Resolved {
     pub(crate) target: Target,
     pub(crate) redactor: Redactor,
+    pub(crate) policies: Option<Policies>,
 }
 
 /// Where the messages go.
@@ -162,28 +168,29 @@ impl ServerSpec {
         let target = match (kind, &self.command, &self.url) {
             (TransportKind::Stdio, Some(command), _) => Target::Stdio {
                 command: resolver.command(command)?,
-                env: resolver.values(&self.env, Secrets::ByName)?,
+                env: resolver.values(&self.env, Named::Variables)?,
                 folder: resolver.folder(self.cwd.as_deref(), base)?,
                 isolate: resolver.isolation(self.isolate.as_ref())?,
             },
             (kind, _, url) => {
                 let url = resolver.url(url.as_deref().unwrap_or_default())?;
-                let headers = resolver.values(&self.headers, Secrets::All)?;
+                let headers = resolver.values(&self.headers, Named::Headers)?;
                 match kind {
                     TransportKind::Sse => Target::Sse { url, headers },
                     _ => Target::Http { url, headers },
                 }
             }
         };
-        Ok(Resolved { target, redactor: resolver.redactor })
+        let policies = resolver.policies(self.policies.as_ref())?;
+        Ok(Resolved { target, redactor: resolver.redactor, policies })
     }
 }
 
-/// Which values are secrets whatever they look like.
+/// What values are named for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Secrets {
-    All,
-    ByName,
+enum Named {
+    Variables,
+    Headers,
 }
 
 struct Resolver<'a> {
@@ -192,27 +199,34 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
+    /// Puts the variables in; what they stand for is secret.
     fn text(&mut self, text: &str) -> Result<String, StartError> {
         let done = interpolate(text, &self.around).map_err(|why| StartError::Spec { why })?;
-        for (name, value) in &done.used {
-            if speaks_of_secrets(name) || looks_like_a_token(value) {
+        for used in &done.used {
+            let Used { name, value, from_variable } = used;
+            if (*from_variable && secrets::is_variable(name, value)) || is_secret(name, value) {
                 self.redactor.add(value);
             }
         }
         Ok(done.text)
     }
 
+    /// As [`Resolver::text`] for a place on this machine, which is no secret for being a variable.
+    fn place(&mut self, path: &Path) -> Result<PathBuf, StartError> {
+        let done = interpolate(&path.to_string_lossy(), &self.around)
+            .map_err(|why| StartError::Spec { why })?;
+        for used in done.used.iter().filter(|used| is_secret(&used.name, &used.value)) {
+            self.redactor.add(&used.value);
+        }
+        Ok(PathBuf::from(done.text))
+    }
+
     fn command(&mut self, command: &[String]) -> Result<Vec<String>, StartError> {
         let mut words: Vec<String> = Vec::with_capacity(command.len());
         for word in command {
             let resolved = self.text(word)?;
-            let after_flag = words.last().is_some_and(|flag| is_secret_flag(flag));
-            if after_flag || looks_like_a_token(&resolved) {
-                self.redactor.add(&resolved);
-            } else if let Some((flag, value)) = resolved.split_once('=')
-                && speaks_of_secrets(flag)
-            {
-                self.redactor.add(value);
+            for part in secrets::in_word(&resolved, words.last().map(String::as_str)) {
+                self.redactor.add(&resolved[part]);
             }
             words.push(resolved);
         }
@@ -222,15 +236,16 @@ impl Resolver<'_> {
     fn values(
         &mut self,
         values: &BTreeMap<String, String>,
-        secrets: Secrets,
+        kind: Named,
     ) -> Result<BTreeMap<String, String>, StartError> {
         let mut resolved = BTreeMap::new();
         for (name, value) in values {
             let value = self.text(value)?;
-            let secret =
-                secrets == Secrets::All || speaks_of_secrets(name) || looks_like_a_token(&value);
-            if secret {
+            if kind == Named::Headers && secrets::is_header(name) || is_secret(name, &value) {
                 self.redactor.add(&value);
+            }
+            for part in secrets::in_addresses(&value) {
+                self.redactor.add(&value[part]);
             }
             resolved.insert(name.clone(), value);
         }
@@ -245,11 +260,14 @@ impl Resolver<'_> {
         if !matches!(parsed.scheme(), "http" | "https") {
             return Err(wrong(format!("the url {} is not http or https", describe_url(&url))));
         }
+        for part in secrets::in_addresses(&url) {
+            self.redactor.add(&url[part]);
+        }
         if let Some(password) = parsed.password() {
             self.redactor.add(password);
         }
         for (name, value) in parsed.query_pairs() {
-            if speaks_of_secrets(&name) || looks_like_a_token(&value) {
+            if is_secret(&name, &value) {
                 self.redactor.add(&value);
             }
         }
@@ -260,9 +278,7 @@ impl Resolver<'_> {
         let Some(written) = written else { return Ok(None) };
         let mut isolation = written.clone();
         for path in isolation.read.iter_mut().chain(&mut isolation.write) {
-            let text = self.text(&path.to_string_lossy())?;
-            let whole = self.around.folder.join(text);
-            *path = std::path::absolute(&whole).unwrap_or(whole);
+            *path = self.whole(path)?;
         }
         Ok(Some(isolation))
     }
@@ -273,31 +289,61 @@ impl Resolver<'_> {
         base: Option<&Path>,
     ) -> Result<Option<PathBuf>, StartError> {
         let Some(cwd) = cwd else { return Ok(base.map(Path::to_owned)) };
-        let cwd = PathBuf::from(self.text(&cwd.to_string_lossy())?);
+        let cwd = self.place(cwd)?;
         Ok(Some(base.map_or(cwd.clone(), |base| base.join(cwd))))
+    }
+
+    /// A path with its variables put in, from the root of the file system.
+    fn whole(&mut self, path: &Path) -> Result<PathBuf, StartError> {
+        let whole = self.around.folder.join(self.place(path)?);
+        Ok(std::path::absolute(&whole).unwrap_or(whole))
+    }
+
+    /// The policies with the addresses of their roots.
+    fn policies(&mut self, written: Option<&Policies>) -> Result<Option<Policies>, StartError> {
+        let Some(written) = written else { return Ok(None) };
+        let mut policies = written.clone();
+        if let Roots::List(roots) = &mut policies.roots {
+            for root in roots {
+                if !root.contains("://") {
+                    let folder = self.whole(Path::new(root.as_str()))?;
+                    let address = reqwest::Url::from_file_path(&folder).map_err(|()| {
+                        let why = format!("roots: {} is no path", folder.display());
+                        StartError::Spec { why }
+                    })?;
+                    *root = address.into();
+                }
+            }
+        }
+        Ok(Some(policies))
     }
 }
 
-fn is_secret_flag(word: &str) -> bool {
-    word.starts_with('-') && !word.contains('=') && speaks_of_secrets(word)
+/// Whether a value is a secret by its name or its look.
+fn is_secret(name: &str, value: &str) -> bool {
+    secrets::speaks(name) || secrets::looks_like_a_token(value)
 }
 
 fn describe_command(command: &[String]) -> String {
     let mut shown: Vec<String> = Vec::with_capacity(command.len());
-    let mut hide_next = false;
+    let mut before: Option<&str> = None;
     for word in command {
-        let hidden = match word.split_once('=') {
-            _ if hide_next && !word.contains("${") => HIDDEN.to_owned(),
-            Some((flag, value)) if speaks_of_secrets(flag) && !value.contains("${") => {
-                format!("{flag}={HIDDEN}")
-            }
-            _ if looks_like_a_token(word) => HIDDEN.to_owned(),
-            _ => word.clone(),
-        };
-        hide_next = is_secret_flag(word);
-        shown.push(hidden);
+        shown.push(describe_word(word, before));
+        before = Some(word);
     }
     karat_core::text::printable(&shown.join(" ")).into_owned()
+}
+
+fn describe_word(word: &str, before: Option<&str>) -> String {
+    let mut shown = word.to_owned();
+    for part in secrets::in_word(word, before).into_iter().rev() {
+        let secret = &word[part.clone()];
+        // A variable is not put in here, so it gives nothing away, but for a default.
+        if !secret.contains("${") || secret.contains(":-") {
+            shown.replace_range(part, HIDDEN);
+        }
+    }
+    shown
 }
 
 /// An address without its password, and without the values of its query.
@@ -339,6 +385,7 @@ impl fmt::Debug for ServerSpec {
             .field("cwd", &self.cwd)
             .field("protocol", &self.protocol)
             .field("isolate", &self.isolate)
+            .field("policies", &self.policies)
             .finish()
     }
 }
@@ -401,6 +448,76 @@ mod tests {
     }
 
     #[test]
+    fn secrets_in_the_words_of_a_command_are_not_shown() {
+        let spec = ServerSpec::from_command(words(&[
+            "python3",
+            "s.py",
+            "--header",
+            "Authorization: Bearer abc123supersecret",
+            "postgresql://me:pgpassw0rd@127.0.0.1/db",
+            "--token",
+            "${T:-fallback}",
+            "--key=${K}",
+        ]));
+        assert_eq!(
+            spec.describe(),
+            "python3 s.py --header Authorization: [redacted] postgresql://me:[redacted]@127.0.0.1/db \
+             --token [redacted] --key=${K}"
+        );
+        let variable = |name: &str| (name == "K").then(|| "of-the-environment".to_owned());
+        let redactor = spec.resolve_with(None, &variable).unwrap().redactor;
+        let shown = redactor.hide("abc123supersecret pgpassw0rd fallback of-the-environment");
+        assert_eq!(shown, "[redacted] [redacted] [redacted] [redacted]");
+    }
+
+    #[test]
+    fn every_variable_that_is_put_in_is_a_secret_but_places_are_not() {
+        let mut spec = ServerSpec::from_command(words(&["a", "${HOME}/x"]));
+        spec.env.insert("DB".into(), "${DBCONN}".into());
+        spec.env.insert("MODE".into(), "${MODE:-quick-and-dirty}".into());
+        spec.env.insert("AUTH_ENABLED".into(), "true".into());
+        spec.env.insert("MAX_TOKENS".into(), "4096".into());
+        spec.cwd = Some("${PROJECTS}".into());
+        let variable = |name: &str| match name {
+            "DBCONN" => Some("pg://u:hunter22@h/db".to_owned()),
+            "HOME" => Some("/home/me".to_owned()),
+            "PROJECTS" => Some("/no/such/projects".to_owned()),
+            _ => None,
+        };
+        let redactor = spec.resolve_with(None, &variable).unwrap().redactor;
+        let hidden = redactor.hide("pg://u:hunter22@h/db, hunter22");
+        assert_eq!(hidden, "[redacted], [redacted]");
+        let plain = "/home/me/x /no/such/projects quick-and-dirty true 4096";
+        assert_eq!(redactor.hide(plain), plain);
+    }
+
+    #[test]
+    fn harmless_headers_are_no_secrets() {
+        let mut spec = ServerSpec::from_url("http://host/mcp");
+        for (name, value) in
+            [("X-Debug", "true"), ("Accept", "application/json"), ("X-Team", "hush-hush")]
+        {
+            spec.headers.insert(name.into(), value.into());
+        }
+        let redactor = spec.resolve_with(None, &|_| None).unwrap().redactor;
+        assert_eq!(
+            redactor.hide("true application/json hush-hush"),
+            "true application/json [redacted]"
+        );
+    }
+
+    #[test]
+    fn roots_are_folders_seen_from_the_project() {
+        let roots = Roots::List(words(&["data dir", "/abs", "file:///as/it/is", "${D}/x"]));
+        let policies = Some(Policies { roots, ..Policies::default() });
+        let spec = ServerSpec { policies, ..ServerSpec::from_command(words(&["a"])) };
+        let variable = |_: &str| Some("/d".to_owned());
+        let resolved = spec.resolve_with(Some(Path::new("/p")), &variable).unwrap();
+        let expected = ["file:///p/data%20dir", "file:///abs", "file:///as/it/is", "file:///d/x"];
+        assert_eq!(resolved.policies.unwrap().roots, Roots::List(words(&expected)));
+    }
+
+    #[test]
     fn secrets_are_known_once_the_spec_is_resolved() {
         let mut spec = ServerSpec::from_url("http://host/mcp?api_key=${K}");
         spec.headers.insert("Authorization".into(), "Bearer ${T}".into());
@@ -441,5 +558,8 @@ mod tests {
             serde_json::from_str(r#"{"command":["a"],"protocol":"2025-06-18"}"#).unwrap();
         assert_eq!(spec.protocol, Some(Revision::V2025_06_18));
         assert!(serde_json::from_str::<ServerSpec>(r#"{"comand":["a"]}"#).is_err());
+        let text = r#"{"command":["a"],"policies":{"elicitation":"decline","roots":["data"]}}"#;
+        let spec: ServerSpec = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&spec).unwrap(), text);
     }
 }

@@ -109,7 +109,7 @@ impl Poster {
     }
 
     fn receive(self: &Arc<Self>, bytes: &[u8], arrived: Instant) {
-        for reply in self.board.receive(bytes, arrived) {
+        for reply in self.board.receive(bytes, arrived, None) {
             self.post_later(reply);
         }
     }

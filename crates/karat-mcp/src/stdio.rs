@@ -205,7 +205,7 @@ fn take(line: &[u8], board: &Board, outbox: &Outbox, arrived: Instant) {
     if line.is_empty() {
         return;
     }
-    for reply in board.receive(line, arrived) {
+    for reply in board.receive(line, arrived, None) {
         // A server that is gone needs no answer.
         let _ = outbox.push(&reply);
     }

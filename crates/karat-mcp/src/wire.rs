@@ -108,7 +108,7 @@ pub(crate) fn id_in(start: &[u8]) -> Option<Value> {
 }
 
 /// Where the string that begins at `at` ends, behind its closing quote.
-fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
+pub(crate) fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
     let mut at = at + 1;
     loop {
         let step = memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;

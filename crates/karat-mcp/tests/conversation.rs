@@ -57,12 +57,12 @@ async fn holds(session: &Session, revision: Revision) {
 
     let options = CallOptions { timeout: Some(Duration::from_millis(50)), progress: true };
     let late = session.call_with("wait", &Map::new(), options).await.unwrap_err();
-    assert_eq!(late, CallError::Timeout);
+    assert!(matches!(late, CallError::Timeout { .. }), "{late}");
     assert!(!late.is_lost());
     // The session goes on.
     assert!(session.call("echo", &Map::new()).await.is_ok());
     let conduct = session.conduct();
-    assert_eq!((conduct.noise, conduct.malformed, conduct.unknown_ids), (0, 0, 0));
+    assert_eq!(conduct.remarks(), [""; 0]);
 }
 
 #[tokio::test]
@@ -138,7 +138,8 @@ async fn a_cancelled_call_is_dropped_by_the_server_and_never_answered() {
     let options =
         CallOptions { timeout: Some(Duration::from_millis(20)), ..CallOptions::default() };
     let given = arguments(json!({"milliseconds": 150}));
-    assert_eq!(session.call_with("wait", &given, options).await, Err(CallError::Timeout));
+    let late = session.call_with("wait", &given, options).await.unwrap_err();
+    assert!(matches!(late, CallError::Timeout { .. }), "{late}");
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(session.call("echo", &Map::new()).await.is_ok());
     assert_eq!(session.conduct().late_answers, 0);

@@ -8,7 +8,7 @@ mod support;
 use std::time::Duration;
 
 use karat_core::run::FailureClass;
-use karat_mcp::{CallError, Limits, Options, Reply, ServerSpec, Session, StartError};
+use karat_mcp::{CallError, Limits, Oddity, Options, Reply, ServerSpec, Session, StartError};
 use serde_json::{Map, json};
 use support::{MISBEHAVE, arguments, spec};
 
@@ -19,7 +19,12 @@ fn misbehaving(how: &str) -> ServerSpec {
 fn options() -> Options {
     Options {
         call_timeout: Duration::from_millis(1_500),
-        limits: Limits { message_bytes: 1 << 20, pages: 50, ..Limits::default() },
+        limits: Limits {
+            message_bytes: 1 << 20,
+            noise_bytes: 1 << 16,
+            pages: 50,
+            ..Limits::default()
+        },
         ..Options::default()
     }
 }
@@ -55,8 +60,8 @@ async fn garbage_on_stdout_is_noted_and_the_session_goes_on() {
     calling("garbage", async |session, reply| {
         assert_eq!(reply.unwrap().texts(), ["done"]);
         let conduct = session.conduct();
-        assert_eq!(conduct.noise, 2);
-        assert_eq!(conduct.first_noise.as_deref(), Some("Listening on stdio, press any key!"));
+        assert_eq!(conduct.count(Oddity::Noise), 2);
+        assert_eq!(conduct.first(Oddity::Noise), Some("Listening on stdio, press any key!"));
     })
     .await;
 }
@@ -83,8 +88,10 @@ async fn half_a_line_and_the_end_is_a_lost_server() {
 
 #[tokio::test]
 async fn half_a_line_and_silence_is_a_time_out() {
-    calling("half-line-and-hang", async |_, reply| assert_eq!(reply, Err(CallError::Timeout)))
-        .await;
+    calling("half-line-and-hang", async |_, reply| {
+        assert_eq!(reply, Err(CallError::Timeout { said: String::new() }));
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -136,8 +143,9 @@ async fn an_exit_is_seen_although_a_grandchild_holds_the_output_open() {
 #[tokio::test]
 async fn a_hang_is_a_time_out() {
     calling("hang", async |_, reply| {
-        assert_eq!(reply, Err(CallError::Timeout));
-        assert_eq!(CallError::Timeout.class(), FailureClass::Timeout);
+        let error = reply.unwrap_err();
+        assert_eq!(error, CallError::Timeout { said: String::new() });
+        assert_eq!(error.class(), FailureClass::Timeout);
     })
     .await;
 }
@@ -157,8 +165,11 @@ async fn answers_out_of_order_find_their_calls() {
 #[tokio::test]
 async fn answers_with_wrong_ids_are_noted_and_the_call_times_out() {
     calling("wrong-id", async |session, reply| {
-        assert_eq!(reply, Err(CallError::Timeout));
-        assert_eq!(session.conduct().unknown_ids, 3);
+        let told = reply.unwrap_err().to_string();
+        let wanted =
+            "no answer in time; it sent an answer to a request that was never sent (id 999999)";
+        assert_eq!(told, wanted);
+        assert_eq!(session.conduct().count(Oddity::UnknownId), 3);
     })
     .await;
 }
@@ -168,7 +179,7 @@ async fn the_second_of_two_answers_is_noted() {
     calling("duplicate", async |session, reply| {
         assert_eq!(reply.unwrap().texts(), ["first"]);
         assert_eq!(session.call("t", &Map::new()).await.unwrap().texts(), ["first"]);
-        assert!(session.conduct().repeated_answers >= 1);
+        assert!(session.conduct().count(Oddity::Repeated) >= 1);
     })
     .await;
 }
@@ -185,17 +196,15 @@ async fn a_huge_answer_is_passed_over_and_the_session_goes_on() {
     }
     let small = session.tools().await.unwrap();
     assert_eq!(small.len(), 1);
-    assert_eq!(session.conduct().oversized, 2);
+    assert_eq!(session.conduct().count(Oddity::Oversized), 2);
 }
 
 #[tokio::test]
-async fn a_line_without_end_is_too_large_and_then_a_lost_server() {
+async fn a_line_without_end_is_a_lost_server() {
     let patient = Options { call_timeout: Duration::from_secs(120), ..options() };
     let limits = Limits { message_bytes: 1 << 14, line_bytes: 1 << 22, ..Limits::default() };
     let options = Options { limits, ..patient };
     let session = Session::start(&misbehaving("endless-line"), &options).await.unwrap();
-    let error = session.call("t", &Map::new()).await.unwrap_err();
-    assert_eq!(error.class(), FailureClass::InvalidAnswer, "{error}");
     let error = session.call("t", &Map::new()).await.unwrap_err();
     assert!(error.is_lost() && error.to_string().contains("without end"), "{error}");
 }
@@ -208,6 +217,31 @@ async fn pages_without_end_are_an_error() {
     let session = Session::start(&misbehaving("same-page"), &options()).await.unwrap();
     let error = session.tools().await.unwrap_err();
     assert!(error.to_string().contains("repeats the cursor"), "{error}");
+    let hurried =
+        Options { start_timeout: Duration::from_secs(1), limits: Limits::default(), ..options() };
+    let session = Session::start(&misbehaving("slow-pages"), &hurried).await.unwrap();
+    let error = session.tools().await.unwrap_err();
+    assert_eq!(error.class(), FailureClass::Timeout);
+    assert!(error.to_string().contains("pages of tools/list took more than 1.5 s"), "{error}");
+}
+
+#[tokio::test]
+async fn what_has_no_id_is_charged_to_no_call() {
+    calling("without-id", async |session, reply| {
+        assert_eq!(reply.unwrap().texts(), ["done"]);
+        let conduct = session.conduct();
+        assert_eq!((conduct.count(Oddity::WithoutId), conduct.count(Oddity::Malformed)), (1, 2));
+        assert_eq!(conduct.first(Oddity::WithoutId), Some("protocol error -32601: no such method"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_start_without_an_answer_tells_what_came_instead() {
+    let quick = Options { start_timeout: Duration::from_millis(500), ..options() };
+    let error = Session::start(&misbehaving("log-and-hang"), &quick).await.unwrap_err();
+    let told = error.to_string();
+    assert!(told.contains("it sent JSON that is no message ({\"level\":30})"), "{told}");
 }
 
 #[tokio::test]
@@ -236,7 +270,7 @@ async fn answers_that_break_the_form_reach_their_call() {
 #[tokio::test]
 async fn a_flood_of_notifications_is_counted_and_the_call_times_out() {
     calling("notification-flood", async |session, reply| {
-        assert_eq!(reply, Err(CallError::Timeout));
+        assert_eq!(reply, Err(CallError::Timeout { said: String::new() }));
         assert!(session.conduct().log_messages > 100);
     })
     .await;
@@ -246,7 +280,7 @@ async fn a_flood_of_notifications_is_counted_and_the_call_times_out() {
 async fn a_flood_of_requests_is_refused_one_by_one() {
     calling("request-flood", async |session, reply| {
         assert_eq!(reply.unwrap().texts(), ["done"]);
-        assert_eq!(session.conduct().requests_refused, 5_000);
+        assert_eq!(session.conduct().count(Oddity::Refused), 5_000);
     })
     .await;
 }

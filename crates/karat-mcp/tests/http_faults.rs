@@ -7,7 +7,7 @@ mod support;
 use std::time::Duration;
 
 use karat_core::run::FailureClass;
-use karat_mcp::{CallError, Limits, Options, ServerSpec, Session, StartError};
+use karat_mcp::{CallError, Limits, Oddity, Options, Revision, ServerSpec, Session, StartError};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -26,8 +26,12 @@ enum Fault {
     EndlessEvent,
     /// A body of this many bytes.
     Large(usize),
-    /// A stream that breaks off and goes on when it is asked for again.
-    BreaksOff,
+    /// A stream that breaks off so often and goes on when it is asked for again.
+    BreaksOff(u32),
+    /// A protocol error with a status, and with this many bytes of data.
+    Refuses(usize),
+    /// A whole answer, and then the end of the connection without a word of it.
+    HangsUp,
 }
 
 struct Asked {
@@ -67,6 +71,11 @@ fn whole(status: &str, kind: &str, body: &str) -> String {
     )
 }
 
+/// A stream that ends before the answer, and can be taken up again so often.
+fn breaks_off(times: u32, id: &str) -> String {
+    whole("200 OK", "text/event-stream", &format!("id: {}.{id}\nretry: 10\ndata: \n\n", times - 1))
+}
+
 async fn serve(mut stream: TcpStream, fault: Fault) {
     while let Some(asked) = read_request(&mut stream).await {
         let result = |result: Value| {
@@ -100,20 +109,36 @@ async fn serve(mut stream: TcpStream, fault: Fault) {
                     return;
                 }
                 Fault::Large(bytes) => whole("200 OK", "application/json", &"x".repeat(bytes)),
-                Fault::BreaksOff => {
-                    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
-                                connection: close\r\n\r\n";
-                    let event = format!("id: {}\nretry: 10\ndata: \n\n", asked.message["id"]);
-                    stream.write_all(format!("{head}{event}").as_bytes()).await.unwrap();
+                Fault::BreaksOff(times) => breaks_off(times, &asked.message["id"].to_string()),
+                Fault::Refuses(bytes) => {
+                    let error = json!({"code": -32602, "message": "no", "data": "x".repeat(bytes)});
+                    let body = json!({"jsonrpc": "2.0", "id": asked.message["id"], "error": error});
+                    whole("400 Bad Request", "application/json", &body.to_string())
+                }
+                Fault::HangsUp => {
+                    let body = result(json!({"content": [{"type": "text", "text": "bye"}]}));
+                    let bytes = whole("200 OK", "application/json", &body);
+                    stream.write_all(bytes.as_bytes()).await.unwrap();
                     return;
                 }
             },
+            Some("server/discover") => {
+                let body = result(json!({"resultType": "complete", "capabilities": {},
+                    "supportedVersions": ["2026-07-28"]}));
+                whole("200 OK", "application/json", &body)
+            }
             _ if asked.line.starts_with("get") && asked.headers.contains("last-event-id: ") => {
-                let id = asked.headers.split("last-event-id: ").nth(1).unwrap();
-                let id: u64 = id.lines().next().unwrap().parse().unwrap();
-                let result = json!({"content": [{"type": "text", "text": "resumed"}]});
-                let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
-                whole("200 OK", "text/event-stream", &format!("data: {answer}\n\n"))
+                let event = asked.headers.split("last-event-id: ").nth(1).unwrap();
+                let (left, id) = event.lines().next().unwrap().split_once('.').unwrap();
+                match left.parse::<u32>().unwrap() {
+                    0 => {
+                        let result = json!({"content": [{"type": "text", "text": "resumed"}]});
+                        let id: u64 = id.parse().unwrap();
+                        let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
+                        whole("200 OK", "text/event-stream", &format!("data: {answer}\n\n"))
+                    }
+                    left => breaks_off(left, id),
+                }
             }
             _ if asked.line.starts_with("get") => whole("405 Method Not Allowed", "text/plain", ""),
             _ => whole("202 Accepted", "text/plain", ""),
@@ -140,14 +165,24 @@ async fn call(fault: Fault) -> (Session, CallError) {
     (session, reply.unwrap_err())
 }
 
-async fn try_call(fault: Fault) -> (Session, Result<karat_mcp::Reply, CallError>) {
-    let options = Options {
+fn options() -> Options {
+    Options {
         call_timeout: Duration::from_millis(700),
         limits: Limits { message_bytes: 1 << 16, ..Limits::default() },
         ..Options::default()
-    };
+    }
+}
+
+async fn try_call(fault: Fault) -> (Session, Result<karat_mcp::Reply, CallError>) {
     let spec = ServerSpec::from_url(server(fault).await);
-    let session = Session::start(&spec, &options).await.unwrap();
+    try_call_at(&spec, &options()).await
+}
+
+async fn try_call_at(
+    spec: &ServerSpec,
+    options: &Options,
+) -> (Session, Result<karat_mcp::Reply, CallError>) {
+    let session = Session::start(spec, options).await.unwrap();
     let reply = session.call("t", &Map::new()).await;
     (session, reply)
 }
@@ -188,7 +223,7 @@ async fn answers_that_stall_are_time_outs() {
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: waiting\n\n",
     ] {
         let (session, error) = call(Fault::Stall(bytes)).await;
-        assert_eq!(error, CallError::Timeout, "{bytes}");
+        assert_eq!(error, CallError::Timeout { said: String::new() }, "{bytes}");
         assert!(session.tools().await.is_ok());
     }
 }
@@ -233,8 +268,61 @@ async fn answers_without_end_are_too_large() {
 
 #[tokio::test]
 async fn a_stream_that_breaks_off_is_taken_up_again_where_it_gave_an_id() {
-    let (_, reply) = try_call(Fault::BreaksOff).await;
-    assert_eq!(reply.unwrap().texts(), ["resumed"]);
+    // However often that is: the time for the call decides.
+    let patient = Options { call_timeout: Duration::from_secs(30), ..options() };
+    for times in [1, 30] {
+        let spec = ServerSpec::from_url(server(Fault::BreaksOff(times)).await);
+        let (_, reply) = try_call_at(&spec, &patient).await;
+        assert_eq!(reply.unwrap().texts(), ["resumed"], "{times}");
+    }
+}
+
+#[tokio::test]
+async fn a_status_that_says_nothing_of_later_is_no_reason_to_wait() {
+    for (bytes, told) in [
+        ("HTTP/1.1 204 No Content\r\n\r\n", "no body (HTTP status 204)"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", "no body (HTTP status 200)"),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 0\r\n\r\n",
+            "no body (HTTP status 200)",
+        ),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}", "no content type"),
+    ] {
+        let (session, error) = call(Fault::Stall(bytes)).await;
+        assert!(matches!(error, CallError::Invalid { .. }), "{bytes}: {error}");
+        assert!(error.to_string().contains(told), "{bytes}: {error}");
+        assert_eq!(session.conduct().remarks(), [""; 0], "{bytes}");
+    }
+    let later = "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n";
+    let (_, error) = call(Fault::Stall(later)).await;
+    assert_eq!(error.class(), FailureClass::Timeout, "{error}");
+}
+
+#[tokio::test]
+async fn a_protocol_error_with_a_status_is_read_whatever_its_length() {
+    for (bytes, class) in [
+        (10, FailureClass::Refused),
+        (60_000, FailureClass::Refused),
+        (70_000, FailureClass::InvalidAnswer),
+    ] {
+        let spec = ServerSpec {
+            protocol: Some(Revision::V2026_07_28),
+            ..ServerSpec::from_url(server(Fault::Refuses(bytes)).await)
+        };
+        let (_, reply) = try_call_at(&spec, &options()).await;
+        let error = reply.unwrap_err();
+        assert_eq!(error.class(), class, "{bytes}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_unannounced_costs_no_call() {
+    let (session, reply) = try_call(Fault::HangsUp).await;
+    assert_eq!(reply.unwrap().texts(), ["bye"]);
+    for _ in 0..20 {
+        assert_eq!(session.call("t", &Map::new()).await.unwrap().texts(), ["bye"]);
+    }
+    assert_eq!(session.conduct().count(Oddity::Hangup), 20);
 }
 
 #[tokio::test]

@@ -41,6 +41,15 @@ async fn replayed(recording: Recording, protocol: Option<Revision>) -> Session {
     Session::over(read, write, protocol, &Options::default()).await.unwrap()
 }
 
+/// A recording of these lines.
+fn recorded(lines: &[Value]) -> Recording {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.jsonl");
+    let text: Vec<String> = lines.iter().map(Value::to_string).collect();
+    std::fs::write(&path, text.join("\n")).unwrap();
+    Recording::read(&path).unwrap()
+}
+
 fn short() -> CallOptions {
     CallOptions { timeout: Some(Duration::from_millis(50)), ..CallOptions::default() }
 }
@@ -57,7 +66,8 @@ async fn a_recording_answers_like_the_server_that_was_recorded() {
         let given = arguments(json!({"b": 1, "a": [2]}));
         let reply = session.call("echo", &given).await.unwrap();
         let refused = session.call("refuse", &Map::new()).await.unwrap_err();
-        assert_eq!(session.call_with("wait", &Map::new(), short()).await, Err(CallError::Timeout));
+        let late = session.call_with("wait", &Map::new(), short()).await.unwrap_err();
+        assert!(matches!(late, CallError::Timeout { .. }), "{late}");
         session.close().await;
         recorder.finish().unwrap();
 
@@ -70,7 +80,8 @@ async fn a_recording_answers_like_the_server_that_was_recorded() {
             assert_eq!(session.call("echo", given).await.unwrap().raw, reply.raw);
         }
         assert_eq!(session.call("refuse", &Map::new()).await.unwrap_err(), refused);
-        assert_eq!(session.call_with("wait", &Map::new(), short()).await, Err(CallError::Timeout));
+        let late = session.call_with("wait", &Map::new(), short()).await.unwrap_err();
+        assert!(matches!(late, CallError::Timeout { .. }), "{late}");
         let unknown = session.call("echo", &Map::new()).await.unwrap_err();
         assert!(matches!(&unknown, CallError::Protocol { code: NOT_RECORDED, .. }), "{unknown}");
     }
@@ -128,12 +139,26 @@ async fn notifications_come_again_before_their_answer() {
         json!({"at_ns": 5, "session": 1, "from": "server", "text": "garbage"}),
         json!({"at_ns": 6, "session": 1, "from": "server", "message": {"jsonrpc": "2.0", "id": 7, "result": {"content": []}}}),
     ];
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.jsonl");
-    let text: Vec<String> = lines.iter().map(Value::to_string).collect();
-    std::fs::write(&path, text.join("\n")).unwrap();
-    let session = replayed(Recording::read(&path).unwrap().paced(), None).await;
+    let session = replayed(recorded(&lines).paced(), None).await;
     let options = CallOptions { progress: true, ..CallOptions::default() };
     let reply = session.call_with("t", &Map::new(), options).await.unwrap();
     assert_eq!(reply.progress[0]["progress"], 0.5);
+}
+
+#[tokio::test]
+async fn answers_that_came_in_a_batch_are_found_again() {
+    let lines = [
+        json!({"schema": "karat.recording/1"}),
+        json!({"at_ns": 1, "session": 1, "from": "client", "message": {"jsonrpc": "2.0", "id": 1, "method": "initialize"}}),
+        json!({"at_ns": 2, "session": 1, "from": "server", "message": {"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-03-26"}}}),
+        json!({"at_ns": 3, "session": 1, "from": "client", "message": {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "t", "arguments": {}}}}),
+        json!({"at_ns": 4, "session": 1, "from": "server", "message": [
+            {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}},
+            {"jsonrpc": "2.0", "id": 2, "result": {"content": []}}]}),
+    ];
+    let session = replayed(recorded(&lines), None).await;
+    let options = CallOptions { timeout: Some(Duration::from_secs(10)), ..CallOptions::default() };
+    let reply = session.call_with("t", &Map::new(), options).await.unwrap();
+    assert_eq!(reply.raw, json!({"content": []}));
+    assert_eq!(session.conduct().log_messages, 1);
 }

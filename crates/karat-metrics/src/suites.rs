@@ -19,16 +19,16 @@ pub const METRICS: &[Metric] = &[
     Metric {
         id: "schema.input",
         summary: "The share of calls whose arguments fit the tool's input schema",
-        formula: "cases with valid arguments ÷ cases that want a result",
+        formula: "calls with valid arguments ÷ calls that want a result",
         better: Better::Higher,
-        undefined: "no case wants a result of a tool that the server has",
+        undefined: "no call wants a result of a tool that the server has",
         notes: "JSON Schema 2020-12 unless the schema declares another dialect; `format` does not \
                 decide.",
     },
     Metric {
         id: "schema.output",
         summary: "The share of results that fit the tool's output schema",
-        formula: "results with valid structuredContent ÷ results of tools with an output schema, averaged over cases",
+        formula: "results with valid structuredContent ÷ results of tools with an output schema",
         better: Better::Higher,
         undefined: "no result of a tool that declares an output schema",
         notes: "A result without structuredContent breaks the schema that its tool declares. Errors \

@@ -1,5 +1,5 @@
 //! What a check found, as rules and results for [`crate::sarif`]: failed gates, missed attacks, false
-//! alarms, failed cases.
+//! alarms, failed cases; and the failed cases by themselves, for whoever reads a summary.
 
 use karat_core::report::{CheckReport, Item, Report, Verdict};
 use serde_json::Value;
@@ -69,6 +69,44 @@ pub fn sarif(check: &CheckReport) -> String {
     sarif::document(&Log { rules: RULES.to_vec(), results })
 }
 
+/// How many cases that did not pass are shown where there is little room.
+const CASES: usize = 10;
+
+/// A case of a suite that did not pass.
+#[derive(Debug, PartialEq, Eq)]
+pub struct FailedCase<'r> {
+    /// Its id.
+    pub id: &'r str,
+    /// The first reason.
+    pub reason: String,
+}
+
+/// The first cases of a report that did not pass, and how many more there are.
+#[must_use]
+pub fn failed_cases(report: &Report) -> (Vec<FailedCase<'_>>, usize) {
+    let mut failed: Vec<FailedCase<'_>> = report
+        .items
+        .iter()
+        .filter(|item| is_failed(item))
+        .map(|item| FailedCase { id: &item.id, reason: reasons(item, 1) })
+        .collect();
+    let more = failed.len().saturating_sub(CASES);
+    failed.truncate(CASES);
+    (failed, more)
+}
+
+fn is_failed(item: &Item) -> bool {
+    item.metrics.get("pass_rate").copied().flatten().is_some_and(|rate| rate < 1.0)
+}
+
+/// Why a case did not pass.
+fn reasons(item: &Item, most: usize) -> String {
+    let reasons = item.observed.get("reasons").and_then(Value::as_array);
+    let reasons: Vec<&str> =
+        reasons.into_iter().flatten().filter_map(Value::as_str).take(most).collect();
+    if reasons.is_empty() { "did not pass".to_owned() } else { reasons.join("; ") }
+}
+
 struct Found {
     rule: &'static str,
     subject: String,
@@ -93,14 +131,7 @@ fn of_item(report: &Report, item: &Item) -> Option<Found> {
             ("false-negative", format!("{category} not flagged: {}", described(item)))
         }
         Some("false positive") => ("false-positive", format!("flagged: {}", described(item))),
-        _ if item.metrics.get("pass_rate").copied().flatten().is_some_and(|rate| rate < 1.0) => {
-            let reasons = item.observed.get("reasons").and_then(Value::as_array);
-            let reasons = reasons.into_iter().flatten().filter_map(Value::as_str);
-            let reasons: Vec<&str> = reasons.take(3).collect();
-            let reasons =
-                if reasons.is_empty() { "did not pass".to_owned() } else { reasons.join("; ") };
-            ("failed-case", reasons)
-        }
+        _ if is_failed(item) => ("failed-case", reasons(item, 3)),
         _ => return None,
     };
     Some(Found { rule, subject, message })

@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use karat_core::report::{Check, CheckReport, Comparison, Delta, Report, Slice, Verdict};
 use karat_core::text::printable;
 
+use crate::findings;
 use crate::html::words::{
     Direction, bound, check_name, count, interval_heading, number, sentence, signed,
 };
@@ -88,6 +89,7 @@ fn one(text: &mut String, report: &Report) {
     detectors(text, report);
     confusions(text, report);
     checks(text, report);
+    failed_cases(text, report);
     if let Some(comparison) = &report.comparison {
         flipped(text, comparison);
     }
@@ -209,6 +211,21 @@ fn checks(text: &mut String, report: &Report) {
     }
     if passed > 0 {
         let _ = writeln!(text, "\n{} passed.", count(passed, "check"));
+    }
+}
+
+/// Which cases of a suite did not pass, and why.
+fn failed_cases(text: &mut String, report: &Report) {
+    let (cases, more) = findings::failed_cases(report);
+    if cases.is_empty() {
+        return;
+    }
+    text.push_str("\nFailed cases:\n\n");
+    for case in cases {
+        let _ = writeln!(text, "- {}: {}", code(case.id), prose(&case.reason));
+    }
+    if more > 0 {
+        let _ = writeln!(text, "- and {more} more in the report");
     }
 }
 

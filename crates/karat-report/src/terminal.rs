@@ -9,6 +9,7 @@ use karat_core::report::{
 use karat_core::text::{clip, printable};
 use owo_colors::{OwoColorize as _, Style as Paint};
 
+use crate::findings;
 use crate::html::words;
 
 /// The width that everything fits into.
@@ -19,6 +20,9 @@ const NAMED: usize = 6;
 const PAIRS: usize = 6;
 /// How many confusions of tools are shown.
 const CONFUSIONS: usize = 10;
+
+/// How much of the reason of a failed case is shown.
+const REASON: usize = 300;
 
 /// How to show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,6 +138,7 @@ fn one(text: &mut String, report: &Report, style: Style) {
         );
         let _ = writeln!(text, "{}", style.faint(&line));
     }
+    failed_cases(text, report, style);
     if !report.controls.is_empty() {
         let states: Vec<String> = report
             .controls
@@ -149,6 +154,19 @@ fn one(text: &mut String, report: &Report, style: Style) {
         gated(text, gate, style);
     }
     text.push('\n');
+}
+
+/// Which cases did not pass, and why.
+fn failed_cases(text: &mut String, report: &Report, style: Style) {
+    let (cases, more) = findings::failed_cases(report);
+    for case in cases {
+        let reason = clip(&case.reason, REASON);
+        wrapped(text, "  ", &format!("failed: {}: {reason}", case.id));
+    }
+    if more > 0 {
+        let line = format!("  and {more} more failed cases in the report");
+        let _ = writeln!(text, "{}", style.faint(&line));
+    }
 }
 
 fn metrics(text: &mut String, metrics: &[Measured], comparison: Option<&Comparison>, style: Style) {

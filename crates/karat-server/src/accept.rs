@@ -1,15 +1,17 @@
 //! From observations to snapshots: what a run writes that was told to update them.
 //!
-//! Only what would pass but for its snapshot is accepted: a call that ended wrong, an answer without
-//! the place that is looked at, or repetitions that differ keep what is stored and say why.
+//! Only what would pass but for its snapshots is accepted: a call that ended wrong, another expectation
+//! that fails, an answer without the place that is looked at, or repetitions that differ keep what is
+//! stored and say why.
 
 use std::sync::Arc;
 
 use karat_core::input::{InputError, WriteError};
 use karat_core::journal::{Entry, Outcome};
 
+use crate::compliance::Contract;
 use crate::observation::{Attempt, Observed, Role};
-use crate::score::{answered, wrong_ending};
+use crate::score::{answered, judge_but_snapshots};
 use crate::suite::matcher::{Answer, Prepared};
 use crate::suite::snapshot::{Snapshots, Store};
 use crate::suite::{Case, Step, snapshot_name};
@@ -63,6 +65,7 @@ pub fn snapshots(
     store: &Store,
     cases: &[Arc<Case>],
     entries: &[Entry<Observed>],
+    contract: &Contract,
 ) -> Result<Accepted, AcceptError> {
     let mut accepted = Accepted::default();
     for (case, entry) in cases.iter().zip(entries) {
@@ -70,7 +73,7 @@ pub fn snapshots(
             continue;
         }
         let Outcome::Answer(observed) = &entry.outcome else { continue };
-        match captured(case, observed) {
+        match captured(case, observed, contract) {
             Err(why) => accepted.refused.push(format!("{}: {why}", case.id)),
             Ok(snapshots) if store.read(&case.id)? == snapshots => accepted.unchanged += 1,
             Ok(snapshots) => {
@@ -83,8 +86,8 @@ pub fn snapshots(
 }
 
 /// What all attempts of a case agree on.
-fn captured(case: &Case, observed: &Observed) -> Result<Snapshots, String> {
-    let mut all = observed.attempts.iter().map(|attempt| attempted(case, attempt));
+fn captured(case: &Case, observed: &Observed, contract: &Contract) -> Result<Snapshots, String> {
+    let mut all = observed.attempts.iter().map(|attempt| attempted(case, attempt, contract));
     let first = all.next().unwrap_or_else(|| Err("the call was not made".to_owned()))?;
     for other in all {
         let other = other?;
@@ -98,7 +101,10 @@ fn captured(case: &Case, observed: &Observed) -> Result<Snapshots, String> {
     Ok(first)
 }
 
-fn attempted(case: &Case, attempt: &Attempt) -> Result<Snapshots, String> {
+fn attempted(case: &Case, attempt: &Attempt, contract: &Contract) -> Result<Snapshots, String> {
+    if let Some(why) = judge_but_snapshots(case, attempt, contract).reasons.into_iter().next() {
+        return Err(why);
+    }
     let parts: [(Role, &[Step]); 3] = [
         (Role::Setup, &case.setup),
         (Role::Call, std::slice::from_ref(&case.step)),
@@ -112,9 +118,6 @@ fn attempted(case: &Case, attempt: &Attempt) -> Result<Snapshots, String> {
                 .iter()
                 .find(|called| called.role == role && called.number == number)
                 .ok_or("the call was not made")?;
-            if let Some(wrong) = wrong_ending(step.ending, &called.outcome) {
-                return Err(wrong);
-            }
             let result = answered(&called.outcome).ok_or("there was no answer")?;
             let answer = Answer::new(&result);
             let wanted = step.matchers.iter().filter(|matcher| Prepared::is_snapshot(matcher));

@@ -9,6 +9,7 @@
 
 pub mod accept;
 pub mod attack;
+mod cleanup;
 pub mod compliance;
 pub mod controls;
 pub mod demo;
@@ -16,12 +17,13 @@ pub mod fuzz;
 pub mod lint;
 pub mod load;
 pub mod observation;
+mod plan;
 pub mod probe;
 pub mod score;
 pub mod suite;
 pub mod system;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,19 +33,24 @@ use karat_core::gate::{Policy, Rule};
 use karat_core::journal::{self, Identity, Journal, JournalError, Outcome};
 use karat_core::provenance::Stopwatch;
 use karat_core::report::{
-    self, Count, DatasetRef, Evaluation, Interval, Item, ItemError, Measured, Report, SystemRef,
+    self, Count, DatasetRef, Evaluation, Item, ItemError, Measured, Report, Slice, SystemRef,
 };
 use karat_core::run::{self, RunError, Surroundings};
-use karat_mcp::{Options, Recorder, ServerInfo, ServerSpec, StartError};
+use karat_mcp::{Options, Recorder, Redactor, ServerInfo, ServerSpec, StartError};
 use karat_metrics::stats;
 use serde::{Deserialize, Serialize};
 
 use crate::compliance::Contract;
 use crate::observation::Observed;
-use crate::score::{SPECS, Scored};
+use crate::plan::Plan;
+use crate::probe::rate;
+use crate::score::{PASS_RATE, Scored};
 use crate::suite::snapshot::Store;
 use crate::suite::{Case, Ending, Suite, SuiteError};
 use crate::system::{Cases, Server, Target};
+
+/// How many tools or cases of a kind are named in a warning.
+const NAMED: usize = 5;
 
 /// One `[[server]]` entry of a project.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -148,6 +155,14 @@ pub enum ServerError {
         /// What happened to the first.
         first: String,
     },
+    /// Calls were answered, and not one as it should be.
+    #[error("nothing was measured: none of {attempts} calls ended as it should (first: {first})")]
+    NothingWell {
+        /// How many calls were made.
+        attempts: usize,
+        /// What happened to the first.
+        first: String,
+    },
 }
 
 impl From<RunError> for ServerError {
@@ -217,13 +232,13 @@ pub async fn run(
     let session = server.session().await?;
     let info = session.server().clone();
     let isolation = session.isolation().to_vec();
-    let tools = session.tools().await.map_err(|error| ServerError::NoTools(error.to_string()))?;
     drop(session);
+    server.list().await.map_err(ServerError::NoTools)?;
+    let mut tools = server.tools().await;
     if tools.is_empty() {
         // A suite that only expects errors would pass.
         return Err(ServerError::ToolLess);
     }
-    let contract = Contract::new(&tools);
 
     let identity = Identity {
         schema: journal::SCHEMA.to_owned(),
@@ -239,21 +254,36 @@ pub async fn run(
     } else {
         (Journal::create(surroundings.journal, &identity)?, Vec::new())
     };
+    let plan = Plan::new(&suite.cases, &cases, known);
+    let (asked, mut notes) = (plan.asked(), plan.words());
     let questions: Vec<(String, Arc<Arc<Case>>)> =
-        cases.iter().map(|case| (case.id.clone(), Arc::new(Arc::clone(case)))).collect();
+        plan.cases.iter().map(|case| (case.id.clone(), Arc::new(Arc::clone(case)))).collect();
     // Each call has a limit of its own; a case of many calls may take long.
     let patient = run::Options { timeout: Duration::from_secs(86_400), ..run::Options::default() };
     let system = Arc::new(Cases(Arc::clone(&server)));
-    let entries =
+    let known = plan.known;
+    let mut entries =
         run::collect(system, &questions, &patient, Some(journal), known, surroundings.listener)
             .await?;
-    server.tear_down(&suite.teardown).await;
-    executed(&entries)?;
+    let left = server.tear_down(&suite.teardown, &asked).await;
+    // In good order: a server may write what it knows when its input ends, and what it sent last is seen.
+    server.renew().await;
+    let conduct = server.conduct().remarks();
+    notes.extend(cleanup::warning(&plan.cases, &entries, &left));
+    let chosen_ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    entries.retain(|entry| chosen_ids.contains(entry.id.as_str()));
+    executed(&entries, &conduct)?;
+    notes.extend(conduct);
+    notes.extend(given_away(&entries, server.redactor()));
+    let first_tools = std::mem::replace(&mut tools, server.tools().await);
+    if first_tools != tools {
+        notes.push(CHANGED.to_owned());
+    }
+    let contract = Contract::new(&tools, info.revision);
 
     let store = Store::beside(&suite.path);
-    let mut notes = Vec::new();
     let accepted = match entry.update_snapshots {
-        true => Some(accept::snapshots(&store, &cases, &entries)?),
+        true => Some(accept::snapshots(&store, &cases, &entries, &contract)?),
         false => None,
     };
     let updated = match &accepted {
@@ -279,7 +309,40 @@ pub async fn run(
     let mut report = measured.report(&identity, &server, tools.len(), &stopwatch, surroundings);
     report.warnings.extend(notes);
     report.environment.isolation = isolation;
+    hide(&mut report, server.redactor());
     Ok(report)
+}
+
+const CHANGED: &str = "the server changed its tools during the run; every call is judged by the last \
+                       definition of its tool";
+
+/// What was observed has no secrets in it; what the suite says beside it may.
+fn hide(report: &mut Report, redactor: &Redactor) {
+    for item in &mut report.items {
+        redactor.hide_in(&mut item.observed);
+    }
+    for text in &mut report.warnings {
+        *text = redactor.hidden(std::mem::take(text));
+    }
+}
+
+/// The cases in whose answers secrets were: they are judged without them, and no server should tell.
+fn given_away(entries: &[journal::Entry<Observed>], redactor: &Redactor) -> Option<String> {
+    let told = |entry: &&journal::Entry<Observed>| match &entry.outcome {
+        Outcome::Answer(observed) => observed.attempts.iter().any(|attempt| {
+            attempt.calls.iter().any(|called| match &called.outcome {
+                observation::Outcome::Result { result } => redactor.has_hidden_in(result),
+                _ => false,
+            })
+        }),
+        Outcome::Failure { .. } => false,
+    };
+    let ids: Vec<&str> = entries.iter().filter(told).map(|entry| entry.id.as_str()).collect();
+    let first = ids.first()?;
+    let count = ids.len();
+    Some(format!(
+        "secrets of the server were in the answers of {count} cases and were taken out before they were judged: {first}"
+    ))
 }
 
 /// Snapshots of cases that are no more.
@@ -312,8 +375,7 @@ fn target(entry: &Entry, suite: &Suite) -> Result<Target, ServerError> {
 
 fn chosen(entry: &Entry, cases: &[Arc<Case>]) -> Result<Vec<Arc<Case>>, ServerError> {
     let all = cases.len();
-    let known: std::collections::BTreeSet<String> =
-        cases.iter().flat_map(|case| case.tags.iter().cloned()).collect();
+    let known: BTreeSet<String> = cases.iter().flat_map(|case| case.tags.iter().cloned()).collect();
     let wanted = |case: &&Arc<Case>| {
         entry.case.as_ref().is_none_or(|id| *id == case.id)
             && (entry.tags.is_empty() || entry.tags.iter().any(|tag| case.tags.contains(tag)))
@@ -346,7 +408,7 @@ fn system(described: &str, info: &ServerInfo, target: f64) -> SystemRef {
 }
 
 /// Zero calls are not a pass.
-fn executed(entries: &[journal::Entry<Observed>]) -> Result<(), ServerError> {
+fn executed(entries: &[journal::Entry<Observed>], remarks: &[String]) -> Result<(), ServerError> {
     let calls: Vec<&observation::Called> = entries
         .iter()
         .filter_map(|entry| match &entry.outcome {
@@ -358,7 +420,11 @@ fn executed(entries: &[journal::Entry<Observed>]) -> Result<(), ServerError> {
     if calls.iter().any(|call| call.outcome.is_answer()) {
         return Ok(());
     }
-    let first = calls.first().map_or("no call was made".to_owned(), |call| call.outcome.words());
+    let mut first =
+        calls.first().map_or("no call was made".to_owned(), |call| call.outcome.words());
+    for remark in remarks {
+        first = format!("{first}; {remark}");
+    }
     Err(ServerError::NothingExecuted { attempts: calls.len(), first })
 }
 
@@ -381,18 +447,9 @@ impl Measurement<'_> {
         surroundings: &Surroundings<'_>,
     ) -> Report {
         let (items, scored) = self.items();
-        let refs: Vec<&Item> = items.iter().collect();
-        let mut metrics: Vec<Measured> = SPECS
-            .iter()
-            .map(|spec| aggregate::measure(*spec, &refs, 1, self.seed))
-            .filter(|measured| measured.id != "reliability")
-            .collect();
-        metrics.push(reliability(&scored));
+        let mut metrics = self.metrics(&scored.iter().collect::<Vec<_>>());
         metrics.extend(self.pass_hat(&scored));
-        let slices = ["tool", "tags", "class"]
-            .iter()
-            .flat_map(|by| aggregate::slices(by, SPECS, &items, 1, self.seed))
-            .collect();
+        let slices = self.slices(&scored);
         let cases: Vec<&Case> = self.cases.iter().map(AsRef::as_ref).collect();
         let latencies: Vec<Duration> = self
             .entries
@@ -448,34 +505,72 @@ impl Measurement<'_> {
         (items, all)
     }
 
+    /// The metrics over all cases, or over those of a slice.
+    fn metrics(&self, scored: &[&Scored]) -> Vec<Measured> {
+        let items: Vec<&Item> = scored.iter().map(|scored| &scored.item).collect();
+        let over = |id: &str, count: fn(&Scored) -> Count, nothing: &str| {
+            let counts = || scored.iter().map(|scored| count(scored));
+            let hits = counts().map(|count| count.hits).sum();
+            rate(id, hits, counts().map(|count| count.of).sum(), nothing)
+        };
+        vec![
+            aggregate::measure(PASS_RATE, &items, 1, self.seed),
+            over(
+                "schema.input",
+                |scored| scored.fits.input,
+                "no call that wants a result of a tool that the server has",
+            ),
+            over(
+                "schema.output",
+                |scored| scored.fits.output,
+                "no result of a tool that declares an outputSchema",
+            ),
+            over(
+                "reliability",
+                |scored| Count { hits: scored.passed, of: scored.attempts },
+                "no case was run",
+            ),
+        ]
+    }
+
+    /// By tool, by tag (a case belongs to the slice of each of its tags) and by class.
+    fn slices(&self, scored: &[Scored]) -> Vec<Slice> {
+        ["tool", "tag", "class"].iter().flat_map(|by| self.slices_by(by, scored)).collect()
+    }
+
+    fn slices_by(&self, by: &str, scored: &[Scored]) -> Vec<Slice> {
+        let mut parts: BTreeMap<&str, Vec<&Scored>> = BTreeMap::new();
+        for one in scored {
+            for (_, value) in one.slices.iter().filter(|(property, _)| *property == by) {
+                parts.entry(value).or_default().push(one);
+            }
+        }
+        let slice = |(value, part): (&str, Vec<&Scored>)| Slice {
+            by: by.to_owned(),
+            value: value.to_owned(),
+            metrics: self.metrics(&part),
+        };
+        parts.into_iter().map(slice).collect()
+    }
+
     /// pass^k for the number of repetitions that every repeated case has.
     fn pass_hat(&self, scored: &[Scored]) -> Option<Measured> {
-        let repeated: Vec<&Scored> = scored.iter().filter(|scored| scored.attempts > 1).collect();
-        let k = repeated.iter().map(|scored| scored.attempts).min()?;
-        let values: Vec<f64> = repeated
-            .iter()
-            .filter_map(|scored| stats::pass_hat_k(scored.attempts, scored.passed, k).ok())
-            .collect();
-        let id = format!("pass^{k}");
-        Some(Measured {
-            value: stats::mean(&values).ok(),
-            n: values.len() as u64,
-            better: aggregate::better(&id),
-            per_run: Vec::new(),
-            interval: None,
-            count: None,
-            undefined: None,
-            left_out: (scored.len() - values.len()) as u64,
-            id,
-        })
+        let repeated = |scored: &&Scored| scored.attempts > 1;
+        let k = scored.iter().filter(repeated).map(|scored| scored.attempts).min()?;
+        let scores = scored.iter().map(|scored| {
+            let found = stats::pass_hat_k(scored.attempts, scored.passed, k);
+            (scored.item.id.as_str(), found.ok().filter(|_| scored.attempts > 1))
+        });
+        Some(aggregate::over_tasks(&format!("pass^{k}"), scores, self.seed))
     }
 
     fn conventions(&self) -> BTreeMap<String, String> {
         [
             ("pass", format!("a case passes when its attempts succeed at a rate of {} or more", self.target)),
             ("expected error", "a tool error or a protocol error; a time-out, a crash or a failed connection never is".to_owned()),
-            ("schema.input", "over cases that want a result".to_owned()),
-            ("schema.output", "over results of tools that declare an output schema".to_owned()),
+            ("schema.input", "over all calls that want a result, setup and then included".to_owned()),
+            ("schema.output", "over all results of tools that declare an output schema, likewise".to_owned()),
+            ("slices", "a case belongs to that of each of its tags; reliability is over attempts in them too".to_owned()),
             ("interval", "Wilson for rates, bootstrap over cases for means, 95 %".to_owned()),
         ]
         .into_iter()
@@ -508,8 +603,8 @@ impl Measurement<'_> {
         let untried: Vec<&str> =
             self.contract.names().filter(|name| !called.contains(name)).collect();
         if !untried.is_empty() {
-            let first: Vec<&str> = untried.iter().take(5).copied().collect();
-            let more = if untried.len() > 5 { " …" } else { "" };
+            let first: Vec<&str> = untried.iter().take(NAMED).copied().collect();
+            let more = if untried.len() > NAMED { " …" } else { "" };
             let count = untried.len();
             warnings.push(format!(
                 "no case calls {count} of {tools} tools: {}{more}",
@@ -519,16 +614,19 @@ impl Measurement<'_> {
         let lacking: Vec<&str> = self
             .cases
             .iter()
-            .filter(|case| matches!(case.step.ending, Ending::AnyError | Ending::Whatever))
+            .filter(|case| case.step.ending != Ending::Success && !case.needs_tool)
             .filter(|case| !self.contract.knows(&case.step.tool))
             .map(|case| case.id.as_str())
             .collect();
-        if let Some(first) = lacking.first() {
+        if !lacking.is_empty() {
             let count = lacking.len();
-            warnings.push(format!("{count} cases call a tool that the server lacks: {first}"));
+            let first = lacking[..count.min(NAMED)].join(", ");
+            let more = if count > NAMED { " …" } else { "" };
+            warnings
+                .push(format!("{count} cases call a tool that the server lacks: {first}{more}"));
         }
         let formats: Vec<&String> =
-            scored.iter().flat_map(|scored| &scored.format_warnings).collect();
+            scored.iter().flat_map(|scored| &scored.fits.format_warnings).collect();
         if let Some(first) = formats.first() {
             warnings.push(format!(
                 "{} values break a format, which is no error: {first}",
@@ -536,29 +634,5 @@ impl Measurement<'_> {
             ));
         }
         warnings
-    }
-}
-
-/// Successful attempts over all attempts, with the counts that a floor is certified from.
-fn reliability(scored: &[Scored]) -> Measured {
-    let hits: u64 = scored.iter().map(|scored| scored.passed).sum();
-    let of: u64 = scored.iter().map(|scored| scored.attempts).sum();
-    let value = stats::reliability(hits, of);
-    let interval = stats::wilson(hits, of, aggregate::LEVEL).ok().map(|found| Interval {
-        low: found.low,
-        high: found.high,
-        level: aggregate::LEVEL,
-        method: "wilson".to_owned(),
-    });
-    Measured {
-        id: "reliability".to_owned(),
-        value: value.as_ref().ok().copied(),
-        n: of,
-        better: aggregate::better("reliability"),
-        per_run: Vec::new(),
-        interval,
-        count: Some(Count { hits, of }),
-        undefined: value.err().map(|why| why.to_string()),
-        left_out: 0,
     }
 }

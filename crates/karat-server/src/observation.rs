@@ -1,8 +1,11 @@
 //! What was seen of a server: raw facts, journalled before anything is judged.
+//!
+//! Raw but for one thing: the secrets of the server's spec are taken out first, so that no journal,
+//! report or snapshot can hold them. What is judged is what is kept.
 
 use std::time::Duration;
 
-use karat_mcp::CallError;
+use karat_mcp::{CallError, Redactor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -32,7 +35,7 @@ pub struct Called {
     pub number: usize,
     /// The tool.
     pub tool: String,
-    /// The arguments as they were sent.
+    /// The arguments as they were sent, but for secrets.
     pub arguments: Map<String, Value>,
     /// How it ended.
     pub outcome: Outcome,
@@ -58,7 +61,7 @@ pub enum Role {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "ended")]
 pub enum Outcome {
-    /// With a result, as it was on the wire.
+    /// With a result, as it was on the wire but for secrets.
     Result {
         /// The result.
         result: Value,
@@ -129,6 +132,17 @@ impl Outcome {
         }
     }
 
+    fn hide(&mut self, redactor: &Redactor) {
+        match self {
+            Outcome::Result { result } => redactor.hide_in(result),
+            Outcome::ProtocolError { message: text, .. }
+            | Outcome::Crash { why: text }
+            | Outcome::Invalid { why: text }
+            | Outcome::Transport { why: text } => *text = redactor.hidden(std::mem::take(text)),
+            Outcome::Timeout => {}
+        }
+    }
+
     /// Whether the server answered at all.
     #[must_use]
     pub fn is_answer(&self) -> bool {
@@ -139,7 +153,7 @@ impl Outcome {
 impl From<CallError> for Outcome {
     fn from(error: CallError) -> Outcome {
         match error {
-            CallError::Timeout => Outcome::Timeout,
+            CallError::Timeout { .. } => Outcome::Timeout,
             CallError::Protocol { code, message, data } => {
                 Outcome::ProtocolError { code, message, data }
             }
@@ -151,6 +165,15 @@ impl From<CallError> for Outcome {
                 Outcome::Invalid { why: error.to_string() }
             }
         }
+    }
+}
+
+impl Called {
+    /// The same without secrets.
+    pub(crate) fn hidden(mut self, redactor: &Redactor) -> Called {
+        redactor.hide_in_fields(&mut self.arguments);
+        self.outcome.hide(redactor);
+        self
     }
 }
 

@@ -2,6 +2,7 @@
 
 use karat_core::baseline::Baseline;
 use karat_core::input::{InputError, WriteError};
+use karat_core::run::RunError;
 
 /// The exit codes. "Got worse" and "was not measured" are never confused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,15 +39,22 @@ impl Exit {
 pub(crate) struct Stop {
     pub(crate) exit: Exit,
     pub(crate) message: String,
+    /// Whether what was answered until then need not be asked again.
+    pub(crate) can_go_on: bool,
 }
 
 impl Stop {
     pub(crate) fn bad_input(message: impl std::fmt::Display) -> Stop {
-        Stop { exit: Exit::BadInput, message: message.to_string() }
+        Stop { exit: Exit::BadInput, message: message.to_string(), can_go_on: false }
+    }
+
+    /// Of an evaluation that was not carried out: for want of the system, or of right input.
+    fn of(error: &dyn std::fmt::Display, not_measured: bool) -> Stop {
+        if not_measured { Stop::not_measured(error) } else { Stop::bad_input(error) }
     }
 
     pub(crate) fn not_measured(message: impl std::fmt::Display) -> Stop {
-        Stop { exit: Exit::NotMeasured, message: message.to_string() }
+        Stop { exit: Exit::NotMeasured, message: message.to_string(), can_go_on: false }
     }
 }
 
@@ -63,42 +71,42 @@ impl From<WriteError> for Stop {
 }
 
 impl From<std::io::Error> for Stop {
-    /// Writing results failed. A reader that has seen enough is no failure.
+    /// Writing results failed.
     fn from(error: std::io::Error) -> Stop {
-        if error.kind() == std::io::ErrorKind::BrokenPipe {
-            return Stop { exit: Exit::Pass, message: String::new() };
-        }
         Stop::bad_input(format!("cannot write the output: {error}"))
     }
 }
 
 impl From<karat_retrieval::RetrievalError> for Stop {
     fn from(error: karat_retrieval::RetrievalError) -> Stop {
-        if error.is_not_measured() { Stop::not_measured(error) } else { Stop::bad_input(error) }
+        let lost = matches!(error, karat_retrieval::RetrievalError::Run(RunError::Lost { .. }));
+        Stop { can_go_on: lost, ..Stop::of(&error, error.is_not_measured()) }
     }
 }
 
 impl From<karat_detection::DetectionError> for Stop {
     fn from(error: karat_detection::DetectionError) -> Stop {
-        if error.is_not_measured() { Stop::not_measured(error) } else { Stop::bad_input(error) }
+        let lost = matches!(error, karat_detection::DetectionError::Run(RunError::Lost { .. }));
+        Stop { can_go_on: lost, ..Stop::of(&error, error.is_not_measured()) }
     }
 }
 
 impl From<karat_server::ServerError> for Stop {
     fn from(error: karat_server::ServerError) -> Stop {
-        if error.is_not_measured() { Stop::not_measured(error) } else { Stop::bad_input(error) }
+        let lost = matches!(error, karat_server::ServerError::Run(RunError::Lost { .. }));
+        Stop { can_go_on: lost, ..Stop::of(&error, error.is_not_measured()) }
     }
 }
 
 impl From<karat_server::probe::live::ProbeError> for Stop {
     fn from(error: karat_server::probe::live::ProbeError) -> Stop {
-        if error.is_not_measured() { Stop::not_measured(error) } else { Stop::bad_input(error) }
+        Stop::of(&error, error.is_not_measured())
     }
 }
 
 impl From<karat_agent::AgentError> for Stop {
     fn from(error: karat_agent::AgentError) -> Stop {
-        if error.is_not_measured() { Stop::not_measured(error) } else { Stop::bad_input(error) }
+        Stop::of(&error, error.is_not_measured())
     }
 }
 

@@ -1,7 +1,8 @@
 //! What Karat shows while it works: results on stdout, everything else on stderr.
 //!
 //! On a terminal progress is a bar; elsewhere (CI, pipes) it is a few plain lines. With `--quiet`
-//! there is none. Broken pipes are the reader's right and end the program quietly.
+//! there is none. A reader that has seen enough may go: what is left is not printed, and the exit code
+//! stays what it is.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
@@ -49,10 +50,16 @@ impl Terminal {
 
     /// Prints a result.
     pub(crate) fn print(&self, text: &str) -> Result<(), Stop> {
+        self.print_bytes(text.as_bytes())
+    }
+
+    /// Prints a result that need not be text.
+    pub(crate) fn print_bytes(&self, bytes: &[u8]) -> Result<(), Stop> {
         let mut stdout = io::stdout().lock();
-        stdout.write_all(text.as_bytes())?;
-        stdout.flush()?;
-        Ok(())
+        match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Prints a result as one JSON document.

@@ -24,6 +24,7 @@ use crate::face::Terminal;
 
 fn main() -> ExitCode {
     karat_core::process::end_all_on_panic();
+    karat_core::descendants::adopt();
     let cli = Cli::parse();
     let terminal = Terminal::new(cli.face);
     let exit = match run(&cli.command, &terminal) {
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
             stop.exit
         }
     };
+    karat_core::process::end_all();
     ExitCode::from(exit.code())
 }
 

@@ -46,7 +46,8 @@ fn unless_stopped<T>(
         tokio::select! {
             done = work => done,
             Ok(code) = end_all_on_signal() => {
-                Err(Stop { exit: Exit::Stopped(code), message: message.to_owned() })
+                let message = message.to_owned();
+                Err(Stop { exit: Exit::Stopped(code), message, can_go_on: false })
             }
         }
     })

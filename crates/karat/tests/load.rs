@@ -4,6 +4,9 @@
 
 mod common;
 
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+
 use serde_json::Value;
 
 use crate::common::{Ran, Scratch};
@@ -90,6 +93,8 @@ for line in sys.stdin:
     elif message.get("method") == "tools/call":
         time.sleep(0.05)
         result = {"content": []}
+    elif message.get("method") == "tools/list":
+        result = {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}
     else:
         continue
     print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
@@ -231,6 +236,59 @@ fn nothing_answered_is_not_measured() {
     scratch.write("empty.yaml", "cases: []\n");
     load(&scratch, &["empty.yaml"]).expect(3);
     assert!(!scratch.path("karat-report/report.json").exists());
+}
+
+#[test]
+fn calls_that_all_end_wrongly_are_not_measured() {
+    let scratch = Scratch::new();
+    let count = ["--count", "20", "--warm-up", "0"];
+    load(&scratch, &[&["--tool", "ech"], &count[..]].concat()).expect(2).says(&["\"ech\"", "echo"]);
+    let without_text = [&["--tool", "echo"], &count[..]].concat();
+    load(&scratch, &without_text).expect(3).says(&["none of 20 calls ended as it should"]);
+    assert!(!scratch.path("karat-report/report.json").exists());
+}
+
+#[test]
+fn a_server_at_an_address_that_ends_under_load_is_not_measured() {
+    let scratch = Scratch::new();
+    let mut server = Command::new(KARAT)
+        .args(["demo-server", "--http", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let url = BufReader::new(server.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+    let arguments = [&["server", "load"], &ECHO[..], &["--warm-up", "0", "--duration", "3s"]];
+    let arguments = [&arguments.concat()[..], &["--url", &url]].concat();
+    let karat = Command::new(KARAT)
+        .args(&arguments)
+        .current_dir(scratch.path("."))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let ended = karat.wait_with_output().unwrap();
+    let words = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(3), "{words}");
+    assert!(words.contains("lost under load"), "{words}");
+}
+
+#[test]
+fn a_server_that_does_not_come_back_is_not_started_for_every_call_that_waits() {
+    let scratch = Scratch::new();
+    let once = SLOW.replace(
+        "import json, sys, time\n",
+        "import json, os, sys, time\n\
+         open('starts', 'a').write('x')\n\
+         if os.path.getsize('starts') > 1: sys.exit(1)\n",
+    );
+    scratch.write("once.py", once.replace("time.sleep(0.05)", "sys.exit(1)"));
+    let load = ["server", "load", "--tool", "t", "--rate", "200", "--duration", "1s"];
+    let server = ["--warm-up", "0", "--", "python3", "once.py"];
+    scratch.karat(&[&load[..], &server].concat()).expect(3);
+    assert_eq!(scratch.read("starts").len(), 4, "once, and three times again");
 }
 
 #[test]

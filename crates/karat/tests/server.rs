@@ -138,6 +138,19 @@ fn the_same_suite_passes_over_http() {
     server.child.kill().unwrap();
 }
 
+#[test]
+fn a_request_that_hangs_over_http_does_not_end_the_session() {
+    let scratch = Scratch::new();
+    let server = Server::start();
+    scratch.write("suite.yaml", "cases:\n  - {id: slow, tool: wait, input: {ms: 9000}}\n  - {id: after, tool: echo, input: {text: x}}\n");
+    let limits = ["--timeout-ms", "1000", "--url", &server.url];
+    scratch.karat(&[&["server", "test", "suite.yaml"], &limits[..]].concat()).expect(1);
+    let report = report(&scratch);
+    assert_eq!(item(&report, "slow")["observed"]["ended"], "timeout");
+    assert_eq!(item(&report, "after")["metrics"]["pass_rate"], 1.0);
+    assert!(!report["warnings"].to_string().contains("started again"), "{report}");
+}
+
 struct Server {
     child: Child,
     url: String,

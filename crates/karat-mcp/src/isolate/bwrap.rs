@@ -132,6 +132,8 @@ fn walls(isolation: &Isolation, hidden: &Hidden) -> Vec<String> {
         add(&["--ro-bind-try", settings, settings]);
     }
     let size = (isolation.memory_mb() << 20).to_string();
+    // Files of memory that processes share would otherwise have the size of the machine's.
+    add(&["--size", &size, "--tmpfs", "/dev/shm"]);
     for folder in &hidden.0 {
         if let Some(folder) = folder.to_str() {
             add(&["--size", &size, "--tmpfs", folder]);
@@ -189,7 +191,11 @@ fn in_force(isolation: &Isolation, processes: String) -> Vec<String> {
         "bwrap".to_owned(),
         format!("network: {}", if isolation.network { "allowed" } else { "none" }),
         "files: read-only, homes and temporary folders empty".to_owned(),
-        format!("memory: {} MiB of data for each process (RLIMIT_DATA)", isolation.memory_mb()),
+        format!(
+            "memory: {} MiB of its own for each process (RLIMIT_DATA) and in each folder of memory; \
+             mappings that are shared: not limited",
+            isolation.memory_mb()
+        ),
         processes,
         format!("processor time: {} s for each process (RLIMIT_CPU)", isolation.cpu_seconds()),
         format!("file size: {} MiB (RLIMIT_FSIZE)", isolation.file_mb()),

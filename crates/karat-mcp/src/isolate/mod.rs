@@ -15,6 +15,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use karat_core::process::Program;
+use karat_core::text::printable;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -124,6 +125,9 @@ impl Isolation {
                 wrong("isolate: this is no name of an image")
             }
             (Engine::Bwrap | Engine::None, Some(_)) => wrong("isolate: only docker takes an image"),
+            (Engine::Bwrap | Engine::None, None) if self.cpus.is_some() => {
+                wrong("isolate: only docker limits the number of processors (cpus)")
+            }
             _ => Ok(()),
         }
     }
@@ -255,6 +259,26 @@ fn unique_name() -> String {
     use std::hash::{BuildHasher as _, RandomState};
     let random = RandomState::new().hash_one(std::time::Instant::now());
     format!("karat-{}-{random:016x}", std::process::id())
+}
+
+/// Whether the folder in which the program is to run is there; in a container it may be the image's.
+///
+/// # Errors
+/// When it is not: started there, the program would be blamed for it.
+pub(crate) fn check_folder(
+    isolation: Option<&Isolation>,
+    folder: Option<&Path>,
+) -> Result<(), StartError> {
+    let in_image = isolation.is_some_and(|isolation| isolation.engine == Engine::Docker);
+    match folder {
+        Some(folder) if !in_image && !folder.is_dir() => Err(StartError::Spec {
+            why: format!(
+                "the folder in which the server is to run is not there: {}",
+                printable(&folder.to_string_lossy())
+            ),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// The paths that the isolation gives, each once, with whether it may be changed; parents first.

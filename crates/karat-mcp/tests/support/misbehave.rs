@@ -17,6 +17,10 @@ fn main() {
             std::process::exit(7);
         }
         "silent" => hang(),
+        "log-and-hang" => {
+            say(b"{\"level\":30}\n");
+            hang();
+        }
         "garbage" => say(b"Listening on stdio, press any key!\n"),
         "garbage-flood" => loop {
             say(b"this is not a message\n");
@@ -73,6 +77,10 @@ fn list(how: &str, message: &Value) {
         message["params"]["cursor"].as_str().and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
     let result = match how {
         "endless-pages" => json!({"tools": tools, "nextCursor": (page + 1).to_string()}),
+        "slow-pages" => {
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            json!({"tools": tools, "nextCursor": (page + 1).to_string()})
+        }
         "same-page" => json!({"tools": tools, "nextCursor": "again"}),
         "no-tool-list" => json!({"tools": "none"}),
         "nameless-tool" => json!({"tools": [{"description": "who am I?"}]}),
@@ -86,6 +94,12 @@ fn call(how: &str, message: &Value, held: &mut Vec<Value>) {
     match how {
         "garbage" => {
             say(b"calling...\n\n   \n");
+            answer(id, &text("done"));
+        }
+        "without-id" => {
+            let error = json!({"code": -32601, "message": "no such method"});
+            say(format!("{}\n", json!({"jsonrpc": "2.0", "id": null, "error": error})).as_bytes());
+            say(b"{\"level\":30,\"msg\":\"handling\"}\n42\n");
             answer(id, &text("done"));
         }
         "half-line" => {

@@ -829,6 +829,7 @@ impl Measurement<'_> {
             warnings.push("the time limit was reached before every attack was tried".to_owned());
         }
         warnings.extend(self.live.restarts_in_words());
+        warnings.extend(self.live.remarks());
         warnings.extend(skipped_in_words(skipped));
         warnings
     }

@@ -196,7 +196,7 @@ impl Judge<'_> {
             Outcome::Timeout => add(&HANG, "hang", "", "there was no answer in time".to_owned()),
             Outcome::Invalid { why } => add(&INVALID_RESULT, "protocol", "", why.clone()),
             Outcome::Result { result } => {
-                if let Some(why) = malformed(result) {
+                if let Some(why) = self.contract.malformed(result) {
                     add(&INVALID_RESULT, why, "", why.to_owned());
                 } else if let Some(why) = self.contract.output(tool, outcome).reasons().first() {
                     let message = format!("the result breaks the output schema: {why}");
@@ -305,52 +305,16 @@ fn gather(value: &Value, into: &mut String) {
     }
 }
 
-/// What the protocol does not allow in a result.
-fn malformed(result: &Value) -> Option<&'static str> {
-    // A result that wants more input is another kind.
-    if result.get("resultType").and_then(Value::as_str).is_some_and(|kind| kind != "complete") {
-        return None;
-    }
-    if !result.get("isError").is_none_or(Value::is_boolean) {
-        return Some("isError is not a boolean");
-    }
-    if !result.get("structuredContent").is_none_or(Value::is_object) {
-        return Some("structuredContent is not an object");
-    }
-    let Some(content) = result.get("content") else { return Some("the result has no content") };
-    let Some(blocks) = content.as_array() else { return Some("the content is not a list") };
-    blocks.iter().find_map(malformed_block)
-}
-
-fn malformed_block(block: &Value) -> Option<&'static str> {
-    let text = |key: &str| block.get(key).is_some_and(Value::is_string);
-    match block.get("type").and_then(Value::as_str) {
-        None => Some("a content block has no type"),
-        Some("text") if !text("text") => Some("a text block has no text"),
-        Some("image" | "audio") if !text("data") || !text("mimeType") => {
-            Some("an image or audio block lacks data or mimeType")
-        }
-        Some("resource_link") if !text("uri") || !text("name") => {
-            Some("a link to a resource lacks uri or name")
-        }
-        Some("resource") if !block.pointer("/resource/uri").is_some_and(Value::is_string) => {
-            Some("an embedded resource has no uri")
-        }
-        Some("text" | "image" | "audio" | "resource" | "resource_link") => None,
-        Some(_) => Some("a content block has a type that the protocol does not know"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use karat_mcp::Definition;
+    use karat_mcp::{Definition, Revision};
     use serde_json::json;
 
     use super::*;
 
     fn found(validity: &Validity, outcome: &Outcome) -> Vec<&'static str> {
         let tool = json!({"name": "t", "outputSchema": {"type": "object", "required": ["a"]}});
-        let contract = Contract::new(&[Definition::new(tool).unwrap()]);
+        let contract = Contract::new(&[Definition::new(tool).unwrap()], Revision::default());
         let judge = Judge { contract: &contract, secret: Some("hush-hush") };
         let flaws = judge.flaws("t", &Map::new(), validity, outcome);
         flaws.into_iter().map(|flaw| flaw.rule.id).collect()

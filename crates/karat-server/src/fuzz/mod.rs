@@ -158,7 +158,7 @@ pub async fn run(
     let live = Live::start(spec, &settings.options, &[(SECRET_NAME, &secret)]).await?;
     let tools = live.tools().await?;
     let (chosen, skipped) = choose(&tools, &settings.tools, settings.allow_destructive)?;
-    let contract = Contract::new(&tools);
+    let contract = Contract::new(&tools, live.info().revision);
     let mut fuzzer = Fuzzer {
         live: &live,
         settings,
@@ -356,6 +356,7 @@ impl Fuzzer<'_> {
             *done.endings.entry(answered.outcome.class()).or_default() += 1;
             self.listener.on(&Event::Asked { id: &name, failed: !flaws.is_empty() });
             for flaw in flaws {
+                let flaw = Flaw { message: self.live.hide(&flaw.message), ..flaw };
                 note(&mut seen, flaw, &case, &answered.shown);
             }
             if let Some(why) = gone {
@@ -426,7 +427,7 @@ impl Fuzzer<'_> {
                         .find(|found| found.rule.id == flaw.rule.id && found.key == flaw.key);
                     match same {
                         Some(found) => {
-                            message = found.message;
+                            message = live.hide(&found.message);
                             answer = answered.shown;
                             true
                         }
@@ -518,6 +519,7 @@ impl Fuzzer<'_> {
         // Looking for a server that is gone is no restart.
         let came_back = self.live.is_ours() || self.lost.is_none();
         warnings.extend(self.live.restarts_in_words().filter(|_| came_back));
+        warnings.extend(self.live.remarks());
         warnings.extend(probe::live::skipped_in_words(&skipped));
         let mut items: Vec<Item> = self.done.iter().map(item).collect();
         items.sort_by(|a, b| a.id.cmp(&b.id));

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use karat_mcp::{CallError, Reply, Session};
+use karat_mcp::{CallError, Session};
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -28,6 +28,14 @@ const REST: Duration = Duration::from_micros(200);
 pub(super) struct Connection {
     pub(super) server: Server,
     pub(super) arguments: Vec<Map<String, Value>>,
+    /// Held while the server is started again, so that those who wait hear if that failed.
+    starting: tokio::sync::Mutex<()>,
+}
+
+impl Connection {
+    pub(super) fn new(server: Server, arguments: Vec<Map<String, Value>>) -> Connection {
+        Connection { server, arguments, starting: tokio::sync::Mutex::new(()) }
+    }
 }
 
 /// What is loaded.
@@ -107,6 +115,10 @@ impl Drive {
     }
 
     async fn session(&self, connection: &Connection) -> Option<Arc<Session>> {
+        let _turn = connection.starting.lock().await;
+        if self.stop.load(Ordering::Relaxed) {
+            return None;
+        }
         match connection.server.session().await {
             Ok(session) => Some(session),
             Err(error) => {
@@ -139,7 +151,14 @@ impl Drive {
         };
         let lag = due.map(|due| begun.saturating_duration_since(due));
         let since_start = begun.saturating_duration_since(self.started) + took;
-        self.note(which, class, took, since_start, lag, &answered);
+        let words = || {
+            let words = match &answered {
+                Ok(reply) => reply.texts().concat(),
+                Err(error) => error.to_string(),
+            };
+            session.redactor().hidden(words)
+        };
+        self.note(which, class, took, since_start, lag, &words);
         let lost = answered.as_ref().is_err_and(CallError::is_lost);
         if lost {
             connection.server.lose(session).await;
@@ -154,7 +173,7 @@ impl Drive {
         took: Duration,
         since_start: Duration,
         lag: Option<Duration>,
-        answered: &Result<Reply, CallError>,
+        words: &dyn Fn() -> String,
     ) {
         let mut tally = self.tally();
         tally.add(which, class, took + lag.unwrap_or_default(), since_start);
@@ -162,12 +181,8 @@ impl Drive {
             tally.lagged(lag);
         }
         if class != Class::Ok && !tally.first.contains_key(&class) {
-            let words = match answered {
-                Ok(reply) => reply.texts().concat(),
-                Err(error) => error.to_string(),
-            };
             let id = self.rig.mix.calls.get(which).map_or("", |call| call.id.as_str());
-            tally.first.insert(class, format!("{id}: {words}"));
+            tally.first.insert(class, format!("{id}: {}", words()));
         }
     }
 }
@@ -243,6 +258,12 @@ async fn one_due(drive: &Drive, number: u64, due: Instant) {
     drive.call(connection, &session, Some(due)).await;
 }
 
+/// How many calls are due by this time: what [`due`] says, the other way round.
+pub(super) fn due_by(time: Duration, rate: f64, ramp: Duration) -> f64 {
+    let (time, ramp) = (time.as_secs_f64(), ramp.as_secs_f64());
+    if time < ramp { rate * time * time / (2.0 * ramp) } else { rate * (time - ramp / 2.0) }
+}
+
 /// When the call of this number is due: evenly spaced, after a ramp in which the rate grows evenly.
 fn due(number: u64, rate: f64, ramp: Duration) -> Duration {
     let (number, ramp) = (number as f64, ramp.as_secs_f64());
@@ -270,5 +291,10 @@ mod tests {
         assert_eq!(due(20, 10.0, ramp), ramp + second);
         let early = (0..10).filter(|number| due(*number, 10.0, ramp) < second).count();
         assert_eq!(early, 3);
+        for number in [1, 5, 10, 17] {
+            let back = due_by(due(number, 10.0, ramp), 10.0, ramp);
+            assert!((back - number as f64).abs() < 1e-6, "{number}: {back}");
+        }
+        assert_eq!(due_by(second, 10.0, Duration::ZERO), 10.0);
     }
 }

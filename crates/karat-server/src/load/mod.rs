@@ -17,7 +17,8 @@ use std::time::Duration;
 
 use karat_core::provenance::Stopwatch;
 use karat_core::report::{DatasetRef, Report};
-use karat_mcp::{Options, ServerSpec, TransportKind};
+use karat_core::text::printable;
+use karat_mcp::{Definition, Options, ServerSpec, TransportKind};
 
 pub use self::mix::Call;
 pub use self::search::{Condition, Step};
@@ -26,9 +27,9 @@ pub use self::tally::Class;
 use self::drive::{Connection, Rig, Stretch};
 use self::mix::Mix;
 use self::report::Findings;
-use crate::ServerError;
-use crate::suite;
+use crate::suite::{self, Case};
 use crate::system::{Server, Target};
+use crate::{ServerError, cleanup};
 
 /// How calls follow one another.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,6 +110,8 @@ pub async fn run(plan: Plan, say: &(dyn Fn(&str) + Sync)) -> Result<Report, Serv
         None => return Err(ServerError::Spec("at least one connection is needed".to_owned())),
     };
     let (info, isolation) = (first.server().clone(), first.isolation().to_vec());
+    let tools = first.tools().await.map_err(|error| ServerError::NoTools(error.to_string()))?;
+    lacking(&plan.calls, &tools)?;
     drop(first);
 
     let warm_up = warm_up(&rig, &plan).await;
@@ -118,19 +121,35 @@ pub async fn run(plan: Plan, say: &(dyn Fn(&str) + Sync)) -> Result<Report, Serv
         None => (Vec::new(), drive::run(&rig, plan.shape, plan.ramp, plan.length).await),
     };
     executed(&stretch)?;
+    still_there(&rig, &stretch).await?;
+    let mut left = Vec::new();
+    let prepared: Vec<Arc<Case>> =
+        plan.calls.iter().filter_map(|call| call.setup.clone()).collect();
+    // What sessions with one and the same server share is cleaned up once.
+    let cleaning = if shares_one_server(&plan)? { 1 } else { rig.connections.len() };
+    for connection in rig.connections.iter().take(cleaning) {
+        left.extend(connection.server.tear_down(&plan.teardown, &prepared).await);
+    }
     for connection in &rig.connections {
-        connection.server.tear_down(&plan.teardown).await;
+        connection.server.renew().await;
     }
     let restarts = rig.connections.iter().map(|connection| connection.server.restarts()).sum();
     let findings = Findings { plan: &plan, mix: &rig.mix, info, steps, stretch, restarts };
     let mut report = findings.report(&stopwatch);
+    report.warnings.extend(cleanup::warning(&[], &[], &left));
+    report.warnings.extend(options.witness.conduct().remarks());
     report.environment.isolation = isolation;
     Ok(report)
 }
 
+/// Whether all sessions are with the same server.
+fn shares_one_server(plan: &Plan) -> Result<bool, ServerError> {
+    Ok(plan.server.transport()? != TransportKind::Stdio)
+}
+
 /// Starts every session, and makes the calls that come once before the load.
 async fn rig(plan: &Plan, options: &Options) -> Result<Rig, ServerError> {
-    let one_server = plan.server.transport()? != TransportKind::Stdio;
+    let one_server = shares_one_server(plan)?;
     let mut connections: Vec<Connection> = Vec::with_capacity(plan.connections);
     for number in 0..plan.connections {
         let target = Target::Spec(Box::new(plan.server.clone()));
@@ -138,7 +157,7 @@ async fn rig(plan: &Plan, options: &Options) -> Result<Rig, ServerError> {
         if one_server && let Some(first) = connections.first() {
             let arguments = first.arguments.clone();
             let server = Server::start(target, options.clone(), Vec::new()).await?;
-            connections.push(Connection { server, arguments });
+            connections.push(Connection::new(server, arguments));
             continue;
         }
         let server = Server::start(target, options.clone(), plan.setup.clone()).await?;
@@ -151,7 +170,7 @@ async fn rig(plan: &Plan, options: &Options) -> Result<Rig, ServerError> {
                 })
             })?);
         }
-        connections.push(Connection { server, arguments });
+        connections.push(Connection::new(server, arguments));
     }
     Ok(Rig { connections, mix: Mix::new(plan.calls.clone(), plan.seed) })
 }
@@ -165,7 +184,50 @@ async fn warm_up(rig: &Arc<Rig>, plan: &Plan) -> Option<Stretch> {
     Some(drive::run(rig, plan.shape, Duration::ZERO, plan.warm_up).await)
 }
 
-/// Zero answers are not a measurement, and neither is a server that was lost.
+/// A call that must succeed needs its tool.
+fn lacking(calls: &[Call], tools: &[Definition]) -> Result<(), ServerError> {
+    let listed = |name: &str| tools.iter().any(|tool| tool.name() == name);
+    let mut wanting = calls.iter().filter(|call| call.ending == suite::Ending::Success);
+    match wanting.find(|call| !listed(&call.tool)) {
+        None => Ok(()),
+        Some(call) => Err(ServerError::Spec(format!(
+            "{}: the server has no tool {:?}; it has: {}",
+            printable(&call.id),
+            call.tool,
+            shown(tools.iter().map(Definition::name))
+        ))),
+    }
+}
+
+/// The first names of many.
+fn shown<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 20;
+    let more = names.len().saturating_sub(SHOWN);
+    let first: Vec<_> = names.take(SHOWN).map(|name| printable(name).into_owned()).collect();
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{rest}", first.join(", "))
+}
+
+/// A server at an address is not ours to see ending: where connections failed, it is asked once more.
+async fn still_there(rig: &Rig, stretch: &Stretch) -> Result<(), ServerError> {
+    if !stretch.tally.all.classes.contains_key(&Class::Transport) {
+        return Ok(());
+    }
+    for connection in &rig.connections {
+        let answered = match connection.server.session().await {
+            Ok(session) => session.tools().await.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(why) = answered {
+            return Err(ServerError::NotStarted(karat_mcp::StartError::NotStarted {
+                why: format!("it was lost under load and does not answer any more: {why}"),
+            }));
+        }
+    }
+    Ok(())
+}
+
+/// Not one call that ended as it should is not a measurement, and neither is a server that was lost.
 fn executed<'a>(stretch: impl Into<Option<&'a Stretch>>) -> Result<(), ServerError> {
     let Some(stretch) = stretch.into() else { return Ok(()) };
     if let Some(why) = &stretch.lost {
@@ -174,13 +236,15 @@ fn executed<'a>(stretch: impl Into<Option<&'a Stretch>>) -> Result<(), ServerErr
         }));
     }
     let all = &stretch.tally.all;
-    if all.answered() > 0 {
+    if all.ok() > 0 {
         return Ok(());
     }
     let first = stretch.tally.first.values().next();
-    Err(ServerError::NothingExecuted {
-        attempts: usize::try_from(all.calls()).unwrap_or(usize::MAX),
-        first: first.cloned().unwrap_or_else(|| "no call was made".to_owned()),
+    let first = first.cloned().unwrap_or_else(|| "no call was made".to_owned());
+    let attempts = usize::try_from(all.calls()).unwrap_or(usize::MAX);
+    Err(match all.answered() {
+        0 => ServerError::NothingExecuted { attempts, first },
+        _ => ServerError::NothingWell { attempts, first },
     })
 }
 

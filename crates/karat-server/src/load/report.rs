@@ -152,8 +152,9 @@ impl Findings<'_> {
         });
         let whole = self.stretch.elapsed.as_secs_f64();
         let seconds = self.stretch.tally.seconds.iter().enumerate().map(|(second, (well, ill))| {
-            // The last second is rarely a whole one.
+            // The last second is rarely a whole one, and what comes in it was asked for before.
             let lasts = (whole - second as f64).clamp(1e-9, 1.0);
+            let is_whole = lasts >= 1.0 || second == 0;
             let calls = well + ill;
             let errors = (calls > 0).then(|| *ill as f64 / calls as f64);
             Item {
@@ -161,7 +162,7 @@ impl Findings<'_> {
                 group: None,
                 tags: BTreeMap::from([("kind".to_owned(), "second".to_owned())]),
                 metrics: BTreeMap::from([
-                    ("throughput".to_owned(), Some(*well as f64 / lasts)),
+                    ("throughput".to_owned(), is_whole.then(|| *well as f64 / lasts)),
                     ("latency.p50".to_owned(), self.stretch.tally.second_ms(second, 0.5)),
                     ("latency.p99".to_owned(), self.stretch.tally.second_ms(second, 0.99)),
                     ("error_rate".to_owned(), errors),
@@ -200,6 +201,15 @@ impl Findings<'_> {
         }
         if self.plan.find_max.is_some() && self.steps.iter().all(|step| step.broken.is_some()) {
             warnings.push("the condition held at no load that was tried".to_owned());
+        }
+        if self.plan.find_max.is_some() && self.steps.iter().all(|step| step.broken.is_none()) {
+            warnings
+                .push("the condition held at every load that was tried: the most is more".into());
+        }
+        if let Length::Time(time) = self.plan.length
+            && time < self.plan.ramp
+        {
+            warnings.push("the measurement ended within the ramp, before the full load".to_owned());
         }
         warnings
     }

@@ -4,6 +4,7 @@
 //! keeps up with it; otherwise a queue grows and no quantile of a short stretch shows it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::drive::{self, Rig, Stretch};
 use super::tally::Counted;
@@ -137,7 +138,7 @@ pub(super) async fn run(
     let mut halvings = 0;
     loop {
         let stretch = drive::run(rig, shape(plan.shape, load), plan.ramp, plan.length).await;
-        let step = judge(&stretch, plan.shape, load, condition);
+        let step = judge(&stretch, plan, load, condition);
         say(&words(&step));
         let (holds, lost) = (step.broken.is_none(), stretch.lost.is_some());
         steps.push(step);
@@ -196,16 +197,12 @@ fn shape(like: Shape, load: f64) -> Shape {
     }
 }
 
-fn judge(stretch: &Stretch, shape: Shape, load: f64, condition: &Condition) -> Step {
+fn judge(stretch: &Stretch, plan: &Plan, load: f64, condition: &Condition) -> Step {
     let all = &stretch.tally.all;
     let throughput = all.ok() as f64 / stretch.elapsed.as_secs_f64();
-    let falls_behind = match shape {
-        Shape::Open { .. } if throughput < load * KEEPS_UP => {
-            // A few calls at the end of a short stretch are no queue.
-            let missing = load * stretch.elapsed.as_secs_f64() - all.ok() as f64;
-            (missing > 2.0).then(|| format!("it does not keep up: {throughput:.1} calls/s"))
-        }
-        _ => None,
+    let falls_behind = match plan.shape {
+        Shape::Open { .. } => behind(all.answered() as f64, stretch.elapsed, load, plan.ramp),
+        Shape::Closed { .. } => None,
     };
     Step {
         load,
@@ -214,6 +211,15 @@ fn judge(stretch: &Stretch, shape: Shape, load: f64, condition: &Condition) -> S
         error_rate: all.error_rate(),
         broken: condition.broken(all).or(falls_behind),
     }
+}
+
+/// Whether calls are answered more slowly than they come, whatever the answers are.
+fn behind(answered: f64, elapsed: Duration, rate: f64, ramp: Duration) -> Option<String> {
+    let due = drive::due_by(elapsed, rate, ramp);
+    // A few calls at the end of a short stretch are no queue.
+    let behind = answered < due * KEEPS_UP && due - answered > 2.0;
+    let each = answered / elapsed.as_secs_f64();
+    behind.then(|| format!("it does not keep up: {each:.1} calls/s are answered"))
 }
 
 fn words(step: &Step) -> String {
@@ -246,6 +252,17 @@ mod tests {
         for wrong in ["p99", "p99<200", "p0<1ms", "p100<1ms", "q<1ms", "p99<-1ms", "p99<xs", ""] {
             assert!(Condition::parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_queue_is_told_from_a_ramp() {
+        let (second, ramp) = (Duration::from_secs(1), Duration::from_secs(2));
+        assert_eq!(behind(200.0, 2 * second, 100.0, Duration::ZERO), None);
+        assert!(behind(180.0, 2 * second, 100.0, Duration::ZERO).is_some());
+        // Half as many come while the rate grows.
+        assert_eq!(behind(100.0, 2 * second, 100.0, ramp), None);
+        assert!(behind(90.0, 2 * second, 100.0, ramp).is_some());
+        assert_eq!(behind(8.0, second / 10, 100.0, Duration::ZERO), None, "two calls are no queue");
     }
 
     #[test]

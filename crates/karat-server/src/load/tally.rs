@@ -80,7 +80,7 @@ impl Class {
                     Class::ProtocolError
                 }
             },
-            Err(CallError::Timeout) => Class::Timeout,
+            Err(CallError::Timeout { .. }) => Class::Timeout,
             Err(CallError::Closed { .. }) => Class::Crash,
             Err(CallError::Transport { .. } | CallError::Http { .. }) => Class::Transport,
             Err(CallError::Invalid { .. } | CallError::TooLarge { .. }) => Class::InvalidAnswer,
@@ -242,7 +242,7 @@ mod tests {
             (protocol(), Ending::Success, Class::ProtocolError),
             (protocol(), Ending::ProtocolError(Some(code)), Class::Ok),
             (protocol(), Ending::ProtocolError(Some(1)), Class::ProtocolError),
-            (Err(CallError::Timeout), Ending::AnyError, Class::Timeout),
+            (Err(CallError::Timeout { said: String::new() }), Ending::AnyError, Class::Timeout),
             (Err(CallError::Closed { why: String::new() }), Ending::Whatever, Class::Crash),
         ] {
             assert_eq!(Class::of(&answered, wanted), class, "{answered:?} {wanted:?}");

@@ -119,7 +119,7 @@ impl Live {
         let server = Server::start(Target::Spec(Box::new(baited)), options, Vec::new()).await?;
         let session = server.session().await?;
         let info = session.server().clone();
-        let shown_spec = hidden(spec, &|text| session.redact(text));
+        let shown_spec = hidden(spec, &|text| session.redactor().hide(text).into_owned());
         let restartable = spec.command.is_some();
         // Whoever holds a session keeps its server alive, so it is let go at once.
         drop(session);
@@ -140,6 +140,11 @@ impl Live {
     /// Whether it is a program that we started.
     pub fn is_ours(&self) -> bool {
         self.restartable
+    }
+
+    /// Text without the secrets of the spec.
+    pub fn hide(&self, text: &str) -> String {
+        self.server.redactor().hide(text).into_owned()
     }
 
     /// Every tool.
@@ -181,11 +186,7 @@ impl Live {
     /// Whether the server answers a ping in the time of a call.
     pub async fn is_alive(&self) -> bool {
         let Ok(session) = self.server.session().await else { return false };
-        // A refusal is a sign of life too.
-        matches!(
-            session.request("ping", &Map::new()).await,
-            Ok(_) | Err(karat_mcp::CallError::Protocol { .. })
-        )
+        Server::answers_ping(&session, self.server.call_timeout()).await
     }
 
     /// Why the server is lost, where a call to it broke and it does not come back. A server that was
@@ -205,7 +206,7 @@ impl Live {
             Ok(Err(error)) => error.to_string(),
             Err(_) => "it does not answer".to_owned(),
         };
-        Some(format!("the server is gone since this call: {why}"))
+        Some(format!("the server is gone since this call: {}", self.hide(&why)))
     }
 
     /// Opens another session, and waits a little more before each time.
@@ -264,7 +265,12 @@ impl Live {
         self.server.restarts()
     }
 
-    /// The same in words, if it had to.
+    /// What the server did beside answering, in words.
+    pub fn remarks(&self) -> Vec<String> {
+        self.server.conduct().remarks()
+    }
+
+    /// How often it had to be started again in words, if it had to.
     pub fn restarts_in_words(&self) -> Option<String> {
         match self.restarts() {
             0 => None,

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use karat_mcp::{Engine, ServerSpec};
+use karat_mcp::{Elicitation, Engine, Policies, Roots, Sampling, ServerSpec};
 use serde_json::{Map, Value};
 
 /// Longer lines are no use in a shell.
@@ -52,6 +52,9 @@ pub fn line(spec: &ServerSpec, words: &[&str], hide: &dyn Fn(&str) -> String) ->
     if let Some(folder) = &spec.cwd {
         all.extend(["--cwd".to_owned(), folder.display().to_string()]);
     }
+    if let Some(policies) = &spec.policies {
+        all.extend(answers(policies));
+    }
     if let Some(isolation) = spec.isolate.as_ref().filter(|one| one.engine != Engine::None) {
         all.extend(["--isolate".to_owned(), isolation.engine.name().to_owned()]);
         if isolation.network {
@@ -67,6 +70,24 @@ pub fn line(spec: &ServerSpec, words: &[&str], hide: &dyn Fn(&str) -> String) ->
     }
     let quoted: Vec<String> = all.iter().map(|word| quoted(&hide(word))).collect();
     quoted.join(" ")
+}
+
+/// The flags that answer a server that asks.
+fn answers(policies: &Policies) -> Vec<String> {
+    let mut flags = Vec::new();
+    if let Sampling::Answer { text, .. } = &policies.sampling {
+        flags.push(format!("--sampling={text}"));
+    }
+    let elicitation = match &policies.elicitation {
+        Elicitation::Refuse => None,
+        Elicitation::Accept(content) => Some(ascii(&Value::Object(content.clone()))),
+        other => Value::from(other.clone()).as_str().map(str::to_owned),
+    };
+    flags.extend(elicitation.map(|answer| format!("--elicitation={answer}")));
+    if let Roots::List(roots) = &policies.roots {
+        flags.extend(roots.iter().map(|root| format!("--roots={root}")));
+    }
+    flags
 }
 
 /// A word for a shell: between single quotes, in which nothing has a meaning but the quote itself. A
@@ -119,6 +140,17 @@ mod tests {
             prop_assert_eq!(back, Value::Object(sent));
             prop_assert_eq!(&words[7..], &["--".to_owned(), word, "$(x) `y` '".to_owned()][..]);
         }
+    }
+
+    #[test]
+    fn what_the_server_gets_that_asks_is_in_the_line_too() {
+        let policies =
+            json!({"sampling": {"text": "a b"}, "elicitation": "decline", "roots": ["/d"]});
+        let policies = serde_json::from_value(policies).unwrap();
+        let spec =
+            ServerSpec { policies: Some(policies), ..ServerSpec::from_command(vec!["s".into()]) };
+        let line = call(&spec, "x", &Map::new(), &str::to_owned);
+        assert!(line.ends_with("'--sampling=a b' --elicitation=decline --roots=/d -- s"), "{line}");
     }
 
     #[test]

@@ -2,13 +2,16 @@
 //!
 //! A matcher never passes for want of something to look at: a path that leads nowhere fails, unless
 //! `exists: false` asks for just that. Values are compared as JSON: equal or not, numbers by what
-//! they are worth (1 equals 1.0); tolerance only where `near` states one.
+//! they are worth (1 equals 1.0); tolerance only where `near` states one. A matcher that could not
+//! fail, or could not pass, is refused when it is read.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use karat_core::json_path::JsonPath;
 use karat_core::schema::Compiled;
 use karat_core::text::{clip, printable};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -81,21 +84,33 @@ fn stated<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D:
 }
 
 /// One text or several.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Texts {
-    /// One.
-    One(String),
-    /// Several.
-    Several(Vec<String>),
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Texts(Vec<String>);
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Texts, D::Error> {
+        let wanted = "a text or a list of texts; a number in quotes is a text";
+        from.deserialize_any(OneOrSeveral(wanted)).map(Texts)
+    }
 }
 
-impl Texts {
-    fn all(&self) -> &[String] {
-        match self {
-            Texts::One(text) => std::slice::from_ref(text),
-            Texts::Several(texts) => texts,
-        }
+/// Reads one text or a list of them. Of an untagged enum the error would only say that nothing fitted.
+pub(super) struct OneOrSeveral(pub(super) &'static str);
+
+impl<'de> Visitor<'de> for OneOrSeveral {
+    type Value = Vec<String>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.0)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Vec<String>, E> {
+        Ok(vec![text.to_owned()])
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Vec<String>, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list))
     }
 }
 
@@ -145,7 +160,7 @@ impl Matcher {
     /// A matcher for text that the answer must have in it.
     #[must_use]
     pub fn containing(text: String) -> Matcher {
-        Matcher { contains: Some(Texts::One(text)), ..Matcher::default() }
+        Matcher { contains: Some(Texts(vec![text])), ..Matcher::default() }
     }
 
     /// Reads path, pattern and schema.
@@ -153,7 +168,18 @@ impl Matcher {
     /// # Errors
     /// What is wrong with the matcher, in words.
     pub fn prepare(&self) -> Result<Prepared, String> {
-        Ok(Prepared { place: self.place()?, condition: self.condition()? })
+        let (place, condition) = (self.place()?, self.condition()?);
+        if let (Condition::Exists(_), Place::Text) = (&condition, &place) {
+            return Err(
+                "exists: every answer has a text; say where, with json, result or block".to_owned()
+            );
+        }
+        if let (Condition::Exists(_), Place::Result(path, _)) = (&condition, &place)
+            && path.is_root()
+        {
+            return Err("exists: every answer has a result; say where in it".to_owned());
+        }
+        Ok(Prepared { place, condition })
     }
 
     fn place(&self) -> Result<Place, String> {
@@ -169,31 +195,50 @@ impl Matcher {
     fn condition(&self) -> Result<Condition, String> {
         let mut conditions = Vec::new();
         if let Some(value) = &self.equals {
+            comparable("equals", value)?;
             conditions.push(Condition::Equals(value.clone()));
         }
         if let Some(values) = &self.one_of {
+            if values.is_empty() {
+                return Err("one_of: nothing is one of no values; give some".to_owned());
+            }
+            values.iter().try_for_each(|value| comparable("one_of", value))?;
             conditions.push(Condition::OneOf(values.clone()));
         }
         if let Some(texts) = &self.contains {
-            conditions.push(Condition::Contains(nonempty(texts)?));
+            conditions.push(Condition::Contains(nonempty("contains", texts)?));
         }
         if let Some(texts) = &self.lacks {
-            conditions.push(Condition::Lacks(nonempty(texts)?));
+            conditions.push(Condition::Lacks(nonempty("lacks", texts)?));
         }
         if let Some(pattern) = &self.matches {
-            let regex = regex::RegexBuilder::new(pattern).size_limit(PATTERN_BYTES).build();
-            conditions
-                .push(Condition::Matches(regex.map_err(|error| format!("matches: {error}"))?));
+            let regex = compiled(pattern).map_err(|error| format!("matches: {error}"))?;
+            if found_everywhere(pattern) {
+                return Err(format!(
+                    "matches: {pattern:?} is found in every text; such a matcher cannot fail"
+                ));
+            }
+            conditions.push(Condition::Matches(regex));
         }
         if let Some(schema) = &self.schema {
+            if says_nothing(schema) {
+                return Err("schema: every value fits it; such a matcher cannot fail. Whether \
+                            something is there is asked with exists: true"
+                    .to_owned());
+            }
             let compiled = Compiled::new(schema).map_err(|error| format!("schema: {error}"))?;
             conditions.push(Condition::Schema(Box::new(compiled)));
         }
         if let Some(near) = self.near {
-            if near.within.is_nan() || near.within < 0.0 {
+            finite("near: value", near.value)?;
+            finite("near: within", near.within)?;
+            if near.within < 0.0 {
                 return Err("near: within must be 0 or more".to_owned());
             }
             conditions.push(Condition::Near(near));
+        }
+        for (name, bound) in [("at_least", self.at_least), ("at_most", self.at_most)] {
+            bound.map_or(Ok(()), |bound| finite(name, bound))?;
         }
         conditions.extend(self.at_least.map(Condition::AtLeast));
         conditions.extend(self.at_most.map(Condition::AtMost));
@@ -219,13 +264,81 @@ impl Matcher {
     }
 }
 
-/// The empty text is in every text, so a matcher for it could not fail.
-fn nonempty(texts: &Texts) -> Result<Vec<String>, String> {
-    let texts = texts.all();
-    if texts.is_empty() || texts.iter().any(String::is_empty) {
-        return Err("an empty text is in every answer; such a matcher cannot fail".to_owned());
+/// The empty text is in every text, so a matcher for it could not fail, or not pass.
+fn nonempty(name: &str, texts: &Texts) -> Result<Vec<String>, String> {
+    let Texts(texts) = texts;
+    if texts.is_empty() {
+        return Err(format!("{name}: there is no text in the list"));
     }
-    Ok(texts.to_vec())
+    if texts.iter().any(String::is_empty) {
+        return Err(format!("{name}: an empty text is in every answer, so this says nothing"));
+    }
+    Ok(texts.clone())
+}
+
+fn compiled(pattern: &str) -> Result<regex::Regex, regex::Error> {
+    regex::RegexBuilder::new(pattern).size_limit(PATTERN_BYTES).build()
+}
+
+/// Whether a pattern is certainly found in every text: without assertions, what matches the empty text
+/// matches at the start of every other. One anchor at one end changes nothing about that.
+fn found_everywhere(pattern: &str) -> bool {
+    let without_anchor = ["^", r"\A"]
+        .iter()
+        .find_map(|anchor| pattern.strip_prefix(anchor))
+        .or_else(|| ["$", r"\z"].iter().find_map(|anchor| pattern.strip_suffix(anchor)))
+        .unwrap_or(pattern);
+    let asserts = ["^", "$", r"\A", r"\z", r"\b", r"\B", r"\<", r"\>"];
+    !asserts.iter().any(|assertion| without_anchor.contains(assertion))
+        && compiled(without_anchor).is_ok_and(|pattern| pattern.is_match(""))
+}
+
+/// Whether a schema only has keys that explain it.
+fn says_nothing(schema: &Value) -> bool {
+    const EXPLAIN: [&str; 10] = [
+        "$schema",
+        "$id",
+        "$comment",
+        "$defs",
+        "definitions",
+        "title",
+        "description",
+        "default",
+        "examples",
+        "deprecated",
+    ];
+    match schema {
+        Value::Bool(everything) => *everything,
+        Value::Object(keys) => keys.keys().all(|key| EXPLAIN.contains(&key.as_str())),
+        _ => false,
+    }
+}
+
+fn finite(name: &str, number: f64) -> Result<(), String> {
+    match number.is_finite() {
+        true => Ok(()),
+        false => Err(format!("{name} must be a number that is not infinite")),
+    }
+}
+
+/// Beyond 64 bits a whole number is read as its nearest double, and neighbours would be equal.
+fn comparable(name: &str, value: &Value) -> Result<(), String> {
+    match value {
+        Value::Number(number) if !is_whole(number) && number.as_f64().is_none_or(is_beyond) => {
+            Err(format!(
+                "{name}: {number} is beyond 64 bits and is not compared exactly; give near, or \
+                 contains or matches for the digits"
+            ))
+        }
+        Value::Array(items) => items.iter().try_for_each(|item| comparable(name, item)),
+        Value::Object(fields) => fields.values().try_for_each(|field| comparable(name, field)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a double lies outside of what whole numbers of 64 bits hold.
+fn is_beyond(number: f64) -> bool {
+    !(-9_223_372_036_854_775_808.0..18_446_744_073_709_551_616.0).contains(&number)
 }
 
 /// The parts of an answer that matchers look at.
@@ -295,6 +408,22 @@ impl Prepared {
         }
     }
 
+    /// Whether an answer with nothing in it can be the right one: it is demanded, or something is that
+    /// must not be there.
+    #[must_use]
+    pub fn can_hold_of_nothing(&self) -> bool {
+        match &self.condition {
+            Condition::Lacks(_)
+            | Condition::Exists(false)
+            | Condition::Equals(_)
+            | Condition::OneOf(_)
+            | Condition::Count(0)
+            | Condition::Snapshot(_) => true,
+            Condition::Matches(pattern) => pattern.is_match(""),
+            _ => false,
+        }
+    }
+
     /// The snapshot that is wanted, if it is one.
     pub(super) fn snapshot_mut(&mut self) -> Option<&mut Snapshot> {
         match &mut self.condition {
@@ -336,7 +465,7 @@ impl Prepared {
         let mut judged = |value: &Value, place: &str| {
             judge(value).map_err(|why| Miss::Other(format!("{place} {why}")))
         };
-        let (found, place) = match &self.place {
+        let (found, place, several) = match &self.place {
             Place::Text => return judged(&Value::String(answer.text.clone()), "the text"),
             Place::Data(path, written) => {
                 let Some(data) = answer.data.as_deref() else {
@@ -344,9 +473,11 @@ impl Prepared {
                         "the answer has no data: no structuredContent, and its text is no JSON";
                     return Err(Miss::Nothing(why.to_owned()));
                 };
-                (path.find(data), written)
+                (path.find(data), written, path.leads_to_several())
             }
-            Place::Result(path, written) => (path.find(answer.result), written),
+            Place::Result(path, written) => {
+                (path.find(answer.result), written, path.leads_to_several())
+            }
             Place::Block(number) => {
                 let Some(block) = blocks(answer.result).get(*number) else {
                     return Err(Miss::Nothing(format!("there is no content block {number}")));
@@ -360,12 +491,13 @@ impl Prepared {
         };
         match found.as_slice() {
             [] => Err(Miss::Nothing(format!("nothing is at {place}"))),
-            [value] => judged(value, place),
-            // Several places: the condition is about the list of what stands there.
-            several => {
-                let list = Value::Array(several.iter().map(|value| (*value).clone()).collect());
+            // A path to several places: the condition is about the list of what stands there, also
+            // where it happens to have one entry.
+            found if several => {
+                let list = Value::Array(found.iter().map(|value| (*value).clone()).collect());
                 judged(&list, place)
             }
+            [value, ..] => judged(value, place),
         }
     }
 }
@@ -467,6 +599,7 @@ impl Condition {
     fn number(&self, value: &Value, holds: impl Fn(f64) -> bool, what: &str) -> Result<(), String> {
         // A number in a text is a number too: most tools answer with text alone.
         let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
+        let number = number.filter(|number: &f64| number.is_finite());
         match number {
             Some(number) if holds(number) => Ok(()),
             Some(_) => Err(format!("is {}, {what}", quoted(value))),
@@ -501,13 +634,23 @@ fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
+fn is_whole(number: &serde_json::Number) -> bool {
+    number.is_i64() || number.is_u64()
+}
+
+/// Whole numbers are compared as such: as doubles, large neighbours would be equal.
 fn numbers_equal(x: &serde_json::Number, y: &serde_json::Number) -> bool {
-    // Two integers are compared as such: as floats, large neighbours would be equal.
-    let integer = |n: &serde_json::Number| n.is_i64() || n.is_u64();
-    if integer(x) && integer(y) {
-        return x.as_i128() == y.as_i128();
+    match (x.as_i128(), y.as_i128()) {
+        (Some(x), Some(y)) => x == y,
+        (Some(whole), None) => y.as_f64().is_some_and(|y| is_worth(y, whole)),
+        (None, Some(whole)) => x.as_f64().is_some_and(|x| is_worth(x, whole)),
+        (None, None) => x.as_f64() == y.as_f64(),
     }
-    x.as_f64() == y.as_f64()
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "a double within 64 bits without a fraction")]
+fn is_worth(double: f64, whole: i128) -> bool {
+    !is_beyond(double) && double.fract() == 0.0 && double as i128 == whole
 }
 
 #[cfg(test)]
@@ -614,12 +757,80 @@ mod tests {
     }
 
     #[test]
+    fn whole_numbers_and_doubles_are_equal_if_they_are_worth_the_same() {
+        let result = text(r#"{"id": 9007199254740993, "beyond": 18446744073709551616}"#);
+        let check = |matcher: Value| check(matcher, &result);
+        assert!(check(json!({"json": "id", "equals": 9_007_199_254_740_992.0})).is_err());
+        assert!(check(json!({"json": "beyond", "equals": u64::MAX})).is_err());
+        assert_eq!(super::equal(&json!(3), &json!(3.0)), true);
+        assert_eq!(super::equal(&json!(-3.0), &json!(-3)), true);
+        assert_eq!(super::equal(&json!(3), &json!(3.5)), false);
+    }
+
+    #[test]
+    fn a_path_to_several_places_is_judged_as_a_list_also_if_it_finds_one() {
+        let one = json!({"content": [], "structuredContent": {"items": [{"name": "abc"}], "rows": [[1, 2]]}});
+        for (holds, fails) in [
+            (json!({"count": 1}), json!({"count": 3})),
+            (json!({"equals": ["abc"]}), json!({"equals": "abc"})),
+            (json!({"schema": {"type": "array"}}), json!({"schema": {"type": "string"}})),
+        ] {
+            let at = |mut matcher: Value| {
+                matcher["json"] = json!("$.items[*].name");
+                check(matcher, &one)
+            };
+            assert_eq!(at(holds.clone()), Ok(()), "{holds}");
+            assert!(at(fails.clone()).is_err(), "{fails}");
+        }
+        assert_eq!(check(json!({"json": "$.rows[*]", "equals": [[1, 2]]}), &one), Ok(()));
+        assert!(check(json!({"json": "$.rows[*]", "equals": [1, 2]}), &one).is_err());
+    }
+
+    #[test]
+    fn a_text_that_is_no_finite_number_is_none() {
+        for word in ["infinity", "-inf", "nan", "1e999"] {
+            for matcher in [json!({"at_least": 5}), json!({"at_most": 5})] {
+                let why = check(matcher, &text(word)).unwrap_err();
+                assert!(why.contains("not a number"), "{word}: {why}");
+            }
+        }
+        assert_eq!(check(json!({"at_least": 5}), &text(" 5.0 ")), Ok(()));
+    }
+
+    #[test]
+    fn a_pattern_that_is_found_everywhere_is_told_from_one_that_can_fail() {
+        for pattern in
+            ["", ".*", "x*", "(?s).*", "^", "$", "^.*", ".*$", r"\A", "a|", "^a|b*", "(?:)"]
+        {
+            assert!(found_everywhere(pattern), "{pattern}");
+            for text in ["", "x", "one\ntwo", "$"] {
+                assert!(regex::Regex::new(pattern).unwrap().is_match(text), "{pattern}: {text}");
+            }
+        }
+        for pattern in ["^$", "^.*$", ".", "x", r"\b", r"x*\$", "^a*b", "^[^q]*$", r"^\s*$"] {
+            assert!(!found_everywhere(pattern), "{pattern}");
+        }
+    }
+
+    #[test]
     fn a_matcher_that_could_not_fail_or_not_be_understood_is_refused() {
         for matcher in [
             json!({}),
             json!({"json": "$.a"}),
             json!({"contains": ""}),
             json!({"contains": []}),
+            json!({"lacks": ""}),
+            json!({"matches": ""}),
+            json!({"matches": ".*"}),
+            json!({"exists": true}),
+            json!({"exists": false}),
+            json!({"result": "$", "exists": true}),
+            json!({"schema": true}),
+            json!({"json": "$.a", "schema": {}}),
+            json!({"schema": {"title": "Anything"}}),
+            json!({"one_of": []}),
+            json!({"json": "$.a", "equals": 123_456_789_012_345_678_901_234_567_890_f64}),
+            json!({"json": "$.a", "one_of": [1, [{"x": -1e30}]]}),
             json!({"equals": 1, "contains": "x"}),
             json!({"json": "$.a", "block": 0, "equals": 1}),
             json!({"type": "image"}),

@@ -20,7 +20,7 @@ use karat_core::dataset::Digest;
 use karat_core::input::{self, Format, InputError, Limits};
 use karat_core::json_path::JsonPath;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -31,6 +31,11 @@ use self::snapshot::{Snapshots, Store};
 
 /// The success rate that a server is held to where the suite says nothing.
 pub const TARGET: f64 = 0.95;
+
+/// How often a case may be repeated: every repetition is kept and judged by itself.
+const MOST_REPEATED: u32 = 100_000;
+/// How many repetitions may be under way at once.
+const MOST_AT_ONCE: usize = 10_000;
 
 /// A suite that has been read and found sound.
 #[derive(Debug)]
@@ -137,6 +142,14 @@ pub struct Step {
 }
 
 impl Step {
+    /// The saved values that go into its arguments.
+    #[must_use]
+    pub fn names(&self) -> BTreeSet<String> {
+        let mut names = Vec::new();
+        self.input.values().for_each(|value| variables::names(value, &mut names));
+        names.into_iter().collect()
+    }
+
     /// Whether a snapshot is expected of its answer.
     #[must_use]
     pub fn wants_snapshot(&self) -> bool {
@@ -297,31 +310,43 @@ impl<'de> Deserialize<'de> for Expectations {
 }
 
 /// `error: any`, `error: tool`, `error: protocol`, `error: -32602`, `error: allowed`.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum ErrorFile {
-    Code(i64),
-    Kind(ErrorKind),
-}
+struct ErrorFile(Ending);
 
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ErrorKind {
-    Any,
-    Tool,
-    Protocol,
-    Allowed,
-}
+impl<'de> Deserialize<'de> for ErrorFile {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<ErrorFile, D::Error> {
+        struct KindOrCode;
 
-impl From<&ErrorFile> for Ending {
-    fn from(error: &ErrorFile) -> Ending {
-        match error {
-            ErrorFile::Code(code) => Ending::ProtocolError(Some(*code)),
-            ErrorFile::Kind(ErrorKind::Any) => Ending::AnyError,
-            ErrorFile::Kind(ErrorKind::Tool) => Ending::ToolError,
-            ErrorFile::Kind(ErrorKind::Protocol) => Ending::ProtocolError(None),
-            ErrorFile::Kind(ErrorKind::Allowed) => Ending::Whatever,
+        impl Visitor<'_> for KindOrCode {
+            type Value = ErrorFile;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("any, tool, protocol, allowed, or the code of a protocol error")
+            }
+
+            fn visit_i64<E>(self, code: i64) -> Result<ErrorFile, E> {
+                Ok(ErrorFile(Ending::ProtocolError(Some(code))))
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, code: u64) -> Result<ErrorFile, E> {
+                match i64::try_from(code) {
+                    Ok(code) => self.visit_i64(code),
+                    Err(_) => Err(E::invalid_value(Unexpected::Unsigned(code), &self)),
+                }
+            }
+
+            fn visit_str<E: serde::de::Error>(self, kind: &str) -> Result<ErrorFile, E> {
+                let ending = match kind {
+                    "any" => Ending::AnyError,
+                    "tool" => Ending::ToolError,
+                    "protocol" => Ending::ProtocolError(None),
+                    "allowed" => Ending::Whatever,
+                    other => return Err(E::invalid_value(Unexpected::Str(other), &self)),
+                };
+                Ok(ErrorFile(ending))
+            }
         }
+
+        from.deserialize_any(KindOrCode)
     }
 }
 
@@ -420,7 +445,7 @@ impl Reader<'_> {
             .enumerate()
             .map(|(index, step)| {
                 let place = format!("{place} {}", index + 1);
-                let ending = step.error.as_ref().map_or(Ending::Success, Ending::from);
+                let ending = step.error.as_ref().map_or(Ending::Success, |error| error.0);
                 self.step(&place, step.tool, step.input, ending, &step.expect.0, step.save)
             })
             .collect()
@@ -476,6 +501,15 @@ impl Reader<'_> {
         if repeat == 0 || concurrency == 0 {
             return Err(self.wrong(&id, "repeat and concurrency are at least 1"));
         }
+        if repeat > MOST_REPEATED || concurrency > MOST_AT_ONCE {
+            return Err(self.wrong(
+                &id,
+                format!(
+                    "repeat is at most {MOST_REPEATED} and concurrency at most {MOST_AT_ONCE}; \
+                     karat server load makes more calls"
+                ),
+            ));
+        }
         let step = self.step(&id, case.tool, case.input, ending, &matchers, case.save)?;
         let teardown = self.steps(&format!("{id}: teardown"), case.teardown)?;
         self.no_snapshots(&format!("{id}: teardown"), &teardown)?;
@@ -502,7 +536,7 @@ impl Reader<'_> {
             case.expected_error
                 .map(|wanted| if wanted { Ending::AnyError } else { Ending::Success }),
             case.expected_behavior.map(|_| Ending::AnyError),
-            case.error.as_ref().map(Ending::from),
+            case.error.as_ref().map(|error| error.0),
         ];
         let mut stated = stated.into_iter().flatten();
         let first = stated.next().unwrap_or(Ending::Success);
@@ -518,17 +552,15 @@ impl Reader<'_> {
     /// Every `${name}` has been saved by an earlier call.
     fn names_are_known(&self, suite: &Suite) -> Result<(), SuiteError> {
         let mut known: BTreeSet<&str> = BTreeSet::new();
-        let visit = |place: &str, step: &Step, known: &BTreeSet<&str>| {
-            let mut names = Vec::new();
-            for value in step.input.values() {
-                variables::names(value, &mut names);
+        let visit = |place: &str, step: &Step, known: &BTreeSet<&str>| match step
+            .names()
+            .iter()
+            .find(|name| !known.contains(name.as_str()))
+        {
+            Some(name) => {
+                Err(self.wrong(place, format!("${{{name}}} is saved by no earlier call")))
             }
-            match names.iter().find(|name| !known.contains(name.as_str())) {
-                Some(name) => {
-                    Err(self.wrong(place, format!("${{{name}}} is saved by no earlier call")))
-                }
-                None => Ok(()),
-            }
+            None => Ok(()),
         };
         for step in &suite.setup {
             visit("setup", step, &known)?;
@@ -625,10 +657,12 @@ mod tests {
         for (text, expected) in [
             (
                 "cases:\n  - {tool: a, expect: {contains: ''}}\n",
-                "a-1: expectation 1: an empty text",
+                "a-1: expectation 1: contains: an empty text",
             ),
             ("cases:\n  - {tool: a, id: x}\n  - {tool: b, id: x}\n", "x: a case of this id"),
             ("cases:\n  - {tool: a, repeat: 0}\n", "a-1: repeat and concurrency"),
+            ("repeat: 4294967295\ncases:\n  - {tool: a}\n", "a-1: repeat is at most 100000"),
+            ("cases:\n  - {tool: a, concurrency: 10001}\n", "concurrency at most 10000"),
             (
                 "cases:\n  - {tool: a, expected_error: false, error: tool}\n",
                 "contradict each other",
@@ -641,6 +675,36 @@ mod tests {
                 "teardown: a snapshot is of a case",
             ),
             ("cases:\n  - {tool: a, expcted: 1}\n", "expcted"),
+            (
+                "cases:\n  - {tool: a, expect: {contains: 12}}\n",
+                "suite.yaml:2:24: invalid type: integer `12`, expected a text or a list of texts",
+            ),
+            ("cases:\n  - {tool: a, expect: {lacks: [12]}}\n", "integer `12`, expected a string"),
+            (
+                "cases:\n  - {tool: a, error: foo}\n",
+                "\"foo\", expected any, tool, protocol, allowed, or the code of a protocol error",
+            ),
+            (
+                "cases:\n  - {tool: a, error: 99999999999999999999}\n",
+                "expected any, tool, protocol, allowed, or the code of a protocol error",
+            ),
+            ("cases:\n  - {tool: a, expect: {snapshot: {redct: []}}}\n", "unknown key `redct`"),
+            (
+                "cases:\n  - {tool: a, expect: {snapshot: 3}}\n",
+                "expected true, or an object with redact and redact_matches",
+            ),
+            (
+                "cases:\n  - {tool: a, expect: {exists: true}}\n",
+                "a-1: expectation 1: exists: every",
+            ),
+            (
+                "cases:\n  - {tool: a, then: [{tool: a, expect: {one_of: []}}]}\n",
+                "a-1: then 1: expectation 1: one_of",
+            ),
+            (
+                "cases:\n  - {tool: a, expect: {json: $.v, equals: 123456789012345678901234567891}}\n",
+                "a-1: expectation 1: equals: 1.2345678901234568e+29 is beyond 64 bits",
+            ),
         ] {
             let found = message(text);
             assert!(found.contains(expected), "{text}: {found}");

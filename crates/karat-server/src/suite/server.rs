@@ -6,15 +6,17 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use karat_mcp::{Isolation, Revision, ServerSpec, TransportKind};
-use serde::Deserialize;
+use karat_mcp::{Isolation, Policies, Revision, ServerSpec, TransportKind};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+
+use super::matcher::OneOrSeveral;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
-    #[serde(default)]
-    command: Option<Command>,
+    #[serde(default, deserialize_with = "words")]
+    command: Option<Vec<String>>,
     #[serde(default)]
     args: Vec<String>,
     #[serde(default)]
@@ -31,13 +33,13 @@ struct Written {
     protocol: Option<Revision>,
     #[serde(default)]
     isolate: Option<Isolation>,
+    #[serde(default)]
+    policies: Option<Policies>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Command {
-    Program(String),
-    Whole(Vec<String>),
+/// The program, or the whole command.
+fn words<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>, D::Error> {
+    from.deserialize_any(OneOrSeveral("command: a program or a list of words")).map(Some)
 }
 
 /// Reads what stands at `mcp_server`.
@@ -69,11 +71,7 @@ fn from_text(text: &str) -> Result<ServerSpec, String> {
 
 fn from_object(written: &Value) -> Result<ServerSpec, String> {
     let written = Written::deserialize(written).map_err(|error| format!("mcp_server: {error}"))?;
-    let command = written.command.map(|command| {
-        let mut words = match command {
-            Command::Program(program) => vec![program],
-            Command::Whole(words) => words,
-        };
+    let command = written.command.map(|mut words| {
         words.extend(written.args);
         words
     });
@@ -86,6 +84,7 @@ fn from_object(written: &Value) -> Result<ServerSpec, String> {
         cwd: written.cwd,
         protocol: written.protocol,
         isolate: written.isolate,
+        policies: written.policies,
     };
     spec.transport().map_err(|error| format!("mcp_server: {error}"))?;
     Ok(spec)
@@ -125,6 +124,7 @@ mod tests {
             json!({}),
             json!({"command": "a", "url": "http://x"}),
             json!({"comand": "a"}),
+            json!({"command": "a", "policies": {"sampling": "yes"}}),
         ] {
             assert!(read(&wrong).is_err(), "{wrong}");
         }

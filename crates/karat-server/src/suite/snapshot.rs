@@ -5,14 +5,16 @@
 //! missing fails the case, and only a run that was told to update writes it.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use karat_core::dataset::Digest;
 use karat_core::input::{self, InputError, Limits, WriteError};
 use karat_core::json_path::JsonPath;
 use karat_core::text::{clip, printable};
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
 /// The form of the files.
@@ -29,13 +31,38 @@ const NAME: usize = 120;
 const PATTERN_BYTES: usize = 1 << 20;
 
 /// `snapshot: true`, or what is left out of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum SnapshotFile {
     /// All of the value; `false` is refused.
     Plain(bool),
     /// The value without what changes from call to call.
     Redacted(RedactionFile),
+}
+
+impl<'de> Deserialize<'de> for SnapshotFile {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<SnapshotFile, D::Error> {
+        struct PlainOrRedacted;
+
+        impl<'de> Visitor<'de> for PlainOrRedacted {
+            type Value = SnapshotFile;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("true, or an object with redact and redact_matches")
+            }
+
+            fn visit_bool<E>(self, wanted: bool) -> Result<SnapshotFile, E> {
+                Ok(SnapshotFile::Plain(wanted))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<SnapshotFile, A::Error> {
+                RedactionFile::deserialize(MapAccessDeserializer::new(map))
+                    .map(SnapshotFile::Redacted)
+            }
+        }
+
+        from.deserialize_any(PlainOrRedacted)
+    }
 }
 
 /// What is left out of a snapshot.
@@ -235,10 +262,18 @@ fn member(place: &str, key: &str) -> String {
 
 /// The first line that differs, if the texts have several.
 fn text_difference(place: &str, old: &str, new: &str) -> String {
-    let (before, after): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    if before.len() < 2 && after.len() < 2 {
+    if old.lines().count() < 2 && new.lines().count() < 2 {
         return format!("{place} was {}, is {}", quoted(&old.into()), quoted(&new.into()));
     }
+    if new.strip_suffix('\n') == Some(old) {
+        return format!("{place} ends with a newline, and did not");
+    }
+    if old.strip_suffix('\n') == Some(new) {
+        return format!("{place} ended with a newline, and does no more");
+    }
+    // Not `lines`, to which a carriage return before the newline is nothing.
+    let (before, after): (Vec<&str>, Vec<&str>) =
+        (old.split('\n').collect(), new.split('\n').collect());
     let at = before.iter().zip(&after).take_while(|(old, new)| old == new).count();
     let line = |lines: &[&str]| match lines.get(at) {
         Some(line) => quoted(&Value::from(*line)),
@@ -392,6 +427,11 @@ mod tests {
             (json!([1]), json!([1, 2]), "$[1] is new: 2"),
             (json!("one\ntwo\n"), json!("one\n2\n"), r#"$ line 2 was "two", is "2""#),
             (json!("one\ntwo"), json!("one"), r#"$ line 2 was "two", is nothing"#),
+            (json!("x\ny\n"), json!("x\ny"), "$ ended with a newline, and does no more"),
+            (json!("x\ny"), json!("x\ny\n"), "$ ends with a newline, and did not"),
+            (json!("x\ny\n"), json!("x\ny\n\n\n"), r#"$ line 4 was nothing, is """#),
+            (json!("x\ny"), json!("x\r\ny"), r#"$ line 1 was "x", is "x\r""#),
+            (json!("x\n"), json!("x"), r#"$ was "x\n", is "x""#),
             (json!("x"), json!("y"), r#"$ was "x", is "y""#),
             (json!(1), json!(1.5), "$ was 1, is 1.5"),
         ] {

@@ -5,10 +5,71 @@
 
 use std::collections::BTreeMap;
 
+use karat_core::json_path::JsonPath;
 use serde_json::{Map, Value};
+
+use super::matcher::Answer;
 
 /// What has been kept so far, by name.
 pub type Variables = BTreeMap<String, Value>;
+
+/// What one attempt has saved, or failed to save, by name.
+pub type Changes = BTreeMap<String, Option<Value>>;
+
+/// The values of one attempt: those that were there before it, and those that it saves itself. Attempts
+/// that are under way at once do not see each other's.
+#[derive(Debug, Default)]
+pub struct Scope {
+    known: Variables,
+    changes: Changes,
+}
+
+impl Scope {
+    /// Begins with what was saved before.
+    #[must_use]
+    pub fn new(known: Variables) -> Scope {
+        Scope { known, changes: Changes::new() }
+    }
+
+    /// What can be put in now.
+    #[must_use]
+    pub fn known(&self) -> &Variables {
+        &self.known
+    }
+
+    /// Saves what the paths lead to in an answer. Where there is no answer, or nothing at the place, the
+    /// name is unknown from now on: what an earlier call left must not stand in for it.
+    pub fn save(&mut self, paths: &BTreeMap<String, JsonPath>, result: Option<&Value>) {
+        if paths.is_empty() {
+            return;
+        }
+        let answer = result.map(Answer::new);
+        for (name, path) in paths {
+            let value = answer.as_ref().and_then(|answer| answer.data_at(path));
+            match &value {
+                Some(value) => self.known.insert(name.clone(), value.clone()),
+                None => self.known.remove(name),
+            };
+            self.changes.insert(name.clone(), value);
+        }
+    }
+
+    /// What is different at the end.
+    #[must_use]
+    pub fn changes(self) -> Changes {
+        self.changes
+    }
+}
+
+/// Puts in what an attempt has changed.
+pub fn merge(known: &mut Variables, changes: Changes) {
+    for (name, value) in changes {
+        match value {
+            Some(value) => known.insert(name, value),
+            None => known.remove(&name),
+        };
+    }
+}
 
 /// Puts the values in. A name that nobody has kept is an error: a call with `${id}` in it would be a
 /// different call.
@@ -68,7 +129,7 @@ enum Part<'a> {
 }
 
 /// The names that a template asks for.
-pub(super) fn names(value: &Value, found: &mut Vec<String>) {
+pub(crate) fn names(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::String(text) => {
             found.extend(parts(text).into_iter().filter_map(|part| match part {
@@ -131,6 +192,28 @@ mod tests {
         for (text, expected) in [("$${id}", "${id}"), ("a ${id", "a ${id"), ("$5", "$5"), ("", "")]
         {
             assert_eq!(put_in(&json!(text)), Ok(json!(expected)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_saved_is_unknown_and_only_changes_are_handed_on() {
+        let paths = BTreeMap::from([("id".to_owned(), JsonPath::parse("$.id").unwrap())]);
+        let before = Variables::from([("id".to_owned(), json!(1)), ("other".to_owned(), json!(2))]);
+        let answer = |id: Value| json!({"structuredContent": {"id": id}});
+        let mut scope = Scope::new(before.clone());
+        scope.save(&paths, Some(&answer(json!(7))));
+        assert_eq!(scope.known()["id"], 7);
+        let mut after = before.clone();
+        merge(&mut after, scope.changes());
+        assert_eq!(after, Variables::from([("id".into(), json!(7)), ("other".into(), json!(2))]));
+
+        for failed in [None, Some(&json!({"content": []}))] {
+            let mut scope = Scope::new(before.clone());
+            scope.save(&paths, failed);
+            assert_eq!(scope.known().get("id"), None);
+            let mut after = before.clone();
+            merge(&mut after, scope.changes());
+            assert_eq!(after.into_keys().collect::<Vec<_>>(), ["other"]);
         }
     }
 

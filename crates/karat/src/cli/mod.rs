@@ -123,6 +123,9 @@ pub(crate) struct CheckArgs {
     /// Go on with an interrupted run: what is in its journal is not asked again
     #[arg(long)]
     pub(crate) resume: bool,
+    /// Whether the command has `--resume` at all
+    #[arg(skip = true)]
+    pub(crate) can_resume: bool,
     /// End with exit code 4 if the data cannot decide
     #[arg(long)]
     pub(crate) strict: bool,

@@ -30,8 +30,8 @@ pub(crate) struct TargetArgs {
     /// A file of servers, such as .mcp.json; names the server with --server
     #[arg(long, value_name = "FILE", requires = "server", conflicts_with = "command")]
     pub(crate) config: Option<PathBuf>,
-    /// The server in that file
-    #[arg(long, value_name = "NAME", requires = "config")]
+    /// The server in that file; without --config, in the one file of the usual places that has it
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "url"])]
     pub(crate) server: Option<String>,
     /// How messages travel, if not stdio for a command and streamable HTTP for an address
     #[arg(long, value_name = "KIND")]
@@ -49,10 +49,26 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
+    #[command(flatten)]
     pub(crate) isolation: IsolationArgs,
     /// The command that starts the server
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+/// What a server gets that asks something of its client. Without these it is refused.
+#[derive(Args, Clone, Default)]
+pub(crate) struct PolicyArgs {
+    /// Answer requests for sampling with this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) sampling: Option<String>,
+    /// Answer forms (elicitation): decline, cancel, defaults, refuse, or a JSON object to fill in
+    #[arg(long, value_name = "ANSWER")]
+    pub(crate) elicitation: Option<String>,
+    /// Name this folder to a server that asks for roots; repeatable
+    #[arg(long, value_name = "DIR")]
+    pub(crate) roots: Vec<String>,
 }
 
 /// What stands between the server and the machine.
@@ -206,7 +222,7 @@ pub(crate) struct LintArgs {
     #[command(flatten)]
     pub(crate) record: RecordArgs,
     /// Definitions from a file instead of a server: the answer to tools/list, or its list
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "config", "command", "record"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "config", "server", "command", "record"])]
     pub(crate) tools: Option<PathBuf>,
     /// A rule that is not run; repeatable
     #[arg(long, value_name = "RULE")]

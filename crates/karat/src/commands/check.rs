@@ -12,7 +12,7 @@ use karat_core::report::{
 use karat_core::run::Surroundings;
 use karat_core::text::printable;
 use karat_history::{Added, Document, Store};
-use karat_report::Output;
+use karat_report::{Output, findings};
 
 use crate::cli::{CheckAllArgs, CheckArgs};
 use crate::commands::history;
@@ -178,10 +178,28 @@ pub(crate) fn trouble(document: &CheckReport) -> String {
             let reason = printable(&check.reason);
             lines.push_str(&format!("{verdict}: {evaluation} · {name}: {reason}\n"));
         }
+        if report.gate.as_ref().is_some_and(|gate| gate.verdict != Verdict::Pass) {
+            lines.push_str(&failed_cases(report));
+        }
     }
     for NotMeasured { evaluation, name, reason } in &document.not_measured {
         let (name, reason) = (printable(name), printable(reason));
         lines.push_str(&format!("not measured: {evaluation} · {name}: {reason}\n"));
+    }
+    lines
+}
+
+/// The cases that did not pass, in a line each.
+fn failed_cases(report: &Report) -> String {
+    let (evaluation, name) = (report.evaluation, printable(&report.name));
+    let (cases, more) = findings::failed_cases(report);
+    let mut lines = String::new();
+    for case in cases {
+        let (id, reason) = (printable(case.id), printable(&case.reason));
+        lines.push_str(&format!("failed: {evaluation} · {name}: {id}: {reason}\n"));
+    }
+    if more > 0 {
+        lines.push_str(&format!("failed: {evaluation} · {name}: {more} more in the report\n"));
     }
     lines
 }
@@ -253,6 +271,9 @@ pub(crate) fn select(
     Ok(plan)
 }
 
+/// What to do about a run that ended early, where the command can.
+const GOES_ON: &str = "--resume goes on from here";
+
 /// Runs every entry of the plan. Ctrl-C ends it in good order: programs are stopped, and the journal
 /// holds what was answered.
 pub(crate) fn measure<'a>(
@@ -262,10 +283,9 @@ pub(crate) fn measure<'a>(
 ) -> Result<Measured<'a>, Stop> {
     let journals = out_folder(plan, arguments).join("journal");
     prepare_out(&out_folder(plan, arguments))?;
-    until_stopped(
-        entries(plan, arguments, &journals, terminal),
-        "interrupted; --resume goes on from here",
-    )
+    let interrupted =
+        if arguments.can_resume { &format!("interrupted; {GOES_ON}") } else { "interrupted" };
+    until_stopped(entries(plan, arguments, &journals, terminal), interrupted)
 }
 
 async fn entries<'a>(
@@ -299,10 +319,14 @@ async fn entries<'a>(
         match ran {
             Ok(report) => measured.reports.push((report, planned)),
             Err(stop) if stop.exit == Exit::NotMeasured => {
+                let reason = match stop.can_go_on && arguments.can_resume {
+                    true => format!("{} ({GOES_ON})", stop.message),
+                    false => stop.message,
+                };
                 measured.not_measured.push(NotMeasured {
                     evaluation,
                     name: name.to_owned(),
-                    reason: stop.message,
+                    reason,
                 });
             }
             Err(stop) => {

@@ -1,7 +1,6 @@
 //! `karat history`: reports kept in one file, and what they say over time.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use karat_core::compare::same_data;
@@ -40,7 +39,7 @@ pub(crate) fn run(arguments: &HistoryArgs, terminal: &Terminal) -> Result<Exit, 
             compare_runs(&Store::open(&file)?, arguments, terminal)
         }
         HistoryCommand::Prune(arguments) => prune(&mut Store::open(&file)?, arguments, terminal),
-        HistoryCommand::Export(arguments) => export(&Store::open(&file)?, arguments),
+        HistoryCommand::Export(arguments) => export(&Store::open(&file)?, arguments, terminal),
     }
 }
 
@@ -245,11 +244,11 @@ fn older_than(text: &str) -> Result<Prune, Stop> {
     )))
 }
 
-fn export(store: &Store, arguments: &HistoryExportArgs) -> Result<Exit, Stop> {
+fn export(store: &Store, arguments: &HistoryExportArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let bytes = store.document(arguments.run)?;
     match &arguments.output {
         Some(path) => write_atomic(path, &bytes)?,
-        None => std::io::stdout().lock().write_all(&bytes)?,
+        None => terminal.print_bytes(&bytes)?,
     }
     Ok(Exit::Pass)
 }

@@ -155,6 +155,7 @@ const PLACES: &[(&str, &str)] = &[
         "[[detection]]\n[detection.system.http]\nurl = \"http://127.0.0.1\"\nanswer = { ? = 1 }\n",
     ),
     ("A server", "[[server]]\n[server.server]\n? = 1\n"),
+    ("`policies` of a server", "[[server]]\n[server.server.policies]\n? = 1\n"),
     ("`isolate` of a server", "[[server]]\n[server.server.isolate]\n? = 1\n"),
 ];
 

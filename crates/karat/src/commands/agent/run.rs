@@ -66,6 +66,7 @@ pub(crate) fn run(arguments: &AgentRunArgs, terminal: &Terminal) -> Result<Exit,
         out: arguments.out.clone(),
         outputs: arguments.outputs.clone(),
         resume: false,
+        can_resume: false,
         strict: false,
         only: None,
     };
@@ -194,17 +195,24 @@ fn described(settings: &Settings) -> Value {
 
 /// The servers that tasks and flags name; each must be known.
 fn servers(arguments: &AgentRunArgs, tasks: &Tasks) -> Result<BTreeMap<String, ServerSpec>, Stop> {
-    let known = match &arguments.config {
-        Some(path) => karat_mcp::config::read(path)?,
-        None => BTreeMap::new(),
+    let file = match &arguments.config {
+        Some(path) => Some(karat_mcp::config::read(path)?),
+        None => None,
     };
+    let mut known = BTreeMap::new();
     let named = tasks.iter().flat_map(|task| &task.servers).chain(&arguments.distractors);
     for name in named {
-        if name != DEMO && !known.contains_key(name) {
-            return Err(Stop::bad_input(format!(
-                "there is no server {name:?}; name a file that has it with --config (demo is built in)"
-            )));
-        }
+        let file = file.as_ref().filter(|file| file.names().any(|known| known == name));
+        match file {
+            Some(file) => known.insert(name.clone(), file.server(name)?),
+            None if name == DEMO => None,
+            None => {
+                return Err(Stop::bad_input(format!(
+                    "there is no server {name:?}; name a file that has it with --config (demo is \
+                     built in)"
+                )));
+            }
+        };
     }
     Ok(known)
 }

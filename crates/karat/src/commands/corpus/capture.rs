@@ -147,7 +147,7 @@ fn listed(
 
 fn configured(config: &Path, arguments: &CaptureArgs) -> Result<Vec<Target>, Stop> {
     let servers = karat_mcp::config::read(config)?;
-    let names: BTreeSet<&str> = servers.keys().map(String::as_str).collect();
+    let names: BTreeSet<&str> = servers.names().collect();
     check_names(config, &arguments.servers, &names)?;
     if arguments.servers.is_empty() && !arguments.all {
         let names: Vec<&str> = names.into_iter().collect();
@@ -157,16 +157,15 @@ fn configured(config: &Path, arguments: &CaptureArgs) -> Result<Vec<Target>, Sto
             names.join(", ")
         )));
     }
-    let chosen = servers
-        .into_iter()
-        .filter(|(name, _)| arguments.all || arguments.servers.iter().any(|wanted| wanted == name));
-    let target = |(name, spec): (String, ServerSpec)| Target {
-        name: Some(name),
-        described: spec.describe(),
-        spec,
-        package: None,
-    };
-    Ok(chosen.map(target).collect())
+    let mut targets = Vec::new();
+    for name in names {
+        if arguments.all || arguments.servers.iter().any(|wanted| wanted == name) {
+            let spec = servers.server(name)?;
+            let described = spec.describe();
+            targets.push(Target { name: Some(name.to_owned()), described, spec, package: None });
+        }
+    }
+    Ok(targets)
 }
 
 fn check_names(path: &Path, wanted: &[String], names: &BTreeSet<&str>) -> Result<(), Stop> {

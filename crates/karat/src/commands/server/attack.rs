@@ -24,7 +24,7 @@ pub(crate) fn attack(arguments: &AttackArgs, terminal: &Terminal) -> Result<Exit
         return Ok(Exit::Pass);
     }
     probing::check(probe, &rules)?;
-    let spec = probing::spec(probe)?;
+    let spec = probing::spec(probe, terminal)?;
     let known = probing::known(probe)?;
     let recording = Recording::begin(&probe.record)?;
     let settings = Settings {

@@ -1,4 +1,5 @@
-//! `karat server call`: one call, its result as it was on the wire. What a finding is played again with.
+//! `karat server call`: one call, its result as it was on the wire but for the secrets of the server.
+//! What a finding is played again with.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,8 +19,8 @@ use crate::work::until_stopped;
 /// exit code 3 means that there was none.
 pub(crate) fn call(arguments: &CallArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let input = read(&arguments.input)?;
-    let spec = target::spec(&arguments.target)?.ok_or_else(|| {
-        Stop::bad_input("name a server: a command after `--`, --url, or --config with --server")
+    let spec = target::spec(&arguments.target, terminal)?.ok_or_else(|| {
+        Stop::bad_input("name a server: a command after `--`, --url, or --server NAME")
     })?;
     let recording = Recording::begin(&arguments.record)?;
     let options = Options {
@@ -29,14 +30,21 @@ pub(crate) fn call(arguments: &CallArgs, terminal: &Terminal) -> Result<Exit, St
         ..Options::default()
     };
     let called = async {
-        let session = Session::start(&spec, &options).await.map_err(Stop::not_measured)?;
-        let called = session.call(&arguments.tool, &input).await;
+        let session = Session::start(&spec, &options).await.map_err(target::not_started)?;
+        let mut called = session.call(&arguments.tool, &input).await;
+        match &mut called {
+            Ok(reply) => session.redactor().hide_in(&mut reply.raw),
+            Err(CallError::Protocol { data: Some(data), .. }) => session.redactor().hide_in(data),
+            Err(_) => {}
+        }
         if !called.as_ref().is_err_and(CallError::is_lost) {
             session.close().await;
         }
         Ok(called)
     };
-    match recording.finish(until_stopped(called, "interrupted"))? {
+    let called = recording.finish(until_stopped(called, "interrupted"))?;
+    target::say_remarks(terminal, &options);
+    match called {
         Ok(reply) => {
             terminal.print_json(&reply.raw)?;
             Ok(Exit::Pass)

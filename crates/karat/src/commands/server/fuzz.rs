@@ -23,7 +23,7 @@ pub(crate) fn fuzz(arguments: &FuzzArgs, terminal: &Terminal) -> Result<Exit, St
     if arguments.cases == 0 {
         return Err(Stop::bad_input("--cases: 0 inputs find nothing; give at least 1"));
     }
-    let spec = probing::spec(probe)?;
+    let spec = probing::spec(probe, terminal)?;
     let known = probing::known(probe)?;
     let recording = Recording::begin(&probe.record)?;
     let settings = Settings {

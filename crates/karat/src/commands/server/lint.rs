@@ -5,7 +5,7 @@ use std::path::Path;
 
 use karat_core::input::{self, Limits, write_atomic};
 use karat_core::text::printable;
-use karat_mcp::{Options, ServerSpec, Session};
+use karat_mcp::{Options, Redactor, ServerSpec, Session};
 use karat_report::sarif;
 use karat_server::lint::{self, Finding, Outcome, RULES, Settings, Severity};
 use serde_json::Value;
@@ -31,14 +31,15 @@ pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, St
             return Err(Stop::bad_input(format!("--allow: there is no rule {id:?}{hint}")));
         }
     }
-    let (source, definitions) = definitions(arguments)?;
+    let (source, definitions, redactor) = definitions(arguments, terminal)?;
     if definitions.is_empty() {
         return Err(Stop::not_measured(format!(
             "{source} offers no tools, so there is nothing to judge"
         )));
     }
     let settings = Settings { count_tokens: &karat_core::tokens::count, allow: &arguments.allow };
-    let outcome = lint::lint(&definitions, &settings);
+    let mut outcome = lint::lint(&definitions, &settings);
+    hide(&mut outcome, &redactor);
     if let Some(path) = &arguments.sarif {
         write_atomic(path, sarif::document(&log(&outcome)).as_bytes())?;
     }
@@ -48,6 +49,15 @@ pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, St
         terminal.print(&text(&source, &outcome))?;
     }
     Ok(exit(&outcome, arguments.fail_on))
+}
+
+/// Definitions are judged as they were served; what is shown of them has no secrets in it.
+fn hide(outcome: &mut Outcome, redactor: &Redactor) {
+    let findings = outcome.findings.iter_mut();
+    let texts = findings.flat_map(|found| [&mut found.tool, &mut found.at, &mut found.message]);
+    for text in texts.chain(outcome.costs.iter_mut().map(|cost| &mut cost.tool)) {
+        *text = redactor.hidden(std::mem::take(text));
+    }
 }
 
 fn exit(outcome: &Outcome, fail_on: FailOn) -> Exit {
@@ -60,19 +70,24 @@ fn exit(outcome: &Outcome, fail_on: FailOn) -> Exit {
     if outcome.worst().is_some_and(|worst| worst >= least) { Exit::GateFailed } else { Exit::Pass }
 }
 
-fn definitions(arguments: &LintArgs) -> Result<(String, Vec<Value>), Stop> {
+fn definitions(
+    arguments: &LintArgs,
+    terminal: &Terminal,
+) -> Result<(String, Vec<Value>, Redactor), Stop> {
     if let Some(path) = &arguments.tools {
-        return Ok((path.display().to_string(), from_file(path)?));
+        return Ok((path.display().to_string(), from_file(path)?, Redactor::default()));
     }
-    let spec = target::spec(&arguments.target)?.ok_or_else(|| {
+    let spec = target::spec(&arguments.target, terminal)?.ok_or_else(|| {
         Stop::bad_input(
-            "name a server: a command after `--`, --url, --config with --server, or --tools FILE",
+            "name a server: a command after `--`, --url, --server NAME, or --tools FILE",
         )
     })?;
     let source = spec.describe();
     let recording = Recording::begin(&arguments.record)?;
     let options = Options { recorder: recording.recorder(), ..Options::default() };
-    Ok((source, recording.finish(from_server(&spec, &options))?))
+    let (tools, redactor) = recording.finish(from_server(&spec, &options))?;
+    target::say_remarks(terminal, &options);
+    Ok((source, tools, redactor))
 }
 
 fn from_file(path: &Path) -> Result<Vec<Value>, Stop> {
@@ -87,12 +102,13 @@ fn from_file(path: &Path) -> Result<Vec<Value>, Stop> {
     }
 }
 
-fn from_server(spec: &ServerSpec, options: &Options) -> Result<Vec<Value>, Stop> {
+fn from_server(spec: &ServerSpec, options: &Options) -> Result<(Vec<Value>, Redactor), Stop> {
     let listing = async {
         let session = Session::start(spec, options).await.map_err(target::not_started)?;
         let tools = session.tools().await.map_err(Stop::not_measured)?;
+        let redactor = session.redactor().clone();
         session.close().await;
-        Ok(tools.into_iter().map(karat_mcp::Definition::into_raw).collect())
+        Ok((tools.into_iter().map(karat_mcp::Definition::into_raw).collect(), redactor))
     };
     until_stopped(listing, "interrupted")
 }

@@ -28,7 +28,7 @@ const STEP_TIME: Duration = Duration::from_secs(5);
 /// Loads a server.
 pub(crate) fn load(arguments: &LoadArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let policy = policy(arguments)?;
-    let plan = plan(arguments)?;
+    let plan = plan(arguments, terminal)?;
     let say = |line: &str| terminal.say(line);
     let work = async { load::run(plan, &say).await.map_err(Stop::from) };
     let report = until_stopped_on_one_thread(work, "interrupted; nothing is reported")?;
@@ -37,6 +37,7 @@ pub(crate) fn load(arguments: &LoadArgs, terminal: &Terminal) -> Result<Exit, St
         out: arguments.out.clone(),
         outputs: arguments.outputs.clone(),
         resume: false,
+        can_resume: false,
         strict: false,
         only: None,
     };
@@ -60,16 +61,15 @@ fn policy(arguments: &LoadArgs) -> Result<Policy, Stop> {
     Ok(policy)
 }
 
-fn plan(arguments: &LoadArgs) -> Result<Plan, Stop> {
+fn plan(arguments: &LoadArgs, terminal: &Terminal) -> Result<Plan, Stop> {
     let suite = match &arguments.suite {
         Some(path) => Some(Suite::load(path).map_err(karat_server::ServerError::from)?),
         None => None,
     };
     let named = suite.as_ref().and_then(|suite| suite.server.as_ref());
-    let server = target::spec_or(&arguments.target, named)?.ok_or_else(|| {
+    let server = target::spec_or(&arguments.target, named, terminal)?.ok_or_else(|| {
         Stop::bad_input(
-            "name a server: a command after `--`, --url, --config with --server, or mcp_server in \
-             the suite",
+            "name a server: a command after `--`, --url, --server NAME, or mcp_server in the suite",
         )
     })?;
     let find_max = match &arguments.find_max {

@@ -24,9 +24,9 @@ use crate::face::Terminal;
 const WIDTH: usize = 100;
 
 /// The server that is meant; one must be.
-pub(super) fn spec(arguments: &ProbeArgs) -> Result<ServerSpec, Stop> {
-    target::spec(&arguments.target)?.ok_or_else(|| {
-        Stop::bad_input("name a server: a command after `--`, --url, or --config with --server")
+pub(super) fn spec(arguments: &ProbeArgs, terminal: &Terminal) -> Result<ServerSpec, Stop> {
+    target::spec(&arguments.target, terminal)?.ok_or_else(|| {
+        Stop::bad_input("name a server: a command after `--`, --url, or --server NAME")
     })
 }
 

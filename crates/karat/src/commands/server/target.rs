@@ -1,34 +1,113 @@
 //! From the command line to the server that is meant.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use karat_mcp::{Engine, Isolation, Revision, ServerSpec, StartError, TransportKind};
+use karat_core::input;
+use karat_core::text::printable;
+use karat_mcp::{
+    Elicitation, Engine, Isolation, Options, Revision, Roots, Sampling, ServerSpec, StartError,
+    TransportKind, config,
+};
+use serde_json::{Value, json};
 
-use crate::cli::{Isolate, IsolationArgs, TargetArgs, Transport};
+use crate::cli::{Isolate, IsolationArgs, PolicyArgs, TargetArgs, Transport};
 use crate::exit::Stop;
+use crate::face::Terminal;
+
+/// Says what the servers of these options did beside answering, where no report does.
+pub(crate) fn say_remarks(terminal: &Terminal, options: &Options) {
+    for remark in options.witness.conduct().remarks() {
+        terminal.say(&format!("note: {remark}"));
+    }
+}
 
 /// The server that the arguments name; `None` if they name none.
-pub(crate) fn spec(arguments: &TargetArgs) -> Result<Option<ServerSpec>, Stop> {
-    let mut spec = match (&arguments.url, &arguments.config, arguments.command.as_slice()) {
-        (Some(url), _, _) => ServerSpec::from_url(url),
-        (None, Some(file), _) => {
-            let name = arguments.server.as_deref().unwrap_or_default();
-            let mut servers = karat_mcp::config::read(file)?;
-            match servers.remove(name) {
-                Some(spec) => spec,
-                None => {
-                    let known: Vec<&str> = servers.keys().map(String::as_str).collect();
-                    return Err(Stop::bad_input(format!(
-                        "{}: there is no server {name:?}; there are: {}",
-                        file.display(),
-                        known.join(", ")
-                    )));
-                }
-            }
+pub(crate) fn spec(
+    arguments: &TargetArgs,
+    terminal: &Terminal,
+) -> Result<Option<ServerSpec>, Stop> {
+    let named = (&arguments.url, &arguments.config, &arguments.server);
+    let spec = match (named, arguments.command.as_slice()) {
+        ((Some(url), _, _), _) => ServerSpec::from_url(url),
+        ((None, Some(file), name), _) => {
+            config::read(file)?.server(name.as_deref().unwrap_or_default())?
         }
-        (None, None, []) => return Ok(None),
-        (None, None, command) => ServerSpec::from_command(command.to_vec()),
+        ((None, None, Some(name)), _) => discovered(name, terminal)?,
+        ((None, None, None), []) => return Ok(None),
+        ((None, None, None), command) => ServerSpec::from_command(command.to_vec()),
     };
+    Ok(Some(refined(arguments, spec)?))
+}
+
+/// The server that the arguments name, or else the one that the suite names: refined either way as
+/// the arguments say.
+pub(crate) fn spec_or(
+    arguments: &TargetArgs,
+    suite: Option<&Value>,
+    terminal: &Terminal,
+) -> Result<Option<ServerSpec>, Stop> {
+    if let Some(spec) = spec(arguments, terminal)? {
+        return Ok(Some(spec));
+    }
+    let Some(written) = suite else { return Ok(None) };
+    let spec = karat_server::suite::server::read(written).map_err(Stop::bad_input)?;
+    Ok(Some(refined(arguments, spec)?))
+}
+
+/// The server of this name in the files that lie where such files usually lie, if one of them alone
+/// has it.
+fn discovered(name: &str, terminal: &Terminal) -> Result<ServerSpec, Stop> {
+    let mut having = Vec::new();
+    let mut others = Vec::new();
+    for file in config::discover(&config::candidates(Path::new(""))) {
+        match file {
+            Ok(servers) if servers.names().any(|known| known == name) => having.push(servers),
+            Ok(servers) => {
+                let names: Vec<&str> = servers.names().collect();
+                others.push(format!("{} has {}", servers.path().display(), names.join(", ")));
+            }
+            Err(error) => others.push(error.to_string()),
+        }
+    }
+    match having.as_slice() {
+        [servers] => {
+            let spec = servers.server(name)?;
+            let path = servers.path().display().to_string();
+            terminal.say(&printable(&format!("server {name:?} of {path}: {spec}")));
+            Ok(spec)
+        }
+        [] if others.is_empty() => Err(Stop::bad_input(format!(
+            "--server {name:?}: there is no file of servers where they usually lie; name one with \
+             --config"
+        ))),
+        [] => Err(Stop::bad_input(printable(&format!(
+            "--server {name:?}: no file of servers has it; {}; name another with --config",
+            others.join("; ")
+        )))),
+        several => {
+            let paths: Vec<String> =
+                several.iter().map(|servers| servers.path().display().to_string()).collect();
+            Err(Stop::bad_input(format!(
+                "--server {name:?} is in several files: {}; name the one that is meant with --config",
+                paths.join(", ")
+            )))
+        }
+    }
+}
+
+fn refined(arguments: &TargetArgs, mut spec: ServerSpec) -> Result<ServerSpec, Stop> {
+    if spec.url.is_some() && !(arguments.env.is_empty() && arguments.cwd.is_none()) {
+        return Err(Stop::bad_input(
+            "-e and --cwd are for a server that Karat starts; this one is reached at a url",
+        ));
+    }
+    if spec.command.is_some() && !arguments.headers.is_empty() {
+        return Err(Stop::bad_input(
+            "--header is for a server at a url; this one is started by a command (-e sets its \
+             variables)",
+        ));
+    }
     spec.env.extend(pairs(&arguments.env, '=', "-e", "KEY=VALUE")?);
     spec.headers.extend(pairs(&arguments.headers, ':', "--header", "NAME: VALUE")?);
     if let Some(folder) = &arguments.cwd {
@@ -49,25 +128,48 @@ pub(crate) fn spec(arguments: &TargetArgs) -> Result<Option<ServerSpec>, Stop> {
         })?;
         spec.protocol = Some(revision);
     }
+    answer(&arguments.policies, &mut spec)?;
     isolate(&arguments.isolation, &mut spec)?;
     spec.transport().map_err(Stop::bad_input)?;
-    Ok(Some(spec))
+    Ok(spec)
 }
 
-/// The server that the arguments name, or else the one that the suite names: kept apart either way
-/// as the arguments say.
-pub(crate) fn spec_or(
-    arguments: &TargetArgs,
-    suite: Option<&serde_json::Value>,
-) -> Result<Option<ServerSpec>, Stop> {
-    if let Some(spec) = spec(arguments)? {
-        return Ok(Some(spec));
+/// What the server gets that asks: each flag holds over what the spec says.
+fn answer(arguments: &PolicyArgs, spec: &mut ServerSpec) -> Result<(), Stop> {
+    let mut policies = spec.policies.clone().unwrap_or_default();
+    if let Some(text) = &arguments.sampling {
+        policies.sampling = Sampling::text(text);
     }
-    let Some(written) = suite else { return Ok(None) };
-    let mut spec = karat_server::suite::server::read(written).map_err(Stop::bad_input)?;
-    isolate(&arguments.isolation, &mut spec)?;
-    spec.transport().map_err(Stop::bad_input)?;
-    Ok(Some(spec))
+    if let Some(written) = &arguments.elicitation {
+        let value = if written.trim_start().starts_with('{') {
+            let content: Value = input::parse_json("--elicitation", written.as_bytes())?;
+            json!({"accept": content})
+        } else {
+            json!(written)
+        };
+        policies.elicitation = Elicitation::try_from(value).map_err(|_| {
+            Stop::bad_input(
+                "--elicitation: write decline, cancel, defaults, refuse, or a JSON object with \
+                 what is filled in",
+            )
+        })?;
+    }
+    if !arguments.roots.is_empty() {
+        let root = |root: &String| {
+            // Seen from where the user stands, not from the folder of the project.
+            let path = std::path::absolute(root).unwrap_or_default();
+            match path.to_str() {
+                _ if root.contains("://") => Ok(root.clone()),
+                Some(path) if Path::new(path).is_dir() => Ok(path.to_owned()),
+                _ => Err(Stop::bad_input(format!("--roots {root}: there is no such folder"))),
+            }
+        };
+        policies.roots = Roots::List(arguments.roots.iter().map(root).collect::<Result<_, _>>()?);
+    }
+    if policies != spec.policies.clone().unwrap_or_default() {
+        spec.policies = Some(policies);
+    }
+    Ok(())
 }
 
 /// How a session that did not begin ends Karat.

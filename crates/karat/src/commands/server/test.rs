@@ -34,7 +34,7 @@ pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Ex
     };
     entry.gate = entry.policy();
     let suite = Suite::load(&entry.suite).map_err(karat_server::ServerError::from)?;
-    entry.server = target::spec_or(&arguments.target, suite.server.as_ref())?;
+    entry.server = target::spec_or(&arguments.target, suite.server.as_ref(), terminal)?;
     let recording = Recording::begin(&arguments.record)?;
     entry.recorder = recording.recorder();
     let task = Task::server(entry, suite);
@@ -47,6 +47,7 @@ pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Ex
         out: arguments.out.clone(),
         outputs: arguments.outputs.clone(),
         resume: false,
+        can_resume: false,
         strict: false,
         only: None,
     };
