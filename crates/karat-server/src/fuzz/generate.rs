@@ -1,54 +1,91 @@
 //! The inputs for one tool, from its input schema.
 //!
 //! First what can be listed: what is required, what is possible, every edge of every parameter, every
-//! type in the wrong place, what is missing and what is too much. The kinds take turns, so that a small
-//! number of cases has some of each; what is left is filled up with seeded mixtures. Whether an input
-//! keeps the schema is decided by the schema engine alone, and no input is made twice.
+//! type in the wrong place, what is missing and what is too much. Parameters are looked for inside of
+//! objects, lists and maps, and below every alternative of a schema, each around arguments in which it
+//! has a meaning. The kinds take turns, and within a kind the parameters do, so that a small number of
+//! cases has some of each; what is left is filled up with seeded mixtures. Whether an input keeps the
+//! schema is decided by the schema engine alone, and no input is made twice.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use karat_core::dataset::Digest;
 use karat_core::schema::Compiled;
 use karat_metrics::stats::random::Draws;
 use serde_json::{Map, Value, json};
 
-use super::shape::Shapes;
-use super::values::{self, Extent, Try};
+use super::base::{Bases, Mender};
+use super::place::{self, Step, with};
+use super::shape::{Plain, Shapes};
+use super::values::{self, Extent, Reach, Try};
 use super::{Case, Kind, Validity};
 
 /// How many places of one schema are filled, and how deep they are looked for.
 const PLACES: usize = 64;
 const DEPTH: usize = 5;
+/// Around how many arguments inputs are made, and in how many places they are looked for.
+const BASES: usize = 24;
+const LOOKED: usize = 256;
 /// How many huge inputs one tool gets, and in how many places.
 const MOST_HUGE: usize = 6;
 const HUGE_PLACES: usize = 3;
 /// How often a mixture is tried before there are taken to be no more.
 const MIXTURES: usize = 20;
 
+/// What a tool is to be called with, and what the caller should know of it.
+pub struct Plan {
+    /// The inputs.
+    pub cases: Vec<Case>,
+    /// What stands in the way of measuring, in words.
+    pub warnings: Vec<String>,
+    /// The schema can be used, and yet no input could be made that keeps it.
+    pub none_valid: bool,
+}
+
 /// The inputs for a tool: `count` of them, or fewer where there are not so many.
 #[must_use]
 pub fn cases(schema: Option<&Value>, count: usize, seed: u64) -> Vec<Case> {
-    cases_around(schema, &Map::new(), count, seed)
+    plan(schema, &Map::new(), count, seed).cases
 }
 
 /// The same around arguments that are known to work: where a parameter is not the one that is tried, it
 /// has the value that is given here.
 #[must_use]
-pub fn cases_around(
-    schema: Option<&Value>,
-    known: &Map<String, Value>,
-    count: usize,
-    seed: u64,
-) -> Vec<Case> {
+pub fn plan(schema: Option<&Value>, known: &Map<String, Value>, count: usize, seed: u64) -> Plan {
     let open = json!({"type": "object"});
-    let judge = schema.and_then(|schema| Compiled::new(schema).ok());
+    let mut warnings = Vec::new();
+    let judge = match schema.map(Compiled::new) {
+        None => None,
+        Some(Ok(judge)) => Some(judge),
+        Some(Err(error)) => {
+            warnings.push(format!(
+                "its input schema cannot be used, so no input counts as valid or as invalid: {error}"
+            ));
+            None
+        }
+    };
     let schema = schema.filter(|_| judge.is_some()).unwrap_or(&open);
     let shapes = Shapes::new(schema);
-    let draft = Draft::of(&shapes, schema, known);
+    let mender = Mender { shapes: &shapes, schema, judge: judge.as_ref(), known };
+    let Bases { least, full, keep, unused } = mender.bases();
+    let draft = Draft::of(&mender, least, full);
     let mut maker = Maker { judge: judge.as_ref(), seen: HashSet::new(), cases: Vec::new() };
     maker.listed(&draft, count);
     maker.mixed(&draft, count, seed);
-    maker.cases
+    let cases = maker.cases;
+    let invalid = |case: &Case| matches!(case.validity, Validity::Invalid { .. });
+    let none_valid = !keep && !cases.is_empty() && cases.iter().all(invalid);
+    if none_valid {
+        warnings.push(
+            "no input could be made that keeps its schema, so only its refusals were tried; give \
+             values that it takes with --set, or as examples in the schema"
+                .to_owned(),
+        );
+    }
+    let quoted =
+        |name: &String| format!("--set {name} is not used, for its schema forbids the value");
+    warnings.extend(unused.iter().map(quoted));
+    Plan { cases, warnings, none_valid }
 }
 
 /// The plainest arguments that keep a schema, as far as they can be made, with what is known to work.
@@ -57,24 +94,8 @@ pub fn plainest(schema: Option<&Value>, known: &Map<String, Value>) -> Map<Strin
     let open = json!({"type": "object"});
     let schema = schema.unwrap_or(&open);
     let shapes = Shapes::new(schema);
-    let mut arguments = object(values::base(&shapes, schema, Extent::Required));
-    put_known(&shapes, schema, known, &mut arguments);
-    arguments
-}
-
-/// Puts known values where the schema has a parameter of that name.
-fn put_known(
-    shapes: &Shapes<'_>,
-    schema: &Value,
-    known: &Map<String, Value>,
-    arguments: &mut Map<String, Value>,
-) {
-    let Some(plain) = shapes.plain(schema) else { return };
-    for (name, value) in known {
-        if plain.get("properties").is_some_and(|properties| properties.get(name).is_some()) {
-            arguments.insert(name.clone(), value.clone());
-        }
-    }
+    let judge = Compiled::new(schema).ok();
+    Mender { shapes: &shapes, schema, judge: judge.as_ref(), known }.least()
 }
 
 /// Whether arguments keep a schema.
@@ -99,141 +120,159 @@ pub fn validity(judge: Option<&Compiled>, arguments: &Map<String, Value>) -> Val
     }
 }
 
-fn object(value: Option<Value>) -> Map<String, Value> {
-    match value {
-        Some(Value::Object(fields)) => fields,
-        _ => Map::new(),
-    }
-}
-
-/// A step into a value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
-    Key(String),
-    Entry(usize),
-}
-
 /// A place in the arguments, with what fits there and what does not.
 struct Place {
     steps: Vec<Step>,
+    /// The arguments in which it is, by number.
+    base: usize,
     tries: Vec<Try>,
     /// The object around it demands it.
     required: bool,
 }
 
-impl Place {
-    fn name(&self) -> String {
-        let mut name = String::new();
-        for step in &self.steps {
-            match step {
-                Step::Key(key) if name.is_empty() => name.push_str(key),
-                Step::Key(key) => {
-                    name.push('.');
-                    name.push_str(key);
-                }
-                Step::Entry(at) => name.push_str(&format!("[{at}]")),
-            }
-        }
-        name
-    }
-}
-
 /// What is known of a schema before inputs are made from it.
 struct Draft {
     least: Map<String, Value>,
-    full: Map<String, Value>,
+    /// First the arguments that have everything, then those with other alternatives in some place.
+    bases: Vec<Map<String, Value>>,
     places: Vec<Place>,
 }
 
-impl Draft {
-    fn of(shapes: &Shapes<'_>, schema: &Value, known: &Map<String, Value>) -> Draft {
-        let mut least = object(values::base(shapes, schema, Extent::Required));
-        let mut full = object(values::base(shapes, schema, Extent::All));
-        put_known(shapes, schema, known, &mut least);
-        put_known(shapes, schema, known, &mut full);
-        let mut places = Vec::new();
-        gather(shapes, schema, &Value::Object(full.clone()), &[], &mut places);
-        Draft { least, full, places }
-    }
+/// A part of the schema that is still to be looked into.
+struct Part {
+    schema: Value,
+    base: usize,
+    steps: Vec<Step>,
 }
 
-/// The places below one value, outer before inner.
-fn gather(
-    shapes: &Shapes<'_>,
-    schema: &Value,
-    value: &Value,
-    steps: &[Step],
-    places: &mut Vec<Place>,
-) {
-    let Some(plain) = shapes.plain(schema).filter(|_| steps.len() < DEPTH) else { return };
-    let required = values::required(&plain);
-    let mut inner: Vec<(Step, &Value, bool)> = Vec::new();
-    let properties = plain.get("properties").and_then(Value::as_object);
-    for (name, schema) in properties.into_iter().flatten() {
-        inner.push((Step::Key(name.clone()), schema, required.contains(&name.as_str())));
+impl Draft {
+    fn of(mender: &Mender<'_>, least: Map<String, Value>, full: Map<String, Value>) -> Draft {
+        let mut draft = Draft { least, bases: vec![full], places: Vec::new() };
+        let root = Part { schema: mender.schema.clone(), base: 0, steps: Vec::new() };
+        let mut parts = VecDeque::from([root]);
+        for _ in 0..LOOKED {
+            let Some(part) = parts.pop_front() else { break };
+            draft.look(mender, &part, &mut parts);
+        }
+        draft
     }
-    if let Some(items) = plain.get("items").filter(|items| items.is_object())
-        && value.as_array().is_some_and(|list| !list.is_empty())
-    {
-        inner.push((Step::Entry(0), items, true));
-    }
-    let mut below = Vec::new();
-    for (step, schema, required) in inner {
-        if places.len() >= PLACES {
+
+    /// Notes the places inside of a part, below each of its alternatives.
+    fn look(&mut self, mender: &Mender<'_>, part: &Part, parts: &mut VecDeque<Part>) {
+        if part.steps.len() >= DEPTH {
             return;
         }
-        let mut steps = steps.to_vec();
-        steps.push(step.clone());
-        let mut tries = values::edges(shapes, schema);
-        if places.len() >= HUGE_PLACES {
-            tries.retain(|one| one.kind != Kind::Huge);
+        for (number, way) in mender.shapes.alternatives(&part.schema).iter().enumerate() {
+            let Some(base) = self.base_of(mender, part, way, number) else { continue };
+            let Some(value) = self.value(base, &part.steps) else { continue };
+            for (step, schema, required) in inner(way, &value) {
+                if self.places.len() >= PLACES {
+                    return;
+                }
+                let mut steps = part.steps.clone();
+                steps.push(step);
+                // What had to give way to something else is tried where it has its place.
+                let base = match place::at(&self.bases[base], &steps) {
+                    Some(_) => base,
+                    None => values::base(mender.shapes, &schema, Extent::All)
+                        .and_then(|value| self.rebased(mender, base, &steps, value))
+                        .unwrap_or(base),
+                };
+                let reach =
+                    if self.places.len() < HUGE_PLACES { Reach::Huge } else { Reach::Small };
+                let tries = values::edges(mender.shapes, &schema, reach);
+                self.places.push(Place { steps: steps.clone(), base, tries, required });
+                parts.push_back(Part { schema, base, steps });
+            }
         }
-        places.push(Place { steps: steps.clone(), tries, required });
-        if let Some(value) = at(value, &step) {
-            below.push((schema, value.clone(), steps));
-        }
     }
-    for (schema, value, steps) in below {
-        gather(shapes, schema, &value, &steps, places);
-    }
-}
 
-fn at<'a>(value: &'a Value, step: &Step) -> Option<&'a Value> {
-    match step {
-        Step::Key(key) => value.get(key),
-        Step::Entry(at) => value.get(at),
-    }
-}
-
-/// The arguments with a value put into a place; `None` takes what is there away.
-fn with(
-    arguments: &Map<String, Value>,
-    steps: &[Step],
-    new: Option<Value>,
-) -> Option<Map<String, Value>> {
-    let mut whole = Value::Object(arguments.clone());
-    let (last, way) = steps.split_last()?;
-    let mut here = &mut whole;
-    for step in way {
-        here = match step {
-            Step::Key(key) => here.get_mut(key)?,
-            Step::Entry(at) => here.get_mut(at)?,
+    /// The arguments in which a part is as this alternative has it.
+    fn base_of(
+        &mut self,
+        mender: &Mender<'_>,
+        part: &Part,
+        way: &Plain,
+        number: usize,
+    ) -> Option<usize> {
+        let is = self.value(part.base, &part.steps);
+        let fits = match values::kind_of(way) {
+            Some("object") => is.as_ref().is_some_and(Value::is_object),
+            Some("array") => is.as_ref().is_some_and(Value::is_array),
+            _ => return None,
         };
+        if fits && number == 0 {
+            return Some(part.base);
+        }
+        let value = values::of_way(mender.shapes, way, Extent::All)?;
+        match inner(way, &value).is_empty() {
+            true => None,
+            false => self.rebased(mender, part.base, &part.steps, value),
+        }
     }
-    match (here, last, new) {
-        (Value::Object(fields), Step::Key(key), Some(new)) => {
-            fields.insert(key.clone(), new);
+
+    /// Other arguments, with this in that place, if they can keep the schema.
+    fn rebased(
+        &mut self,
+        mender: &Mender<'_>,
+        base: usize,
+        steps: &[Step],
+        value: Value,
+    ) -> Option<usize> {
+        let (list, object) = (value.is_array(), value.is_object());
+        let changed = match steps {
+            [] => mender.filled(Some(value)),
+            _ => with(&self.bases[base], steps, Some(value))?,
+        };
+        let mended = mender.mended(changed)?;
+        let there = |value: &Value| value.is_array() == list && value.is_object() == object;
+        if !steps.is_empty() && !place::at(&mended, steps).is_some_and(there) {
+            return None;
         }
-        (Value::Object(fields), Step::Key(key), None) => {
-            fields.shift_remove(key)?;
+        if let Some(known) = self.bases.iter().position(|known| *known == mended) {
+            // At the root that is nothing new; elsewhere it was made for another place.
+            return (!steps.is_empty()).then_some(known);
         }
-        (Value::Array(list), Step::Entry(at), Some(new)) => *list.get_mut(*at)? = new,
-        (Value::Array(list), Step::Entry(at), None) if *at < list.len() => {
-            list.remove(*at);
+        if self.bases.len() >= BASES {
+            return None;
         }
-        _ => return None,
+        self.bases.push(mended);
+        Some(self.bases.len() - 1)
     }
-    Some(object(Some(whole)))
+
+    fn value(&self, base: usize, steps: &[Step]) -> Option<Value> {
+        match steps {
+            [] => Some(Value::Object(self.bases[base].clone())),
+            _ => place::at(&self.bases[base], steps).cloned(),
+        }
+    }
+}
+
+/// What is directly inside of a value, by its schema: the step, the schema, and whether it must be there.
+fn inner(way: &Plain, value: &Value) -> Vec<(Step, Value, bool)> {
+    let required = values::required(way);
+    let mut found = Vec::new();
+    let properties = way.get("properties").and_then(Value::as_object);
+    for (name, schema) in properties.into_iter().flatten() {
+        let required = required.contains(&name.as_str());
+        found.push((Step::Key(name.clone()), schema.clone(), required));
+    }
+    // Of fields with made-up names one stands for all, and so does one of the entries of a list.
+    let made_up = |name: &&String| !properties.is_some_and(|known| known.contains_key(*name));
+    let mut fields = value.as_object().into_iter().flat_map(Map::keys);
+    if let Some(name) = fields.rfind(made_up)
+        && let Some(schema) = values::property(way, name).filter(|schema| schema.is_object())
+    {
+        found.push((Step::Key(name.clone()), schema.clone(), false));
+    }
+    let prefix = way.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len);
+    let length = value.as_array().map_or(0, Vec::len);
+    for at in 0..length.min(prefix + 1) {
+        if let Some(schema) = values::entry(way, at).filter(|schema| schema.is_object()) {
+            found.push((Step::Entry(at), schema.clone(), true));
+        }
+    }
+    found
 }
 
 /// An input that is not made yet: all of them together would be large.
@@ -242,28 +281,32 @@ struct Job<'d> {
     change: Change<'d>,
 }
 
-/// What is changed in the arguments that have everything.
+/// What is changed in the arguments of a place.
 enum Change<'d> {
+    /// Nothing is sent.
+    Nothing,
     /// Something else altogether.
-    Whole(Map<String, Value>),
+    Whole(&'d Map<String, Value>),
     /// This is left out.
-    Without(&'d [Step]),
+    Without(&'d Place),
     /// This is put in.
-    With(&'d [Step], &'d Value),
-    /// This field is too much, in the object there.
-    Surplus(&'d [Step], &'static str),
+    With(&'d Place, &'d Value),
+    /// This field is too much, in the object there or in all of it.
+    Surplus(Option<&'d Place>, &'static str),
 }
 
 impl Change<'_> {
-    fn made(self, full: &Map<String, Value>) -> Option<Map<String, Value>> {
+    fn made(self, draft: &Draft) -> Option<Map<String, Value>> {
+        let base = |place: &Place| &draft.bases[place.base];
         match self {
-            Change::Whole(arguments) => Some(arguments),
-            Change::Without(steps) => with(full, steps, None),
-            Change::With(steps, value) => with(full, steps, Some(value.clone())),
-            Change::Surplus(steps, key) => {
-                let mut steps = steps.to_vec();
+            Change::Nothing => Some(Map::new()),
+            Change::Whole(arguments) => Some(arguments.clone()),
+            Change::Without(place) => with(base(place), &place.steps, None),
+            Change::With(place, value) => with(base(place), &place.steps, Some(value.clone())),
+            Change::Surplus(place, key) => {
+                let mut steps = place.map_or_else(Vec::new, |place| place.steps.clone());
                 steps.push(Step::Key(key.to_owned()));
-                with(full, &steps, Some(json!("surplus")))
+                with(place.map_or(&draft.bases[0], base), &steps, Some(json!("surplus")))
             }
         }
     }
@@ -307,7 +350,7 @@ impl Maker<'_> {
                     return true;
                 }
                 let Some(Job { about, change }) = queue.next() else { return false };
-                if let Some(arguments) = change.made(&draft.full) {
+                if let Some(arguments) = change.made(draft) {
                     self.push(*kind, about, arguments);
                 }
                 true
@@ -328,20 +371,28 @@ impl Maker<'_> {
     }
 }
 
+/// Some places changed at once: about half of few, and about two of many, so that what is right in all
+/// other places lets through what is wrong in these.
 fn mixture(draft: &Draft, draws: &mut Draws) -> Map<String, Value> {
-    let mut arguments = match draws.below(2) {
-        0 => draft.least.clone(),
-        _ => draft.full.clone(),
+    let (base, mut arguments) = match draws.below(2) {
+        0 => (0, draft.least.clone()),
+        _ => {
+            let many = draft.bases.len();
+            let base = if many > 1 { draws.index(many) } else { 0 };
+            (base, draft.bases[base].clone())
+        }
     };
-    for place in &draft.places {
-        let new = match draws.below(8) {
-            0..=3 => continue,
+    let here: Vec<&Place> =
+        draft.places.iter().filter(|place| place.base == 0 || place.base == base).collect();
+    for place in &here {
+        let new = match draws.index(8.max(2 * here.len())) {
             4 => None,
             5 => Some(json!(scribble(draws))),
-            _ => match place.tries.get(draws.index(place.tries.len())) {
+            6 | 7 => match place.tries.get(draws.index(place.tries.len())) {
                 Some(one) if one.kind != Kind::Huge => Some(one.value.clone()),
                 _ => continue,
             },
+            _ => continue,
         };
         if let Some(changed) = with(&arguments, &place.steps, new) {
             arguments = changed;
@@ -350,40 +401,69 @@ fn mixture(draft: &Draft, draws: &mut Draws) -> Map<String, Value> {
     arguments
 }
 
-/// Everything that can be listed, by kind.
+/// The inputs of one kind by their turn, which is a round and a place.
+type Turns<'d> = BTreeMap<(usize, usize), Vec<Job<'d>>>;
+
+/// Everything that can be listed, by kind, the places of a kind in turns.
 fn jobs<'d>(draft: &'d Draft, everywhere: &'d [Try]) -> BTreeMap<Kind, Vec<Job<'d>>> {
-    let mut all: BTreeMap<Kind, Vec<Job<'d>>> = BTreeMap::new();
-    let mut add = |kind: Kind, about: String, change: Change<'d>| {
-        all.entry(kind).or_default().push(Job { about, change });
+    let mut all: BTreeMap<Kind, Turns<'d>> = BTreeMap::new();
+    let mut add = |kind: Kind, turn: (usize, usize), about: String, change: Change<'d>| {
+        let turns = all.entry(kind).or_default();
+        turns.entry(turn).or_default().push(Job { about, change });
     };
-    let least = Change::Whole(draft.least.clone());
-    add(Kind::Edge, "what is required and no more".to_owned(), least);
-    add(Kind::Edge, "all that there is".to_owned(), Change::Whole(draft.full.clone()));
-    add(Kind::Missing, "nothing".to_owned(), Change::Whole(Map::new()));
+    let first = (0, 0);
+    let least = Change::Whole(&draft.least);
+    add(Kind::Edge, first, "what is required and no more".to_owned(), least);
+    for (number, base) in draft.bases.iter().enumerate() {
+        let about = if number == 0 { "all that there is" } else { "all of another alternative" };
+        add(Kind::Edge, first, about.to_owned(), Change::Whole(base));
+    }
+    add(Kind::Missing, first, "nothing".to_owned(), Change::Nothing);
     for (key, about) in SURPLUS {
-        add(Kind::Extra, about.to_owned(), Change::Surplus(&[], key));
+        add(Kind::Extra, first, about.to_owned(), Change::Surplus(None, key));
     }
     let mut huge = 0;
-    for place in &draft.places {
-        let name = place.name();
+    for (number, place) in draft.places.iter().enumerate() {
+        let name = place::name(&place.steps);
         let (kind, whether) = match place.required {
             true => (Kind::Missing, "which is required"),
             false => (Kind::Edge, "which is optional"),
         };
-        add(kind, format!("{name} left out, {whether}"), Change::Without(&place.steps));
-        for one in place.tries.iter().chain(everywhere) {
-            huge += usize::from(one.kind == Kind::Huge);
-            if one.kind == Kind::Huge && huge > MOST_HUGE {
-                continue;
-            }
-            let change = Change::With(&place.steps, &one.value);
-            add(one.kind, format!("{name}: {}", one.about), change);
-        }
+        let about = format!("{name} left out, {whether}");
+        add(kind, (0, number), about, Change::Without(place));
         // Too much inside of it, where it is an object.
-        let change = Change::Surplus(&place.steps, SURPLUS[0].0);
-        add(Kind::Extra, format!("{name} with a field too much"), change);
+        let change = Change::Surplus(Some(place), SURPLUS[0].0);
+        add(Kind::Extra, (0, number), format!("{name} with a field too much"), change);
+        for (kind, tries) in by_kind(place.tries.iter().chain(everywhere)) {
+            for (at, one) in tries.iter().enumerate() {
+                huge += usize::from(kind == Kind::Huge);
+                if kind == Kind::Huge && huge > MOST_HUGE {
+                    continue;
+                }
+                let turn = (round(kind, at, tries.len(), number), number);
+                add(kind, turn, format!("{name}: {}", one.about), Change::With(place, &one.value));
+            }
+        }
     }
-    all
+    let in_order = |turns: Turns<'d>| turns.into_values().flatten().collect();
+    all.into_iter().map(|(kind, turns)| (kind, in_order(turns))).collect()
+}
+
+fn by_kind<'d>(tries: impl Iterator<Item = &'d Try>) -> BTreeMap<Kind, Vec<&'d Try>> {
+    let mut found: BTreeMap<Kind, Vec<&Try>> = BTreeMap::new();
+    for one in tries {
+        found.entry(one.kind).or_default().push(one);
+    }
+    found
+}
+
+/// In which round a try has its turn. Where all places have the same tries each begins with another,
+/// so that few cases have many of them.
+fn round(kind: Kind, at: usize, of: usize, place: usize) -> usize {
+    match kind {
+        Kind::Type | Kind::Unicode | Kind::Injection => (at + of - place % of.max(1)) % of.max(1),
+        _ => at,
+    }
 }
 
 /// A short text of characters from all over Unicode.
@@ -474,7 +554,7 @@ mod tests {
         let known = json!({"name": "good", "elsewhere": 1});
         let known = known.as_object().unwrap();
         assert_eq!(plainest(Some(&schema()), known)["name"], "good");
-        let all = cases_around(Some(&schema()), known, 300, 0);
+        let all = plan(Some(&schema()), known, 300, 0).cases;
         let around = all.iter().filter(|case| case.arguments.get("name") == Some(&json!("good")));
         assert!(around.count() > 150);
         assert!(all.iter().all(|case| !case.arguments.contains_key("elsewhere")));
@@ -504,6 +584,103 @@ mod tests {
             assert!(!cases.is_empty());
             assert!(cases.iter().all(|case| case.validity == Validity::Unclear));
         }
+    }
+
+    /// Whether some case has this value in that place (by its JSON pointer), with this validity.
+    fn tried(cases: &[Case], pointer: &str, value: &Value, valid: bool) -> bool {
+        cases.iter().any(|case| {
+            let whole = Value::Object(case.arguments.clone());
+            whole.pointer(pointer) == Some(value) && (case.validity == Validity::Valid) == valid
+        })
+    }
+
+    fn one(property: &Value) -> Value {
+        json!({"type": "object", "properties": {"p": property}, "required": ["p"]})
+    }
+
+    #[test]
+    fn the_entries_of_a_list_and_of_a_map_are_gone_into() {
+        let entry = json!({"type": "object", "required": ["k", "s"], "properties": {
+            "k": {"type": "integer", "maximum": 5}, "s": {"type": "string"}}});
+        let list = cases(Some(&one(&json!({"type": "array", "items": entry}))), 200, 0);
+        assert!(tried(&list, "/p/0/k", &json!(5), true));
+        assert!(tried(&list, "/p/0/k", &json!(6), false));
+        assert!(tried(&list, "/p/0/k", &json!(-1), true));
+        assert!(tried(&list, "/p/0/s", &json!("İßŉ"), true));
+        let map = one(&json!({"type": "object", "additionalProperties": {"type": "integer"}}));
+        let map = cases(Some(&map), 200, 0);
+        assert!(
+            tried(&map, "/p/key", &json!(0), true) && tried(&map, "/p/key", &json!("7"), false)
+        );
+        let pair = json!({"type": "array", "items": false, "minItems": 2,
+            "prefixItems": [{"type": "string"}, {"type": "integer", "minimum": 3}]});
+        let pair = cases(Some(&one(&pair)), 200, 0);
+        assert!(tried(&pair, "/p/1", &json!(3), true) && tried(&pair, "/p/1", &json!(2), false));
+    }
+
+    #[test]
+    fn every_alternative_is_gone_into() {
+        let with = |kind: &str, name: &str| {
+            json!({"type": "object", "required": ["kind", name], "additionalProperties": false,
+                "properties": {"kind": {"const": kind}, name: {"type": "integer", "maximum": 5}}})
+        };
+        for union in ["anyOf", "oneOf"] {
+            let ways = json!({union: [{"type": "null"}, with("a", "x"), with("b", "y"),
+                {"type": "array", "items": {"type": "integer", "maximum": 5}}]});
+            let all = cases(Some(&one(&ways)), 200, 0);
+            for place in ["/p/x", "/p/y", "/p/0"] {
+                assert!(tried(&all, place, &json!(5), true), "{union} {place}");
+                assert!(tried(&all, place, &json!(6), false), "{union} {place}");
+            }
+            let mut root = json!({union: [with("a", "x"), with("b", "y")]});
+            root["type"] = json!("object");
+            let all = cases(Some(&root), 200, 0);
+            for place in ["/x", "/y"] {
+                assert!(tried(&all, place, &json!(5), true), "{union} {place}");
+                assert!(tried(&all, place, &json!(6), false), "{union} {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_stand_beside_another_is_tried_without_it() {
+        let schema = json!({"type": "object", "properties": {
+            "id": {"type": "integer", "maximum": 5}, "name": {"type": "string", "maxLength": 3}},
+            "oneOf": [{"required": ["id"]}, {"required": ["name"]}]});
+        let all = cases(Some(&schema), 200, 0);
+        assert!(tried(&all, "/id", &json!(5), true) && tried(&all, "/name", &json!("aaa"), true));
+    }
+
+    #[test]
+    fn a_few_cases_have_some_of_every_parameter() {
+        let names: Vec<String> = (0..8).map(|number| format!("n{number}")).collect();
+        let properties: Map<String, Value> =
+            names.iter().map(|name| (name.clone(), json!({"type": "integer"}))).collect();
+        let inner = json!({"type": "object", "properties": properties});
+        let schema = json!({"type": "object", "properties": {"outer": inner}});
+        let all = cases(Some(&schema), 200, 0);
+        for name in &names {
+            let of = |kind: Kind| {
+                let start = format!("outer.{name}: ");
+                all.iter()
+                    .filter(|case| case.kind == kind && case.about.starts_with(&start))
+                    .count()
+            };
+            assert!(of(Kind::Type) >= 2 && of(Kind::Edge) >= 2, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_schema_that_no_input_keeps_is_said_to_be_one() {
+        let nothing = one(&json!({"type": "integer", "minimum": 5, "maximum": 3}));
+        let plan = plan(Some(&nothing), &Map::new(), 100, 0);
+        assert!(plan.none_valid && plan.warnings[0].contains("no input"), "{:?}", plan.warnings);
+        let known = json!({"name": 7});
+        let good = super::plan(Some(&schema()), known.as_object().unwrap(), 100, 0);
+        assert!(!good.none_valid);
+        assert_eq!(good.warnings, ["--set name is not used, for its schema forbids the value"]);
+        let unusable = super::plan(Some(&json!({"type": "objekt"})), &Map::new(), 100, 0);
+        assert!(!unusable.none_valid && unusable.warnings[0].contains("cannot be used"));
     }
 
     /// Schemas as servers write them, and some that nobody should write.

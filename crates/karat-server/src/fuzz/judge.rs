@@ -190,6 +190,7 @@ impl Judge<'_> {
             Outcome::Crash { why } => add(&CRASH, "crash", "", format!("the server ended: {why}")),
             Outcome::Transport { .. } if verdict(outcome) == Verdict::Refused => {}
             Outcome::Transport { why } => {
+                let why = why.trim_start_matches("the connection failed: ");
                 add(&CRASH, "connection", "", format!("the connection failed: {why}"));
             }
             Outcome::Timeout => add(&HANG, "hang", "", "there was no answer in time".to_owned()),
@@ -249,6 +250,15 @@ impl Judge<'_> {
         }
         flaws.sort_by_key(|flaw| std::cmp::Reverse(flaw.rule.severity));
         flaws
+    }
+}
+
+/// Marks what a server did not come back from: it is a finding of its own, whatever smaller input broke
+/// a connection before.
+pub(super) fn gone(flaw: &mut Flaw) {
+    if flaw.rule.id == CRASH.id {
+        "gone".clone_into(&mut flaw.key);
+        flaw.message = format!("{}, and the server did not come back", flaw.message);
     }
 }
 

@@ -6,9 +6,11 @@
 //! server, seed and number of cases give the same calls in the same order. Tools that destroy are left
 //! alone unless the user allows them (see [`crate::probe::caution`]).
 
+mod base;
 pub mod generate;
 pub mod judge;
 mod leak;
+mod place;
 pub(crate) mod shape;
 pub mod shrink;
 mod texts;
@@ -167,6 +169,7 @@ pub async fn run(
         lost: None,
         late: false,
         controls: Played::default(),
+        chosen: chosen.iter().map(|tool| tool.name().to_owned()).collect(),
         listener,
     };
     listener.on(&Event::Started { total: chosen.len() * settings.cases, resumed: 0 });
@@ -291,6 +294,7 @@ struct Done {
     findings: Vec<Finding>,
     unreported: usize,
     stopped: Option<String>,
+    warnings: Vec<String>,
 }
 
 struct Fuzzer<'a> {
@@ -303,6 +307,8 @@ struct Fuzzer<'a> {
     lost: Option<String>,
     late: bool,
     controls: Played,
+    /// The names of the tools, in the order in which they are called.
+    chosen: Vec<String>,
     listener: &'a dyn Listener,
 }
 
@@ -311,19 +317,20 @@ impl Fuzzer<'_> {
         let name = tool.name().to_owned();
         let seed = self.settings.seed ^ seed_of(&name);
         let Settings { known, cases, .. } = self.settings;
-        let cases = generate::cases_around(tool.input_schema(), known, *cases, seed);
+        let plan = generate::plan(tool.input_schema(), known, *cases, seed);
         let mut done = Done {
             tool: name.clone(),
-            planned: cases.len(),
+            planned: plan.cases.len(),
             tally: Tally::default(),
             kinds: BTreeMap::new(),
             endings: BTreeMap::new(),
             findings: Vec::new(),
             unreported: 0,
             stopped: None,
+            warnings: plan.warnings,
         };
         let mut seen: BTreeMap<(usize, String), Seen> = BTreeMap::new();
-        for case in cases {
+        for case in plan.cases {
             self.controls.play(&self.judge, &name, &case);
             if self.out_of_time() {
                 done.stopped = Some("the time was up".to_owned());
@@ -338,7 +345,12 @@ impl Fuzzer<'_> {
                 }
             };
             self.latencies.extend(answered.outcome.is_answer().then_some(answered.latency));
-            let flaws = self.judge.flaws(&name, &case.arguments, &case.validity, &answered.outcome);
+            let mut flaws =
+                self.judge.flaws(&name, &case.arguments, &case.validity, &answered.outcome);
+            let gone = self.live.gone_after(&answered.outcome).await;
+            if gone.is_some() {
+                flaws.iter_mut().for_each(judge::gone);
+            }
             done.tally.add(&case.validity, &answered.outcome, &flaws);
             *done.kinds.entry(case.kind).or_default() += 1;
             *done.endings.entry(answered.outcome.class()).or_default() += 1;
@@ -346,6 +358,11 @@ impl Fuzzer<'_> {
             for flaw in flaws {
                 let flaw = Flaw { message: self.live.hide(&flaw.message), ..flaw };
                 note(&mut seen, flaw, &case, &answered.shown);
+            }
+            if let Some(why) = gone {
+                done.stopped = Some(why.clone());
+                self.lost = Some(why);
+                break;
             }
             if done.tally.crashes >= CRASHES || done.tally.hangs >= HANGS {
                 done.stopped = Some(format!(
@@ -365,8 +382,12 @@ impl Fuzzer<'_> {
             done.findings.push(finding);
         }
         let never = !self.settings.allow.iter().any(|id| id == judge::NEVER.id);
-        if never && done.tally.valid > 0 && done.tally.valid_succeeded == 0 {
-            done.findings.push(never_succeeded(&name, done.tally.valid));
+        if never && plan.none_valid {
+            let message = "no input could be made that keeps its schema".to_owned();
+            done.findings.push(never_succeeded(&name, 0, message));
+        } else if never && done.tally.valid > 0 && done.tally.valid_succeeded == 0 {
+            let message = format!("none of {} valid inputs led to a success", done.tally.valid);
+            done.findings.push(never_succeeded(&name, done.tally.valid, message));
         }
         done
     }
@@ -398,6 +419,7 @@ impl Fuzzer<'_> {
             }
             match live.call(name, input).await {
                 Ok(answered) => {
+                    lost = live.gone_after(&answered.outcome).await;
                     let validity = generate::validity(schema, input);
                     let flaws = judge.flaws(name, input, &validity, &answered.outcome);
                     let same = flaws
@@ -435,7 +457,11 @@ impl Fuzzer<'_> {
             }
             other => other,
         };
-        let again = if reproduced || budget == 0 { "" } else { "; not when it was sent again" };
+        let again = match (reproduced, budget) {
+            (false, 0) if self.lost.is_some() => "; not sent again, for the server is gone",
+            (true, _) | (_, 0) => "",
+            (false, _) => "; not when it was sent again",
+        };
         Finding {
             rule: flaw.rule.id,
             severity,
@@ -476,18 +502,23 @@ impl Fuzzer<'_> {
                 let (made, planned) = (done.tally.calls, done.planned);
                 warnings.push(format!("{}: {made} of {planned} inputs: {why}", done.tool));
             }
+            let of = |warning: &String| format!("{}: {warning}", done.tool);
+            warnings.extend(done.warnings.iter().map(of));
             if done.unreported > 0 {
                 let more = done.unreported;
                 warnings.push(format!("{}: {more} more findings are not listed", done.tool));
             }
         }
+        warnings.extend(not_reached(&self.chosen, self.done.len()));
         if self.late {
             warnings.push(
                 "the time limit was reached, so another run may come further or not as far"
                     .to_owned(),
             );
         }
-        warnings.extend(self.live.restarts_in_words());
+        // Looking for a server that is gone is no restart.
+        let came_back = self.live.is_ours() || self.lost.is_none();
+        warnings.extend(self.live.restarts_in_words().filter(|_| came_back));
         warnings.extend(self.live.remarks());
         warnings.extend(probe::live::skipped_in_words(&skipped));
         let mut items: Vec<Item> = self.done.iter().map(item).collect();
@@ -515,6 +546,19 @@ impl Fuzzer<'_> {
     }
 }
 
+/// The tools that had no turn, in words.
+fn not_reached(chosen: &[String], reached: usize) -> Option<String> {
+    const NAMED: usize = 8;
+    let left = chosen.get(reached..).filter(|left| !left.is_empty())?;
+    let named = left.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if left.len() > NAMED { ", …" } else { "" };
+    let count = match left.len() {
+        1 => "1 tool was not reached".to_owned(),
+        n => format!("{n} tools were not reached"),
+    };
+    Some(format!("{count}: {named}{more}"))
+}
+
 /// Keeps the smallest input of each flaw.
 fn note(seen: &mut BTreeMap<(usize, String), Seen>, flaw: Flaw, case: &Case, answer: &str) {
     let rank = judge::RULES.iter().position(|rule| rule.id == flaw.rule.id).unwrap_or(usize::MAX);
@@ -534,13 +578,13 @@ fn note(seen: &mut BTreeMap<(usize, String), Seen>, flaw: Flaw, case: &Case, ans
     }
 }
 
-fn never_succeeded(tool: &str, valid: u64) -> Finding {
+fn never_succeeded(tool: &str, valid: u64, message: String) -> Finding {
     Finding {
         rule: judge::NEVER.id,
         severity: judge::NEVER.severity,
         tool: tool.to_owned(),
         at: "/inputSchema".to_owned(),
-        message: format!("none of {valid} valid inputs led to a success"),
+        message,
         input: String::new(),
         answer: String::new(),
         seen: valid,

@@ -1,6 +1,6 @@
 //! The strings that programs trip over, and a string for a pattern or a format.
 
-use regex_syntax::hir::{Class, Hir, HirKind};
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
 
 /// Unicode that is handled wrongly more often than not, each with what it is.
 pub(super) const UNICODE: &[(&str, &str)] = &[
@@ -78,50 +78,96 @@ pub(super) fn of_format(format: &str) -> Option<&'static str> {
     })
 }
 
-/// How often a repetition without an end is repeated, and how long a string may become.
-const REPEATS: u32 = 1;
-const LONGEST: usize = 10_000;
-
-/// A string that a regular expression finds, if it is of the simple kind.
-pub(super) fn of_pattern(pattern: &str) -> Option<String> {
-    let parsed = regex_syntax::Parser::new().parse(pattern).ok()?;
-    let mut text = String::new();
-    spell(&parsed, &mut text)?;
-    Some(text)
+/// The same by number, for the formats that lists of different values have.
+pub(super) fn numbered_format(format: &str, number: usize) -> Option<String> {
+    Some(match format {
+        "email" | "idn-email" => format!("someone{number}@karat.invalid"),
+        "uri" | "iri" | "url" => format!("http://127.0.0.1:9/{number}"),
+        "uuid" => format!("123e4567-e89b-12d3-a456-{number:012}"),
+        "date" => format!("{:04}-02-28", 2000 + number % 1000),
+        "date-time" => format!("{:04}-02-28T23:59:59Z", 2000 + number % 1000),
+        _ => return None,
+    })
 }
 
-fn spell(hir: &Hir, text: &mut String) -> Option<()> {
-    if text.len() > LONGEST {
-        return None;
+/// A number in letters, with at least so many of them.
+pub(super) fn letters(number: usize, least: usize) -> String {
+    let (mut text, mut rest) = (Vec::new(), number);
+    while rest > 0 || text.len() < least {
+        text.push(char::from(b"abcdefghijklmnopqrstuvwxyz"[rest % 26]));
+        rest /= 26;
     }
-    match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => {}
-        HirKind::Literal(literal) => text.push_str(std::str::from_utf8(&literal.0).ok()?),
-        HirKind::Class(Class::Unicode(class)) => {
-            // A letter or digit where there is one: the ends of ranges are often odd.
-            let plain =
-                |c: char| class.iter().any(|range| (range.start()..=range.end()).contains(&c));
-            let start = class.iter().next().map(regex_syntax::hir::ClassUnicodeRange::start);
-            text.push(['a', 'A', '1', '-'].into_iter().find(|c| plain(*c)).or(start)?);
+    text.into_iter().rev().collect()
+}
+
+/// How long a string may become.
+const LONGEST: usize = 10_000;
+
+/// A string that a regular expression finds, if it is of the simple kind: what may be repeated without
+/// an end is repeated so often, and other numbers choose other characters.
+pub(super) fn of_pattern(pattern: &str, repeats: u32, number: usize) -> Option<String> {
+    let parsed = regex_syntax::Parser::new().parse(pattern).ok()?;
+    let mut spelled = Spelled { text: String::new(), repeats, number };
+    spelled.spell(&parsed)?;
+    Some(spelled.text)
+}
+
+struct Spelled {
+    text: String,
+    repeats: u32,
+    /// What is left of the number: every class takes its share.
+    number: usize,
+}
+
+impl Spelled {
+    fn spell(&mut self, hir: &Hir) -> Option<()> {
+        if self.text.len() > LONGEST {
+            return None;
         }
-        HirKind::Class(Class::Bytes(class)) => {
-            text.push(char::from(class.iter().next()?.start()));
-        }
-        HirKind::Repetition(repetition) => {
-            let most = repetition.max.unwrap_or(u32::MAX);
-            for _ in 0..repetition.min.max(REPEATS).min(most) {
-                spell(&repetition.sub, text)?;
+        match hir.kind() {
+            HirKind::Empty | HirKind::Look(_) => {}
+            HirKind::Literal(literal) => self.text.push_str(std::str::from_utf8(&literal.0).ok()?),
+            HirKind::Class(Class::Unicode(class)) => {
+                let c = self.choose(class)?;
+                self.text.push(c);
             }
-        }
-        HirKind::Capture(capture) => spell(&capture.sub, text)?,
-        HirKind::Concat(parts) => {
-            for part in parts {
-                spell(part, text)?;
+            HirKind::Class(Class::Bytes(class)) => {
+                self.text.push(char::from(class.iter().next()?.start()));
             }
+            HirKind::Repetition(repetition) => {
+                let most = repetition.max.unwrap_or(u32::MAX);
+                for _ in 0..repetition.min.max(self.repeats).min(most) {
+                    self.spell(&repetition.sub)?;
+                }
+            }
+            HirKind::Capture(capture) => self.spell(&capture.sub)?,
+            HirKind::Concat(parts) => {
+                for part in parts {
+                    self.spell(part)?;
+                }
+            }
+            HirKind::Alternation(ways) => self.spell(ways.first()?)?,
         }
-        HirKind::Alternation(ways) => spell(ways.first()?, text)?,
+        Some(())
     }
-    Some(())
+
+    /// A letter or digit where there is one: the ends of ranges are often odd.
+    fn choose(&mut self, class: &ClassUnicode) -> Option<char> {
+        let has = |c: &char| class.iter().any(|range| (range.start()..=range.end()).contains(c));
+        let plain: Vec<char> = ['a', 'A', '1', '-']
+            .into_iter()
+            .chain('b'..='z')
+            .chain('B'..='Z')
+            .chain('0'..='9')
+            .filter(has)
+            .collect();
+        if plain.is_empty() {
+            return class.iter().next().map(ClassUnicodeRange::start);
+        }
+        let chosen = plain.get(self.number % plain.len()).copied();
+        self.number /= plain.len();
+        chosen
+    }
 }
 
 #[cfg(test)]
@@ -138,10 +184,22 @@ mod tests {
             "^\\p{L}+$",
             "^#[0-9a-f]{6}$",
         ] {
-            let text = of_pattern(pattern).unwrap();
-            assert!(regex::Regex::new(pattern).unwrap().is_match(&text), "{pattern}: {text}");
+            for (repeats, number) in [(1, 0), (3, 0), (1, 1), (2, 77)] {
+                let text = of_pattern(pattern, repeats, number).unwrap();
+                assert!(regex::Regex::new(pattern).unwrap().is_match(&text), "{pattern}: {text}");
+            }
         }
-        assert_eq!(of_pattern("("), None);
-        assert_eq!(of_pattern("a{100000}"), None);
+        assert_eq!(of_pattern("(", 1, 0), None);
+        assert_eq!(of_pattern("a{100000}", 1, 0), None);
+    }
+
+    #[test]
+    fn numbers_tell_texts_apart() {
+        let many = |of: &dyn Fn(usize) -> String| {
+            (0..300).map(of).collect::<std::collections::HashSet<String>>().len()
+        };
+        assert_eq!(many(&|number| letters(number, 1)), 300);
+        assert_eq!(many(&|number| of_pattern("^[A-Z]{2}$", 1, number).unwrap()), 300);
+        assert_eq!(many(&|number| numbered_format("email", number).unwrap()), 300);
     }
 }

@@ -1,5 +1,9 @@
-//! Values for a schema: the simplest, the fullest, and those at and beyond its edges.
+//! Values for a schema: the simplest, the fullest, several that differ, and those at and beyond its
+//! edges. Whether one keeps the schema is for the engine to say.
 
+use std::collections::HashSet;
+
+use regex::Regex;
 use serde_json::{Map, Number, Value, json};
 
 use super::Kind;
@@ -24,6 +28,9 @@ const LARGEST_LIST: usize = 1 << 20;
 const EACH: usize = 16;
 /// How many values of an enumeration are tried.
 const ENUMERATED: usize = 64;
+/// How many fields of an object are made up, and how many values are made in vain for one that differs.
+const MADE_UP: usize = 64;
+const IN_VAIN: usize = 64;
 
 /// A value to be put in some place, with what it is for.
 #[derive(Clone, Debug)]
@@ -44,10 +51,32 @@ pub(crate) enum Extent {
     All,
 }
 
+/// How large the values at the edges become.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    Small,
+    Huge,
+}
+
 /// The plainest value of a schema.
 pub(crate) fn base(shapes: &Shapes<'_>, schema: &Value, extent: Extent) -> Option<Value> {
     shapes.allow(LARGEST);
     based(shapes, schema, extent, DEPTH)
+}
+
+/// The plainest value of one way to keep a schema.
+pub(super) fn of_way(shapes: &Shapes<'_>, plain: &Plain, extent: Extent) -> Option<Value> {
+    shapes.allow(LARGEST);
+    of_plain(shapes, plain, extent, DEPTH - 1)
+}
+
+/// The entries of a list of this length, where the way is a list.
+pub(super) fn list_of(shapes: &Shapes<'_>, plain: &Plain, count: usize) -> Vec<Value> {
+    shapes.allow(LARGEST);
+    match kind_of(plain) {
+        Some("array") => list(shapes, plain, count, Extent::Required, DEPTH - 1),
+        _ => Vec::new(),
+    }
 }
 
 fn based(shapes: &Shapes<'_>, schema: &Value, extent: Extent, depth: usize) -> Option<Value> {
@@ -68,7 +97,9 @@ fn of_plain(shapes: &Shapes<'_>, plain: &Plain, extent: Extent, depth: usize) ->
     }
     match kind_of(plain) {
         Some("object") => Some(object(shapes, plain, extent, depth)),
-        Some("array") => Some(list(shapes, plain, length(plain, "minItems").unwrap_or(0), depth)),
+        Some("array") => {
+            Some(Value::Array(list(shapes, plain, entries(plain, extent), extent, depth)))
+        }
         Some("string") => {
             let text = string(plain);
             shapes.spend(text.len())?;
@@ -91,7 +122,7 @@ fn leads_away(value: &Value) -> bool {
     !rest.starts_with("127.0.0.1") && !rest.starts_with("localhost")
 }
 
-fn kind_of(plain: &Plain) -> Option<&str> {
+pub(super) fn kind_of(plain: &Plain) -> Option<&str> {
     plain.get("type").and_then(Value::as_str)
 }
 
@@ -99,6 +130,23 @@ fn kind_of(plain: &Plain) -> Option<&str> {
 pub(super) fn required(plain: &Plain) -> Vec<&str> {
     let names = plain.get("required").and_then(Value::as_array);
     names.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// The schema of a property, by its name, by its form, or for want of both.
+pub(super) fn property<'a>(plain: &'a Plain, name: &str) -> Option<&'a Value> {
+    let named = plain.get("properties").and_then(|properties| properties.get(name));
+    let formed = || {
+        let patterns = plain.get("patternProperties").and_then(Value::as_object)?;
+        let fits = |pattern: &str| Regex::new(pattern).is_ok_and(|found| found.is_match(name));
+        patterns.iter().find(|(pattern, _)| fits(pattern)).map(|(_, schema)| schema)
+    };
+    named.or_else(formed).or_else(|| plain.get("additionalProperties"))
+}
+
+/// The schema of an entry of a list.
+pub(super) fn entry(plain: &Plain, at: usize) -> Option<&Value> {
+    let prefix = plain.get("prefixItems").and_then(Value::as_array);
+    prefix.and_then(|prefix| prefix.get(at)).or_else(|| plain.get("items"))
 }
 
 fn object(shapes: &Shapes<'_>, plain: &Plain, extent: Extent, depth: usize) -> Value {
@@ -113,35 +161,276 @@ fn object(shapes: &Shapes<'_>, plain: &Plain, extent: Extent, depth: usize) -> V
         }
     }
     for name in required {
-        object.entry(name).or_insert_with(|| json!("text"));
+        demand(shapes, plain, name, &mut object, depth);
     }
+    let depends = plain.get("dependentRequired").and_then(Value::as_object);
+    for (name, others) in depends.into_iter().flatten() {
+        if object.contains_key(name) {
+            let names = others.as_array().into_iter().flatten().filter_map(Value::as_str);
+            names.for_each(|name| demand(shapes, plain, name, &mut object, depth));
+        }
+    }
+    let least = length(plain, "minProperties").unwrap_or(0).min(MADE_UP);
+    for (name, _) in properties.into_iter().flatten() {
+        if object.len() < least {
+            demand(shapes, plain, name, &mut object, depth);
+        }
+    }
+    make_up(shapes, plain, least, extent, &mut object, depth);
     Value::Object(object)
 }
 
-fn list(shapes: &Shapes<'_>, plain: &Plain, count: usize, depth: usize) -> Value {
+/// Puts a property into an object that needs it.
+fn demand(
+    shapes: &Shapes<'_>,
+    plain: &Plain,
+    name: &str,
+    object: &mut Map<String, Value>,
+    depth: usize,
+) {
+    if object.contains_key(name) {
+        return;
+    }
+    let schema = property(plain, name);
+    let made = schema.and_then(|schema| based(shapes, schema, Extent::Required, depth));
+    object.insert(name.to_owned(), made.unwrap_or_else(|| json!("text")));
+}
+
+/// Fields with made-up names: as many as an object lacks, and one more where the schema says what such
+/// a field holds and all is asked for.
+fn make_up(
+    shapes: &Shapes<'_>,
+    plain: &Plain,
+    least: usize,
+    extent: Extent,
+    object: &mut Map<String, Value>,
+    depth: usize,
+) {
+    let patterns = plain.get("patternProperties").and_then(Value::as_object);
+    let pattern = patterns.and_then(|all| all.keys().next()).map(String::as_str);
+    let others = plain.get("additionalProperties");
+    let described = others.is_some_and(|schema| schema.as_object().is_some_and(|s| !s.is_empty()));
+    let one_more = extent == Extent::All && (described || pattern.is_some());
+    let most = length(plain, "maxProperties").unwrap_or(usize::MAX);
+    let wanted = if one_more { least.max(object.len() + 1).min(most) } else { least };
+    if pattern.is_none() && others == Some(&json!(false)) {
+        return;
+    }
+    for number in 0..wanted + IN_VAIN {
+        if object.len() >= wanted {
+            return;
+        }
+        let Some(name) = made_up_name(shapes, plain, pattern, number) else { return };
+        demand(shapes, plain, &name, object, depth);
+    }
+}
+
+fn made_up_name(
+    shapes: &Shapes<'_>,
+    plain: &Plain,
+    pattern: Option<&str>,
+    number: usize,
+) -> Option<String> {
+    if let Some(schema) = plain.get("propertyNames").and_then(Value::as_object) {
+        let mut names = schema.clone();
+        names.insert("type".to_owned(), json!("string"));
+        let name = another(shapes, &shapes.alternatives(&Value::Object(names)), number, 1)?;
+        return name.as_str().map(str::to_owned);
+    }
+    match pattern {
+        Some(pattern) => {
+            let name = texts::of_pattern(pattern, 1, number)?;
+            let longer = format!("{name}{number}");
+            let fits = number > 0 && Regex::new(pattern).is_ok_and(|found| found.is_match(&longer));
+            Some(if fits { longer } else { name })
+        }
+        None if number == 0 => Some("key".to_owned()),
+        None => Some(format!("key{number}")),
+    }
+}
+
+/// How many entries a list gets: as few as it may have, and one to go into where all is asked for.
+fn entries(plain: &Plain, extent: Extent) -> usize {
+    let contained = usize::from(contained(plain).is_some());
+    let least = length(plain, "minItems").unwrap_or(0).max(contained);
+    let most = length(plain, "maxItems").unwrap_or(usize::MAX);
+    let prefix = plain.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len);
+    match extent {
+        Extent::Required => least,
+        Extent::All => least.max(prefix).max(1).min(most.max(least)),
+    }
+}
+
+/// What one entry of a list must be.
+fn contained(plain: &Plain) -> Option<&Value> {
+    plain.get("contains").filter(|_| plain.get("minContains") != Some(&json!(0)))
+}
+
+fn list(
+    shapes: &Shapes<'_>,
+    plain: &Plain,
+    count: usize,
+    extent: Extent,
+    depth: usize,
+) -> Vec<Value> {
     let count = count.min(MANY * 2);
     let prefix = plain.get("prefixItems").and_then(Value::as_array);
     let any = json!(true);
     let rest = plain.get("items").unwrap_or(&any);
-    let one = based(shapes, rest, Extent::Required, depth);
+    let one = based(shapes, rest, extent, depth);
     let count = match &one {
         Some(one) if prefix.is_none() => count.min(shapes.left() / (weight(one) + EACH)),
         _ => count,
     };
     let distinct = plain.get("uniqueItems") == Some(&json!(true));
+    let ways = if distinct { shapes.alternatives(rest) } else { Vec::new() };
+    let mut seen = HashSet::new();
+    let mut number = 0;
     let mut values = Vec::with_capacity(count);
     for at in 0..count {
-        let value = match prefix.and_then(|prefix| prefix.get(at)) {
-            Some(schema) => based(shapes, schema, Extent::Required, depth),
-            None => one.clone(),
+        let value = match (prefix.and_then(|prefix| prefix.get(at)), contained(plain)) {
+            (Some(schema), _) => based(shapes, schema, extent, depth),
+            (None, Some(wanted)) if at == prefix.map_or(0, Vec::len) => {
+                based(shapes, &json!({"allOf": [rest, wanted]}), extent, depth)
+            }
+            _ if distinct => fresh(shapes, &ways, &seen, &mut number, depth),
+            _ => one.clone(),
         };
         let Some(value) = value else { break };
         if shapes.spend(weight(&value) + EACH).is_none() {
             break;
         }
-        values.push(if distinct && at > 0 { varied(&value, at) } else { value });
+        if distinct {
+            seen.insert(value.to_string());
+        }
+        values.push(value);
     }
-    Value::Array(values)
+    values
+}
+
+/// The next value that is not there yet.
+fn fresh(
+    shapes: &Shapes<'_>,
+    ways: &[Plain],
+    seen: &HashSet<String>,
+    number: &mut usize,
+    depth: usize,
+) -> Option<Value> {
+    for _ in 0..IN_VAIN {
+        let value = another(shapes, ways, *number, depth)?;
+        *number += 1;
+        if !seen.contains(&value.to_string()) {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// One of many values that keep a schema, by number; two numbers may give the same.
+fn another(shapes: &Shapes<'_>, ways: &[Plain], number: usize, depth: usize) -> Option<Value> {
+    let mut number = number;
+    for plain in ways {
+        match how_many(plain) {
+            Some(many) if number >= many => number -= many,
+            _ => {
+                if let Some(value) = numbered(shapes, plain, number, depth) {
+                    return Some(value);
+                }
+            }
+        }
+    }
+    None
+}
+
+/// How many values there are, where they can be counted.
+fn how_many(plain: &Plain) -> Option<usize> {
+    if plain.contains_key("const") {
+        return Some(1);
+    }
+    match (plain.get("enum").and_then(Value::as_array), kind_of(plain)) {
+        (Some(listed), _) => Some(listed.len()),
+        (None, Some("boolean")) => Some(2),
+        (None, Some("null")) => Some(1),
+        _ => None,
+    }
+}
+
+fn numbered(shapes: &Shapes<'_>, plain: &Plain, number: usize, depth: usize) -> Option<Value> {
+    if let Some(listed) = plain.get("enum").and_then(Value::as_array) {
+        return listed.get(number).cloned();
+    }
+    if number == 0 {
+        return of_plain(shapes, plain, Extent::Required, depth);
+    }
+    match kind_of(plain) {
+        Some("string") | None => Some(json!(numbered_text(plain, number))),
+        Some("integer" | "number") => numbered_number(plain, number),
+        Some("boolean") => Some(json!(number.is_multiple_of(2))),
+        Some("array") => {
+            let count = entries(plain, Extent::Required) + number;
+            let most = length(plain, "maxItems").unwrap_or(usize::MAX);
+            let longer = || Value::Array(list(shapes, plain, count, Extent::Required, depth));
+            (count <= most).then(longer)
+        }
+        Some("object") => {
+            let depth = depth.checked_sub(1)?;
+            let mut fields = match object(shapes, plain, Extent::Required, depth) {
+                Value::Object(fields) => fields,
+                _ => return None,
+            };
+            let properties = plain.get("properties").and_then(Value::as_object);
+            for (name, schema) in properties.into_iter().flatten() {
+                let value = another(shapes, &shapes.alternatives(schema), number, depth);
+                if let Some(value) = value {
+                    fields.insert(name.clone(), value);
+                    return Some(Value::Object(fields));
+                }
+            }
+            None
+        }
+        Some(_) => None,
+    }
+}
+
+fn numbered_text(plain: &Plain, number: usize) -> String {
+    let least = length(plain, "minLength").unwrap_or(0).min(LONGEST_BOUND);
+    if let Some(pattern) = plain.get("pattern").and_then(Value::as_str) {
+        let repeats = u32::try_from(least).unwrap_or(1).clamp(1, MOST_REPEATS);
+        return texts::of_pattern(pattern, repeats, number).unwrap_or_default();
+    }
+    let format = plain.get("format").and_then(Value::as_str);
+    if let Some(text) = format.and_then(|format| texts::numbered_format(format, number)) {
+        return text;
+    }
+    let most = length(plain, "maxLength").unwrap_or(usize::MAX);
+    let text = format!("text{number}");
+    if text.len() <= most {
+        return fitted(&text, plain);
+    }
+    texts::letters(number, least.max(1))
+}
+
+fn numbered_number(plain: &Plain, number: usize) -> Option<Value> {
+    let bound = |key: &str| plain.get(key).and_then(Value::as_f64);
+    let above = |value: f64| {
+        bound("minimum").is_none_or(|low| value >= low)
+            && bound("exclusiveMinimum").is_none_or(|low| value > low)
+    };
+    let below = |value: f64| {
+        bound("maximum").is_none_or(|high| value <= high)
+            && bound("exclusiveMaximum").is_none_or(|high| value < high)
+    };
+    let by = f64::from(u32::try_from(number).ok()?);
+    let low = bound("minimum").or_else(|| bound("exclusiveMinimum"));
+    let high = bound("maximum").or_else(|| bound("exclusiveMaximum"));
+    let step = bound("multipleOf").filter(|step| *step > 0.0);
+    if let (Some(low), Some(high), None, Some("number")) = (low, high, step, kind_of(plain)) {
+        return real(low + (high - low) * (by + 1.0) / (by + 2.0));
+    }
+    let start = self::number(plain)?.as_f64()?;
+    let step = step.unwrap_or(1.0);
+    let found = [start + by * step, start - by * step];
+    found.into_iter().find(|value| above(*value) && below(*value)).and_then(real)
 }
 
 /// About how many bytes a value takes.
@@ -156,24 +445,24 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// Another value of the same type.
-fn varied(value: &Value, by: usize) -> Value {
-    match value {
-        Value::String(text) => json!(format!("{text}{by}")),
-        Value::Number(number) => match number.as_i64() {
-            Some(number) => json!(number.saturating_add(i64::try_from(by).unwrap_or(0))),
-            None => value.clone(),
-        },
-        other => other.clone(),
-    }
-}
-
 fn length(plain: &Plain, key: &str) -> Option<usize> {
     plain.get(key).and_then(Value::as_u64).and_then(|length| usize::try_from(length).ok())
 }
 
+/// How often what a pattern repeats without an end is repeated at most.
+const MOST_REPEATS: u32 = 1_000;
+
 fn string(plain: &Plain) -> String {
-    if let Some(text) = plain.get("pattern").and_then(Value::as_str).and_then(texts::of_pattern) {
+    if let Some(pattern) = plain.get("pattern").and_then(Value::as_str)
+        && let Some(text) = texts::of_pattern(pattern, 1, 0)
+    {
+        let least = length(plain, "minLength").unwrap_or(0);
+        let repeats = u32::try_from(least).unwrap_or(MOST_REPEATS).min(MOST_REPEATS);
+        if text.chars().count() < least
+            && let Some(longer) = texts::of_pattern(pattern, repeats, 0)
+        {
+            return fitted(&longer, plain);
+        }
         return fitted(&text, plain);
     }
     if let Some(text) = plain.get("format").and_then(Value::as_str).and_then(texts::of_format) {
@@ -204,6 +493,9 @@ fn number(plain: &Plain) -> Option<Value> {
         _ => step.unwrap_or(1.0).max(low.unwrap_or(f64::MIN)),
     };
     let wanted = match step {
+        Some(step) if high.is_some_and(|high| (wanted / step).ceil() * step > high) => {
+            (wanted / step).floor() * step
+        }
         Some(step) => (wanted / step).ceil() * step,
         None if whole => wanted.ceil(),
         None => wanted,
@@ -221,7 +513,7 @@ fn real(number: f64) -> Option<Value> {
 }
 
 /// Values at the edges of the schema and beyond: some keep it, some break it, the engine says which.
-pub(super) fn edges(shapes: &Shapes<'_>, schema: &Value) -> Vec<Try> {
+pub(super) fn edges(shapes: &Shapes<'_>, schema: &Value, reach: Reach) -> Vec<Try> {
     let mut found = Vec::new();
     for plain in shapes.alternatives(schema) {
         for (key, kind) in [("const", Kind::Edge), ("default", Kind::Edge)] {
@@ -237,17 +529,17 @@ pub(super) fn edges(shapes: &Shapes<'_>, schema: &Value) -> Vec<Try> {
             }
         }
         match kind_of(&plain) {
-            Some("string") => strings(&plain, &mut found),
+            Some("string") => strings(&plain, reach, &mut found),
             Some("integer" | "number") => numbers(&plain, &mut found),
             Some("boolean") => {
                 found.push(attempt(Kind::Edge, "true", json!(true)));
                 found.push(attempt(Kind::Edge, "false", json!(false)));
             }
             Some("null") => found.push(attempt(Kind::Edge, "null", Value::Null)),
-            Some("array") => lists(shapes, &plain, &mut found),
+            Some("array") => lists(shapes, &plain, reach, &mut found),
             Some("object") => objects(shapes, &plain, &mut found),
             _ => {
-                strings(&plain, &mut found);
+                strings(&plain, reach, &mut found);
                 numbers(&plain, &mut found);
             }
         }
@@ -255,7 +547,7 @@ pub(super) fn edges(shapes: &Shapes<'_>, schema: &Value) -> Vec<Try> {
     found
 }
 
-fn strings(plain: &Plain, found: &mut Vec<Try>) {
+fn strings(plain: &Plain, reach: Reach, found: &mut Vec<Try>) {
     found.push(attempt(Kind::Edge, "a plain text", json!(string(plain))));
     found.push(attempt(Kind::Boundary, "an empty text", json!("")));
     let of = |count: usize| json!("a".repeat(count));
@@ -292,8 +584,10 @@ fn strings(plain: &Plain, found: &mut Vec<Try>) {
     for (about, text) in texts::INJECTION {
         found.push(attempt(Kind::Injection, *about, json!(text)));
     }
-    found.push(attempt(Kind::Huge, "a long text", of(LONG)));
-    found.push(attempt(Kind::Huge, "a huge text", of(HUGE)));
+    if reach == Reach::Huge {
+        found.push(attempt(Kind::Huge, "a long text", of(LONG)));
+        found.push(attempt(Kind::Huge, "a huge text", of(HUGE)));
+    }
 }
 
 fn numbers(plain: &Plain, found: &mut Vec<Try>) {
@@ -334,10 +628,10 @@ fn numbers(plain: &Plain, found: &mut Vec<Try>) {
     }
 }
 
-fn lists(shapes: &Shapes<'_>, plain: &Plain, found: &mut Vec<Try>) {
+fn lists(shapes: &Shapes<'_>, plain: &Plain, reach: Reach, found: &mut Vec<Try>) {
     let of = |count: usize| {
         shapes.allow(LARGEST_LIST);
-        list(shapes, plain, count, DEPTH - 1)
+        Value::Array(list(shapes, plain, count, Extent::Required, DEPTH - 1))
     };
     found.push(attempt(Kind::Boundary, "an empty list", json!([])));
     found.push(attempt(Kind::Edge, "a list of one", of(1)));
@@ -355,7 +649,9 @@ fn lists(shapes: &Shapes<'_>, plain: &Plain, found: &mut Vec<Try>) {
     {
         found.push(attempt(Kind::Boundary, "a list with an entry twice", json!([one, one])));
     }
-    found.push(attempt(Kind::Huge, "a long list", of(MANY)));
+    if reach == Reach::Huge {
+        found.push(attempt(Kind::Huge, "a long list", of(MANY)));
+    }
     found.push(attempt(Kind::Type, "a list of everything", json!([null, true, 1, "a", [], {}])));
 }
 
@@ -411,7 +707,7 @@ mod tests {
         let schema = json!({"type": "string", "format": "uri", "default": "https://example.com/a",
             "examples": ["https://example.com/b", "http://127.0.0.1:1/c"]});
         let shapes = Shapes::new(&schema);
-        let all = edges(&shapes, &schema);
+        let all = edges(&shapes, &schema, Reach::Huge);
         let plain = base(&shapes, &schema, Extent::Required).unwrap();
         let texts = all.iter().map(|one| &one.value).chain([&plain]).filter_map(Value::as_str);
         let addresses: Vec<&str> = texts.filter(|text| text.contains("://")).collect();
@@ -436,7 +732,8 @@ mod tests {
             let whole = base(&shapes, &schema, extent).unwrap_or_default();
             assert!(weight(&whole) < 4 * LARGEST, "{}", weight(&whole));
         }
-        let largest = edges(&shapes, &schema).iter().map(|one| weight(&one.value)).max();
+        let largest =
+            edges(&shapes, &schema, Reach::Huge).iter().map(|one| weight(&one.value)).max();
         assert!(largest < Some(4 * LARGEST_LIST), "{largest:?}");
     }
 }

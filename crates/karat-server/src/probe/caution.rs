@@ -9,66 +9,171 @@ use serde_json::Value;
 
 /// Words in names of tools that change or send what cannot be taken back.
 const WORDS: &[&str] = &[
+    "abort",
     "append",
     "archive",
+    "ban",
     "buy",
     "cancel",
     "charge",
+    "chmod",
+    "chown",
     "clear",
     "close",
     "commit",
+    "deactivate",
+    "decommission",
+    "del",
     "delete",
+    "delist",
+    "demote",
     "deploy",
+    "deprovision",
     "destroy",
+    "detach",
     "disable",
+    "discard",
+    "downgrade",
     "drop",
     "edit",
     "email",
     "erase",
+    "eval",
+    "evict",
     "exec",
     "execute",
+    "expunge",
+    "flush",
     "forget",
     "format",
+    "halt",
     "insert",
     "install",
+    "invalidate",
     "kill",
     "mail",
     "merge",
+    "migrate",
+    "mkfs",
     "move",
+    "mv",
+    "nuke",
     "overwrite",
     "patch",
     "pay",
     "post",
+    "prune",
     "publish",
     "purchase",
     "purge",
     "push",
     "put",
+    "quarantine",
+    "rebase",
     "reboot",
+    "recreate",
+    "redeploy",
+    "reformat",
+    "refund",
+    "reinstall",
+    "reject",
     "remove",
     "rename",
     "replace",
     "reset",
     "restart",
+    "restore",
+    "revert",
     "revoke",
+    "rewrite",
     "rm",
+    "rmdir",
+    "rollback",
     "save",
+    "scrub",
+    "sell",
     "send",
     "set",
     "shell",
+    "shred",
     "shutdown",
     "stop",
     "submit",
+    "sudo",
+    "suspend",
     "terminate",
     "transfer",
+    "trash",
     "truncate",
+    "tweet",
+    "undeploy",
     "uninstall",
     "unlink",
+    "unpublish",
+    "unregister",
+    "unsubscribe",
     "update",
     "upload",
     "wipe",
+    "withdraw",
     "write",
+    "zap",
 ];
+
+/// Words that mean it only together: a command that is handed over to be run can do anything, while a
+/// report can be run and a command can be listed without harm.
+const RUN: &[&str] = &["apply", "call", "do", "eval", "invoke", "perform", "raw", "run", "start"];
+const RUNNABLE: &[&str] = &[
+    "bash",
+    "cmd",
+    "code",
+    "command",
+    "commands",
+    "javascript",
+    "js",
+    "mutation",
+    "powershell",
+    "python",
+    "script",
+    "sh",
+    "sql",
+    "statement",
+    "statements",
+    "transaction",
+];
+/// Verbs of two words, as names in snake_case often have them.
+const PAIRS: &[(&str, &str)] = &[
+    ("clean", "all"),
+    ("clean", "up"),
+    ("empty", "trash"),
+    ("roll", "back"),
+    ("shut", "down"),
+    ("sign", "out"),
+    ("take", "down"),
+    ("tear", "down"),
+    ("turn", "off"),
+    ("un", "install"),
+];
+
+/// The word or words of a name that say so.
+fn dangerous(name: &str) -> Option<String> {
+    let words = words(name);
+    let has = |list: &[&str]| words.iter().find(|word| list.contains(&word.as_str())).cloned();
+    if let Some(word) = has(WORDS) {
+        return Some(word);
+    }
+    if let (Some(run), Some(what)) = (has(RUN), has(RUNNABLE)) {
+        return Some(format!("{run} {what}"));
+    }
+    let pairs = words.windows(2).filter_map(|two| match two {
+        [first, second] => Some((first.as_str(), second.as_str())),
+        _ => None,
+    });
+    pairs
+        .filter(|pair| PAIRS.contains(pair))
+        .map(|(first, second)| format!("{first} {second}"))
+        .next()
+}
 
 /// Why a tool is taken to be destructive, if it is.
 #[must_use]
@@ -84,7 +189,7 @@ pub fn destructive(definition: &Value) -> Option<String> {
         }
         (None, None) => {
             let name = definition.get("name").and_then(Value::as_str).unwrap_or_default();
-            let word = words(name).into_iter().find(|word| WORDS.contains(&word.as_str()))?;
+            let word = dangerous(name)?;
             Some(format!("it has no annotations, and its name says {word:?}"))
         }
     }
@@ -131,10 +236,50 @@ mod tests {
     #[test]
     fn without_annotations_the_words_of_the_name_decide() {
         let named = |name: &str| destructive(&json!({"name": name})).is_some();
-        for name in ["deleteFile", "git-push", "send_mail", "page.remove", "DROP_TABLE"] {
+        for name in [
+            "deleteFile",
+            "git-push",
+            "send_mail",
+            "page.remove",
+            "DROP_TABLE",
+            "rmdir",
+            "del",
+            "prune_all",
+            "rollback",
+            "roll_back",
+            "trash_item",
+            "refund",
+            "withdraw",
+            "flushCache",
+            "revert_change",
+            "run_sql",
+            "sql-run",
+            "runPythonScript",
+            "run_command",
+            "clean_up",
+        ] {
             assert!(named(name), "{name}");
         }
-        for name in ["read_file", "get_settings", "sendmailer_status", "list", "dropdown_values"] {
+        for name in [
+            "read_file",
+            "get_settings",
+            "sendmailer_status",
+            "list",
+            "dropdown_values",
+            "clean_text",
+            "run_report",
+            "sql_help",
+            "explain_sql",
+            "list_commands",
+            "get_transaction",
+            "lookup",
+            "model_list",
+            "delta",
+            "start_page",
+            "down_sample",
+            "invertMatrix",
+            "call_graph",
+        ] {
             assert!(!named(name), "{name}");
         }
     }

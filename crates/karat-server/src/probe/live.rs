@@ -19,6 +19,16 @@ use crate::system::{Server, Target};
 /// How much of an answer is kept to be shown.
 const READ: usize = 4_000;
 
+/// How long a server at an address has to come back, between one look and the next.
+const PAUSES: [Duration; 4] = [
+    Duration::from_millis(100),
+    Duration::from_millis(300),
+    Duration::from_millis(600),
+    Duration::from_millis(1_000),
+];
+/// How long that may take in all.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Why nothing was measured, or could not be.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
@@ -179,6 +189,40 @@ impl Live {
         Server::answers_ping(&session, self.server.call_timeout()).await
     }
 
+    /// Why the server is lost, where a call to it broke and it does not come back. A server that was
+    /// reached at an address cannot be started again: it is asked for a sign of life, and if the session
+    /// is dead for another one, a few times, for somebody else may start it.
+    pub async fn gone_after(&self, outcome: &Outcome) -> Option<String> {
+        let broke = match outcome {
+            Outcome::Crash { .. } => true,
+            Outcome::Transport { why } => !why.starts_with("HTTP status "),
+            _ => false,
+        };
+        if self.restartable || !broke || self.is_alive().await {
+            return None;
+        }
+        let why = match tokio::time::timeout(PATIENCE, self.reopened()).await {
+            Ok(Ok(())) => return None,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "it does not answer".to_owned(),
+        };
+        Some(format!("the server is gone since this call: {}", self.hide(&why)))
+    }
+
+    /// Opens another session, and waits a little more before each time.
+    async fn reopened(&self) -> Result<(), StartError> {
+        let mut last = None;
+        for pause in PAUSES {
+            self.server.renew().await;
+            tokio::time::sleep(pause).await;
+            match self.server.session().await {
+                Ok(_) => return Ok(()),
+                Err(error) => last = Some(error),
+            }
+        }
+        last.map_or(Ok(()), Err)
+    }
+
     /// Makes many calls at once.
     ///
     /// # Errors
@@ -230,6 +274,8 @@ impl Live {
     pub fn restarts_in_words(&self) -> Option<String> {
         match self.restarts() {
             0 => None,
+            1 if !self.restartable => Some("the session had to be opened again once".to_owned()),
+            n if !self.restartable => Some(format!("the session had to be opened again {n} times")),
             1 => Some("the server had to be started again once".to_owned()),
             n => Some(format!("the server had to be started again {n} times")),
         }
@@ -247,6 +293,10 @@ pub(crate) fn words(outcome: &Outcome) -> String {
                 return format!("{kind}{whole}");
             }
             format!("{kind}{text}")
+        }
+        Outcome::ProtocolError { data: Some(data), .. } => {
+            let data: String = data.to_string().chars().take(READ).collect();
+            format!("{}: {data}", outcome.words())
         }
         other => other.words(),
     }
