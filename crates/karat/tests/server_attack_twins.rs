@@ -7,9 +7,8 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
 
+use common::fragile::Fragile;
 use common::{Ran, Scratch};
 
 /// Every hole of the server: the attack, and the tool and parameter that it goes through.
@@ -119,34 +118,10 @@ fn a_tool_that_refuses_plain_arguments_has_held_nothing() {
     assert!(ran.stderr.contains("--set NAME=VALUE"), "{}", ran.stderr);
 }
 
-/// The server over HTTP; it is ended with the test if it has not ended by itself.
-struct Fragile {
-    child: Child,
-    url: String,
-}
-
-impl Fragile {
-    fn start(scratch: &Scratch) -> Fragile {
-        let server = scratch.write("fragile.py", include_str!("fixtures/fragile.py"));
-        let mut command = Command::new("python3");
-        let mut child = command.arg(server).stdout(Stdio::piped()).spawn().unwrap();
-        let mut port = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut port).unwrap();
-        Fragile { child, url: format!("http://127.0.0.1:{}/mcp", port.trim()) }
-    }
-}
-
-impl Drop for Fragile {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[test]
 fn the_call_that_ends_a_server_over_http_is_blamed_and_no_other() {
     let scratch = Scratch::new();
-    let server = Fragile::start(&scratch);
+    let server = Fragile::start(&scratch, &["say"]);
     let ran = scratch.karat(&[
         "server",
         "attack",

@@ -6,11 +6,9 @@
 
 mod common;
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
-
 use serde_json::{Value, json};
 
+use crate::common::fragile::Fragile;
 use crate::common::{Ran, Scratch};
 
 /// Serves one tool over stdio. The schema that it states is the first argument, the one that it holds
@@ -192,53 +190,12 @@ fn the_data_of_an_error_is_looked_into() {
     assert!(secret[0]["answer"].as_str().unwrap().starts_with("(not shown"), "{secret:?}");
 }
 
-/// Serves two tools over HTTP, and ends on a message of more than a million bytes.
-const ENDS: &str = r#"
-import json, os
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
-schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
-tools = [{"name": name, "description": "Looks.", "inputSchema": schema} for name in ["look", "see"]]
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def log_message(self, *arguments): pass
-    def answer(self, status, body=b""):
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-    def do_GET(self): self.answer(405)
-    def do_DELETE(self): self.answer(405)
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        if len(body) > 1000000: os._exit(1)
-        message = json.loads(body)
-        if "id" not in message: return self.answer(202)
-        result = {"content": [{"type": "text", "text": "done"}]}
-        if message["method"] == "initialize":
-            result = {"protocolVersion": message["params"]["protocolVersion"],
-                "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
-        if message["method"] == "tools/list": result = {"tools": tools}
-        self.answer(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode())
-
-server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-print(server.server_port, flush=True)
-server.serve_forever()
-"#;
-
 #[test]
 fn a_server_at_an_address_that_ends_is_blamed_for_the_call_that_ended_it() {
     let scratch = Scratch::new();
-    let program = scratch.write("ends.py", ENDS);
-    let mut server = Command::new("python3").arg(program).stdout(Stdio::piped()).spawn().unwrap();
-    let mut port = String::new();
-    BufReader::new(server.stdout.take().unwrap()).read_line(&mut port).unwrap();
-    let url = format!("http://127.0.0.1:{}/mcp", port.trim());
-    let ran = scratch.karat(&["server", "fuzz", "--json", "--timeout-ms", "5000", "--url", &url]);
-    let _ = server.kill();
-    server.wait().unwrap();
+    let server = Fragile::start(&scratch, &["look", "see"]);
+    let fuzz = ["server", "fuzz", "--json", "--timeout-ms", "5000", "--url"];
+    let ran = scratch.karat(&[&fuzz[..], &[&server.url]].concat());
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let report = ran.json()["reports"][0].clone();
     let crash = findings(&report, "fuzz-crash");
