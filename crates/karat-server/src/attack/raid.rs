@@ -209,6 +209,8 @@ impl<'a, A: Ask> Raid<'a, A> {
                     self.late = true;
                     return all;
                 }
+                // A server that is played never waits: without a rest nothing else would be heard, signals included.
+                tokio::task::yield_now().await;
                 let tried = self.one(tool, attack).await;
                 let broken = tried.iter().any(|one| one.status == Status::Broken);
                 all.extend(tried);
