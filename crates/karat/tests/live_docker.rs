@@ -143,7 +143,7 @@ test_cases:
   - {id: network, tool: try, input: {what: network}, expect: {matches: '^ *lo *$'}}
   - {id: engine, tool: try, input: {what: engine}, expect: {matches: '^ *looked *$'}}
   - {id: rights, tool: try, input: {what: rights}, expect: {matches: 'uid 65534 .*CapEff:\\s*0000000000000000 .*NoNewPrivs:\\s*1'}}
-  - {id: variables, tool: try, input: {what: variables}, expect: {contains: SECRET_TOKEN=for-the-server}}
+  - {id: variables, tool: try, input: {what: variables}, expect: {contains: 'SECRET_TOKEN=[redacted]'}}
   - {id: mounted, tool: try, input: {what: mounted}, expect: {contains: plain content}}
 ";
 
