@@ -25,8 +25,10 @@ AT_ONCE = 16
 LIMIT_US = {"stdio": 20.0, "http": 70.0}
 LEAST_RATIO = 5.0
 BARE = "(bare client)"
-# With this share of what a bare client gets out of a server, the server is the limit.
+# With this share of what a bare client gets out of a server, the server is the limit, unless the bare client
+# itself is busy for more than this share of a processor.
 ALL_THERE_IS = 0.9
+AT_LEISURE = 0.5
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -261,7 +263,7 @@ def load(args, servers, calls, rounds):
                 cheaper = min(other[1] for other in others.values()) / cpu
                 fits = cpu <= LIMIT_US[way]
                 limit = ""
-                if bare and ALL_THERE_IS * bare[0] <= rate <= bare[0] / ALL_THERE_IS:
+                if bare and rate >= ALL_THERE_IS * bare[0] and bare[0] * bare[1] * 1e-6 < AT_LEISURE:
                     limit = f"; the server is the limit: a bare client makes {bare[0] / others[peer][0]:.1f} times"
                 cheap, faster = cheap and fits, faster and ratio >= LEAST_RATIO
                 print(f"    karat makes {ratio:.1f} times the calls of the best peer ({peer}), at 1/{cheaper:.0f} of "

@@ -41,8 +41,9 @@ pub struct Options {
     pub start_timeout: Duration,
     /// How long one request may take.
     pub call_timeout: Duration,
-    /// How long a server may take to end by itself when its session is closed, and again when it is
-    /// asked to.
+    /// How long a server may take to end by itself when its session is closed.
+    pub patience: Duration,
+    /// How long it may take when it is then asked to end.
     pub grace: Duration,
     /// How much is taken in.
     pub limits: Limits,
@@ -59,11 +60,13 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// 30 seconds to start, 30 for a call, 1 to end, everything refused that a server asks.
+    /// 30 seconds to start, 30 for a call, 1 to end and 1 more when asked to, everything refused that a
+    /// server asks.
     fn default() -> Self {
         Options {
             start_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(30),
+            patience: Duration::from_secs(1),
             grace: Duration::from_secs(1),
             limits: Limits::default(),
             policies: Policies::default(),
@@ -761,7 +764,7 @@ impl Session {
     pub async fn close(self) -> Ending {
         let Session { link, board, options, .. } = self;
         let (how, stderr) = match link {
-            Link::Stdio(link) => link.close(options.grace).await,
+            Link::Stdio(link) => link.close(options.patience, options.grace).await,
             Link::Http(link) => (link.close().await, String::new()),
             Link::Sse(_) => ("the event stream was closed".to_owned(), String::new()),
         };

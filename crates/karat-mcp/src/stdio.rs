@@ -80,9 +80,9 @@ impl StdioLink {
     }
 
     /// Closes the input, waits, asks, and in the end kills. Says how it ended, and what stderr said.
-    pub(crate) async fn close(mut self, grace: Duration) -> (String, String) {
+    pub(crate) async fn close(mut self, patience: Duration, grace: Duration) -> (String, String) {
         self.outbox.close();
-        let how = match tokio::time::timeout(grace, &mut self.reader).await {
+        let how = match tokio::time::timeout(patience, &mut self.reader).await {
             Ok(how) => how.unwrap_or_else(|error| error.to_string()),
             Err(_) => self.insist(grace).await,
         };

@@ -223,6 +223,7 @@ pub async fn run(
     let options = Options {
         call_timeout: Duration::from_millis(entry.timeout_ms),
         start_timeout: Duration::from_millis(entry.start_timeout_ms),
+        patience: system::PATIENCE,
         folder: Some(surroundings.folder.to_owned()),
         recorder: entry.recorder.clone(),
         ..Options::default()

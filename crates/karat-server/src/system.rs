@@ -29,6 +29,9 @@ use crate::suite::{Case, Step};
 const STARTS: u32 = 3;
 /// The longest that a server which did not answer a call may take to answer a ping.
 const PING: Duration = Duration::from_secs(5);
+/// How long a server may take to end by itself once everything is measured; then it is asked to. Some take
+/// a quarter of a second to do nothing, for which nobody should wait.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 /// The bytes under way between a session and a server in this process.
 const PIPE: usize = 64 << 10;
 

@@ -101,6 +101,7 @@ pub async fn run(plan: Plan, say: &(dyn Fn(&str) + Sync)) -> Result<Report, Serv
     let options = Options {
         call_timeout: plan.call_timeout,
         start_timeout: plan.start_timeout,
+        patience: crate::system::PATIENCE,
         folder: Some(plan.folder.clone()),
         ..Options::default()
     };
