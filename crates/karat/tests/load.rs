@@ -257,7 +257,7 @@ fn a_server_at_an_address_that_ends_under_load_is_not_measured() {
         .spawn()
         .unwrap();
     let url = BufReader::new(server.stdout.take().unwrap()).lines().next().unwrap().unwrap();
-    let arguments = [&["server", "load"], &ECHO[..], &["--warm-up", "0", "--duration", "3s"]];
+    let arguments = [&["server", "load"], &ECHO[..], &["--warm-up", "0", "--duration", "8s"]];
     let arguments = [&arguments.concat()[..], &["--url", &url]].concat();
     let karat = Command::new(KARAT)
         .args(&arguments)
@@ -266,7 +266,8 @@ fn a_server_at_an_address_that_ends_under_load_is_not_measured() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    // Long enough to be under load on a busy machine too.
+    std::thread::sleep(std::time::Duration::from_secs(4));
     server.kill().unwrap();
     server.wait().unwrap();
     let ended = karat.wait_with_output().unwrap();
