@@ -9,7 +9,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
 use crate::http::header_text;
-use crate::session::Definition;
+use crate::reply::Definition;
 
 /// How deep properties are looked into.
 const DEEPEST: usize = 16;

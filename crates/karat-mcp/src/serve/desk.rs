@@ -17,8 +17,8 @@ use super::context::{Asks, Context, Tell};
 use super::{Offer, ProtocolError, Respond, ServeError};
 use crate::error::CallError;
 use crate::limits::Limits;
+use crate::reply::Definition;
 use crate::revision::Revision;
-use crate::session::Definition;
 use crate::wire::{self, Incoming};
 
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
