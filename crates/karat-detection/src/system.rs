@@ -352,6 +352,7 @@ impl Scanner {
     pub fn notes(&self) -> Vec<String> {
         match self {
             Scanner::Batch(batch) => batch.notes(),
+            Scanner::Mcp(mcp) => mcp.notes(),
             _ => Vec::new(),
         }
     }

@@ -126,7 +126,7 @@ async fn an_endpoint_that_fails_is_not_measured_and_never_a_pass() {
 
 /// The least that an MCP server says, over lines.
 const SERVER: &str = r#"
-import sys, json
+import os, sys, json
 for line in sys.stdin:
     m = json.loads(line)
     if "id" not in m: continue
@@ -141,6 +141,9 @@ for line in sys.stdin:
             reply({"content": [], "structuredContent": {"verdict": "flag" if "id_rsa" in text else "pass"}})
         elif MODE == "text":
             reply({"content": [{"type": "text", "text": json.dumps({"verdict": "flag" if "id_rsa" in text else "pass"})}]})
+        elif MODE == "noisy":
+            print("loading the model", flush=True)
+            reply({"content": [], "structuredContent": {"verdict": "flag", "findings": [os.environ["SCANNER_KEY"]]}})
         else:
             reply({"content": [{"type": "text", "text": "no model"}], "isError": True})
     else:
@@ -164,6 +167,21 @@ async fn a_tool_of_an_mcp_server_is_called_for_each_entry() {
         assert_eq!(found, (Some(1.0), Some(1.0), Some(4.0 / 6.0)), "{mode}");
         assert_eq!(report.system.kind, "mcp");
     }
+}
+
+#[tokio::test]
+async fn what_an_mcp_scanner_does_beside_answering_is_told_and_its_key_is_not() {
+    let (folder, dataset) = corpus(&small_corpus());
+    write(folder.path(), "server.py", &SERVER.replace("MODE", "'noisy'"));
+    let keyed = over_mcp("scan")
+        .replace("\"server.py\"]", "\"server.py\"], env = { SCANNER_KEY = \"k3y-0f-the-m0del\" }")
+        .replace("verdict = \"verdict\"", "verdict = \"verdict\", findings = \"findings.*\"");
+    let report = run(folder.path(), &entry(&keyed), &dataset).await.unwrap();
+    let noise = "the server sent output that is no message 10 times; the first: loading the model";
+    assert!(report.warnings.iter().any(|warning| warning == noise), "{:?}", report.warnings);
+    let whole = serde_json::to_string(&report).unwrap();
+    assert!(!whole.contains("k3y-0f"));
+    assert!(whole.contains("[redacted]"));
 }
 
 #[tokio::test]

@@ -268,7 +268,7 @@ pub async fn run(
     if let Search::Builtin { engine, .. } = &*search {
         controls.push(second_pass(&entries, &questions, engine.as_ref()));
     }
-    let mut warnings = Vec::new();
+    let mut warnings = search.notes();
     if entry.runs == 1 && !entry.system.is_builtin() {
         warnings.push(
             "one run: if the system's answers vary, set runs to 5 or more so that the gate \

@@ -238,6 +238,14 @@ impl Search {
             Search::Command(_) | Search::Http(_) | Search::Mcp(_) => BTreeMap::new(),
         }
     }
+
+    /// What a reader of the report should know of it, once it has been asked.
+    pub fn notes(&self) -> Vec<String> {
+        match self {
+            Search::Mcp(mcp) => mcp.notes(),
+            Search::Builtin { .. } | Search::Command(_) | Search::Http(_) => Vec::new(),
+        }
+    }
 }
 
 impl System for Search {

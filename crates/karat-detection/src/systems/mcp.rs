@@ -104,8 +104,9 @@ impl McpScanner {
             Ok(_) => Map::new(),
             Err(unshown) => return Ok(unshown.answer(DETECTOR)),
         };
-        let reply =
+        let mut reply =
             self.session.call(&self.tool, &arguments).await.map_err(|error| error.failure())?;
+        self.session.redactor().hide_in(&mut reply.raw);
         if reply.is_error {
             let said = super::text(&reply.texts().join(" "));
             return Err(Failure::new(FailureClass::Refused, said));
@@ -113,6 +114,11 @@ impl McpScanner {
         let invalid = |message: String| Failure::new(FailureClass::InvalidAnswer, message);
         let value = content(&reply).map_err(invalid)?;
         self.answer.read(&value).map_err(invalid)
+    }
+
+    /// What the server did beside answering, in words.
+    pub fn notes(&self) -> Vec<String> {
+        self.session.conduct().remarks()
     }
 }
 

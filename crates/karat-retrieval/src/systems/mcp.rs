@@ -150,12 +150,18 @@ impl McpSearch {
     /// Asks one question.
     pub async fn ask(&self, run: u32, question: &Question) -> Result<Ranking, Failure> {
         let arguments = self.config.filled(run, question).map_err(Failure::lost)?;
-        let reply = self
+        let mut reply = self
             .session
             .call(&self.config.tool, &arguments)
             .await
             .map_err(|error| error.failure())?;
+        self.session.redactor().hide_in(&mut reply.raw);
         read(&reply, self.config.from, &self.reader)
+    }
+
+    /// What the server did beside answering, in words.
+    pub fn notes(&self) -> Vec<String> {
+        self.session.conduct().remarks()
     }
 }
 
