@@ -193,7 +193,7 @@ pub struct Excess {
 }
 
 /// Holds outcomes to the share `allowed` that may lack a usable answer. A failure lacks one; of an
-/// answer, `problem` says why it cannot be used.
+/// answer, `problem` says why it cannot be used. That nothing at all was answered is never allowed.
 pub fn beyond_allowance<A>(
     entries: &[Entry<A>],
     allowed: f64,
@@ -208,7 +208,7 @@ pub fn beyond_allowance<A>(
     });
     let (id, message) = lacking.next()?;
     let (failed, asked) = (1 + lacking.count(), entries.len());
-    (failed as f64 > allowed * asked as f64).then(|| Excess {
+    (failed == asked || failed as f64 > allowed * asked as f64).then(|| Excess {
         failed,
         asked,
         id: id.clone(),

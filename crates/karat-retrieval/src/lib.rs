@@ -158,11 +158,17 @@ pub enum RetrievalError {
     /// The system was lost, or there was nothing to ask.
     #[error(transparent)]
     Run(RunError),
-    /// More questions failed than are allowed.
+    /// There are answers, and none of them has a score.
     #[error(
-        "{failed} of {asked} queries were not answered, more than the allowed share {allowed} \
-         (first: {id}: {message})"
+        "no query has a score: none of {queries} has a relevant label (1 or 2) and an answer; \
+         look at the labels of the golden set"
     )]
+    NothingScored {
+        /// How many queries there are.
+        queries: usize,
+    },
+    /// More questions failed than are allowed.
+    #[error("{} (first: {id}: {message})", too_many(*failed, *asked, *allowed))]
     TooManyFailures {
         /// How many failed.
         failed: usize,
@@ -175,6 +181,13 @@ pub enum RetrievalError {
         /// Why.
         message: String,
     },
+}
+
+fn too_many(failed: usize, asked: usize, allowed: f64) -> String {
+    if failed == asked {
+        return format!("none of {asked} queries was answered");
+    }
+    format!("{failed} of {asked} queries were not answered, more than the allowed share {allowed}")
 }
 
 impl From<RunError> for RetrievalError {
@@ -194,6 +207,7 @@ impl RetrievalError {
             RetrievalError::NotStarted(_)
                 | RetrievalError::NotReady { .. }
                 | RetrievalError::Run(_)
+                | RetrievalError::NothingScored { .. }
                 | RetrievalError::TooManyFailures { .. }
         )
     }
@@ -255,7 +269,7 @@ pub async fn run(
         retries: entry.retries,
         backoff: Duration::from_millis(entry.backoff_ms),
     };
-    let entries = run::collect(
+    let mut entries = run::collect(
         Arc::clone(&search),
         &questions,
         &options,
@@ -269,6 +283,8 @@ pub async fn run(
         controls.push(second_pass(&entries, &questions, engine.as_ref()));
     }
     let mut warnings = search.notes();
+    warnings.extend(cut_to(entry.limit, &mut entries));
+    warnings.extend(score::beyond(entry.limit));
     if entry.runs == 1 && !entry.system.is_builtin() {
         warnings.push(
             "one run: if the system's answers vary, set runs to 5 or more so that the gate \
@@ -289,6 +305,26 @@ pub async fn run(
         warnings,
     };
     measured.report(&stopwatch, Some(surroundings.folder))
+}
+
+/// Leaves of each answer what was asked for: who answers more would otherwise be scored deeper than
+/// the others. Says how many did; what they cost is counted in full.
+fn cut_to(limit: usize, entries: &mut [journal::Entry<Ranking>]) -> Option<String> {
+    let mut longer = 0;
+    let mut first = None;
+    for entry in entries {
+        let journal::Outcome::Answer(ranking) = &mut entry.outcome else { continue };
+        if ranking.ranked.len() > limit {
+            longer += 1;
+            first.get_or_insert((entry.id.clone(), ranking.ranked.len()));
+            ranking.ranked.truncate(limit);
+        }
+    }
+    let (id, results) = first?;
+    Some(format!(
+        "{longer} answers have more results than the {limit} asked for (first: {id} with {results}); \
+         those beyond are not scored"
+    ))
 }
 
 /// How rankings that were made elsewhere are scored.

@@ -46,6 +46,9 @@ impl Measurement<'_> {
         let places: HashMap<&str, usize> =
             self.dataset.queries.iter().map(|query| (query.id.as_str(), query.place)).collect();
         items.sort_by_key(|item| places.get(item.id.as_str()).copied());
+        if !items.iter().any(has_score) {
+            return Err(RetrievalError::NothingScored { queries: items.len() });
+        }
         let refs: Vec<&report::Item> = items.iter().collect();
         let specs = score::specs(self.entries);
         let metrics = specs
@@ -106,6 +109,10 @@ fn allow(
     }
 }
 
+fn has_score(item: &report::Item) -> bool {
+    score::SPECS.iter().any(|spec| item.metrics.get(spec.id).copied().flatten().is_some())
+}
+
 fn conventions(limit: Option<usize>, tokens_counted: bool) -> BTreeMap<String, String> {
     let depth = match limit {
         Some(limit) => format!("map and mrr are over the {limit} results asked for"),
@@ -159,9 +166,22 @@ fn remarks(dataset: &Dataset, items: &[report::Item], anomalies: &score::Anomali
             anomalies.unjudged.len()
         ));
     }
-    let failed = items.iter().filter(|item| item.error.is_some()).count();
-    if failed > 0 {
-        remarks.push(format!("{failed} queries have no score because they were not answered"));
+    let failed = items.iter().filter(|item| item.error.is_some());
+    let (partly, never): (Vec<_>, Vec<_>) = failed.partition(|item| has_score(item));
+    if let Some(first) = never.first() {
+        let count = never.len();
+        remarks.push(format!(
+            "{count} queries have no score because they were not answered (first: {})",
+            first.id
+        ));
+    }
+    if let Some(first) = partly.first() {
+        remarks.push(format!(
+            "{} queries were not answered in some of the runs (first: {}); their scores are over the \
+             other runs",
+            partly.len(),
+            first.id
+        ));
     }
     remarks
 }

@@ -139,6 +139,14 @@ impl Rankings {
             let message = format!("this is a report on {}, not on retrieval", report.evaluation);
             return Err(InputError::invalid(path, "evaluation", message).into());
         }
+        if report.runs > 1 {
+            let message = format!(
+                "a report of {} runs holds the rankings of the first alone; give the journal of the \
+                 run instead",
+                report.runs
+            );
+            return Err(InputError::invalid(path, "runs", message).into());
+        }
         let entries = report
             .items
             .iter()

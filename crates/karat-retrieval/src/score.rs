@@ -59,6 +59,22 @@ const MEASURES: [Measure; 12] = [
     Measure::HardNegativeRate,
 ];
 
+/// Which metrics look further than the results that are asked for, in a sentence.
+pub fn beyond(limit: usize) -> Option<String> {
+    let deeper: Vec<String> = MEASURES
+        .iter()
+        .filter(|measure| measure.cut().is_some_and(|cut| cut.get() as usize > limit))
+        .map(ToString::to_string)
+        .collect();
+    (!deeper.is_empty()).then(|| {
+        format!(
+            "{} look further than the {limit} results asked for: what is not among these counts as \
+             not found",
+            deeper.join(", ")
+        )
+    })
+}
+
 /// What is noticed beside the scores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Anomalies {

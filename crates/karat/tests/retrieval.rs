@@ -210,6 +210,32 @@ fn a_journal_and_a_report_can_be_scored_again() {
 }
 
 #[test]
+fn a_report_of_several_runs_does_not_pass_for_its_first_one() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "", &format!("{BM25}\nruns = 2\n"));
+    scratch.karat(&["retrieval"]).expect(0);
+    let score = ["retrieval", "score", "--corpus", "tools.json", "--golden", "golden.jsonl"];
+    let report = [&score[..], &["--rankings", "karat-report/report.json"]].concat();
+    scratch.karat(&report).expect(2).says(&["2 runs", "journal"]);
+    let journal = ["--rankings", "karat-report/journal/retrieval-r.jsonl", "--json"];
+    let again = scratch.karat(&[&score[..], &journal].concat()).expect(0).json();
+    assert_eq!(again["runs"], 2);
+}
+
+#[test]
+fn files_that_give_no_score_are_never_a_pass() {
+    let scratch = Scratch::new();
+    scratch.write("other.qrels", "elsewhere 0 clock:now 1\n");
+    scratch.write("run.trec", "q-time Q0 clock:now 1 1.0 t\n");
+    let trec = ["score", "trec", "--qrels", "other.qrels", "--run", "run.trec", "--json"];
+    scratch.karat(&trec).expect(3).says(&["no query was evaluated", "belong together"]);
+
+    scratch.project(&GOLDEN.replace("\"relevance\": 2", "\"relevance\": 0"), "", BM25);
+    let ran = scratch.karat(&["retrieval"]).expect(3);
+    assert!(ran.stdout.contains("no query has a score"), "{}", ran.stdout);
+}
+
+#[test]
 fn what_is_wrong_with_rankings_is_said_and_never_scored_as_zero() {
     let scratch = Scratch::new();
     public_files(&scratch);
@@ -231,7 +257,7 @@ fn what_is_wrong_with_rankings_is_said_and_never_scored_as_zero() {
         2,
         &["line 4", "runs"],
     );
-    run("", 3, &["5 of 5 queries"]);
+    run("", 3, &["none of 5 queries was answered"]);
     run("{", 2, &["rankings.jsonl:1"]);
 
     // A tool that the corpus does not have is a wrong result, and said to be one.
@@ -361,6 +387,13 @@ fn an_engine_that_cannot_be_built_says_what_it_needs() {
         scratch.project(GOLDEN, "", system);
         scratch.karat(&["retrieval"]).expect(2).says(&[words]);
     }
+}
+
+#[test]
+fn an_optimiser_is_not_told_a_cut_that_was_not_asked_for() {
+    let scratch = Scratch::new();
+    let fitness = ["retrieval", "serve-fitness", "--metric", "recall@50"];
+    scratch.karat(&fitness).expect(2).says(&["recall@50", "--limit 50"]);
 }
 
 #[test]

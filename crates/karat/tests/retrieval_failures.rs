@@ -324,6 +324,36 @@ fn each_fault_of_a_command_is_reported_as_what_it_is() {
 }
 
 #[test]
+fn no_answer_at_all_is_not_measured_whatever_is_allowed() {
+    let scratch = Scratch::new();
+    let gone = "print(json.dumps({\"id\": q[\"id\"], \"error\": \"index gone\"}), flush=True)";
+    let mute = command(gone).replace("\"folder\" in q[\"query\"]", "True");
+    scratch.project(GOLDEN, "[retrieval.gate]\nmax_errors = 1.0\n", &mute);
+    let ran = scratch.karat(&["retrieval"]).expect(3);
+    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("none of 2 queries was answered"), "{said}");
+    assert!(said.contains("index gone"), "{said}");
+}
+
+#[test]
+fn results_beyond_the_limit_are_not_scored_and_said_to_be_there() {
+    let scratch = Scratch::new();
+    // The right tool of the second query stands third, and one was asked for.
+    let long = command("say(q, [\"s:create_issue\", \"s:send_mail\", \"s:list_files\"])");
+    scratch.project(GOLDEN, "", &format!("{long}limit = 1\n"));
+    let report = scratch.karat(&["retrieval", "--json"]).expect(0).json();
+    for id in ["mrr", "map", "recall@10"] {
+        assert_eq!(item(&report, "q2")["metrics"][id], 0.0, "{id}");
+        assert_eq!(item(&report, "q1")["metrics"][id], 1.0, "{id}");
+    }
+    let warnings = report["reports"][0]["warnings"].to_string();
+    let longer = "2 answers have more results than the 1 asked for (first: q1 with 3)";
+    for words in [longer, "recall@10"] {
+        assert!(warnings.contains(words), "{words}: {warnings}");
+    }
+}
+
+#[test]
 fn a_command_is_probed_only_where_that_is_asked_for() {
     let scratch = Scratch::new();
     let partial = command("say(q, right(q))")

@@ -17,7 +17,8 @@ pub struct ChiSquared {
 /// McNemar's exact two-sided p-value: of the items on which two systems differ, `only_a` were right
 /// under the first only and `only_b` under the second only. Without a difference it is 1.
 pub fn mcnemar_exact(only_a: u64, only_b: u64) -> f64 {
-    if only_a == only_b {
+    // With one more on one side, each tail is a half.
+    if only_a.abs_diff(only_b) <= 1 {
         return 1.0;
     }
     let (fewer, more) = (real(only_a.min(only_b)), real(only_a.max(only_b)));

@@ -35,11 +35,15 @@ pub(crate) fn score(arguments: &RankingsArgs, terminal: &Terminal) -> Result<Exi
     let report = score_rankings(&dataset, &rankings, path, &options)?;
     if terminal.json() {
         terminal.print_json(&report)?;
-        return Ok(Exit::Pass);
+    } else {
+        let style = karat_report::terminal::Style { colors: terminal.colors() };
+        terminal.print(&karat_report::terminal::scores(&report, style))?;
     }
-    let style = karat_report::terminal::Style { colors: terminal.colors() };
-    terminal.print(&karat_report::terminal::scores(&report, style))?;
-    Ok(Exit::Pass)
+    // Scores of a harness that its own controls contradict are nobody's pass.
+    match report.controls.iter().all(|control| control.ok) {
+        true => Ok(Exit::Pass),
+        false => Ok(Exit::GateFailed),
+    }
 }
 
 /// Writes the files that were asked for.
@@ -67,6 +71,11 @@ pub(crate) fn export_trec(arguments: &ExportTrecArgs, terminal: &Terminal) -> Re
         trec::write_run(&mut bytes, rows, &tag(source)).map_err(Stop::bad_input)?;
         write_atomic(path, &bytes)?;
         terminal.say(&format!("rankings: {}", path.display()));
+        if rankings.runs() > 1 {
+            let runs = rankings.runs();
+            terminal
+                .say(&format!("karat: of {runs} runs the first is written; a TREC run has one"));
+        }
         if empty > 0 {
             terminal.say(&format!(
                 "karat: {empty} queries have an empty result, which a TREC run cannot say; score it \
@@ -80,11 +89,21 @@ pub(crate) fn export_trec(arguments: &ExportTrecArgs, terminal: &Terminal) -> Re
 /// Answers fitness requests until the input ends.
 pub(crate) fn serve_fitness(arguments: &FitnessArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let measure = arguments.metric.parse::<Measure>();
+    let measure = measure.map_err(|error| Stop::bad_input(format!("--metric: {error}")))?;
+    let limit = arguments.limit.clamp(1, 10_000);
+    if let Some(cut) = measure.cut()
+        && cut.get() as usize > limit
+    {
+        return Err(Stop::bad_input(format!(
+            "--metric {measure} looks at {cut} results, but only {limit} are asked for: give --limit \
+             {cut}"
+        )));
+    }
     let options = fitness::Options {
         engine: arguments.engine.clone(),
         weights: arguments.weights.clone(),
-        measure: measure.map_err(|error| Stop::bad_input(format!("--metric: {error}")))?,
-        limit: arguments.limit.clamp(1, 10_000),
+        measure,
+        limit,
     };
     let mut fitness = Fitness::new(tools(&arguments.tools)?, options)?;
     terminal.print(&format!("{}\n", fitness.hello()))?;

@@ -46,6 +46,15 @@ pub(crate) fn score(arguments: &TrecArgs, terminal: &Terminal) -> Result<Exit, S
     let each = arguments.per_query.then_some(&mut each as &mut dyn FnMut(&QueryScores<'_>));
     let summary =
         trec::score(&arguments.qrels, &arguments.run, &options, each).map_err(Stop::bad_input)?;
+    if summary.evaluated == 0 {
+        return Err(Stop::not_measured(format!(
+            "no query was evaluated: none of the {} queries of {} is judged in {}; do the files \
+             belong together?",
+            summary.in_run,
+            arguments.run.display(),
+            arguments.qrels.display()
+        )));
+    }
     if terminal.json() {
         terminal.print_json(&document(&summary, queries, arguments.per_query))?;
     } else {
