@@ -212,19 +212,54 @@ fn value(metrics: &[Measured], id: &str) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use karat_core::report::DatasetRef;
+    use serde_json::json;
+
     use super::*;
+    use crate::dataset::Tool;
 
     #[test]
     fn chance_is_the_mean_over_all_orders() {
         // Three tools, one relevant: ranks 1, 2 and 3 are equally likely.
-        let (mean, variance) = chance(3, 1, 3);
+        let found = chance(3, 1, 3);
         let all = [1.0, 0.5, 1.0 / 3.0];
         let expected = all.iter().sum::<f64>() / 3.0;
         let spread = all.iter().map(|x| (x - expected) * (x - expected)).sum::<f64>() / 3.0;
-        assert!((mean - expected).abs() < 1e-12 && (variance - spread).abs() < 1e-12);
+        assert!((found.mean - expected).abs() < 1e-12 && (found.variance - spread).abs() < 1e-12);
+        assert!((found.hit - 1.0).abs() < 1e-12);
         // Cut at one: a hit with probability 1/3.
-        assert!((chance(3, 1, 1).0 - 1.0 / 3.0).abs() < 1e-12);
+        let found = chance(3, 1, 1);
+        assert!((found.mean - 1.0 / 3.0).abs() < 1e-12 && (found.hit - 1.0 / 3.0).abs() < 1e-12);
         // All relevant: certain.
-        assert_eq!(chance(4, 4, 2), (1.0, 0.0));
+        let found = chance(4, 4, 2);
+        assert_eq!((found.mean, found.variance, found.hit), (1.0, 0.0, 1.0));
+    }
+
+    #[test]
+    fn a_lucky_draw_on_a_small_set_is_no_reason_to_doubt() {
+        // In the order of the ids, as a dataset holds them.
+        let tool = |number: usize| Tool {
+            tool_id: format!("s:t{number:02}"),
+            server: "s".to_owned(),
+            tool: format!("t{number:02}"),
+            title: None,
+            description: String::new(),
+            input_schema: json!({}),
+            output_schema: None,
+            annotations: None,
+        };
+        let query =
+            json!({"id": "q", "query": "x", "labels": [{"tool_id": "s:t07", "relevance": 2}]});
+        let dataset = Dataset {
+            reference: DatasetRef { id: "d".into(), version: "v1".into(), digest: "x".into() },
+            tools: (0..100).map(tool).collect(),
+            queries: vec![serde_json::from_value(query).unwrap()],
+            groups: Vec::new(),
+            dangling: Vec::new(),
+        };
+        for seed in 100..160 {
+            let control = random(&dataset, 10, seed);
+            assert!(control.ok, "{seed}: {:?}", control.metrics);
+        }
     }
 }
