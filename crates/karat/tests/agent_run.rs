@@ -313,7 +313,7 @@ fn a_tool_that_does_not_exist_and_a_call_without_end_are_part_of_the_trace() {
 }
 
 /// A chat completion with this message, and its usage.
-fn chat(message: Value) -> (u16, &'static str, String) {
+fn chat(message: &Value) -> (u16, &'static str, String) {
     let usage = json!({"prompt_tokens": 40, "completion_tokens": 5});
     (200, "", json!({"choices": [{"message": message}], "usage": usage}).to_string())
 }
@@ -348,7 +348,7 @@ fn the_answer_to_an_earlier_input_is_no_answer_to_a_later_one() {
     let endpoint = Endpoint::start(|request| {
         let messages = request["messages"].as_array().unwrap();
         let spoken = messages.iter().filter(|message| message["role"] == "user").count();
-        chat(match spoken {
+        chat(&match spoken {
             1 => json!({"role": "assistant", "content": "They make 5."}),
             _ => calling("add", r#"{"a": 2, "b": 3}"#),
         })
@@ -382,7 +382,7 @@ fn the_time_of_a_run_ends_a_slow_model_and_a_slow_tool() {
     scratch.write("tasks.jsonl", TASK);
     let slow = Endpoint::start(|_| {
         std::thread::sleep(std::time::Duration::from_secs(4));
-        chat(json!({"role": "assistant", "content": "They make 5."}))
+        chat(&json!({"role": "assistant", "content": "They make 5."}))
     });
     driven(&scratch, &slow, &["--max-seconds", "1", "--record", "rec.jsonl", "-o", "live.json"])
         .expect(0);
@@ -435,7 +435,7 @@ fn the_key_of_the_endpoint_is_written_nowhere() {
     let scratch = Scratch::new();
     scratch.write("tasks.jsonl", TASK);
     let endpoint = Endpoint::start(|_| {
-        chat(json!({"role": "assistant", "content": format!("Your key is {KEY}, and the sum 5.")}))
+        chat(&json!({"role": "assistant", "content": format!("Your key is {KEY}, and the sum 5.")}))
     });
     let run = ["agent", "run", "tasks.jsonl", "--model", "m", "--endpoint", &endpoint.url];
     let mut command = scratch.command(&run);

@@ -19,6 +19,9 @@ pub(crate) fn judge(arguments: &AgentJudgeArgs, terminal: &Terminal) -> Result<E
     if !(1..=100).contains(&arguments.votes) || arguments.timeout == 0 {
         return Err(Stop::bad_input("--votes goes from 1 to 100, --timeout begins at 1"));
     }
+    if !(arguments.temperature.is_finite() && arguments.temperature >= 0.0) {
+        return Err(Stop::bad_input("--temperature is a number from 0"));
+    }
     let tasks = tasks(&arguments.read)?;
     let recorded = Recorded::read(&Source {
         files: &arguments.traces,
