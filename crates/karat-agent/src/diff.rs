@@ -26,7 +26,7 @@ pub const MOVED: f64 = 0.5;
 /// What a call of the same tool with other arguments is worth.
 pub const CHANGED: f64 = 0.25;
 
-/// How many calls are aligned; beyond, a run is not a trajectory but a loop.
+/// How many calls are aligned with how many others; beyond, a run is not a trajectory but a loop.
 const MOST: usize = 2000;
 
 /// How far numbers may differ, by the name of the argument.
@@ -104,8 +104,14 @@ pub struct Difference {
 pub struct TaskDiff {
     /// The task.
     pub id: String,
-    /// From 0, nothing in common, to 1, the same calls.
-    pub similarity: f64,
+    /// From 0, nothing in common, to 1, the same calls; none if they were not compared.
+    pub similarity: Option<f64>,
+    /// Why they were not compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_compared: Option<String>,
+    /// Whether only the earlier set has the task; its similarity is then 0.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
     /// What became of each call.
     pub steps: Vec<Step>,
     /// Whether the answers differ.
@@ -123,22 +129,31 @@ pub struct TaskDiff {
 }
 
 impl TaskDiff {
-    /// Whether the calls are the same.
+    /// Whether the calls are known to be the same.
     pub fn is_same(&self) -> bool {
-        self.steps.iter().all(|step| matches!(step, Step::Same { .. }))
+        let same = self.steps.iter().all(|step| matches!(step, Step::Same { .. }));
+        same && self.not_compared.is_none() && !self.lost
     }
 }
 
 /// Compares two runs of a task.
 pub fn compare(before: &Trace, after: &Trace, tolerances: &Tolerances) -> TaskDiff {
-    let (steps, worth) = align(&before.calls, &after.calls, tolerances);
     let longer = before.calls.len().max(after.calls.len());
+    let aligned = align(&before.calls, &after.calls, tolerances);
     let answer_changed = before.output != after.output;
     let answers = [before, after].map(|trace| trace.output.as_deref().map(marks::clipped));
     TaskDiff {
         id: before.id.clone(),
-        similarity: if longer == 0 { 1.0 } else { worth / longer as f64 },
-        steps,
+        similarity: aligned.as_ref().map(|(_, worth)| match longer {
+            0 => 1.0,
+            longer => worth / longer as f64,
+        }),
+        not_compared: aligned.is_none().then(|| {
+            let (before, after) = (before.calls.len(), after.calls.len());
+            format!("{before} calls and {after} calls differ in too many places to be aligned")
+        }),
+        lost: false,
+        steps: aligned.map(|(steps, _)| steps).unwrap_or_default(),
         answer_changed,
         input: before.input.as_deref().or(after.input.as_deref()).map(marks::clipped),
         before: marks::shown_calls(before),
@@ -147,15 +162,54 @@ pub fn compare(before: &Trace, after: &Trace, tolerances: &Tolerances) -> TaskDi
     }
 }
 
-fn align(before: &[CallMade], after: &[CallMade], tolerances: &Tolerances) -> (Vec<Step>, f64) {
-    let (before, after) = (&before[..before.len().min(MOST)], &after[..after.len().min(MOST)]);
+/// A task that the later run does not have: none of its calls is made any more.
+fn lost(before: &Trace) -> TaskDiff {
+    let mut found = compare(before, &Trace::of(before.id.clone()), &Tolerances::new());
+    found.similarity = Some(0.0);
+    found.lost = true;
+    found
+}
+
+/// What became of each call, and the sum of the weights; none if there are too many calls.
+fn align<'a>(
+    before: &'a [CallMade],
+    after: &'a [CallMade],
+    tolerances: &Tolerances,
+) -> Option<(Vec<Step>, f64)> {
+    let read = |calls: &'a [CallMade]| calls.iter().map(Read::of).collect::<Vec<Read<'a>>>();
+    let (before, after) = (read(before), read(after));
+    let worth = |i: usize, j: usize| worth(&before[i], &after[j], tolerances);
     let sides = Sides {
-        before: before.iter().map(CallMade::shown).collect(),
-        after: after.iter().map(CallMade::shown).collect(),
-        worth: &|i, j| worth(&before[i], &after[j], tolerances),
+        before: before.iter().map(|call| call.made.shown()).collect(),
+        after: after.iter().map(|call| call.made.shown()).collect(),
+        worth: &worth,
         differences: &|i, j| differences(&before[i], &after[j], tolerances),
     };
-    sides.align()
+    let common = Common::of(before.len(), after.len(), &worth)?;
+    Some(sides.align(common))
+}
+
+/// How many calls at the start and at the end are the same in both runs: they need no search.
+#[derive(Clone, Copy, Default)]
+struct Common {
+    start: usize,
+    end: usize,
+}
+
+impl Common {
+    /// None if what is between them is too much to be aligned.
+    fn of(n: usize, m: usize, worth: &dyn Fn(usize, usize) -> u32) -> Option<Self> {
+        let shorter = n.min(m);
+        let start = (0..shorter).take_while(|&at| worth(at, at) == FULL).count();
+        let fits = |n: usize, m: usize| n.saturating_mul(m) <= MOST * MOST;
+        if fits(n - start, m - start) {
+            return Some(Common { start, end: 0 });
+        }
+        // Only where it must be: the end may take away what an earlier call would be paired with.
+        let left = shorter - start;
+        let end = (1..=left).take_while(|&back| worth(n - back, m - back) == FULL).count();
+        fits(n - start - end, m - start - end).then_some(Common { start, end })
+    }
 }
 
 /// Two lists of calls, by the names of their tools, and how any two of them compare.
@@ -168,9 +222,9 @@ struct Sides<'a> {
 
 impl Sides<'_> {
     /// What became of each call, and the sum of the weights.
-    fn align(&self) -> (Vec<Step>, f64) {
+    fn align(&self, common: Common) -> (Vec<Step>, f64) {
         let (before, after) = (&self.before, &self.after);
-        let pairs = best_pairs(before.len(), after.len(), self.worth);
+        let pairs = self.pairs(common);
         let mut partner = vec![None; after.len()];
         let mut left: Vec<usize> = Vec::new();
         for (i, pair) in pairs.iter().enumerate() {
@@ -197,6 +251,17 @@ impl Sides<'_> {
         }
         steps.extend(missing.map(gone));
         (steps, sum)
+    }
+
+    /// For each earlier call its later partner.
+    fn pairs(&self, Common { start, end }: Common) -> Vec<Option<usize>> {
+        let (n, m) = (self.before.len(), self.after.len());
+        let within = |i, j| (self.worth)(i + start, j + start);
+        let between = best_pairs(n - start - end, m - start - end, &within);
+        let mut pairs: Vec<Option<usize>> = (0..start).map(Some).collect();
+        pairs.extend(between.into_iter().map(|pair| pair.map(|j| j + start)));
+        pairs.extend((m - end..m).map(Some));
+        pairs
     }
 
     /// What is the same elsewhere was moved: by its later place, the earlier one.
@@ -243,15 +308,44 @@ impl Sides<'_> {
 const FULL: u32 = 4;
 const PART: u32 = 1;
 
-fn worth(a: &CallMade, b: &CallMade, tolerances: &Tolerances) -> u32 {
-    let same_server = match (&a.server, &b.server) {
+/// A call with its arguments, parsed once.
+struct Read<'a> {
+    made: &'a CallMade,
+    /// None where they were not recorded, are no JSON object, or are one that cannot be read.
+    arguments: Option<Call<'a>>,
+}
+
+impl<'a> Read<'a> {
+    fn of(made: &'a CallMade) -> Self {
+        let arguments = match &made.arguments {
+            Arguments::Object(text) => object(text).ok().map(|object| Call::new("", object)),
+            Arguments::NotRecorded | Arguments::Text(_) => None,
+        };
+        Read { made, arguments }
+    }
+}
+
+fn worth(a: &Read<'_>, b: &Read<'_>, tolerances: &Tolerances) -> u32 {
+    let same_server = match (&a.made.server, &b.made.server) {
         (Some(a), Some(b)) => a == b,
         _ => true,
     };
-    if a.name != b.name || !same_server {
+    if a.made.name != b.made.name || !same_server {
         return 0;
     }
-    if a.arguments == b.arguments || differences(a, b, tolerances).is_empty() { FULL } else { PART }
+    if are_same(a, b, tolerances) { FULL } else { PART }
+}
+
+/// Whether the arguments are the same. Those that cannot be read are the same if their texts are.
+fn are_same(a: &Read<'_>, b: &Read<'_>, tolerances: &Tolerances) -> bool {
+    if a.made.arguments == b.made.arguments {
+        return true;
+    }
+    match (&a.arguments, &b.arguments) {
+        (Some(before), Some(after)) if tolerances.is_empty() => Equality::Json.calls(before, after),
+        (Some(_), Some(_)) => differences(a, b, tolerances).is_empty(),
+        _ => false,
+    }
 }
 
 /// For each earlier call its later partner, orders kept, at the greatest worth. Of equal choices the
@@ -287,22 +381,25 @@ fn best_pairs(n: usize, m: usize, worth: &dyn Fn(usize, usize) -> u32) -> Vec<Op
     pairs
 }
 
-fn differences(a: &CallMade, b: &CallMade, tolerances: &Tolerances) -> Vec<Difference> {
-    let (Arguments::Object(before), Arguments::Object(after)) = (&a.arguments, &b.arguments) else {
-        if a.arguments == b.arguments {
-            return Vec::new();
-        }
+fn differences(a: &Read<'_>, b: &Read<'_>, tolerances: &Tolerances) -> Vec<Difference> {
+    if a.made.arguments == b.made.arguments {
+        return Vec::new();
+    }
+    let (Some(before), Some(after)) = (&a.arguments, &b.arguments) else {
         let text = |arguments: &Arguments| match arguments {
             Arguments::NotRecorded => None,
             Arguments::Object(text) | Arguments::Text(text) => Some(text.clone()),
         };
-        let name = "(all)".to_owned();
-        return vec![Difference { name, before: text(&a.arguments), after: text(&b.arguments) }];
+        return vec![Difference {
+            name: "(all)".to_owned(),
+            before: text(&a.made.arguments),
+            after: text(&b.made.arguments),
+        }];
     };
-    let (Ok(before), Ok(after)) = (object(before), object(after)) else { return Vec::new() };
-    if Equality::Json.calls(&Call::new("", before.clone()), &Call::new("", after.clone())) {
+    if Equality::Json.calls(before, after) {
         return Vec::new();
     }
+    let (before, after) = (before.arguments(), after.arguments());
     let mut found = Vec::new();
     for (name, value) in before.iter() {
         let other = after.get(name);
@@ -336,7 +433,8 @@ fn same(name: &str, a: &Value<'_>, b: &Value<'_>, tolerances: &Tolerances) -> bo
 pub struct Diff {
     /// Always `karat.trajectories/1` here.
     pub schema: String,
-    /// The mean similarity over the tasks that both have.
+    /// The mean similarity over the tasks of the earlier set that were compared; one that the later set
+    /// does not have counts 0. None if both have none in common.
     pub similarity: Option<f64>,
     /// How many tasks both have.
     pub tasks: usize,
@@ -348,7 +446,7 @@ pub struct Diff {
     pub only_after: Vec<String>,
     /// What each kind of call is worth.
     pub weights: BTreeMap<String, f64>,
-    /// The tasks that both have.
+    /// The tasks of the earlier set.
     pub items: Vec<TaskDiff>,
 }
 
@@ -383,14 +481,19 @@ pub fn compare_all(before: &[Trace], after: &[Trace], tolerances: &Tolerances) -
                 let compared = compare(trace, other, tolerances);
                 items.push(TaskDiff { id: name, ..compared });
             }
-            None => only_before.push(name),
+            None => {
+                items.push(TaskDiff { id: name.clone(), ..lost(trace) });
+                only_before.push(name);
+            }
         }
     }
-    let all: Vec<f64> = items.iter().map(|item| item.similarity).collect();
+    let tasks = items.len() - only_before.len();
+    let compared = |item: &&TaskDiff| !item.lost && item.similarity.is_some();
+    let all: Vec<f64> = items.iter().filter_map(|item| item.similarity).collect();
     Diff {
         schema: "karat.trajectories/1".to_owned(),
-        similarity: karat_metrics::stats::mean(&all).ok(),
-        tasks: items.len(),
+        similarity: items.iter().find(compared).and(karat_metrics::stats::mean(&all).ok()),
+        tasks,
         same: items.iter().filter(|item| item.is_same()).count(),
         only_before,
         only_after: later.into_keys().collect(),
@@ -425,11 +528,15 @@ mod tests {
         compare(&trace(before), &trace(after), &Tolerances::new())
     }
 
+    fn similarity(before: &[(&str, &str)], after: &[(&str, &str)]) -> f64 {
+        diff(before, after).similarity.unwrap()
+    }
+
     #[test]
     fn the_same_calls_are_the_same_whatever_their_spelling() {
         let found = diff(&[("f", r#"{"a":1,"b":2}"#)], &[("f", r#"{"b":2.0,"a":1}"#)]);
-        assert!(found.is_same() && found.similarity == 1.0);
-        assert_eq!(diff(&[], &[]).similarity, 1.0);
+        assert!(found.is_same() && found.similarity == Some(1.0));
+        assert_eq!(similarity(&[], &[]), 1.0);
     }
 
     #[test]
@@ -437,7 +544,7 @@ mod tests {
         let text = "x".repeat(500);
         let with = |to: &str| format!(r#"{{"text":"{text}","to":"{to}"}}"#);
         let found = diff(&[("send", &with("alice"))], &[("send", &with("alicf"))]);
-        assert_eq!(found.similarity, CHANGED);
+        assert_eq!(found.similarity, Some(CHANGED));
         let [Step::Changed { arguments, .. }] = &found.steps[..] else { panic!("{found:?}") };
         assert_eq!(arguments.len(), 1);
         assert_eq!(
@@ -450,9 +557,9 @@ mod tests {
     fn a_number_may_differ_only_where_it_is_stated() {
         let (before, after) =
             (trace(&[("pay", r#"{"n":1.00}"#)]), trace(&[("pay", r#"{"n":1.01}"#)]));
-        assert_eq!(compare(&before, &after, &Tolerances::new()).similarity, CHANGED);
+        assert_eq!(compare(&before, &after, &Tolerances::new()).similarity, Some(CHANGED));
         let stated = Tolerances::from([("n".to_owned(), 0.02)]);
-        assert_eq!(compare(&before, &after, &stated).similarity, SAME);
+        assert_eq!(compare(&before, &after, &stated).similarity, Some(SAME));
     }
 
     #[test]
@@ -460,11 +567,71 @@ mod tests {
         let one = |name| (name, "{}");
         let inserted = diff(&[one("a"), one("b")], &[one("a"), one("x"), one("b")]);
         assert_eq!(inserted.steps[1], Step::Inserted { tool: "x".into(), at: 2 });
-        assert!((inserted.similarity - 2.0 / 3.0).abs() < 1e-12);
+        assert!((inserted.similarity.unwrap() - 2.0 / 3.0).abs() < 1e-12);
         let missing = diff(&[one("a"), one("x"), one("b")], &[one("a"), one("b")]);
         assert_eq!(missing.steps[1], Step::Missing { tool: "x".into(), at: 2 });
         let moved = diff(&[one("a"), one("b"), one("c")], &[one("b"), one("c"), one("a")]);
         assert_eq!(moved.steps[2], Step::Moved { tool: "a".into(), from: 1, to: 3 });
-        assert!((moved.similarity - 2.5 / 3.0).abs() < 1e-12);
+        assert!((moved.similarity.unwrap() - 2.5 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn arguments_that_cannot_be_read_are_the_same_only_as_texts() {
+        // Deeper than Karat reads, and a half of a character that has none beside it.
+        let deep = |end: &str| format!(r#"{{"a":{}"{end}"{}}}"#, "[".repeat(200), "]".repeat(200));
+        let half = |end: &str| format!(r#"{{"a":"\ud800{end}"}}"#);
+        for (before, after) in [(deep("x"), deep("y")), (half("x"), half("y"))] {
+            let call = |arguments: &String| CallMade {
+                name: "f".to_owned(),
+                arguments: Arguments::Object(arguments.clone()),
+                ..CallMade::default()
+            };
+            let trace = |arguments| Trace { calls: vec![call(arguments)], ..Trace::of("t") };
+            let (one, other) = (trace(&before), trace(&after));
+            assert!(compare(&one, &one, &Tolerances::new()).is_same());
+            let found = compare(&one, &other, &Tolerances::new());
+            let [Step::Changed { arguments, .. }] = &found.steps[..] else { panic!("{found:?}") };
+            let all =
+                Difference { name: "(all)".to_owned(), before: Some(before), after: Some(after) };
+            assert_eq!(arguments, &[all]);
+        }
+    }
+
+    #[test]
+    fn many_calls_are_compared_to_the_last() {
+        let texts: Vec<String> = (0..3000).map(|number| format!(r#"{{"n":{number}}}"#)).collect();
+        let calls: Vec<(&str, &str)> = texts.iter().map(|text| ("f", text.as_str())).collect();
+        assert_eq!(similarity(&calls, &calls), 1.0);
+        let mut changed = calls.clone();
+        changed[2500].1 = "{}";
+        let found = diff(&calls, &changed);
+        assert!(!found.is_same());
+        assert_eq!(found.similarity, Some((2999.0 + CHANGED) / 3000.0));
+        // One that is new near the start.
+        let mut longer = calls.clone();
+        longer.insert(1, ("g", "{}"));
+        assert_eq!(diff(&calls, &longer).steps[1], Step::Inserted { tool: "g".into(), at: 2 });
+    }
+
+    #[test]
+    fn too_many_calls_without_a_common_end_are_not_compared() {
+        let texts: Vec<String> = (0..2100).map(|number| format!(r#"{{"n":{number}}}"#)).collect();
+        let calls: Vec<(&str, &str)> = texts.iter().map(|text| ("f", text.as_str())).collect();
+        let mut other = calls.clone();
+        other.reverse();
+        let found = diff(&calls, &other);
+        assert_eq!((found.similarity, found.steps.len(), found.is_same()), (None, 0, false));
+        assert!(found.not_compared.is_some_and(|why| why.contains("2100 calls")));
+    }
+
+    #[test]
+    fn a_task_that_is_gone_counts_as_nothing_in_common() {
+        let named = |id: &str| Trace { id: id.to_owned(), ..trace(&[("f", "{}")]) };
+        let found = compare_all(&[named("a"), named("b")], &[named("a")], &Tolerances::new());
+        assert_eq!((found.similarity, found.tasks, found.same), (Some(0.5), 1, 1));
+        assert_eq!(found.only_before, ["b"]);
+        assert!(found.items[1].lost && !found.items[1].is_same());
+        let none = compare_all(&[named("b")], &[named("a")], &Tolerances::new());
+        assert_eq!((none.similarity, none.tasks), (None, 0));
     }
 }

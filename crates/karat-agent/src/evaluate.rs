@@ -185,11 +185,12 @@ impl Scoring<'_> {
 fn trajectories(before: &[Trace], after: &[Trace], items: &mut [Item]) -> Option<String> {
     let names = Names::of(after);
     let mut earlier: BTreeMap<Key<'_>, &Trace> = before.iter().map(|t| (t.key(), t)).collect();
-    let (mut all, mut same) = (Vec::new(), 0_usize);
+    let (mut all, mut same, mut not_compared) = (Vec::new(), 0_usize, 0_usize);
     for trace in after {
         let Some(other) = earlier.remove(&trace.key()) else { continue };
         let found = diff::compare(other, trace, &diff::Tolerances::new());
-        all.push(found.similarity);
+        not_compared += usize::from(found.not_compared.is_some());
+        all.extend(found.similarity);
         same += usize::from(found.is_same());
         let id = names.id(trace);
         let item = items.binary_search_by(|item| item.id.cmp(&id)).ok();
@@ -199,10 +200,18 @@ fn trajectories(before: &[Trace], after: &[Trace], items: &mut [Item]) -> Option
             observed.insert("trajectory".to_owned(), value);
         }
     }
-    let mean = stats::mean(&all).ok()?;
     let count = all.len();
+    let too_many = match not_compared {
+        0 => String::new(),
+        more => format!("; {more} have too many calls to be compared"),
+    };
+    let similarity = match stats::mean(&all) {
+        Ok(mean) => format!(", mean similarity {mean:.4}"),
+        Err(_) if not_compared == 0 => return None,
+        Err(_) => String::new(),
+    };
     Some(format!(
-        "against the earlier run: {same} of {count} traces make the same calls, mean similarity {mean:.4}"
+        "against the earlier run: {same} of {count} traces make the same calls{similarity}{too_many}"
     ))
 }
 

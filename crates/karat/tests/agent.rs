@@ -642,6 +642,42 @@ fn two_runs_are_compared_call_by_call() {
 }
 
 #[test]
+fn a_gate_on_similarity_sees_what_is_gone_and_what_cannot_be_compared() {
+    let scratch = Scratch::new();
+    let task = |id: &str, calls: &str| format!("{{\"id\":\"{id}\",\"calls\":[{calls}]}}\n");
+    let call = |number: usize| format!(r#"{{"name":"f","arguments":{{"n":{number}}}}}"#);
+    scratch.write("before.jsonl", task("a", &call(1)) + &task("b", &call(2)));
+    scratch.write("after.jsonl", task("a", &call(1)));
+    let diff = |more: &[&str]| {
+        let mut all = vec!["agent", "diff", "before.jsonl", "after.jsonl"];
+        all.extend(more);
+        scratch.karat(&all)
+    };
+    let lost = diff(&["--min-similarity", "0.9", "-o", "diff.json", "-o", "diff.html"]).expect(1);
+    assert!(lost.stdout.contains("mean similarity 0.5000"), "{}", lost.stdout);
+    assert!(lost.stdout.contains("b  not in the later run"), "{}", lost.stdout);
+    let document: Value = serde_json::from_str(&scratch.read("diff.json")).unwrap();
+    assert_eq!(document["verdict"], "fail");
+    assert_eq!(value(&document["reports"][0], "calls.similarity"), Some(0.5));
+    for wrong in ["nan", "1.5"] {
+        diff(&["--min-similarity", wrong]).expect(2).says(&["--min-similarity", "0 to 1"]);
+    }
+    // Thousands of calls in another order are not guessed at, and no gate passes on them.
+    let calls: Vec<String> = (0..2100).map(call).collect();
+    let turned: Vec<String> = calls.iter().rev().cloned().collect();
+    scratch.write("before.jsonl", task("a", &call(1)) + &task("b", &calls.join(",")));
+    scratch.write("after.jsonl", task("a", &call(1)) + &task("b", &turned.join(",")));
+    let unknown = diff(&[]).expect(0).stdout;
+    assert!(unknown.contains("2 tasks in both, 1 with the same calls"), "{unknown}");
+    assert!(unknown.contains("b  not compared: 2100 calls"), "{unknown}");
+    diff(&["--min-similarity", "0.5"]).expect(3).says(&["b was not compared"]);
+    let compared = report(&scratch, &["after.jsonl", "--before", "before.jsonl"]);
+    let warnings = compared["warnings"].to_string();
+    assert!(warnings.contains("1 of 1 traces make the same calls"), "{warnings}");
+    assert!(warnings.contains("1 have too many calls to be compared"), "{warnings}");
+}
+
+#[test]
 fn two_runs_are_written_as_a_report_with_the_calls_of_both() {
     let scratch = Scratch::new();
     scratch.write("before.jsonl", GOOD);

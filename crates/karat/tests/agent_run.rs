@@ -312,6 +312,168 @@ fn a_tool_that_does_not_exist_and_a_call_without_end_are_part_of_the_trace() {
     assert!(unreadable["warnings"].to_string().contains("4 calls have arguments that are not"));
 }
 
+/// A chat completion with this message, and its usage.
+fn chat(message: &Value) -> (u16, &'static str, String) {
+    let usage = json!({"prompt_tokens": 40, "completion_tokens": 5});
+    (200, "", json!({"choices": [{"message": message}], "usage": usage}).to_string())
+}
+
+/// A message that calls one tool.
+fn calling(name: &str, arguments: &str) -> Value {
+    json!({"role": "assistant", "content": null, "tool_calls": [
+        {"id": "1", "type": "function", "function": {"name": name, "arguments": arguments}}]})
+}
+
+/// A run of the tasks in `tasks.jsonl` with a model at an endpoint.
+fn driven(scratch: &Scratch, endpoint: &Endpoint, more: &[&str]) -> common::Ran {
+    let mut all = vec!["agent", "run", "tasks.jsonl", "--model", "m", "--endpoint", &endpoint.url];
+    all.extend(more);
+    scratch.karat(&all)
+}
+
+/// The first trace that was written.
+fn first_trace(scratch: &Scratch) -> Value {
+    let traces = scratch.read("karat-report/traces.jsonl");
+    serde_json::from_str(traces.lines().next().unwrap()).unwrap()
+}
+
+#[test]
+fn the_answer_to_an_earlier_input_is_no_answer_to_a_later_one() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "tasks.jsonl",
+        r#"{"id":"two","inputs":["What do 2 and 3 make?","And times 100?"],"servers":["demo"],"expect":{"answer":{"number":5}}}"#,
+    );
+    // The first input is answered; the second one leads to calls without end.
+    let endpoint = Endpoint::start(|request| {
+        let messages = request["messages"].as_array().unwrap();
+        let spoken = messages.iter().filter(|message| message["role"] == "user").count();
+        chat(&match spoken {
+            1 => json!({"role": "assistant", "content": "They make 5."}),
+            _ => calling("add", r#"{"a": 2, "b": 3}"#),
+        })
+    });
+    driven(&scratch, &endpoint, &["--max-turns", "4", "-o", "r.json"]).expect(0);
+    assert_eq!(value(&report(&scratch, "r.json"), "task.success"), Some(0.0));
+    let trace = first_trace(&scratch);
+    assert_eq!((&trace["stopped"], &trace["output"]), (&json!("turns"), &Value::Null));
+}
+
+#[test]
+fn a_state_that_could_not_be_read_is_no_state() {
+    let scratch = Scratch::new();
+    let task = |tool: &str| {
+        format!(
+            r#"{{"id":"gone","input":"Keep nothing.","servers":["demo"],"expect":{{"state":[{{"path":"$.note.text","exists":false}}]}},"state_calls":[{{"as":"note","tool":"{tool}","arguments":{{"id":1}}}}],"plan":{{"turns":[{{"say":"Done."}}]}}}}"#
+        )
+    };
+    scratch.write("tasks.jsonl", task("read_note"));
+    scratch.karat(&["agent", "run", "tasks.jsonl"]).expect(0);
+    scratch.write("tasks.jsonl", task("no_such_tool"));
+    let ran = scratch.karat(&["agent", "run", "tasks.jsonl"]).expect(3);
+    ran.says(&["1 of 1 runs could not be made", "state \"note\"", "no_such_tool"]);
+    let trace = first_trace(&scratch);
+    assert_eq!((&trace["stopped"], &trace["state"]), (&json!("state"), &Value::Null));
+}
+
+#[test]
+fn the_time_of_a_run_ends_a_slow_model_and_a_slow_tool() {
+    let scratch = Scratch::new();
+    scratch.write("tasks.jsonl", TASK);
+    let slow = Endpoint::start(|_| {
+        std::thread::sleep(std::time::Duration::from_secs(4));
+        chat(&json!({"role": "assistant", "content": "They make 5."}))
+    });
+    driven(&scratch, &slow, &["--max-seconds", "1", "--record", "rec.jsonl", "-o", "live.json"])
+        .expect(0);
+    let trace = first_trace(&scratch);
+    assert_eq!((&trace["stopped"], &trace["output"]), (&json!("time"), &Value::Null));
+    driven(&scratch, &slow, &["--max-seconds", "1", "--replay", "rec.jsonl", "-o", "again.json"])
+        .expect(0);
+    assert_eq!(scratch.read("live.json"), scratch.read("again.json"));
+    // Two calls in one turn: the first is cut off, the second is not made.
+    scratch.write(
+        "tasks.jsonl",
+        r#"{"id":"w","input":"Wait.","servers":["demo"],"expect":{"calls":[]},"plan":{"turns":[{"calls":[{"name":"wait","arguments":{"ms":9000}},{"name":"add","arguments":{"a":1,"b":1}}]},{"say":"Done."}]}}"#,
+    );
+    scratch.karat(&["agent", "run", "tasks.jsonl", "--max-seconds", "1"]).expect(0);
+    let trace = first_trace(&scratch);
+    assert_eq!((&trace["stopped"], &trace["output"]), (&json!("time"), &Value::Null));
+    let calls = trace["calls"].as_array().unwrap();
+    assert_eq!((calls.len(), &calls[0]["error"]["class"]), (1, &json!("out_of_time")));
+}
+
+#[test]
+fn a_budget_that_nobody_counts_for_is_not_passed_over() {
+    let scratch = Scratch::new();
+    scratch.write("tasks.jsonl", TASK);
+    let silent = Endpoint::start(|request| {
+        let (status, headers, text) = openai(request);
+        let mut answer: Value = serde_json::from_str(&text).unwrap();
+        answer.as_object_mut().unwrap().remove("usage");
+        (status, headers, answer.to_string())
+    });
+    let price = ["--price", "1,2"];
+    driven(&scratch, &silent, &price).expect(0);
+    assert_eq!(first_trace(&scratch)["usage"]["cost"], Value::Null);
+    for budget in ["--max-tokens", "--max-cost"] {
+        let ran = driven(&scratch, &silent, &[budget, "1000", price[0], price[1]]).expect(3);
+        ran.says(&["no_usage", budget, "does not state its usage"]);
+    }
+    let counting = Endpoint::start(openai);
+    driven(&scratch, &counting, &["--max-tokens", "1000", price[0], price[1]]).expect(0);
+    assert_eq!(first_trace(&scratch)["usage"]["cost"], json!(0.0001));
+    for cost in ["nan", "-1", "inf"] {
+        let cost = format!("--max-cost={cost}");
+        driven(&scratch, &counting, &[&cost, price[0], price[1]]).expect(2).says(&["--max-cost"]);
+    }
+}
+
+#[test]
+fn the_key_of_the_endpoint_is_written_nowhere() {
+    const KEY: &str = "sk-test-0123456789abcdef";
+    let scratch = Scratch::new();
+    scratch.write("tasks.jsonl", TASK);
+    let endpoint = Endpoint::start(|_| {
+        chat(&json!({"role": "assistant", "content": format!("Your key is {KEY}, and the sum 5.")}))
+    });
+    let run = ["agent", "run", "tasks.jsonl", "--model", "m", "--endpoint", &endpoint.url];
+    let mut command = scratch.command(&run);
+    command.args(["--key-env", "TEST_KEY", "-o", "r.html"]).env("TEST_KEY", KEY);
+    let ran = common::Ran::from(command.output().unwrap()).expect(0);
+    assert!(!ran.stdout.contains(KEY) && !ran.stderr.contains(KEY));
+    assert!(
+        first_trace(&scratch)["output"].as_str().unwrap().contains("[redacted], and the sum 5")
+    );
+    for file in scratch.files() {
+        assert!(!scratch.read(&file).contains(KEY), "{file}");
+    }
+}
+
+#[test]
+fn a_server_or_a_model_that_is_named_twice_is_one_or_refused() {
+    let scratch = Scratch::new();
+    scratch.write("tasks.jsonl", TASK);
+    let endpoint = Endpoint::start(openai);
+    let distractors = ["--setting", "distractors", "--distractor", "demo", "--distractor", "demo"];
+    driven(&scratch, &endpoint, &distractors).expect(0);
+    let tools = first_trace(&scratch)["tools"].as_array().unwrap().clone();
+    let mut names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    let all = names.len();
+    names.dedup();
+    assert_eq!(names.len(), all, "{names:?}");
+    driven(&scratch, &endpoint, &["--model", "m"]).expect(2).says(&["--model", "named twice"]);
+    // The same run twice in a recording: which one would it be?
+    driven(&scratch, &endpoint, &["--record", "rec.jsonl"]).expect(0);
+    let recording = scratch.read("rec.jsonl");
+    let run = recording.lines().nth(1).unwrap();
+    scratch.write("twice.jsonl", format!("{recording}{run}\n"));
+    driven(&scratch, &endpoint, &["--replay", "twice.jsonl"])
+        .expect(2)
+        .says(&["twice.jsonl:3", "twice"]);
+}
+
 #[test]
 fn what_cannot_be_run_is_told_before_anything_runs() {
     let scratch = Scratch::new();
@@ -375,5 +537,16 @@ fn a_judge_votes_and_its_verdicts_are_used_without_it() {
     let prose = Endpoint::start(|_| {
         (200, "", json!({"choices": [{"message": {"content": "Nice."}}]}).to_string())
     });
+    let good = scratch.read("verdicts.jsonl");
     ask(&prose).expect(3).says(&["none of 3 votes"]);
+    assert_eq!(scratch.read("verdicts.jsonl"), good);
+    // A unit that says nothing of what was asked is counted, and nobody is asked about it.
+    let mut traces = scratch.read("traces.jsonl");
+    traces.push_str("\n{\"id\":\"b\",\"calls\":[],\"output\":\"5\"}\n");
+    scratch.write("traces.jsonl", traces);
+    let asked = judge.asked();
+    let told = ask(&judge).expect(0).stdout;
+    assert!(told.contains("3 of 3 votes given"), "{told}");
+    assert!(told.contains("1 units were not judged (first: b: not asked: "), "{told}");
+    assert_eq!(judge.asked(), asked + 3);
 }

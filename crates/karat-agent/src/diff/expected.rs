@@ -10,7 +10,7 @@ use karat_metrics::calls::expected::{ExpectedCall as Wanted, ExtraArguments};
 use karat_metrics::calls::{Call, Value};
 use serde_json::json;
 
-use super::{Difference, FULL, MOST, PART, Sides, Step};
+use super::{Common, Difference, FULL, MOST, PART, Sides, Step};
 use crate::marks::clipped;
 use crate::trace::expectation::{Expectation, ExpectedCall, Step as ExpectedStep};
 use crate::trace::{Arguments, CallMade, Trace};
@@ -42,7 +42,7 @@ pub(crate) fn against(
         worth: &|i, j| fits(&wanted[i], j),
         differences: &|i, j| differences(calls[i], &wanted[i], &made[j]),
     };
-    let (steps, _) = sides.align();
+    let (steps, _) = sides.align(Common::default());
     let steps = steps.into_iter().map(|step| match step {
         Step::Missing { tool, at } if calls[at - 1].optional => Step::LeftOut { tool, at },
         other => other,

@@ -6,9 +6,9 @@ use std::path::Path;
 use karat_core::aggregate::{self, Kind, Spec};
 use karat_core::dataset::Digest;
 use karat_core::provenance::Stopwatch;
-use karat_core::report::{self, DatasetRef, Evaluation, Item, Report, SystemRef};
+use karat_core::report::{self, DatasetRef, Evaluation, Item, ItemError, Report, SystemRef};
 
-use super::Diff;
+use super::{Diff, TaskDiff};
 
 /// How alike the calls are.
 pub const SIMILARITY: &str = "calls.similarity";
@@ -26,10 +26,10 @@ impl Diff {
                 id: task.id.clone(),
                 group: None,
                 tags: BTreeMap::new(),
-                metrics: BTreeMap::from([(SIMILARITY.to_owned(), Some(task.similarity))]),
+                metrics: BTreeMap::from([(SIMILARITY.to_owned(), task.similarity)]),
                 per_run: Vec::new(),
                 observed: serde_json::to_value(task).unwrap_or_default(),
-                error: None,
+                error: not_aligned(task),
             })
             .collect();
         let refs: Vec<&Item> = items.iter().collect();
@@ -41,7 +41,7 @@ impl Diff {
             evaluation: Evaluation::Agent,
             name: "diff".to_owned(),
             dataset: DatasetRef {
-                id: "common tasks".to_owned(),
+                id: "tasks of the earlier run".to_owned(),
                 version: "traces".to_owned(),
                 digest: Digest::of(ids.join("\n").as_bytes()).to_string(),
             },
@@ -65,11 +65,17 @@ impl Diff {
         }
     }
 
+    /// The tasks whose similarity is not known.
+    pub fn not_compared(&self) -> impl Iterator<Item = &TaskDiff> {
+        self.items.iter().filter(|task| task.not_compared.is_some())
+    }
+
     fn conventions(&self) -> BTreeMap<String, String> {
         let weights: Vec<String> =
             self.weights.iter().map(|(name, weight)| format!("{name} {weight}")).collect();
         BTreeMap::from([
             ("weights".to_owned(), weights.join(", ")),
+            ("gone".to_owned(), "a task that the later run does not have counts 0".to_owned()),
             ("pairs".to_owned(), "by task, model, setting, turns and run".to_owned()),
         ])
     }
@@ -84,5 +90,17 @@ impl Diff {
                 format!("{} tasks are in the {which} run alone: {first}{more}", ids.len())
             })
             .collect()
+    }
+}
+
+/// Why there is nothing to see side by side.
+fn not_aligned(task: &TaskDiff) -> Option<ItemError> {
+    let error = |class: &str, message: String| ItemError { class: class.to_owned(), message };
+    match &task.not_compared {
+        Some(why) => Some(error("not_compared", why.clone())),
+        None if task.lost => {
+            Some(error("lost", "the later run does not have this task".to_owned()))
+        }
+        None => None,
     }
 }

@@ -9,7 +9,7 @@ mod model;
 mod offer;
 mod world;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 
 pub use self::model::{Api, Model, Said};
 use self::offer::Offer;
+use self::world::OUT_OF_TIME;
 pub(crate) use self::world::ask;
 pub use self::world::{Exchange, Recording, Starter, World};
 use crate::error::AgentError;
@@ -166,6 +167,7 @@ struct Conversation<'j> {
 enum Next {
     Ask,
     Done,
+    OutOfTime,
 }
 
 impl<'j> Conversation<'j> {
@@ -204,6 +206,10 @@ impl<'j> Conversation<'j> {
             asked += 1;
             let said = match self.ask(&offer, asked).await? {
                 Ok(said) => said,
+                Err(error) if error.class == OUT_OF_TIME => {
+                    self.trace.stopped = Some("time".to_owned());
+                    break;
+                }
                 Err(error) => return Ok(self.fail("endpoint", error)),
             };
             match self.act(said, &offer).await? {
@@ -212,9 +218,15 @@ impl<'j> Conversation<'j> {
                     Some(input) => self.hear(Some(input)),
                     None => break,
                 },
+                Next::OutOfTime => {
+                    self.trace.stopped = Some("time".to_owned());
+                    break;
+                }
             }
         }
-        self.look(&offer).await?;
+        if let Err(error) = self.look(&offer).await? {
+            return Ok(self.fail("state", error));
+        }
         self.trace.usage.duration_ms = Some(self.elapsed_ms);
         self.trace.messages = std::mem::take(&mut self.messages);
         Ok(self.trace.clone())
@@ -222,6 +234,8 @@ impl<'j> Conversation<'j> {
 
     fn hear(&mut self, input: Option<&String>) {
         if let Some(input) = input {
+            // What was said before is no answer to this.
+            self.trace.output = None;
             self.messages.push(json!({"role": "user", "content": input}));
         }
     }
@@ -234,13 +248,34 @@ impl<'j> Conversation<'j> {
             Some("turns")
         } else if beyond(budget.tokens) {
             Some("tokens")
-        } else if self.elapsed_ms >= budget.time.as_secs_f64() * 1000.0 {
+        } else if self.left().is_zero() {
             Some("time")
         } else if budget.cost.zip(cost).is_some_and(|(most, used)| used >= most) {
             Some("cost")
         } else {
             None
         }
+    }
+
+    /// The time that is left to the agent.
+    fn left(&self) -> Duration {
+        let spent = Duration::try_from_secs_f64(self.elapsed_ms / 1000.0).unwrap_or(Duration::MAX);
+        self.settings.budget.time.saturating_sub(spent)
+    }
+
+    /// What is wrong where a budget counts tokens and the endpoint does not say how many it used.
+    fn not_counted(&self) -> Option<CallError> {
+        let (budget, usage) = (&self.settings.budget, &self.trace.usage);
+        let option = match (budget.tokens, budget.cost) {
+            (Some(_), _) => "--max-tokens",
+            (None, Some(_)) => "--max-cost",
+            (None, None) => return None,
+        };
+        let counted = usage.input_tokens.is_some() && usage.output_tokens.is_some();
+        (!counted).then(|| CallError {
+            class: "no_usage".to_owned(),
+            message: format!("{option} cannot be kept: the endpoint does not state its usage"),
+        })
     }
 
     /// A run that could not be made: it has no scores, and is counted.
@@ -255,23 +290,27 @@ impl<'j> Conversation<'j> {
         &mut self,
         kind: &'static str,
         request: Value,
+        within: Option<Duration>,
     ) -> Result<Result<Value, CallError>, AgentError> {
-        let exchange = self.inside.exchange(kind, request, &self.job.model).await?;
+        let exchange = self.inside.exchange(kind, request, &self.job.model, within).await?;
         self.elapsed_ms += exchange.ms;
         Ok(exchange.outcome())
     }
 
     async fn offer(&mut self) -> Result<Result<Offer, CallError>, AgentError> {
         let mut offer = Offer::default();
-        let mut servers = Vec::new();
+        let mut servers: Vec<String> = Vec::new();
         if self.job.setting.has_tools() {
             servers.extend(self.job.task.servers.iter().cloned());
         }
         if self.job.setting == Setting::Distractors {
             servers.extend(self.settings.distractors.iter().cloned());
         }
+        // A server that is named twice is one server.
+        let mut known = BTreeSet::new();
+        servers.retain(|server| known.insert(server.clone()));
         for server in servers {
-            match self.exchange("tools", json!({"server": server})).await? {
+            match self.exchange("tools", json!({"server": server}), None).await? {
                 Ok(tools) => offer.add(&server, &tools),
                 Err(error) => return Ok(Err(error)),
             }
@@ -294,23 +333,25 @@ impl<'j> Conversation<'j> {
             model::scripted(&self.job.task, self.job.setting, number)
         } else {
             let request = model.request(&self.messages, offer, u64::from(self.job.run));
-            match self.exchange("model", request).await? {
+            match self.exchange("model", request, Some(self.left())).await? {
                 Ok(answer) => model.read(&answer),
                 Err(error) => Err(error),
             }
         };
-        if let Ok(said) = &said {
-            let usage = &mut self.trace.usage;
-            let add = |sum: &mut Option<u64>, tokens: Option<u64>| {
-                if let Some(tokens) = tokens {
-                    *sum = Some(sum.unwrap_or_default().saturating_add(tokens));
-                }
-            };
-            add(&mut usage.input_tokens, said.input_tokens);
-            add(&mut usage.output_tokens, said.output_tokens);
-            usage.cost = model.cost(usage);
+        let Ok(said) = said else { return Ok(said) };
+        let usage = &mut self.trace.usage;
+        // A sum with an unknown part is unknown.
+        let sum = |sum: Option<u64>, tokens: Option<u64>| match number {
+            1 => tokens,
+            _ => Some(sum?.saturating_add(tokens?)),
+        };
+        usage.input_tokens = sum(usage.input_tokens, said.input_tokens);
+        usage.output_tokens = sum(usage.output_tokens, said.output_tokens);
+        usage.cost = model.cost(usage);
+        match self.not_counted() {
+            Some(error) if model.api != Api::Scripted => Ok(Err(error)),
+            _ => Ok(Ok(said)),
         }
-        Ok(said)
     }
 
     /// Does what the model asks for.
@@ -320,7 +361,12 @@ impl<'j> Conversation<'j> {
             self.trace.output = Some(said.text.unwrap_or_default()).filter(|text| !text.is_empty());
             return Ok(Next::Done);
         }
+        // Whoever still calls has not answered yet.
+        self.trace.output = None;
         for (id, name, arguments) in said.calls {
+            if self.left().is_zero() {
+                return Ok(Next::OutOfTime);
+            }
             let call = self.call(&name, &arguments, offer).await?;
             let text = match (&call.error, &call.result) {
                 (Some(error), None) => format!("Error: {}", error.message),
@@ -328,7 +374,11 @@ impl<'j> Conversation<'j> {
                 (None, None) => String::new(),
             };
             self.messages.push(json!({"role": "tool", "tool_call_id": id, "content": text}));
+            let cut_off = call.error.as_ref().is_some_and(|error| error.class == OUT_OF_TIME);
             self.trace.calls.push(call);
+            if cut_off {
+                return Ok(Next::OutOfTime);
+            }
         }
         Ok(Next::Ask)
     }
@@ -359,7 +409,7 @@ impl<'j> Conversation<'j> {
             return Ok(call);
         };
         let request = json!({"server": server, "tool": tool, "arguments": given});
-        match self.exchange("call", request).await? {
+        match self.exchange("call", request, Some(self.left())).await? {
             Ok(result) => call.result = Some(result),
             Err(error) => call.error = Some(error),
         }
@@ -368,25 +418,30 @@ impl<'j> Conversation<'j> {
         Ok(call)
     }
 
-    /// Looks at what the run left behind.
-    async fn look(&mut self, offer: &Offer) -> Result<(), AgentError> {
+    /// Looks at what the run left behind. What cannot be looked at is not known to be gone: then the run
+    /// is not scored.
+    async fn look(&mut self, offer: &Offer) -> Result<Result<(), CallError>, AgentError> {
         if self.job.task.state_calls.is_empty() || !self.job.setting.has_tools() {
-            return Ok(());
+            return Ok(Ok(()));
         }
         let spent = self.elapsed_ms;
         let mut state = Map::new();
         for look in &self.job.task.state_calls {
             let server = look.server.clone().or_else(|| offer.only_server());
             let request = json!({"server": server, "tool": look.tool, "arguments": look.arguments});
-            let found = match self.exchange("call", request).await? {
-                Ok(result) => offer::data(&result),
-                Err(error) => json!({"error": error.message}),
+            match self.exchange("call", request, None).await? {
+                Ok(result) => state.insert(look.name.clone(), offer::data(&result)),
+                Err(CallError { class, message }) => {
+                    let (name, tool) = (&look.name, &look.tool);
+                    let message =
+                        format!("the state {name:?} cannot be read by {tool:?}: {message}");
+                    return Ok(Err(CallError { class, message }));
+                }
             };
-            state.insert(look.name.clone(), found);
         }
         self.trace.state = Some(Value::Object(state));
         self.elapsed_ms = spent;
-        Ok(())
+        Ok(Ok(()))
     }
 }
 

@@ -66,11 +66,11 @@ impl Model {
         }
     }
 
-    /// What it cost so far, where prices are known.
+    /// What it cost so far, where prices and tokens are known.
     pub(super) fn cost(&self, usage: &Usage) -> Option<f64> {
         let (input, output) = self.price?;
-        let tokens = |count: Option<u64>| count.unwrap_or_default() as f64 / 1e6;
-        Some(tokens(usage.input_tokens) * input + tokens(usage.output_tokens) * output)
+        let millions = |tokens: Option<u64>| Some(tokens? as f64 / 1e6);
+        Some(millions(usage.input_tokens)? * input + millions(usage.output_tokens)? * output)
     }
 
     /// The body of a request.
@@ -89,7 +89,7 @@ impl Model {
             "temperature": self.temperature,
         });
         if let Some(seed) = self.seed {
-            body["seed"] = json!(seed + run - 1);
+            body["seed"] = json!(seed.saturating_add(run.saturating_sub(1)));
         }
         let tools: Vec<Value> = offer
             .shown()
@@ -115,24 +115,20 @@ impl Model {
             match message["role"].as_str().unwrap_or_default() {
                 "system" => system.push(text.to_owned()),
                 "tool" => {
-                    let block = json!({"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": text});
-                    // Results of one answer stand in one message.
-                    match turned
-                        .last_mut()
-                        .filter(|last| last["role"] == "user" && last["content"].is_array())
-                    {
-                        Some(last) => {
-                            if let Some(blocks) = last["content"].as_array_mut() {
-                                blocks.push(block);
-                            }
-                        }
-                        None => turned.push(json!({"role": "user", "content": [block]})),
-                    }
+                    let id = &message["tool_call_id"];
+                    hear(
+                        &mut turned,
+                        json!({"type": "tool_result", "tool_use_id": id, "content": text}),
+                    );
                 }
                 "assistant" => {
-                    turned.push(json!({"role": "assistant", "content": blocks(message)}));
+                    let blocks = blocks(message);
+                    // Silence: a message without content is refused.
+                    if !blocks.is_empty() {
+                        turned.push(json!({"role": "assistant", "content": blocks}));
+                    }
                 }
-                _ => turned.push(json!({"role": "user", "content": text})),
+                _ => hear(&mut turned, json!({"type": "text", "text": text})),
             }
         }
         let mut body = json!({
@@ -186,6 +182,22 @@ impl Model {
     }
 }
 
+/// Adds what the model is told; until it answers, all of that stands in one message.
+fn hear(turned: &mut Vec<Value>, block: Value) {
+    let last = turned.last_mut().filter(|last| last["role"] == "user");
+    match last.map(|last| &mut last["content"]) {
+        Some(Value::Array(blocks)) => blocks.push(block),
+        Some(content) => {
+            let before = json!({"type": "text", "text": content.take()});
+            *content = json!([before, block]);
+        }
+        None if block["type"] == "text" => {
+            turned.push(json!({"role": "user", "content": block["text"]}));
+        }
+        None => turned.push(json!({"role": "user", "content": [block]})),
+    }
+}
+
 /// An assistant message as blocks.
 fn blocks(message: &Value) -> Vec<Value> {
     let mut blocks = Vec::new();
@@ -230,27 +242,43 @@ impl Said {
 
 fn read_openai(answer: &Value) -> Option<Said> {
     let message = answer.get("choices")?.get(0)?.get("message")?.as_object()?;
-    let mut said = Said {
-        text: message.get("content").and_then(Value::as_str).map(str::to_owned),
-        ..Said::default()
+    let text = match message.get("content") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(Value::Array(parts)) => {
+            let texts: Vec<&str> =
+                parts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
+            Some(texts.join("\n"))
+        }
+        Some(_) => return None,
     };
-    for (number, call) in
-        message.get("tool_calls").and_then(Value::as_array).into_iter().flatten().enumerate()
-    {
-        let function = call.get("function")?;
-        let arguments = match function.get("arguments") {
-            Some(Value::String(text)) => text.clone(),
-            Some(value) => value.to_string(),
-            None => "{}".to_owned(),
-        };
+    let mut said = Said { text, ..Said::default() };
+    let calls = message.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
+    for (number, call) in calls.enumerate() {
         let id = call.get("id").and_then(Value::as_str).filter(|id| !id.is_empty());
         let id = id.map_or_else(|| format!("call_{number}"), str::to_owned);
-        said.calls.push((id, function.get("name")?.as_str()?.to_owned(), arguments));
+        said.calls.push(called(id, call.get("function")?)?);
+    }
+    // What tools were called before.
+    if let Some(function) = message.get("function_call").filter(|call| call.is_object())
+        && said.calls.is_empty()
+    {
+        said.calls.push(called("call_0".to_owned(), function)?);
     }
     let tokens = |key: &str| answer.get("usage")?.get(key)?.as_u64();
     said.input_tokens = tokens("prompt_tokens");
     said.output_tokens = tokens("completion_tokens");
     Some(said)
+}
+
+/// A call: its id, the name of the function, the arguments as they were written.
+fn called(id: String, function: &Value) -> Option<(String, String, String)> {
+    let arguments = match function.get("arguments") {
+        Some(Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+        None => "{}".to_owned(),
+    };
+    Some((id, function.get("name")?.as_str()?.to_owned(), arguments))
 }
 
 fn read_anthropic(answer: &Value) -> Option<Said> {
@@ -294,14 +322,59 @@ pub(super) fn scripted(task: &Task, setting: Setting, number: u32) -> Result<Sai
     };
     for (at, call) in turn.get("calls").and_then(Value::as_array).into_iter().flatten().enumerate()
     {
-        let name =
-            call.get("name").and_then(Value::as_str).ok_or_else(|| wrong("a call has no name"))?;
-        let arguments = match call.get("arguments") {
-            Some(Value::String(text)) => text.clone(),
-            Some(value) => value.to_string(),
-            None => "{}".to_owned(),
-        };
-        said.calls.push((format!("call_{number}_{at}"), name.to_owned(), arguments));
+        let id = format!("call_{number}_{at}");
+        said.calls.push(called(id, call).ok_or_else(|| wrong("a call has no name"))?);
     }
     Ok(said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_and_the_old_function_call_are_read() {
+        let read = |message: Value| read_openai(&json!({"choices": [{"message": message}]}));
+        let parts = read(
+            json!({"content": [{"type": "text", "text": "It is"}, {"type": "text", "text": "5."}]}),
+        );
+        assert_eq!(parts.unwrap().text.as_deref(), Some("It is\n5."));
+        let old =
+            read(json!({"content": null, "function_call": {"name": "add", "arguments": "{}"}}));
+        assert_eq!(old.unwrap().calls, [("call_0".into(), "add".into(), "{}".into())]);
+        assert_eq!(read(json!({"content": 5})), None);
+        assert_eq!(read(json!({"function_call": {}})), None);
+    }
+
+    #[test]
+    fn silence_is_not_sent_back_as_an_empty_message() {
+        let model = Model { api: Api::Anthropic, ..Model::scripted() };
+        let user = |text: &str| json!({"role": "user", "content": text});
+        let silence = json!({"role": "assistant", "content": null});
+        let sent = |messages: &[Value]| model.plain_request(messages, 1)["messages"].clone();
+        assert_eq!(
+            sent(&[user("one"), silence.clone(), user("two")]),
+            json!([{"role": "user", "content": [
+                {"type": "text", "text": "one"}, {"type": "text", "text": "two"}]}])
+        );
+        let call = json!({"role": "assistant", "content": null, "tool_calls": [
+            {"id": "1", "function": {"name": "f", "arguments": "{}"}}]});
+        let result = json!({"role": "tool", "tool_call_id": "1", "content": "r"});
+        let all = sent(&[user("one"), call, result, silence, user("two")]);
+        let roles: Vec<&Value> = all.as_array().unwrap().iter().map(|m| &m["role"]).collect();
+        assert_eq!(roles, ["user", "assistant", "user"]);
+        assert_eq!(all[2]["content"][1]["text"], "two");
+    }
+
+    #[test]
+    fn what_was_not_counted_has_no_price() {
+        let model = Model { price: Some((1.0, 2.0)), ..Model::scripted() };
+        assert_eq!(model.cost(&Usage::default()), None);
+        let usage = Usage {
+            input_tokens: Some(1_000_000),
+            output_tokens: Some(500_000),
+            ..Usage::default()
+        };
+        assert_eq!(model.cost(&usage), Some(2.0));
+    }
 }

@@ -20,14 +20,18 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// Adds the tools that a server lists.
+    /// Adds the tools that a server lists. A name that endpoints take is kept before one that must be
+    /// changed takes it; a tool that is listed twice is one.
     pub(super) fn add(&mut self, server: &str, tools: &Value) {
         self.servers.insert(server.to_owned());
-        for tool in tools.as_array().into_iter().flatten() {
-            let Some(name) = tool.get("name").and_then(Value::as_str) else { continue };
-            let mut shown = plain(name);
-            if self.tools.contains_key(&shown) {
-                shown = plain(&format!("{server}__{name}"));
+        let listed = tools.as_array().into_iter().flatten();
+        let mut named: Vec<(&str, &Value)> =
+            listed.filter_map(|tool| Some((tool.get("name")?.as_str()?, tool))).collect();
+        named.sort_by_key(|(name, _)| plain(name) != *name);
+        let mut seen = BTreeSet::new();
+        for (name, tool) in named {
+            if !seen.insert(name) {
+                continue;
             }
             let definition = ToolDefinition {
                 name: name.to_owned(),
@@ -35,8 +39,21 @@ impl Offer {
                 description: tool.get("description").and_then(Value::as_str).map(str::to_owned),
                 input_schema: tool.get("inputSchema").cloned(),
             };
-            self.tools.insert(shown, definition);
+            self.tools.insert(self.free_name(server, name), definition);
         }
+    }
+
+    /// The tool's own name, else with its server's, else with the first number that makes it a new one.
+    fn free_name(&self, server: &str, name: &str) -> String {
+        let with_server = plain(&format!("{server}__{name}"));
+        let numbered = (2_u64..).map(|number| {
+            let end = format!("_{number}");
+            let start: String = with_server.chars().take(NAME - end.len()).collect();
+            start + &end
+        });
+        let mut all = [plain(name), with_server.clone()].into_iter().chain(numbered);
+        // There are more numbers than tools.
+        all.find(|shown| !self.tools.contains_key(shown)).unwrap_or_default()
     }
 
     /// Server and tool behind a name that the model used.
@@ -68,6 +85,7 @@ impl Offer {
 
 fn plain(name: &str) -> String {
     let fine = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' };
+    let name = if name.is_empty() { "_" } else { name };
     name.chars().map(fine).take(NAME).collect()
 }
 
@@ -90,4 +108,57 @@ pub(super) fn data(result: &Value) -> Value {
     }
     let text = words(result);
     serde_json::from_str(&text).unwrap_or(Value::String(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn offer(servers: &[(&str, &[&str])]) -> Offer {
+        let mut offer = Offer::default();
+        for (server, names) in servers {
+            let tools: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+            offer.add(server, &Value::Array(tools));
+        }
+        offer
+    }
+
+    /// Every tool under a name that endpoints take, each leading back to its own.
+    fn shown(offer: &Offer) -> Vec<(String, String)> {
+        let all = offer.shown().map(|(shown, tool)| {
+            assert!(shown.len() <= NAME && plain(shown) == *shown, "{shown}");
+            let server = tool.server.as_deref().unwrap();
+            assert_eq!(offer.find(shown), Some((server, tool.name.as_str())));
+            (shown.clone(), format!("{server}:{}", tool.name))
+        });
+        all.collect()
+    }
+
+    #[test]
+    fn names_that_become_one_are_told_apart() {
+        let offer = offer(&[("s", &["a.b", "a_b", "a b", "a/b", "a_b"]), ("t", &["a_b"])]);
+        let expected = [
+            ("a_b", "s:a_b"),
+            ("s__a_b", "s:a.b"),
+            ("s__a_b_2", "s:a b"),
+            ("s__a_b_3", "s:a/b"),
+            ("t__a_b", "t:a_b"),
+        ];
+        let expected = expected.map(|(shown, tool)| (shown.to_owned(), tool.to_owned()));
+        assert_eq!(shown(&offer), expected);
+    }
+
+    #[test]
+    fn long_names_with_a_common_start_are_told_apart() {
+        let long = "x".repeat(80);
+        let names: Vec<String> = (0..12).map(|number| format!("{long}{number}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let offer = offer(&[("server", &names)]);
+        let mut tools: Vec<String> = shown(&offer).into_iter().map(|(_, tool)| tool).collect();
+        tools.sort();
+        tools.dedup();
+        assert_eq!(tools.len(), 12);
+    }
 }

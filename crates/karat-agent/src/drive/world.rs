@@ -30,6 +30,9 @@ const RETRIES: u32 = 4;
 /// The pause before the first time, doubled for each further one.
 const PAUSE: Duration = Duration::from_millis(500);
 
+/// The class of an exchange that was cut off because the time of the run was spent.
+pub(super) const OUT_OF_TIME: &str = "out_of_time";
+
 /// Starts the server of a name.
 pub type Starter = Arc<
     dyn Fn(String) -> Pin<Box<dyn Future<Output = Result<Session, StartError>> + Send>>
@@ -141,7 +144,12 @@ impl Recording {
             }
             let read: Line =
                 serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
-            recording.runs.insert(canonical(&read.trace), read.exchanges);
+            let key = canonical(&read.trace);
+            if recording.runs.contains_key(&key) {
+                let run = karat_core::text::printable(&key);
+                return Err(wrong(format!("the run {run} stands there twice")));
+            }
+            recording.runs.insert(key, read.exchanges);
         }
         Ok(recording)
     }
@@ -174,15 +182,16 @@ pub(super) enum Inside {
 }
 
 impl Inside {
-    /// Asks for something.
+    /// Asks for something, which may take as long as is said.
     pub(super) async fn exchange(
         &mut self,
         kind: &'static str,
         request: Value,
         model: &Model,
+        within: Option<Duration>,
     ) -> Result<Exchange, AgentError> {
         match self {
-            Inside::Live(live) => Ok(live.exchange(kind, request, model).await),
+            Inside::Live(live) => Ok(live.exchange(kind, request, model, within).await),
             Inside::Replay { key, exchanges } => {
                 let found = exchanges.as_mut().and_then(VecDeque::pop_front);
                 let same = |found: &Exchange| {
@@ -224,12 +233,21 @@ pub(super) struct Live {
 }
 
 impl Live {
-    async fn exchange(&mut self, kind: &'static str, request: Value, model: &Model) -> Exchange {
+    async fn exchange(
+        &mut self,
+        kind: &'static str,
+        request: Value,
+        model: &Model,
+        within: Option<Duration>,
+    ) -> Exchange {
         let started = Instant::now();
-        let outcome = match kind {
-            "tools" => self.tools(&request).await,
-            "call" => self.call(&request).await,
-            _ => ask(&self.client, self.pause, model, &request).await,
+        let answer = self.answer(kind, &request, model);
+        let outcome = match within {
+            Some(within) => tokio::time::timeout(within, answer).await.unwrap_or_else(|_| {
+                let message = "the time of the run was spent before the answer came".to_owned();
+                Err(CallError { class: OUT_OF_TIME.to_owned(), message })
+            }),
+            None => answer.await,
         };
         // Microseconds: finer than any network, and a short text.
         let ms = started.elapsed().as_micros() as f64 / 1000.0;
@@ -240,6 +258,20 @@ impl Live {
         let exchange = Exchange { kind: kind.to_owned(), request, response, error, ms };
         self.exchanges.push(exchange.clone());
         exchange
+    }
+
+    async fn answer(
+        &mut self,
+        kind: &'static str,
+        request: &Value,
+        model: &Model,
+    ) -> Result<Value, CallError> {
+        let answer = match kind {
+            "tools" => self.tools(request).await?,
+            "call" => self.call(request).await?,
+            _ => return ask(&self.client, self.pause, model, request).await,
+        };
+        Ok(without_secrets(&self.client, answer))
     }
 
     async fn tools(&mut self, request: &Value) -> Result<Value, CallError> {
@@ -270,6 +302,21 @@ impl Live {
     }
 }
 
+/// The value without the key of the endpoint, which an answer may repeat: it is written down.
+fn without_secrets(client: &Client, value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(client.redact(&text)),
+        Value::Array(values) => {
+            values.into_iter().map(|value| without_secrets(client, value)).collect()
+        }
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(key, value)| (client.redact(&key), without_secrets(client, value)))
+            .collect(),
+        other => other,
+    }
+}
+
 /// Asks a model, again where that makes sense, and not for ever.
 pub(crate) async fn ask(
     client: &Client,
@@ -282,7 +329,7 @@ pub(crate) async fn ask(
     loop {
         let failure = match client.send(&wanted).await {
             Ok(answer) => match serde_json::from_slice::<Value>(&answer.body) {
-                Ok(value) => return Ok(value),
+                Ok(value) => return Ok(without_secrets(client, value)),
                 Err(error) => Failure::new(
                     FailureClass::InvalidAnswer,
                     format!("the endpoint's answer is not JSON: {error}"),

@@ -6,6 +6,8 @@
 //! are written down: a report uses recorded ones and asks nobody. Opinions differ, so nothing is gated
 //! by them unless a gate names the metric.
 
+mod units;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -16,9 +18,10 @@ use karat_core::text::clip;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use self::units::{SHOWN, Unit, units};
 use crate::drive::{Model, ask};
 use crate::error::AgentError;
-use crate::trace::{Arguments, Ended, Setting, Trace, Turns};
+use crate::trace::{Setting, Trace, Turns};
 
 /// The prompt, and its name in verdicts. A changed prompt is another file.
 const PROMPT: &str = include_str!("task-completion-v1.txt");
@@ -26,8 +29,8 @@ const PROMPT: &str = include_str!("task-completion-v1.txt");
 pub const PROMPT_NAME: &str = "task-completion-v1";
 /// Above and at this, a vote says that the task was completed.
 pub const THRESHOLD: f64 = 0.5;
-/// How much of a text a judge is shown.
-const SHOWN: usize = 4000;
+/// How the reason begins where a judge was not asked.
+const NOT_ASKED: &str = "not asked: ";
 
 /// One vote on one unit of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,84 +63,11 @@ pub struct Verdict {
     pub prompt: String,
 }
 
-/// A unit: what the user asked for, and what was done then.
-#[derive(Clone, Debug, PartialEq)]
-struct Unit {
-    task: String,
-    steps: String,
-}
-
-/// Cuts a trace into units.
-fn units(trace: &Trace) -> Vec<Unit> {
-    let mut units: Vec<(String, Vec<String>)> = Vec::new();
-    let mut acted = true;
-    for message in &trace.messages {
-        let text = message.get("content").and_then(Value::as_str).unwrap_or_default();
-        match message.get("role").and_then(Value::as_str) {
-            Some("user") if acted => {
-                units.push((text.to_owned(), Vec::new()));
-                acted = false;
-            }
-            // The user goes on before the assistant has said anything.
-            Some("user") => {
-                if let Some((task, _)) = units.last_mut() {
-                    task.push('\n');
-                    task.push_str(text);
-                }
-            }
-            Some("assistant") => {
-                acted = true;
-                let Some((_, steps)) = units.last_mut() else { continue };
-                for call in
-                    message.get("tool_calls").and_then(Value::as_array).into_iter().flatten()
-                {
-                    let function = &call["function"];
-                    let name = function["name"].as_str().unwrap_or_default();
-                    let arguments = function["arguments"].as_str().unwrap_or_default();
-                    steps.push(format!("calls {name} with {}", clip(arguments, SHOWN)));
-                }
-                if !text.is_empty() {
-                    steps.push(format!("says: {}", clip(text, SHOWN)));
-                }
-            }
-            Some("tool") => {
-                if let Some((_, steps)) = units.last_mut() {
-                    steps.push(format!("gets: {}", clip(text, SHOWN)));
-                }
-            }
-            _ => {}
-        }
+impl Verdict {
+    /// Whether the judge was asked at all.
+    pub fn was_asked(&self) -> bool {
+        self.score.is_some() || !self.reason.starts_with(NOT_ASKED)
     }
-    // Content in blocks, or no messages at all: the trace itself tells.
-    if units.iter().all(|(_, steps)| steps.is_empty()) {
-        return vec![Unit { task: trace.input.clone().unwrap_or_default(), steps: told(trace) }];
-    }
-    units.into_iter().map(|(task, steps)| Unit { task, steps: steps.join("\n") }).collect()
-}
-
-fn told(trace: &Trace) -> String {
-    let mut steps = Vec::new();
-    for call in &trace.calls {
-        let arguments = match &call.arguments {
-            Arguments::NotRecorded => "arguments that were not recorded",
-            Arguments::Object(text) | Arguments::Text(text) => text,
-        };
-        steps.push(format!("calls {} with {}", call.shown(), clip(arguments, SHOWN)));
-        match (call.ended(), &call.error, &call.result) {
-            (Ended::Badly, Some(error), _) => {
-                steps.push(format!("gets an error: {}", error.message));
-            }
-            (_, _, Some(result)) => {
-                steps.push(format!("gets: {}", clip(&result.to_string(), SHOWN)));
-            }
-            _ => {}
-        }
-    }
-    match &trace.output {
-        Some(output) => steps.push(format!("says: {}", clip(output, SHOWN))),
-        None => steps.push("says nothing".to_owned()),
-    }
-    steps.join("\n")
 }
 
 fn prompt(unit: &Unit, trace: &Trace) -> String {
@@ -158,31 +88,40 @@ fn prompt(unit: &Unit, trace: &Trace) -> String {
     text + rest
 }
 
-/// Asks the judge for its votes on a trace.
+/// Asks the judge for its votes on a trace. A unit that cannot be judged has one verdict without a
+/// score, which says why.
 pub async fn judge(trace: &Trace, judge: &Model, votes: u32, client: &Client) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     for (number, unit) in (1..).zip(units(trace)) {
+        let verdict = |vote: u32, (score, reason): (Option<f64>, String)| Verdict {
+            id: trace.id.clone(),
+            model: trace.model.clone(),
+            setting: trace.setting,
+            turns: trace.turns,
+            run: trace.run,
+            unit: number,
+            vote,
+            score,
+            reason,
+            judge: judge.name.clone(),
+            prompt: PROMPT_NAME.to_owned(),
+        };
+        let unit = match unit {
+            Ok(unit) => unit,
+            Err(why) => {
+                verdicts.push(verdict(1, (None, format!("{NOT_ASKED}{why}"))));
+                continue;
+            }
+        };
         let messages = [json!({"role": "user", "content": prompt(&unit, trace)})];
         for vote in 1..=votes {
             let request = judge.plain_request(&messages, u64::from(vote));
             let answer = ask(client, Duration::from_millis(500), judge, &request).await;
-            let (score, reason) = match answer.and_then(|answer| judge.text_of(&answer)) {
+            let said = match answer.and_then(|answer| judge.text_of(&answer)) {
                 Ok(text) => opinion(&text),
                 Err(error) => (None, format!("{}: {}", error.class, error.message)),
             };
-            verdicts.push(Verdict {
-                id: trace.id.clone(),
-                model: trace.model.clone(),
-                setting: trace.setting,
-                turns: trace.turns,
-                run: trace.run,
-                unit: number,
-                vote,
-                score,
-                reason,
-                judge: judge.name.clone(),
-                prompt: PROMPT_NAME.to_owned(),
-            });
+            verdicts.push(verdict(vote, said));
         }
     }
     verdicts
@@ -279,29 +218,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_conversation_is_cut_where_the_user_speaks_again() {
-        let message = |role: &str, text: &str| json!({"role": role, "content": text});
-        let mut trace = Trace::of("t");
-        trace.messages = vec![
-            message("user", "one"),
-            message("user", "more"),
-            message("assistant", "done"),
-            message("user", "two"),
-            message("assistant", "also done"),
-        ];
-        let units = units(&trace);
-        assert_eq!(units.len(), 2);
-        assert_eq!(units[0].task, "one\nmore");
-        assert_eq!(units[1].steps, "says: also done");
-    }
-
-    #[test]
-    fn a_plain_question_and_answer_is_a_unit_too() {
-        let trace = Trace::parse(r#"{"id":"t","input":"q","calls":[{"name":"f","arguments":{},"error":"no"}],"output":"a"}"#).unwrap();
-        let all = units(&trace);
-        assert_eq!(all.len(), 1);
-        assert_eq!(all[0].steps, "calls f with {}\ngets an error: no\nsays: a");
-        let text = prompt(&Unit { task: "{steps}".into(), steps: "x".into() }, &trace);
+    fn a_text_with_a_placeholder_in_it_stays_a_text() {
+        let unit = Unit { task: "{steps}".into(), steps: "x".into() };
+        let text = prompt(&unit, &Trace::of("t"));
         assert!(text.contains("Task:\n{steps}\n") && text.contains("in order:\nx\n"), "{text}");
     }
 

@@ -21,7 +21,7 @@ pub(super) fn read(text: &str) -> Result<Conversation, Invalid> {
     let messages = request.list("messages")?;
     let messages = messages.ok_or_else(|| Invalid::at("messages", "is missing"))?;
     for (number, message) in messages.iter().enumerate() {
-        let read = read_message(message, None, &mut conversation);
+        let read = read_message(message, &mut conversation);
         read.map_err(|error| error.within(&format!("messages[{number}]")))?;
     }
     conversation.trace.model = request.get("model")?;
@@ -43,8 +43,8 @@ pub(super) fn read(text: &str) -> Result<Conversation, Invalid> {
             read_usage(&usage, &mut conversation);
         }
         if let Some(content) = response.raw("content") {
-            let message = format!(r#"{{"content":{content}}}"#);
-            let read = read_message(&message, Some("assistant"), &mut conversation);
+            let message = format!(r#"{{"role":"assistant","content":{content}}}"#);
+            let read = read_message(&message, &mut conversation);
             read.map_err(|error| error.within("response"))?;
         }
     }
@@ -63,20 +63,13 @@ fn read_usage(usage: &Value, conversation: &mut Conversation) {
     own.output_tokens = number("output_tokens");
 }
 
-fn read_message(
-    text: &str,
-    role: Option<&str>,
-    conversation: &mut Conversation,
-) -> Result<(), Invalid> {
+fn read_message(text: &str, conversation: &mut Conversation) -> Result<(), Invalid> {
     let mut fields = Fields::parse(text)?;
     conversation.length += 1;
     if let Ok(message) = serde_json::from_str(text) {
         conversation.trace.messages.push(message);
     }
-    let role = match role {
-        Some(role) => role.to_owned(),
-        None => fields.need("role")?,
-    };
+    let role: String = fields.need("role")?;
     let content = fields.raw("content").unwrap_or("\"\"");
     if is_string(content) {
         let text: String = typed(content)?;

@@ -608,6 +608,19 @@ mod tests {
     }
 
     #[test]
+    fn a_model_whose_last_word_is_a_call_has_not_answered() {
+        let span = |at: u32, says: &str| {
+            format!(
+                r#"{{"traceId":"t","spanId":"{at}","startTimeUnixNano":"{at}","attributes":{{"gen_ai.operation.name":"chat","gen_ai.output.messages":"[{{\"role\":\"assistant\",\"parts\":[{says}]}}]"}}}}"#
+            )
+        };
+        let answer = span(1, r#"{\"type\":\"text\",\"content\":\"It is 1.\"}"#);
+        let call = span(2, r#"{\"type\":\"tool_call\",\"id\":\"1\",\"name\":\"add\"}"#);
+        assert_eq!(traces(&[&answer])[0].output.as_deref(), Some("It is 1."));
+        assert_eq!(traces(&[&answer, &call])[0].output, None);
+    }
+
+    #[test]
     fn messages_with_a_field_in_each_attribute_are_put_together() {
         let lines = [
             r#"{"traceId":"t","spanId":"a","startTimeUnixNano":"1","endTimeUnixNano":"2","attributes":{"openinference.span.kind":"LLM","llm.tools.0.tool.json_schema":"{\"type\":\"function\",\"function\":{\"name\":\"add\",\"parameters\":{\"type\":\"object\"}}}","llm.input_messages.0.message.role":"user","llm.input_messages.0.message.content":"add","llm.output_messages.0.message.role":"assistant","llm.output_messages.0.message.tool_calls.0.tool_call.id":"c","llm.output_messages.0.message.tool_calls.0.tool_call.function.name":"add","llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments":"{\"a\":1}","llm.finish_reason":"tool_calls"}}"#,

@@ -49,7 +49,7 @@ impl Importer for Peer {
 }
 
 impl Peer {
-    /// Question and answer, where they are plain to see.
+    /// Question and answer, where they are plain to see, and the conversation.
     fn words(&self, text: &str, trace: &mut Trace) {
         let Ok(document) = serde_json::from_str::<Value>(text) else { return };
         let words = |key: &str| document.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -75,6 +75,7 @@ impl Peer {
                 if all.iter().filter(of("human")).count() > 1 {
                     trace.turns = Turns::Multi;
                 }
+                trace.messages = all;
             }
         }
     }

@@ -97,7 +97,10 @@ impl Said {
             self.call(call.get("id"), function.get("name"), function.get("arguments"));
         }
         let text = words(message);
-        if self.calls.len() == before && !text.is_empty() {
+        // Whoever still calls has not answered yet.
+        if self.calls.len() > before {
+            self.output = None;
+        } else if !text.is_empty() {
             self.output = Some(text);
         }
     }

@@ -35,28 +35,43 @@ pub(crate) fn diff(arguments: &AgentDiffArgs, terminal: &Terminal) -> Result<Exi
     if tolerances.values().any(|within| *within < 0.0) {
         return Err(Stop::bad_input("--within: a tolerance is not negative"));
     }
+    if arguments.min_similarity.is_some_and(|least| !(0.0..=1.0).contains(&least)) {
+        return Err(Stop::bad_input("--min-similarity: a similarity goes from 0 to 1"));
+    }
     let tasks = tasks(&arguments.read)?;
     let before = read(&arguments.before, &arguments.read, tasks.as_ref())?;
     let after = read(&arguments.after, &arguments.read, tasks.as_ref())?;
     let found = compare_all(&before.traces, &after.traces, &tolerances);
+    let passes = passes(arguments, &found)?;
     write(arguments, &found, &stopwatch)?;
-    let Some(similarity) = found.similarity else {
-        return Err(Stop::not_measured("the two files have no task in common"));
-    };
     if terminal.json() {
         terminal.print_json(&found)?;
     } else {
         terminal.print(&text(&found))?;
     }
-    match arguments.min_similarity {
-        Some(least) if similarity < least => Ok(Exit::GateFailed),
-        _ => Ok(Exit::Pass),
+    Ok(if passes { Exit::Pass } else { Exit::GateFailed })
+}
+
+/// Whether the similarity is the one that is demanded; an unknown one is not, and fails nothing.
+fn passes(arguments: &AgentDiffArgs, found: &Diff) -> Result<bool, Stop> {
+    let unknown = found.not_compared().next().and_then(|task| {
+        let why = task.not_compared.as_deref()?;
+        Some(format!("{} was not compared: {why}", printable(&task.id)))
+    });
+    let Some(similarity) = found.similarity else {
+        let none = "the two files have no task in common".to_owned();
+        return Err(Stop::not_measured(unknown.unwrap_or(none)));
+    };
+    match (arguments.min_similarity, unknown) {
+        (Some(least), _) if similarity < least => Ok(false),
+        (Some(_), Some(unknown)) => Err(Stop::not_measured(unknown)),
+        _ => Ok(true),
     }
 }
 
 /// Writes the comparison as a check of one entry, for whoever reads such a file.
 fn write(arguments: &AgentDiffArgs, found: &Diff, stopwatch: &Stopwatch) -> Result<(), Stop> {
-    if arguments.outputs.is_empty() || found.similarity.is_none() {
+    if arguments.outputs.is_empty() {
         return Ok(());
     }
     let mut report = found.report(&arguments.before, &arguments.after, stopwatch);
@@ -106,7 +121,12 @@ fn text(found: &Diff) -> String {
     }
     let changed: Vec<&TaskDiff> = found.items.iter().filter(|item| !item.is_same()).collect();
     for item in changed.iter().take(SHOWN) {
-        let _ = writeln!(text, "\n{}  {:.4}", printable(&item.id), item.similarity);
+        let similarity = match item.similarity {
+            Some(_) if item.lost => "not in the later run".to_owned(),
+            Some(similarity) => format!("{similarity:.4}"),
+            None => format!("not compared: {}", item.not_compared.as_deref().unwrap_or_default()),
+        };
+        let _ = writeln!(text, "\n{}  {similarity}", printable(&item.id));
         for step in &item.steps {
             let _ = writeln!(text, "  {}", line(step));
         }
@@ -128,7 +148,7 @@ fn line(step: &Step) -> String {
         }
         Step::Changed { tool, arguments, .. } => {
             let value = |value: &Option<String>| match value {
-                Some(value) => clip(value, 60).into_owned(),
+                Some(value) => clip(&printable(value), 60).into_owned(),
                 None => "not given".to_owned(),
             };
             let parts: Vec<String> = arguments

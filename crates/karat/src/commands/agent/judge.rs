@@ -1,9 +1,12 @@
 //! `karat agent judge`: a model's opinion on recorded traces, written down vote by vote.
 
+use std::fmt::Write as _;
+
 use karat_agent::drive::{Api, Model};
 use karat_agent::judge::{self, Verdict};
 use karat_agent::{Recorded, Source};
 use karat_core::input::write_atomic;
+use karat_core::text::printable;
 
 use super::{client, shape, tasks};
 use crate::cli::{AgentJudgeArgs, ModelApi};
@@ -15,6 +18,9 @@ use crate::work::until_stopped;
 pub(crate) fn judge(arguments: &AgentJudgeArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     if !(1..=100).contains(&arguments.votes) || arguments.timeout == 0 {
         return Err(Stop::bad_input("--votes goes from 1 to 100, --timeout begins at 1"));
+    }
+    if !(arguments.temperature.is_finite() && arguments.temperature >= 0.0) {
+        return Err(Stop::bad_input("--temperature is a number from 0"));
     }
     let tasks = tasks(&arguments.read)?;
     let recorded = Recorded::read(&Source {
@@ -56,19 +62,27 @@ pub(crate) fn judge(arguments: &AgentJudgeArgs, terminal: &Terminal) -> Result<E
         lines.push_str(&line);
         lines.push('\n');
     }
-    write_atomic(&arguments.verdicts, lines.as_bytes())?;
-    let given = verdicts.iter().filter(|verdict| verdict.score.is_some()).count();
+    let votes: Vec<&Verdict> = verdicts.iter().filter(|verdict| verdict.was_asked()).collect();
+    let given = votes.iter().filter(|verdict| verdict.score.is_some()).count();
     if given == 0 {
         let first = verdicts.first().map_or("there was no trace", |verdict| &verdict.reason);
         return Err(Stop::not_measured(format!(
-            "the judge gave none of {} votes (first: {first})",
-            verdicts.len()
+            "the judge gave none of {} votes (first: {first}); nothing was written",
+            votes.len()
         )));
     }
-    terminal.print(&format!(
-        "{given} of {} votes given: {}\n",
-        verdicts.len(),
-        arguments.verdicts.display()
-    ))?;
+    write_atomic(&arguments.verdicts, lines.as_bytes())?;
+    let mut text =
+        format!("{given} of {} votes given: {}\n", votes.len(), arguments.verdicts.display());
+    if let Some(first) = verdicts.iter().find(|verdict| !verdict.was_asked()) {
+        let _ = writeln!(
+            text,
+            "{} units were not judged (first: {}: {})",
+            verdicts.len() - votes.len(),
+            printable(&first.id),
+            first.reason
+        );
+    }
+    terminal.print(&text)?;
     Ok(Exit::Pass)
 }

@@ -1,7 +1,7 @@
 //! `karat agent run`: an agent at work over live servers, recorded and scored; or the same again from
 //! the recording.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -83,6 +83,10 @@ fn check_numbers(arguments: &AgentRunArgs) -> Result<(), Stop> {
     if arguments.max_turns == 0 || arguments.max_seconds == 0 || arguments.timeout == 0 {
         return Err(Stop::bad_input("--max-turns, --max-seconds and --timeout begin at 1"));
     }
+    let amount = |number: f64| number.is_finite() && number >= 0.0;
+    if !arguments.max_cost.is_none_or(amount) || !amount(arguments.temperature) {
+        return Err(Stop::bad_input("--max-cost and --temperature are numbers from 0"));
+    }
     Ok(())
 }
 
@@ -100,6 +104,10 @@ fn settings(arguments: &AgentRunArgs) -> Result<Settings, Stop> {
         seed: arguments.seed,
         price,
     };
+    let mut named = BTreeSet::new();
+    if let Some(name) = arguments.models.iter().find(|name| !named.insert(*name)) {
+        return Err(Stop::bad_input(format!("--model: {name:?} is named twice")));
+    }
     let mut models: Vec<Model> = arguments.models.iter().map(model).collect();
     if models.is_empty() {
         models.push(Model::scripted());
@@ -134,7 +142,9 @@ fn settings(arguments: &AgentRunArgs) -> Result<Settings, Stop> {
 fn price(text: &str) -> Result<(f64, f64), Stop> {
     let parts: Option<Vec<f64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
     match parts.as_deref() {
-        Some([input, output]) if *input >= 0.0 && *output >= 0.0 => Ok((*input, *output)),
+        Some([input, output]) if [input, output].iter().all(|n| n.is_finite() && **n >= 0.0) => {
+            Ok((*input, *output))
+        }
         _ => Err(Stop::bad_input(format!("--price: {text:?} should be two numbers, IN,OUT"))),
     }
 }
