@@ -187,6 +187,9 @@ impl Policy {
         }
         for (id, rule) in &self.metrics {
             validate_rule(id, known(id)?, rule)?;
+            if registry::find(id).is_some_and(registry::Metric::is_share) {
+                validate_share(id, rule)?;
+            }
         }
         Ok(())
     }
@@ -249,6 +252,26 @@ fn validate_rule(id: &str, better: Better, rule: &Rule) -> Result<(), GateError>
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses limits that a value from 0 to 1 can never break, or never keep.
+fn validate_share(id: &str, rule: &Rule) -> Result<(), GateError> {
+    let above = |limit: f64| limit > 1.0;
+    let below = |limit: f64| limit < 0.0;
+    let useless = [
+        ("max_drop", rule.max_drop.filter(|limit| above(*limit)), "fail"),
+        ("max_rise", rule.max_rise.filter(|limit| above(*limit)), "fail"),
+        ("max", rule.max.filter(|limit| above(*limit)), "fail"),
+        ("min", rule.min.filter(|limit| below(*limit)), "fail"),
+        ("max", rule.max.filter(|limit| below(*limit)), "hold"),
+        ("min", rule.min.filter(|limit| above(*limit)), "hold"),
+    ];
+    let found = useless.into_iter().find_map(|(key, limit, what)| Some((key, limit?, what)));
+    let Some((key, limit, what)) = found else { return Ok(()) };
+    let message = format!(
+        "the value lies between 0 and 1, so {key} = {limit} can never {what}; 5 % is written 0.05"
+    );
+    Err(GateError::Rule { id: id.to_owned(), message })
 }
 
 /// Compares a fresh report with its baseline and evaluates the policy; both stand in the report

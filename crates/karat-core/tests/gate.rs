@@ -657,3 +657,30 @@ fn what_stands_twice_is_refused() {
     let error = compare(&Baseline::from_report(&twice), &twice, &[]).unwrap_err().to_string();
     assert!(error.contains("\"a1\" stands twice before"), "{error}");
 }
+
+#[test]
+fn a_limit_that_a_share_can_never_break_or_keep_is_refused() {
+    let wrong = |id: &str, rule: Rule| policy(&[(id, rule)]).validate().unwrap_err().to_string();
+    let none = Rule::default();
+    for (rule, words) in [
+        (max_drop(5.0), "max_drop = 5 can never fail"),
+        (Rule { max: Some(5.0), ..none }, "max = 5 can never fail"),
+        (Rule { min: Some(-1.0), ..none }, "min = -1 can never fail"),
+        (Rule { min: Some(90.0), ..none }, "min = 90 can never hold"),
+        (Rule { max: Some(-0.1), ..none }, "max = -0.1 can never hold"),
+    ] {
+        let message = wrong("recall@5", rule);
+        assert!(message.contains(words), "{message}");
+    }
+    assert!(wrong("fpr", Rule { max_rise: Some(2.0), ..none }).contains("max_rise = 2"));
+    for (id, rule) in [
+        ("recall@5", Rule { min: Some(0.0), max: Some(1.0), max_drop: Some(1.0), ..none }),
+        ("latency.p50", Rule { max: Some(50.0), max_rise: Some(5.0), ..none }),
+        ("mcc", Rule { min: Some(-0.5), ..none }),
+        ("run.tokens", Rule { max: Some(4000.0), ..none }),
+    ] {
+        policy(&[(id, rule)]).validate().unwrap();
+    }
+    let unknown = wrong("recall@0", max_drop(0.0));
+    assert!(unknown.contains("did you mean \"recall@k\"?"), "{unknown}");
+}
