@@ -588,6 +588,8 @@ fn a_metric_without_item_scores_is_judged_by_its_runs_where_they_vary() {
         let (found, reason) = verdict(&policy, &with_f1(after), &with_f1(&before));
         assert_eq!(found, expected, "{after:?}: {reason}");
     }
+    let three = [0.80, 0.82, 0.78];
+    assert_eq!(verdict(&policy, &with_f1(&[0.5, 0.6, 0.4]), &with_f1(&three)).0, Verdict::Fail);
     // What does not vary over the runs is compared exactly, however few they are.
     let (found, reason) = verdict(&policy, &with_f1(&[0.5, 0.5]), &with_f1(&[0.8, 0.8]));
     assert_eq!(found, Verdict::Fail, "{reason}");

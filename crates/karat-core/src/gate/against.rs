@@ -307,9 +307,11 @@ fn ends(values: &[f64], sign: f64) -> (f64, f64) {
         })
 }
 
-/// How often all of `after` would lie below all of `before` if the order were chance.
+/// How often all of `after` would lie below all of `before` if the order were chance: once in all the
+/// ways to choose them.
 fn chance_of_separation(before: usize, after: usize) -> f64 {
-    (1..=after).fold(1.0, |p, n| p * n as f64 / (before + n) as f64)
+    let ways = (1..=after).fold(1.0, |ways, n| ways * (before + n) as f64 / n as f64);
+    1.0 / ways
 }
 
 /// How many items or groups would decide, given how much the differences vary.

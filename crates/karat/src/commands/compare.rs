@@ -137,7 +137,7 @@ fn found(
     };
     let both: Vec<String> = of(before).intersection(&of(after)).take(LISTED).cloned().collect();
     Err(Stop::bad_input(format!(
-        "--slice: both files have no slice {wanted:?}; they have: {}",
+        "--slice: the files do not both have the slice {wanted:?}; both have: {}",
         if both.is_empty() { "none".to_owned() } else { shown(&both.join(", ")) }
     )))
 }
@@ -157,12 +157,15 @@ fn unpaired(comparison: &Comparison) -> String {
             if items.is_empty() {
                 continue;
             }
-            let names = items.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-            let more = match items.len().saturating_sub(NAMED) {
-                0 => String::new(),
-                n => format!(" and {n} more"),
+            let mut names = items.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+            if items.len() > NAMED {
+                names.push_str(&format!(" and {} more", items.len() - NAMED));
+            }
+            let place = match metrics.as_slice() {
+                [one] => (*one).to_owned(),
+                several => format!("{} metrics", several.len()),
             };
-            let line = format!("{what}: {names}{more} ({pairs} pairs; {})", metrics.join(", "));
+            let line = format!("{place}, {what}: {names} (the change is over the other {pairs})");
             text.push_str(&format!("  {}\n", shown(&line)));
         }
     }
