@@ -135,9 +135,7 @@ impl Baseline {
         input::check_schema(path, Some(&head.schema), SCHEMA)?;
         let baseline: Baseline = input::parse(path, text, input::Format::Json)?;
         let twice = |place: &str, names: Vec<String>| match first_twice(names) {
-            Some(name) => {
-                Err(InputError::invalid(path, &name, &format!("stands twice in {place}")))
-            }
+            Some(name) => Err(InputError::invalid(path, name, format!("stands twice in {place}"))),
             None => Ok(()),
         };
         let ids = |metrics: &[Reference]| metrics.iter().map(|metric| metric.id.clone()).collect();

@@ -135,7 +135,8 @@ impl Case<'_> {
     }
 
     /// A check with this outcome, and with what lost or gained its score told at the end.
-    fn check(&self, verdict: Verdict, reason: String) -> Check {
+    fn check(&self, verdict: Verdict, mut reason: String) -> Check {
+        reason.push_str(&self.unscored());
         Check {
             metric: self.against.id.to_owned(),
             slice: self.against.slice.map(ToString::to_string),
@@ -144,7 +145,7 @@ impl Case<'_> {
             value: self.measured.value,
             baseline: self.against.reference.value,
             verdict,
-            reason: format!("{reason}{}", self.unscored()),
+            reason,
             items: self.worsened(),
         }
     }
