@@ -53,6 +53,9 @@ pub struct Reference {
     pub value: Option<f64>,
     /// Over how many items.
     pub n: u64,
+    /// One value for each run, where there was more than one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub per_run: Vec<Option<f64>>,
 }
 
 /// The metrics over one part.
@@ -83,7 +86,12 @@ impl Baseline {
         let references = |metrics: &[report::Measured]| {
             metrics
                 .iter()
-                .map(|metric| Reference { id: metric.id.clone(), value: metric.value, n: metric.n })
+                .map(|metric| Reference {
+                    id: metric.id.clone(),
+                    value: metric.value,
+                    n: metric.n,
+                    per_run: if report.runs > 1 { metric.per_run.clone() } else { Vec::new() },
+                })
                 .collect()
         };
         Baseline {
@@ -126,10 +134,17 @@ impl Baseline {
         let head: Head = input::parse(path, text, input::Format::Json)?;
         input::check_schema(path, Some(&head.schema), SCHEMA)?;
         let baseline: Baseline = input::parse(path, text, input::Format::Json)?;
-        let mut ids: Vec<&str> = baseline.items.iter().map(|item| item.id.as_str()).collect();
-        ids.sort_unstable();
-        if let Some(pair) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(InputError::invalid(path, pair[0], "stands twice in `items`"));
+        let twice = |place: &str, names: Vec<String>| match first_twice(names) {
+            Some(name) => Err(InputError::invalid(path, name, format!("stands twice in {place}"))),
+            None => Ok(()),
+        };
+        let ids = |metrics: &[Reference]| metrics.iter().map(|metric| metric.id.clone()).collect();
+        let key = |slice: &SliceReference| format!("{}={}", slice.by, slice.value);
+        twice("`items`", baseline.items.iter().map(|item| item.id.clone()).collect())?;
+        twice("`metrics`", ids(&baseline.metrics))?;
+        twice("`slices`", baseline.slices.iter().map(key).collect())?;
+        for slice in &baseline.slices {
+            twice(&format!("the metrics of slice {}", key(slice)), ids(&slice.metrics))?;
         }
         Ok(baseline)
     }
@@ -168,6 +183,12 @@ impl Baseline {
             .find(|slice| slice.by == by && slice.value == value)
             .and_then(|slice| slice.metrics.iter().find(|metric| metric.id == id))
     }
+}
+
+/// The first name, in their order, that another one equals.
+fn first_twice(mut names: Vec<String>) -> Option<String> {
+    names.sort_unstable();
+    names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0].clone())
 }
 
 fn lines<T: Serialize>(values: &[T]) -> String {

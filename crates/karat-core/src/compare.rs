@@ -2,25 +2,24 @@
 //!
 //! The same items were scored before and after, so the difference is taken item by item: its mean
 //! with an interval, a paired test, and the list of items that moved. Metrics that are not means
-//! over items (precision, F1) get a difference without a test. Scores on different data are not
-//! compared.
+//! over items (precision, F1) get a difference without interval and test. Scores on different data
+//! are not compared.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use karat_metrics::stats::{self, Alternative};
 
-use crate::aggregate::{LEVEL, better, groups, paired_interval};
+use crate::aggregate::{LEVEL, better};
 use crate::baseline::Baseline;
+use crate::paired::{Headlines, Pair, Paired, ROUNDING, Scores, scores};
 use crate::report::{Better, Comparison, DatasetRef, Delta, Interval, Item, Report};
-
-/// Differences smaller than this are rounding, not change.
-const NOTHING: f64 = 1e-12;
+use crate::text::printable;
 
 /// So many differing items are tested exactly whatever their values.
-const EXACT: u32 = 24;
+pub(crate) const EXACT: u32 = 24;
 
 /// How many seeded permutations where the exact test is too large.
-const PERMUTATIONS: u64 = 20_000;
+pub(crate) const PERMUTATIONS: u64 = 20_000;
 
 /// A metric, over everything or over one slice.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,9 +83,11 @@ pub enum CompareError {
     },
     /// Different data.
     #[error(
-        "the scores are of different data ({id} {before} before, {after} now) and cannot be \
-         compared; measure both on one dataset version, or accept the new scores with \
-         `karat baseline update`"
+        "the scores are of different data ({} {} before, {} now) and cannot be compared; measure \
+         both on one dataset version, or accept the new scores with `karat baseline update`",
+        printable(id),
+        printable(before),
+        printable(after)
     )]
     Dataset {
         /// The dataset's name.
@@ -96,10 +97,19 @@ pub enum CompareError {
         /// Version and digest after.
         after: String,
     },
+    /// An item that cannot be paired.
+    #[error("item {id:?} stands twice {side}, so it cannot be compared")]
+    Twice {
+        /// Which one.
+        id: String,
+        /// Before or now.
+        side: &'static str,
+    },
     /// The same data, but not the same items.
     #[error(
         "the items differ although the dataset is the same: {missing} only before, {added} only \
-         now (first: {first}); were they filtered?"
+         now (first: {}); were they filtered?",
+        printable(first)
     )]
     Items {
         /// How many are gone.
@@ -135,8 +145,7 @@ pub fn compare(
             ids.map(|metric| Selector { metric: metric.id.clone(), slice: Some(key.clone()) }),
         );
     }
-    let earlier: BTreeMap<&str, &BTreeMap<String, Option<f64>>> =
-        before.items.iter().map(|item| (item.id.as_str(), &item.metrics)).collect();
+    let earlier = scores(before);
     let mut deltas: Vec<Delta> =
         selectors.iter().map(|selector| delta(selector, before, &earlier, after)).collect();
 
@@ -169,8 +178,8 @@ pub fn comparable(before: &Baseline, after: &Report) -> Result<(), CompareError>
         });
     }
     same_data(&before.dataset, &after.dataset)?;
-    let old: BTreeSet<&str> = before.items.iter().map(|item| item.id.as_str()).collect();
-    let new: BTreeSet<&str> = after.items.iter().map(|item| item.id.as_str()).collect();
+    let old = distinct(before.items.iter().map(|item| item.id.as_str()), "before")?;
+    let new = distinct(after.items.iter().map(|item| item.id.as_str()), "now")?;
     if let Some(first) = old.symmetric_difference(&new).next() {
         return Err(CompareError::Items {
             missing: old.difference(&new).count(),
@@ -179,6 +188,20 @@ pub fn comparable(before: &Baseline, after: &Report) -> Result<(), CompareError>
         });
     }
     Ok(())
+}
+
+/// The ids, each of which stands there once.
+fn distinct<'a>(
+    ids: impl Iterator<Item = &'a str>,
+    side: &'static str,
+) -> Result<BTreeSet<&'a str>, CompareError> {
+    let mut seen = BTreeSet::new();
+    for id in ids {
+        if !seen.insert(id) {
+            return Err(CompareError::Twice { id: id.to_owned(), side });
+        }
+    }
+    Ok(seen)
 }
 
 /// Refuses to compare scores on different data.
@@ -193,99 +216,70 @@ pub fn same_data(before: &DatasetRef, after: &DatasetRef) -> Result<(), CompareE
     Err(CompareError::Dataset { id: after.id.clone(), before: text(before), after: text(after) })
 }
 
-/// One item's score before and after.
-pub(crate) struct Pair<'a> {
-    pub(crate) item: &'a Item,
-    pub(crate) before: f64,
-    pub(crate) after: f64,
-}
-
-/// The items of a selector on which the metric is defined on both sides.
-pub(crate) fn pairs<'a>(
-    metric: &str,
-    slice: Option<&SliceKey>,
-    earlier: &BTreeMap<&str, &BTreeMap<String, Option<f64>>>,
-    after: &'a Report,
-) -> Vec<Pair<'a>> {
-    after
-        .items
-        .iter()
-        .filter(|item| slice.is_none_or(|slice| slice.holds(item)))
-        .filter_map(|item| {
-            let now = item.metrics.get(metric).copied().flatten()?;
-            let then = earlier.get(item.id.as_str())?.get(metric).copied().flatten()?;
-            Some(Pair { item, before: then, after: now })
-        })
-        .collect()
-}
-
-fn delta(
-    selector: &Selector,
-    before: &Baseline,
-    earlier: &BTreeMap<&str, &BTreeMap<String, Option<f64>>>,
-    after: &Report,
-) -> Delta {
+fn delta(selector: &Selector, before: &Baseline, earlier: &Scores<'_>, after: &Report) -> Delta {
     let id = &selector.metric;
-    let (then, now) = match &selector.slice {
-        None => (
-            before.metric(id).and_then(|metric| metric.value),
-            after.metric(id).and_then(|metric| metric.value),
-        ),
-        Some(SliceKey { by, value }) => (
-            before.slice_metric(by, value, id).and_then(|metric| metric.value),
-            after.slice_metric(by, value, id).and_then(|metric| metric.value),
-        ),
+    let headlines = match &selector.slice {
+        None => Headlines {
+            before: before.metric(id).and_then(|metric| metric.value),
+            after: after.metric(id).and_then(|metric| metric.value),
+        },
+        Some(SliceKey { by, value }) => Headlines {
+            before: before.slice_metric(by, value, id).and_then(|metric| metric.value),
+            after: after.slice_metric(by, value, id).and_then(|metric| metric.value),
+        },
     };
     let better = better(id);
-    let pairs = pairs(id, selector.slice.as_ref(), earlier, after);
-    let differences: Vec<f64> = pairs.iter().map(|pair| pair.after - pair.before).collect();
+    let paired = Paired::new(id, selector.slice.as_ref(), earlier, after, headlines);
     let moved = |wanted: fn(f64) -> bool| -> Vec<String> {
         let sign = if better == Better::Higher { 1.0 } else { -1.0 };
-        pairs
-            .iter()
-            .filter(|pair| wanted(sign * (pair.after - pair.before)))
-            .map(|pair| pair.item.id.clone())
-            .collect()
+        let wanted = paired.pairs.iter().filter(|pair| wanted(sign * pair.change()));
+        wanted.map(|pair| pair.item.id.clone()).collect()
     };
-    let (p_value, test) = paired_test(&pairs, &differences, after.seed).unzip();
+    let (p_value, test) = paired_test(&paired, after.seed).unzip();
     Delta {
         metric: id.clone(),
         slice: selector.slice.as_ref().map(ToString::to_string),
-        before: then,
-        after: now,
-        delta: then.zip(now).map(|(then, now)| now - then),
+        before: headlines.before,
+        after: headlines.after,
+        delta: paired.delta(),
         better,
-        interval: difference_interval(&pairs, &differences, after.seed),
+        interval: interval(&paired, after.seed),
         p_value,
         p_holm: None,
         test: test.map(str::to_owned),
-        pairs: pairs.len() as u64,
-        improved: moved(|gain| gain > NOTHING),
-        worsened: moved(|gain| gain < -NOTHING),
+        pairs: paired.pairs.len() as u64,
+        improved: moved(|gain| gain > ROUNDING),
+        worsened: moved(|gain| gain < -ROUNDING),
+        lost: paired.lost,
+        gained: paired.gained,
     }
 }
 
-/// McNemar's exact test where every score is 0 or 1, sign flips otherwise.
-fn paired_test(pairs: &[Pair<'_>], differences: &[f64], seed: u64) -> Option<(f64, &'static str)> {
-    if pairs.is_empty() {
+/// McNemar's exact test where every score is 0 or 1 and no two items share a group, sign flips of
+/// items or groups otherwise; none where the change is not that of the items.
+fn paired_test(paired: &Paired<'_>, seed: u64) -> Option<(f64, &'static str)> {
+    let pairs = &paired.pairs;
+    if pairs.is_empty() || !paired.is_mean() {
         return None;
     }
+    let blocks = paired.blocks(Pair::change);
     let binary = |value: f64| value == 0.0 || value == 1.0;
-    if pairs.iter().all(|pair| binary(pair.before) && binary(pair.after)) {
+    if blocks.len() == pairs.len()
+        && pairs.iter().all(|pair| binary(pair.before) && binary(pair.after))
+    {
         let only_before = pairs.iter().filter(|pair| pair.before > pair.after).count() as u64;
         let only_after = pairs.iter().filter(|pair| pair.after > pair.before).count() as u64;
         return Some((stats::mcnemar_exact(only_before, only_after), "mcnemar_exact"));
     }
-    let test =
-        stats::sign_flip(differences, Alternative::TwoSided, EXACT, PERMUTATIONS, seed).ok()?;
+    let test = stats::sign_flip(&blocks, Alternative::TwoSided, EXACT, PERMUTATIONS, seed).ok()?;
     Some((test.p, if test.exact { "sign_flip_exact" } else { "sign_flip_seeded" }))
 }
 
-fn difference_interval(pairs: &[Pair<'_>], differences: &[f64], seed: u64) -> Option<Interval> {
-    if pairs.is_empty() {
+fn interval(paired: &Paired<'_>, seed: u64) -> Option<Interval> {
+    if paired.pairs.is_empty() || !paired.is_mean() {
         return None;
     }
-    if differences.iter().all(|difference| difference.abs() <= NOTHING) {
+    if paired.pairs.iter().all(|pair| pair.change().abs() <= ROUNDING) {
         return Some(Interval {
             low: 0.0,
             high: 0.0,
@@ -293,11 +287,13 @@ fn difference_interval(pairs: &[Pair<'_>], differences: &[f64], seed: u64) -> Op
             method: "no_change".to_owned(),
         });
     }
-    paired_interval(differences, &groups(pairs.iter().map(|pair| pair.item)), seed)
+    paired.interval(seed)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]

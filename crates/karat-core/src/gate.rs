@@ -1,32 +1,31 @@
 //! The gate: policy and baseline in, one of three verdicts out.
 //!
 //! A system that answers the same every time is compared exactly: a drop beyond the tolerance fails.
-//! One that varies is compared by non-inferiority over paired items: it passes when the data show
-//! that the loss is within the tolerance, fails when they show that it is not, and is inconclusive
-//! otherwise, with the number of items that would decide. Limits are checked on the value and, where
+//! One that varies is compared by non-inferiority: it passes when the data show that the loss is
+//! within the tolerance, fails when they show that it is not, and is inconclusive otherwise, with the
+//! number of items that would decide ([`against`]). Limits are checked on the value and, where
 //! asked, certified from the counts. A gate that cannot be evaluated is an error of the project,
 //! never a pass.
 
 use std::collections::BTreeMap;
 
+mod against;
+
 use karat_metrics::registry;
-use karat_metrics::stats::{self, Alternative};
+use karat_metrics::stats;
 use serde::{Deserialize, Serialize};
 
+use self::against::{Against, decide_together, with_baseline};
 use crate::baseline::Baseline;
-use crate::compare::{self, CompareError, SliceKey, comparable, pairs};
-use crate::report::{Better, Check, Gate, Measured, Report, Verdict};
+use crate::compare::{self, CompareError, SliceKey, comparable};
+use crate::paired::{ROUNDING, scores};
+use crate::report::{Better, Check, Gate, Item, Measured, Report, Verdict};
+use crate::text::printable;
 
-/// Rounding that no tolerance should be spent on.
-const ROUNDING: f64 = 1e-12;
 /// The error probability of every decision.
 const ALPHA: f64 = 0.05;
 /// The power for which "how many more" is computed.
 const POWER: f64 = 0.8;
-/// So many differing items are tested exactly whatever their values.
-const EXACT: u32 = 24;
-/// Seeded permutations where the exact test is too large.
-const PERMUTATIONS: u64 = 20_000;
 /// The most item names in one reason; the check carries them all.
 const NAMED: usize = 5;
 
@@ -91,7 +90,11 @@ pub enum GateError {
         nearest: Option<String>,
     },
     /// The metric exists, but this evaluation does not compute it.
-    #[error("gate: this evaluation does not compute {id:?}{place}; it has: {known}")]
+    #[error(
+        "gate: this evaluation does not compute {id:?}{}; it has: {}",
+        printable(place),
+        printable(known)
+    )]
     NotComputed {
         /// What was written.
         id: String,
@@ -101,7 +104,7 @@ pub enum GateError {
         known: String,
     },
     /// The slice does not exist.
-    #[error("gate: there is no slice {slice:?}; there are: {known}")]
+    #[error("gate: there is no slice {slice:?}; there are: {}", printable(known))]
     NoSlice {
         /// What was written.
         slice: String,
@@ -109,7 +112,7 @@ pub enum GateError {
         known: String,
     },
     /// A rule that says nothing, or the contrary of what was meant.
-    #[error("gate: {id}: {message}")]
+    #[error("gate: {}: {}", printable(id), printable(message))]
     Rule {
         /// The metric.
         id: String,
@@ -118,8 +121,9 @@ pub enum GateError {
     },
     /// A rule compares with a baseline, and there is none.
     #[error(
-        "gate: {id} has {rule}, which needs a baseline, and there is none; record one with \
-         `karat baseline update`"
+        "gate: {} has {rule}, which needs a baseline, and there is none; record one with \
+         `karat baseline update`",
+        printable(id)
     )]
     NoBaseline {
         /// The metric.
@@ -129,8 +133,9 @@ pub enum GateError {
     },
     /// The baseline lacks the metric.
     #[error(
-        "gate: the baseline has no {id}{place}; accept the present scores with \
-         `karat baseline update`"
+        "gate: the baseline has no {}{}; accept the present scores with `karat baseline update`",
+        printable(id),
+        printable(place)
     )]
     MissingInBaseline {
         /// The metric.
@@ -182,6 +187,9 @@ impl Policy {
         }
         for (id, rule) in &self.metrics {
             validate_rule(id, known(id)?, rule)?;
+            if registry::find(id).is_some_and(registry::Metric::is_share) {
+                validate_share(id, rule)?;
+            }
         }
         Ok(())
     }
@@ -195,7 +203,10 @@ impl Policy {
             }
         }
         if let Some(Protected { slice, metric }) = &self.protected
-            && !baseline.items.iter().any(|item| item.metrics.contains_key(metric))
+            && !baseline
+                .items
+                .iter()
+                .any(|item| item.metrics.get(metric).is_some_and(Option::is_some))
         {
             let place = place(Some(&parse_slice(slice)?));
             return Err(GateError::MissingInBaseline { id: metric.clone(), place });
@@ -241,6 +252,26 @@ fn validate_rule(id: &str, better: Better, rule: &Rule) -> Result<(), GateError>
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses limits that a value from 0 to 1 can never break, or never keep.
+fn validate_share(id: &str, rule: &Rule) -> Result<(), GateError> {
+    let above = |limit: f64| limit > 1.0;
+    let below = |limit: f64| limit < 0.0;
+    let useless = [
+        ("max_drop", rule.max_drop.filter(|limit| above(*limit)), "fail"),
+        ("max_rise", rule.max_rise.filter(|limit| above(*limit)), "fail"),
+        ("max", rule.max.filter(|limit| above(*limit)), "fail"),
+        ("min", rule.min.filter(|limit| below(*limit)), "fail"),
+        ("max", rule.max.filter(|limit| below(*limit)), "hold"),
+        ("min", rule.min.filter(|limit| above(*limit)), "hold"),
+    ];
+    let found = useless.into_iter().find_map(|(key, limit, what)| Some((key, limit?, what)));
+    let Some((key, limit, what)) = found else { return Ok(()) };
+    let message = format!(
+        "the value lies between 0 and 1, so {key} = {limit} can never {what}; 5 % is written 0.05"
+    );
+    Err(GateError::Rule { id: id.to_owned(), message })
 }
 
 /// Compares a fresh report with its baseline and evaluates the policy; both stand in the report
@@ -315,6 +346,9 @@ pub fn evaluate(
     checks.extend(decide_together(comparisons));
     if let Some(protected) = &policy.protected {
         checks.push(protect(protected, report, baseline)?);
+    }
+    for check in &mut checks {
+        check.reason = printable(&check.reason).into_owned();
     }
     let verdict = checks.iter().map(|check| check.verdict).max().unwrap_or(Verdict::Pass);
     Ok(Gate { verdict, checks })
@@ -460,171 +494,6 @@ fn certified(measured: &Measured, bound: Bound) -> Result<f64, String> {
     })
 }
 
-/// What a `max_drop` or `max_rise` compares with.
-struct Against<'a> {
-    id: &'a str,
-    rule: &'static str,
-    slice: Option<&'a SliceKey>,
-    baseline: &'a Baseline,
-    value: Option<f64>,
-}
-
-impl<'a> Against<'a> {
-    fn new(
-        id: &'a str,
-        rule: &'static str,
-        slice: Option<&'a SliceKey>,
-        baseline: Option<&'a Baseline>,
-    ) -> Result<Against<'a>, GateError> {
-        let Some(baseline) = baseline else {
-            return Err(GateError::NoBaseline { id: id.to_owned(), rule });
-        };
-        let reference = match slice {
-            None => baseline.metric(id),
-            Some(key) => baseline.slice_metric(&key.by, &key.value, id),
-        };
-        match reference {
-            Some(reference) => Ok(Against { id, rule, slice, baseline, value: reference.value }),
-            None => Err(GateError::MissingInBaseline { id: id.to_owned(), place: place(slice) }),
-        }
-    }
-}
-
-/// A comparison before Holm's correction has been applied over all of them.
-struct Undecided {
-    check: Check,
-    /// The p-value of "worse than the tolerance"; `None` where the check is already decided.
-    worse: Option<f64>,
-    /// The sentence to use if the loss turns out to be significant after the correction.
-    failing: String,
-}
-
-fn with_baseline(
-    against: &Against<'_>,
-    measured: &Measured,
-    limit: f64,
-    report: &Report,
-) -> Undecided {
-    let check = |verdict, reason, items| Check {
-        metric: against.id.to_owned(),
-        slice: against.slice.map(ToString::to_string),
-        rule: against.rule.to_owned(),
-        threshold: Some(limit),
-        value: measured.value,
-        baseline: against.value,
-        verdict,
-        reason,
-        items,
-    };
-    let decided = |check| Undecided { check, worse: None, failing: String::new() };
-    let id = against.id;
-    let (value, reference) = match (measured.value, against.value) {
-        (Some(value), Some(reference)) => (value, reference),
-        (None, _) => {
-            let why = measured.undefined.as_deref().unwrap_or("no reason given");
-            return decided(check(Verdict::Fail, format!("{id} is undefined ({why})"), vec![]));
-        }
-        (_, None) => {
-            let reason = format!("{id} is undefined in the baseline, so a loss cannot be seen");
-            return decided(check(Verdict::Fail, reason, vec![]));
-        }
-    };
-    // From here on a positive loss is a change for the worse, whichever direction is better.
-    let sign = if measured.better == Better::Higher { 1.0 } else { -1.0 };
-    let loss = sign * (reference - value);
-    let earlier: BTreeMap<&str, &BTreeMap<String, Option<f64>>> =
-        against.baseline.items.iter().map(|item| (item.id.as_str(), &item.metrics)).collect();
-    let pairs = pairs(id, against.slice, &earlier, report);
-    let worsened: Vec<String> = pairs
-        .iter()
-        .filter(|pair| sign * (pair.after - pair.before) < -ROUNDING)
-        .map(|pair| pair.item.id.clone())
-        .collect();
-    let words = format!("{id} {reference:.4} → {value:.4}");
-
-    if report.runs == 1 && against.baseline.runs == 1 || pairs.is_empty() {
-        return decided(if loss > limit + ROUNDING {
-            let reason = format!(
-                "{words}: worse by {loss:.4}, more than the allowed {limit}{}",
-                list(&worsened)
-            );
-            check(Verdict::Fail, reason, worsened)
-        } else if worsened.is_empty() {
-            check(Verdict::Pass, format!("{words}: no item got worse"), vec![])
-        } else {
-            let reason =
-                format!("{words}: within the allowed {limit}, but worse on {}", worsened.len());
-            check(Verdict::Pass, reason, worsened)
-        });
-    }
-
-    // Gains above the tolerance: their mean is positive if the loss is within it.
-    let shifted: Vec<f64> =
-        pairs.iter().map(|pair| sign * (pair.after - pair.before) + limit).collect();
-    if pairs.iter().all(|pair| (pair.after - pair.before).abs() <= ROUNDING) {
-        return decided(check(Verdict::Pass, format!("{words}: no item moved"), vec![]));
-    }
-    let p = |alternative| {
-        stats::sign_flip(&shifted, alternative, EXACT, PERMUTATIONS, report.seed).map(|test| test.p)
-    };
-    match (p(Alternative::Greater), p(Alternative::Less)) {
-        (Ok(holds), _) if holds <= ALPHA => decided(check(
-            Verdict::Pass,
-            format!("{words}: the loss is within {limit} (p = {holds:.3})"),
-            worsened,
-        )),
-        (Ok(holds), Ok(worse)) => Undecided {
-            check: check(
-                Verdict::Inconclusive,
-                format!(
-                    "{words}: the data cannot tell whether the loss is within {limit} \
-                     (p = {holds:.3}){}",
-                    more_items(&shifted)
-                ),
-                worsened,
-            ),
-            worse: Some(worse),
-            failing: format!("{words}: worse by more than the allowed {limit}"),
-        },
-        (Err(reason), _) | (_, Err(reason)) => {
-            decided(check(Verdict::Inconclusive, format!("{words}: {reason}"), worsened))
-        }
-    }
-}
-
-/// Holm over the losses that are tested together: only those that survive it fail the gate.
-fn decide_together(undecided: Vec<Undecided>) -> Vec<Check> {
-    let p: Vec<f64> = undecided.iter().filter_map(|one| one.worse).collect();
-    let mut adjusted = stats::holm(&p).into_iter();
-    undecided
-        .into_iter()
-        .map(|mut one| {
-            if one.worse.is_some()
-                && let Some(p) = adjusted.next()
-                && p <= ALPHA
-            {
-                one.check.verdict = Verdict::Fail;
-                one.check.reason = format!("{} (p = {p:.3} after Holm)", one.failing);
-            }
-            one.check
-        })
-        .collect()
-}
-
-/// How many items would decide, given how much the differences vary.
-fn more_items(shifted: &[f64]) -> String {
-    let (Ok(mean), Ok(spread)) = (stats::mean(shifted), stats::sample_std(shifted)) else {
-        return String::new();
-    };
-    match stats::sample_size_for_effect(spread, mean.abs(), ALPHA, POWER) {
-        u64::MAX => String::new(),
-        needed if needed > shifted.len() as u64 => {
-            format!("; about {needed} items would, there are {}", shifted.len())
-        }
-        _ => "; more runs would".to_owned(),
-    }
-}
-
 fn protect(
     protected: &Protected,
     report: &Report,
@@ -632,21 +501,37 @@ fn protect(
 ) -> Result<Check, GateError> {
     let id = protected.metric.as_str();
     let key = parse_slice(&protected.slice)?;
-    slice_exists(report, &key)?;
     let Some(baseline) = baseline else {
         return Err(GateError::NoBaseline { id: id.to_owned(), rule: "protected" });
     };
-    let earlier: BTreeMap<&str, &BTreeMap<String, Option<f64>>> =
-        baseline.items.iter().map(|item| (item.id.as_str(), &item.metrics)).collect();
-    let pairs = pairs(id, Some(&key), &earlier, report);
-    if pairs.is_empty() {
+    let members: Vec<&Item> = report.items.iter().filter(|item| key.holds(item)).collect();
+    if members.is_empty() {
+        slice_exists(report, &key)?;
+    }
+    let earlier = scores(baseline);
+    let before = |item: &Item| earlier.get(item.id.as_str())?.get(id).copied().flatten();
+    let held: Vec<(&Item, f64)> =
+        members.into_iter().filter_map(|item| Some((item, before(item)?))).collect();
+    if held.is_empty() {
         return Err(GateError::MissingInBaseline { id: id.to_owned(), place: place(Some(&key)) });
     }
     let sign = if known(id)? == Better::Higher { 1.0 } else { -1.0 };
-    let lost: Vec<String> = pairs
-        .iter()
-        .filter(|pair| sign * (pair.after - pair.before) < -ROUNDING)
-        .map(|pair| pair.item.id.clone())
+    let (mut lost, mut worse, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+    for (item, before) in &held {
+        let fate = match item.metrics.get(id).copied().flatten() {
+            None => &mut gone,
+            Some(after) if sign * (after - before) < -ROUNDING => &mut worse,
+            Some(_) => continue,
+        };
+        fate.push(item.id.clone());
+        lost.push(item.id.clone());
+    }
+    let told: Vec<String> = [(&worse, "got worse"), (&gone, "have no score any more")]
+        .into_iter()
+        .filter(|(items, _)| !items.is_empty())
+        .map(|(items, what)| {
+            format!("{} of {} protected items {what}{}", items.len(), held.len(), list(items))
+        })
         .collect();
     Ok(Check {
         metric: id.to_owned(),
@@ -657,9 +542,9 @@ fn protect(
         baseline: None,
         verdict: if lost.is_empty() { Verdict::Pass } else { Verdict::Fail },
         reason: if lost.is_empty() {
-            format!("none of {} protected items got worse", pairs.len())
+            format!("none of {} protected items got worse", held.len())
         } else {
-            format!("{} of {} protected items got worse{}", lost.len(), pairs.len(), list(&lost))
+            told.join("; ")
         },
         items: lost,
     })

@@ -17,6 +17,7 @@ pub mod http;
 pub mod input;
 pub mod journal;
 pub mod json_path;
+mod paired;
 pub mod process;
 pub mod provenance;
 pub mod report;

@@ -278,20 +278,22 @@ pub struct Delta {
     pub before: Option<f64>,
     /// The present value.
     pub after: Option<f64>,
-    /// `after - before`.
+    /// How far it moved: over the items scored both times where the value is the mean of its items'
+    /// scores, otherwise `after - before`.
     pub delta: Option<f64>,
     /// Which direction is better.
     pub better: Better,
-    /// The interval of the mean difference over the paired items.
+    /// The interval of `delta`, where the value is the mean of its items' scores.
     #[serde(default)]
     pub interval: Option<Interval>,
-    /// The two-sided p-value of the paired test, where the metric is a mean over items.
+    /// The two-sided p-value of the paired test, likewise.
     #[serde(default)]
     pub p_value: Option<f64>,
     /// The same after Holm's correction over all deltas of this comparison.
     #[serde(default)]
     pub p_holm: Option<f64>,
-    /// Which test: `sign_flip_exact`, `sign_flip_seeded`, `mcnemar_exact`.
+    /// Which test: `sign_flip_exact`, `sign_flip_seeded` (both over groups where items share one),
+    /// `mcnemar_exact`.
     #[serde(default)]
     pub test: Option<String>,
     /// Over how many pairs.
@@ -300,6 +302,12 @@ pub struct Delta {
     pub improved: Vec<String>,
     /// Items that got worse, by id.
     pub worsened: Vec<String>,
+    /// Items that have no score any more, by id; they are in no pair.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<String>,
+    /// Items that had no score before, by id; they are in no pair.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gained: Vec<String>,
 }
 
 /// What the gate decided, and why.

@@ -52,6 +52,91 @@ pub const FAMILIES: &[Family] = &[
     Family { title: "Load", metrics: load::METRICS },
 ];
 
+/// What lies from 0 to 1 by its definition. Costs, counts, differences, ratios and coefficients that
+/// can be negative do not.
+const SHARES: &[&str] = &[
+    "accuracy",
+    "answer.correct",
+    "attacks_held",
+    "average_precision",
+    "balanced_accuracy",
+    "bpref",
+    "brier",
+    "calls.alignment",
+    "calls.exact",
+    "calls.f1",
+    "calls.forbidden",
+    "calls.loop",
+    "comprehensiveness@k",
+    "coverage",
+    "crash_rate",
+    "error_rate",
+    "f0.5",
+    "f1",
+    "f1@k",
+    "f2",
+    "fnr",
+    "fpr",
+    "fpr_hard",
+    "gauge.compliance",
+    "gauge.proactivity",
+    "gauge.success_with_tools",
+    "gauge.success_without_tools",
+    "gauge.unneeded_call",
+    "hang_rate",
+    "hard_negative_rate",
+    "invalid_result_rate",
+    "jaccard",
+    "leak_rate",
+    "map",
+    "map@k",
+    "mcpbench.execution_success",
+    "mcpbench.schema_compliance",
+    "mcpbench.tool_name_validity",
+    "mrr",
+    "mrr@k",
+    "ndcg",
+    "ndcg@k",
+    "ndcg_exp",
+    "ndcg_exp@k",
+    "npv",
+    "p@k",
+    "pass@k",
+    "pass^k",
+    "pass_rate",
+    "precision",
+    "precision_at_prevalence_0.1pct",
+    "precision_at_prevalence_1pct",
+    "r_precision",
+    "ragas.tool_call_accuracy",
+    "ragas.tool_call_f1",
+    "recall",
+    "recall@k",
+    "recall_at_fpr_0",
+    "recall_at_fpr_1pct",
+    "recall_at_fpr_5pct",
+    "reliability",
+    "roc_auc",
+    "schema.accepts_valid",
+    "schema.input",
+    "schema.output",
+    "schema.rejects_invalid",
+    "set_f1",
+    "set_precision",
+    "set_recall",
+    "specificity",
+    "state.reached",
+    "success@k",
+    "task.success",
+];
+
+impl Metric {
+    /// Whether the value lies from 0 to 1, whatever is measured; `false` where that is not certain.
+    pub fn is_share(&self) -> bool {
+        SHARES.binary_search(&self.id).is_ok()
+    }
+}
+
 /// All metrics, in the order of [`FAMILIES`].
 pub fn all() -> impl Iterator<Item = &'static Metric> {
     FAMILIES.iter().flat_map(|family| family.metrics)
@@ -67,7 +152,7 @@ pub fn find(id: &str) -> Option<&'static Metric> {
 /// The known id nearest to a mistyped one, with the cut-off the user wrote, if one is near enough.
 pub fn nearest(id: &str) -> Option<String> {
     let (stem, cut) = split_cut(id);
-    let number = cut.filter(|cut| cut.len() > 1 && cut.bytes().skip(1).all(|b| b.is_ascii_digit()));
+    let number = cut.filter(|cut| is_cut(cut));
     all()
         .map(|metric| {
             let (known, known_cut) = split_cut(metric.id);
@@ -100,12 +185,14 @@ fn matches(pattern: &str, id: &str) -> bool {
     }
     match (cut, id_cut) {
         (None, None) => true,
-        (Some(pattern_cut), Some(id_cut)) => {
-            pattern_cut[..1] == id_cut[..1]
-                && id_cut[1..].parse::<u32>().is_ok_and(|k| k > 0 && !id_cut[1..].starts_with('+'))
-        }
+        (Some(pattern_cut), Some(id_cut)) => pattern_cut[..1] == id_cut[..1] && is_cut(id_cut),
         _ => false,
     }
+}
+
+/// Whether a cut-off such as `@5` has a positive number.
+fn is_cut(cut: &str) -> bool {
+    cut[1..].parse::<u32>().is_ok_and(|k| k > 0 && !cut[1..].starts_with('+'))
 }
 
 #[cfg(test)]
@@ -129,6 +216,23 @@ mod tests {
         assert_eq!(nearest("ncdg@10").as_deref(), Some("ndcg@10"));
         assert_eq!(nearest("mmr").as_deref(), Some("mrr"));
         assert_eq!(nearest("something else entirely"), None);
+    }
+
+    #[test]
+    fn a_wrong_cut_off_is_not_suggested_again() {
+        for wrong in ["recall@0", "recall@", "recall@x", "recall@+1", "recall@99999999999"] {
+            assert_eq!(nearest(wrong).as_deref(), Some("recall@k"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn shares_are_sorted_and_known() {
+        assert!(SHARES.is_sorted());
+        for id in SHARES {
+            assert!(all().any(|metric| metric.id == *id), "{id}");
+        }
+        assert!(find("recall@5").unwrap().is_share());
+        assert!(!find("latency.p99").unwrap().is_share() && !find("mcc").unwrap().is_share());
     }
 
     #[test]

@@ -494,7 +494,7 @@ impl Measurement<'_> {
                 Outcome::Failure { class, message } => items.push(Item {
                     id: case.id.clone(),
                     group: None,
-                    tags: BTreeMap::new(),
+                    tags: score::tags(case),
                     metrics: BTreeMap::new(),
                     per_run: Vec::new(),
                     observed: serde_json::Value::Null,

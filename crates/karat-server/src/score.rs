@@ -328,7 +328,7 @@ fn slices(case: &Case) -> Vec<(&'static str, String)> {
     slices
 }
 
-fn tags(case: &Case) -> BTreeMap<String, String> {
+pub(crate) fn tags(case: &Case) -> BTreeMap<String, String> {
     let mut tags = BTreeMap::from([("tool".to_owned(), case.step.tool.clone())]);
     if let Some(class) = &case.class {
         tags.insert("class".to_owned(), class.clone());

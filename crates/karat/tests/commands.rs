@@ -61,6 +61,43 @@ fn compare_lists_what_flipped() {
 }
 
 #[test]
+fn compare_refuses_an_unknown_slice_and_an_item_twice() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "", BM25);
+    scratch.karat(&["check", "-o", "a.json"]).expect(0);
+    let compare =
+        |file: &str, slice: &str| scratch.karat(&["compare", "a.json", file, "--slice", slice]);
+    let ran = compare("a.json", "kind=direct").expect(0);
+    assert!(ran.stdout.contains("mrr kind=direct"), "{}", ran.stdout);
+    compare("a.json", "kind=zz").expect(2).says(&["\"kind=zz\"", "kind=direct"]);
+
+    let mut twice: serde_json::Value = serde_json::from_str(&scratch.read("a.json")).unwrap();
+    let items = twice["reports"][0]["items"].as_array_mut().unwrap();
+    items.push(items[0].clone());
+    scratch.write("twice.json", twice.to_string());
+    compare("twice.json", "kind=direct").expect(2).says(&["\"q1\" stands twice now"]);
+}
+
+#[test]
+fn compare_counts_what_lost_its_score_and_shows_names_as_they_are() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "", BM25);
+    scratch.karat(&["check", "-o", "a.json"]).expect(0);
+    let mut check: serde_json::Value = serde_json::from_str(&scratch.read("a.json")).unwrap();
+    let report = &mut check["reports"][0];
+    report["name"] = "r\n::error::\u{1b}[31m".into();
+    for (_, score) in report["items"][0]["metrics"].as_object_mut().unwrap() {
+        *score = serde_json::Value::Null;
+    }
+    scratch.write("b.json", check.to_string());
+    let ran = scratch.karat(&["compare", "a.json", "b.json"]).expect(0);
+    let told = "metrics, no score any more: q1 (the change is over the other 1)";
+    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+    assert!(!ran.stdout.contains(['\u{1b}']), "{:?}", ran.stdout);
+    assert!(!ran.stdout.lines().any(|line| line.starts_with("::error::")), "{}", ran.stdout);
+}
+
+#[test]
 fn trec_files_are_scored_plain_and_gzipped() {
     let scratch = Scratch::new();
     let qrels = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\nq3 0 d 1\n";

@@ -144,6 +144,8 @@ pub(crate) fn delta(
         pairs: 4,
         improved: names(improved),
         worsened: names(worsened),
+        lost: Vec::new(),
+        gained: Vec::new(),
     }
 }
 

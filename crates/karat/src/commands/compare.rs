@@ -1,13 +1,22 @@
 //! `karat compare`: two reports, item by item.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use karat_core::baseline::Baseline;
 use karat_core::compare::{SliceKey, compare};
 use karat_core::report::{Comparison, Report, load_reports};
+use karat_core::text::printable;
 use serde::Serialize;
 
 use crate::cli::CompareArgs;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
+
+/// The most items that are named in one line.
+const NAMED: usize = 5;
+
+/// The most slices that a message lists.
+const LISTED: usize = 20;
 
 /// What `karat compare --json` prints.
 #[derive(Serialize)]
@@ -63,7 +72,7 @@ pub(crate) fn show(
             continue;
         };
         let comparison = compare(&Baseline::from_report(partner), report, slices)
-            .map_err(|error| Stop::bad_input(format!("{}: {error}", label(report))))?;
+            .map_err(|error| Stop::bad_input(format!("{}: {error}", shown(&label(report)))))?;
         comparisons.push(Named {
             evaluation: report.evaluation.to_string(),
             name: report.name.clone(),
@@ -78,9 +87,12 @@ pub(crate) fn show(
     if comparisons.is_empty() {
         return Err(Stop::bad_input(format!(
             "the files have no entry in common: {} against {}",
-            before.iter().map(label).collect::<Vec<_>>().join(", "),
-            after.iter().map(label).collect::<Vec<_>>().join(", "),
+            before.iter().map(|report| shown(&label(report))).collect::<Vec<_>>().join(", "),
+            after.iter().map(|report| shown(&label(report))).collect::<Vec<_>>().join(", "),
         )));
+    }
+    for key in slices {
+        found(key, &comparisons, before, after)?;
     }
     if terminal.json() {
         let document = Document { schema: "karat.compare/1", comparisons, only_before, only_after };
@@ -89,15 +101,73 @@ pub(crate) fn show(
         let style = karat_report::terminal::Style { colors: terminal.colors() };
         let mut text = String::new();
         for named in &comparisons {
-            text.push_str(&format!("{} · {}\n", named.evaluation, named.name));
+            text.push_str(&format!("{} · {}\n", named.evaluation, shown(&named.name)));
             text.push_str(&karat_report::terminal::comparison(&named.comparison, style));
+            text.push_str(&unpaired(&named.comparison));
         }
         for (side, names) in [("before", only_before), ("after", only_after)] {
             if !names.is_empty() {
-                text.push_str(&format!("only {side}: {}\n", names.join(", ")));
+                text.push_str(&format!("only {side}: {}\n", shown(&names.join(", "))));
             }
         }
         terminal.print(&text)?;
     }
     Ok(Exit::Pass)
+}
+
+fn shown(text: &str) -> String {
+    printable(text).into_owned()
+}
+
+/// Refuses a slice that nothing was compared over.
+fn found(
+    key: &SliceKey,
+    comparisons: &[Named],
+    before: &[Report],
+    after: &[Report],
+) -> Result<(), Stop> {
+    let wanted = key.to_string();
+    let mut deltas = comparisons.iter().flat_map(|named| &named.comparison.deltas);
+    if deltas.any(|delta| delta.slice.as_ref() == Some(&wanted)) {
+        return Ok(());
+    }
+    let of = |reports: &[Report]| -> BTreeSet<String> {
+        let slices = reports.iter().flat_map(|report| &report.slices);
+        slices.map(|slice| format!("{}={}", slice.by, slice.value)).collect()
+    };
+    let both: Vec<String> = of(before).intersection(&of(after)).take(LISTED).cloned().collect();
+    Err(Stop::bad_input(format!(
+        "--slice: the files do not both have the slice {wanted:?}; both have: {}",
+        if both.is_empty() { "none".to_owned() } else { shown(&both.join(", ")) }
+    )))
+}
+
+/// The items that have a score on one side only, for all metrics at once that lack the same ones.
+fn unpaired(comparison: &Comparison) -> String {
+    let mut alike: BTreeMap<(&[String], &[String], u64), Vec<&str>> = BTreeMap::new();
+    for delta in comparison.deltas.iter().filter(|delta| delta.slice.is_none()) {
+        if !(delta.lost.is_empty() && delta.gained.is_empty()) {
+            let key = (delta.lost.as_slice(), delta.gained.as_slice(), delta.pairs);
+            alike.entry(key).or_default().push(&delta.metric);
+        }
+    }
+    let mut text = String::new();
+    for ((lost, gained, pairs), metrics) in alike {
+        for (items, what) in [(lost, "no score any more"), (gained, "no score before")] {
+            if items.is_empty() {
+                continue;
+            }
+            let mut names = items.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+            if items.len() > NAMED {
+                names.push_str(&format!(" and {} more", items.len() - NAMED));
+            }
+            let place = match metrics.as_slice() {
+                [one] => (*one).to_owned(),
+                several => format!("{} metrics", several.len()),
+            };
+            let line = format!("{place}, {what}: {names} (the change is over the other {pairs})");
+            text.push_str(&format!("  {}\n", shown(&line)));
+        }
+    }
+    text
 }

@@ -1,0 +1,202 @@
+//! The items of two measurements, side by side.
+//!
+//! A value that is the mean of its items' scores changes when an item loses its score, although no
+//! score changed. So such a value is compared over the items that were scored both times, and what
+//! has a score on one side only is counted apart. A value that is made otherwise (F1, a share of
+//! calls) has no such pairs: its items are listed, and nothing is inferred from them.
+
+use std::collections::BTreeMap;
+
+use karat_metrics::stats;
+
+use crate::aggregate::{groups, paired_interval};
+use crate::baseline::Baseline;
+use crate::compare::SliceKey;
+use crate::report::{Interval, Item, Report};
+
+/// Differences smaller than this are rounding, not change.
+pub(crate) const ROUNDING: f64 = 1e-12;
+
+/// How near a mean of scores must come to a value to be what that value is made of, relative to it.
+const SAME: f64 = 1e-9;
+
+/// Every item's scores, by its id.
+pub(crate) type Scores<'a> = BTreeMap<&'a str, &'a BTreeMap<String, Option<f64>>>;
+
+/// The scores of a baseline.
+pub(crate) fn scores(baseline: &Baseline) -> Scores<'_> {
+    baseline.items.iter().map(|item| (item.id.as_str(), &item.metrics)).collect()
+}
+
+/// The value of a metric before and now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Headlines {
+    pub(crate) before: Option<f64>,
+    pub(crate) after: Option<f64>,
+}
+
+impl Headlines {
+    fn both(self) -> Option<(f64, f64)> {
+        self.before.zip(self.after)
+    }
+}
+
+/// One item's score before and after.
+pub(crate) struct Pair<'a> {
+    pub(crate) item: &'a Item,
+    pub(crate) before: f64,
+    pub(crate) after: f64,
+}
+
+impl Pair<'_> {
+    pub(crate) fn change(&self) -> f64 {
+        self.after - self.before
+    }
+}
+
+/// How a value is made of scores.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Average {
+    /// The mean over all items.
+    Items,
+    /// The mean over groups of the mean within each: tasks that were run more or less often.
+    Groups,
+}
+
+/// A metric's items of which either side has a score.
+pub(crate) struct Paired<'a> {
+    /// Those with a score on both sides.
+    pub(crate) pairs: Vec<Pair<'a>>,
+    /// Those that have no score any more.
+    pub(crate) lost: Vec<String>,
+    /// Those that had none.
+    pub(crate) gained: Vec<String>,
+    headlines: Headlines,
+    average: Option<Average>,
+}
+
+impl<'a> Paired<'a> {
+    /// Pairs the items of a report, or of a slice of it, with earlier scores.
+    pub(crate) fn new(
+        metric: &str,
+        slice: Option<&SliceKey>,
+        earlier: &Scores<'_>,
+        report: &'a Report,
+        headlines: Headlines,
+    ) -> Paired<'a> {
+        let (mut pairs, mut lost, mut gained) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut old, mut new) = (Vec::new(), Vec::new());
+        for item in report.items.iter().filter(|item| slice.is_none_or(|slice| slice.holds(item))) {
+            let before = score(earlier.get(item.id.as_str()).copied(), metric);
+            let after = score(Some(&item.metrics), metric);
+            old.extend(before.map(|score| (item, score)));
+            new.extend(after.map(|score| (item, score)));
+            match (before, after) {
+                (Some(before), Some(after)) => pairs.push(Pair { item, before, after }),
+                (Some(_), None) => lost.push(item.id.clone()),
+                (None, Some(_)) => gained.push(item.id.clone()),
+                (None, None) => {}
+            }
+        }
+        let average = headlines.both().and_then(|(before, after)| {
+            let gives =
+                |average: &Average| average.gives(before, &old) && average.gives(after, &new);
+            [Average::Items, Average::Groups].into_iter().find(gives)
+        });
+        Paired { pairs, lost, gained, headlines, average }
+    }
+
+    /// Whether the value is the mean of its items' scores, before and now.
+    pub(crate) fn is_mean(&self) -> bool {
+        self.average.is_some()
+    }
+
+    /// The change of the value: over the items scored both times where it is their mean, and of the
+    /// value itself where it is not.
+    pub(crate) fn delta(&self) -> Option<f64> {
+        let (before, after) = self.headlines.both()?;
+        // The same items on both sides: the same difference, without another rounding.
+        if !self.is_mean() || (self.lost.is_empty() && self.gained.is_empty()) {
+            return Some(after - before);
+        }
+        let (before, after) = self.means()?;
+        Some(after - before).map(|delta| if delta.abs() <= ROUNDING { 0.0 } else { delta })
+    }
+
+    /// The means before and after over the items scored both times; `None` where the value is no mean
+    /// or no item was scored twice.
+    pub(crate) fn means(&self) -> Option<(f64, f64)> {
+        let average = self.average?;
+        let side = |of: fn(&Pair<'_>) -> f64| -> Option<f64> {
+            let scored: Vec<_> = self.pairs.iter().map(|pair| (pair.item, of(pair))).collect();
+            average.of(&scored)
+        };
+        Some((side(|pair| pair.before)?, side(|pair| pair.after)?))
+    }
+
+    /// Whether the change over the pairs is another one than that of the value.
+    pub(crate) fn differs(&self) -> bool {
+        match (self.headlines.both(), self.delta()) {
+            (Some((before, after)), Some(delta)) => (after - before - delta).abs() > ROUNDING,
+            _ => false,
+        }
+    }
+
+    /// What is independent of each other: a number for each item or, where items share groups, for
+    /// each group, in which they stand or fall together. Where all share one group there is nothing
+    /// else to draw from, and the items are taken by themselves.
+    pub(crate) fn blocks(&self, of: impl Fn(&Pair<'a>) -> f64) -> Vec<f64> {
+        let scored: Vec<(&Item, f64)> =
+            self.pairs.iter().map(|pair| (pair.item, of(pair))).collect();
+        let parts = by_group(&scored);
+        match self.average {
+            Some(Average::Groups) => {
+                parts.iter().filter_map(|part| stats::mean(part).ok()).collect()
+            }
+            _ if parts.len() == 1 => scored.iter().map(|(_, value)| *value).collect(),
+            _ => parts.iter().map(|part| part.iter().sum()).collect(),
+        }
+    }
+
+    /// The bootstrap interval of [`Paired::delta`].
+    pub(crate) fn interval(&self, seed: u64) -> Option<Interval> {
+        if self.average == Some(Average::Groups) {
+            let means = self.blocks(Pair::change);
+            let alone: Vec<usize> = (0..means.len()).collect();
+            let found = paired_interval(&means, &alone, seed)?;
+            return Some(Interval { method: "bootstrap_clustered".to_owned(), ..found });
+        }
+        let changes: Vec<f64> = self.pairs.iter().map(Pair::change).collect();
+        paired_interval(&changes, &groups(self.pairs.iter().map(|pair| pair.item)), seed)
+    }
+}
+
+impl Average {
+    fn of(self, scored: &[(&Item, f64)]) -> Option<f64> {
+        let values: Vec<f64> = match self {
+            Average::Items => scored.iter().map(|(_, value)| *value).collect(),
+            Average::Groups => {
+                by_group(scored).iter().filter_map(|part| stats::mean(part).ok()).collect()
+            }
+        };
+        stats::mean(&values).ok()
+    }
+
+    fn gives(self, value: f64, scored: &[(&Item, f64)]) -> bool {
+        self.of(scored).is_some_and(|mean| (mean - value).abs() <= SAME * value.abs().max(1.0))
+    }
+}
+
+fn score(metrics: Option<&BTreeMap<String, Option<f64>>>, id: &str) -> Option<f64> {
+    metrics?.get(id).copied().flatten()
+}
+
+/// The values, those of one group together.
+fn by_group(scored: &[(&Item, f64)]) -> Vec<Vec<f64>> {
+    let mut parts: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for (group, (_, value)) in groups(scored.iter().map(|(item, _)| *item)).into_iter().zip(scored)
+    {
+        parts.entry(group).or_default().push(*value);
+    }
+    parts.into_values().collect()
+}
