@@ -171,6 +171,14 @@ impl AgentError {
         ))
     }
 
+    /// Traces that nothing can be said about.
+    pub(crate) fn no_score(traces: u64) -> Self {
+        AgentError::NotMeasured(format!(
+            "not one score is defined for {traces} traces: they state no expectation, and there is \
+             no task for them"
+        ))
+    }
+
     /// Whether nothing was measured although the input was right.
     #[must_use]
     pub fn is_not_measured(&self) -> bool {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::error::AgentError;
 use crate::evaluate;
+use crate::made::Made;
 use crate::marks::{self, Marks};
 use crate::recorded::Source;
 use crate::score::{ItemScore, MetricSummary, Total};
@@ -17,8 +18,12 @@ use crate::trace::{Setting, Trace};
 pub struct Means {
     /// How many traces were scored.
     pub traces: u64,
+    /// Runs that were made, and runs that could not be: these are not scored.
+    pub made: Made,
     /// One summary for each metric that had a value.
     pub metrics: Vec<MetricSummary>,
+    /// Why the others have none.
+    pub undefined: BTreeMap<String, &'static str>,
     /// Bad records, by class.
     pub bad: BTreeMap<&'static str, u64>,
     /// Unknown fields, all told.
@@ -31,17 +36,27 @@ pub struct Means {
     pub notes: BTreeMap<String, u64>,
 }
 
-/// Scores every trace of the source. `on_item` gets each one with its marks.
+/// The sum of a metric, over how many traces, and why the first one without it has none.
+#[derive(Default)]
+struct Sum {
+    total: Total,
+    n: u64,
+    undefined: Option<&'static str>,
+}
+
+/// Scores every trace of the source. `on_item` gets each one that is scored, with its marks.
 ///
 /// # Errors
-/// When a file cannot be read, when too many records are bad, or when there is no trace.
+/// When a file cannot be read, when too many records are bad or too many runs failed, or when there
+/// is no trace or no score.
 pub fn score(
     source: &Source<'_>,
     tools: &Tools,
+    max_errors: f64,
     on_item: &mut dyn FnMut(&Trace, &Marks),
 ) -> Result<Means, AgentError> {
     let mut means = Means::default();
-    let mut totals: BTreeMap<String, (Total, u64)> = BTreeMap::new();
+    let mut totals: BTreeMap<String, Sum> = BTreeMap::new();
     for path in source.files {
         let mut traces = Traces::open(path, source.shape, source.metrics)?;
         while let Some(read) = traces.next_trace()? {
@@ -65,9 +80,13 @@ pub fn score(
             {
                 means.without_task += 1;
             }
+            means.unknown_fields += trace.unknown.values().sum::<u64>();
+            means.made.count(&trace);
+            if trace.failed.is_some() {
+                continue;
+            }
             let marks = marks::mark(&trace, tools, source.metrics);
             means.traces += 1;
-            means.unknown_fields += trace.unknown.values().sum::<u64>();
             means.unreadable_arguments += marks.unreadable_arguments;
             for (id, mark) in &marks.scores {
                 let id = match (trace.setting, id.as_str()) {
@@ -76,11 +95,15 @@ pub fn score(
                     (_, id) => id,
                 };
                 if !totals.contains_key(id) {
-                    totals.insert(id.to_owned(), (Total::default(), 0));
+                    totals.insert(id.to_owned(), Sum::default());
                 }
-                if let (Ok(score), Some((total, n))) = (mark, totals.get_mut(id)) {
-                    total.add(ItemScore { score: *score, success: None });
-                    *n += 1;
+                let Some(sum) = totals.get_mut(id) else { continue };
+                match mark {
+                    Ok(score) => {
+                        sum.total.add(ItemScore { score: *score, success: None });
+                        sum.n += 1;
+                    }
+                    Err(why) => sum.undefined = sum.undefined.or(Some(*why)),
                 }
             }
             on_item(&trace, &marks);
@@ -89,17 +112,18 @@ pub fn score(
             *means.notes.entry(note).or_default() += count;
         }
     }
+    means.made.within(max_errors)?;
     finish(means, totals, source)
 }
 
 fn finish(
     mut means: Means,
-    totals: BTreeMap<String, (Total, u64)>,
+    totals: BTreeMap<String, Sum>,
     source: &Source<'_>,
 ) -> Result<Means, AgentError> {
     let path = source.files.first().cloned().unwrap_or_default();
     let bad: u64 = means.bad.values().sum();
-    let all = means.traces + bad;
+    let all = means.made.runs + bad;
     if all > 0 && bad as f64 / all as f64 > source.max_bad {
         return Err(AgentError::Invalid {
             path,
@@ -111,17 +135,22 @@ fn finish(
     if means.traces == 0 {
         return Err(AgentError::nothing(&path, &means.notes));
     }
-    means.metrics = totals
-        .into_iter()
-        .filter(|(_, (_, n))| *n > 0)
-        .map(|(id, (total, n))| MetricSummary {
+    for (id, Sum { total, n, undefined }) in totals {
+        if n == 0 {
+            means.undefined.insert(id, undefined.unwrap_or("not recorded"));
+            continue;
+        }
+        means.metrics.push(MetricSummary {
             // Positions and costs are no shares, and are not held to their range.
             interval: total.interval(n, evaluate::is_share(&id)),
             mean: total.sum() / n as f64,
             id,
             n,
             succeeded: None,
-        })
-        .collect();
-    Ok(means)
+        });
+    }
+    match means.metrics.is_empty() {
+        true => Err(AgentError::no_score(means.traces)),
+        false => Ok(means),
+    }
 }

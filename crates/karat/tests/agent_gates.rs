@@ -1,0 +1,171 @@
+//! What a gate over traces must not be fooled by, through the binary: runs that could not be made,
+//! flags without effect, expectations that nothing was observed for.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use common::{Ran, Scratch};
+use serde_json::Value;
+
+const RIGHT: &str = r#"{"id":"right","calls":[],"output":"5","expect":{"answer":{"number":5}}}"#;
+
+/// The right trace, and nine runs that could not be made.
+fn mostly_failed() -> String {
+    let failed = |n: usize| {
+        format!(
+            r#"{{"id":"f{n}","calls":[],"failed":{{"class":"endpoint","message":"dead"}},"expect":{{"answer":{{"number":5}}}}}}"#
+        )
+    };
+    let mut lines = vec![RIGHT.to_owned()];
+    lines.extend((0..9).map(failed));
+    lines.join("\n")
+}
+
+/// What `karat agent score` makes of these lines, with further arguments.
+fn score(lines: &str, more: &[&str]) -> Ran {
+    let scratch = Scratch::new();
+    scratch.write("t.jsonl", lines);
+    let mut arguments = vec!["agent", "score", "t.jsonl"];
+    arguments.extend(more);
+    scratch.karat(&arguments)
+}
+
+/// The only report of these lines.
+fn report(lines: &str, more: &[&str]) -> Value {
+    let mut arguments = vec!["--json"];
+    arguments.extend(more);
+    score(lines, &arguments).expect(0).json()["reports"][0].clone()
+}
+
+/// Ends as not measured, for a reason with all of these words.
+fn not_measured(ran: Ran, words: &[&str]) {
+    let ran = ran.expect(3);
+    let told = format!("{}{}", ran.stdout, ran.stderr);
+    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    for word in words {
+        assert!(told.contains(word), "{word:?} is missing in: {told}");
+    }
+}
+
+fn value(report: &Value, id: &str) -> Value {
+    let metrics = report["metrics"].as_array().unwrap();
+    metrics.iter().find(|metric| metric["id"] == id).unwrap()["value"].clone()
+}
+
+#[test]
+fn means_are_held_to_floors_and_ceilings() {
+    let wrong = RIGHT.replace("\"id\":\"right\"", "\"id\":\"wrong\"").replace("\"5\"", "\"6\"");
+    let lines = format!("{RIGHT}\n{wrong}\n");
+    for one_pass in ["--means", "--per-item"] {
+        let gated = |gate: [&str; 2]| score(&lines, &[one_pass, gate[0], gate[1]]);
+        gated(["--min", "task.success=0.5"]).expect(0);
+        let failed = gated(["--min", "task.success=0.6"]).expect(1);
+        assert!(failed.stdout.contains("task.success = 0.5000 is below the floor 0.6"));
+        gated(["--max", "answer.correct=0.4"]).expect(1);
+        // Undefined keeps no limit; what is not known, or not computed in one pass, is an error.
+        gated(["--min", "gauge.compliance=0.1"]).expect(1);
+        gated(["--min", "no.such=1"]).expect(2).says(&["no.such"]);
+        gated(["--min", "gauge.effectiveness=0"]).expect(2).says(&["gauge.effectiveness"]);
+    }
+    let json = score(&lines, &["--means", "--json", "--min", "task.success=0.6"]).expect(1).json();
+    assert_eq!(json["gate"]["verdict"], "fail");
+    assert_eq!(json["gate"]["checks"][0]["value"], 0.5);
+}
+
+#[test]
+fn what_only_a_report_can_do_is_refused_in_one_pass() {
+    for flags in [
+        &["--baseline", "none.json"][..],
+        &["--baseline", "none.json", "--max-drop", "task.success=0"],
+        &["-o", "r.html"],
+        &["--out", "elsewhere"],
+        &["--name", "x"],
+        &["--verdicts", "v.jsonl"],
+        &["--before", "t.jsonl"],
+    ] {
+        for one_pass in ["--means", "--per-item"] {
+            let mut arguments = vec![one_pass];
+            arguments.extend(flags);
+            let refused = score(RIGHT, &arguments).expect(2);
+            assert!(refused.stderr.contains("cannot be used with"), "{}", refused.stderr);
+        }
+    }
+}
+
+#[test]
+fn means_of_samples_honour_every_flag() {
+    let sample = r#"{"id":"a","user_input":[{"type":"ai","content":"","tool_calls":[{"name":"add","args":{"a":1}}]}],"reference_tool_calls":[{"name":"add","args":{"a":2}}]}"#;
+    let ragas = |lines: &str, more: &[&str]| {
+        let mut arguments = vec!["--format", "ragas", "--means"];
+        arguments.extend(more);
+        score(lines, &arguments)
+    };
+    ragas(sample, &["--min", "calls.exact=0"]).expect(0);
+    ragas(sample, &["--min", "calls.exact=1"]).expect(1);
+    ragas(sample, &["--max-bad", "2"]).expect(2).says(&["--max-bad"]);
+    ragas(sample, &["--tasks", "none.jsonl"]).expect(2).says(&["none.jsonl"]);
+    ragas(sample, &["--tools", "none.json"]).expect(2).says(&["none.json"]);
+    let half = format!("{sample}\n{{}}\n");
+    ragas(&half, &[]).expect(2);
+    ragas(&half, &["--max-bad", "0.4"]).expect(2);
+    let read = ragas(&half, &["--max-bad", "0.5"]).expect(0);
+    assert!(read.stdout.contains("1 records could not be read"), "{}", read.stdout);
+    // The metric of the peer by the id that a report has.
+    let deepeval = r#"{"tools_called":[{"name":"a"}],"expected_tools":[{"name":"b"}]}"#;
+    let least = "deepeval.tool_correctness=0.5";
+    score(deepeval, &["--format", "deepeval", "--means", "--min", least]).expect(1);
+}
+
+#[test]
+fn runs_that_could_not_be_made_do_not_pass_a_gate() {
+    let lines = mostly_failed();
+    for more in [&["--min", "task.success=0.9"][..], &[], &["--means"], &["--max-errors", "0.8"]] {
+        not_measured(score(&lines, more), &["9 of 10 runs could not be made", "f0", "dead"]);
+    }
+    for one_pass in [&["--max-errors", "0.9"][..], &["--max-errors", "0.9", "--means"]] {
+        score(&lines, one_pass).expect(0);
+    }
+    // Those that were allowed are left out, not scored as 0.
+    let means = score(&lines, &["--means", "--json", "--max-errors", "0.9"]).expect(0).json();
+    assert_eq!(value(&means, "task.success"), 1.0);
+    assert_eq!(value(&report(&lines, &["--max-errors", "0.9"]), "task.success"), 1.0);
+    // Nothing at all is no measurement, whatever is allowed.
+    let none: Vec<&str> = lines.lines().skip(1).collect();
+    for more in [&["--max-errors", "1"][..], &["--max-errors", "1", "--means"]] {
+        not_measured(score(&none.join("\n"), more), &["9 of 9 runs"]);
+    }
+    score(RIGHT, &["--max-errors", "1.5"]).expect(2).says(&["max_errors"]);
+}
+
+#[test]
+fn a_project_does_not_pass_on_runs_that_could_not_be_made() {
+    let scratch = Scratch::new();
+    let lines = mostly_failed();
+    let good: Vec<String> = lines
+        .lines()
+        .map(|line| {
+            line.replace(r#""failed":{"class":"endpoint","message":"dead"}"#, r#""output":"5""#)
+        })
+        .collect();
+    let project = "[[agent]]\nname = \"calls\"\ntraces = [\"t.jsonl\"]\nbaseline = \"b.json\"\n\n\
+                   [agent.gate]\nALLOW\n[agent.gate.metrics]\n\"task.success\" = { max_drop = 0.0 }\n";
+    scratch.write("karat.toml", project.replace("ALLOW", ""));
+    scratch.write("t.jsonl", good.join("\n"));
+    scratch.karat(&["baseline", "update"]).expect(0);
+    scratch.karat(&["agent", "check"]).expect(0);
+    scratch.write("t.jsonl", &lines);
+    for command in [&["agent", "check"][..], &["check"], &["baseline", "update"]] {
+        not_measured(scratch.karat(command), &["9 of 10 runs could not be made"]);
+    }
+    scratch.write("karat.toml", project.replace("ALLOW", "max_errors = 0.9"));
+    scratch.karat(&["agent", "check"]).expect(0);
+}
+
+#[test]
+fn traces_without_a_single_score_are_not_measured() {
+    let bare = r#"{"id":"a","calls":[]}"#;
+    for more in [&[][..], &["--means"]] {
+        not_measured(score(bare, more), &["not one score is defined"]);
+    }
+}
