@@ -228,10 +228,11 @@ impl Assertion {
         let mut fields = Fields::parse(text)?;
         let written: String = fields.need("path")?;
         let path = JsonPath::parse(&written).map_err(|message| Invalid::at("path", message))?;
-        let condition = if let Some(value) = fields.get("equals")? {
-            Condition::Equals(value)
-        } else if let Some(value) = fields.get("contains")? {
-            Condition::Contains(value)
+        // `null` is a value like any other here, not a field that was left out.
+        let condition = if let Some(text) = fields.present("equals") {
+            Condition::Equals(typed(text).map_err(|error| error.within("equals"))?)
+        } else if let Some(text) = fields.present("contains") {
+            Condition::Contains(typed(text).map_err(|error| error.within("contains"))?)
         } else if let Some(near) = Near::parse(&mut fields)? {
             Condition::Number(near)
         } else if let Some(count) = fields.get("count")? {
@@ -251,8 +252,8 @@ impl Assertion {
     }
 
     /// Whether it holds for a state. Where the path leads to several values, one must do.
-    pub fn holds(&self, state: Option<&Value>) -> bool {
-        let found = state.map(|state| self.path.find(state)).unwrap_or_default();
+    pub fn holds(&self, state: &Value) -> bool {
+        let found = self.path.find(state);
         match &self.condition {
             Condition::Exists(exists) => found.is_empty() != *exists,
             Condition::Equals(wanted) => found.iter().any(|value| equal(value, wanted)),
@@ -319,13 +320,18 @@ mod tests {
     #[test]
     fn a_state_is_looked_into_by_its_path() {
         let state = json!({"notes": [{"text": "umbrella", "n": 1}], "open": true});
-        let holds = |text: &str| Assertion::parse(text).unwrap().holds(Some(&state));
+        let holds = |text: &str| Assertion::parse(text).unwrap().holds(&state);
         assert!(holds(r#"{"path":"$.notes[0].text","equals":"umbrella"}"#));
         assert!(holds(r#"{"path":"$.notes[*].n","equals":1.0}"#));
         assert!(holds(r#"{"path":"notes","count":1}"#));
         assert!(holds(r#"{"path":"notes[0].text","contains":"umb"}"#));
         assert!(holds(r#"{"path":"closed","exists":false}"#));
         assert!(!holds(r#"{"path":"open","equals":1}"#));
-        assert!(!Assertion::parse(r#"{"path":"x","exists":true}"#).unwrap().holds(None));
+        assert!(!holds(r#"{"path":"open","equals":null}"#));
+        assert!(!holds(r#"{"path":"closed","equals":null}"#));
+        let empty = json!({"note": null, "list": [null]});
+        let holds = |text: &str| Assertion::parse(text).unwrap().holds(&empty);
+        assert!(holds(r#"{"path":"note","equals":null}"#));
+        assert!(holds(r#"{"path":"list","contains":null}"#));
     }
 }

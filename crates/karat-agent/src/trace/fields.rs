@@ -70,6 +70,11 @@ impl<'a> Fields<'a> {
 
     /// The text of a field, which is then used up. Of a key that comes twice the last one counts.
     pub(crate) fn raw(&mut self, key: &str) -> Option<&'a str> {
+        self.present(key).filter(|text| *text != "null")
+    }
+
+    /// The text of a field that may be `null`, which is then used up.
+    pub(crate) fn present(&mut self, key: &str) -> Option<&'a str> {
         let mut found = None;
         self.entries.retain(|(name, value)| {
             if name == key {
@@ -77,7 +82,7 @@ impl<'a> Fields<'a> {
             }
             name != key
         });
-        found.filter(|text| *text != "null")
+        found
     }
 
     /// The first of several names under which a field may stand; all are used up.
