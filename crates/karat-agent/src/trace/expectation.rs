@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 
 use super::answer::{Assertion, Matcher};
 use super::fields::{Fields, Invalid, is_list, is_object, is_string, list, typed};
+use super::near::Near;
 use super::split_name;
 
 /// What should have happened.
@@ -78,7 +79,7 @@ struct Choice {
 enum Values {
     Any,
     OneOf(Vec<String>),
-    Near { value: f64, within: f64 },
+    Near(Near),
 }
 
 /// A call that must not be made.
@@ -358,7 +359,7 @@ impl ExpectedCall {
             let mut text = match &choice.values {
                 Values::Any => "any value".to_owned(),
                 Values::OneOf(values) => values.join(" or "),
-                Values::Near { value, within } => format!("{value} ± {within}"),
+                Values::Near(near) => format!("{} ± {}", near.value, near.within),
             };
             if choice.may_be_omitted {
                 text.push_str(", or nothing");
@@ -385,7 +386,7 @@ impl ExpectedCall {
             let value = match &choice.values {
                 Values::Any => "null".to_owned(),
                 Values::OneOf(values) => values.first().cloned().unwrap_or("null".to_owned()),
-                Values::Near { value, .. } => value.to_string(),
+                Values::Near(near) => near.value.clone(),
             };
             parts.push((name.clone(), value));
         }
@@ -412,12 +413,8 @@ impl Choice {
         let may_be_omitted = fields.get("may_be_omitted")?.unwrap_or(false);
         let values = if let Some(values) = fields.raw("one_of") {
             Values::one_of(values).map_err(|error| error.within("one_of"))?
-        } else if let Some(value) = fields.get::<f64>("near")? {
-            let within = fields.get::<f64>("within")?.unwrap_or(0.0);
-            if within.is_nan() || within < 0.0 {
-                return Err(Invalid::at("within", "must not be negative"));
-            }
-            Values::Near { value, within }
+        } else if let Some(near) = Near::parse(&mut fields, "near")? {
+            Values::Near(near)
         } else if fields.get::<bool>("any")? == Some(true) || may_be_omitted {
             Values::Any
         } else {
@@ -443,7 +440,7 @@ impl Values {
             Values::OneOf(values) => {
                 Accepted::OneOf(values.iter().filter_map(|text| json::parse(text).ok()).collect())
             }
-            Values::Near { value, within } => Accepted::Near { value: *value, within: *within },
+            Values::Near(near) => near.accepted(),
         }
     }
 }

@@ -8,6 +8,7 @@
 pub mod answer;
 pub mod expectation;
 pub(crate) mod fields;
+mod near;
 
 use std::collections::BTreeMap;
 
