@@ -1,7 +1,7 @@
 //! The means of any number of traces in one pass: nothing is kept of a trace but its scores, and of
 //! these only sums.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::AgentError;
 use crate::evaluate;
@@ -32,6 +32,8 @@ pub struct Means {
     pub unreadable_arguments: u64,
     /// Traces for which there is no task.
     pub without_task: u64,
+    /// Tasks for which there is no trace, in words.
+    pub without_trace: Option<String>,
     /// What importers want to be known.
     pub notes: BTreeMap<String, u64>,
 }
@@ -57,6 +59,8 @@ pub fn score(
 ) -> Result<Means, AgentError> {
     let mut means = Means::default();
     let mut totals: BTreeMap<String, Sum> = BTreeMap::new();
+    // The tasks that have a trace: no more than there are tasks.
+    let mut seen: BTreeSet<String> = BTreeSet::new();
     for path in source.files {
         let mut traces = Traces::open(path, source.shape, source.metrics)?;
         while let Some(read) = traces.next_trace()? {
@@ -75,10 +79,12 @@ pub fn score(
                     continue;
                 }
             };
-            if let Some(tasks) = source.tasks
-                && !tasks.complete(&mut trace)
-            {
-                means.without_task += 1;
+            if let Some(tasks) = source.tasks {
+                match tasks.complete(&mut trace) {
+                    true if seen.contains(&trace.id) => {}
+                    true => _ = seen.insert(trace.id.clone()),
+                    false => means.without_task += 1,
+                }
             }
             means.unknown_fields += trace.unknown.values().sum::<u64>();
             means.made.count(&trace);
@@ -112,6 +118,8 @@ pub fn score(
             *means.notes.entry(note).or_default() += count;
         }
     }
+    let seen: BTreeSet<&str> = seen.iter().map(String::as_str).collect();
+    means.without_trace = source.tasks.and_then(|tasks| tasks.without_trace(&seen));
     means.made.within(max_errors)?;
     finish(means, totals, source)
 }

@@ -196,3 +196,54 @@ fn a_call_that_may_be_the_forbidden_one_keeps_no_ceiling() {
         }
     }
 }
+
+#[test]
+fn tasks_without_a_trace_are_told() {
+    let scratch = Scratch::new();
+    let task = |n: usize| format!(r#"{{"id":"t{n}","expect":{{"answer":{{"number":5}}}}}}"#);
+    let trace = |n: usize| format!(r#"{{"id":"t{n}","calls":[],"output":"5"}}"#);
+    let lines =
+        |of: &dyn Fn(usize) -> String, n: usize| (0..n).map(of).collect::<Vec<_>>().join("\n");
+    scratch.write("tasks.jsonl", lines(&task, 10));
+    scratch.write("t.jsonl", lines(&trace, 3));
+    let told = "7 of 10 tasks have no trace, and no score; the first is \"t3\"";
+    let score = ["agent", "score", "t.jsonl", "--tasks", "tasks.jsonl"];
+    for more in [&[][..], &["--means"]] {
+        let ran = scratch.karat(&[&score[..], more].concat()).expect(0);
+        let words: Vec<&str> = ran.stdout.split_whitespace().collect();
+        assert!(words.join(" ").contains(told), "{}", ran.stdout);
+    }
+    scratch.write("t.jsonl", lines(&trace, 10));
+    for more in [&[][..], &["--means"]] {
+        let ran = scratch.karat(&[&score[..], more].concat()).expect(0);
+        assert!(!ran.stdout.contains("have no trace"), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn a_report_tells_how_often_tasks_were_run() {
+    let trace = |id: &str, run: usize, output: &str| {
+        RIGHT
+            .replace("\"right\"", &format!("\"{id}\",\"run\":{run}"))
+            .replace("\"output\":\"5\"", &format!("\"output\":\"{output}\""))
+    };
+    let even = [("a", 1, "5"), ("a", 2, "5"), ("b", 1, "6"), ("b", 2, "5")];
+    let lines = |of: &[(&str, usize, &str)]| {
+        of.iter().map(|(id, run, output)| trace(id, *run, output)).collect::<Vec<_>>().join("\n")
+    };
+    let metric = |report: &Value, id: &str| {
+        let metrics = report["metrics"].as_array().unwrap();
+        metrics.iter().find(|metric| metric["id"] == id).unwrap().clone()
+    };
+    let repeated = report(&lines(&even), &[]);
+    assert_eq!(repeated["runs"], 2);
+    assert_eq!(metric(&repeated, "task.success")["per_run"], serde_json::json!([0.5, 1.0]));
+    assert_eq!(metric(&repeated, "pass^2")["per_run"], serde_json::json!([]));
+    // Where tasks were run unequally often, the runs are not of the same tasks.
+    let uneven = report(&lines(&even[..3]), &[]);
+    assert_eq!(uneven["runs"], 2);
+    assert_eq!(metric(&uneven, "task.success")["per_run"], serde_json::json!([]));
+    let once = report(&lines(&[even[0], even[2]]), &[]);
+    assert_eq!(once["runs"], 1);
+    assert_eq!(metric(&once, "task.success")["per_run"], serde_json::json!([0.5]));
+}

@@ -134,6 +134,7 @@ fn traces(arguments: &AgentScoreArgs, gate: &Policy, terminal: &Terminal) -> Res
             warnings.push(format!("{count} {words}"));
         }
     }
+    warnings.extend(means.without_trace);
     warnings.extend(means.notes.iter().map(|(note, count)| format!("{count} {note}")));
     let found = Found {
         traces: means.traces,
