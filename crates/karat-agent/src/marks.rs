@@ -121,18 +121,7 @@ impl<'t> Marker<'t> {
     }
 
     fn as_call(&self, call: &'t CallMade) -> Call<'t> {
-        let name = match self.expect {
-            Some(expect) => expect.key(&call.name, call.server.as_deref()),
-            None => Cow::Borrowed(call.name.as_str()),
-        };
-        match &call.arguments {
-            Arguments::Object(text) => match object(text) {
-                Ok(arguments) => Call::new(name, arguments),
-                Err(_) => Call::new(name, unreadable()),
-            },
-            Arguments::Text(_) => Call::new(name, unreadable()),
-            Arguments::NotRecorded => Call { name, ..Call::default() },
-        }
+        as_call(self.expect, call)
     }
 
     fn has_arguments(&self) -> bool {
@@ -462,6 +451,22 @@ impl<'t> Marker<'t> {
     }
 }
 
+/// A call as the metrics take it, by the name under which the expectation compares it.
+pub(crate) fn as_call<'t>(expect: Option<&'t Expectation>, call: &'t CallMade) -> Call<'t> {
+    let name = match expect {
+        Some(expect) => expect.key(&call.name, call.server.as_deref()),
+        None => Cow::Borrowed(call.name.as_str()),
+    };
+    match &call.arguments {
+        Arguments::Object(text) => match object(text) {
+            Ok(arguments) => Call::new(name, arguments),
+            Err(_) => Call::new(name, unreadable()),
+        },
+        Arguments::Text(_) => Call::new(name, unreadable()),
+        Arguments::NotRecorded => Call { name, ..Call::default() },
+    }
+}
+
 /// Arguments that equal none that anybody would expect.
 fn unreadable() -> karat_metrics::calls::Object<'static> {
     object("{\"\\u0000not JSON\":null}").unwrap_or_default()
@@ -492,7 +497,7 @@ fn assign(
 
 /// Whether a call is one that is forbidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hit {
+pub(crate) enum Hit {
     Yes,
     No,
     /// The rule names arguments, and those of the call are not known.
@@ -500,7 +505,7 @@ enum Hit {
 }
 
 impl Forbidden {
-    fn hits(&self, call: &CallMade) -> Hit {
+    pub(crate) fn hits(&self, call: &CallMade) -> Hit {
         if !self.tool.is(&call.name, call.server.as_deref()) {
             return Hit::No;
         }

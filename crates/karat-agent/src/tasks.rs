@@ -245,7 +245,9 @@ impl Task {
         };
         let expect = fields
             .raw("expect")
-            .map(|text| Expectation::parse(text).map_err(|error| error.within("expect")))
+            .map(|text| {
+                Expectation::parse(text).map_err(|error| error.within("expect").of_task(&id))
+            })
             .transpose()?;
         let task = Task {
             id,

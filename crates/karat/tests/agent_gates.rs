@@ -247,3 +247,33 @@ fn a_report_tells_how_often_tasks_were_run() {
     assert_eq!(once["runs"], 1);
     assert_eq!(metric(&once, "task.success")["per_run"], serde_json::json!([0.5]));
 }
+
+#[test]
+fn controls_do_not_doubt_an_agent_that_is_right() {
+    for lines in [
+        // Two tasks that accept each other's calls.
+        r#"{"id":"a","calls":[{"name":"f","arguments":{"unit":"C"}}],"expect":{"calls":[{"name":"f","accept":{"unit":["C","K"]}}]}}
+{"id":"b","calls":[{"name":"f","arguments":{"unit":"K"}}],"expect":{"calls":[{"name":"f","accept":{"unit":["K","C"]}}]}}"#,
+        // A choice of which one is forbidden, and a tool of which one server's is.
+        r#"{"id":"a","calls":[{"name":"f","arguments":{"unit":"K"}}],"expect":{"calls":[{"name":"f","accept":{"unit":["C","K"]}}],"forbidden":[{"name":"f","arguments":{"unit":"C"}}]}}"#,
+        r#"{"id":"a","calls":[{"name":"f","server":"near","arguments":{}}],"expect":{"calls":["f"],"forbidden":["far:f"]}}"#,
+    ] {
+        let report = report(lines, &["--min", "task.success=1"]);
+        let controls = report["controls"].as_array().unwrap();
+        assert!(controls.iter().all(|control| control["ok"] == true), "{controls:?}");
+    }
+}
+
+#[test]
+fn an_expectation_that_nobody_can_meet_is_refused() {
+    let expect = r#""expect":{"calls":[{"name":"f"}],"forbidden":["f"]}"#;
+    let trace = format!(r#"{{"id":"both-ways","calls":[],{expect}}}"#);
+    let words = ["t.jsonl:2", "expect.forbidden[0]", "both-ways"];
+    score(&format!("{RIGHT}\n{trace}"), &[]).expect(2).says(&words);
+    score(&format!("{RIGHT}\n{trace}"), &["--means"]).expect(2).says(&words);
+    let scratch = Scratch::new();
+    scratch.write("t.jsonl", RIGHT);
+    scratch.write("tasks.jsonl", format!(r#"{{"id":"both-ways",{expect}}}"#));
+    let refused = scratch.karat(&["agent", "score", "t.jsonl", "--tasks", "tasks.jsonl"]).expect(2);
+    refused.says(&["tasks.jsonl:1", "expect.forbidden[0]", "both-ways"]);
+}

@@ -3,8 +3,12 @@
 //! Values stay text until somebody asks for them: arguments must keep the order of keys and the
 //! difference of `1` and `1.0`, which a parsed document may lose. `null` is the same as absent.
 
+use karat_core::text::clip;
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+
+/// How much of a task's id stands in a message.
+const ID_SHOWN: usize = 100;
 
 /// What is wrong with a record, and where in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,6 +36,13 @@ impl Invalid {
     pub fn within(mut self, step: &str) -> Self {
         let dot = if self.place.is_empty() || self.place.starts_with('[') { "" } else { "." };
         self.place = format!("{step}{dot}{}", self.place);
+        self
+    }
+
+    /// The same, with the task that it is wrong in.
+    #[must_use]
+    pub(crate) fn of_task(mut self, id: &str) -> Self {
+        self.message = format!("{} (task {:?})", self.message, clip(id, ID_SHOWN));
         self
     }
 }
