@@ -100,10 +100,11 @@ pub fn run(entry: &Entry, loaded: &Loaded) -> Result<Report, AgentError> {
         system: system(entry, &loaded.recorded),
     };
     let report = scoring.report(&loaded.recorded, &stopwatch);
-    match report.metrics.iter().any(|metric| metric.value.is_some()) {
-        true => Ok(report),
-        false => Err(AgentError::no_score(made.runs)),
+    if report.metrics.iter().any(|metric| metric.value.is_some()) {
+        return Ok(report);
     }
+    let why = report.metric("task.success").and_then(|metric| metric.undefined.as_deref());
+    Err(AgentError::no_score(made.runs, why))
 }
 
 /// The metrics that are scored where nobody asks for others.

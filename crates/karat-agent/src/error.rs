@@ -171,11 +171,11 @@ impl AgentError {
         ))
     }
 
-    /// Traces that nothing can be said about.
-    pub(crate) fn no_score(traces: u64) -> Self {
+    /// Traces that nothing can be said about, and why they do not even say whether a task was done.
+    pub(crate) fn no_score(traces: u64, why: Option<&str>) -> Self {
+        let why = why.unwrap_or("nothing is expected");
         AgentError::NotMeasured(format!(
-            "not one score is defined for {traces} traces: they state no expectation, and there is \
-             no task for them"
+            "not one score is defined; whether a task was done is not known from {traces} traces: {why}"
         ))
     }
 

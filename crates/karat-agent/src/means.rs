@@ -158,7 +158,10 @@ fn finish(
         });
     }
     match means.metrics.is_empty() {
-        true => Err(AgentError::no_score(means.traces)),
+        true => {
+            let why = means.undefined.get("task.success").copied();
+            Err(AgentError::no_score(means.traces, why))
+        }
         false => Ok(means),
     }
 }

@@ -166,7 +166,9 @@ fn a_project_does_not_pass_on_runs_that_could_not_be_made() {
 fn traces_without_a_single_score_are_not_measured() {
     let bare = r#"{"id":"a","calls":[]}"#;
     for more in [&[][..], &["--means"]] {
-        not_measured(score(bare, more), &["not one score is defined"]);
+        not_measured(score(bare, more), &["not one score is defined", "nothing is expected"]);
+        let unseen = r#"{"id":"a","calls":[],"expect":{"state":[{"path":"x","exists":false}]}}"#;
+        not_measured(score(unseen, more), &["the state was not recorded"]);
     }
 }
 

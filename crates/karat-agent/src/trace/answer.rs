@@ -128,7 +128,11 @@ fn texts(raw: &str) -> Result<Vec<String>, Invalid> {
     if is_string(raw) {
         return Ok(vec![typed(raw)?]);
     }
-    list(raw)?.into_iter().map(typed).collect()
+    let texts: Vec<String> = list(raw)?.into_iter().map(typed).collect::<Result<_, _>>()?;
+    match texts.is_empty() {
+        true => Err(Invalid::new("names no text, so any answer would do")),
+        false => Ok(texts),
+    }
 }
 
 /// What must hold for the state at the end.
@@ -230,6 +234,8 @@ mod tests {
         assert!(holds(r#"{"number":5,"within":0.01}"#, "5.01"));
         assert!(holds(r#"{"any_of":[{"equals":"x"},{"number":7}]}"#, "it is 7"));
         assert!(!Matcher::parse(r#"{"lacks":"x"}"#).unwrap().holds(None));
+        assert!(Matcher::parse(r#"{"contains":[]}"#).is_err());
+        assert!(Matcher::parse(r#"{"lacks":[]}"#).is_err());
     }
 
     #[test]
