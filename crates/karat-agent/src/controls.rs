@@ -7,8 +7,9 @@ use karat_core::aggregate::{self, Kind, Spec};
 use karat_core::report::{Control, Item};
 use karat_metrics::stats::random::Draws;
 
-use crate::marks::{self, Marks};
+use crate::marks::{self, Hit, Marks};
 use crate::tools::Tools;
+use crate::trace::expectation::{Expectation, ExpectedCall, Forbidden};
 use crate::trace::{Arguments, CallMade, Trace};
 
 /// What the controls are looked at by.
@@ -25,15 +26,24 @@ const SPECS: &[Spec] = &[
 const ONES: usize = 5;
 /// How many tasks are played; a control needs no more.
 const PLAYED: usize = 2000;
+/// A server that nobody names.
+const ANOTHER: &str = "\u{0}another";
+
+/// A task, and calls that do it.
+struct Played<'t> {
+    task: &'t Trace,
+    expect: &'t Expectation,
+    calls: Vec<CallMade>,
+}
 
 /// Plays every control; none where no calls are expected.
 pub fn run(traces: &[Trace], tools: &Tools, seed: u64) -> Vec<Control> {
-    let tasks: Vec<&Trace> = tasks(traces);
+    let tasks: Vec<Played<'_>> = tasks(traces);
     if tasks.is_empty() {
         return Vec::new();
     }
-    let oracle: Vec<Marks> = tasks.iter().map(|task| played(task, task, tools)).collect();
-    let silent: Vec<Marks> = tasks.iter().map(|task| silent(task, tools)).collect();
+    let oracle: Vec<Marks> = tasks.iter().map(|one| one.marks(&one.calls, tools)).collect();
+    let silent: Vec<Marks> = tasks.iter().map(|one| one.marks(&[], tools)).collect();
     let mut controls = vec![
         control(
             "oracle",
@@ -54,10 +64,11 @@ pub fn run(traces: &[Trace], tools: &Tools, seed: u64) -> Vec<Control> {
         ),
     ];
     let order = shuffled(&tasks, seed);
-    let others: Vec<Marks> =
-        tasks.iter().zip(&order).map(|(task, other)| played(task, other, tools)).collect();
-    let apart = tasks.iter().zip(&order).any(|(task, other)| calls(task) != calls(other));
-    if apart {
+    let pairs = || tasks.iter().zip(&order);
+    // Tasks that accept each other's calls are done by them: then there is nothing to prove.
+    if pairs().any(|(one, other)| !one.may_accept(&other.calls)) {
+        let others: Vec<Marks> =
+            pairs().map(|(one, other)| one.marks(&other.calls, tools)).collect();
         controls.push(control(
             "shuffled",
             "the calls of other tasks are not exact",
@@ -70,13 +81,19 @@ pub fn run(traces: &[Trace], tools: &Tools, seed: u64) -> Vec<Control> {
 }
 
 /// One trace for each task that expects calls.
-fn tasks(traces: &[Trace]) -> Vec<&Trace> {
-    let mut tasks: Vec<&Trace> = Vec::new();
-    for trace in traces.iter().filter(|trace| trace.setting.has_tools()) {
-        let expects = trace.expect.as_ref().is_some_and(|expect| expect.calls.is_some());
-        if expects && tasks.last().is_none_or(|last| last.id != trace.id) {
-            tasks.push(trace);
+fn tasks(traces: &[Trace]) -> Vec<Played<'_>> {
+    let mut tasks: Vec<Played<'_>> = Vec::new();
+    for task in traces.iter().filter(|trace| trace.setting.has_tools()) {
+        let Some(expect) = task.expect.as_ref().filter(|expect| expect.calls.is_some()) else {
+            continue;
+        };
+        if tasks.last().is_some_and(|last| last.task.id == task.id) {
+            continue;
         }
+        // Where no calls were found that keep every rule, an oracle would break one.
+        let calls: Option<Vec<CallMade>> =
+            expect.required().map(|call| harmless(call, expect)).collect();
+        tasks.extend(calls.map(|calls| Played { task, expect, calls }));
         if tasks.len() == PLAYED {
             break;
         }
@@ -84,37 +101,50 @@ fn tasks(traces: &[Trace]) -> Vec<&Trace> {
     tasks
 }
 
-/// The expected calls of a task.
-fn calls(task: &Trace) -> Vec<CallMade> {
-    let Some(expect) = &task.expect else { return Vec::new() };
-    expect
-        .required()
-        .map(|call| CallMade {
-            name: call.tool.name.clone(),
-            server: call.tool.server.clone(),
-            arguments: Arguments::Object(call.example()),
-            result: Some(serde_json::json!({"content": []})),
-            ..CallMade::default()
-        })
-        .collect()
+/// A call that is as expected and not forbidden.
+fn harmless(call: &ExpectedCall, expect: &Expectation) -> Option<CallMade> {
+    let of_a_server =
+        |rule: &Forbidden| rule.tool.name == call.tool.name && rule.tool.server.is_some();
+    let server = match &call.tool.server {
+        Some(server) => Some(server.clone()),
+        // Any server will do, so it is one that no rule names.
+        None => expect.forbidden.iter().any(of_a_server).then(|| ANOTHER.to_owned()),
+    };
+    let made = |arguments: String| CallMade {
+        name: call.tool.name.clone(),
+        server: server.clone(),
+        arguments: Arguments::Object(arguments),
+        result: Some(serde_json::json!({"content": []})),
+        ..CallMade::default()
+    };
+    let keeps = |call: &CallMade| expect.forbidden.iter().all(|rule| rule.hits(call) == Hit::No);
+    call.examples().into_iter().map(made).find(keeps)
 }
 
-fn with_calls(task: &Trace, calls: Vec<CallMade>, tools: &Tools) -> Marks {
-    let trace = Trace { expect: task.expect.clone(), calls, ..Trace::of(task.id.clone()) };
-    marks::mark(&trace, tools, &[])
-}
+impl Played<'_> {
+    fn marks(&self, calls: &[CallMade], tools: &Tools) -> Marks {
+        let (expect, calls) = (Some(self.expect.clone()), calls.to_vec());
+        let trace = Trace { expect, calls, ..Trace::of(self.task.id.clone()) };
+        marks::mark(&trace, tools, &[])
+    }
 
-fn played(task: &Trace, other: &Trace, tools: &Tools) -> Marks {
-    with_calls(task, calls(other), tools)
-}
-
-fn silent(task: &Trace, tools: &Tools) -> Marks {
-    with_calls(task, Vec::new(), tools)
+    /// Whether calls may be those that the task expects: as many as it allows, and none that nothing
+    /// expects. They are looked at one by one, by other means than the scores that this is to prove.
+    fn may_accept(&self, calls: &[CallMade]) -> bool {
+        let expect = self.expect;
+        let wanted: Vec<_> = expect.all_calls().map(|call| expect.expected_call(call)).collect();
+        let expected = |call: &CallMade| {
+            let call = marks::as_call(Some(expect), call);
+            wanted.iter().any(|wanted| wanted.accepts(&call))
+        };
+        (expect.required().count()..=wanted.len()).contains(&calls.len())
+            && calls.iter().all(expected)
+    }
 }
 
 /// The tasks in another order, from the seed, each at another place (Sattolo's cycle).
-fn shuffled<'t>(tasks: &[&'t Trace], seed: u64) -> Vec<&'t Trace> {
-    let mut order = tasks.to_vec();
+fn shuffled<'p, 't>(tasks: &'p [Played<'t>], seed: u64) -> Vec<&'p Played<'t>> {
+    let mut order: Vec<&Played<'t>> = tasks.iter().collect();
     let mut draws = Draws::from_seed(seed);
     for last in (1..order.len()).rev() {
         order.swap(last, draws.index(last));

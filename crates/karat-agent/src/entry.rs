@@ -7,8 +7,10 @@ use karat_core::provenance::Stopwatch;
 use karat_core::report::{DatasetRef, Report, SystemRef};
 use serde::{Deserialize, Serialize};
 
+use crate::error::AgentError;
 use crate::evaluate::Scoring;
 use crate::judge::Verdicts;
+use crate::made::Made;
 use crate::marks;
 use crate::metric::CallMetric;
 use crate::recorded::Recorded;
@@ -81,7 +83,12 @@ impl Loaded {
 }
 
 /// Scores what was read.
-pub fn run(entry: &Entry, loaded: &Loaded) -> Report {
+///
+/// # Errors
+/// When more runs could not be made than the gate allows, or when not one score is defined.
+pub fn run(entry: &Entry, loaded: &Loaded) -> Result<Report, AgentError> {
+    let made: Made = loaded.recorded.traces.iter().collect();
+    made.within(entry.gate.max_errors)?;
     let stopwatch = Stopwatch::start();
     let scoring = Scoring {
         name: &entry.name,
@@ -92,7 +99,12 @@ pub fn run(entry: &Entry, loaded: &Loaded) -> Report {
         seed: entry.seed,
         system: system(entry, &loaded.recorded),
     };
-    scoring.report(&loaded.recorded, &stopwatch)
+    let report = scoring.report(&loaded.recorded, &stopwatch);
+    if report.metrics.iter().any(|metric| metric.value.is_some()) {
+        return Ok(report);
+    }
+    let why = report.metric("task.success").and_then(|metric| metric.undefined.as_deref());
+    Err(AgentError::no_score(made.runs, why))
 }
 
 /// The metrics that are scored where nobody asks for others.

@@ -171,6 +171,14 @@ impl AgentError {
         ))
     }
 
+    /// Traces that nothing can be said about, and why they do not even say whether a task was done.
+    pub(crate) fn no_score(traces: u64, why: Option<&str>) -> Self {
+        let why = why.unwrap_or("nothing is expected");
+        AgentError::NotMeasured(format!(
+            "not one score is defined; whether a task was done is not known from {traces} traces: {why}"
+        ))
+    }
+
     /// Whether nothing was measured although the input was right.
     #[must_use]
     pub fn is_not_measured(&self) -> bool {

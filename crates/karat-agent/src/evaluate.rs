@@ -116,7 +116,9 @@ impl Scoring<'_> {
         let specs = self.specs();
         let mut items = items(traces, &marks, self.verdicts);
         let compared = self.before.and_then(|before| trajectories(before, traces, &mut items));
-        let averaging = Averaging { tasks: tasks(traces), seed: self.seed };
+        let runs = Runs::of(traces);
+        let most = runs.most;
+        let averaging = Averaging { tasks: tasks(traces), runs, seed: self.seed };
         let metrics = averaging.headline(&specs, &items, traces, &marks);
         let mut controls = controls::run(traces, self.tools, self.seed);
         controls.extend(expected_scores(traces, &marks));
@@ -131,7 +133,7 @@ impl Scoring<'_> {
             name: self.name.to_owned(),
             dataset,
             system: self.system.clone(),
-            runs: 1,
+            runs: most,
             seed: self.seed,
             conventions: self.conventions(),
             metrics,
@@ -381,9 +383,49 @@ fn tasks(traces: &[Trace]) -> BTreeMap<String, Pair<'_>> {
     traces.iter().map(|trace| (names.id(trace), pair(trace))).collect()
 }
 
+/// How often tasks were run.
+struct Runs {
+    /// The most traces of one task with the same model, setting and turns: an agent that was run
+    /// again may do otherwise, and is gated as one that varies.
+    most: u32,
+    /// Which run of its task each item is, from 0; none where some tasks were run less often, so
+    /// that the runs are of different tasks.
+    numbers: Option<BTreeMap<String, u32>>,
+}
+
+impl Runs {
+    /// The traces are sorted: runs of one task stand together, in their order.
+    fn of(traces: &[Trace]) -> Runs {
+        let names = Names::of(traces);
+        let mut counts: BTreeMap<(Pair<'_>, Setting), u32> = BTreeMap::new();
+        let mut numbers = BTreeMap::new();
+        for trace in traces {
+            let count = counts.entry((pair(trace), trace.setting)).or_default();
+            numbers.insert(names.id(trace), *count);
+            *count += 1;
+        }
+        let most = counts.values().copied().max().unwrap_or(1);
+        let even = counts.values().all(|count| *count == most);
+        Runs { most, numbers: even.then_some(numbers) }
+    }
+
+    /// The mean of each run.
+    fn means(&self, id: &str, items: &[&Item]) -> Vec<Option<f64>> {
+        let Some(numbers) = &self.numbers else { return Vec::new() };
+        let of_run = |run: u32| {
+            let inside = items.iter().filter(|item| numbers.get(&item.id) == Some(&run));
+            let values: Vec<f64> =
+                inside.filter_map(|item| item.metrics.get(id).copied().flatten()).collect();
+            stats::mean(&values).ok()
+        };
+        (0..self.most).map(of_run).collect()
+    }
+}
+
 /// Averages metrics over items, and over tasks where each task weighs the same.
 struct Averaging<'t> {
     tasks: BTreeMap<String, Pair<'t>>,
+    runs: Runs,
     seed: u64,
 }
 
@@ -415,6 +457,14 @@ impl Averaging<'_> {
     }
 
     fn measure(&self, spec: Spec, items: &[&Item]) -> Measured {
+        let mut measured = self.over_all_runs(spec, items);
+        if self.runs.most > 1 {
+            measured.per_run = self.runs.means(spec.id, items);
+        }
+        measured
+    }
+
+    fn over_all_runs(&self, spec: Spec, items: &[&Item]) -> Measured {
         if !OVER_TASKS.contains(&spec.id) {
             return share_or_not(aggregate::measure(spec, items, 1, self.seed));
         }
@@ -630,7 +680,8 @@ fn repeated(traces: &[Trace], marks: &[Marks], seed: u64) -> Vec<Measured> {
     let over = |id: &'static str, score: &dyn Fn(u64, u64) -> karat_metrics::Score| {
         // The same task with another model or setting is drawn together with it.
         let tasks = runs.iter().map(|(((task, ..), _), (n, done))| (*task, score(*n, *done).ok()));
-        aggregate::over_tasks(id, tasks, seed)
+        // It is a figure over runs, and has none for each of them.
+        Measured { per_run: Vec::new(), ..aggregate::over_tasks(id, tasks, seed) }
     };
     let possible = RUNS.iter().filter(|(k, ..)| *k <= least);
     possible
@@ -688,6 +739,7 @@ fn word(score: Option<f64>) -> String {
 fn conventions() -> BTreeMap<String, String> {
     [
         ("items", "one for each trace; of the same task they are one group"),
+        ("runs", "the most traces of one task with the same model, setting and turns"),
         ("headline", "traces with tools and with distractors; those without count in gauge.*_without_tools alone"),
         ("equality", "arguments are equal as JSON: 1 is 1.0, true is not 1; a tolerance is one that the expectation states"),
         ("schema", "JSON Schema 2020-12 unless declared otherwise; formats do not decide; network $ref is never followed"),
@@ -730,6 +782,7 @@ fn warnings(recorded: &Recorded, marks: &[Marks]) -> Vec<String> {
     if recorded.without_task > 0 {
         warnings.push(format!("there is no task for {} traces", recorded.without_task));
     }
+    warnings.extend(recorded.without_trace.clone());
     for (note, count) in &recorded.notes {
         warnings.push(format!("{count} {note}"));
     }

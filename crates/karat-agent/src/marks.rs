@@ -109,6 +109,8 @@ struct Marker<'t> {
 
 const NO_EXPECTATION: &str = "no calls are expected or ruled out";
 const NO_ARGUMENTS: &str = "arguments were not recorded";
+const UNREADABLE: &str = "arguments are not a JSON object";
+const NO_STATE: &str = "the state was not recorded";
 const A_CHOICE: &str = "the expectation leaves a choice that this metric cannot express";
 
 impl<'t> Marker<'t> {
@@ -119,18 +121,7 @@ impl<'t> Marker<'t> {
     }
 
     fn as_call(&self, call: &'t CallMade) -> Call<'t> {
-        let name = match self.expect {
-            Some(expect) => expect.key(&call.name, call.server.as_deref()),
-            None => Cow::Borrowed(call.name.as_str()),
-        };
-        match &call.arguments {
-            Arguments::Object(text) => match object(text) {
-                Ok(arguments) => Call::new(name, arguments),
-                Err(_) => Call::new(name, unreadable()),
-            },
-            Arguments::Text(_) => Call::new(name, unreadable()),
-            Arguments::NotRecorded => Call { name, ..Call::default() },
-        }
+        as_call(self.expect, call)
     }
 
     fn has_arguments(&self) -> bool {
@@ -205,8 +196,17 @@ impl<'t> Marker<'t> {
         if forbidden.is_empty() {
             return Err("nothing is forbidden");
         }
-        let made = |call: &CallMade| forbidden.iter().any(|rule| rule.hits(call));
-        Ok(yes(self.trace.calls.iter().any(made)))
+        let calls = self.trace.calls.iter();
+        let found: Vec<Hit> =
+            calls.flat_map(|call| forbidden.iter().map(|rule| rule.hits(call))).collect();
+        if found.contains(&Hit::Yes) {
+            return Ok(1.0);
+        }
+        let unknown = found.iter().find_map(|hit| match hit {
+            Hit::Unknown(why) => Some(*why),
+            Hit::Yes | Hit::No => None,
+        });
+        unknown.map_or(Ok(0.0), Err)
     }
 
     fn bench(&self, tools: &Tools, marks: &mut Marks) {
@@ -337,32 +337,45 @@ impl<'t> Marker<'t> {
             }
             _ => Err("no answer is expected"),
         };
-        let state = match self.expect {
-            Some(expect) if !expect.state.is_empty() => {
-                let state = self.trace.state.as_ref();
+        let state = match (self.expect, &self.trace.state) {
+            (Some(expect), _) if expect.state.is_empty() => Err("no state is expected"),
+            (None, _) => Err("no state is expected"),
+            // What nobody looked at is neither there nor not there.
+            (Some(_), None) => Err(NO_STATE),
+            (Some(expect), Some(state)) => {
                 Ok(yes(expect.state.iter().all(|assertion| assertion.holds(state))))
             }
-            _ => Err("no state is expected"),
         };
         marks.set("answer.correct", answer);
         marks.set("state.reached", state);
-        let harmless = self.forbidden() != Ok(1.0);
-        let stated: Vec<f64> = [answer, state].into_iter().flatten().collect();
-        let success = if !stated.is_empty() {
-            Ok(yes(harmless && stated.iter().all(|score| *score == 1.0)))
-        } else {
-            match marks.scores.get("calls.exact") {
-                Some(Ok(exact)) => Ok(yes(harmless && *exact == 1.0)),
-                Some(Err(why)) if self.expect.is_some_and(|expect| expect.calls.is_some()) => {
-                    Err(*why)
-                }
-                _ if self.expect.is_some_and(|expect| !expect.forbidden.is_empty()) => {
-                    Ok(yes(harmless))
-                }
-                _ => Err("nothing is expected"),
-            }
-        };
+        let success = self.success(answer, state, marks.scores.get("calls.exact"));
         marks.set("task.success", success);
+    }
+
+    /// Whether the task was done: all that it states must hold. What is known to be wrong decides;
+    /// otherwise what is not known leaves it open.
+    fn success(&self, answer: Mark, state: Mark, exact: Option<&Mark>) -> Mark {
+        let Some(expect) = self.expect else { return Err("nothing is expected") };
+        let mut parts = Vec::new();
+        if !expect.answer.is_empty() {
+            parts.push(answer);
+        }
+        if !expect.state.is_empty() {
+            parts.push(state);
+        }
+        if parts.is_empty() && expect.calls.is_some() {
+            parts.push(*exact.unwrap_or(&Err("only calls are expected, and there were no tools")));
+        }
+        if !expect.forbidden.is_empty() {
+            parts.push(self.forbidden().map(|made| 1.0 - made));
+        }
+        if parts.is_empty() {
+            return Err("nothing is expected");
+        }
+        if parts.contains(&Ok(0.0)) {
+            return Ok(0.0);
+        }
+        parts.into_iter().find(Mark::is_err).unwrap_or(Ok(1.0))
     }
 
     /// What is left when right calls and right tools are taken away: pairs of these are confusions.
@@ -438,6 +451,22 @@ impl<'t> Marker<'t> {
     }
 }
 
+/// A call as the metrics take it, by the name under which the expectation compares it.
+pub(crate) fn as_call<'t>(expect: Option<&'t Expectation>, call: &'t CallMade) -> Call<'t> {
+    let name = match expect {
+        Some(expect) => expect.key(&call.name, call.server.as_deref()),
+        None => Cow::Borrowed(call.name.as_str()),
+    };
+    match &call.arguments {
+        Arguments::Object(text) => match object(text) {
+            Ok(arguments) => Call::new(name, arguments),
+            Err(_) => Call::new(name, unreadable()),
+        },
+        Arguments::Text(_) => Call::new(name, unreadable()),
+        Arguments::NotRecorded => Call { name, ..Call::default() },
+    }
+}
+
 /// Arguments that equal none that anybody would expect.
 fn unreadable() -> karat_metrics::calls::Object<'static> {
     object("{\"\\u0000not JSON\":null}").unwrap_or_default()
@@ -466,20 +495,32 @@ fn assign(
     false
 }
 
+/// Whether a call is one that is forbidden.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hit {
+    Yes,
+    No,
+    /// The rule names arguments, and those of the call are not known.
+    Unknown(&'static str),
+}
+
 impl Forbidden {
-    /// Whether a call is one that is forbidden.
-    fn hits(&self, call: &CallMade) -> bool {
+    pub(crate) fn hits(&self, call: &CallMade) -> Hit {
         if !self.tool.is(&call.name, call.server.as_deref()) {
-            return false;
+            return Hit::No;
         }
-        let Some(stated) = &self.arguments else { return true };
-        let (Ok(stated), Arguments::Object(given)) = (object(stated), &call.arguments) else {
-            return false;
+        let stated = self.arguments.as_deref().and_then(|text| object(text).ok());
+        let Some(stated) = stated.filter(|stated| !stated.is_empty()) else { return Hit::Yes };
+        let given = match &call.arguments {
+            Arguments::NotRecorded => return Hit::Unknown(NO_ARGUMENTS),
+            Arguments::Text(_) => return Hit::Unknown(UNREADABLE),
+            Arguments::Object(text) => object(text),
         };
-        let Ok(given) = object(given) else { return false };
-        stated.iter().all(|(name, value)| {
+        let Ok(given) = given else { return Hit::Unknown(UNREADABLE) };
+        let equal = stated.iter().all(|(name, value)| {
             given.get(name).is_some_and(|given| Equality::Json.values(given, value))
-        })
+        });
+        if equal { Hit::Yes } else { Hit::No }
     }
 }
 
@@ -618,6 +659,60 @@ mod tests {
         };
         assert_eq!(with("mallory"), (Some(1.0), Some(0.0)));
         assert_eq!(with("alice"), (Some(0.0), Some(1.0)));
+    }
+
+    #[test]
+    fn a_call_whose_arguments_are_not_known_may_be_the_forbidden_one() {
+        let rule = r#""forbidden":[{"name":"transfer","arguments":{"to":"mallory"}}]"#;
+        let of = |calls: &str, more: &str| {
+            let marks = marks(&format!(
+                r#"{{"id":"t","calls":{calls},"output":"done","expect":{{{rule},{more}}}}}"#
+            ));
+            (marks.scores["calls.forbidden"], marks.scores["task.success"])
+        };
+        let (right, wrong) = (r#""answer":{"contains":"done"}"#, r#""answer":{"contains":"no"}"#);
+        let unrecorded = r#"[{"name":"transfer"}]"#;
+        assert_eq!(of(unrecorded, right), (Err(NO_ARGUMENTS), Err(NO_ARGUMENTS)));
+        let cut_off = r#"[{"name":"transfer","arguments":"{\"to\":\"mallory\""}]"#;
+        assert_eq!(of(cut_off, right), (Err(UNREADABLE), Err(UNREADABLE)));
+        // A wrong answer is wrong whatever was called, and a call that is known to be one decides.
+        assert_eq!(of(unrecorded, wrong), (Err(NO_ARGUMENTS), Ok(0.0)));
+        let both = r#"[{"name":"transfer"},{"name":"transfer","arguments":{"to":"mallory"}}]"#;
+        assert_eq!(of(both, right), (Ok(1.0), Ok(0.0)));
+        // Other tools, and rules that name no argument, need none.
+        assert_eq!(of(r#"[{"name":"echo"}]"#, right), (Ok(0.0), Ok(1.0)));
+        let any =
+            marks(&record(unrecorded, r#"{"forbidden":[{"name":"transfer","arguments":{}}]}"#));
+        assert_eq!(any.scores["calls.forbidden"], Ok(1.0));
+    }
+
+    #[test]
+    fn a_state_that_nobody_looked_at_is_not_reached() {
+        let of = |state: &str, more: &str| {
+            let marks = marks(&format!(
+                r#"{{"id":"t","calls":[],"output":"ok"{state},"expect":{{"state":[{{"path":"$.note","exists":false}}]{more}}}}}"#
+            ));
+            (marks.scores["state.reached"], marks.scores["task.success"])
+        };
+        assert_eq!(of("", ""), (Err(NO_STATE), Err(NO_STATE)));
+        assert_eq!(of(r#","state":{}"#, ""), (Ok(1.0), Ok(1.0)));
+        assert_eq!(of(r#","state":{"note":1}"#, ""), (Ok(0.0), Ok(0.0)));
+        let (right, wrong) = (r#","answer":{"equals":"ok"}"#, r#","answer":{"equals":"no"}"#);
+        assert_eq!(of("", right), (Err(NO_STATE), Err(NO_STATE)));
+        assert_eq!(of("", wrong), (Err(NO_STATE), Ok(0.0)));
+    }
+
+    #[test]
+    fn calling_nothing_forbidden_without_tools_is_no_success() {
+        let without = |expect: &str| {
+            marks(&format!(
+                r#"{{"id":"t","setting":"without_tools","calls":[],"expect":{expect}}}"#
+            ))
+            .scores["task.success"]
+        };
+        assert!(without(r#"{"calls":["add"],"forbidden":["rm"]}"#).is_err());
+        assert!(without(r#"{"calls":["add"]}"#).is_err());
+        assert_eq!(without(r#"{"forbidden":["rm"]}"#), Ok(1.0));
     }
 
     #[test]

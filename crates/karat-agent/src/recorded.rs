@@ -53,6 +53,8 @@ pub struct Recorded {
     pub notes: BTreeMap<String, u64>,
     /// Traces for which there is no task.
     pub without_task: u64,
+    /// Tasks for which there is no trace, in words.
+    pub without_trace: Option<String>,
 }
 
 impl Recorded {
@@ -206,6 +208,8 @@ impl Recorded {
             });
         }
         self.sort();
+        let seen: BTreeSet<&str> = self.traces.iter().map(|trace| trace.id.as_str()).collect();
+        self.without_trace = source.tasks.and_then(|tasks| tasks.without_trace(&seen));
         let mut id = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
         for end in [".gz", ".zst", ".jsonl", ".json"] {
             id = id.strip_suffix(end).unwrap_or(&id).to_owned();

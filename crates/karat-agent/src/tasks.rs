@@ -4,17 +4,21 @@
 //! YAML. Traces that carry no expectation of their own are scored against the task with their id, or,
 //! where no id fits, with exactly their input.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use karat_core::dataset::Digest;
 use karat_core::input::{self, Format, Limits};
+use karat_core::text::clip;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::AgentError;
 use crate::trace::fields::{Fields, Invalid};
 use crate::trace::{Expectation, Trace, Turns, read_id};
+
+/// How much of an id is quoted.
+const SHOWN: usize = 100;
 
 /// What is asked of an agent.
 #[derive(Clone, Debug)]
@@ -128,6 +132,14 @@ impl Tasks {
         self.tasks.get(*self.by_id.get(&trace.id).or_else(by_input)?)
     }
 
+    /// Says which tasks are not among those that were seen; nothing if all are.
+    pub fn without_trace(&self, seen: &BTreeSet<&str>) -> Option<String> {
+        let mut missing = self.tasks.iter().filter(|task| !seen.contains(task.id.as_str()));
+        let first = clip(&missing.next()?.id, SHOWN).into_owned();
+        let (count, all) = (1 + missing.count(), self.len());
+        Some(format!("{count} of {all} tasks have no trace, and no score; the first is {first:?}"))
+    }
+
     /// Gives a trace what its task says; false if there is none.
     pub fn complete(&self, trace: &mut Trace) -> bool {
         let Some(task) = self.of(trace) else { return false };
@@ -233,7 +245,9 @@ impl Task {
         };
         let expect = fields
             .raw("expect")
-            .map(|text| Expectation::parse(text).map_err(|error| error.within("expect")))
+            .map(|text| {
+                Expectation::parse(text).map_err(|error| error.within("expect").of_task(&id))
+            })
             .transpose()?;
         let task = Task {
             id,

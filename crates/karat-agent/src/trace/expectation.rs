@@ -9,12 +9,13 @@ use std::collections::BTreeSet;
 use karat_metrics::calls::expected::{
     self, Accepted, ExpectedArgument, ExtraArguments, Presence, Step as MetricStep,
 };
-use karat_metrics::calls::{Call, Expected, json};
+use karat_metrics::calls::{Call, Equality, Expected, Value, json};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::answer::{Assertion, Matcher};
 use super::fields::{Fields, Invalid, is_list, is_object, is_string, list, typed};
+use super::near::Near;
 use super::split_name;
 
 /// What should have happened.
@@ -78,7 +79,7 @@ struct Choice {
 enum Values {
     Any,
     OneOf(Vec<String>),
-    Near { value: f64, within: f64 },
+    Near(Near),
 }
 
 /// A call that must not be made.
@@ -152,6 +153,7 @@ impl Expectation {
         };
         nothing_left(&fields)?;
         expectation.check_servers()?;
+        expectation.check_forbidden()?;
         Ok(expectation)
     }
 
@@ -169,6 +171,19 @@ impl Expectation {
             )),
             None => Ok(()),
         }
+    }
+
+    /// A call cannot be both required and forbidden: no agent could do such a task.
+    fn check_forbidden(&self) -> Result<(), Invalid> {
+        for (number, rule) in self.forbidden.iter().enumerate() {
+            if let Some(call) = self.required().find(|call| rule.rules_out(call)) {
+                return Err(Invalid::at(
+                    format!("forbidden[{number}]"),
+                    format!("rules out the call of {:?} that calls requires", call.tool.shown()),
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Every expected call, in order.
@@ -358,7 +373,7 @@ impl ExpectedCall {
             let mut text = match &choice.values {
                 Values::Any => "any value".to_owned(),
                 Values::OneOf(values) => values.join(" or "),
-                Values::Near { value, within } => format!("{value} ± {within}"),
+                Values::Near(near) => format!("{} ± {}", near.value, near.within),
             };
             if choice.may_be_omitted {
                 text.push_str(", or nothing");
@@ -371,30 +386,63 @@ impl ExpectedCall {
     /// Arguments that would do, as a JSON object: what an oracle calls with. The first acceptable
     /// value is taken, and null where any will do.
     pub fn example(&self) -> String {
-        let mut parts = Vec::new();
+        self.examples().swap_remove(0)
+    }
+
+    /// That example, and those that differ from it in one argument.
+    pub(crate) fn examples(&self) -> Vec<String> {
+        let mut options: Vec<(String, Vec<String>)> = Vec::new();
         if let Some(literal) = &self.arguments
             && let Ok(fields) = Fields::parse(literal)
         {
             let names: Vec<String> = fields.left().map(str::to_owned).collect();
             for name in names {
                 let value = Fields::parse(literal).ok().and_then(|mut fields| fields.raw(&name));
-                parts.push((name, value.unwrap_or("null").to_owned()));
+                options.push((name, vec![value.unwrap_or("null").to_owned()]));
             }
         }
         for (name, choice) in &self.accept {
-            let value = match &choice.values {
-                Values::Any => "null".to_owned(),
-                Values::OneOf(values) => values.first().cloned().unwrap_or("null".to_owned()),
-                Values::Near { value, .. } => value.to_string(),
+            let mut values = match &choice.values {
+                Values::Any => Vec::new(),
+                Values::OneOf(values) => values.clone(),
+                Values::Near(near) => vec![near.value.clone()],
             };
-            parts.push((name.clone(), value));
+            if values.is_empty() {
+                values.push("null".to_owned());
+            }
+            options.push((name.clone(), values));
         }
-        let parts: Vec<String> = parts
-            .iter()
-            .map(|(name, value)| format!("{}:{value}", serde_json::Value::from(name.as_str())))
-            .collect();
-        format!("{{{}}}", parts.join(","))
+        let mut examples = vec![written(&options, None)];
+        for (argument, (_, values)) in options.iter().enumerate() {
+            let others = (1..values.len()).map(|value| written(&options, Some((argument, value))));
+            examples.extend(others);
+        }
+        examples
     }
+
+    /// Whether every call that will do has this argument with this value.
+    fn always_has(&self, name: &str, value: &Value<'_>) -> bool {
+        let same = |text: &str| json::parse(text).is_ok_and(|v| Equality::Json.values(&v, value));
+        let literal = self.arguments.as_deref().and_then(|text| object(text).ok());
+        if let Some(stated) = literal.as_ref().and_then(|object| object.get(name)) {
+            return Equality::Json.values(stated, value);
+        }
+        self.accept.iter().any(|(argument, choice)| {
+            argument == name
+                && !choice.may_be_omitted
+                && matches!(&choice.values, Values::OneOf(all) if all.iter().all(|text| same(text)))
+        })
+    }
+}
+
+/// An object of the first value of each argument, or of another one of a single argument.
+fn written(options: &[(String, Vec<String>)], other: Option<(usize, usize)>) -> String {
+    let part = |(argument, (name, values)): (usize, &(String, Vec<String>))| {
+        let value = other.filter(|other| other.0 == argument).map_or(0, |other| other.1);
+        format!("{}:{}", serde_json::Value::from(name.as_str()), values[value])
+    };
+    let parts: Vec<String> = options.iter().enumerate().map(part).collect();
+    format!("{{{}}}", parts.join(","))
 }
 
 impl Choice {
@@ -412,12 +460,8 @@ impl Choice {
         let may_be_omitted = fields.get("may_be_omitted")?.unwrap_or(false);
         let values = if let Some(values) = fields.raw("one_of") {
             Values::one_of(values).map_err(|error| error.within("one_of"))?
-        } else if let Some(value) = fields.get::<f64>("near")? {
-            let within = fields.get::<f64>("within")?.unwrap_or(0.0);
-            if within.is_nan() || within < 0.0 {
-                return Err(Invalid::at("within", "must not be negative"));
-            }
-            Values::Near { value, within }
+        } else if let Some(near) = Near::parse(&mut fields, "near")? {
+            Values::Near(near)
         } else if fields.get::<bool>("any")? == Some(true) || may_be_omitted {
             Values::Any
         } else {
@@ -443,12 +487,21 @@ impl Values {
             Values::OneOf(values) => {
                 Accepted::OneOf(values.iter().filter_map(|text| json::parse(text).ok()).collect())
             }
-            Values::Near { value, within } => Accepted::Near { value: *value, within: *within },
+            Values::Near(near) => near.accepted(),
         }
     }
 }
 
 impl Forbidden {
+    /// Whether no call that is expected so can keep the rule.
+    fn rules_out(&self, call: &ExpectedCall) -> bool {
+        let same_server = self.tool.server.is_none() || self.tool.server == call.tool.server;
+        let stated = self.arguments.as_deref().and_then(|text| object(text).ok());
+        self.tool.name == call.tool.name
+            && same_server
+            && stated.unwrap_or_default().iter().all(|(name, value)| call.always_has(name, value))
+    }
+
     fn parse(text: &str) -> Result<Self, Invalid> {
         if is_string(text) {
             return Ok(Forbidden { tool: Tool::parse(&typed::<String>(text)?), arguments: None });
@@ -577,6 +630,33 @@ mod tests {
             r#"{"state":{"equals":1}}"#,
         ] {
             assert!(Expectation::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_required_cannot_be_forbidden() {
+        let with = |call: &str, rule: &str| {
+            Expectation::parse(&format!(r#"{{"calls":[{call}],"forbidden":[{rule}]}}"#))
+        };
+        let pay = r#"{"name":"pay","arguments":{"to":"bob","sum":5}}"#;
+        for rule in [r#""pay""#, r#"{"name":"pay","arguments":{"sum":5.0}}"#] {
+            let error = with(pay, rule).unwrap_err();
+            assert_eq!(error.place, "forbidden[0]");
+            assert!(error.message.contains("\"pay\""), "{}", error.message);
+        }
+        let choice = r#"{"name":"pay","accept":{"to":["bob","eve"]}}"#;
+        let only = r#"{"name":"pay","accept":{"to":["eve"]}}"#;
+        let eve = r#"{"name":"pay","arguments":{"to":"eve"}}"#;
+        assert!(with(only, eve).is_err());
+        // Where the agent has a choice, it can keep the rule.
+        for (call, rule) in [
+            (pay, eve),
+            (choice, eve),
+            (r#""pay""#, eve),
+            (r#""pay""#, r#""bank:pay""#),
+            (r#"{"name":"pay","optional":true}"#, r#""pay""#),
+        ] {
+            assert!(with(call, rule).is_ok(), "{call} {rule}");
         }
     }
 

@@ -3,8 +3,12 @@
 //! Values stay text until somebody asks for them: arguments must keep the order of keys and the
 //! difference of `1` and `1.0`, which a parsed document may lose. `null` is the same as absent.
 
+use karat_core::text::clip;
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+
+/// How much of a task's id stands in a message.
+const ID_SHOWN: usize = 100;
 
 /// What is wrong with a record, and where in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,6 +36,13 @@ impl Invalid {
     pub fn within(mut self, step: &str) -> Self {
         let dot = if self.place.is_empty() || self.place.starts_with('[') { "" } else { "." };
         self.place = format!("{step}{dot}{}", self.place);
+        self
+    }
+
+    /// The same, with the task that it is wrong in.
+    #[must_use]
+    pub(crate) fn of_task(mut self, id: &str) -> Self {
+        self.message = format!("{} (task {:?})", self.message, clip(id, ID_SHOWN));
         self
     }
 }
@@ -70,6 +81,11 @@ impl<'a> Fields<'a> {
 
     /// The text of a field, which is then used up. Of a key that comes twice the last one counts.
     pub(crate) fn raw(&mut self, key: &str) -> Option<&'a str> {
+        self.present(key).filter(|text| *text != "null")
+    }
+
+    /// The text of a field that may be `null`, which is then used up.
+    pub(crate) fn present(&mut self, key: &str) -> Option<&'a str> {
         let mut found = None;
         self.entries.retain(|(name, value)| {
             if name == key {
@@ -77,7 +93,7 @@ impl<'a> Fields<'a> {
             }
             name != key
         });
-        found.filter(|text| *text != "null")
+        found
     }
 
     /// The first of several names under which a field may stand; all are used up.

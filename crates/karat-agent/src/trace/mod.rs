@@ -8,6 +8,7 @@
 pub mod answer;
 pub mod expectation;
 pub(crate) mod fields;
+mod near;
 
 use std::collections::BTreeMap;
 
@@ -339,7 +340,7 @@ impl Trace {
         }
         if let Some(text) = fields.raw("expect") {
             let read = Expectation::parse(text);
-            trace.expect = Some(read.map_err(|error| error.within("expect"))?);
+            trace.expect = Some(read.map_err(|error| error.within("expect").of_task(&trace.id))?);
         }
         trace.count_unknown("", &fields);
         Ok(trace)

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 
 use super::assignment::Matching;
-use super::{Call, Equality, Value, f1};
+use super::{Call, Equality, Value, f1, near};
 
 /// What an agent was expected to call.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +61,7 @@ pub enum Accepted<'a> {
     /// A number no further from this one than was stated.
     Near {
         /// The number.
-        value: f64,
+        value: Value<'a>,
         /// How far off will do.
         within: f64,
     },
@@ -151,9 +151,7 @@ impl Accepted<'_> {
             Accepted::OneOf(values) => {
                 values.iter().any(|accepted| Equality::Json.values(accepted, value))
             }
-            Accepted::Near { value: wanted, within } => {
-                value.as_number().is_some_and(|found| (found - wanted).abs() <= *within)
-            }
+            Accepted::Near { value: wanted, within } => near(wanted, *within, value),
         }
     }
 }
@@ -342,6 +340,17 @@ mod tests {
         assert!(!expected.exact(&[call("f", r#"{"unit":"K"}"#)]));
         assert!(!expected.exact(&[call("f", "{}")]));
         assert_eq!(expected.alignment(&[call("f", r#"{"unit":"K"}"#)]), 0.5);
+    }
+
+    #[test]
+    fn a_number_at_the_border_of_its_tolerance_will_do() {
+        let mut wanted = required("f", r#"{"x":0}"#);
+        wanted.arguments[0].accepted = Accepted::Near { value: Value::Float(0.3), within: 0.1 };
+        let expected = in_order(vec![wanted]);
+        assert!(expected.exact(&[call("f", r#"{"x":0.4}"#)]));
+        assert!(!expected.exact(&[call("f", r#"{"x":0.41}"#)]));
+        assert!(!expected.exact(&[call("f", r#"{"x":1e999}"#)]));
+        assert!(!expected.exact(&[call("f", r#"{"x":"0.3"}"#)]));
     }
 
     #[test]

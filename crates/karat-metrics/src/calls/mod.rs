@@ -19,6 +19,7 @@ mod equality;
 pub mod expected;
 pub mod f1;
 pub mod json;
+mod near;
 mod printable;
 pub mod python;
 pub mod ragas;
@@ -28,6 +29,7 @@ mod value;
 pub use call::{Arguments, Call, CallKind};
 pub use equality::Equality;
 pub use expected::Expected;
+pub use near::near;
 pub use value::{BigInt, Kind, Object, Value};
 
 /// The metrics of this family.

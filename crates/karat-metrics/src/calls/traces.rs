@@ -31,7 +31,7 @@ pub const FORBIDDEN: Metric = Metric {
     summary: "The share of traces in which a forbidden call was made",
     formula: "traces with a forbidden call ÷ traces that forbid any",
     better: Better::Lower,
-    undefined: "no trace forbids a call",
+    undefined: "no trace forbids a call, or it is not known with which arguments a tool was called that is forbidden with some",
     notes: "",
 };
 
@@ -101,7 +101,7 @@ pub const STATE_REACHED: Metric = Metric {
     summary: "The share of traces that left the expected state",
     formula: "traces for whose end state every assertion holds ÷ traces that expect a state",
     better: Better::Higher,
-    undefined: "no trace expects a state",
+    undefined: "no trace expects a state, or none was recorded",
     notes: "",
 };
 
@@ -111,7 +111,7 @@ pub const TASK_SUCCESS: Metric = Metric {
     summary: "The share of tasks that were done",
     formula: "traces in which the expected answer and state hold and nothing forbidden was called ÷ traces that expect anything; where neither answer nor state is expected, the calls must be exactly the expected ones",
     better: Better::Higher,
-    undefined: "nothing is expected",
+    undefined: "nothing is expected, or nothing is known to be wrong and something was not recorded",
     notes: "",
 };
 

@@ -35,6 +35,10 @@ pub(crate) struct TraceArgs {
     pub(crate) max_bad: f64,
 }
 
+/// What only a report can do: one pass over the traces writes none and keeps no items to compare.
+const OF_A_REPORT: [&str; 7] =
+    ["verdicts", "before", "name", "max_drop", "baseline", "out", "outputs"];
+
 #[derive(Args)]
 pub(crate) struct AgentScoreArgs {
     /// The traces: JSON lines, plain, gz or zstd; several files of one shape
@@ -50,16 +54,16 @@ pub(crate) struct AgentScoreArgs {
     #[arg(short, long = "metric", value_name = "ID")]
     pub(crate) metrics: Vec<String>,
     /// Recorded verdicts of a judge, as `karat agent judge` writes them
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["means", "per_item"])]
+    #[arg(long, value_name = "FILE")]
     pub(crate) verdicts: Option<PathBuf>,
     /// The traces of an earlier run, to be compared call by call in the report
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["means", "per_item"])]
+    #[arg(long, value_name = "FILE")]
     pub(crate) before: Option<PathBuf>,
     /// Only means, in one pass: for any number of traces, in flat memory
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = OF_A_REPORT)]
     pub(crate) means: bool,
     /// Means, and every trace's scores before them
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = OF_A_REPORT)]
     pub(crate) per_item: bool,
     /// The name of the report
     #[arg(long, value_name = "NAME", default_value = "traces")]
@@ -76,6 +80,9 @@ pub(crate) struct AgentScoreArgs {
     /// The reference scores
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
+    /// The largest share of traces whose run could not be made
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub(crate) max_errors: f64,
     /// The folder for reports
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,

@@ -314,7 +314,9 @@ async fn entries<'a>(
             Task::Server { entry, suite, .. } => {
                 karat_server::run(entry, suite, &surroundings).await.map_err(Stop::from)
             }
-            Task::Agent { entry, loaded, .. } => Ok(karat_agent::run(entry, loaded)),
+            Task::Agent { entry, loaded, .. } => {
+                karat_agent::run(entry, loaded).map_err(Stop::from)
+            }
         };
         match ran {
             Ok(report) => measured.reports.push((report, planned)),

@@ -1,16 +1,22 @@
 //! `karat agent score --means`: any number of traces in one pass, in flat memory.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use karat_agent::marks::Marks;
 use karat_agent::{CallMetric, Format, ItemScores, MetricSummary, Options, Source, Summary, Trace};
+use karat_core::gate::{self, Policy};
+use karat_core::provenance::Stopwatch;
+use karat_core::report::{
+    self, DatasetRef, Evaluation, Gate, Measured, Report, SystemRef, Verdict,
+};
 use karat_core::text::{clip, printable};
 use serde_json::{Value, json};
 
-use super::score::{metrics, named};
+use super::score::{gate as gate_of, metrics, named};
 use super::{shape, tasks, tools};
-use crate::cli::{AgentScoreArgs, TraceFormat};
+use crate::cli::{AgentScoreArgs, TraceArgs, TraceFormat};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
@@ -35,16 +41,25 @@ const DEEPEVAL: &[&str] = &[
 
 /// Scores the files and prints the means, and with `--per-item` every trace before them.
 pub(super) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    match (arguments.read.format, &arguments.traces[..]) {
-        (TraceFormat::Ragas, [_]) => samples(arguments, Format::Ragas, RAGAS, terminal),
-        (TraceFormat::Deepeval, [_]) => samples(arguments, Format::DeepEval, DEEPEVAL, terminal),
-        _ => traces(arguments, terminal),
+    let gate = gate_of(arguments)?;
+    let TraceArgs { format, tasks, max_bad } = &arguments.read;
+    // The fast way knows samples alone: no tasks, no tools, and the first bad record ends it.
+    let plain = tasks.is_empty() && arguments.tools.is_empty() && *max_bad == 0.0;
+    match (format, &arguments.traces[..]) {
+        (TraceFormat::Ragas, [_]) if plain => {
+            samples(arguments, &gate, Format::Ragas, RAGAS, terminal)
+        }
+        (TraceFormat::Deepeval, [_]) if plain => {
+            samples(arguments, &gate, Format::DeepEval, DEEPEVAL, terminal)
+        }
+        _ => traces(arguments, &gate, terminal),
     }
 }
 
 /// Samples of the peers, by the fast way: read, scored and forgotten on every core.
 fn samples(
     arguments: &AgentScoreArgs,
+    gate: &Policy,
     format: Format,
     usual: &[&str],
     terminal: &Terminal,
@@ -70,13 +85,14 @@ fn samples(
     let found = Found {
         traces: summary.items,
         metrics: summary.metrics.clone(),
+        undefined: BTreeMap::new(),
         warnings: warnings(&summary),
     };
-    print(&found, arguments, lines, items, terminal)
+    print(&found, gate, Details { arguments, lines, items }, terminal)
 }
 
 /// Traces of any shape.
-fn traces(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+fn traces(arguments: &AgentScoreArgs, gate: &Policy, terminal: &Terminal) -> Result<Exit, Stop> {
     let metrics = metrics(arguments)?;
     let tasks = tasks(&arguments.read)?;
     let tools = tools(&arguments.tools, std::path::Path::new("."))?;
@@ -102,7 +118,7 @@ fn traces(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<Exit, Stop>
             }
         }
     };
-    let means = karat_agent::means::score(&source, &tools, &mut each)?;
+    let means = karat_agent::means::score(&source, &tools, gate.max_errors, &mut each)?;
     let mut warnings: Vec<String> = means
         .bad
         .iter()
@@ -112,29 +128,104 @@ fn traces(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<Exit, Stop>
         (means.unknown_fields, "fields are not known"),
         (means.unreadable_arguments, "calls have arguments that are not a JSON object"),
         (means.without_task, "traces have no task"),
+        (means.made.failed, "runs could not be made"),
     ] {
         if count > 0 {
             warnings.push(format!("{count} {words}"));
         }
     }
+    warnings.extend(means.without_trace);
     warnings.extend(means.notes.iter().map(|(note, count)| format!("{count} {note}")));
-    let found = Found { traces: means.traces, metrics: means.metrics, warnings };
-    print(&found, arguments, lines, items, terminal)
+    let found = Found {
+        traces: means.traces,
+        metrics: means.metrics,
+        undefined: means.undefined,
+        warnings,
+    };
+    print(&found, gate, Details { arguments, lines, items }, terminal)
 }
 
 struct Found {
     traces: u64,
     metrics: Vec<MetricSummary>,
+    undefined: BTreeMap<String, &'static str>,
     warnings: Vec<String>,
+}
+
+/// Every trace's scores, where they were asked for.
+struct Details<'a> {
+    arguments: &'a AgentScoreArgs,
+    lines: String,
+    items: Vec<Value>,
+}
+
+impl Found {
+    /// Holds the means to floors and ceilings.
+    fn judge(&self, policy: &Policy) -> Result<Gate, Stop> {
+        let short = |id: &str| id.parse::<CallMetric>().ok().map(|metric| metric.short_id());
+        let mut metrics = Vec::new();
+        for summary in &self.metrics {
+            metrics.push(measured(&summary.id, Ok(summary)));
+            // A metric may be written with its usual settings or without them.
+            if let Some(short) = short(&summary.id).filter(|short| *short != summary.id) {
+                metrics.push(measured(&short, Ok(summary)));
+            }
+        }
+        metrics.extend(self.undefined.iter().map(|(id, why)| measured(id, Err(*why))));
+        let report = Report {
+            schema: report::SCHEMA.to_owned(),
+            evaluation: Evaluation::Agent,
+            name: String::new(),
+            dataset: DatasetRef {
+                id: String::new(),
+                version: String::new(),
+                digest: String::new(),
+            },
+            system: SystemRef {
+                kind: "file".to_owned(),
+                name: String::new(),
+                version: None,
+                settings: BTreeMap::new(),
+            },
+            runs: 1,
+            seed: 0,
+            conventions: BTreeMap::new(),
+            metrics,
+            slices: Vec::new(),
+            items: Vec::new(),
+            controls: Vec::new(),
+            comparison: None,
+            gate: None,
+            warnings: Vec::new(),
+            environment: Stopwatch::start().environment(&[], None),
+        };
+        gate::evaluate(policy, &report, None).map_err(Stop::bad_input)
+    }
+}
+
+/// A mean as a gate takes it.
+fn measured(id: &str, mean: Result<&MetricSummary, &str>) -> Measured {
+    Measured {
+        id: id.to_owned(),
+        value: mean.ok().map(|summary| summary.mean),
+        n: mean.map_or(0, |summary| summary.n),
+        better: karat_core::aggregate::better(id),
+        per_run: Vec::new(),
+        interval: None,
+        count: None,
+        undefined: mean.err().map(str::to_owned),
+        left_out: 0,
+    }
 }
 
 fn print(
     found: &Found,
-    arguments: &AgentScoreArgs,
-    mut lines: String,
-    items: Vec<Value>,
+    policy: &Policy,
+    details: Details<'_>,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
+    let Details { arguments, mut lines, items } = details;
+    let gate = found.judge(policy)?;
     if terminal.json() {
         let mut document = json!({
             "schema": "karat.traces/1",
@@ -147,12 +238,21 @@ fn print(
         {
             object.insert("items".to_owned(), Value::Array(items));
         }
+        if let Some(object) = document.as_object_mut().filter(|_| !gate.checks.is_empty()) {
+            object.insert("gate".to_owned(), json!(gate));
+        }
         terminal.print_json(&document)?;
     } else {
         lines.push_str(&table(found));
+        for check in &gate.checks {
+            let _ = writeln!(lines, "{}: {} ({})", check.verdict.name(), check.reason, check.rule);
+        }
         terminal.print(&lines)?;
     }
-    Ok(Exit::Pass)
+    Ok(match gate.verdict {
+        Verdict::Fail => Exit::GateFailed,
+        Verdict::Pass | Verdict::Inconclusive => Exit::Pass,
+    })
 }
 
 fn item_json(item: &ItemScores<'_>, ids: &[String]) -> Value {

@@ -34,7 +34,7 @@ const DEMO: &str = "demo";
 /// Makes the runs, or makes them again; scores them.
 pub(crate) fn run(arguments: &AgentRunArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     check_numbers(arguments)?;
-    let gate = policy(&arguments.min, &arguments.max, &[])?;
+    let gate = policy(&arguments.min, &arguments.max, &[], arguments.max_errors)?;
     gate.validate().map_err(Stop::bad_input)?;
     let paths: Vec<&Path> = arguments.tasks.iter().map(PathBuf::as_path).collect();
     let tasks = Tasks::load(&paths)?;

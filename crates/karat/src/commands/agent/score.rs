@@ -27,10 +27,9 @@ pub(crate) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<E
         traces: arguments.traces.clone(),
         format: shape(arguments.read.format),
         baseline: arguments.baseline.clone(),
-        gate: policy(&arguments.min, &arguments.max, &arguments.max_drop)?,
+        gate: gate(arguments)?,
         ..Entry::default()
     };
-    entry.gate.validate().map_err(Stop::bad_input)?;
     let baseline = arguments.baseline.as_deref().map(baseline).transpose()?;
     let tasks = tasks(&arguments.read)?;
     let source = Source {
@@ -87,9 +86,22 @@ fn baseline(path: &Path) -> Result<Baseline, Stop> {
     Ok(Baseline::parse(path, &text)?)
 }
 
-/// The gate that the flags ask for.
-pub(super) fn policy(min: &[String], max: &[String], max_drop: &[String]) -> Result<Policy, Stop> {
-    let mut policy = Policy::default();
+/// The gate that the arguments ask for; every rule is one that can be kept or broken.
+pub(super) fn gate(arguments: &AgentScoreArgs) -> Result<Policy, Stop> {
+    let AgentScoreArgs { min, max, max_drop, max_errors, .. } = arguments;
+    let gate = policy(min, max, max_drop, *max_errors)?;
+    gate.validate().map_err(Stop::bad_input)?;
+    Ok(gate)
+}
+
+/// The gate that flags ask for.
+pub(super) fn policy(
+    min: &[String],
+    max: &[String],
+    max_drop: &[String],
+    max_errors: f64,
+) -> Result<Policy, Stop> {
+    let mut policy = Policy { max_errors, ..Policy::default() };
     let mut add = |flag: &str, written: &str, set: fn(&mut Rule, f64)| -> Result<(), Stop> {
         let (metric, value) = assignment(flag, written)?;
         set(policy.metrics.entry(metric).or_default(), value);
