@@ -5,9 +5,10 @@
 //! byte by byte.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
+use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::report::{Bin, Environment, Latency};
@@ -118,6 +119,31 @@ const GIT_TIME: Duration = Duration::from_secs(20);
 
 /// What git prints in a folder, or nothing where it fails, does not end or is not there.
 pub fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
+    ask_git(folder, arguments).ok()
+}
+
+/// Whether git tracks a file, by the name that it has without links; no where there is no repository.
+///
+/// # Errors
+/// With what git said, if it cannot be asked: then nobody knows.
+pub fn is_tracked(file: &Path) -> Result<bool, String> {
+    // The folder of a tracked file may be gone.
+    let folder = file.ancestors().skip(1).find(|folder| folder.is_dir());
+    let Some((folder, name)) =
+        folder.and_then(|folder| Some((folder, file.strip_prefix(folder).ok()?.to_str()?)))
+    else {
+        return Ok(false);
+    };
+    if !may_be_repository(folder) {
+        return Ok(false);
+    }
+    // A name is a name, whatever it would mean as a pattern.
+    ask_git(folder, &["--literal-pathspecs", "ls-files", "-z", "--", name])
+        .map(|listed| !listed.is_empty())
+}
+
+/// What git prints in a folder, or why it does not.
+fn ask_git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
     let mut command = Command::new("git");
     command
         // A repository must not make git run programs of its own choosing.
@@ -125,29 +151,42 @@ pub fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
         .arg("-C")
         .arg(folder)
         .args(arguments)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null());
+        .stdin(Stdio::null());
     output_within(&mut command, GIT_TIME)
 }
 
-/// What a program prints, if it ends well in time; otherwise it is killed.
-fn output_within(command: &mut Command, limit: Duration) -> Option<String> {
-    let mut child = command.stdout(Stdio::piped()).spawn().ok()?;
-    let mut stdout = child.stdout.take()?;
-    let (send, printed) = std::sync::mpsc::channel();
+/// What a program prints, if it ends well in time; otherwise it is killed. What it says on stderr is
+/// the reason if it does not end well.
+fn output_within(command: &mut Command, limit: Duration) -> Result<String, String> {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = child.map_err(|error| format!("it cannot be started: {error}"))?;
+    let printed = child.stdout.take().map(read_aside);
+    let said = child.stderr.take().map(read_aside);
+    let Some(Ok(Ok(bytes))) = printed.map(|printed| printed.recv_timeout(limit)) else {
+        // Not waited for: what hangs in the kernel does not even die at once.
+        let _ = child.kill();
+        return Err(format!("it did not end within {} s", limit.as_secs()));
+    };
+    let ended = child.wait().map_err(|error| error.to_string())?;
+    if !ended.success() {
+        let said = said.and_then(|said| said.recv_timeout(limit).ok()?.ok()).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said);
+        let first = said.lines().map(str::trim).find(|line| !line.is_empty());
+        return Err(first.map_or_else(|| ended.to_string(), ToOwned::to_owned));
+    }
+    String::from_utf8(bytes).map_err(|_| "its output is no text".to_owned())
+}
+
+/// Reads a stream to its end in a thread of its own: a program that hangs must not hold up the caller.
+fn read_aside(mut stream: impl Read + Send + 'static) -> Receiver<std::io::Result<Vec<u8>>> {
+    let (send, received) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        let read = stdout.read_to_end(&mut bytes);
+        let read = stream.read_to_end(&mut bytes);
         // Nobody listens any more once the time is over.
         let _ = send.send(read.map(|_| bytes));
     });
-    let Ok(Ok(bytes)) = printed.recv_timeout(limit) else {
-        // Not waited for: what hangs in the kernel does not even die at once.
-        let _ = child.kill();
-        return None;
-    };
-    let ended_well = child.wait().ok()?.success();
-    String::from_utf8(bytes).ok().filter(|_| ended_well)
+    received
 }
 
 /// The commit of the folder, with `+changes` where the work tree differs from it.
@@ -187,10 +226,18 @@ mod tests {
     #[test]
     fn a_program_that_does_not_end_in_time_says_nothing() {
         let limit = Duration::from_millis(50);
-        assert_eq!(output_within(Command::new("sleep").arg("600"), limit), None);
-        let told = output_within(Command::new("echo").arg("word"), Duration::from_secs(600));
-        assert_eq!(told.as_deref(), Some("word\n"));
-        assert_eq!(output_within(&mut Command::new("false"), Duration::from_secs(600)), None);
+        assert!(output_within(Command::new("sleep").arg("600"), limit).is_err());
+        let long = Duration::from_secs(600);
+        let told = output_within(Command::new("echo").arg("word"), long);
+        assert_eq!(told.as_deref(), Ok("word\n"));
+        assert!(output_within(&mut Command::new("false"), long).is_err());
+    }
+
+    #[test]
+    fn a_program_that_fails_gives_its_own_reason() {
+        let mut failing = Command::new("ls");
+        let why = output_within(failing.arg("/no/such/place"), Duration::from_secs(600));
+        assert!(why.as_ref().is_err_and(|why| why.contains("/no/such/place")), "{why:?}");
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use karat_core::input::{
-    Format, InputError, Limits, Lines, check_schema, decode, lines, load, load_versioned, parse,
-    parse_json, read_bytes, read_text, records, write_atomic,
+    Format, InputError, Limits, Lines, check_schema, decode, destination, lines, load,
+    load_versioned, parse, parse_json, read_bytes, read_text, records, write_atomic,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -329,6 +329,13 @@ fn writing_keeps_permissions_links_and_devices() {
     assert_eq!(fs::read(&path).unwrap(), b"new");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
 
+    // A link that leads to nothing yet is followed too.
+    let early = folder.path().join("early.json");
+    symlink("made/later.json", &early).unwrap();
+    write_atomic(&early, b"later").unwrap();
+    assert!(fs::symlink_metadata(&early).unwrap().is_symlink());
+    assert_eq!(fs::read(folder.path().join("made/later.json")).unwrap(), b"later");
+
     // A new file gets what any new file of this user gets.
     let usual = file(&folder, "usual", "");
     let written = folder.path().join("written");
@@ -338,6 +345,31 @@ fn writing_keeps_permissions_links_and_devices() {
 
     write_atomic(Path::new("/dev/null"), b"gone").unwrap();
     assert!(!fs::metadata("/dev/null").unwrap().is_file(), "the device is still a device");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_destination_is_where_the_bytes_would_go() {
+    use std::os::unix::fs::symlink;
+    let folder = folder();
+    let root = folder.path().canonicalize().unwrap();
+    let there = root.join("there");
+    fs::write(&there, "").unwrap();
+    symlink("there", root.join("link")).unwrap();
+    symlink("link", root.join("chain")).unwrap();
+    symlink("nowhere/yet", root.join("early")).unwrap();
+    symlink("round", root.join("round")).unwrap();
+    for (name, expected) in [
+        ("there", "there"),
+        ("chain", "there"),
+        ("new/../link", "there"),
+        ("new/./deep/../file", "new/file"),
+        ("early", "nowhere/yet"),
+        ("round", "round"),
+    ] {
+        assert_eq!(destination(&root.join(name)), root.join(expected), "{name}");
+    }
+    assert_eq!(destination(Path::new("/dev/null")), Path::new("/dev/null"));
 }
 
 #[test]

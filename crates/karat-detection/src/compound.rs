@@ -187,6 +187,11 @@ pub struct Ranked<'a> {
     pub score: f64,
 }
 
+/// The ids of the metrics of scores.
+pub fn from_scores() -> impl Iterator<Item = &'static str> {
+    FROM_SCORES.iter().map(|(id, _)| *id)
+}
+
 /// The metrics of scores, run by run; none where a run has no scores.
 pub fn ranking(per_run: &[Vec<Ranked<'_>>], runs: u32, seed: u64) -> Vec<Measured> {
     let usable =

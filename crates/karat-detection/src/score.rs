@@ -276,6 +276,22 @@ fn tags(sample: &Sample) -> BTreeMap<String, String> {
     .collect()
 }
 
+/// The properties of entries that a report is sliced by.
+const PROPERTIES: [&str; 4] = ["category", "resembles", "surface", "language"];
+
+/// The slices that come from the dataset alone, as property and value. What a scanner says of itself
+/// makes more of them, by detector, tier and threshold.
+pub fn slices(dataset: &Dataset) -> BTreeSet<(String, String)> {
+    let sliced = |name: &str| name == "split" || PROPERTIES.contains(&name);
+    dataset.samples.iter().flat_map(tags).filter(|(name, _)| sliced(name)).collect()
+}
+
+/// Every metric that a report over all entries, or over a part of the dataset, can have.
+pub fn metric_ids() -> Vec<&'static str> {
+    let rates = RATES.iter().map(|spec| spec.id);
+    rates.chain(compound::FROM_COUNTS).chain(compound::from_scores()).collect()
+}
+
 /// What everything is computed from.
 struct Context<'a> {
     rows: &'a [Row<'a>],
@@ -354,7 +370,7 @@ impl Context<'_> {
         }
         slices.extend(self.tiers());
         slices.extend(self.thresholds(whole));
-        for by in ["category", "resembles", "surface", "language"] {
+        for by in PROPERTIES {
             for (value, part) in parts(items, by) {
                 slices.push(Slice { by: by.to_owned(), value, metrics: self.brief(&part) });
             }

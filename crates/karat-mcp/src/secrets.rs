@@ -113,6 +113,17 @@ pub(crate) fn in_word(word: &str, before: Option<&str>) -> Vec<Range<usize>> {
     found.into_iter().filter(|part| can_be(&word[part.clone()])).collect()
 }
 
+/// As [`in_word`], but only what a flag, a name or an address says to be one: a look alone is no reason
+/// to refuse a word, nor is a path that exists.
+pub(crate) fn named_in_word(word: &str, before: Option<&str>) -> Vec<Range<usize>> {
+    let named = before.is_some_and(|flag| is_header_flag(flag) || is_secret_flag(flag));
+    let only_looks = !named && !word.contains('=') && looks_like_a_token(word);
+    match only_looks || Path::new(word).exists() {
+        true => Vec::new(),
+        false => in_word(word, before),
+    }
+}
+
 fn one(part: Range<usize>) -> Vec<Range<usize>> {
     vec![part]
 }
@@ -319,5 +330,15 @@ mod tests {
         ] {
             assert!(in_word(word, before).is_empty(), "{before:?} {word}");
         }
+    }
+
+    #[test]
+    fn a_look_alone_names_no_secret() {
+        let look = "mcp-server-something-2025.11";
+        assert!(!in_word(look, None).is_empty() && named_in_word(look, None).is_empty());
+        for (before, word) in [(Some("--token"), look), (None, "--api-key=abcdefghij0123456789")] {
+            assert!(!named_in_word(word, before).is_empty(), "{before:?} {word}");
+        }
+        assert!(named_in_word("/", Some("--key")).is_empty());
     }
 }

@@ -149,6 +149,16 @@ impl ServerSpec {
         }
     }
 
+    /// What of the command or the address is a secret that is written out, in words that do not say it.
+    /// `${NAME}` gives nothing away. A word that only looks like a token is let pass.
+    pub fn written_secret(&self) -> Option<String> {
+        match (&self.command, &self.url) {
+            (Some(command), _) => secret_in_command(command),
+            (None, Some(url)) => secret_in_url(url),
+            (None, None) => None,
+        }
+    }
+
     /// Puts the variables in. Relative folders start at `base`.
     pub(crate) fn resolve(&self, base: Option<&Path>) -> Result<Resolved, StartError> {
         self.resolve_with(base, &|name| std::env::var(name).ok())
@@ -337,13 +347,45 @@ fn describe_command(command: &[String]) -> String {
 fn describe_word(word: &str, before: Option<&str>) -> String {
     let mut shown = word.to_owned();
     for part in secrets::in_word(word, before).into_iter().rev() {
-        let secret = &word[part.clone()];
-        // A variable is not put in here, so it gives nothing away, but for a default.
-        if !secret.contains("${") || secret.contains(":-") {
+        if is_written(&word[part.clone()]) {
             shown.replace_range(part, HIDDEN);
         }
     }
     shown
+}
+
+/// Whether a secret stands there itself. A variable is not put in, so it gives nothing away, but for a
+/// default.
+fn is_written(secret: &str) -> bool {
+    !secret.contains("${") || secret.contains(":-")
+}
+
+fn secret_in_command(command: &[String]) -> Option<String> {
+    let mut before: Option<&str> = None;
+    for word in command {
+        if secrets::named_in_word(word, before).into_iter().any(|part| is_written(&word[part])) {
+            let shown = describe_word(word, before);
+            let flag = before.filter(|_| shown == HIDDEN).map(|flag| format!("{flag} "));
+            return Some(format!("{}{shown}", flag.unwrap_or_default()));
+        }
+        before = Some(word);
+    }
+    None
+}
+
+fn secret_in_url(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.rsplit_once('@').is_some_and(|(user, _)| is_written(user)) {
+        return Some("who logs in, before the @".to_owned());
+    }
+    let part =
+        secrets::in_addresses(url).into_iter().find(|part| is_written(&url[part.clone()]))?;
+    let name = url[..part.start].trim_end_matches('=').rsplit(['?', '&']).next();
+    match url[..part.start].contains('?') {
+        true => Some(format!("the value of {}", name.unwrap_or_default())),
+        false => Some("the password".to_owned()),
+    }
 }
 
 /// An address without its password, and without the values of its query.

@@ -231,6 +231,11 @@ fn tags(query: &Query) -> BTreeMap<String, String> {
     tags
 }
 
+/// Every slice that a report over the dataset can have, as property and value.
+pub fn slices(dataset: &Dataset) -> BTreeSet<(String, String)> {
+    dataset.queries.iter().flat_map(tags).collect()
+}
+
 fn note_unknown(dataset: &Dataset, ranking: &Ranking, anomalies: &mut Anomalies) {
     for ranked in &ranking.ranked {
         if dataset.tool(&ranked.tool_id).is_none() {

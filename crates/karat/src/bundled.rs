@@ -1,6 +1,9 @@
 //! What the binary carries with it: the bundled project with its datasets and baselines.
 
 use karat_core::dataset::DatasetFiles;
+use karat_core::text::printable;
+
+use crate::exit::Stop;
 
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
@@ -9,10 +12,30 @@ pub(crate) fn file(path: &str) -> Option<&'static [u8]> {
     FILES.iter().find(|(name, _)| *name == path).map(|(_, bytes)| *bytes)
 }
 
-/// An embedded dataset, by its path in the repository; empty if there is none.
-pub(crate) fn dataset(path: &str) -> DatasetFiles {
-    match DATASETS.iter().find(|(name, _)| *name == path) {
-        Some((name, files)) => DatasetFiles::Embedded { name, files },
-        None => DatasetFiles::Embedded { name: "no such dataset", files: &[] },
+/// Where the embedded datasets are in the repository.
+const FOLDER: &str = "datasets/";
+
+/// An embedded dataset, by its path in the repository.
+///
+/// # Errors
+/// Names those that there are.
+pub(crate) fn dataset(path: &str) -> Result<DatasetFiles, Stop> {
+    if let Some((name, files)) = DATASETS.iter().find(|(name, _)| *name == path) {
+        return Ok(DatasetFiles::Embedded { name, files });
     }
+    let whole = |files: &[File]| files.iter().any(|(name, _)| *name == "manifest.toml");
+    let known = DATASETS.iter().filter(|(_, files)| whole(files));
+    let known = known.filter_map(|(name, _)| name.strip_prefix(FOLDER));
+    let known: Vec<String> = known.map(|name| format!("bundled:{name}")).collect();
+    let wanted = path.strip_prefix(FOLDER).unwrap_or(path);
+    Err(Stop::bad_input(format!(
+        "there is no bundled dataset {:?}; there are: {}",
+        printable(wanted),
+        known.join(", ")
+    )))
+}
+
+/// An embedded dataset by what a project calls it: what stands behind `bundled:`.
+pub(crate) fn named_dataset(name: &str) -> Result<DatasetFiles, Stop> {
+    dataset(&format!("{FOLDER}{name}"))
 }

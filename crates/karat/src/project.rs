@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use karat_core::baseline::Baseline;
 use karat_core::compare::same_data;
 use karat_core::dataset::DatasetFiles;
-use karat_core::gate::Policy;
-use karat_core::input::{self, Format, Limits};
+use karat_core::gate::{GateError, Policy};
+use karat_core::input::{self, Format, Limits, destination};
 use karat_core::report::{DatasetRef, Evaluation};
 use karat_detection::dataset::{Dataset as Threats, Sample};
 use karat_retrieval::dataset::{Dataset as Tools, Labels};
@@ -20,6 +20,9 @@ use crate::exit::{Stop, check_owner, missing_baseline};
 
 /// The name of a project file.
 pub(crate) const FILE: &str = "karat.toml";
+
+/// How the name of a dataset inside the binary begins.
+const BUNDLED: &str = "bundled:";
 
 /// karat.toml.
 #[derive(Debug, Default, Deserialize)]
@@ -153,6 +156,74 @@ impl Task {
         }
     }
 
+    /// The files and folders that the entry is measured with, as the project names them.
+    fn reads(&self) -> Vec<&Path> {
+        let own = |name: &&String| !name.starts_with(BUNDLED);
+        let mut reads: Vec<&Path> = self.baseline_path().into_iter().collect();
+        match self {
+            Task::Retrieval { entry, .. } => {
+                reads.extend(entry.dataset.iter().filter(own).map(Path::new));
+                reads.extend(entry.corpus.iter().chain(&entry.golden).map(PathBuf::as_path));
+            }
+            Task::Detection { entry, .. } => {
+                let datasets = entry.dataset.iter().chain(&entry.benign_from);
+                reads.extend(datasets.filter(own).map(Path::new));
+                reads.extend(entry.corpus.as_deref());
+            }
+            Task::Server { entry, .. } => reads.push(&entry.suite),
+            Task::Agent { entry, .. } => {
+                let datasets = entry.dataset.iter().chain(&entry.tools);
+                reads.extend(datasets.filter(own).map(Path::new));
+                let files = entry.traces.iter().chain(&entry.tasks).chain(&entry.verdicts);
+                reads.extend(files.map(PathBuf::as_path));
+            }
+        }
+        reads
+    }
+
+    /// Finds what the gate asks for and no report of this entry can have, as far as that is known
+    /// before it is measured: a server's and an agent's metrics depend on what they do.
+    fn check_gate(&self) -> Result<(), GateError> {
+        let (metrics, slices) = match self {
+            Task::Retrieval { entry, dataset } => {
+                let counted = entry.answer_tokens.unwrap_or(!entry.system.is_builtin());
+                let specs = karat_retrieval::score::SPECS.iter();
+                let specs = specs.chain(counted.then_some(&karat_retrieval::score::ANSWER_TOKENS));
+                let metrics: Vec<&str> = specs.map(|spec| spec.id).collect();
+                (metrics, karat_retrieval::score::slices(dataset))
+            }
+            Task::Detection { dataset, .. } => {
+                (karat_detection::score::metric_ids(), karat_detection::score::slices(dataset))
+            }
+            Task::Server { .. } | Task::Agent { .. } => return Ok(()),
+        };
+        let gate = self.gate();
+        let protected = gate.protected.as_ref().map(|protected| protected.slice.as_str());
+        for slice in gate.slice.as_deref().into_iter().chain(protected) {
+            // What a scanner says of itself makes slices that no dataset knows.
+            let open = self.evaluation() == Evaluation::Detection
+                && !slices.iter().any(|(by, _)| slice.split('=').next() == Some(by));
+            if open {
+                return Ok(());
+            }
+            let known: Vec<String> =
+                slices.iter().map(|(by, value)| format!("{by}={value}")).collect();
+            if !known.iter().any(|known| known == slice) {
+                let known = known.into_iter().take(20).collect::<Vec<_>>().join(", ");
+                return Err(GateError::NoSlice { slice: slice.to_owned(), known });
+            }
+        }
+        let named = gate.metrics.keys().chain(gate.protected.iter().map(|one| &one.metric));
+        match named.into_iter().find(|id| !metrics.contains(&id.as_str())) {
+            None => Ok(()),
+            Some(id) => Err(GateError::NotComputed {
+                id: id.clone(),
+                place: String::new(),
+                known: metrics.join(", "),
+            }),
+        }
+    }
+
     /// Labels whose tool the corpus does not have any more, as query and tool.
     pub(crate) fn dangling(&self) -> Vec<(&str, &str)> {
         match self {
@@ -238,6 +309,21 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The files and folders that the project is measured with.
+    pub(crate) fn reads(&self) -> Vec<PathBuf> {
+        let Root::Folder(folder) = &self.root else { return Vec::new() };
+        let all = destination(folder);
+        let named = self.entries.iter().flat_map(|planned| planned.task.reads());
+        std::iter::once(Path::new(FILE))
+            .chain(named)
+            .map(|name| folder.join(name))
+            // That the whole project lies in a folder does not make every file of it one that is read.
+            .filter(|path| !all.starts_with(destination(path)))
+            .collect()
+    }
+}
+
 fn find(named: Option<&Path>) -> Result<(Root, PathBuf, String), Stop> {
     let here = Path::new(FILE);
     let path = match named {
@@ -295,7 +381,7 @@ impl Root {
 
     fn tools(&self, path: &Path, entry: &karat_retrieval::Entry) -> Result<Tools, Stop> {
         match (&entry.dataset, &entry.corpus, &entry.golden) {
-            (Some(folder), None, None) => Ok(Tools::open(self.dataset(folder))?),
+            (Some(folder), None, None) => Ok(Tools::open(self.dataset(folder)?)?),
             (None, Some(corpus), Some(golden)) => {
                 let folder = self.folder();
                 let (corpus, golden) = (folder.join(corpus), folder.join(golden));
@@ -307,12 +393,12 @@ impl Root {
 
     fn threats(&self, path: &Path, entry: &karat_detection::Entry) -> Result<Threats, Stop> {
         let threats = match (&entry.dataset, &entry.corpus) {
-            (Some(folder), None) => Threats::open(self.dataset(folder))?,
+            (Some(folder), None) => Threats::open(self.dataset(folder)?)?,
             (None, Some(corpus)) => Threats::from_file(&self.folder().join(corpus))?,
             _ => return Err(bad(path, &entry.name, "give either dataset or corpus")),
         };
         let Some(folder) = &entry.benign_from else { return Ok(threats) };
-        let tools = Tools::open(self.dataset(folder))?;
+        let tools = Tools::open(self.dataset(folder)?)?;
         let plain = tools.tools.iter().map(plain_benign).collect();
         Ok(threats.with_plain_benign(plain, &tools.reference)?)
     }
@@ -335,14 +421,14 @@ impl Root {
             Root::Bundled => {
                 let mut tools = karat_agent::Tools::default();
                 for folder in &entry.tools {
-                    tools.load_dataset(self.dataset(folder))?;
+                    tools.load_dataset(self.dataset(folder)?)?;
                 }
                 tools
             }
         };
         let wrong = |message: &str| Err(bad(path, &entry.name, message));
         let recorded = match (&entry.dataset, &entry.traces[..]) {
-            (Some(folder), []) => karat_agent::Recorded::open(self.dataset(folder), &mut tools)?,
+            (Some(folder), []) => karat_agent::Recorded::open(self.dataset(folder)?, &mut tools)?,
             (None, []) | (Some(_), _) => return wrong("give either dataset or traces"),
             (None, files) => {
                 if !(0.0..=1.0).contains(&entry.max_bad) {
@@ -372,6 +458,7 @@ impl Root {
     }
 
     fn planned(&self, path: &Path, task: Task, baselines: Baselines) -> Result<Planned, Stop> {
+        task.check_gate().map_err(|error| bad(path, task.name(), error))?;
         let baseline = match task.baseline_path() {
             Some(file) => self.baseline(file, task.name(), baselines)?,
             None => None,
@@ -400,11 +487,11 @@ impl Root {
         Ok(Planned { task, baseline })
     }
 
-    fn dataset(&self, folder: &str) -> DatasetFiles {
-        match (folder.strip_prefix("bundled:"), self) {
-            (Some(path), _) => bundled::dataset(&format!("datasets/{path}")),
+    fn dataset(&self, folder: &str) -> Result<DatasetFiles, Stop> {
+        match (folder.strip_prefix(BUNDLED), self) {
+            (Some(name), _) => bundled::named_dataset(name),
             (None, Root::Bundled) => bundled::dataset(folder),
-            (None, Root::Folder(root)) => DatasetFiles::Folder(root.join(folder)),
+            (None, Root::Folder(root)) => Ok(DatasetFiles::Folder(root.join(folder))),
         }
     }
 

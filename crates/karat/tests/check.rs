@@ -148,6 +148,55 @@ fn an_output_of_unknown_type_is_refused_before_anything_runs() {
 }
 
 #[test]
+fn a_gate_that_no_report_can_meet_is_refused_before_anything_runs() {
+    let system = "{ command = [\"python3\", \"-c\", \"open('started', 'w')\"] }";
+    for (gate, words) in [
+        ("[retrieval.gate.metrics]\n\"fpr_hard\" = { max = 0.1 }\n", ["fpr_hard", "recall@5"]),
+        ("[retrieval.gate.metrics]\n\"recall@7\" = { min = 0.1 }\n", ["recall@7", "recall@5"]),
+        ("[retrieval.gate]\nslice = \"kind=nope\"\n", ["kind=nope", "kind=direct"]),
+        ("[retrieval.gate]\nslice = \"nope=direct\"\n", ["nope=direct", "kind=direct"]),
+    ] {
+        let scratch = Scratch::new();
+        scratch.project(GOLDEN, gate, system);
+        scratch.karat(&["check"]).expect(2).says(&words);
+        assert!(!scratch.path("started").exists() && !scratch.path("karat-report").exists());
+    }
+    let scratch = Scratch::new();
+    let gate = "[retrieval.gate]\nslice = \"kind=direct\"\n[retrieval.gate.metrics]\n\
+                \"mrr\" = { min = 0.1 }\n";
+    scratch.project(GOLDEN, gate, BM25);
+    scratch.karat(&["check"]).expect(0);
+}
+
+#[test]
+fn a_gate_of_a_detection_knows_the_slices_of_its_dataset() {
+    for (slice, code) in [("category=nope", 2), ("split=test", 0), ("detector=nope", 2)] {
+        let scratch = Scratch::new();
+        let project = format!(
+            "[[detection]]\nname = \"d\"\ndataset = \"bundled:threats/v2\"\n\
+             system = {{ builtin = \"builtin\" }}\n[detection.gate]\nslice = \"{slice}\"\n"
+        );
+        scratch.write("karat.toml", project);
+        let ran = scratch.karat(&["check"]).expect(code);
+        // What a scanner calls itself is known only once it has answered.
+        let early = !scratch.path("karat-report").exists();
+        assert_eq!(early, slice == "category=nope", "{slice}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn an_unknown_bundled_dataset_is_told_with_those_that_there_are() {
+    let scratch = Scratch::new();
+    for name in ["../../etc", "tools/v0"] {
+        let project =
+            format!("[[retrieval]]\nname = \"r\"\ndataset = \"bundled:{name}\"\nsystem = {BM25}\n");
+        scratch.write("karat.toml", project);
+        let ran = scratch.karat(&["check"]).expect(2);
+        ran.says(&[name, "bundled:tools/v1", "bundled:threats/v2"]);
+    }
+}
+
+#[test]
 fn a_system_that_does_not_start_is_not_measured_and_never_a_pass() {
     for (system, word) in [
         ("{ command = [\"no-such-program-karat\"] }", "no-such-program-karat"),

@@ -34,6 +34,42 @@ fn a_baseline_update_shows_what_it_accepts() {
 }
 
 #[test]
+fn a_baseline_update_honours_what_it_accepts() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "baseline = \"b.json\"\n", BM25);
+    for refused in [["-o", "x.json"], ["--strict", "--dry-run"]] {
+        let ran = scratch.karat(&[&["baseline", "update"], &refused[..]].concat()).expect(2);
+        assert!(ran.stderr.contains(refused[0]), "{}", ran.stderr);
+    }
+    assert!(!scratch.path("b.json").exists());
+    let update =
+        |flags: &[&str]| scratch.karat(&[&["baseline", "update"], flags].concat()).expect(0);
+    let document = update(&["--json", "--dry-run"]).json();
+    assert_eq!(document["updates"][0]["change"], "new");
+    assert_eq!(document["updates"][0]["wrote"], false);
+    assert!(!scratch.path("b.json").exists());
+    assert_eq!(update(&["--json"]).json()["updates"][0]["wrote"], true);
+
+    let dry = update(&["--dry-run"]).stdout;
+    assert!(dry.contains("nothing changed") && !dry.contains("would write"), "{dry}");
+    assert_eq!(update(&["--json"]).json()["updates"][0]["change"], "nothing");
+}
+
+#[test]
+fn the_name_of_other_data_is_shown_without_control_characters() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "baseline = \"b.json\"\n", BM25);
+    scratch.karat(&["baseline", "update"]).expect(0);
+    let mut baseline: serde_json::Value = serde_json::from_str(&scratch.read("b.json")).unwrap();
+    baseline["dataset"]["id"] = "x\u{1b}[2J".into();
+    baseline["dataset"]["digest"] = format!("sha256:{}", "0".repeat(64)).into();
+    scratch.write("b.json", baseline.to_string());
+    let ran = scratch.karat(&["baseline", "update", "--dry-run"]).expect(0);
+    assert!(ran.stdout.contains("not comparable"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains('\u{1b}'), "{:?}", ran.stdout);
+}
+
+#[test]
 fn the_bundled_baseline_cannot_be_updated_by_accident() {
     Scratch::new().karat(&["baseline", "update"]).expect(2).says(&["bundled", "karat init"]);
 }

@@ -520,3 +520,45 @@ fn at_a_terminal_it_asks() {
     assert!(ran.stdout.contains("nothing was written"), "{}", ran.stdout);
     assert!(scratch.files().is_empty());
 }
+
+#[test]
+fn secrets_are_not_written_into_a_project() {
+    let scratch = Scratch::new();
+    for (url, word) in [
+        ("http://user:hunter2secret@127.0.0.1:1/mcp", "headers"),
+        ("http://hunter2secret@127.0.0.1:1/mcp", "headers"),
+        ("http://127.0.0.1:1/mcp?token=hunter2secret", "token"),
+        ("http://127.0.0.1:1/mcp?x=1&api_key=hunter2secret", "api_key"),
+        ("http://127.0.0.1:1/mcp?access_token=hunter2secret", "access_token"),
+        ("ftp://user:hunter2secret@127.0.0.1:1/mcp", "headers"),
+    ] {
+        let ran = scratch.karat(&["init", "--ci", "none", "--url", url]).expect(2);
+        ran.says(&["--url", word, "${TOKEN}"]);
+        assert!(!ran.stderr.contains("hunter2secret"), "{}", ran.stderr);
+    }
+    for words in [
+        &["serve", "--token", "hunter2secret"][..],
+        &["serve", "--api-key=hunter2secret"],
+        &["serve", "--header", "Authorization: Bearer hunter2secret"],
+        &["serve", "postgresql://me:hunter2secret@127.0.0.1/db"],
+    ] {
+        let ran = scratch.karat(&[&["init", "--ci", "none", "--"], words].concat()).expect(2);
+        ran.says(&["${NAME}", "env"]);
+        assert!(!ran.stderr.contains("hunter2secret"), "{}", ran.stderr);
+    }
+    assert!(scratch.files().is_empty(), "{:?}", scratch.files());
+}
+
+#[test]
+fn variables_and_harmless_words_are_written_into_a_project() {
+    for words in [
+        &["--url", "http://127.0.0.1:1/mcp?token=${TOKEN}&max_tokens=100"][..],
+        &["--url", "http://127.0.0.1:1/users/@me"],
+        &["--", "serve", "--token", "${TOKEN}", "--max-tokens", "4096"],
+        &["--", "uvx", "mcp-server-something-2025.11.1", "--auth-type", "oauth-device-flow"],
+    ] {
+        let scratch = Scratch::new();
+        scratch.karat(&[&["init", "--ci", "none"], words].concat()).expect(0);
+        assert!(scratch.read("karat.toml").contains(words.last().unwrap()), "{words:?}");
+    }
+}

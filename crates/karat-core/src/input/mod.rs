@@ -28,7 +28,7 @@ pub use self::lines::{Lines, Records, lines, records};
 pub(crate) use self::source::read_raw;
 pub use self::source::{decode, read_bytes, read_text};
 pub use self::suggest::nearest;
-pub use self::write::{WriteError, write_atomic};
+pub use self::write::{WriteError, destination, write_atomic};
 
 /// How much is read at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::error::name;
+
+/// The longest chain of links that is followed, as the system has it.
+const MOST_LINKS: usize = 40;
 
 /// Why a file could not be written. What was there before is still there.
 #[derive(Debug, thiserror::Error)]
@@ -31,8 +34,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
         let path = path.to_owned();
         move |source| WriteError { path, action, source }
     };
-    // Where a link leads to, so that the rename does not replace the link.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let target = destination(path);
     let existing = fs::metadata(&target).ok();
     if let Some(existing) = &existing {
         if existing.is_dir() {
@@ -51,7 +53,8 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    fs::create_dir_all(folder).map_err(failed(folder, "make the folder"))?;
+    let named = path.parent().unwrap_or(folder);
+    fs::create_dir_all(folder).map_err(failed(named, "make the folder"))?;
 
     let mut temporary = new_file().tempfile_in(folder).map_err(failed(path, "be written"))?;
     temporary.write_all(bytes).map_err(failed(path, "be written"))?;
@@ -66,6 +69,40 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
         let _ = folder.sync_all();
     }
     Ok(())
+}
+
+/// The file that is really written under a name: links are followed, also one that leads to a file
+/// that is not there yet, and what is missing is taken as the folders that would be made.
+pub fn destination(path: &Path) -> PathBuf {
+    // A pipe is there and has no other name.
+    if path.exists() {
+        return fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    }
+    let path = end_of_links(path);
+    let existing = path.ancestors().find_map(|above| {
+        let place = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+        Some((fs::canonicalize(place).ok()?, path.strip_prefix(above).ok()?))
+    });
+    let Some((mut place, missing)) = existing else { return path };
+    for part in missing.components() {
+        match part {
+            Component::ParentDir => _ = place.pop(),
+            Component::CurDir => {}
+            part => place.push(part),
+        }
+    }
+    // `missing/../there` is there.
+    fs::canonicalize(&place).unwrap_or(place)
+}
+
+/// What a chain of links names last, whether it is there or not.
+fn end_of_links(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Ok(next) = fs::read_link(&path) else { break };
+        path = path.parent().map_or_else(|| next.clone(), |folder| folder.join(&next));
+    }
+    path
 }
 
 fn new_file() -> tempfile::Builder<'static, 'static> {

@@ -186,8 +186,17 @@ pub(crate) enum BaselineCommand {
 
 #[derive(Args)]
 pub(crate) struct BaselineArgs {
-    #[command(flatten)]
-    pub(crate) check: CheckArgs,
+    /// The project file; without it, ./karat.toml
+    pub(crate) project: Option<PathBuf>,
+    /// The folder for run journals
+    #[arg(long, value_name = "DIR", default_value = "karat-report")]
+    pub(crate) out: PathBuf,
+    /// Go on with an interrupted run: what is in its journal is not asked again
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Only the entry of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Option<String>,
     /// Show what would change and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -1,10 +1,16 @@
 //! `karat baseline`: show the reference scores, or accept the present ones, with the difference
 //! shown. Nothing else in Karat writes a baseline.
 
+use std::path::PathBuf;
+
 use karat_core::baseline::Baseline;
 use karat_core::compare::{compare, same_data};
+use karat_core::report::{Comparison, Evaluation, Report};
+use karat_core::text::printable;
+use serde::Serialize;
+use serde_json::json;
 
-use crate::cli::{BaselineArgs, BaselineShowArgs};
+use crate::cli::{BaselineArgs, BaselineShowArgs, CheckArgs};
 use crate::commands::check::{measure, select};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -12,8 +18,17 @@ use crate::project::{Baselines, Plan, Root};
 
 /// Measures and accepts.
 pub(crate) fn update(arguments: &BaselineArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let plan = Plan::load(arguments.check.project.as_deref(), Baselines::Optional)?;
-    let plan = select(plan, &arguments.check, None)?;
+    let check = CheckArgs {
+        project: arguments.project.clone(),
+        out: arguments.out.clone(),
+        outputs: Vec::new(),
+        resume: arguments.resume,
+        can_resume: true,
+        strict: false,
+        only: arguments.only.clone(),
+    };
+    let plan = Plan::load(check.project.as_deref(), Baselines::Optional)?;
+    let plan = select(plan, &check, None)?;
     if plan.root == Root::Bundled {
         return Err(Stop::bad_input(
             "the bundled project's baselines are part of the binary; make a project of your own \
@@ -29,12 +44,11 @@ pub(crate) fn update(arguments: &BaselineArgs, terminal: &Terminal) -> Result<Ex
             )));
         }
     }
-    let measured = measure(&plan, &arguments.check, terminal)?;
+    let measured = measure(&plan, &check, terminal)?;
     if let Some(failed) = measured.not_measured.first() {
         return Err(Stop::not_measured(format!("{}: {}", failed.name, failed.reason)));
     }
-    let style = karat_report::terminal::Style { colors: terminal.colors() };
-    for (report, planned) in &measured.reports {
+    for (report, _) in &measured.reports {
         // A reference that a control contradicts would carry the fault into every later run.
         if let Some(control) = report.controls.iter().find(|control| !control.ok) {
             return Err(Stop::not_measured(format!(
@@ -42,34 +56,101 @@ pub(crate) fn update(arguments: &BaselineArgs, terminal: &Terminal) -> Result<Ex
                 report.name, control.name, control.expected
             )));
         }
-        let fresh = Baseline::from_report(report);
+    }
+    let mut updates = Vec::new();
+    for (report, planned) in &measured.reports {
         let file = planned.task.baseline_path().unwrap_or("".as_ref());
         let path = plan.root.folder().join(file);
-        let shown = path.display();
-        let mut text = format!("{} · {}\n", report.evaluation, report.name);
-        match &planned.baseline {
-            None => text.push_str("  there was no baseline\n"),
-            Some(old) if *old == fresh => text.push_str("  nothing changed\n"),
-            Some(old) if same_data(&old.dataset, &fresh.dataset).is_err() => {
-                text.push_str(&format!(
-                    "  the old one is of {} {}, this is of {} {}: not comparable\n",
-                    old.dataset.id, old.dataset.version, fresh.dataset.id, fresh.dataset.version
-                ));
-            }
-            Some(old) => match compare(old, report, &[]) {
-                Ok(found) => text.push_str(&karat_report::terminal::comparison(&found, style)),
-                Err(error) => text.push_str(&format!("  {error}\n")),
-            },
-        }
-        if arguments.dry_run {
-            text.push_str(&format!("  would write {shown}\n"));
-        } else if planned.baseline.as_ref() != Some(&fresh) {
+        let fresh = Baseline::from_report(report);
+        let change = Change::of(planned.baseline.as_ref(), &fresh, report);
+        let write = !arguments.dry_run && !matches!(change, Change::Nothing);
+        if write {
             fresh.save(&path)?;
-            text.push_str(&format!("  wrote {shown}\n"));
         }
-        terminal.print(&text)?;
+        let update = Update {
+            evaluation: report.evaluation,
+            name: report.name.clone(),
+            file: path,
+            wrote: write,
+            change,
+        };
+        if !terminal.json() {
+            terminal.print(&update.text(terminal))?;
+        }
+        updates.push(update);
+    }
+    if terminal.json() {
+        terminal.print_json(&json!({"schema": "karat.baseline.update/1", "updates": updates}))?;
     }
     Ok(Exit::Pass)
+}
+
+/// What became of one baseline, or would.
+#[derive(Serialize)]
+struct Update {
+    evaluation: Evaluation,
+    name: String,
+    file: PathBuf,
+    wrote: bool,
+    #[serde(flatten)]
+    change: Change,
+}
+
+/// How fresh scores differ from the recorded ones.
+#[derive(Serialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
+enum Change {
+    /// There was no baseline.
+    New,
+    /// It is the same.
+    Nothing,
+    /// The old one cannot be compared with.
+    NotComparable { reason: String },
+    /// Metric by metric.
+    Compared { comparison: Box<Comparison> },
+}
+
+impl Change {
+    fn of(old: Option<&Baseline>, fresh: &Baseline, report: &Report) -> Change {
+        let Some(old) = old else { return Change::New };
+        if old == fresh {
+            return Change::Nothing;
+        }
+        if same_data(&old.dataset, &fresh.dataset).is_err() {
+            let reason = format!(
+                "the old one is of {} {}, this is of {} {}: not comparable",
+                old.dataset.id, old.dataset.version, fresh.dataset.id, fresh.dataset.version
+            );
+            return Change::NotComparable { reason };
+        }
+        match compare(old, report, &[]) {
+            Ok(comparison) => Change::Compared { comparison: Box::new(comparison) },
+            Err(error) => Change::NotComparable { reason: error.to_string() },
+        }
+    }
+}
+
+impl Update {
+    fn text(&self, terminal: &Terminal) -> String {
+        let mut text = format!("{} · {}\n", self.evaluation, printable(&self.name));
+        let style = karat_report::terminal::Style { colors: terminal.colors() };
+        match &self.change {
+            Change::New => text.push_str("  there was no baseline\n"),
+            Change::Nothing => {
+                text.push_str("  nothing changed\n");
+                return text;
+            }
+            Change::NotComparable { reason } => {
+                text.push_str(&format!("  {}\n", printable(reason)));
+            }
+            Change::Compared { comparison } => {
+                text.push_str(&karat_report::terminal::comparison(comparison, style));
+            }
+        }
+        let verb = if self.wrote { "wrote" } else { "would write" };
+        text.push_str(&format!("  {verb} {}\n", self.file.display()));
+        text
+    }
 }
 
 /// Shows what is committed.

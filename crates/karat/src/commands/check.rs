@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use karat_core::gate::{self, GateError};
 use karat_core::input::write_atomic;
-use karat_core::provenance::git;
 use karat_core::report::{
     self, Check, CheckReport, Evaluation, NotMeasured, NotRun, Report, Verdict,
 };
@@ -15,7 +14,7 @@ use karat_history::{Added, Document, Store};
 use karat_report::{Output, findings};
 
 use crate::cli::{CheckAllArgs, CheckArgs};
-use crate::commands::history;
+use crate::commands::{history, places};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::project::{Baselines, Plan, Planned, Root, Task};
@@ -24,11 +23,13 @@ use crate::work::until_stopped;
 /// Every evaluation of the project.
 pub(crate) fn all(arguments: &CheckAllArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let history = history_of(arguments)?;
-    let document = check(&arguments.check, None, terminal)?;
-    if let Some(file) = history {
-        remember(&document, &file, terminal)?;
+    let mut published = check(&arguments.check, None, terminal)?;
+    if let Some(file) = history
+        && let Err(stop) = remember(&published.document, &file, terminal)
+    {
+        published.unwritten.push(stop.message);
     }
-    Ok(exit(&document, arguments.check.strict))
+    published.exit(arguments.check.strict)
 }
 
 /// The history that the report goes to, if any: the one that was asked for, or that of the project.
@@ -39,6 +40,7 @@ fn history_of(arguments: &CheckAllArgs) -> Result<Option<PathBuf>, Stop> {
         Some(named) => Some(history::file(named.as_deref(), project)?),
         None => crate::project::history(project)?.file,
     };
+    places::untracked(file.as_deref())?;
     if let Some(file) = file.as_deref().filter(|file| file.exists()) {
         Store::open(file)?;
     }
@@ -64,17 +66,16 @@ pub(crate) fn one(
     arguments: &CheckArgs,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
-    let document = check(arguments, Some(evaluation), terminal)?;
-    Ok(exit(&document, arguments.strict))
+    check(arguments, Some(evaluation), terminal)?.exit(arguments.strict)
 }
 
 fn check(
     arguments: &CheckArgs,
     evaluation: Option<Evaluation>,
     terminal: &Terminal,
-) -> Result<CheckReport, Stop> {
+) -> Result<Published, Stop> {
     // A wrong place for an output is told before anything is read or run.
-    untracked(&outputs(arguments)?)?;
+    ready(arguments)?;
     let plan = Plan::load(arguments.project.as_deref(), Baselines::Needed)?;
     let plan = select(plan, arguments, evaluation)?;
     if plan.root == Root::Bundled {
@@ -90,8 +91,8 @@ pub(crate) fn carry_out(
     evaluation: Option<Evaluation>,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
-    let document = publish_all(plan, arguments, evaluation, terminal)?;
-    Ok(exit(&document, arguments.strict))
+    ready(arguments)?;
+    publish_all(plan, arguments, evaluation, terminal)?.exit(arguments.strict)
 }
 
 fn publish_all(
@@ -99,8 +100,11 @@ fn publish_all(
     arguments: &CheckArgs,
     evaluation: Option<Evaluation>,
     terminal: &Terminal,
-) -> Result<CheckReport, Stop> {
+) -> Result<Published, Stop> {
     let outputs = outputs(arguments)?;
+    let mut reads = plan.reads();
+    reads.extend(arguments.project.iter().filter(|named| named.is_file()).cloned());
+    places::unread(outputs.iter().map(|(_, path)| path.as_path()), &reads)?;
     let mut measured = measure(plan, arguments, terminal)?;
     for (report, planned) in &mut measured.reports {
         judge(report, planned)
@@ -116,8 +120,7 @@ fn publish_all(
         not_measured: measured.not_measured,
         not_run: if whole { not_run(plan) } else { Vec::new() },
     };
-    publish(&document, &outputs, terminal)?;
-    Ok(document)
+    Ok(publish(document, &outputs, terminal))
 }
 
 /// Judges one report that came from no project, and publishes it as a check of one entry.
@@ -137,34 +140,69 @@ pub(crate) fn conclude(
         not_run: Vec::new(),
     };
     let outputs = outputs(arguments)?;
-    prepare_out(&arguments.out)?;
-    publish(&document, &outputs, terminal)?;
-    Ok(exit(&document, arguments.strict))
+    let prepared = places::prepare(&arguments.out);
+    let mut published = publish(document, &outputs, terminal);
+    published.unwritten.extend(prepared.err().map(|stop| stop.message));
+    published.exit(arguments.strict)
 }
 
-fn publish(
-    document: &CheckReport,
-    outputs: &[(Output, PathBuf)],
-    terminal: &Terminal,
-) -> Result<(), Stop> {
-    for (output, path) in outputs {
-        let text = output.render(document).map_err(Stop::bad_input)?;
-        write_atomic(path, text.as_bytes())?;
-    }
-    step_summary(document)?;
-    if terminal.json() {
-        terminal.print_json(document)?;
-    } else if terminal.quiet() {
-        terminal.print(&trouble(document))?;
-    } else {
-        let style = karat_report::terminal::Style { colors: terminal.colors() };
-        let mut text = karat_report::terminal::check(document, style);
-        for (_, path) in outputs {
-            text.push_str(&format!("report: {}\n", path.display()));
+/// What a run came to, and why some of it could not be written down.
+struct Published {
+    document: CheckReport,
+    unwritten: Vec<String>,
+}
+
+impl Published {
+    /// An output that is missing is bad input; what was found has been shown by then.
+    fn exit(&self, strict: bool) -> Result<Exit, Stop> {
+        let exit = exit(&self.document, strict);
+        if self.unwritten.is_empty() {
+            return Ok(exit);
         }
-        terminal.print(&text)?;
+        let (why, code) = (self.unwritten.join("\n"), exit.code());
+        Err(Stop::bad_input(format!("{why}\nthe check itself ended with exit code {code}")))
     }
-    Ok(())
+}
+
+/// Shows the verdict, then writes it down: an output that cannot be written does not hide what was
+/// found, and does not keep the others from being written.
+fn publish(document: CheckReport, outputs: &[(Output, PathBuf)], terminal: &Terminal) -> Published {
+    let mut unwritten = Vec::new();
+    let mut noted = |done: Result<(), Stop>| match done {
+        Ok(()) => true,
+        Err(stop) => {
+            unwritten.push(stop.message);
+            false
+        }
+    };
+    noted(show(&document, terminal));
+    let mut written = String::new();
+    for (output, path) in outputs {
+        if noted(write(&document, *output, path)) {
+            written.push_str(&format!("report: {}\n", path.display()));
+        }
+    }
+    noted(step_summary(&document));
+    if !terminal.json() && !terminal.quiet() {
+        noted(terminal.print(&written));
+    }
+    Published { document, unwritten }
+}
+
+fn show(document: &CheckReport, terminal: &Terminal) -> Result<(), Stop> {
+    if terminal.json() {
+        return terminal.print_json(document);
+    }
+    if terminal.quiet() {
+        return terminal.print(&trouble(document));
+    }
+    let style = karat_report::terminal::Style { colors: terminal.colors() };
+    terminal.print(&karat_report::terminal::check(document, style))
+}
+
+fn write(document: &CheckReport, output: Output, path: &Path) -> Result<(), Stop> {
+    let text = output.render(document).map_err(Stop::bad_input)?;
+    Ok(write_atomic(path, text.as_bytes())?)
 }
 
 /// What did not pass, in a line each: nothing at all if everything did.
@@ -282,7 +320,7 @@ pub(crate) fn measure<'a>(
     terminal: &Terminal,
 ) -> Result<Measured<'a>, Stop> {
     let journals = out_folder(plan, arguments).join("journal");
-    prepare_out(&out_folder(plan, arguments))?;
+    places::prepare(&out_folder(plan, arguments))?;
     let interrupted =
         if arguments.can_resume { &format!("interrupted; {GOES_ON}") } else { "interrupted" };
     until_stopped(entries(plan, arguments, &journals, terminal), interrupted)
@@ -344,13 +382,9 @@ fn out_folder(plan: &Plan, arguments: &CheckArgs) -> PathBuf {
     plan.root.folder().join(&arguments.out)
 }
 
-/// Makes the folder, and keeps it out of version control: reports are made, never committed.
-fn prepare_out(folder: &Path) -> Result<(), Stop> {
-    let ignore = folder.join(".gitignore");
-    if !ignore.exists() {
-        write_atomic(&ignore, b"# Made by karat; nothing here belongs into version control.\n*\n")?;
-    }
-    Ok(())
+/// Whether the outputs have a shape and a place, before anything is measured.
+pub(crate) fn ready(arguments: &CheckArgs) -> Result<(), Stop> {
+    places::untracked(outputs(arguments)?.iter().map(|(_, path)| path.as_path()))
 }
 
 /// The files to write: report.html and report.json in the folder, and those that were named.
@@ -369,27 +403,6 @@ fn outputs(arguments: &CheckArgs) -> Result<Vec<(Output, PathBuf)>, Stop> {
         outputs.push((output, path.clone()));
     }
     Ok(outputs)
-}
-
-/// Reports are made, never committed: a file that git tracks is not written over.
-fn untracked(outputs: &[(Output, PathBuf)]) -> Result<(), Stop> {
-    for (_, path) in outputs {
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        let Some(name) = path.file_name() else { continue };
-        let name = name.to_string_lossy();
-        let tracked = git(folder, &["ls-files", "--error-unmatch", "--", &*name]);
-        if tracked.is_some() {
-            return Err(Stop::bad_input(format!(
-                "{} is tracked by git, and reports are not committed: choose another place with \
-                 --out or -o, or take it out of the repository with `git rm --cached`",
-                path.display()
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// On GitHub the summary also goes to the page of the job.

@@ -11,6 +11,7 @@ pub(crate) mod history;
 pub(crate) mod init;
 pub(crate) mod metrics;
 pub(crate) mod pages;
+pub(crate) mod places;
 pub(crate) mod retrieval;
 pub(crate) mod serve;
 pub(crate) mod server;

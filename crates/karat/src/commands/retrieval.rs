@@ -137,7 +137,7 @@ pub(crate) fn tools(arguments: &ToolsArgs) -> Result<Dataset, Stop> {
     }
     let folder = arguments.dataset.as_deref().unwrap_or(BUNDLED);
     let files = match folder.strip_prefix("bundled:") {
-        Some(path) => bundled::dataset(&format!("datasets/{path}")),
+        Some(path) => bundled::named_dataset(path)?,
         None => DatasetFiles::Folder(folder.into()),
     };
     Ok(Dataset::open(files)?)

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use karat_agent::{AgentError, Shape, Tasks, Tools};
+use karat_agent::{Shape, Tasks, Tools};
 use karat_core::dataset::DatasetFiles;
 use karat_core::http::{self, Client};
 
@@ -48,11 +48,11 @@ fn tasks(arguments: &TraceArgs) -> Result<Option<Tasks>, Stop> {
 }
 
 /// The tools that were named, relative to a folder.
-pub(crate) fn tools(named: &[String], folder: &Path) -> Result<Tools, AgentError> {
+pub(crate) fn tools(named: &[String], folder: &Path) -> Result<Tools, Stop> {
     let mut tools = Tools::default();
     for name in named {
         match name.strip_prefix("bundled:") {
-            Some(path) => tools.load_dataset(bundled::dataset(&format!("datasets/{path}")))?,
+            Some(path) => tools.load_dataset(bundled::named_dataset(path)?)?,
             None if folder.join(name).is_dir() => {
                 tools.load_dataset(DatasetFiles::Folder(folder.join(name)))?;
             }

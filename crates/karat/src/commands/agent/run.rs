@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::client;
 use super::score::policy;
 use crate::cli::{AgentRunArgs, CheckArgs, ModelApi, RunSetting};
-use crate::commands::check;
+use crate::commands::{check, places};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::project::{Plan, Planned, Root, Task};
@@ -43,6 +43,8 @@ pub(crate) fn run(arguments: &AgentRunArgs, terminal: &Terminal) -> Result<Exit,
     if jobs.is_empty() {
         return Err(Stop::not_measured("there is no task to run"));
     }
+    // Before anything else is in it.
+    places::prepare(&arguments.out)?;
     let traces = match &arguments.replay {
         Some(path) => replay(path, jobs, &settings)?,
         None => live(arguments, &tasks, jobs, &settings)?,

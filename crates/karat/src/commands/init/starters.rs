@@ -3,6 +3,7 @@
 //! baseline update` in a project that was just written, and a test holds them to that.
 
 use karat_core::text::printable;
+use karat_mcp::ServerSpec;
 
 use crate::cli::User;
 use crate::exit::Stop;
@@ -83,13 +84,16 @@ impl Target {
         }
         match url {
             None if command.is_empty() => Ok(Target::Demo),
-            None => Ok(Target::Command(command.to_owned())),
-            Some(url) if url.starts_with("http://") || url.starts_with("https://") => {
-                Ok(Target::Url(url.to_owned()))
-            }
-            Some(url) => Err(Stop::bad_input(format!(
-                "--url {url}: an address begins with http:// or https://"
-            ))),
+            None => match ServerSpec::from_command(command.to_owned()).written_secret() {
+                None => Ok(Target::Command(command.to_owned())),
+                Some(secret) => Err(Stop::bad_input(format!(
+                    "{}: a secret is not written into files that are committed; put it into a \
+                     variable, and '${{NAME}}' in its place (in such quotes, so that the shell leaves \
+                     it alone), or give the server `env = {{ NAME = \"${{NAME}}\" }}` in karat.toml",
+                    printable(&secret)
+                ))),
+            },
+            Some(url) => address(url),
         }
     }
 
@@ -115,6 +119,24 @@ impl Target {
             }
         }
     }
+}
+
+/// An address that says how it is reached and gives nothing away.
+fn address(url: &str) -> Result<Target, Stop> {
+    let spec = ServerSpec::from_url(url);
+    let shown = spec.describe();
+    if let Some(secret) = spec.written_secret() {
+        return Err(Stop::bad_input(format!(
+            "--url {shown}: {}: a secret is not written into files that are committed; leave it out \
+             of the address, put it into a variable, and add `headers = {{ Authorization = \
+             \"Bearer ${{TOKEN}}\" }}` to the server in karat.toml",
+            printable(&secret)
+        )));
+    }
+    if url.starts_with("http://") || url.starts_with("https://") {
+        return Ok(Target::Url(url.to_owned()));
+    }
+    Err(Stop::bad_input(format!("--url {shown}: an address begins with http:// or https://")))
 }
 
 /// The files of a project, by their paths in it.

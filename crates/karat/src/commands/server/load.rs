@@ -28,10 +28,6 @@ const STEP_TIME: Duration = Duration::from_secs(5);
 /// Loads a server.
 pub(crate) fn load(arguments: &LoadArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let policy = policy(arguments)?;
-    let plan = plan(arguments, terminal)?;
-    let say = |line: &str| terminal.say(line);
-    let work = async { load::run(plan, &say).await.map_err(Stop::from) };
-    let report = until_stopped_on_one_thread(work, "interrupted; nothing is reported")?;
     let run = CheckArgs {
         project: None,
         out: arguments.out.clone(),
@@ -41,6 +37,11 @@ pub(crate) fn load(arguments: &LoadArgs, terminal: &Terminal) -> Result<Exit, St
         strict: false,
         only: None,
     };
+    check::ready(&run)?;
+    let plan = plan(arguments, terminal)?;
+    let say = |line: &str| terminal.say(line);
+    let work = async { load::run(plan, &say).await.map_err(Stop::from) };
+    let report = until_stopped_on_one_thread(work, "interrupted; nothing is reported")?;
     check::conclude(report, &policy, &run, terminal)
 }
 

@@ -1,0 +1,77 @@
+//! Where a run may write: not over a file that git tracks, and not over one that the project reads.
+//! A place is judged by the file that is really written, whatever links lead there, and before
+//! anything runs. Whether it can be written shows only when it is.
+
+use std::path::{Path, PathBuf};
+
+use karat_core::input::{destination, write_atomic};
+use karat_core::provenance::is_tracked;
+
+use crate::exit::Stop;
+
+/// What makes git leave a folder of reports alone; also how Karat knows such a folder again.
+const IGNORED: &[u8] = b"# Made by karat; nothing here belongs into version control.\n*\n";
+
+/// Makes the folder, and keeps it out of version control: reports are made, never committed. A folder
+/// that holds something already may be anybody's, so nothing is said about what is in it.
+pub(crate) fn prepare(folder: &Path) -> Result<(), Stop> {
+    let in_use = std::fs::read_dir(folder).is_ok_and(|mut inside| inside.next().is_some());
+    if !in_use {
+        write_atomic(&folder.join(".gitignore"), IGNORED)?;
+    }
+    Ok(())
+}
+
+/// What a run writes is made, never committed: a file that git tracks is not written over.
+pub(crate) fn untracked<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Stop> {
+    for path in paths {
+        let real = destination(path);
+        let shown = path.display();
+        match is_tracked(&real) {
+            Ok(false) => {}
+            Ok(true) => {
+                return Err(Stop::bad_input(format!(
+                    "{shown} is tracked by git, and what a run writes is not committed: choose \
+                     another place with --out, -o or --history=FILE, or take it out of the \
+                     repository with `git rm --cached`"
+                )));
+            }
+            // There is nothing to lose in a new file, nor in one that an earlier run made.
+            Err(_) if !real.is_file() || is_ours(&real) => {}
+            Err(why) => {
+                return Err(Stop::bad_input(format!(
+                    "{shown} is there, and git cannot say whether it tracks it ({why}): mend that, \
+                     choose another place with --out, -o or --history=FILE, or remove the file"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file lies in a folder that Karat made for its reports.
+fn is_ours(file: &Path) -> bool {
+    let ignore = file.parent().map(|folder| folder.join(".gitignore"));
+    ignore.is_some_and(|ignore| std::fs::read(ignore).is_ok_and(|text| text == IGNORED))
+}
+
+/// What is measured with is not written over: baselines, datasets, suites, the project file.
+pub(crate) fn unread<'a>(
+    paths: impl IntoIterator<Item = &'a Path>,
+    reads: &[PathBuf],
+) -> Result<(), Stop> {
+    let reads: Vec<(&PathBuf, PathBuf)> =
+        reads.iter().map(|read| (read, destination(read))).collect();
+    for path in paths {
+        let real = destination(path);
+        if let Some((read, _)) = reads.iter().find(|(_, read)| real.starts_with(read)) {
+            return Err(Stop::bad_input(format!(
+                "{} would be written over what the project reads ({}): choose another place with \
+                 --out or -o; a baseline is written by `karat baseline update` and by nothing else",
+                path.display(),
+                read.display()
+            )));
+        }
+    }
+    Ok(())
+}
