@@ -144,7 +144,7 @@ fn found(
 
 /// The items that have a score on one side only, for all metrics at once that lack the same ones.
 fn unpaired(comparison: &Comparison) -> String {
-    let mut alike: BTreeMap<(&[String], &[String], u64), Vec<&str>> = BTreeMap::new();
+    let mut alike: BTreeMap<_, Vec<&str>> = BTreeMap::new();
     for delta in comparison.deltas.iter().filter(|delta| delta.slice.is_none()) {
         if !(delta.lost.is_empty() && delta.gained.is_empty()) {
             let key = (delta.lost.as_slice(), delta.gained.as_slice(), delta.pairs);
