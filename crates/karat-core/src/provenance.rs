@@ -128,15 +128,11 @@ pub fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
 /// With what git said, if it cannot be asked: then nobody knows.
 pub fn is_tracked(file: &Path) -> Result<bool, String> {
     // The folder of a tracked file may be gone.
-    let folder = file.ancestors().skip(1).find(|folder| folder.is_dir());
-    let Some((folder, name)) =
-        folder.and_then(|folder| Some((folder, file.strip_prefix(folder).ok()?.to_str()?)))
-    else {
+    let folder = file.ancestors().skip(1).find(|folder| may_be_repository(folder));
+    let Some((folder, name)) = folder.and_then(|it| Some((it, file.strip_prefix(it).ok()?))) else {
         return Ok(false);
     };
-    if !may_be_repository(folder) {
-        return Ok(false);
-    }
+    let name = name.to_str().ok_or("its name is no text")?;
     // A name is a name, whatever it would mean as a pattern.
     ask_git(folder, &["--literal-pathspecs", "ls-files", "-z", "--", name])
         .map(|listed| !listed.is_empty())

@@ -43,6 +43,16 @@ pub(crate) fn run(arguments: &AgentRunArgs, terminal: &Terminal) -> Result<Exit,
     if jobs.is_empty() {
         return Err(Stop::not_measured("there is no task to run"));
     }
+    let rest = CheckArgs {
+        project: None,
+        out: arguments.out.clone(),
+        outputs: arguments.outputs.clone(),
+        resume: false,
+        can_resume: false,
+        strict: false,
+        only: None,
+    };
+    check::ready(&rest)?;
     // Before anything else is in it.
     places::prepare(&arguments.out)?;
     let traces = match &arguments.replay {
@@ -62,15 +72,6 @@ pub(crate) fn run(arguments: &AgentRunArgs, terminal: &Terminal) -> Result<Exit,
     let plan = Plan {
         root: Root::Folder(PathBuf::from(".")),
         entries: vec![Planned { task: Task::agent(entry, loaded), baseline: None }],
-    };
-    let rest = CheckArgs {
-        project: None,
-        out: arguments.out.clone(),
-        outputs: arguments.outputs.clone(),
-        resume: false,
-        can_resume: false,
-        strict: false,
-        only: None,
     };
     check::carry_out(&plan, &rest, Some(Evaluation::Agent), terminal)
 }
