@@ -117,7 +117,7 @@ impl Scoring<'_> {
         let mut items = items(traces, &marks, self.verdicts);
         let compared = self.before.and_then(|before| trajectories(before, traces, &mut items));
         let runs = Runs::of(traces);
-        let most = runs.most;
+        let every = runs.every;
         let averaging = Averaging { tasks: tasks(traces), runs, seed: self.seed };
         let metrics = averaging.headline(&specs, &items, traces, &marks);
         let mut controls = controls::run(traces, self.tools, self.seed);
@@ -133,7 +133,7 @@ impl Scoring<'_> {
             name: self.name.to_owned(),
             dataset,
             system: self.system.clone(),
-            runs: most,
+            runs: every,
             seed: self.seed,
             conventions: self.conventions(),
             metrics,
@@ -385,10 +385,11 @@ fn tasks(traces: &[Trace]) -> BTreeMap<String, Pair<'_>> {
 
 /// How often tasks were run.
 struct Runs {
-    /// The most traces of one task with the same model, setting and turns: an agent that was run
-    /// again may do otherwise, and is gated as one that varies.
-    most: u32,
-    /// Which run of its task each item is, from 0; none where some tasks were run less often, so
+    /// The fewest traces of a task with the same model, setting and turns. An agent of which every
+    /// task was run again may do otherwise, and is gated as one that varies; a few tasks with more
+    /// runs do not make the gate lenient to all the others.
+    every: u32,
+    /// Which run of its task each item is, from 0; none where some tasks were run more often, so
     /// that the runs are of different tasks.
     numbers: Option<BTreeMap<String, u32>>,
 }
@@ -404,9 +405,9 @@ impl Runs {
             numbers.insert(names.id(trace), *count);
             *count += 1;
         }
-        let most = counts.values().copied().max().unwrap_or(1);
-        let even = counts.values().all(|count| *count == most);
-        Runs { most, numbers: even.then_some(numbers) }
+        let every = counts.values().copied().min().unwrap_or(1);
+        let even = counts.values().all(|count| *count == every);
+        Runs { every, numbers: even.then_some(numbers) }
     }
 
     /// The mean of each run.
@@ -418,7 +419,7 @@ impl Runs {
                 inside.filter_map(|item| item.metrics.get(id).copied().flatten()).collect();
             stats::mean(&values).ok()
         };
-        (0..self.most).map(of_run).collect()
+        (0..self.every).map(of_run).collect()
     }
 }
 
@@ -458,7 +459,7 @@ impl Averaging<'_> {
 
     fn measure(&self, spec: Spec, items: &[&Item]) -> Measured {
         let mut measured = self.over_all_runs(spec, items);
-        if self.runs.most > 1 {
+        if self.runs.every > 1 {
             measured.per_run = self.runs.means(spec.id, items);
         }
         measured
@@ -739,7 +740,7 @@ fn word(score: Option<f64>) -> String {
 fn conventions() -> BTreeMap<String, String> {
     [
         ("items", "one for each trace; of the same task they are one group"),
-        ("runs", "the most traces of one task with the same model, setting and turns"),
+        ("runs", "how often every task was run: the fewest traces of one, setting by setting"),
         ("headline", "traces with tools and with distractors; those without count in gauge.*_without_tools alone"),
         ("equality", "arguments are equal as JSON: 1 is 1.0, true is not 1; a tolerance is one that the expectation states"),
         ("schema", "JSON Schema 2020-12 unless declared otherwise; formats do not decide; network $ref is never followed"),
