@@ -212,6 +212,23 @@ fn sarif_is_read_and_names_what_it_cannot_place() {
     assert!(error.contains("its run failed"), "{error}");
 }
 
+#[test]
+fn a_sarif_run_without_results_is_no_scan() {
+    let (folder, dataset) = corpus(&small_corpus());
+    let score = |run: &str| {
+        let log = format!(
+            r#"{{"version":"2.1.0","runs":[{{"tool":{{"driver":{{"name":"a"}}}}{run}}}]}}"#
+        );
+        let file = write(folder.path(), "out.sarif", &log);
+        score_verdicts(&dataset, &file, &ScoreOptions::default())
+    };
+    for run in ["", r#","results":null"#, r#","results":{}"#] {
+        let error = score(run).unwrap_err().to_string();
+        assert!(error.contains("nothing was scanned"), "{run}: {error}");
+    }
+    assert_eq!(value(&score(r#","results":[]"#).unwrap(), "recall"), Some(0.0));
+}
+
 #[tokio::test]
 async fn high_recall_does_not_pass_when_the_ceiling_is_broken() {
     let (folder, dataset) = corpus(&small_corpus());

@@ -20,6 +20,8 @@ pub struct Sarif {
     pub results: BTreeMap<String, BTreeMap<String, Vec<Evidence>>>,
     /// The highest security severity of an entry, where rules carry one.
     pub scores: BTreeMap<String, f64>,
+    /// How many results there are.
+    pub seen: usize,
     /// Results that name no entry.
     pub unmatched: usize,
 }
@@ -40,6 +42,10 @@ pub fn read(log: &Value, name_of: impl Fn(&str) -> Option<String>) -> Result<Sar
         if let Some(why) = failure(run) {
             return Err(format!("the scanner reports that its run failed: {why}"));
         }
+        // By the specification an empty list says that a scan found nothing, no list that none was made.
+        let Some(results) = run.get("results").and_then(Value::as_array) else {
+            return Err("a run has no list of `results`, so nothing was scanned".to_owned());
+        };
         let driver = run.pointer("/tool/driver");
         let detector = driver
             .and_then(|driver| driver.get("name"))
@@ -49,7 +55,8 @@ pub fn read(log: &Value, name_of: impl Fn(&str) -> Option<String>) -> Result<Sar
         if !sarif.detectors.contains(&detector) {
             sarif.detectors.push(detector.clone());
         }
-        for result in run.get("results").and_then(Value::as_array).into_iter().flatten() {
+        for result in results {
+            sarif.seen += 1;
             let Some(entry) = candidates(result).find_map(&name_of) else {
                 sarif.unmatched += 1;
                 continue;
