@@ -285,6 +285,50 @@ async fn garbage_from_a_batch_scanner_is_told_and_never_a_pass() {
     }
 }
 
+#[tokio::test]
+async fn a_scanner_that_failed_is_not_taken_for_one_that_found_nothing() {
+    let (folder, dataset) = corpus(&small_corpus());
+    let batch = |results: &str, more: &str| {
+        entry(&format!(
+            "name = \"b\"\n[system.batch]\ncommand = [\"python3\", \"scan.py\", \"{{tools}}\"]\n\
+             results = \"{results}\"\nentry = \"tool\"\nabsent = \"pass\"\nunplaced = \"count\"\n{more}"
+        ))
+    };
+    let failed =
+        |text: &str, status: u8| format!("import sys\nprint('{text}')\nsys.exit({status})");
+    let sarif = "format = \"sarif\"\n";
+    for (output, results, more, expected) in [
+        ("{}", "$[*]", "", "no list at $[*]: {} (it ended with exit status: 3)"),
+        ("{\"error\": \"licence expired\"}", "findings[*]", "", "licence expired"),
+        ("{\"error\": \"licence expired\"}", "$[*]", "", "licence expired"),
+        ("{\"findings\": null}", "findings[*]", "", "no list at findings[*]"),
+        ("{\"findings\": {}}", "findings[*]", "", "no list at findings[*]"),
+        ("[\"usage: scan FILE\"]", "$[*]", "", "none of the scanner's 2 results names a tool"),
+        ("{\"version\": \"2.1.0\", \"runs\": [{}]}", "$", sarif, "nothing was scanned"),
+        (
+            "{\"version\": \"2.1.0\", \"runs\": [{\"results\": null}]}",
+            "$",
+            sarif,
+            "nothing was scanned",
+        ),
+    ] {
+        write(folder.path(), "scan.py", &failed(output, 3));
+        let error = run(folder.path(), &batch(results, more), &dataset).await.unwrap_err();
+        let said = error.to_string();
+        assert!(error.is_not_measured() && said.contains(expected), "{output}: {said}");
+    }
+    // An empty list is the answer of a scanner that found nothing, whatever its exit code.
+    for (output, results, more) in [
+        ("[]", "$[*]", ""),
+        ("{\"findings\": []}", "findings[*]", ""),
+        ("{\"version\": \"2.1.0\", \"runs\": [{\"results\": []}]}", "$", sarif),
+    ] {
+        write(folder.path(), "scan.py", &failed(output, 1));
+        let report = run(folder.path(), &batch(results, more), &dataset).await.unwrap();
+        assert_eq!((value(&report, "recall"), value(&report, "fpr")), (Some(0.0), Some(0.0)));
+    }
+}
+
 #[test]
 fn a_system_that_contradicts_itself_is_refused_before_anything_runs() {
     for (toml, expected) in [

@@ -239,6 +239,14 @@ pub struct Batch {
 /// What was said of each entry.
 type Answers = BTreeMap<String, Result<Answer, String>>;
 
+/// How many results there were.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    results: usize,
+    /// Those that name no tool of the file.
+    unplaced: usize,
+}
+
 impl Batch {
     /// Runs the program over the whole dataset, as often as there are runs.
     ///
@@ -254,12 +262,23 @@ impl Batch {
         let mut done = Batch::default();
         for _ in 0..runs {
             let mut answers = BTreeMap::new();
+            let mut tally = Tally::default();
             for file in files(dataset, config) {
                 let began = Instant::now();
-                done.unplaced += run_once(config, program, &file, &mut answers).await?;
+                let of_file = run_once(config, program, &file, &mut answers).await?;
+                tally.results += of_file.results;
+                tally.unplaced += of_file.unplaced;
                 let share = began.elapsed() / u32::try_from(file.len()).unwrap_or(u32::MAX);
                 done.times.extend(file.iter().map(|_| share));
             }
+            if tally.results > 0 && tally.unplaced == tally.results {
+                return Err(DetectionError::NotStarted(format!(
+                    "none of the scanner's {} results names a tool of the file; look at entry and \
+                     entry_prefix",
+                    tally.results
+                )));
+            }
+            done.unplaced += tally.unplaced;
             complete(config, dataset, &mut answers);
             done.runs.push(answers);
         }
@@ -399,13 +418,13 @@ fn tool_json(name: &str, sample: &Sample) -> Value {
     tool
 }
 
-/// Runs the program over one file; says how many of its results name no tool of it.
+/// Runs the program over one file and counts its results.
 async fn run_once(
     config: &BatchConfig,
     program: &Program,
     file: &ToolsFile<'_>,
     answers: &mut Answers,
-) -> Result<usize, DetectionError> {
+) -> Result<Tally, DetectionError> {
     let failed = |message: String| DetectionError::NotStarted(message);
     let folder =
         tempfile::tempdir().map_err(|error| failed(format!("no temporary folder: {error}")))?;
@@ -435,10 +454,11 @@ async fn run_once(
     let value = parse_output(&text).map_err(|error| {
         failed(format!("the scanner's output is not JSON: {error} ({})", printed.end))
     })?;
-    match config.format {
+    let read = match config.format {
         OutputFormat::Json => read_json(config, &value, file, answers),
-        OutputFormat::Sarif => read_sarif(config, &value, file, answers).map_err(failed),
-    }
+        OutputFormat::Sarif => read_sarif(config, &value, file, answers),
+    };
+    read.map_err(|error| failed(format!("{error} ({})", printed.end)))
 }
 
 /// JSON, perhaps after lines of log: the first line that starts a value does.
@@ -493,28 +513,21 @@ fn read_json(
     value: &Value,
     file: &ToolsFile<'_>,
     answers: &mut Answers,
-) -> Result<usize, DetectionError> {
-    let paths = config.paths()?;
-    let mut unplaced = 0;
-    let results = paths.results.find(value);
-    if results.is_empty() && config.absent() == Absent::Missing {
-        return Err(DetectionError::NotStarted(format!(
-            "the scanner's output has nothing at {}: {}",
-            config.results.as_deref().unwrap_or("$"),
-            super::text(&value.to_string())
-        )));
-    }
+) -> Result<Tally, String> {
+    let paths = config.paths().map_err(|error| error.to_string())?;
+    let results = listed(config, &paths.results, value)?;
+    let mut tally = Tally { results: results.len(), unplaced: 0 };
     for result in results {
         let named = paths.entry.find(result).into_iter().find_map(Value::as_str);
         let Some(sample) = named.and_then(|name| place(config, file, name)) else {
             if config.unplaced == Unplaced::Count {
-                unplaced += 1;
+                tally.unplaced += 1;
                 continue;
             }
-            return Err(DetectionError::NotStarted(format!(
+            return Err(format!(
                 "a result of the scanner names no tool of the file: {}",
                 super::text(&result.to_string())
-            )));
+            ));
         };
         let report = reported(&paths, result);
         let entry = answers.entry(sample.id.clone()).or_insert_with(|| Ok(Answer::default()));
@@ -524,7 +537,30 @@ fn read_json(
             (Err(_), Ok(_)) => {}
         }
     }
-    Ok(unplaced)
+    Ok(tally)
+}
+
+/// The results. A scanner that failed prints something else, perhaps an object with an error in it:
+/// where an entry without a result passes, that must not be taken for a clean scan.
+fn listed<'v>(
+    config: &BatchConfig,
+    path: &JsonPath,
+    value: &'v Value,
+) -> Result<Vec<&'v Value>, String> {
+    let found = match config.absent() {
+        Absent::Pass => path.find_listed(value),
+        Absent::Missing => match path.find(value) {
+            found if found.is_empty() => Err("nothing"),
+            found => Ok(found),
+        },
+    };
+    found.map_err(|lacks| {
+        format!(
+            "the scanner's output has {lacks} at {}: {}",
+            config.results.as_deref().unwrap_or("$"),
+            super::text(&value.to_string())
+        )
+    })
 }
 
 /// The entry that a result names.
@@ -588,7 +624,7 @@ fn read_sarif(
     value: &Value,
     file: &ToolsFile<'_>,
     answers: &mut Answers,
-) -> Result<usize, String> {
+) -> Result<Tally, String> {
     let sarif = sarif::read(value, |name| place(config, file, name).map(|one| one.id.clone()))?;
     if sarif.unmatched > 0 && config.unplaced == Unplaced::Refuse {
         return Err(format!("{} results name no tool of the file", sarif.unmatched));
@@ -596,5 +632,5 @@ fn read_sarif(
     for sample in file.values() {
         answers.insert(sample.id.clone(), Ok(Answer { reports: sarif.reports(&sample.id) }));
     }
-    Ok(sarif.unmatched)
+    Ok(Tally { results: sarif.seen, unplaced: sarif.unmatched })
 }
