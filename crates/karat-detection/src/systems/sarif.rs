@@ -11,6 +11,10 @@ use serde_json::Value;
 
 use crate::system::{Evidence, Reported, Stated};
 
+/// The level of a result that is only a note that something was looked at; a result of another kind than
+/// `fail` has it too.
+const NO_FINDING: &str = "none";
+
 /// The results of a SARIF log by the name of the entry.
 #[derive(Debug, Default, PartialEq)]
 pub struct Sarif {
@@ -18,8 +22,8 @@ pub struct Sarif {
     pub detectors: Vec<String>,
     /// What each found, by entry and detector.
     pub results: BTreeMap<String, BTreeMap<String, Vec<Evidence>>>,
-    /// The highest security severity of an entry, where rules carry one.
-    pub scores: BTreeMap<String, f64>,
+    /// The highest security severity of what was found, by entry and detector, where rules carry one.
+    pub scores: BTreeMap<(String, String), f64>,
     /// How many results there are.
     pub seen: usize,
     /// Results that name no entry.
@@ -62,11 +66,14 @@ pub fn read(log: &Value, name_of: impl Fn(&str) -> Option<String>) -> Result<Sar
                 continue;
             };
             let rule = rule(run, result);
-            if let Some(score) = rule.and_then(security_severity) {
-                let highest = sarif.scores.entry(entry.clone()).or_insert(score);
+            let found = evidence(result, rule);
+            if found.severity != NO_FINDING
+                && let Some(score) = rule.and_then(security_severity)
+            {
+                let key = (entry.clone(), detector.clone());
+                let highest = sarif.scores.entry(key).or_insert(score);
                 *highest = highest.max(score);
             }
-            let found = evidence(result, rule);
             let of_entry = sarif.results.entry(entry).or_default();
             of_entry.entry(detector.clone()).or_default().push(found);
         }
@@ -86,13 +93,12 @@ impl Sarif {
                     .and_then(|found| found.get(detector))
                     .cloned()
                     .unwrap_or_default();
-                // A result of level none or kind pass is a note that something was looked at.
-                let flagged = findings.iter().any(|finding| finding.severity != "none");
+                let flagged = findings.iter().any(|finding| finding.severity != NO_FINDING);
                 Reported {
                     detector: detector.clone(),
                     verdict: Some(if flagged { Stated::Flag } else { Stated::Pass }),
                     severity: None,
-                    score: self.scores.get(entry).copied(),
+                    score: self.scores.get(&(entry.to_owned(), detector.clone())).copied(),
                     findings,
                 }
             })
@@ -114,8 +120,6 @@ fn failure(run: &Value) -> Option<String> {
 
 /// The names by which a result may mean an entry, the most explicit first.
 fn candidates(result: &Value) -> impl Iterator<Item = &str> {
-    let text = |value: Option<&'_ Value>| value.and_then(Value::as_str).map(str::to_owned);
-    let _ = text;
     let properties = result.get("properties");
     let named = ["id", "entry", "tool", "tool_name", "toolName"]
         .into_iter()
@@ -171,7 +175,7 @@ fn evidence(result: &Value, rule: Option<&Value>) -> Evidence {
         .unwrap_or("warning");
     let level = match kind {
         "fail" => result.get("level").and_then(Value::as_str).unwrap_or(default),
-        _ => "none",
+        _ => NO_FINDING,
     };
     Evidence {
         rule: text(result.get("ruleId").or_else(|| rule.and_then(|rule| rule.get("id")))),
