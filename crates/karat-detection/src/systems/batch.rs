@@ -20,11 +20,11 @@ use karat_core::run::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::answer::{Flagged, definition};
+use super::answer::{Flagged, definition, highest};
 use super::sarif;
 use crate::DetectionError;
 use crate::dataset::{Dataset, Sample};
-use crate::system::{Answer, Evidence, Reported, Stated};
+use crate::system::{Answer, Reported, Stated};
 use karat_core::json_path::JsonPath;
 
 /// The most that a program may print.
@@ -234,6 +234,8 @@ pub struct Batch {
     /// For each entry that was shown, in each run, its share of the time that the program took.
     times: Vec<Duration>,
     unplaced: usize,
+    /// Detectors that the decision names and the output never does.
+    unheard: BTreeSet<String>,
 }
 
 /// What was said of each entry.
@@ -248,7 +250,8 @@ struct Tally {
 }
 
 impl Batch {
-    /// Runs the program over the whole dataset, as often as there are runs.
+    /// Runs the program over the whole dataset, as often as there are runs. `decide` names the detectors
+    /// that the decision is about.
     ///
     /// # Errors
     /// When it does not start, takes too long, or answers with something else.
@@ -256,6 +259,7 @@ impl Batch {
         config: &BatchConfig,
         program: &Program,
         dataset: &Dataset,
+        decide: &[String],
         runs: u32,
     ) -> Result<Batch, DetectionError> {
         config.check()?;
@@ -279,7 +283,9 @@ impl Batch {
                 )));
             }
             done.unplaced += tally.unplaced;
-            complete(config, dataset, &mut answers);
+            let detectors = detectors(config, decide, &answers);
+            done.unheard.extend(detectors.unheard);
+            complete(config, dataset, &detectors.all, &mut answers);
             done.runs.push(answers);
         }
         Ok(done)
@@ -300,6 +306,14 @@ impl Batch {
             notes.push(format!(
                 "{} results of the scanner are about the file as a whole and count for no entry",
                 self.unplaced
+            ));
+        }
+        if !self.unheard.is_empty() {
+            let names: Vec<String> = self.unheard.iter().map(|name| super::text(name)).collect();
+            notes.push(format!(
+                "the decision names {}, which no result of the scanner does: every entry counts as \
+                 passed by it",
+                names.join(", ")
             ));
         }
         notes
@@ -327,41 +341,54 @@ fn is_shown(sample: &Sample, shape: ToolsShape) -> bool {
     sample.result.is_none() && (sample.instructions.is_none() || shape == ToolsShape::Servers)
 }
 
-/// Adds the entries that could not be shown, and those whose absence means that they passed, in the
-/// name of every detector that the output mentions.
-fn complete(config: &BatchConfig, dataset: &Dataset, answers: &mut Answers) {
-    let mut detectors: BTreeSet<String> = answers
-        .values()
-        .flatten()
-        .flat_map(|answer| &answer.reports)
-        .map(|report| report.detector.clone())
-        .collect();
-    if detectors.is_empty() {
-        detectors.insert(DETECTOR.to_owned());
+/// Who judges.
+struct Detectors {
+    all: BTreeSet<String>,
+    /// Those of them that only the decision names.
+    unheard: Vec<String>,
+}
+
+/// The detectors that the output mentions. One that lists its findings and has none is known from the
+/// decision alone.
+fn detectors(config: &BatchConfig, decide: &[String], answers: &Answers) -> Detectors {
+    let reports = answers.values().flatten().flat_map(|answer| &answer.reports);
+    let mut all: BTreeSet<String> = reports.map(|report| report.detector.clone()).collect();
+    let mut unheard = Vec::new();
+    if config.detector.is_some() && config.absent() == Absent::Pass {
+        unheard.extend(decide.iter().filter(|name| !all.contains(*name)).cloned());
+        all.extend(decide.iter().cloned());
     }
+    if all.is_empty() {
+        all.insert(DETECTOR.to_owned());
+    }
+    Detectors { all, unheard }
+}
+
+/// Adds what the output leaves out: entries that could not be shown, and of the others the verdicts of
+/// detectors that do not mention them.
+fn complete(
+    config: &BatchConfig,
+    dataset: &Dataset,
+    detectors: &BTreeSet<String>,
+    answers: &mut Answers,
+) {
     for sample in &dataset.samples {
-        let (verdict, message) = match (is_shown(sample, config.tools), config.absent()) {
+        let shown = is_shown(sample, config.tools);
+        let passes = config.absent() == Absent::Pass && config.format == OutputFormat::Json;
+        let (verdict, message) = match (shown, passes) {
             (false, _) => (
                 Stated::Unsupported,
                 "the file of tools cannot show all that this entry consists of",
             ),
-            (true, Absent::Pass) => (Stated::Pass, ""),
-            (true, Absent::Missing) => continue,
+            (true, true) => (Stated::Pass, ""),
+            // The entry is missing as a whole, or this detector's verdict on it.
+            (true, false) if !answers.contains_key(&sample.id) => continue,
+            (true, false) => (Stated::Error, "the output has no verdict of it on this entry"),
         };
-        let findings = match message {
-            "" => Vec::new(),
-            said => vec![Evidence { message: said.to_owned(), ..Evidence::default() }],
-        };
-        let reports = detectors.iter().map(|detector| Reported {
-            detector: detector.clone(),
-            verdict: Some(verdict),
-            severity: None,
-            score: None,
-            findings: findings.clone(),
-        });
-        answers
-            .entry(sample.id.clone())
-            .or_insert_with(|| Ok(Answer { reports: reports.collect() }));
+        let answer = answers.entry(sample.id.clone()).or_insert_with(|| Ok(Answer::default()));
+        if let Ok(answer) = answer {
+            answer.complete(detectors.iter().map(String::as_str), verdict, message);
+        }
     }
 }
 
@@ -594,7 +621,7 @@ fn reported(paths: &Paths, result: &Value) -> Result<Reported, String> {
         detector: texts(&paths.detector).first().map_or(DETECTOR, |name| name).to_owned(),
         verdict,
         severity: gravest.map(|severity| (*severity).to_owned()),
-        score: paths.score.iter().flat_map(|path| path.find(result)).find_map(Value::as_f64),
+        score: highest(paths.score.iter().flat_map(|path| path.find(result))),
         findings: if verdict == Some(Stated::Pass) { Vec::new() } else { findings },
     })
 }
