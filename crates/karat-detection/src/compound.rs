@@ -220,6 +220,12 @@ pub fn ranking(per_run: &[Vec<Ranked<'_>>], runs: u32, seed: u64) -> Vec<Measure
         .collect()
 }
 
+/// The metrics of scores where they are undefined.
+pub fn unranked(reason: Undefined, runs: u32) -> Vec<Measured> {
+    let per_run: Vec<Score> = (0..runs).map(|_| Err(reason)).collect();
+    FROM_SCORES.iter().map(|(id, _)| averaged(id, &per_run)).collect()
+}
+
 fn stated(found: stats::Interval, method: &str) -> Interval {
     Interval { low: found.low, high: found.high, level: LEVEL, method: method.to_owned() }
 }
