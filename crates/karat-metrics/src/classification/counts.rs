@@ -313,8 +313,9 @@ impl Confusion {
     /// Matthews' correlation coefficient.
     pub fn mcc(&self) -> Score {
         let silent = self.true_negatives.saturating_add(self.false_negatives);
-        let margins = [self.flagged(), self.positives(), self.negatives(), silent];
-        let scale: f64 = margins.iter().map(|margin| real(*margin).sqrt()).product();
+        // In pairs that are equal where the verdicts are perfect: a root of a square loses nothing.
+        let scale = (real(self.flagged()) * real(self.positives())).sqrt()
+            * (real(self.negatives()) * real(silent)).sqrt();
         let reason = Undefined("only one class is present, or only one verdict was given");
         quotient(self.determinant(), scale, reason).map(|mcc| mcc.clamp(-1.0, 1.0))
     }
@@ -429,6 +430,22 @@ mod tests {
         assert_eq!(silent.precision(), Err(NOTHING_FLAGGED));
         assert_eq!(silent.f1(), Ok(0.0));
         assert!(silent.mcc().is_err());
+    }
+
+    #[test]
+    fn perfect_verdicts_have_a_correlation_of_exactly_one() {
+        for (positives, negatives) in (1..200).flat_map(|p| (1..200).map(move |n| (p, n))) {
+            assert_eq!(
+                counts(positives, 0, 0, negatives).mcc(),
+                Ok(1.0),
+                "{positives} {negatives}"
+            );
+            assert_eq!(
+                counts(0, negatives, positives, 0).mcc(),
+                Ok(-1.0),
+                "{positives} {negatives}"
+            );
+        }
     }
 
     #[test]
