@@ -433,8 +433,7 @@ impl Context<'_> {
 
     /// What would be flagged at other scores than the one that was chosen.
     fn thresholds(&self, whole: &Column) -> Vec<Slice> {
-        let mut scores: Vec<f64> =
-            whole.scores.iter().flatten().flatten().copied().filter(|score| *score > 0.0).collect();
+        let mut scores: Vec<f64> = whole.scores.iter().flatten().flatten().copied().collect();
         scores.sort_by(f64::total_cmp);
         scores.dedup();
         let step = scores.len().div_ceil(THRESHOLDS).max(1);
