@@ -185,6 +185,12 @@ fn scores_give_curves_and_a_sweep_where_there_are_any() {
     let swept = report.slice_metric("threshold", "0.4", "recall").unwrap();
     assert_eq!(swept.value, Some(1.0));
     assert_eq!(report.system.settings["flagged"], "a score of at least 0.5");
+
+    // Scores need not be positive.
+    let shifted: Vec<String> = lines.iter().map(|line| line.replace(":0.", ":-0.")).collect();
+    let file = write(folder.path(), "shifted.jsonl", &shifted.join("\n"));
+    let report = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap();
+    assert_eq!(report.slice_metric("threshold", "-0.4", "recall").unwrap().value, Some(0.25));
 }
 
 #[test]
@@ -289,6 +295,25 @@ fn sarif_scores_belong_to_the_detector_that_found_something() {
     assert_eq!(recall_and_alarms("loud", 8.0), (Some(0.25), Some(0.25)));
     assert_eq!(recall_and_alarms("mild", 8.0), (Some(0.0), Some(0.0)));
     assert_eq!(recall_and_alarms("mild", 7.0), (Some(0.25), Some(0.0)));
+}
+
+#[test]
+fn sarif_results_that_are_gone_or_suppressed_do_not_count() {
+    let (folder, dataset) = corpus(&small_corpus());
+    let result = |id: &str, more: &str| {
+        format!(r#"{{"message":{{"text":"t"}},"properties":{{"id":"{id}"}}{more}}}"#)
+    };
+    let results = [
+        result("m-1", r#","baselineState":"absent""#),
+        result("m-2", r#","baselineState":"new","suppressions":[]"#),
+        result("h-1", r#","suppressions":[{"kind":"inSource"}]"#),
+        result("h-2", r#","suppressions":[{"kind":"external","status":"accepted"}]"#),
+        result("h-3", r#","suppressions":[{"kind":"external","status":"underReview"}]"#),
+    ];
+    let log = format!(r#"{{"version":"2.1.0","runs":[{{"results":[{}]}}]}}"#, results.join(","));
+    let file = write(folder.path(), "out.sarif", &log);
+    let report = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap();
+    assert_eq!((value(&report, "recall"), value(&report, "fpr_hard")), (Some(0.25), Some(0.25)));
 }
 
 #[test]

@@ -408,6 +408,10 @@ fn a_system_that_contradicts_itself_is_refused_before_anything_runs() {
         ("[batch]\ncommand = [\"scan\"]", "{tools}"),
         ("[batch]\ncommand = [\"scan\", \"{tools}\"]", "results"),
         (
+            "[batch]\ncommand = [\"scan\", \"{tools}\"]\nformat = \"sarif\"\nabsent = \"missing\"",
+            "is for JSON",
+        ),
+        (
             "[batch]\ncommand = [\"scan\", \"{tools}\"]\nresults = \"a..b\"\nentry = \"c\"",
             "not a path",
         ),

@@ -168,6 +168,9 @@ impl BatchConfig {
             return wrong("the command does not mention {tools}, the file that it should read");
         }
         match self.format {
+            OutputFormat::Sarif if self.absent == Some(Absent::Missing) => wrong(
+                "absent = \"missing\" is for JSON: SARIF lists what was found, and the rest passed",
+            ),
             OutputFormat::Sarif => Ok(()),
             OutputFormat::Json => self.paths().map(|_| ()),
         }

@@ -3,7 +3,8 @@
 //! SARIF lists what was found, so an entry without a result passed, provided that the run says it
 //! succeeded. Which entry a result is about is read from its properties (`id`, `entry`, `tool`,
 //! `tool_name`), its logical locations, its fingerprints or its file name, in this order; a result that
-//! names no known entry is an error of the adapter, not a pass.
+//! names no known entry is an error of the adapter, not a pass. Results that are gone since an earlier
+//! scan (`baselineState: absent`) and suppressed ones do not count.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +60,7 @@ pub fn read(log: &Value, name_of: impl Fn(&str) -> Option<String>) -> Result<Sar
         if !sarif.detectors.contains(&detector) {
             sarif.detectors.push(detector.clone());
         }
-        for result in results {
+        for result in results.iter().filter(|result| stands(result)) {
             sarif.seen += 1;
             let Some(entry) = candidates(result).find_map(&name_of) else {
                 sarif.unmatched += 1;
@@ -104,6 +105,18 @@ impl Sarif {
             })
             .collect()
     }
+}
+
+/// Whether a result is of this scan and meant to be seen: not one of an earlier scan that is gone, and
+/// not suppressed. A suppression that is under review or was rejected does not suppress.
+fn stands(result: &Value) -> bool {
+    let gone = result.get("baselineState").and_then(Value::as_str) == Some("absent");
+    let suppressions = result.get("suppressions").and_then(Value::as_array);
+    let accepted = |one: &Value| {
+        one.get("status").and_then(Value::as_str).is_none_or(|status| status == "accepted")
+    };
+    let suppressed = suppressions.is_some_and(|all| !all.is_empty() && all.iter().all(accepted));
+    !gone && !suppressed
 }
 
 fn failure(run: &Value) -> Option<String> {
