@@ -352,6 +352,18 @@ mod tests {
         Both { group, one, other }
     }
 
+    fn item_of(number: usize, id: &str, value: f64) -> Item {
+        Item {
+            id: number.to_string(),
+            group: None,
+            tags: BTreeMap::new(),
+            metrics: BTreeMap::from([(id.to_owned(), Some(value))]),
+            per_run: Vec::new(),
+            observed: serde_json::Value::Null,
+            error: None,
+        }
+    }
+
     #[test]
     fn agreement_has_intervals_and_those_of_whole_groups_are_wider() {
         let alone: Vec<Both<'_>> =
@@ -380,15 +392,7 @@ mod tests {
             // Half of the attacks are caught, and every fifth benign entry is.
             let flagged =
                 if id == "recall" { number.is_multiple_of(4) } else { number.is_multiple_of(5) };
-            Item {
-                id: number.to_string(),
-                group: None,
-                tags: BTreeMap::new(),
-                metrics: BTreeMap::from([(id.to_owned(), Some(f64::from(u8::from(flagged))))]),
-                per_run: Vec::new(),
-                observed: serde_json::Value::Null,
-                error: None,
-            }
+            item_of(number, id, f64::from(u8::from(flagged)))
         };
         let items: Vec<Item> = (0..60).map(item).collect();
         let refs: Vec<&Item> = items.iter().collect();
@@ -408,15 +412,7 @@ mod tests {
     fn perfect_verdicts_claim_no_certainty() {
         let item = |number: usize| {
             let (id, value) = if number < 7 { ("recall", 1.0) } else { ("fpr", 0.0) };
-            Item {
-                id: number.to_string(),
-                group: None,
-                tags: BTreeMap::new(),
-                metrics: BTreeMap::from([(id.to_owned(), Some(value))]),
-                per_run: Vec::new(),
-                observed: serde_json::Value::Null,
-                error: None,
-            }
+            item_of(number, id, value)
         };
         let items: Vec<Item> = (0..20).map(item).collect();
         let refs: Vec<&Item> = items.iter().collect();

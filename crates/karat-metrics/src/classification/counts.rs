@@ -313,11 +313,18 @@ impl Confusion {
     /// Matthews' correlation coefficient.
     pub fn mcc(&self) -> Score {
         let silent = self.true_negatives.saturating_add(self.false_negatives);
-        // In pairs that are equal where the verdicts are perfect: a root of a square loses nothing.
-        let scale = (real(self.flagged()) * real(self.positives())).sqrt()
-            * (real(self.negatives()) * real(silent)).sqrt();
+        let margins = [self.flagged(), self.positives(), self.negatives(), silent];
+        let scale: f64 = margins.iter().map(|margin| real(*margin).sqrt()).product();
         let reason = Undefined("only one class is present, or only one verdict was given");
-        quotient(self.determinant(), scale, reason).map(|mcc| mcc.clamp(-1.0, 1.0))
+        let mcc = quotient(self.determinant(), scale, reason)?;
+        // The roots are rounded, and what is perfect would fall short of 1 by as much.
+        Ok(if self.false_positives == 0 && self.false_negatives == 0 {
+            1.0
+        } else if self.true_positives == 0 && self.true_negatives == 0 {
+            -1.0
+        } else {
+            mcc.clamp(-1.0, 1.0)
+        })
     }
 
     /// Cohen's kappa.
