@@ -93,6 +93,35 @@ impl JsonPath {
         found
     }
 
+    /// As [`JsonPath::find`], for results that are listed: an empty list is an answer, and a list that
+    /// is not there is none. Every key on the way must exist, and the last `*` must stand for the items
+    /// of a list.
+    ///
+    /// # Errors
+    /// Which of it is missing, in words.
+    pub fn find_listed<'v>(&self, value: &'v Value) -> Result<Vec<&'v Value>, &'static str> {
+        let last = self.steps.iter().rposition(|step| *step == Step::Every);
+        let mut found = vec![value];
+        for (number, step) in self.steps.iter().enumerate() {
+            if last == Some(number)
+                && (found.is_empty() || !found.iter().all(|value| value.is_array()))
+            {
+                return Err("no list");
+            }
+            let one = JsonPath { steps: vec![step.clone()] };
+            let before = found;
+            found = Vec::new();
+            for value in before {
+                let next = one.find(value);
+                if next.is_empty() && *step != Step::Every {
+                    return Err("nothing");
+                }
+                found.extend(next);
+            }
+        }
+        Ok(found)
+    }
+
     /// As [`JsonPath::find`], to change what is found.
     pub fn find_mut<'v>(&self, value: &'v mut Value) -> Vec<&'v mut Value> {
         let mut found = vec![value];
@@ -141,6 +170,29 @@ mod tests {
         let several = |path: &str| JsonPath::parse(path).unwrap().leads_to_several();
         assert!(several("$.a[*].b") && several("a.*"));
         assert!(!several("$.a[0].b") && !several("$") && !several("['*']"));
+    }
+
+    #[test]
+    fn an_empty_list_is_an_answer_and_a_missing_one_is_none() {
+        let find = |path: &str, value: &Value| {
+            JsonPath::parse(path).unwrap().find_listed(value).map(|found| found.len())
+        };
+        assert_eq!(find("$[*]", &json!([])), Ok(0));
+        assert_eq!(find("$[*]", &json!([1, 2])), Ok(2));
+        assert_eq!(find("found[*]", &json!({"found": []})), Ok(0));
+        assert_eq!(find("$[*]", &json!({"error": "x"})), Err("no list"));
+        assert_eq!(find("found[*]", &json!({"found": {}})), Err("no list"));
+        assert_eq!(find("found[*]", &json!({"found": null})), Err("no list"));
+        assert_eq!(find("found[*]", &json!({"error": "x"})), Err("nothing"));
+        assert_eq!(find("found", &json!({})), Err("nothing"));
+        // Each of several lists must be there, whatever holds them.
+        let nested = "runs.*.found[*]";
+        assert_eq!(
+            find(nested, &json!({"runs": {"a": {"found": [1]}, "b": {"found": []}}})),
+            Ok(1)
+        );
+        assert_eq!(find(nested, &json!({"runs": {"a": {"found": [1]}, "b": {}}})), Err("nothing"));
+        assert_eq!(find(nested, &json!({"runs": {}})), Err("no list"));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! [`audit`] lists everything that speaks against it: entries without category, source or licence,
 //! licences that do not allow redistribution, sources that are known to be restricted, attack
-//! categories for which nothing harmless stands on the other side. It judges what is written, not
-//! whether it is true.
+//! categories for which nothing harmless stands on the other side, and what looks like a slip of the
+//! pen: unknown keys and splits, empty ids and tools. It judges what is written, not whether it is true.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -31,6 +31,9 @@ pub const ALLOWED_LICENCES: &[&str] = &[
 /// or not stated.
 pub const DENIED_SOURCES: &[&str] = &["MCPTox", "MCP-AttackBench", "mcp-injection-experiments"];
 
+/// The splits that there are.
+pub const SPLITS: &[&str] = &["train", "dev", "test"];
+
 /// Which rule was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
@@ -54,6 +57,14 @@ pub enum Rule {
     SourceDenied,
     /// A hard negative does not say which attack it resembles.
     MissingResembles,
+    /// What an entry resembles is no attack category of the corpus.
+    UnknownResembles,
+    /// The id is empty.
+    EmptyId,
+    /// A key that means nothing, perhaps a misspelt one.
+    UnknownKey,
+    /// The split is none of those that there are.
+    UnknownSplit,
     /// An attack category that no hard negative resembles: its false alarms would go unseen.
     NoHardNegatives,
 }
@@ -72,6 +83,10 @@ impl Rule {
             Rule::LicenceNotAllowed => "licence-not-allowed",
             Rule::SourceDenied => "source-denied",
             Rule::MissingResembles => "missing-resembles",
+            Rule::UnknownResembles => "unknown-resembles",
+            Rule::EmptyId => "empty-id",
+            Rule::UnknownKey => "unknown-key",
+            Rule::UnknownSplit => "unknown-split",
             Rule::NoHardNegatives => "no-hard-negatives",
         }
     }
@@ -104,13 +119,33 @@ impl fmt::Display for Finding {
 /// Everything that speaks against publishing the corpus, in the order of ids.
 pub fn audit(dataset: &Dataset) -> Vec<Finding> {
     let mut findings = dataset.refused.clone();
+    findings.extend(dataset.odd.iter().cloned());
     for sample in &dataset.samples {
         about_category(sample, &mut findings);
+        about_form(sample, &mut findings);
         about_provenance(sample, &mut findings);
     }
     findings.sort_by(|a, b| (&a.id, a.rule).cmp(&(&b.id, b.rule)));
     findings.extend(about_balance(&dataset.samples));
+    for finding in &mut findings {
+        if let Some(place) = dataset.places.get(&finding.id) {
+            finding.message.push_str(&format!(" ({place})"));
+        }
+    }
     findings
+}
+
+fn about_form(sample: &Sample, findings: &mut Vec<Finding>) {
+    let mut add = |rule, message: String| findings.push(Finding::new(&sample.id, rule, message));
+    if sample.id.trim().is_empty() {
+        add(Rule::EmptyId, "the id is empty".to_owned());
+    }
+    if sample.tool == crate::dataset::Tool::default() {
+        add(Rule::Empty, "the tool has neither a name nor a description".to_owned());
+    }
+    if let Some(split) = sample.split.as_deref().filter(|split| !SPLITS.contains(split)) {
+        add(Rule::UnknownSplit, format!("the split is {split:?}; it is {}", SPLITS.join(", ")));
+    }
 }
 
 fn about_category(sample: &Sample, findings: &mut Vec<Finding>) {
@@ -160,6 +195,11 @@ fn denied(source: &str) -> Option<&'static str> {
     DENIED_SOURCES.iter().copied().find(|denied| source.contains(&plain(denied)))
 }
 
+/// The category that an entry says it resembles.
+fn named(sample: &Sample) -> Option<&str> {
+    sample.resembles.as_deref().filter(|category| !category.trim().is_empty())
+}
+
 /// Every attack category needs hard negatives that resemble it, or its false alarms go unseen.
 fn about_balance(samples: &[Sample]) -> Vec<Finding> {
     let hard: Vec<&Sample> = samples.iter().filter(|sample| sample.is_hard_negative()).collect();
@@ -170,8 +210,8 @@ fn about_balance(samples: &[Sample]) -> Vec<Finding> {
         *attacks.entry(&sample.category).or_default() += 1;
     }
     let mut findings: Vec<Finding> = attacks
-        .into_iter()
-        .filter(|(category, _)| !category.is_empty() && !resembled.contains(category))
+        .iter()
+        .filter(|(category, _)| !category.is_empty() && !resembled.contains(*category))
         .map(|(category, count)| {
             let message = format!(
                 "{count} attacks of this category and no hard negative that resembles them"
@@ -179,9 +219,15 @@ fn about_balance(samples: &[Sample]) -> Vec<Finding> {
             Finding::new(category, Rule::NoHardNegatives, message)
         })
         .collect();
-    for sample in hard.iter().filter(|sample| sample.resembles.is_none()) {
+    for sample in hard.iter().filter(|sample| named(sample).is_none()) {
         let message = "a hard negative that does not say which attack it resembles";
         findings.push(Finding::new(&sample.id, Rule::MissingResembles, message));
+    }
+    for sample in samples {
+        if let Some(like) = named(sample).filter(|like| !attacks.contains_key(like)) {
+            let message = format!("resembles {like:?}, of which the corpus has no attack");
+            findings.push(Finding::new(&sample.id, Rule::UnknownResembles, message));
+        }
     }
     findings
 }

@@ -90,7 +90,12 @@ fn intervals(
         FROM_COUNTS
             .map(|id| mean(&counts.iter().map(|counts| metric(id, counts)).collect::<Vec<_>>()))
     });
-    found.map(|found| found.ok().filter(|found| found.low < found.high))
+    found.map(|found| found.ok().filter(has_width))
+}
+
+/// Whether an interval is wider than what rounding leaves between equal draws.
+fn has_width(found: &stats::Interval) -> bool {
+    found.high - found.low > 1e-12
 }
 
 /// The counts of each server, run by run.
@@ -215,7 +220,7 @@ pub fn ranking(per_run: &[Vec<Ranked<'_>>], runs: u32, seed: u64) -> Vec<Measure
             let per_run: Vec<Score> = scored.iter().map(metric).collect();
             let mut measured = Measured { n: entries as u64, ..averaged(id, &per_run) };
             // Draws that are all alike have no width, which would claim certainty.
-            let wide = found.ok().filter(|found| found.low < found.high);
+            let wide = found.ok().filter(has_width);
             measured.interval = match wide {
                 Some(found) => Some(stated(found, method)),
                 None => share_of_attacks(id, &measured, &scored),
@@ -223,6 +228,12 @@ pub fn ranking(per_run: &[Vec<Ranked<'_>>], runs: u32, seed: u64) -> Vec<Measure
             measured
         })
         .collect()
+}
+
+/// The metrics of scores where they are undefined.
+pub fn unranked(reason: Undefined, runs: u32) -> Vec<Measured> {
+    let per_run: Vec<Score> = (0..runs).map(|_| Err(reason)).collect();
+    FROM_SCORES.iter().map(|(id, _)| averaged(id, &per_run)).collect()
 }
 
 fn stated(found: stats::Interval, method: &str) -> Interval {
@@ -325,7 +336,7 @@ pub fn agreement(verdicts: &[Both<'_>], seed: u64) -> Vec<Measured> {
     });
     let n = verdicts.len() as u64;
     let wide = |found: Result<stats::Interval, Undefined>| {
-        let found = found.ok().filter(|found| found.low < found.high)?;
+        let found = found.ok().filter(has_width)?;
         Some(stated(found, method(units.len(), verdicts.len())))
     };
     let kappa = Measured { n, interval: wide(of_kappa), ..averaged("kappa", &[observed.kappa()]) };
@@ -344,6 +355,18 @@ mod tests {
 
     fn both(group: Option<&str>, one: bool, other: bool) -> Both<'_> {
         Both { group, one, other }
+    }
+
+    fn item_of(number: usize, id: &str, value: f64) -> Item {
+        Item {
+            id: number.to_string(),
+            group: None,
+            tags: BTreeMap::new(),
+            metrics: BTreeMap::from([(id.to_owned(), Some(value))]),
+            per_run: Vec::new(),
+            observed: serde_json::Value::Null,
+            error: None,
+        }
     }
 
     #[test]
@@ -374,15 +397,7 @@ mod tests {
             // Half of the attacks are caught, and every fifth benign entry is.
             let flagged =
                 if id == "recall" { number.is_multiple_of(4) } else { number.is_multiple_of(5) };
-            Item {
-                id: number.to_string(),
-                group: None,
-                tags: BTreeMap::new(),
-                metrics: BTreeMap::from([(id.to_owned(), Some(f64::from(u8::from(flagged))))]),
-                per_run: Vec::new(),
-                observed: serde_json::Value::Null,
-                error: None,
-            }
+            item_of(number, id, f64::from(u8::from(flagged)))
         };
         let items: Vec<Item> = (0..60).map(item).collect();
         let refs: Vec<&Item> = items.iter().collect();
@@ -396,6 +411,21 @@ mod tests {
         let bare = measure(&refs, 1, 7, Detail::Values);
         assert!(bare.iter().all(|measured| measured.interval.is_none()));
         assert!(bare.iter().zip(&found).all(|(bare, found)| bare.value == found.value));
+    }
+
+    #[test]
+    fn perfect_verdicts_claim_no_certainty() {
+        let item = |number: usize| {
+            let (id, value) = if number < 7 { ("recall", 1.0) } else { ("fpr", 0.0) };
+            item_of(number, id, value)
+        };
+        let items: Vec<Item> = (0..20).map(item).collect();
+        let refs: Vec<&Item> = items.iter().collect();
+        let found = measure(&refs, 1, 7, Detail::Intervals);
+        for measured in found.iter().filter(|measured| measured.id != "precision") {
+            assert_eq!((measured.value, &measured.interval), (Some(1.0), &None), "{}", measured.id);
+        }
+        assert_eq!(found[0].interval.as_ref().unwrap().method, "wilson");
     }
 
     #[test]

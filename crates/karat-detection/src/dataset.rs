@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use karat_core::dataset::{Dataset as Frozen, DatasetFiles, Digest};
 use karat_core::input::{self, Format, InputError, Limits};
 use karat_core::report::DatasetRef;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -183,6 +184,10 @@ pub struct Dataset {
     pub samples: Vec<Sample>,
     /// What had to be left out, for the audit; empty in a dataset that may be measured on.
     pub refused: Vec<Finding>,
+    /// What can be measured on and was hardly meant so, for the audit.
+    pub odd: Vec<Finding>,
+    /// File, and line where there are lines, of each entry.
+    pub places: BTreeMap<String, String>,
 }
 
 /// An entry as files write it: anything may be missing, and the audit says what.
@@ -219,6 +224,9 @@ struct RawSample {
     notes: Option<String>,
     #[serde(default)]
     provenance: Option<Provenance>,
+    /// Keys that mean nothing here.
+    #[serde(flatten)]
+    others: BTreeMap<String, IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -334,6 +342,8 @@ impl Dataset {
 struct Builder {
     samples: BTreeMap<String, (PathBuf, Sample)>,
     refused: Vec<Finding>,
+    odd: Vec<Finding>,
+    places: BTreeMap<String, String>,
 }
 
 impl Builder {
@@ -347,13 +357,27 @@ impl Builder {
                 (corpus.version, corpus.entries)
             }
         };
-        for raw in entries {
+        let lines: Vec<usize> = match format {
+            Format::JsonLines => {
+                let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+                lines.map(|(number, _)| number + 1).collect()
+            }
+            _ => Vec::new(),
+        };
+        for (number, raw) in entries.into_iter().enumerate() {
+            let line = lines.get(number).map(|line| format!(":{line}")).unwrap_or_default();
+            let place = format!("{}{line}", path.display());
+            self.places.entry(raw.id.clone()).or_insert(place);
             self.add_sample(path, raw);
         }
         Ok(version)
     }
 
     fn add_sample(&mut self, path: &Path, raw: RawSample) {
+        for key in raw.others.keys() {
+            let message = format!("the key {key:?} means nothing here");
+            self.odd.push(Finding::new(&raw.id, Rule::UnknownKey, message));
+        }
         let Some(label) = Label::parse(&raw.label) else {
             let message = format!("the label is {:?}; it is malicious or benign", raw.label);
             return self.refused.push(Finding::new(&raw.id, Rule::UnknownLabel, message));
@@ -399,6 +423,8 @@ impl Builder {
             reference,
             samples: self.samples.into_values().map(|(_, sample)| sample).collect(),
             refused: self.refused,
+            odd: self.odd,
+            places: self.places,
         }
     }
 }

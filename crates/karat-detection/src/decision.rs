@@ -157,6 +157,8 @@ impl Decision {
         if let Some(least) = self.min_score {
             return match report.score {
                 Some(score) if score.is_finite() => Ok(flag(score >= least)),
+                // Scanners that list findings only give scores to what they found, and to nothing else.
+                None if stated == Some(Stated::Pass) && is_silent(report) => Ok(Stated::Pass),
                 _ => Err("the answer has no score to decide by".to_owned()),
             };
         }
@@ -171,6 +173,12 @@ impl Decision {
         }
         stated.ok_or_else(|| "the answer has no verdict".to_owned())
     }
+}
+
+/// Whether a report has no findings, but for notes that there was none.
+fn is_silent(report: &Reported) -> bool {
+    let is_note = |found: &Evidence| !found.severity.is_empty() && rank(&found.severity) == 0;
+    report.findings.iter().all(is_note)
 }
 
 /// The gravest severity of a report.
@@ -204,9 +212,17 @@ fn together(several: &[&Judged]) -> Judged {
             .iter()
             .filter_map(|judged| judged.severity.clone())
             .max_by_key(|severity| rank(severity)),
-        score: several.iter().filter_map(|judged| judged.score).reduce(f64::max),
+        score: highest(several),
         problem,
     }
+}
+
+/// The highest score of those that judged. Where one of them gave none there is no score of the whole:
+/// its flags would stand below the low scores of others.
+fn highest(several: &[&Judged]) -> Option<f64> {
+    let judging = several.iter().filter(|judged| judged.flagged().is_some());
+    let scores = judging.map(|judged| judged.score).collect::<Option<Vec<f64>>>()?;
+    scores.into_iter().reduce(f64::max)
 }
 
 #[cfg(test)]
@@ -239,6 +255,26 @@ mod tests {
         let scored = Decision { min_score: Some(0.3), ..Decision::default() };
         assert_eq!(outcome(&scored, low()), Stated::Flag);
         assert_eq!(outcome(&scored, vec![report("a", Stated::Flag, "", None)]), Stated::Error);
+    }
+
+    #[test]
+    fn a_pass_without_findings_and_score_stays_one_below_any_least_score() {
+        let scored = Decision { min_score: Some(0.3), ..Decision::default() };
+        let mut silent = report("a", Stated::Pass, "", None);
+        assert_eq!(outcome(&scored, vec![silent.clone()]), Stated::Pass);
+        silent.findings.push(Evidence::default());
+        assert_eq!(outcome(&scored, vec![silent]), Stated::Error);
+    }
+
+    #[test]
+    fn several_have_a_score_where_each_that_judges_has_one() {
+        let score = |other| {
+            let reports = vec![report("a", Stated::Pass, "", Some(0.1)), other];
+            Decision::default().judge(&Answer { reports }).whole.score
+        };
+        assert_eq!(score(report("b", Stated::Flag, "", Some(0.5))), Some(0.5));
+        assert_eq!(score(report("b", Stated::Flag, "", None)), None);
+        assert_eq!(score(report("b", Stated::Unsupported, "", None)), Some(0.1));
     }
 
     #[test]

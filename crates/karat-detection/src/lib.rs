@@ -142,10 +142,12 @@ pub enum DetectionError {
         message: String,
     },
     /// Not one entry has a verdict.
-    #[error("the system gave no verdict on any of {asked} entries; all are unsupported")]
+    #[error("the system gave no verdict on any of {asked} entries: {why}")]
     NoVerdicts {
         /// How many were asked about.
         asked: usize,
+        /// What came instead.
+        why: String,
     },
 }
 
@@ -357,7 +359,8 @@ impl Measurement<'_> {
         allow(self.entries, &self.decision, self.max_errors)?;
         let scored = score::score(self.dataset, self.entries, &self.decision, self.runs, self.seed);
         if scored.verdicts == 0 {
-            return Err(DetectionError::NoVerdicts { asked: self.entries.len() });
+            let why = without_verdicts(self.entries, &self.decision);
+            return Err(DetectionError::NoVerdicts { asked: self.entries.len(), why });
         }
         let mut warnings = self.warnings;
         warnings.extend(remarks(self.dataset, &scored));
@@ -391,16 +394,34 @@ fn allow(
     decision: &Decision,
     allowed: f64,
 ) -> Result<(), DetectionError> {
-    let excess = run::beyond_allowance(entries, allowed, |_, answer| {
-        let whole = decision.judge(answer).whole;
-        (whole.outcome == Stated::Error)
-            .then(|| format!("error: {}", whole.problem.unwrap_or_default()))
-    });
-    match excess {
+    match failures(entries, decision, allowed) {
         Some(Excess { failed, asked, id, message }) => {
             Err(DetectionError::TooManyFailures { failed, asked, allowed, id, message })
         }
         None => Ok(()),
+    }
+}
+
+fn failures(
+    entries: &[journal::Entry<Answer>],
+    decision: &Decision,
+    allowed: f64,
+) -> Option<Excess> {
+    run::beyond_allowance(entries, allowed, |_, answer| {
+        let whole = decision.judge(answer).whole;
+        (whole.outcome == Stated::Error)
+            .then(|| format!("error: {}", whole.problem.unwrap_or_default()))
+    })
+}
+
+/// What came of entries of which none has a verdict: nothing was measured then, however many failures are
+/// allowed.
+fn without_verdicts(entries: &[journal::Entry<Answer>], decision: &Decision) -> String {
+    match failures(entries, decision, 0.0) {
+        Some(Excess { failed, id, message, .. }) => {
+            format!("{failed} failed (first: {id}: {message})")
+        }
+        None => "all are unsupported".to_owned(),
     }
 }
 

@@ -12,6 +12,7 @@ use karat_core::aggregate::{self, Kind, Spec};
 use karat_core::journal::{Entry, Outcome};
 use karat_core::report::{Item, ItemError, Measured, Slice};
 use karat_core::text::clip;
+use karat_metrics::Undefined;
 use serde_json::{Value, json};
 
 use crate::compound;
@@ -46,6 +47,15 @@ struct Column {
     flags: Vec<Vec<Option<bool>>>,
     /// For each entry, for each run: the score, where there is a verdict.
     scores: Vec<Vec<Option<f64>>>,
+    /// Whether it, or one of those that it consists of, gives scores at all.
+    scored: bool,
+}
+
+impl Column {
+    /// Verdicts alone.
+    fn unscored(name: String, flags: Vec<Vec<Option<bool>>>) -> Column {
+        Column { name, scores: vec![Vec::new(); flags.len()], flags, scored: false }
+    }
 }
 
 /// Everything that a report says about the answers.
@@ -165,8 +175,9 @@ fn column<'a>(
             let score = |run| judged(run).filter(|one| one.flagged().is_some())?.score;
             row.runs.iter().map(score).collect()
         })
-        .collect();
-    Column { name, flags, scores }
+        .collect::<Vec<Vec<Option<f64>>>>();
+    let scored = scores.iter().flatten().any(Option::is_some);
+    Column { name, flags, scores, scored }
 }
 
 fn whole_column(rows: &[Row<'_>], decision: &Decision) -> Column {
@@ -180,7 +191,15 @@ fn whole_column(rows: &[Row<'_>], decision: &Decision) -> Column {
         (_, 1) => names.first().map_or_else(|| ANY.to_owned(), |name| (*name).to_owned()),
         _ => ANY.to_owned(),
     };
-    column(rows, name, |ruling| Some(&ruling.whole))
+    let mut whole = column(rows, name, |ruling| Some(&ruling.whole));
+    let mut rulings = rows.iter().flat_map(|row| row.runs.iter().flatten());
+    whole.scored |= rulings.any(|(ruling, _)| {
+        let decides = |judged: &Judged| {
+            decision.detectors.is_empty() || decision.detectors.contains(&judged.detector)
+        };
+        ruling.each.iter().any(|judged| decides(judged) && judged.score.is_some())
+    });
+    whole
 }
 
 /// The detectors other than the whole, in the order in which answers name them.
@@ -304,7 +323,11 @@ impl Context<'_> {
     fn full(&self, items: &[&Item], column: &Column) -> Vec<Measured> {
         let mut metrics = self.rates(items);
         metrics.extend(compound::measure(items, self.runs, self.seed, compound::Detail::Intervals));
-        metrics.extend(compound::ranking(&self.scores(items, column), self.runs, self.seed));
+        match self.scores(items, column) {
+            Ok(scores) => metrics.extend(compound::ranking(&scores, self.runs, self.seed)),
+            Err(reason) if column.scored => metrics.extend(compound::unranked(reason, self.runs)),
+            Err(_) => {}
+        }
         metrics
     }
 
@@ -324,30 +347,34 @@ impl Context<'_> {
         metrics
     }
 
-    /// Truth and score of the items, run by run; empty where a verdict came without a score.
-    fn scores<'i>(&self, items: &'i [&Item], column: &Column) -> Vec<Vec<compound::Ranked<'i>>> {
+    /// Truth and score of the items, run by run; nothing can be ranked where a verdict came without a
+    /// score.
+    fn scores<'i>(
+        &self,
+        items: &'i [&Item],
+        column: &Column,
+    ) -> Result<Vec<Vec<compound::Ranked<'i>>>, Undefined> {
         let wanted: BTreeMap<&str, Option<&str>> =
             items.iter().map(|item| (item.id.as_str(), item.group.as_deref())).collect();
-        (0..self.runs as usize)
-            .map(|run| {
-                let mut scored = Vec::new();
-                for (number, row) in self.rows.iter().enumerate() {
-                    let Some(group) = wanted.get(row.sample.id.as_str()) else { continue };
-                    let verdict = column.flags[number].get(run).copied().flatten();
-                    match (verdict, column.scores[number].get(run).copied().flatten()) {
-                        (None, _) => {}
-                        (Some(_), Some(score)) => scored.push(compound::Ranked {
-                            entry: number,
-                            group: *group,
-                            malicious: row.sample.is_malicious(),
-                            score,
-                        }),
-                        (Some(_), None) => return Vec::new(),
-                    }
+        let of_run = |run: usize| {
+            let mut scored = Vec::new();
+            for (number, row) in self.rows.iter().enumerate() {
+                let Some(group) = wanted.get(row.sample.id.as_str()) else { continue };
+                let verdict = column.flags[number].get(run).copied().flatten();
+                match (verdict, column.scores[number].get(run).copied().flatten()) {
+                    (None, _) => {}
+                    (Some(_), Some(score)) => scored.push(compound::Ranked {
+                        entry: number,
+                        group: *group,
+                        malicious: row.sample.is_malicious(),
+                        score,
+                    }),
+                    (Some(_), None) => return Err(Undefined("not every verdict has a score")),
                 }
-                scored
-            })
-            .collect()
+            }
+            Ok(scored)
+        };
+        (0..self.runs as usize).map(of_run).collect()
     }
 
     fn slices(&self, items: &[Item], whole: &Column, each: &[Column]) -> Vec<Slice> {
@@ -422,8 +449,7 @@ impl Context<'_> {
 
     /// What would be flagged at other scores than the one that was chosen.
     fn thresholds(&self, whole: &Column) -> Vec<Slice> {
-        let mut scores: Vec<f64> =
-            whole.scores.iter().flatten().flatten().copied().filter(|score| *score > 0.0).collect();
+        let mut scores: Vec<f64> = whole.scores.iter().flatten().flatten().copied().collect();
         scores.sort_by(f64::total_cmp);
         scores.dedup();
         let step = scores.len().div_ceil(THRESHOLDS).max(1);
@@ -446,7 +472,7 @@ impl Context<'_> {
     }
 
     fn variant(&self, by: &str, value: String, flags: Vec<Vec<Option<bool>>>) -> Slice {
-        let column = Column { name: value.clone(), scores: vec![Vec::new(); flags.len()], flags };
+        let column = Column::unscored(value.clone(), flags);
         let items = bare_items(self.rows, &column);
         let refs: Vec<&Item> = items.iter().collect();
         let mut metrics = self.rates(&refs);
@@ -498,7 +524,7 @@ fn agreement(rows: &[Row<'_>], columns: &[Column], seed: u64) -> Vec<Slice> {
             })
         };
         let flags = (0..rows.len()).map(|row| vec![alone(row)]).collect();
-        let column = Column { name: one.name.clone(), scores: vec![Vec::new(); rows.len()], flags };
+        let column = Column::unscored(one.name.clone(), flags);
         let items = bare_items(rows, &column);
         let refs: Vec<&Item> = items.iter().collect();
         slices.push(Slice {

@@ -129,6 +129,33 @@ pub struct Answer {
     pub reports: Vec<Reported>,
 }
 
+impl Answer {
+    /// Adds this verdict for each detector that has given none, with the reason in words where there is
+    /// one.
+    pub(crate) fn complete<'d>(
+        &mut self,
+        detectors: impl Iterator<Item = &'d str>,
+        verdict: Stated,
+        reason: &str,
+    ) {
+        let reason = Some(reason).filter(|reason| !reason.is_empty());
+        let evidence =
+            reason.map(|said| Evidence { message: said.to_owned(), ..Evidence::default() });
+        for detector in detectors {
+            if self.reports.iter().any(|known| known.detector == detector) {
+                continue;
+            }
+            self.reports.push(Reported {
+                detector: detector.to_owned(),
+                verdict: Some(verdict),
+                severity: None,
+                score: None,
+                findings: evidence.iter().cloned().collect(),
+            });
+        }
+    }
+}
+
 /// `system = { … }` of a project entry: exactly one of `builtin`, `yara`, `command`, `batch`, `http`,
 /// `mcp` and `verdicts`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -286,7 +313,8 @@ impl SystemConfig {
             ..Program::default()
         };
         if let Some(batch) = &self.batch {
-            let done = Batch::run(batch, &program(&batch.command), dataset, runs).await?;
+            let (program, decide) = (program(&batch.command), &self.decision.detectors);
+            let done = Batch::run(batch, &program, dataset, decide, runs).await?;
             return Ok(Scanner::Batch(done));
         }
         let program = program(self.command.as_deref().unwrap_or_default());

@@ -140,3 +140,44 @@ fn the_audit_finds_what_may_not_be_published() {
     let (_folder, clean) = corpus(&small_corpus());
     assert_eq!(audit(&clean), []);
 }
+
+#[test]
+fn the_audit_finds_slips_of_the_pen_and_says_where() {
+    let folder = tempfile::tempdir().unwrap();
+    let entry = |id: &str, more: &str| {
+        format!(
+            r#"{{"id":"{id}","label":"benign","category":"hard_negative",{more},"provenance":{{"source":"self-authored","license":"MIT"}}}}"#
+        )
+    };
+    let tool = r#""tool":{"name":"t","description":"d"}"#;
+    let bad = [
+        line("attack", "malicious", "tool_poisoning", "t", "d"),
+        line("quiet", "benign", "hard_negative", "t", "d"),
+        String::new(),
+        entry("a", &format!(r#""resembles":"",{tool}"#)),
+        entry("b", &format!(r#""resembles":"nothing",{tool}"#)),
+        entry("c", &format!(r#""resembles":"tool_poisoning","split":"tset",{tool}"#)),
+        entry("d", r#""resembles":"tool_poisoning","tool":{}"#),
+        entry("", &format!(r#""resembles":"tool_poisoning",{tool}"#)),
+        entry("e", &format!(r#""resembles":"tool_poisoning","descripton":"x",{tool}"#)),
+    ];
+    let path = write(folder.path(), "bad.jsonl", &bad.join("\n"));
+    let dataset = Dataset::from_file_for_audit(&path).unwrap();
+    let found = audit(&dataset);
+    let rules: Vec<(&str, Rule)> =
+        found.iter().map(|finding| (finding.id.as_str(), finding.rule)).collect();
+    let expected = [
+        ("", Rule::EmptyId, 8),
+        ("c", Rule::UnknownSplit, 6),
+        ("d", Rule::Empty, 7),
+        ("e", Rule::UnknownKey, 9),
+        ("a", Rule::MissingResembles, 4),
+        ("b", Rule::UnknownResembles, 5),
+    ];
+    assert_eq!(rules, expected.map(|(id, rule, _)| (id, rule)));
+    for (finding, (_, _, line)) in found.iter().zip(expected) {
+        assert!(finding.message.ends_with(&format!("bad.jsonl:{line})")), "{finding}");
+    }
+    // What can be measured on still can be.
+    assert_eq!(Dataset::from_file(&path).unwrap().samples.len(), 8);
+}

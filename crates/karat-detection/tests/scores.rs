@@ -146,7 +146,7 @@ fn an_abstention_is_neither_a_miss_nor_an_error() {
         .collect();
     let file = write(folder.path(), "silent.jsonl", &silent.join("\n"));
     let error = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap_err();
-    assert!(matches!(error, DetectionError::NoVerdicts { asked: 10 }), "{error}");
+    assert!(matches!(error, DetectionError::NoVerdicts { asked: 10, .. }), "{error}");
 }
 
 #[test]
@@ -185,6 +185,62 @@ fn scores_give_curves_and_a_sweep_where_there_are_any() {
     let swept = report.slice_metric("threshold", "0.4", "recall").unwrap();
     assert_eq!(swept.value, Some(1.0));
     assert_eq!(report.system.settings["flagged"], "a score of at least 0.5");
+
+    // Scores need not be positive.
+    let shifted: Vec<String> = lines.iter().map(|line| line.replace(":0.", ":-0.")).collect();
+    let file = write(folder.path(), "shifted.jsonl", &shifted.join("\n"));
+    let report = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap();
+    assert_eq!(report.slice_metric("threshold", "-0.4", "recall").unwrap().value, Some(0.25));
+}
+
+#[test]
+fn scores_that_some_detectors_do_not_give_rank_nothing() {
+    let (folder, dataset) = corpus(&small_corpus());
+    // `a` passes everything, attacks with the lower score; `b` flags the attacks and gives none.
+    let lines: Vec<String> = dataset
+        .samples
+        .iter()
+        .map(|sample| {
+            let (score, verdict) =
+                if sample.is_malicious() { (0.1, "flag") } else { (0.5, "pass") };
+            let id = &sample.id;
+            format!(
+                r#"{{"id":"{id}","detector":"a","verdict":"pass","score":{score}}}
+{{"id":"{id}","detector":"b","verdict":"{verdict}"}}"#
+            )
+        })
+        .collect();
+    let file = write(folder.path(), "own.jsonl", &lines.join("\n"));
+    let report = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap();
+    assert_eq!((value(&report, "recall"), value(&report, "fpr")), (Some(1.0), Some(0.0)));
+    for id in ["roc_auc", "average_precision", "recall_at_fpr_0"] {
+        let metric = report.metric(id).unwrap();
+        assert_eq!(metric.value, None, "{id}");
+        assert_eq!(metric.undefined.as_deref(), Some("not every verdict has a score"), "{id}");
+    }
+    assert_eq!(report.slice_metric("detector", "a", "roc_auc").unwrap().value, Some(0.0));
+    assert!(report.slice_metric("detector", "b", "roc_auc").is_none());
+}
+
+#[test]
+fn failures_alone_are_no_measurement_however_many_are_allowed() {
+    let (folder, dataset) = corpus(&small_corpus());
+    let lines: Vec<String> = dataset
+        .samples
+        .iter()
+        .map(|sample| {
+            let id = &sample.id;
+            format!(r#"{{"id":"{id}","verdict":"error","findings":["no model"]}}"#)
+        })
+        .collect();
+    let file = write(folder.path(), "errors.jsonl", &lines.join("\n"));
+    let all = ScoreOptions { max_errors: 1.0, ..ScoreOptions::default() };
+    let error = score_verdicts(&dataset, &file, &all).unwrap_err();
+    let said = error.to_string();
+    assert!(
+        error.is_not_measured() && said.contains("10 failed (first: h-1: error: no model)"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -210,6 +266,109 @@ fn sarif_is_read_and_names_what_it_cannot_place() {
     let file = write(folder.path(), "failed.sarif", &failed);
     let error = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap_err().to_string();
     assert!(error.contains("its run failed"), "{error}");
+}
+
+#[test]
+fn sarif_scores_belong_to_the_detector_that_found_something() {
+    let (folder, dataset) = corpus(&small_corpus());
+    let run = |name: &str, severity: &str, results: &[String]| {
+        format!(
+            r#"{{"tool":{{"driver":{{"name":"{name}","rules":[{{"id":"R","properties":{{"security-severity":"{severity}"}}}}]}}}},"results":[{}]}}"#,
+            results.join(",")
+        )
+    };
+    let result = |id: &str, kind: &str| {
+        format!(
+            r#"{{"ruleId":"R","kind":"{kind}","message":{{"text":"t"}},"properties":{{"id":"{id}"}}}}"#
+        )
+    };
+    let loud = run("loud", "9.0", &[result("m-1", "fail"), result("h-1", "fail")]);
+    let mild = run("mild", "7.5", &[result("m-1", "fail"), result("h-2", "pass")]);
+    let log = format!(r#"{{"version":"2.1.0","runs":[{loud},{mild}]}}"#);
+    let file = write(folder.path(), "out.sarif", &log);
+    let recall_and_alarms = |detector: &str, least: f64| {
+        let mut options = only(detector);
+        options.decision.min_score = Some(least);
+        let report = score_verdicts(&dataset, &file, &options).unwrap();
+        (value(&report, "recall"), value(&report, "fpr_hard"))
+    };
+    assert_eq!(recall_and_alarms("loud", 8.0), (Some(0.25), Some(0.25)));
+    assert_eq!(recall_and_alarms("mild", 8.0), (Some(0.0), Some(0.0)));
+    assert_eq!(recall_and_alarms("mild", 7.0), (Some(0.25), Some(0.0)));
+}
+
+#[test]
+fn sarif_results_that_are_gone_or_suppressed_do_not_count() {
+    let (folder, dataset) = corpus(&small_corpus());
+    let result = |id: &str, more: &str| {
+        format!(r#"{{"message":{{"text":"t"}},"properties":{{"id":"{id}"}}{more}}}"#)
+    };
+    let results = [
+        result("m-1", r#","baselineState":"absent""#),
+        result("m-2", r#","baselineState":"new","suppressions":[]"#),
+        result("h-1", r#","suppressions":[{"kind":"inSource"}]"#),
+        result("h-2", r#","suppressions":[{"kind":"external","status":"accepted"}]"#),
+        result("h-3", r#","suppressions":[{"kind":"external","status":"underReview"}]"#),
+    ];
+    let log = format!(r#"{{"version":"2.1.0","runs":[{{"results":[{}]}}]}}"#, results.join(","));
+    let file = write(folder.path(), "out.sarif", &log);
+    let report = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap();
+    assert_eq!((value(&report, "recall"), value(&report, "fpr_hard")), (Some(0.25), Some(0.25)));
+}
+
+#[test]
+fn a_verdict_that_one_of_several_detectors_has_not_given_is_missing() {
+    let (folder, dataset) = corpus(&small_corpus());
+    // `shy` says nothing of h-2, and `loud` stays quiet on it.
+    let known = public_file();
+    let from = known.find(r#"{"id":"h-2""#).unwrap();
+    let entry = r#"{"id":"h-2","verdicts":[{"detector":"loud","flagged":false}]},{"id":"h-3""#;
+    let rest = known[from..].find(r#"{"id":"h-3""#).unwrap() + from;
+    let text = format!("{}{entry}{}", &known[..from], &known[rest + r#"{"id":"h-3""#.len()..]);
+    let file = write(folder.path(), "verdicts.json", &text);
+    let error = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap_err();
+    assert!(
+        matches!(&error, DetectionError::TooManyFailures { failed: 1, id, message, .. }
+            if id == "h-2" && message.contains("shy: the file has no verdict")),
+        "{error}"
+    );
+    let generous = ScoreOptions { max_errors: 0.1, ..ScoreOptions::default() };
+    let report = score_verdicts(&dataset, &file, &generous).unwrap();
+    let coverage = |of: &str| report.slice_metric("detector", of, "coverage").unwrap().value;
+    assert_eq!(
+        (coverage("any"), coverage("shy"), coverage("loud")),
+        (Some(0.9), Some(0.9), Some(1.0))
+    );
+    // Who asks for one detector alone does not care about the other.
+    assert!(score_verdicts(&dataset, &file, &only("loud")).is_ok());
+
+    // The same in lines, where detectors are known by what they say elsewhere.
+    let lines = dataset.samples.iter().map(|sample| {
+        let one = format!(r#"{{"id":"{}","detector":"a","verdict":"pass"}}"#, sample.id);
+        let other = format!(r#"{{"id":"{}","detector":"b","verdict":"pass"}}"#, sample.id);
+        if sample.id == "p-2" { one } else { format!("{one}\n{other}") }
+    });
+    let lines: Vec<String> = lines.collect();
+    let file = write(folder.path(), "own.jsonl", &lines.join("\n"));
+    let error = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("p-2") && error.contains("b: the file has no verdict"), "{error}");
+}
+
+#[test]
+fn a_sarif_run_without_results_is_no_scan() {
+    let (folder, dataset) = corpus(&small_corpus());
+    let score = |run: &str| {
+        let log = format!(
+            r#"{{"version":"2.1.0","runs":[{{"tool":{{"driver":{{"name":"a"}}}}{run}}}]}}"#
+        );
+        let file = write(folder.path(), "out.sarif", &log);
+        score_verdicts(&dataset, &file, &ScoreOptions::default())
+    };
+    for run in ["", r#","results":null"#, r#","results":{}"#] {
+        let error = score(run).unwrap_err().to_string();
+        assert!(error.contains("nothing was scanned"), "{run}: {error}");
+    }
+    assert_eq!(value(&score(r#","results":[]"#).unwrap(), "recall"), Some(0.0));
 }
 
 #[tokio::test]

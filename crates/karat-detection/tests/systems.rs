@@ -285,6 +285,119 @@ async fn garbage_from_a_batch_scanner_is_told_and_never_a_pass() {
     }
 }
 
+#[tokio::test]
+async fn a_scanner_that_failed_is_not_taken_for_one_that_found_nothing() {
+    let (folder, dataset) = corpus(&small_corpus());
+    let batch = |results: &str, more: &str| {
+        entry(&format!(
+            "name = \"b\"\n[system.batch]\ncommand = [\"python3\", \"scan.py\", \"{{tools}}\"]\n\
+             results = \"{results}\"\nentry = \"tool\"\nabsent = \"pass\"\nunplaced = \"count\"\n{more}"
+        ))
+    };
+    let failed =
+        |text: &str, status: u8| format!("import sys\nprint('{text}')\nsys.exit({status})");
+    let sarif = "format = \"sarif\"\n";
+    for (output, results, more, expected) in [
+        ("{}", "$[*]", "", "no list at $[*]: {} (it ended with exit status: 3)"),
+        ("{\"error\": \"licence expired\"}", "findings[*]", "", "licence expired"),
+        ("{\"error\": \"licence expired\"}", "$[*]", "", "licence expired"),
+        ("{\"findings\": null}", "findings[*]", "", "no list at findings[*]"),
+        ("{\"findings\": {}}", "findings[*]", "", "no list at findings[*]"),
+        ("[\"usage: scan FILE\"]", "$[*]", "", "none of the scanner's 2 results names a tool"),
+        ("{\"version\": \"2.1.0\", \"runs\": [{}]}", "$", sarif, "nothing was scanned"),
+        (
+            "{\"version\": \"2.1.0\", \"runs\": [{\"results\": null}]}",
+            "$",
+            sarif,
+            "nothing was scanned",
+        ),
+    ] {
+        write(folder.path(), "scan.py", &failed(output, 3));
+        let error = run(folder.path(), &batch(results, more), &dataset).await.unwrap_err();
+        let said = error.to_string();
+        assert!(error.is_not_measured() && said.contains(expected), "{output}: {said}");
+    }
+    // An empty list is the answer of a scanner that found nothing, whatever its exit code.
+    for (output, results, more) in [
+        ("[]", "$[*]", ""),
+        ("{\"findings\": []}", "findings[*]", ""),
+        ("{\"version\": \"2.1.0\", \"runs\": [{\"results\": []}]}", "$", sarif),
+    ] {
+        write(folder.path(), "scan.py", &failed(output, 1));
+        let report = run(folder.path(), &batch(results, more), &dataset).await.unwrap();
+        assert_eq!((value(&report, "recall"), value(&report, "fpr")), (Some(0.0), Some(0.0)));
+    }
+}
+
+/// Two detectors that list findings only: `a` flags m-1 and h-1, `b` flags m-2.
+const TWO: &str = r#"
+import sys, json
+found = [("add_1", "a", 9), ("add_2", "b", 5), ("scan_1", "a", 3)]
+names = [t["name"] for t in json.load(open(sys.argv[1]))["tools"]]
+print(json.dumps({"found": [{"tool": t, "by": by, "cvss": score} for t, by, score in found if t in names]}))
+"#;
+
+fn two(decision: &str, more: &str) -> karat_detection::Entry {
+    entry(&format!(
+        "name = \"b\"\n[system.decision]\n{decision}\n[system.batch]\n\
+         command = [\"python3\", \"scan.py\", \"{{tools}}\"]\nresults = \"found[*]\"\nentry = \"tool\"\n\
+         score = \"cvss\"\nabsent = \"pass\"\n{more}"
+    ))
+}
+
+#[tokio::test]
+async fn a_detector_passes_what_only_another_one_mentions() {
+    let (folder, dataset) = corpus(&small_corpus());
+    write(folder.path(), "scan.py", TWO);
+    let by = "detector = \"by\"\n";
+    let report = run(folder.path(), &two("", by), &dataset).await.unwrap();
+    let slice = |of: &str, id: &str| report.slice_metric("detector", of, id).unwrap().value;
+    assert_eq!((slice("any", "recall"), slice("any", "fpr_hard")), (Some(0.5), Some(0.25)));
+    assert_eq!((slice("a", "recall"), slice("a", "fpr_hard")), (Some(0.25), Some(0.25)));
+    assert_eq!((slice("b", "recall"), slice("b", "fpr_hard")), (Some(0.25), Some(0.0)));
+    assert_eq!((slice("a", "coverage"), slice("b", "coverage")), (Some(1.0), Some(1.0)));
+
+    let alone = run(folder.path(), &two("detectors = [\"b\"]", by), &dataset).await.unwrap();
+    assert_eq!((value(&alone, "recall"), value(&alone, "fpr_hard")), (Some(0.25), Some(0.0)));
+    assert!(!alone.warnings.iter().any(|note| note.contains("the decision names")));
+    // One that never found anything is known from the decision, and the report says so.
+    let quiet = run(folder.path(), &two("detectors = [\"c\"]", by), &dataset).await.unwrap();
+    assert_eq!((value(&quiet, "recall"), value(&quiet, "coverage")), (Some(0.0), Some(1.0)));
+    let told = "the decision names c, which no result of the scanner does";
+    assert!(quiet.warnings.iter().any(|note| note.contains(told)), "{:?}", quiet.warnings);
+}
+
+#[tokio::test]
+async fn a_silent_pass_needs_no_score_to_stay_below_the_least_one() {
+    let (folder, dataset) = corpus(&small_corpus());
+    write(folder.path(), "scan.py", TWO);
+    let report = run(folder.path(), &two("min_score = 7.0", ""), &dataset).await.unwrap();
+    assert_eq!((value(&report, "recall"), value(&report, "fpr")), (Some(0.25), Some(0.0)));
+    assert_eq!(value(&report, "coverage"), Some(1.0));
+}
+
+#[tokio::test]
+async fn a_batch_scanner_flags_where_one_of_several_values_does() {
+    let (folder, dataset) = corpus(&small_corpus());
+    write(
+        folder.path(),
+        "scan.py",
+        r#"
+import sys, json
+tools = json.load(open(sys.argv[1]))["tools"]
+print(json.dumps([{"tool": t["name"], "f": [{"bad": False, "score": 1}, {"bad": t["name"].startswith("add"), "score": 9}]} for t in tools]))
+"#,
+    );
+    let entry = entry(
+        "name = \"b\"\n[system.batch]\ncommand = [\"python3\", \"scan.py\", \"{tools}\"]\n\
+         results = \"$[*]\"\nentry = \"tool\"\nflagged = \"f[*].bad\"\nscore = \"f[*].score\"\n",
+    );
+    let report = run(folder.path(), &entry, &dataset).await.unwrap();
+    assert_eq!((value(&report, "recall"), value(&report, "fpr")), (Some(1.0), Some(0.0)));
+    assert!(report.slice_metric("threshold", "9", "recall").is_some());
+    assert!(report.slice_metric("threshold", "1", "recall").is_none());
+}
+
 #[test]
 fn a_system_that_contradicts_itself_is_refused_before_anything_runs() {
     for (toml, expected) in [
@@ -294,6 +407,10 @@ fn a_system_that_contradicts_itself_is_refused_before_anything_runs() {
         ("builtin = \"builtin\"\nenv = { A = \"1\" }", "env"),
         ("[batch]\ncommand = [\"scan\"]", "{tools}"),
         ("[batch]\ncommand = [\"scan\", \"{tools}\"]", "results"),
+        (
+            "[batch]\ncommand = [\"scan\", \"{tools}\"]\nformat = \"sarif\"\nabsent = \"missing\"",
+            "is for JSON",
+        ),
         (
             "[batch]\ncommand = [\"scan\", \"{tools}\"]\nresults = \"a..b\"\nentry = \"c\"",
             "not a path",

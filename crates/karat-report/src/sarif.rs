@@ -80,7 +80,7 @@ fn finding(log: &Log<'_>, result: &Result<'_>) -> Value {
     let mut finding = json!({
         "ruleId": result.rule,
         "level": result.level,
-        "message": {"text": format!("{subject}: {}", printable(result.message))},
+        "message": {"text": plain(&format!("{subject}: {}", printable(result.message)))},
         "locations": [{
             "physicalLocation": {
                 "artifactLocation": {"uri": "karat.toml"},
@@ -99,9 +99,43 @@ fn finding(log: &Log<'_>, result: &Result<'_>) -> Value {
     finding
 }
 
+/// Brackets in a message would embed a link; a backslash before them says that they are text. Those
+/// that stand there already are doubled, so that they cannot take it back.
+fn plain(message: &str) -> String {
+    let mut plain = String::with_capacity(message.len());
+    let mut backslashes = 0;
+    for character in message.chars() {
+        if matches!(character, '[' | ']') {
+            plain.extend(std::iter::repeat_n('\\', backslashes + 1));
+        }
+        backslashes = if character == '\\' { backslashes + 1 } else { 0 };
+        plain.push(character);
+    }
+    plain
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_in_hostile_text_stays_text() {
+        let log = Log {
+            rules: Vec::new(),
+            results: vec![Result {
+                rule: "b",
+                level: "error",
+                message: "see [l](https://attacker.example) \\[x](y)",
+                subject: "t[0]",
+                at: "",
+            }],
+        };
+        let document: Value = serde_json::from_str(&document(&log)).unwrap();
+        let found = &document["runs"][0]["results"][0];
+        let text = r"t\[0\]: see \[l\](https://attacker.example) \\\[x\](y)";
+        assert_eq!(found["message"]["text"], text);
+        assert_eq!(found["locations"][0]["logicalLocations"][0]["name"], "t[0]");
+    }
 
     #[test]
     fn findings_name_their_rule_and_hostile_text_is_visible() {

@@ -42,6 +42,41 @@ fn a_diff_shows_every_field_that_changed_in_printable_text() {
 }
 
 #[test]
+fn a_diff_of_threat_corpora_is_by_entry() {
+    let scratch = Scratch::new();
+    let line = |id: &str, label: &str, description: &str| {
+        format!(
+            r#"{{"id": "{id}", "label": "{label}", "category": "x", "tool": {{"name": "t", "description": "{description}"}}}}"#
+        )
+    };
+    let before = [
+        line("a", "malicious", "Same."),
+        line("b", "malicious", "Old."),
+        line("c", "benign", "Goes."),
+    ];
+    let after = [
+        line("a", "malicious", "Same."),
+        line("b", "benign", "Old."),
+        line("d", "benign", "Comes."),
+    ];
+    scratch.write("before.jsonl", before.join("\n"));
+    scratch.write("after.jsonl", after.join("\n"));
+    let ran =
+        scratch.karat(&["corpus", "diff", "before.jsonl", "after.jsonl", "--exit-code"]).expect(1);
+    let told = "1 added, 1 removed, 1 changed (0 reworded), 1 the same\n+ d  Comes.\n- c  Goes.\n~ b\n    \
+                /label\n      - malicious\n      + benign\n";
+    assert_eq!(ran.stdout, told);
+    let bundled = ["corpus", "diff", "bundled:threats/v1", "bundled:threats/v2", "--json"];
+    let diff = scratch.karat(&bundled).expect(0).json();
+    assert_eq!(diff["after"]["entries"], 1258);
+    assert!(!diff["added"].as_array().unwrap().is_empty());
+    scratch.write("empty.jsonl", "");
+    scratch.karat(&["corpus", "diff", "empty.jsonl", "after.jsonl"]).expect(2);
+    let mixed = scratch.karat(&["corpus", "diff", "bundled:tools/v1", "after.jsonl"]).expect(2);
+    assert!(mixed.stderr.contains("labelled entries"), "{}", mixed.stderr);
+}
+
+#[test]
 fn a_diff_as_json_has_both_sides() {
     let scratch = two();
     let diff = scratch.karat(&["corpus", "diff", "a", "b", "--json"]).expect(0).json();

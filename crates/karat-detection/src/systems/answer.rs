@@ -77,20 +77,37 @@ impl Flagged {
         Ok(Flagged { path, written: text.to_owned(), turned: plain != text })
     }
 
+    /// Where the path leads to several values, one flag among them is enough.
     pub(super) fn read(&self, answer: &Value) -> Result<Stated, String> {
-        let flagged = match self.path.find(answer).first() {
-            Some(Value::Bool(found)) => *found,
-            Some(Value::Array(list)) => !list.is_empty(),
-            Some(Value::Number(number)) => number.as_f64() != Some(0.0),
-            Some(Value::Null) | None => {
-                return Err(format!("the scanner gave no verdict: nothing at {}", self.written));
-            }
-            Some(other) => {
-                return Err(format!("{} is no verdict", super::text(&other.to_string())));
-            }
-        };
-        Ok(if flagged ^ self.turned { Stated::Flag } else { Stated::Pass })
+        let found = self.path.find(answer);
+        let verdicts =
+            found.iter().map(|one| self.read_one(one)).collect::<Result<Vec<bool>, String>>()?;
+        match verdicts.as_slice() {
+            [] => Err(self.nothing()),
+            some if some.contains(&true) => Ok(Stated::Flag),
+            _ => Ok(Stated::Pass),
+        }
     }
+
+    fn read_one(&self, found: &Value) -> Result<bool, String> {
+        let flagged = match found {
+            Value::Bool(found) => *found,
+            Value::Array(list) => !list.is_empty(),
+            Value::Number(number) => number.as_f64() != Some(0.0),
+            Value::Null => return Err(self.nothing()),
+            other => return Err(format!("{} is no verdict", super::text(&other.to_string()))),
+        };
+        Ok(flagged ^ self.turned)
+    }
+
+    fn nothing(&self) -> String {
+        format!("the scanner gave no verdict: nothing at {}", self.written)
+    }
+}
+
+/// The highest number among what a path leads to.
+pub(super) fn highest<'v>(found: impl Iterator<Item = &'v Value>) -> Option<f64> {
+    found.filter_map(Value::as_f64).reduce(f64::max)
 }
 
 impl AnswerReader {
@@ -128,7 +145,7 @@ impl AnswerReader {
             path.iter().flat_map(|path| path.find(answer)).cloned().collect()
         };
         let verdict = match (&self.verdict, &self.flagged) {
-            (Some(path), _) => Some(stated(path.find(answer).first().copied())?),
+            (Some(path), _) => Some(gravest(&path.find(answer))?),
             (None, Some(flagged)) => Some(flagged.read(answer)?),
             (None, None) => None,
         };
@@ -142,15 +159,23 @@ impl AnswerReader {
                 detector: self.detector.to_owned(),
                 verdict,
                 severity: gravest.map(str::to_owned),
-                score: find(&self.score).iter().find_map(Value::as_f64),
+                score: highest(find(&self.score).iter()),
                 findings: find(&self.findings).iter().map(super::evidence).collect(),
             }],
         })
     }
 }
 
-fn stated(found: Option<&Value>) -> Result<Stated, String> {
-    let Some(found) = found else { return Err("the scanner gave no verdict".to_owned()) };
+/// Several verdicts as one: a flag is enough, and a failure among silent ones is a failure.
+fn gravest(found: &[&Value]) -> Result<Stated, String> {
+    let verdicts = found.iter().map(|one| stated(one)).collect::<Result<Vec<Stated>, String>>()?;
+    [Stated::Flag, Stated::Error, Stated::Pass, Stated::Unsupported]
+        .into_iter()
+        .find(|verdict| verdicts.contains(verdict))
+        .ok_or_else(|| "the scanner gave no verdict".to_owned())
+}
+
+fn stated(found: &Value) -> Result<Stated, String> {
     serde_json::from_value(found.clone()).map_err(|_| {
         let found = super::text(&found.to_string());
         format!("{found} is no verdict; they are flag, pass, unsupported and error")
@@ -251,4 +276,41 @@ pub(super) fn definition(tool: &Tool) -> Value {
     add("outputSchema", tool.output_schema.clone());
     add("annotations", tool.annotations.clone());
     Value::Object(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_flag_among_several_is_enough_and_the_highest_score_counts() {
+        let read = |config: AnswerConfig, answer: &Value| {
+            let reader = AnswerReader::new(&config, "http").unwrap();
+            reader.read(answer).map(|answer| (answer.reports[0].verdict, answer.reports[0].score))
+        };
+        let flagged = |path: &str| AnswerConfig {
+            flagged: Some(path.to_owned()),
+            score: Some("f[*].score".to_owned()),
+            ..AnswerConfig::default()
+        };
+        let worded =
+            |path: &str| AnswerConfig { verdict: Some(path.to_owned()), ..AnswerConfig::default() };
+        let mixed = json!({"f": [
+            {"bad": false, "safe": true, "score": 1, "said": "pass"},
+            {"bad": true, "safe": false, "score": 9, "said": "flag"},
+            {"bad": false, "safe": true, "score": 3, "said": "error"},
+        ]});
+        let (flag, pass) = (Some(Stated::Flag), Some(Stated::Pass));
+        assert_eq!(read(flagged("f[*].bad"), &mixed), Ok((flag, Some(9.0))));
+        assert_eq!(read(flagged("!f[*].safe"), &mixed), Ok((flag, Some(9.0))));
+        assert_eq!(read(worded("f[*].said"), &mixed), Ok((flag, None)));
+        let quiet =
+            json!({"f": [{"bad": false, "said": "unsupported"}, {"bad": 0, "said": "pass"}]});
+        assert_eq!(read(flagged("f[*].bad"), &quiet), Ok((pass, None)));
+        assert_eq!(read(worded("f[*].said"), &quiet), Ok((pass, None)));
+        for broken in [json!({"f": []}), json!({"f": [{"bad": null}, {"bad": false}]})] {
+            assert!(read(flagged("f[*].bad"), &broken).unwrap_err().contains("no verdict"));
+        }
+        assert!(read(worded("f[*].said"), &json!({"f": [{"said": "pass"}, {"said": 1}]})).is_err());
+    }
 }

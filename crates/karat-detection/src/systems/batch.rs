@@ -20,11 +20,11 @@ use karat_core::run::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::answer::{Flagged, definition};
+use super::answer::{Flagged, definition, highest};
 use super::sarif;
 use crate::DetectionError;
 use crate::dataset::{Dataset, Sample};
-use crate::system::{Answer, Evidence, Reported, Stated};
+use crate::system::{Answer, Reported, Stated};
 use karat_core::json_path::JsonPath;
 
 /// The most that a program may print.
@@ -168,6 +168,9 @@ impl BatchConfig {
             return wrong("the command does not mention {tools}, the file that it should read");
         }
         match self.format {
+            OutputFormat::Sarif if self.absent == Some(Absent::Missing) => wrong(
+                "absent = \"missing\" is for JSON: SARIF lists what was found, and the rest passed",
+            ),
             OutputFormat::Sarif => Ok(()),
             OutputFormat::Json => self.paths().map(|_| ()),
         }
@@ -234,13 +237,24 @@ pub struct Batch {
     /// For each entry that was shown, in each run, its share of the time that the program took.
     times: Vec<Duration>,
     unplaced: usize,
+    /// Detectors that the decision names and the output never does.
+    unheard: BTreeSet<String>,
 }
 
 /// What was said of each entry.
 type Answers = BTreeMap<String, Result<Answer, String>>;
 
+/// How many results there were.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    results: usize,
+    /// Those that name no tool of the file.
+    unplaced: usize,
+}
+
 impl Batch {
-    /// Runs the program over the whole dataset, as often as there are runs.
+    /// Runs the program over the whole dataset, as often as there are runs. `decide` names the detectors
+    /// that the decision is about.
     ///
     /// # Errors
     /// When it does not start, takes too long, or answers with something else.
@@ -248,19 +262,33 @@ impl Batch {
         config: &BatchConfig,
         program: &Program,
         dataset: &Dataset,
+        decide: &[String],
         runs: u32,
     ) -> Result<Batch, DetectionError> {
         config.check()?;
         let mut done = Batch::default();
         for _ in 0..runs {
             let mut answers = BTreeMap::new();
+            let mut tally = Tally::default();
             for file in files(dataset, config) {
                 let began = Instant::now();
-                done.unplaced += run_once(config, program, &file, &mut answers).await?;
+                let of_file = run_once(config, program, &file, &mut answers).await?;
+                tally.results += of_file.results;
+                tally.unplaced += of_file.unplaced;
                 let share = began.elapsed() / u32::try_from(file.len()).unwrap_or(u32::MAX);
                 done.times.extend(file.iter().map(|_| share));
             }
-            complete(config, dataset, &mut answers);
+            if tally.results > 0 && tally.unplaced == tally.results {
+                return Err(DetectionError::NotStarted(format!(
+                    "none of the scanner's {} results names a tool of the file; look at entry and \
+                     entry_prefix",
+                    tally.results
+                )));
+            }
+            done.unplaced += tally.unplaced;
+            let detectors = detectors(config, decide, &answers);
+            done.unheard.extend(detectors.unheard);
+            complete(config, dataset, &detectors.all, &mut answers);
             done.runs.push(answers);
         }
         Ok(done)
@@ -281,6 +309,14 @@ impl Batch {
             notes.push(format!(
                 "{} results of the scanner are about the file as a whole and count for no entry",
                 self.unplaced
+            ));
+        }
+        if !self.unheard.is_empty() {
+            let names: Vec<String> = self.unheard.iter().map(|name| super::text(name)).collect();
+            notes.push(format!(
+                "the decision names {}, which no result of the scanner does: every entry counts as \
+                 passed by it",
+                names.join(", ")
             ));
         }
         notes
@@ -308,41 +344,54 @@ fn is_shown(sample: &Sample, shape: ToolsShape) -> bool {
     sample.result.is_none() && (sample.instructions.is_none() || shape == ToolsShape::Servers)
 }
 
-/// Adds the entries that could not be shown, and those whose absence means that they passed, in the
-/// name of every detector that the output mentions.
-fn complete(config: &BatchConfig, dataset: &Dataset, answers: &mut Answers) {
-    let mut detectors: BTreeSet<String> = answers
-        .values()
-        .flatten()
-        .flat_map(|answer| &answer.reports)
-        .map(|report| report.detector.clone())
-        .collect();
-    if detectors.is_empty() {
-        detectors.insert(DETECTOR.to_owned());
+/// Who judges.
+struct Detectors {
+    all: BTreeSet<String>,
+    /// Those of them that only the decision names.
+    unheard: Vec<String>,
+}
+
+/// The detectors that the output mentions. One that lists its findings and has none is known from the
+/// decision alone.
+fn detectors(config: &BatchConfig, decide: &[String], answers: &Answers) -> Detectors {
+    let reports = answers.values().flatten().flat_map(|answer| &answer.reports);
+    let mut all: BTreeSet<String> = reports.map(|report| report.detector.clone()).collect();
+    let mut unheard = Vec::new();
+    if config.detector.is_some() && config.absent() == Absent::Pass {
+        unheard.extend(decide.iter().filter(|name| !all.contains(*name)).cloned());
+        all.extend(decide.iter().cloned());
     }
+    if all.is_empty() {
+        all.insert(DETECTOR.to_owned());
+    }
+    Detectors { all, unheard }
+}
+
+/// Adds what the output leaves out: entries that could not be shown, and of the others the verdicts of
+/// detectors that do not mention them.
+fn complete(
+    config: &BatchConfig,
+    dataset: &Dataset,
+    detectors: &BTreeSet<String>,
+    answers: &mut Answers,
+) {
     for sample in &dataset.samples {
-        let (verdict, message) = match (is_shown(sample, config.tools), config.absent()) {
+        let shown = is_shown(sample, config.tools);
+        let passes = config.absent() == Absent::Pass && config.format == OutputFormat::Json;
+        let (verdict, message) = match (shown, passes) {
             (false, _) => (
                 Stated::Unsupported,
                 "the file of tools cannot show all that this entry consists of",
             ),
-            (true, Absent::Pass) => (Stated::Pass, ""),
-            (true, Absent::Missing) => continue,
+            (true, true) => (Stated::Pass, ""),
+            // The entry is missing as a whole, or this detector's verdict on it.
+            (true, false) if !answers.contains_key(&sample.id) => continue,
+            (true, false) => (Stated::Error, "the output has no verdict of it on this entry"),
         };
-        let findings = match message {
-            "" => Vec::new(),
-            said => vec![Evidence { message: said.to_owned(), ..Evidence::default() }],
-        };
-        let reports = detectors.iter().map(|detector| Reported {
-            detector: detector.clone(),
-            verdict: Some(verdict),
-            severity: None,
-            score: None,
-            findings: findings.clone(),
-        });
-        answers
-            .entry(sample.id.clone())
-            .or_insert_with(|| Ok(Answer { reports: reports.collect() }));
+        let answer = answers.entry(sample.id.clone()).or_insert_with(|| Ok(Answer::default()));
+        if let Ok(answer) = answer {
+            answer.complete(detectors.iter().map(String::as_str), verdict, message);
+        }
     }
 }
 
@@ -399,13 +448,13 @@ fn tool_json(name: &str, sample: &Sample) -> Value {
     tool
 }
 
-/// Runs the program over one file; says how many of its results name no tool of it.
+/// Runs the program over one file and counts its results.
 async fn run_once(
     config: &BatchConfig,
     program: &Program,
     file: &ToolsFile<'_>,
     answers: &mut Answers,
-) -> Result<usize, DetectionError> {
+) -> Result<Tally, DetectionError> {
     let failed = |message: String| DetectionError::NotStarted(message);
     let folder =
         tempfile::tempdir().map_err(|error| failed(format!("no temporary folder: {error}")))?;
@@ -435,10 +484,11 @@ async fn run_once(
     let value = parse_output(&text).map_err(|error| {
         failed(format!("the scanner's output is not JSON: {error} ({})", printed.end))
     })?;
-    match config.format {
+    let read = match config.format {
         OutputFormat::Json => read_json(config, &value, file, answers),
-        OutputFormat::Sarif => read_sarif(config, &value, file, answers).map_err(failed),
-    }
+        OutputFormat::Sarif => read_sarif(config, &value, file, answers),
+    };
+    read.map_err(|error| failed(format!("{error} ({})", printed.end)))
 }
 
 /// JSON, perhaps after lines of log: the first line that starts a value does.
@@ -493,28 +543,21 @@ fn read_json(
     value: &Value,
     file: &ToolsFile<'_>,
     answers: &mut Answers,
-) -> Result<usize, DetectionError> {
-    let paths = config.paths()?;
-    let mut unplaced = 0;
-    let results = paths.results.find(value);
-    if results.is_empty() && config.absent() == Absent::Missing {
-        return Err(DetectionError::NotStarted(format!(
-            "the scanner's output has nothing at {}: {}",
-            config.results.as_deref().unwrap_or("$"),
-            super::text(&value.to_string())
-        )));
-    }
+) -> Result<Tally, String> {
+    let paths = config.paths().map_err(|error| error.to_string())?;
+    let results = listed(config, &paths.results, value)?;
+    let mut tally = Tally { results: results.len(), unplaced: 0 };
     for result in results {
         let named = paths.entry.find(result).into_iter().find_map(Value::as_str);
         let Some(sample) = named.and_then(|name| place(config, file, name)) else {
             if config.unplaced == Unplaced::Count {
-                unplaced += 1;
+                tally.unplaced += 1;
                 continue;
             }
-            return Err(DetectionError::NotStarted(format!(
+            return Err(format!(
                 "a result of the scanner names no tool of the file: {}",
                 super::text(&result.to_string())
-            )));
+            ));
         };
         let report = reported(&paths, result);
         let entry = answers.entry(sample.id.clone()).or_insert_with(|| Ok(Answer::default()));
@@ -524,7 +567,30 @@ fn read_json(
             (Err(_), Ok(_)) => {}
         }
     }
-    Ok(unplaced)
+    Ok(tally)
+}
+
+/// The results. A scanner that failed prints something else, perhaps an object with an error in it:
+/// where an entry without a result passes, that must not be taken for a clean scan.
+fn listed<'v>(
+    config: &BatchConfig,
+    path: &JsonPath,
+    value: &'v Value,
+) -> Result<Vec<&'v Value>, String> {
+    let found = match config.absent() {
+        Absent::Pass => path.find_listed(value),
+        Absent::Missing => match path.find(value) {
+            found if found.is_empty() => Err("nothing"),
+            found => Ok(found),
+        },
+    };
+    found.map_err(|lacks| {
+        format!(
+            "the scanner's output has {lacks} at {}: {}",
+            config.results.as_deref().unwrap_or("$"),
+            super::text(&value.to_string())
+        )
+    })
 }
 
 /// The entry that a result names.
@@ -558,7 +624,7 @@ fn reported(paths: &Paths, result: &Value) -> Result<Reported, String> {
         detector: texts(&paths.detector).first().map_or(DETECTOR, |name| name).to_owned(),
         verdict,
         severity: gravest.map(|severity| (*severity).to_owned()),
-        score: paths.score.iter().flat_map(|path| path.find(result)).find_map(Value::as_f64),
+        score: highest(paths.score.iter().flat_map(|path| path.find(result))),
         findings: if verdict == Some(Stated::Pass) { Vec::new() } else { findings },
     })
 }
@@ -588,7 +654,7 @@ fn read_sarif(
     value: &Value,
     file: &ToolsFile<'_>,
     answers: &mut Answers,
-) -> Result<usize, String> {
+) -> Result<Tally, String> {
     let sarif = sarif::read(value, |name| place(config, file, name).map(|one| one.id.clone()))?;
     if sarif.unmatched > 0 && config.unplaced == Unplaced::Refuse {
         return Err(format!("{} results name no tool of the file", sarif.unmatched));
@@ -596,5 +662,5 @@ fn read_sarif(
     for sample in file.values() {
         answers.insert(sample.id.clone(), Ok(Answer { reports: sarif.reports(&sample.id) }));
     }
-    Ok(sarif.unmatched)
+    Ok(Tally { results: sarif.seen, unplaced: sarif.unmatched })
 }

@@ -3,13 +3,18 @@
 //! SARIF lists what was found, so an entry without a result passed, provided that the run says it
 //! succeeded. Which entry a result is about is read from its properties (`id`, `entry`, `tool`,
 //! `tool_name`), its logical locations, its fingerprints or its file name, in this order; a result that
-//! names no known entry is an error of the adapter, not a pass.
+//! names no known entry is an error of the adapter, not a pass. Results that are gone since an earlier
+//! scan (`baselineState: absent`) and suppressed ones do not count.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use crate::system::{Evidence, Reported, Stated};
+
+/// The level of a result that is only a note that something was looked at; a result of another kind than
+/// `fail` has it too.
+const NO_FINDING: &str = "none";
 
 /// The results of a SARIF log by the name of the entry.
 #[derive(Debug, Default, PartialEq)]
@@ -18,8 +23,10 @@ pub struct Sarif {
     pub detectors: Vec<String>,
     /// What each found, by entry and detector.
     pub results: BTreeMap<String, BTreeMap<String, Vec<Evidence>>>,
-    /// The highest security severity of an entry, where rules carry one.
-    pub scores: BTreeMap<String, f64>,
+    /// The highest security severity of what was found, by entry and detector, where rules carry one.
+    pub scores: BTreeMap<(String, String), f64>,
+    /// How many results there are.
+    pub seen: usize,
     /// Results that name no entry.
     pub unmatched: usize,
 }
@@ -40,6 +47,10 @@ pub fn read(log: &Value, name_of: impl Fn(&str) -> Option<String>) -> Result<Sar
         if let Some(why) = failure(run) {
             return Err(format!("the scanner reports that its run failed: {why}"));
         }
+        // By the specification an empty list says that a scan found nothing, no list that none was made.
+        let Some(results) = run.get("results").and_then(Value::as_array) else {
+            return Err("a run has no list of `results`, so nothing was scanned".to_owned());
+        };
         let driver = run.pointer("/tool/driver");
         let detector = driver
             .and_then(|driver| driver.get("name"))
@@ -49,17 +60,21 @@ pub fn read(log: &Value, name_of: impl Fn(&str) -> Option<String>) -> Result<Sar
         if !sarif.detectors.contains(&detector) {
             sarif.detectors.push(detector.clone());
         }
-        for result in run.get("results").and_then(Value::as_array).into_iter().flatten() {
+        for result in results.iter().filter(|result| stands(result)) {
+            sarif.seen += 1;
             let Some(entry) = candidates(result).find_map(&name_of) else {
                 sarif.unmatched += 1;
                 continue;
             };
             let rule = rule(run, result);
-            if let Some(score) = rule.and_then(security_severity) {
-                let highest = sarif.scores.entry(entry.clone()).or_insert(score);
+            let found = evidence(result, rule);
+            if found.severity != NO_FINDING
+                && let Some(score) = rule.and_then(security_severity)
+            {
+                let key = (entry.clone(), detector.clone());
+                let highest = sarif.scores.entry(key).or_insert(score);
                 *highest = highest.max(score);
             }
-            let found = evidence(result, rule);
             let of_entry = sarif.results.entry(entry).or_default();
             of_entry.entry(detector.clone()).or_default().push(found);
         }
@@ -79,18 +94,29 @@ impl Sarif {
                     .and_then(|found| found.get(detector))
                     .cloned()
                     .unwrap_or_default();
-                // A result of level none or kind pass is a note that something was looked at.
-                let flagged = findings.iter().any(|finding| finding.severity != "none");
+                let flagged = findings.iter().any(|finding| finding.severity != NO_FINDING);
                 Reported {
                     detector: detector.clone(),
                     verdict: Some(if flagged { Stated::Flag } else { Stated::Pass }),
                     severity: None,
-                    score: self.scores.get(entry).copied(),
+                    score: self.scores.get(&(entry.to_owned(), detector.clone())).copied(),
                     findings,
                 }
             })
             .collect()
     }
+}
+
+/// Whether a result is of this scan and meant to be seen: not one of an earlier scan that is gone, and
+/// not suppressed. A suppression that is under review or was rejected does not suppress.
+fn stands(result: &Value) -> bool {
+    let gone = result.get("baselineState").and_then(Value::as_str) == Some("absent");
+    let suppressions = result.get("suppressions").and_then(Value::as_array);
+    let accepted = |one: &Value| {
+        one.get("status").and_then(Value::as_str).is_none_or(|status| status == "accepted")
+    };
+    let suppressed = suppressions.is_some_and(|all| !all.is_empty() && all.iter().all(accepted));
+    !gone && !suppressed
 }
 
 fn failure(run: &Value) -> Option<String> {
@@ -107,8 +133,6 @@ fn failure(run: &Value) -> Option<String> {
 
 /// The names by which a result may mean an entry, the most explicit first.
 fn candidates(result: &Value) -> impl Iterator<Item = &str> {
-    let text = |value: Option<&'_ Value>| value.and_then(Value::as_str).map(str::to_owned);
-    let _ = text;
     let properties = result.get("properties");
     let named = ["id", "entry", "tool", "tool_name", "toolName"]
         .into_iter()
@@ -164,7 +188,7 @@ fn evidence(result: &Value, rule: Option<&Value>) -> Evidence {
         .unwrap_or("warning");
     let level = match kind {
         "fail" => result.get("level").and_then(Value::as_str).unwrap_or(default),
-        _ => "none",
+        _ => NO_FINDING,
     };
     Evidence {
         rule: text(result.get("ruleId").or_else(|| rule.and_then(|rule| rule.get("id")))),

@@ -4,6 +4,7 @@
 //! "findings"?}`, one for each entry and detector), the public scan-verdict file (`{detectors, entries:
 //! [{id, label, category, verdicts: [{detector, flagged, max_severity, detections}]}]}`), and SARIF
 //! 2.1.0. Labels in a verdict file are not believed: where they contradict the corpus, that is an error.
+//! A detector that is silent on an entry of which others speak has failed on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -25,6 +26,8 @@ pub const DETECTOR: &str = "file";
 #[derive(Debug, Default)]
 pub struct Verdicts {
     answers: BTreeMap<String, Answer>,
+    /// The detectors that the file declares or names, in its order.
+    detectors: Vec<String>,
     /// Ids in the file that the corpus does not have.
     pub unknown: Vec<String>,
 }
@@ -115,8 +118,10 @@ impl Verdicts {
                 return Self::from_sarif(path, &value, dataset);
             }
             let file: PublicFile = input::parse(path, text, format)?;
+            verdicts.detectors.clone_from(&file.detectors);
             verdicts.add_public(path, file, dataset)?;
         }
+        verdicts.complete();
         verdicts.unknown =
             verdicts.answers.keys().filter(|id| dataset.sample(id).is_none()).cloned().collect();
         Ok(verdicts)
@@ -128,8 +133,24 @@ impl Verdicts {
             let message = format!("{} gives two verdicts on this entry", report.detector);
             return Err(InputError::invalid(path, id, message));
         }
+        if !self.detectors.contains(&report.detector) {
+            self.detectors.push(report.detector.clone());
+        }
         answer.reports.push(report);
         Ok(())
+    }
+
+    /// A verdict that one of several detectors has not given is missing: the others' silence does not
+    /// stand for it.
+    fn complete(&mut self) {
+        for answer in self.answers.values_mut() {
+            let detectors = self.detectors.iter().map(String::as_str);
+            answer.complete(
+                detectors,
+                Stated::Error,
+                "the file has no verdict of it on this entry",
+            );
+        }
     }
 
     fn add_public(
@@ -193,7 +214,7 @@ impl Verdicts {
             .iter()
             .map(|sample| (sample.id.clone(), Answer { reports: sarif.reports(&sample.id) }))
             .collect();
-        Ok(Verdicts { answers, unknown: Vec::new() })
+        Ok(Verdicts { answers, ..Verdicts::default() })
     }
 
     /// The verdict on one entry. A missing one is a failure, never a pass.

@@ -316,7 +316,15 @@ impl Confusion {
         let margins = [self.flagged(), self.positives(), self.negatives(), silent];
         let scale: f64 = margins.iter().map(|margin| real(*margin).sqrt()).product();
         let reason = Undefined("only one class is present, or only one verdict was given");
-        quotient(self.determinant(), scale, reason).map(|mcc| mcc.clamp(-1.0, 1.0))
+        let mcc = quotient(self.determinant(), scale, reason)?;
+        // The roots are rounded, and what is perfect would fall short of 1 by as much.
+        Ok(if self.false_positives == 0 && self.false_negatives == 0 {
+            1.0
+        } else if self.true_positives == 0 && self.true_negatives == 0 {
+            -1.0
+        } else {
+            mcc.clamp(-1.0, 1.0)
+        })
     }
 
     /// Cohen's kappa.
@@ -429,6 +437,22 @@ mod tests {
         assert_eq!(silent.precision(), Err(NOTHING_FLAGGED));
         assert_eq!(silent.f1(), Ok(0.0));
         assert!(silent.mcc().is_err());
+    }
+
+    #[test]
+    fn perfect_verdicts_have_a_correlation_of_exactly_one() {
+        for (positives, negatives) in (1..200).flat_map(|p| (1..200).map(move |n| (p, n))) {
+            assert_eq!(
+                counts(positives, 0, 0, negatives).mcc(),
+                Ok(1.0),
+                "{positives} {negatives}"
+            );
+            assert_eq!(
+                counts(0, negatives, positives, 0).mcc(),
+                Ok(-1.0),
+                "{positives} {negatives}"
+            );
+        }
     }
 
     #[test]

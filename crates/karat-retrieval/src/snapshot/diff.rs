@@ -110,10 +110,19 @@ impl Diff {
         if !fields.is_empty() {
             self.servers_changed.push(changed(name.to_owned(), fields));
         }
-        let (old, new) = (before.by_name(), after.by_name());
-        for (tool, definition) in &old {
-            let id = format!("{name}:{tool}");
-            let Some(other) = new.get(tool) else {
+        self.entries(&format!("{name}:"), &before.by_name(), &after.by_name());
+    }
+
+    /// Compares what has a name on both sides; `prefix` stands before the names in what differs.
+    pub fn entries(
+        &mut self,
+        prefix: &str,
+        old: &BTreeMap<&str, &Value>,
+        new: &BTreeMap<&str, &Value>,
+    ) {
+        for (name, definition) in old {
+            let id = format!("{prefix}{name}");
+            let Some(other) = new.get(name) else {
                 self.removed.push(Tool { id, definition: (*definition).clone() });
                 continue;
             };
@@ -124,9 +133,9 @@ impl Diff {
                 false => self.changed.push(changed(id, fields)),
             }
         }
-        let is_new = |(tool, _): &(&&str, &&Value)| !old.contains_key(**tool);
-        self.added.extend(new.iter().filter(is_new).map(|(tool, definition)| Tool {
-            id: format!("{name}:{tool}"),
+        let is_new = |(name, _): &(&&str, &&Value)| !old.contains_key(**name);
+        self.added.extend(new.iter().filter(is_new).map(|(name, definition)| Tool {
+            id: format!("{prefix}{name}"),
             definition: (*definition).clone(),
         }));
     }

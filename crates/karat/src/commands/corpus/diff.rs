@@ -1,11 +1,18 @@
-//! `karat corpus diff`: what changed between two corpora, field by field.
+//! `karat corpus diff`: what changed between two corpora, field by field: tools by server and name, the
+//! labelled entries of threat corpora by id.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use karat_core::dataset::DatasetFiles;
 use karat_core::text::{clip, printable};
+use karat_detection::dataset::Dataset;
 use karat_retrieval::snapshot::Snapshot;
 use karat_retrieval::snapshot::diff::{Changed, Diff, Field, Tool};
 use serde_json::{Value, json};
 
 use super::snapshot;
+use crate::bundled;
 use crate::cli::DiffArgs;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -16,13 +23,13 @@ const WIDTH: usize = 160;
 const AROUND: usize = 40;
 
 pub(super) fn run(arguments: &DiffArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let (before, after) = (snapshot(&arguments.before)?, snapshot(&arguments.after)?);
-    let diff = Diff::between(&before, &after);
+    let (before, after) = (Corpus::open(&arguments.before)?, Corpus::open(&arguments.after)?);
+    let diff = between(&before, &after)?;
     if terminal.json() {
         let mut document = json!({
             "schema": "karat.corpus-diff/1",
-            "before": counts(&before),
-            "after": counts(&after),
+            "before": before.counts(),
+            "after": after.counts(),
         });
         if let (Value::Object(document), Ok(Value::Object(diff))) =
             (&mut document, serde_json::to_value(&diff))
@@ -36,8 +43,62 @@ pub(super) fn run(arguments: &DiffArgs, terminal: &Terminal) -> Result<Exit, Sto
     Ok(if arguments.exit_code && !diff.is_empty() { Exit::GateFailed } else { Exit::Pass })
 }
 
-fn counts(snapshot: &Snapshot) -> Value {
-    json!({"servers": snapshot.servers.len(), "tools": snapshot.len()})
+/// What can be compared with its like.
+enum Corpus {
+    Tools(Snapshot),
+    /// Labelled entries, by id.
+    Threats(BTreeMap<String, Value>),
+}
+
+impl Corpus {
+    fn open(path: &Path) -> Result<Corpus, Stop> {
+        let tools = snapshot(path);
+        if let Ok(tools) = tools
+            && !tools.servers.is_empty()
+        {
+            return Ok(Corpus::Tools(tools));
+        }
+        let entries = threats(path).ok().filter(|dataset| !dataset.samples.is_empty());
+        let Some(dataset) = entries else {
+            snapshot(path)?;
+            let message = format!("{}: there are neither tools nor entries", path.display());
+            return Err(Stop::bad_input(message));
+        };
+        let entries = dataset.samples.iter().map(|sample| (sample.id.clone(), json!(sample)));
+        Ok(Corpus::Threats(entries.collect()))
+    }
+
+    fn counts(&self) -> Value {
+        match self {
+            Corpus::Tools(tools) => json!({"servers": tools.servers.len(), "tools": tools.len()}),
+            Corpus::Threats(entries) => json!({"entries": entries.len()}),
+        }
+    }
+}
+
+/// The labelled entries of a frozen folder, a file, or `bundled:threats/v2`.
+fn threats(path: &Path) -> Result<Dataset, Stop> {
+    Ok(match path.to_str().and_then(|text| text.strip_prefix("bundled:")) {
+        Some(name) => Dataset::open(bundled::dataset(&format!("datasets/{name}")))?,
+        None if path.is_dir() => Dataset::open(DatasetFiles::Folder(path.to_owned()))?,
+        None => Dataset::from_file(path)?,
+    })
+}
+
+fn between(before: &Corpus, after: &Corpus) -> Result<Diff, Stop> {
+    match (before, after) {
+        (Corpus::Tools(before), Corpus::Tools(after)) => Ok(Diff::between(before, after)),
+        (Corpus::Threats(before), Corpus::Threats(after)) => {
+            let mut diff = Diff::default();
+            diff.entries("", &by_id(before), &by_id(after));
+            Ok(diff)
+        }
+        _ => Err(Stop::bad_input("one of the two holds tools and the other labelled entries")),
+    }
+}
+
+fn by_id(entries: &BTreeMap<String, Value>) -> BTreeMap<&str, &Value> {
+    entries.iter().map(|(id, entry)| (id.as_str(), entry)).collect()
 }
 
 fn text(diff: &Diff) -> String {
@@ -71,7 +132,9 @@ fn text(diff: &Diff) -> String {
 }
 
 fn one_line(sign: char, tool: &Tool) -> String {
-    let described = tool.definition.get("description").and_then(Value::as_str).unwrap_or_default();
+    let described = tool.definition.get("description");
+    let described = described.or_else(|| tool.definition.pointer("/tool/description"));
+    let described = described.and_then(Value::as_str).unwrap_or_default();
     let shown = printable(described);
     format!("{sign} {}  {}", printable(&tool.id), clip(&shown, 80)).trim_end().to_owned()
 }

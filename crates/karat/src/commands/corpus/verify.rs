@@ -63,6 +63,7 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
             holds.join(", ")
         );
         for (id, message) in &findings {
+            let id = if id.is_empty() { "(no id)" } else { id };
             text.push_str(&format!("{}: {}\n", printable(id), printable(message)));
         }
         for warning in &warnings {
