@@ -30,7 +30,7 @@ type Scores = [Option<f64>; JUDGED.len()];
 /// How many random hits there must be for their sum to be near enough to normal.
 const ENOUGH_HITS: f64 = 200.0;
 /// The most answers that are drawn for it.
-const MOST_SHUFFLES: usize = 100_000;
+const MOST_SHUFFLES: u32 = 100_000;
 
 /// How sure it must be that the engine is better without descriptions before the harness is doubted.
 const DOUBT: f64 = 0.01;
@@ -90,9 +90,12 @@ fn random(dataset: &Dataset, limit: usize, seed: u64) -> Control {
 /// normal: on a small set a single lucky draw would lie beyond any number of standard errors.
 fn rounds(chances: &[Chance]) -> u32 {
     let hits: f64 = chances.iter().map(|chance| chance.hit).sum();
-    let wanted = if hits > 0.0 { (ENOUGH_HITS / hits).ceil() } else { 1.0 };
-    let most = (MOST_SHUFFLES / chances.len().max(1)).max(1) as f64;
-    wanted.clamp(1.0, most) as u32
+    if hits == 0.0 {
+        return 1;
+    }
+    let queries = u32::try_from(chances.len().max(1)).unwrap_or(MOST_SHUFFLES);
+    let most = (MOST_SHUFFLES / queries).max(1);
+    (1..most).find(|rounds| f64::from(*rounds) * hits >= ENOUGH_HITS).unwrap_or(most)
 }
 
 /// The scores of each query, averaged over so many random orders.
