@@ -125,10 +125,7 @@ pub enum DetectionError {
     #[error(transparent)]
     Run(RunError),
     /// More entries have no verdict than are allowed.
-    #[error(
-        "{failed} of {asked} entries have no verdict, more than the allowed share {allowed} \
-         (first: {id}: {message})"
-    )]
+    #[error("{} (first: {id}: {message})", too_many(*failed, *asked, *allowed))]
     TooManyFailures {
         /// How many failed.
         failed: usize,
@@ -149,6 +146,13 @@ pub enum DetectionError {
         /// What came instead.
         why: String,
     },
+}
+
+fn too_many(failed: usize, asked: usize, allowed: f64) -> String {
+    if failed == asked {
+        return format!("none of {asked} entries has a verdict");
+    }
+    format!("{failed} of {asked} entries have no verdict, more than the allowed share {allowed}")
 }
 
 fn and_more(more: usize) -> String {

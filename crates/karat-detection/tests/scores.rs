@@ -238,7 +238,8 @@ fn failures_alone_are_no_measurement_however_many_are_allowed() {
     let error = score_verdicts(&dataset, &file, &all).unwrap_err();
     let said = error.to_string();
     assert!(
-        error.is_not_measured() && said.contains("10 failed (first: h-1: error: no model)"),
+        error.is_not_measured()
+            && said.contains("none of 10 entries has a verdict (first: h-1: error: no model)"),
         "{said}"
     );
 }
