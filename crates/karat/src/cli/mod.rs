@@ -10,7 +10,7 @@ mod probing;
 mod retrieval;
 mod server;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -132,6 +132,21 @@ pub(crate) struct CheckArgs {
     /// Only the entry of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
+}
+
+impl CheckArgs {
+    /// Of a command that has no project: where it writes, and nothing else.
+    pub(crate) fn writing(out: &Path, outputs: &[PathBuf]) -> CheckArgs {
+        CheckArgs {
+            project: None,
+            out: out.to_owned(),
+            outputs: outputs.to_vec(),
+            resume: false,
+            can_resume: false,
+            strict: false,
+            only: None,
+        }
+    }
 }
 
 #[derive(Subcommand)]

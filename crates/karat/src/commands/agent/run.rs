@@ -43,15 +43,7 @@ pub(crate) fn run(arguments: &AgentRunArgs, terminal: &Terminal) -> Result<Exit,
     if jobs.is_empty() {
         return Err(Stop::not_measured("there is no task to run"));
     }
-    let rest = CheckArgs {
-        project: None,
-        out: arguments.out.clone(),
-        outputs: arguments.outputs.clone(),
-        resume: false,
-        can_resume: false,
-        strict: false,
-        only: None,
-    };
+    let rest = CheckArgs::writing(&arguments.out, &arguments.outputs);
     check::ready(&rest)?;
     // Before anything else is in it.
     places::prepare(&arguments.out)?;

@@ -54,15 +54,7 @@ pub(crate) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<E
         root: Root::Folder(PathBuf::from(".")),
         entries: vec![Planned { task: Task::agent(entry, loaded), baseline }],
     };
-    let run = CheckArgs {
-        project: None,
-        out: arguments.out.clone(),
-        outputs: arguments.outputs.clone(),
-        resume: false,
-        can_resume: false,
-        strict: false,
-        only: None,
-    };
+    let run = CheckArgs::writing(&arguments.out, &arguments.outputs);
     check::carry_out(&plan, &run, Some(Evaluation::Agent), terminal)
 }
 

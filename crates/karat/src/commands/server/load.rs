@@ -28,15 +28,7 @@ const STEP_TIME: Duration = Duration::from_secs(5);
 /// Loads a server.
 pub(crate) fn load(arguments: &LoadArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let policy = policy(arguments)?;
-    let run = CheckArgs {
-        project: None,
-        out: arguments.out.clone(),
-        outputs: arguments.outputs.clone(),
-        resume: false,
-        can_resume: false,
-        strict: false,
-        only: None,
-    };
+    let run = CheckArgs::writing(&arguments.out, &arguments.outputs);
     check::ready(&run)?;
     let plan = plan(arguments, terminal)?;
     let say = |line: &str| terminal.say(line);

@@ -42,14 +42,6 @@ pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Ex
         root: Root::Folder(PathBuf::from(".")),
         entries: vec![Planned { task, baseline: None }],
     };
-    let run = CheckArgs {
-        project: None,
-        out: arguments.out.clone(),
-        outputs: arguments.outputs.clone(),
-        resume: false,
-        can_resume: false,
-        strict: false,
-        only: None,
-    };
+    let run = CheckArgs::writing(&arguments.out, &arguments.outputs);
     recording.finish(check::carry_out(&plan, &run, Some(Evaluation::Server), terminal))
 }
