@@ -3,7 +3,7 @@
 //! A system that answers the same every time is compared exactly: a drop beyond the tolerance fails.
 //! One that varies is compared by non-inferiority: it passes when the data show that the loss is
 //! within the tolerance, fails when they show that it is not, and is inconclusive otherwise, with the
-//! number of items that would decide ([`against`]). Limits are checked on the value and, where
+//! number of items that would decide (`against`). Limits are checked on the value and, where
 //! asked, certified from the counts. A gate that cannot be evaluated is an error of the project,
 //! never a pass.
 
