@@ -4,6 +4,8 @@
 
 mod common;
 
+use std::path::Path;
+
 use common::{corpus, entry, run, small_corpus, system, value, write};
 use karat_core::gate;
 use karat_core::report::Verdict;
@@ -211,17 +213,18 @@ async fn a_batch_scanner_is_read_through_paths_and_its_exit_code_ignored() {
     assert!(report.system.settings["flagged"].contains("high, critical"));
 }
 
+/// A batch scanner that does what these lines of Python do with its `tools`.
+fn scanner(folder: &Path, lines: &str) {
+    let head = "import sys, json\ntools = json.load(open(sys.argv[1]))[\"tools\"]\n";
+    write(folder, "scan.py", &format!("{head}{lines}\n"));
+}
+
 #[tokio::test]
 async fn what_a_batch_scanner_leaves_out_is_missing_unless_it_lists_findings_only() {
     let (folder, dataset) = corpus(&small_corpus());
-    write(
+    scanner(
         folder.path(),
-        "scan.py",
-        r#"
-import sys, json
-tools = json.load(open(sys.argv[1]))["tools"]
-json.dump({"issues": [{"tool": t["name"], "level": "high"} for t in tools if "<IMPORTANT>" in t["description"]]}, open(sys.argv[2], "w"))
-"#,
+        r#"json.dump({"issues": [{"tool": t["name"], "level": "high"} for t in tools if "<IMPORTANT>" in t["description"]]}, open(sys.argv[2], "w"))"#,
     );
     let batch = |absent: &str| {
         entry(&format!(
@@ -379,14 +382,9 @@ async fn a_silent_pass_needs_no_score_to_stay_below_the_least_one() {
 #[tokio::test]
 async fn a_batch_scanner_flags_where_one_of_several_values_does() {
     let (folder, dataset) = corpus(&small_corpus());
-    write(
+    scanner(
         folder.path(),
-        "scan.py",
-        r#"
-import sys, json
-tools = json.load(open(sys.argv[1]))["tools"]
-print(json.dumps([{"tool": t["name"], "f": [{"bad": False, "score": 1}, {"bad": t["name"].startswith("add"), "score": 9}]} for t in tools]))
-"#,
+        r#"print(json.dumps([{"tool": t["name"], "f": [{"bad": False, "score": 1}, {"bad": t["name"].startswith("add"), "score": 9}]} for t in tools]))"#,
     );
     let entry = entry(
         "name = \"b\"\n[system.batch]\ncommand = [\"python3\", \"scan.py\", \"{tools}\"]\n\

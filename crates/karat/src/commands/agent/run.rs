@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use karat_agent::drive::{self, Api, Budget, Exchange, Job, Model, Recording, Settings, World};
 use karat_agent::trace::Setting;
-use karat_agent::{Entry, Loaded, Recorded, Tasks, Tools, Trace};
+use karat_agent::{Entry, Loaded, Made, Recorded, Tasks, Tools, Trace};
 use karat_core::input::write_atomic;
 use karat_core::report::Evaluation;
 use karat_mcp::{Options, ServerSpec, Session, StartError};
@@ -244,21 +244,18 @@ async fn start(spec: Option<ServerSpec>, name: String) -> Result<Session, StartE
 
 /// Runs that could not be made have no scores; beyond the allowance nothing is reported.
 fn enough(traces: &[Trace], max_errors: f64) -> Result<(), Stop> {
-    let failures = drive::failures(traces);
-    let failed: u64 = failures.values().map(|(count, _)| count).sum();
-    if failed == 0 {
+    let made: Made = traces.iter().collect();
+    if made.within(max_errors).is_ok() {
         return Ok(());
     }
-    if failed < traces.len() as u64 && failed as f64 / traces.len() as f64 <= max_errors {
-        return Ok(());
-    }
-    let classes: Vec<String> = failures
+    let classes: Vec<String> = drive::failures(traces)
         .iter()
         .map(|(class, (count, first))| format!("{class} {count} (first: {first})"))
         .collect();
     Err(Stop::not_measured(format!(
-        "{failed} of {} runs could not be made: {}",
-        traces.len(),
+        "{} of {} runs could not be made: {}",
+        made.failed,
+        made.runs,
         classes.join("; ")
     )))
 }
