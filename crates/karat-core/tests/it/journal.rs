@@ -1,0 +1,95 @@
+//! The run journal on disk. In a process of its own: a test that starts programs at the same moment
+//! would hand them the lock for an instant.
+
+use std::collections::BTreeMap;
+
+use karat_core::journal::{Entry, Identity, Journal, JournalError, Outcome, SCHEMA};
+use karat_core::report::{DatasetRef, Evaluation, SystemRef};
+
+fn identity() -> Identity {
+    Identity {
+        schema: SCHEMA.to_owned(),
+        evaluation: Evaluation::Retrieval,
+        name: "fake".to_owned(),
+        dataset: DatasetRef {
+            id: "tools".to_owned(),
+            version: "v1".to_owned(),
+            digest: "sha256:00".to_owned(),
+        },
+        system: SystemRef {
+            kind: "command".to_owned(),
+            name: "fake".to_owned(),
+            version: None,
+            settings: BTreeMap::new(),
+        },
+        runs: 2,
+        seed: 7,
+    }
+}
+
+fn entry(run: u32, id: &str) -> Entry<u32> {
+    Entry { run, id: id.to_owned(), nanos: 5, outcome: Outcome::Answer(run + 1) }
+}
+
+#[test]
+fn a_torn_last_line_is_cut_off_and_the_rest_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deep/er/journal.jsonl");
+    let mut journal = Journal::create(&path, &identity()).unwrap();
+    journal.append(&entry(0, "a")).unwrap();
+    journal.append(&entry(1, "a")).unwrap();
+    drop(journal);
+    let whole = std::fs::read(&path).unwrap();
+
+    // Whatever byte the kill fell on, resuming gives a prefix of the answers, never an error.
+    for cut in 0..=whole.len() {
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        let (mut journal, entries) = Journal::resume::<u32>(&path, &identity()).unwrap();
+        let lines = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!(entries.len(), lines.saturating_sub(1), "cut at {cut}");
+        journal.append(&entry(0, "b")).unwrap();
+        drop(journal);
+        let (_, entries) = Journal::resume::<u32>(&path, &identity()).unwrap();
+        assert_eq!(entries.len(), lines.saturating_sub(1) + 1, "appended after cut {cut}");
+    }
+}
+
+#[test]
+fn a_journal_of_another_run_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.jsonl");
+    drop(Journal::create(&path, &identity()).unwrap());
+    let mut others = vec![identity(), identity(), identity(), identity()];
+    others[0].seed = 8;
+    others[1].dataset.digest = "sha256:01".to_owned();
+    others[2].system.settings.insert("limit".to_owned(), "5".to_owned());
+    others[3].runs = 3;
+    for other in others {
+        let error = Journal::resume::<u32>(&path, &other).err().unwrap();
+        assert!(matches!(error, JournalError::OtherRun { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_broken_line_in_the_middle_names_its_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.jsonl");
+    let mut journal = Journal::create(&path, &identity()).unwrap();
+    journal.append(&entry(0, "a")).unwrap();
+    drop(journal);
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    text.push_str("not a line\n");
+    std::fs::write(&path, text).unwrap();
+    let error = Journal::resume::<u32>(&path, &identity()).err().unwrap().to_string();
+    assert!(error.contains("journal.jsonl:3:"), "{error}");
+}
+
+#[test]
+fn two_runs_cannot_write_to_one_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.jsonl");
+    let first = Journal::create(&path, &identity()).unwrap();
+    assert!(matches!(Journal::create(&path, &identity()), Err(JournalError::InUse { .. })));
+    drop(first);
+    assert!(Journal::create(&path, &identity()).is_ok());
+}

@@ -1,0 +1,315 @@
+//! The store: what goes in comes out, nothing foreign is touched, and what is old goes.
+
+use std::path::Path;
+
+use karat_core::input::InputError;
+use karat_history::pages::Pages;
+use karat_history::{
+    Added, Document, Entry, HistoryError, Prune, Selection, State, Store, series, text,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const NAME: &str = "r.json";
+
+/// A report of one entry; `value` null is an undefined metric.
+fn report(name: &str, started: &str, digest: &str, value: Option<f64>) -> Value {
+    json!({
+        "schema": "karat.report/1", "evaluation": "retrieval", "name": name,
+        "dataset": {"id": "tools", "version": "v1", "digest": digest},
+        "system": {"kind": "builtin", "name": "bm25"}, "runs": 1, "seed": 0,
+        "metrics": [
+            {"id": "recall@5", "value": 0.5, "n": 2, "better": "higher"},
+            {"id": "mrr", "value": value, "n": 2, "better": "higher",
+             "interval": value.map(|value| json!({"low": value - 0.1, "high": value + 0.1, "level": 0.95, "method": "bootstrap"})),
+             "undefined": value.is_none().then_some("no query")},
+        ],
+        "items": [{"id": "q1", "metrics": {"mrr": value}}],
+        "gate": {"verdict": "fail", "checks": [
+            {"metric": "oracle", "rule": "control", "threshold": null, "value": null, "verdict": "pass", "reason": "lands"},
+            {"metric": "mrr", "rule": "min", "threshold": 0.9, "value": value, "verdict": "fail", "reason": "too low"},
+        ]},
+        "environment": {"karat": "0.1.0", "os": "linux", "started": started, "duration_ms": 1, "commit": "abc"},
+    })
+}
+
+fn at(day: u32) -> String {
+    format!("2026-11-{day:02}T08:00:00Z")
+}
+
+fn add(store: &mut Store, document: &Value) -> Added {
+    store.add(&read(document.to_string().as_bytes()).unwrap()).unwrap()
+}
+
+fn read(bytes: &[u8]) -> Result<Document, InputError> {
+    Document::read(Path::new(NAME), bytes)
+}
+
+/// Runs on these days, in the order in which they are added.
+fn filled(days: &[u32]) -> Store {
+    let mut store = Store::in_memory().unwrap();
+    for day in days {
+        add(&mut store, &report("search", &at(*day), "sha256:1", Some(f64::from(*day) / 100.0)));
+    }
+    store
+}
+
+fn entries(store: &Store) -> Vec<Entry> {
+    store.entries(Selection::Latest(100)).unwrap()
+}
+
+fn ids(store: &Store) -> Vec<i64> {
+    store.runs().unwrap().iter().map(|run| run.id).collect()
+}
+
+#[test]
+fn a_report_is_kept_with_its_numbers() {
+    let mut store = Store::in_memory().unwrap();
+    assert_eq!(add(&mut store, &report("search", &at(3), "sha256:1", Some(0.7))), Added::New(1));
+    let run = store.run(1).unwrap();
+    assert_eq!((run.started.as_str(), run.state), (at(3).as_str(), State::Fail));
+    assert_eq!((run.karat.as_str(), run.commit.as_deref()), ("0.1.0", Some("abc")));
+    let all = entries(&store);
+    let [entry] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!(entry.dataset.as_ref().unwrap().version, "v1");
+    // The gate judges mrr, so it speaks for the entry although it stands second.
+    assert_eq!(entry.headline.as_deref(), Some("mrr"));
+    let mrr = entry.value("mrr").unwrap();
+    assert_eq!((mrr.value, mrr.n), (Some(0.7), 2));
+    assert_eq!(mrr.interval.as_ref().unwrap().method, "bootstrap");
+}
+
+#[test]
+fn the_same_bytes_again_change_nothing() {
+    let mut store = filled(&[1, 2]);
+    let again = report("search", &at(1), "sha256:1", Some(0.01));
+    assert_eq!(add(&mut store, &again), Added::Known(1));
+    assert_eq!(ids(&store), [1, 2]);
+}
+
+#[test]
+fn runs_are_in_the_order_of_their_start_whatever_came_first() {
+    let store = filled(&[5, 2, 9]);
+    assert_eq!(ids(&store), [2, 1, 3]);
+}
+
+#[test]
+fn a_change_is_only_between_values_on_the_same_data() {
+    let mut store = Store::in_memory().unwrap();
+    let course = [
+        (1, "a", Some(0.5)),
+        (2, "a", Some(0.6)),
+        (3, "b", Some(0.1)),
+        (4, "b", None),
+        (5, "b", Some(0.3)),
+    ];
+    for (day, digest, value) in course {
+        add(&mut store, &report("search", &at(day), digest, value));
+    }
+    let all = entries(&store);
+    let series = series::of(&all, "mrr");
+    let moves: Vec<Vec<Option<f64>>> = series
+        .iter()
+        .map(|one| one.points.iter().map(|p| p.delta.map(|d| (d * 10.0).round() / 10.0)).collect())
+        .collect();
+    assert_eq!(moves, [vec![None, Some(0.1)], vec![None, None, Some(0.2)]]);
+    // On the drawing there is a line for the two on the first data and none over the undefined value.
+    let chart = karat_history::chart::chart(&series, all.len(), 100).unwrap();
+    assert_eq!(chart.shapes.len(), 1);
+    assert_eq!(chart.dots.len(), 4);
+}
+
+#[test]
+fn an_entry_that_could_not_be_measured_is_told_with_its_reason() {
+    let mut store = filled(&[1]);
+    let check = json!({
+        "schema": "karat.check/1", "verdict": null,
+        "reports": [report("other", &at(2), "sha256:1", Some(0.4))],
+        "not_measured": [{"evaluation": "retrieval", "name": "search", "reason": "did not start"}],
+    });
+    add(&mut store, &check);
+    assert_eq!(store.run(2).unwrap().state, State::NotMeasured);
+    let lost = entries(&store).into_iter().find(|one| one.state == State::NotMeasured).unwrap();
+    assert_eq!(
+        (lost.subject.name.as_str(), lost.reason.as_deref()),
+        ("search", Some("did not start"))
+    );
+    assert!(lost.dataset.is_none() && lost.values.is_empty());
+}
+
+#[test]
+fn what_is_no_report_is_refused_with_what_is_wrong() {
+    let refused = |document: &Value| read(document.to_string().as_bytes()).unwrap_err().to_string();
+    let nothing = json!({"schema": "karat.check/1", "verdict": null, "reports": []});
+    assert!(refused(&nothing).contains("nothing was measured"));
+    assert!(refused(&report("a", "yesterday", "d", None)).contains("environment.started"));
+    assert!(refused(&json!({"schema": "karat.report/9"})).contains("karat.report/9"));
+    assert!(refused(&json!([])).contains(NAME));
+}
+
+#[test]
+fn a_foreign_file_is_refused_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = rusqlite_file(folder.path());
+    let text = folder.path().join("notes.txt");
+    std::fs::write(&text, "these are my notes and no database at all\n".repeat(100)).unwrap();
+    for path in [other, text] {
+        let before = std::fs::read(&path).unwrap();
+        for opened in [Store::open(&path), Store::open_or_begin(&path)] {
+            let error = opened.err().unwrap();
+            assert!(matches!(error, HistoryError::Foreign { .. }), "{error}");
+            assert!(error.to_string().contains("--db"), "{error}");
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+    let missing = Store::open(&folder.path().join("none")).err().unwrap();
+    assert!(matches!(missing, HistoryError::Missing { .. }));
+    assert!(!folder.path().join("none").exists());
+}
+
+/// A database of somebody else.
+fn rusqlite_file(folder: &Path) -> std::path::PathBuf {
+    let path = folder.join("other.sqlite");
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection
+        .execute_batch("CREATE TABLE cats (name TEXT); INSERT INTO cats VALUES ('Tom')")
+        .unwrap();
+    path
+}
+
+#[test]
+fn a_history_on_disk_is_read_by_several_at_once_and_leaves_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sub/h.sqlite");
+    let mut one = Store::open_or_begin(&path).unwrap();
+    let other = Store::open(&path).unwrap();
+    add(&mut one, &report("search", &at(1), "d", Some(0.5)));
+    assert_eq!(ids(&other), [1]);
+    drop((one, other));
+    let files = std::fs::read_dir(path.parent().unwrap()).unwrap().count();
+    assert_eq!(files, 1);
+}
+
+#[test]
+fn a_damaged_document_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("h");
+    let mut store = Store::open_or_begin(&path).unwrap();
+    add(&mut store, &report("search", &at(1), "d", Some(0.5)));
+    drop(store);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute("UPDATE runs SET document = x'28b52ffd00'", []).unwrap();
+    drop(connection);
+    let error = Store::open(&path).unwrap().document(1).unwrap_err();
+    assert!(matches!(error, HistoryError::Damaged { run: 1, .. }), "{error}");
+}
+
+#[test]
+fn pruning_takes_the_oldest_and_never_gives_a_number_twice() {
+    let gone = |store: &Store, prune: &Prune| -> Vec<i64> {
+        store.condemned(prune).unwrap().iter().map(|run| run.id).collect()
+    };
+    let mut store = filled(&[4, 1, 9]);
+    assert_eq!(gone(&store, &Prune::Keep(1)), [2, 1]);
+    assert_eq!(gone(&store, &Prune::Keep(7)), [0_i64; 0]);
+    assert_eq!(gone(&store, &Prune::Before("2026-11-04".to_owned())), [2]);
+    assert_eq!(gone(&store, &Prune::Days { days: 5, now: at(9) }), [2]);
+    assert_eq!(gone(&store, &Prune::Days { days: u32::MAX, now: at(9) }), [0_i64; 0]);
+    let condemned = store.condemned(&Prune::Keep(1)).unwrap();
+    store.remove(&condemned).unwrap();
+    assert_eq!(ids(&store), [3]);
+    assert_eq!(entries(&store).len(), 1);
+    let last = store.condemned(&Prune::Before("2027".to_owned())).unwrap();
+    store.remove(&last).unwrap();
+    assert!(store.subjects().unwrap().is_empty() && store.metrics().unwrap().is_empty());
+    assert_eq!(add(&mut store, &report("search", &at(1), "d", None)), Added::New(4));
+}
+
+#[test]
+fn hostile_names_stay_names() {
+    let hostile = "x'; DROP TABLE runs; --\u{0}\u{202e}<script>alert(1)</script>\u{1b}[31m\n";
+    let mut store = Store::in_memory().unwrap();
+    for day in [1, 2] {
+        let mut document = report(hostile, &at(day), hostile, Some(0.5));
+        document["metrics"][0]["id"] = json!(hostile);
+        document["dataset"]["version"] = json!(hostile);
+        document["system"]["name"] = json!(hostile);
+        document["environment"]["commit"] = json!(hostile);
+        document["environment"]["karat"] = json!(hostile);
+        document["items"][0]["id"] = json!(hostile);
+        add(&mut store, &document);
+    }
+    let all = entries(&store);
+    assert_eq!(all[0].subject.name, hostile);
+    let shown = [
+        text::list(&store.runs().unwrap()),
+        text::subject(&all.iter().collect::<Vec<_>>()),
+        text::metric(&series::of(&all, hostile)),
+    ];
+    for table in &shown {
+        assert!(!table.contains(['\u{0}', '\u{1b}', '\u{202e}']), "{table}");
+    }
+    let pages = Pages::new().unwrap();
+    let (subject, metric) = (all[0].subject.id, all[0].values[0].metric_id);
+    let made = [
+        pages.overview(&store).unwrap(),
+        pages.subject(&store, subject).unwrap(),
+        pages.metric(&store, subject, metric).unwrap(),
+        pages.runs(&store).unwrap(),
+        pages.run(&store, 1).unwrap(),
+        pages.compare(&store, Some((1, 2))).unwrap(),
+    ];
+    for page in &made {
+        assert!(!page.contains("<script>alert"), "{page}");
+        assert!(!page.contains(['\u{0}', '\u{1b}', '\u{202e}']), "{page}");
+    }
+    // What is shown is there, as text.
+    assert!(made[0].contains("&lt;script&gt;alert(1)"), "{}", made[0]);
+}
+
+#[test]
+fn the_same_history_gives_the_same_pages() {
+    let pages = Pages::new().unwrap();
+    let make = || {
+        let store = filled(&[1, 2, 3]);
+        let subject = store.subjects().unwrap()[0].id;
+        [
+            pages.overview(&store).unwrap(),
+            pages.metric(&store, subject, 2).unwrap(),
+            pages.runs(&store).unwrap(),
+            pages.compare(&store, None).unwrap(),
+        ]
+    };
+    assert_eq!(make(), make());
+}
+
+#[test]
+fn an_empty_history_says_how_to_fill_it() {
+    let pages = Pages::new().unwrap();
+    let store = Store::in_memory().unwrap();
+    assert!(pages.overview(&store).unwrap().contains("karat history add"));
+    assert!(pages.runs(&store).unwrap().contains("0 runs"));
+    assert!(pages.compare(&store, None).unwrap().contains("Compare two runs"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn what_was_added_comes_back_byte_for_byte(
+        name in any::<String>(),
+        value in prop::option::of(0.0_f64..1.0),
+        space in "[ \n\t]{0,40}",
+        mark in any::<bool>(),
+    ) {
+        let document = report(&name, &at(1), "d", value);
+        let bytes = format!("{}{}{space}", if mark { "\u{FEFF}" } else { "" }, document);
+        let mut store = Store::in_memory().unwrap();
+        let added = store.add(&read(bytes.as_bytes()).unwrap()).unwrap();
+        prop_assert_eq!(added, Added::New(1));
+        prop_assert_eq!(store.document(1).unwrap(), bytes.as_bytes());
+        prop_assert_eq!(&store.check(1).unwrap().reports[0].name, &name);
+        prop_assert_eq!(&entries(&store)[0].subject.name, &name);
+        prop_assert_eq!(entries(&store)[0].value("mrr").unwrap().value, value);
+    }
+}

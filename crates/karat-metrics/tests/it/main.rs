@@ -1,0 +1,14 @@
+//! The integration tests of karat-metrics, in one binary.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
+
+mod calls_properties;
+mod classification_properties;
+mod deepeval_tool_correctness;
+mod ragas_tool_calls;
+mod ranking_properties;
+mod ranx;
+mod sklearn_classification;
+mod stats_ci;
+mod stats_properties;
+mod trec_eval;

@@ -1,0 +1,78 @@
+//! The summary: every shape, and nothing in it that GitHub would act on.
+
+use crate::sample;
+
+use karat_core::text::printable_block;
+use karat_report::markdown;
+
+/// The line without its code spans: a run of backticks closes at the next run of the same length.
+fn outside_code(line: &str) -> String {
+    let mut outside = String::new();
+    let mut rest = line;
+    while let Some(start) = rest.find('`') {
+        outside.push_str(&rest[..start]);
+        rest = &rest[start..];
+        let fence = rest.len() - rest.trim_start_matches('`').len();
+        rest = &rest[fence..];
+        let mut from = 0;
+        let closed = loop {
+            let at = rest[from..].find('`').map(|at| from + at);
+            let at = at.unwrap_or_else(|| panic!("an open code span in {line}"));
+            let run = rest[at..].len() - rest[at..].trim_start_matches('`').len();
+            if run == fence {
+                break at + run;
+            }
+            from = at + run;
+        };
+        rest = &rest[closed..];
+    }
+    outside + rest
+}
+
+#[test]
+fn the_summary_shows_every_shape() {
+    insta::assert_snapshot!(markdown::summary(&sample::small()));
+}
+
+#[test]
+fn a_failure_is_the_first_line() {
+    let summary = markdown::summary(&sample::failed());
+    assert!(summary.starts_with("## ✗ Karat: fail\n\n1 of 3 entries got worse"), "{summary}");
+}
+
+#[test]
+fn hostile_text_is_inert() {
+    let summary = markdown::summary(&sample::hostile());
+    assert_eq!(printable_block(&summary), summary);
+    for line in summary.lines() {
+        let plain = outside_code(line)
+            .replace("<details><summary>", "")
+            .replace("</summary>", "")
+            .replace("</details>", "");
+        for mark in ["<", "[", "]", "@", "&", "\\", "://", "www.", "_", "$", "{"] {
+            assert!(!plain.contains(mark), "{mark} in {line}");
+        }
+    }
+}
+
+#[test]
+fn hostile_text_does_not_break_a_table() {
+    let summary = markdown::summary(&sample::hostile());
+    let bars = |line: &str| line.matches('|').count();
+    for line in summary.lines().filter(|line| line.starts_with('|')) {
+        assert!([7, 4].contains(&bars(line)), "{line}");
+    }
+    // Every line that begins like a table, a heading or a list is one of ours.
+    let ours = ["## ", "### ", "| ", "- **", "- server: ", "<details>", "</details>"];
+    for line in summary.lines().filter(|line| line.starts_with(['#', '|', '-', '<', '>', '=', '*']))
+    {
+        assert!(ours.iter().any(|start| line.starts_with(start)), "{line}");
+    }
+}
+
+#[test]
+fn a_large_report_has_a_short_summary() {
+    let summary = markdown::summary(&sample::synthetic::check_of(10_000));
+    assert!(summary.len() < 10_000, "{} bytes", summary.len());
+    assert!(summary.contains("more\n\n</details>"), "{summary}");
+}

@@ -1,0 +1,159 @@
+//! What the end-to-end tests share: the real binary in a folder of its own.
+
+pub(crate) mod fragile;
+pub(crate) mod live;
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+/// A folder for one test, and Karat in it.
+pub(crate) struct Scratch {
+    folder: TempDir,
+}
+
+/// What a run of Karat left behind.
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Scratch {
+    pub(crate) fn new() -> Scratch {
+        Scratch { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Karat in this folder, with a fixed clock and no colours.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::cargo_bin("karat").unwrap();
+        command
+            .current_dir(self.folder.path())
+            .env("SOURCE_DATE_EPOCH", "1794711845")
+            .env("NO_COLOR", "1")
+            .env_remove("CI")
+            .env_remove("GITHUB_STEP_SUMMARY")
+            .args(arguments);
+        command
+    }
+
+    pub(crate) fn karat(&self, arguments: &[&str]) -> Ran {
+        Ran::from(self.command(arguments).output().unwrap())
+    }
+
+    /// What git prints in this folder.
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        let output = std::process::Command::new("git")
+            .current_dir(self.folder.path())
+            .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "git {arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Every file below the folder, sorted.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        walk(self.folder.path(), self.folder.path(), &mut found);
+        found.sort();
+        found
+    }
+
+    /// A frozen dataset of one server with these tools and queries, and its project file.
+    pub(crate) fn project(&self, golden: &str, gate: &str, system: &str) {
+        let tools = r#"{"tools": [
+            {"server": "s", "tool": "create_issue", "description": "Open a ticket."},
+            {"server": "s", "tool": "list_files", "description": "Show what a folder holds."},
+            {"server": "s", "tool": "send_mail", "description": "Write a message to an address."}
+        ]}"#;
+        self.write("tools.json", tools);
+        self.write("golden.jsonl", golden);
+        self.write(
+            "karat.toml",
+            format!(
+                "[[retrieval]]\nname = \"r\"\ncorpus = \"tools.json\"\ngolden = \"golden.jsonl\"\n\
+                 system = {system}\n{gate}"
+            ),
+        );
+    }
+}
+
+/// The built karat at another place, as a file of its own: a link would lead back.
+pub(crate) fn install(root: &Scratch, name: &str) {
+    let built = assert_cmd::cargo::cargo_bin("karat");
+    let place = root.path(name);
+    std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+    if std::fs::hard_link(&built, &place).is_err() {
+        std::fs::copy(&built, &place).unwrap();
+    }
+}
+
+/// Two queries that the built-in engine answers right.
+pub(crate) const GOLDEN: &str = r#"{"id": "q1", "query": "open a ticket", "kind": "direct", "labels": [{"tool_id": "s:create_issue", "relevance": 2}, {"tool_id": "s:send_mail", "relevance": 0}]}
+{"id": "q2", "query": "what does the folder hold", "kind": "paraphrase", "labels": [{"tool_id": "s:list_files", "relevance": 2}]}
+"#;
+
+pub(crate) const BM25: &str = "{ builtin = \"bm25\" }";
+
+fn walk(root: &Path, folder: &Path, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            walk(root, &path, found);
+        } else {
+            found.push(path.strip_prefix(root).unwrap().to_string_lossy().into_owned());
+        }
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Ran {
+        Ran {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Ran {
+    pub(crate) fn expect(self, code: i32) -> Ran {
+        assert_eq!(self.code, code, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        self
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
+    }
+
+    /// One message on stderr that holds all of these words, and nothing on stdout.
+    pub(crate) fn says(&self, words: &[&str]) {
+        assert_eq!(self.stdout, "", "stderr: {}", self.stderr);
+        let messages: Vec<&str> =
+            self.stderr.lines().filter(|line| line.starts_with("karat: ")).collect();
+        assert_eq!(messages.len(), 1, "one message: {}", self.stderr);
+        for word in words {
+            assert!(self.stderr.contains(word), "{word:?} is missing in: {}", self.stderr);
+        }
+    }
+}

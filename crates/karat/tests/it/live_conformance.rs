@@ -1,0 +1,293 @@
+//! The official conformance suite against the demo server and against Karat's client.
+//!
+//! Each run must give exactly the scenarios that are listed here: those that pass, with at least one
+//! check, and the exceptions, each with its reason. A scenario that vanishes, a new one and an
+//! exception that passes by now all fail the test. `tests/live/conformance` installs the suite.
+
+use crate::common::live;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use live::{live, repository, run};
+
+const RELEASED: &str = "0.1.16";
+const NEWEST: &str = "0.2.0-alpha.12";
+
+/// Scenarios of servers that both revisions have.
+const SERVER_COMMON: &[&str] = &[
+    "completion-complete",
+    "dns-rebinding-protection",
+    "json-schema-2020-12",
+    "prompts-get-embedded-resource",
+    "prompts-get-simple",
+    "prompts-get-with-args",
+    "prompts-get-with-image",
+    "prompts-list",
+    "resources-list",
+    "resources-read-binary",
+    "resources-read-text",
+    "resources-templates-read",
+    "tools-call-audio",
+    "tools-call-embedded-resource",
+    "tools-call-error",
+    "tools-call-image",
+    "tools-call-mixed-content",
+    "tools-call-simple-text",
+    "tools-call-with-progress",
+    "tools-list",
+];
+/// Those that revision 2026-07-28 has no more.
+const SERVER_WITH_HANDSHAKE: &[&str] = &[
+    "elicitation-sep1034-defaults",
+    "elicitation-sep1330-enums",
+    "logging-set-level",
+    "ping",
+    "resources-subscribe",
+    "resources-unsubscribe",
+    "server-initialize",
+    "tools-call-elicitation",
+    "tools-call-sampling",
+    "tools-call-with-logging",
+];
+/// Those that came with it.
+const SERVER_STATELESS: &[&str] = &[
+    "caching",
+    "http-header-validation",
+    "input-required-result-basic-elicitation",
+    "input-required-result-basic-list-roots",
+    "input-required-result-basic-sampling",
+    "input-required-result-capability-check",
+    "input-required-result-ignore-extra-params",
+    "input-required-result-missing-input-response",
+    "input-required-result-multi-round",
+    "input-required-result-multiple-input-requests",
+    "input-required-result-non-tool-request",
+    "input-required-result-request-state",
+    "input-required-result-result-type",
+    "input-required-result-tampered-state",
+    "input-required-result-unsupported-methods",
+    "input-required-result-validate-input",
+    "sep-2164-resource-not-found",
+    "server-sse-multiple-streams",
+    "server-stateless",
+];
+
+const NO_SESSIONS: &str = "the demo server keeps no sessions, which the protocol allows, and the scenario then checks nothing";
+const NO_TASKS: &str = "tasks are an extension that the demo server does not have";
+const NO_PARAMETERS: &str = "no tool of the demo server wants its arguments repeated in headers; the suite counts the scenario as pending";
+const NO_AUTHORIZATION: &str = "Karat does not log in: a bearer token comes from the environment";
+
+fn no_sessions(scenarios: &[&'static str]) -> Vec<(&'static str, &'static str)> {
+    scenarios.iter().map(|scenario| (*scenario, NO_SESSIONS)).collect()
+}
+
+#[test]
+#[ignore = "needs tests/live/conformance; ./test conformance runs it"]
+fn the_demo_server_passes_the_scenarios_of_the_released_suite() {
+    let passes = [SERVER_COMMON, SERVER_WITH_HANDSHAKE].concat();
+    let exceptions = no_sessions(&["server-sse-multiple-streams", "server-sse-polling"]);
+    compare(&server(RELEASED, &["--suite", "all"]), &passes, &exceptions);
+}
+
+#[test]
+#[ignore = "needs tests/live/conformance; ./test conformance runs it"]
+fn the_demo_server_passes_what_revision_2025_11_25_requires() {
+    let passes = [SERVER_COMMON, SERVER_WITH_HANDSHAKE].concat();
+    let exceptions = no_sessions(&[
+        "server-session-lifecycle",
+        "server-sse-multiple-streams",
+        "server-sse-polling",
+    ]);
+    compare(&server(NEWEST, &["--requirements", "2025-11-25"]), &passes, &exceptions);
+}
+
+#[test]
+#[ignore = "needs tests/live/conformance; ./test conformance runs it"]
+fn the_demo_server_passes_what_revision_2026_07_28_requires() {
+    let passes = [SERVER_COMMON, SERVER_STATELESS].concat();
+    let tasks = [
+        "tasks-capability-negotiation",
+        "tasks-dispatch-and-envelope",
+        "tasks-lifecycle",
+        "tasks-mrtr-composition",
+        "tasks-mrtr-input",
+        "tasks-request-headers",
+        "tasks-request-state-removal",
+        "tasks-required-task-error",
+        "tasks-status-notifications",
+        "tasks-wire-fields",
+    ];
+    let mut exceptions: Vec<(&str, &str)> = tasks.map(|scenario| (scenario, NO_TASKS)).to_vec();
+    exceptions.push(("http-custom-header-server-validation", NO_PARAMETERS));
+    compare(&server(NEWEST, &["--requirements", "2026-07-28"]), &passes, &exceptions);
+}
+
+#[test]
+#[ignore = "needs tests/live/conformance; ./test conformance runs it"]
+fn the_client_passes_the_scenarios_of_the_released_suite() {
+    let found = ["initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry"]
+        .map(|scenario| {
+            let said = suite(RELEASED, &["client", "--command", &client(), "--scenario", scenario]);
+            let passed = said.contains("OVERALL: PASSED");
+            assert!(passed, "{scenario}: {said}");
+            scenario
+        });
+    eprintln!("{} of {} scenarios pass", found.len(), found.len());
+}
+
+#[test]
+#[ignore = "needs tests/live/conformance; ./test conformance runs it"]
+fn the_client_passes_what_revision_2025_11_25_requires_but_for_authorization() {
+    let passes = [
+        "elicitation-sep1034-client-defaults",
+        "initialize",
+        "json-schema-2020-12-preservation",
+        "sse-retry",
+        "tools_call",
+    ];
+    client_passes("2025-11-25", &passes, 20);
+}
+
+#[test]
+#[ignore = "needs tests/live/conformance; ./test conformance runs it"]
+fn the_client_passes_what_revision_2026_07_28_requires_but_for_authorization() {
+    let passes = [
+        "http-custom-headers",
+        "http-invalid-tool-headers",
+        "http-standard-headers",
+        "json-schema-2020-12-preservation",
+        "json-schema-ref-no-deref",
+        "request-metadata",
+        "sep-2322-client-request-state",
+        "tools_call",
+    ];
+    client_passes("2026-07-28", &passes, 31);
+}
+
+/// Every scenario that is not about authorization passes; of the others there are this many.
+fn client_passes(revision: &str, passes: &[&'static str], authorization: usize) {
+    let client = client();
+    let said = suite(NEWEST, &["client", "--command", &client, "--requirements", revision]);
+    let mut found = summary(&said);
+    let before = found.len();
+    found.retain(|scenario, _| !scenario.starts_with("auth/"));
+    let left_out = before - found.len();
+    eprintln!("exceptions: {left_out} scenarios auth/*: {NO_AUTHORIZATION}");
+    assert_eq!(left_out, authorization, "{said}");
+    compare(&found, passes, &[]);
+}
+
+/// Checks that passed and failed, by scenario.
+type Summary = BTreeMap<String, (u64, u64)>;
+
+fn compare(found: &Summary, passes: &[&str], exceptions: &[(&str, &str)]) {
+    let passing: Vec<&str> = found
+        .iter()
+        .filter(|(_, (passed, failed))| *passed > 0 && *failed == 0)
+        .map(|(scenario, _)| scenario.as_str())
+        .collect();
+    let others: Vec<&str> =
+        found.keys().map(String::as_str).filter(|scenario| !passing.contains(scenario)).collect();
+    let mut wanted = passes.to_vec();
+    wanted.sort_unstable();
+    let mut excepted: Vec<&str> = exceptions.iter().map(|(scenario, _)| *scenario).collect();
+    excepted.sort_unstable();
+    assert_eq!(passing, wanted, "these pass");
+    assert_eq!(others, excepted, "these do not pass");
+    eprintln!("{} of {} scenarios pass", passing.len(), found.len());
+    for (scenario, reason) in exceptions {
+        eprintln!("exception: {scenario}: {reason}");
+    }
+}
+
+/// Reads the lines `✓ scenario: 2 passed, 0 failed` at the end of a run.
+fn summary(said: &str) -> Summary {
+    let (_, end) = said.split_once("SUMMARY").unwrap_or_else(|| panic!("no summary in: {said}"));
+    let mut found = Summary::new();
+    for line in end.lines() {
+        let Some((scenario, counts)) = line
+            .strip_prefix("✓ ")
+            .or_else(|| line.strip_prefix("✗ "))
+            .and_then(|line| line.split_once(": "))
+        else {
+            continue;
+        };
+        let number = |word: &str| {
+            let before = counts.split(',').find_map(|part| part.trim().strip_suffix(word))?;
+            before.trim().parse::<u64>().ok()
+        };
+        // A warning is no pass: the suite marks such scenarios as failed too.
+        let failed = number("failed").unwrap() + number("warnings").unwrap_or(0);
+        let twice = found.insert(scenario.to_owned(), (number("passed").unwrap(), failed));
+        assert_eq!(twice, None, "{scenario} stands twice in: {said}");
+    }
+    found
+}
+
+fn server(version: &str, arguments: &[&str]) -> Summary {
+    let demo = Demo::start();
+    let arguments = [&["server", "--url", &demo.url], arguments].concat();
+    summary(&suite(version, &arguments))
+}
+
+/// What the suite says, whatever its exit code: extensions that are not there make it fail.
+fn suite(version: &str, arguments: &[&str]) -> String {
+    let installed = live().join("conformance");
+    let node = installed.join("bin-node");
+    assert!(node.exists(), "the suite is not installed: run tests/live/conformance");
+    let program = installed
+        .join(version)
+        .join("node_modules/@modelcontextprotocol/conformance/dist/index.js");
+    let output = Command::new(node)
+        .arg(program)
+        .args(arguments)
+        .current_dir(&installed)
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    format!("{}{}", text(&output.stdout), text(&output.stderr))
+}
+
+/// Builds the client that the suite starts.
+fn client() -> String {
+    let karat = Path::new(env!("CARGO_BIN_EXE_karat"));
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--locked", "--workspace"]);
+    build.args(["--example", "conformance_client"]).current_dir(repository());
+    let folder: PathBuf = karat.parent().unwrap().to_owned();
+    build.env("CARGO_TARGET_DIR", folder.parent().unwrap());
+    if folder.ends_with("release") {
+        build.arg("--release");
+    }
+    run(&mut build);
+    folder.join("examples/conformance_client").to_str().unwrap().to_owned()
+}
+
+struct Demo {
+    child: Child,
+    url: String,
+}
+
+impl Demo {
+    fn start() -> Demo {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_karat"))
+            .args(["demo-server", "--conformance", "--http", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut url = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        Demo { child, url: url.trim().to_owned() }
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,52 @@
+//! The integration tests of karat, in one binary.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
+
+// The fuzz targets call `libfuzzer_sys::fuzz_target!`; here that macro is in `fuzzed`.
+extern crate self as libfuzzer_sys;
+
+mod agent;
+mod agent_gates;
+mod agent_run;
+mod bad_input;
+mod check;
+mod ci;
+mod commands;
+mod common;
+mod corpus;
+mod corpus_servers;
+mod detection;
+mod detection_hostile;
+mod fuzzed;
+mod guide;
+mod history;
+mod init;
+mod isolation;
+mod live_agent_model;
+mod live_conformance;
+mod live_dense;
+mod live_docker;
+mod live_gepa;
+mod live_proxies;
+mod live_real_servers;
+mod live_scanners;
+mod live_servers;
+mod load;
+mod outputs;
+mod public_shapes;
+mod resume;
+mod retrieval;
+mod retrieval_failures;
+mod server;
+mod server_attack;
+mod server_attack_twins;
+mod server_fuzz;
+mod server_fuzz_depth;
+mod server_judging;
+mod server_manners;
+mod server_policies;
+mod server_secrets;
+mod server_snapshots;
+mod server_state;
+mod server_traps;
+mod server_wire;

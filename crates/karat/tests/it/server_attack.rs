@@ -1,0 +1,224 @@
+//! `karat server attack` end to end: each attack breaks the tool that has the hole, and not the one
+//! beside it that has none.
+
+use serde_json::Value;
+
+use crate::common::{Ran, Scratch};
+
+const KARAT: &str = env!("CARGO_BIN_EXE_karat");
+
+/// Attacks the demo server with its holes, its temporary files in the scratch folder.
+fn attack(scratch: &Scratch, tools: &[&str], arguments: &[&str]) -> Ran {
+    std::fs::create_dir_all(scratch.path("tmp")).unwrap();
+    let mut all = vec!["server", "attack", "--timeout-ms", "10000"];
+    for tool in tools {
+        all.extend(["--tool", tool]);
+    }
+    all.extend(arguments);
+    all.extend(["--", KARAT, "demo-server", "--vulnerable"]);
+    let mut command = scratch.command(&all);
+    Ran::from(command.env("TMPDIR", scratch.path("tmp")).output().unwrap())
+}
+
+fn report(ran: &Ran) -> Value {
+    let document: Value = serde_json::from_str(&ran.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", ran.stdout, ran.stderr));
+    document["reports"][0].clone()
+}
+
+fn item<'a>(report: &'a Value, id: &str) -> &'a Value {
+    let items = report["items"].as_array().unwrap();
+    let ids: Vec<&Value> = items.iter().map(|item| &item["id"]).collect();
+    items.iter().find(|item| item["id"] == id).unwrap_or_else(|| panic!("no {id}: {ids:?}"))
+}
+
+fn status<'a>(report: &'a Value, id: &str) -> &'a str {
+    item(report, id)["observed"]["status"].as_str().unwrap()
+}
+
+fn is_empty(scratch: &Scratch, folder: &str) -> bool {
+    std::fs::read_dir(scratch.path(folder)).unwrap().next().is_none()
+}
+
+#[test]
+fn each_class_breaks_the_tool_with_the_hole_and_holds_on_the_safe_one() {
+    let scratch = Scratch::new();
+    let tools = [
+        "read_file_unsafe",
+        "read_file_safe",
+        "reach_host_unsafe",
+        "reach_host_safe",
+        "sort_list_unsafe",
+        "sort_list_safe",
+        "find_user_unsafe",
+        "find_user_safe",
+        "fetch_unsafe",
+        "fetch_safe",
+        "settings_unsafe",
+        "settings_hidden_unsafe",
+        "settings_safe",
+        "count_unsafe",
+        "crowd_unsafe",
+        "echo",
+    ];
+    let ran = attack(&scratch, &tools, &["--json"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let report = report(&ran);
+    let pairs = [
+        ("command-injection", "reach_host_unsafe/host", "reach_host_safe/host"),
+        ("argument-injection", "sort_list_unsafe/list", "sort_list_safe/list"),
+        ("sql-injection", "find_user_unsafe/user", "find_user_safe/user"),
+        ("env-secret", "settings_unsafe", "settings_safe"),
+        ("env-secret", "settings_hidden_unsafe", "settings_safe"),
+        ("env-by-name", "reach_host_unsafe/host", "reach_host_safe/host"),
+        ("secret-file", "read_file_unsafe/path", "read_file_safe/path"),
+        ("path-traversal", "read_file_unsafe/path", "read_file_safe/path"),
+        ("absolute-path", "read_file_unsafe/path", "read_file_safe/path"),
+        ("ssrf-loopback", "fetch_unsafe/url", "fetch_safe/url"),
+        ("ssrf-metadata", "fetch_unsafe/url", "fetch_safe/url"),
+        ("ssrf-redirect", "fetch_unsafe/url", "fetch_safe/url"),
+        ("request-flood", "crowd_unsafe", "echo"),
+    ];
+    for (attack, broken, held) in pairs {
+        assert_eq!(status(&report, &format!("{attack}/{broken}")), "broken", "{attack}/{broken}");
+        assert_eq!(status(&report, &format!("{attack}/{held}")), "held", "{attack}/{held}");
+    }
+    assert_eq!(status(&report, "oversized-answer/count_unsafe/count"), "broken");
+    assert_eq!(status(&report, "huge-input/echo/text"), "held");
+    assert_eq!(status(&report, "deep-input/echo/text"), "held");
+    // Passing a text on is not obeying it, so it is told and not counted.
+    let relay = item(&report, "prompt-relay/fetch_unsafe/url");
+    assert_eq!(relay["observed"]["status"], "not_judged");
+    assert_eq!(relay["metrics"]["attacks_held"], Value::Null);
+    // A tool that repeats every attack word for word has done nothing.
+    for item in report["items"].as_array().unwrap() {
+        assert!(item["tags"]["tool"] != "echo" || item["observed"]["status"] == "held", "{item}");
+    }
+    let evidence =
+        &item(&report, "command-injection/reach_host_unsafe/host")["observed"]["evidence"];
+    assert!(evidence["sent"].as_str().unwrap().contains("{outside}/marks/"), "{evidence}");
+    assert_eq!(evidence["canary"], "the command made its file");
+    let classes: Vec<&Value> = report["slices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|slice| slice["by"] == "class")
+        .map(|slice| &slice["value"])
+        .collect();
+    assert_eq!(classes.len(), 4, "{classes:?}");
+    assert!(report["controls"].as_array().unwrap().iter().all(|control| control["ok"] == true));
+    assert!(is_empty(&scratch, "tmp"));
+}
+
+#[test]
+fn two_runs_show_the_same_although_every_token_is_new() {
+    let scratch = Scratch::new();
+    let run = || {
+        let tools =
+            ["read_file_unsafe", "reach_host_unsafe", "settings_hidden_unsafe", "fetch_unsafe"];
+        let mut report = report(&attack(&scratch, &tools, &["--json", "--flood", "20"]));
+        report.as_object_mut().unwrap().remove("environment");
+        report.to_string()
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn a_root_that_is_named_is_attacked_from_within_and_left_as_it_was() {
+    let scratch = Scratch::new();
+    scratch.write("root/own.txt", "mine");
+    let ran = attack(
+        &scratch,
+        &["read_file_unsafe", "read_file_safe"],
+        &["--json", "--root", "root", "--class", "privilege-escalation", "--class", "injection"],
+    );
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let report = report(&ran);
+    for attack in ["symbolic-link", "sibling-folder"] {
+        assert_eq!(
+            status(&report, &format!("{attack}/read_file_unsafe/path")),
+            "broken",
+            "{attack}"
+        );
+        assert_eq!(status(&report, &format!("{attack}/read_file_safe/path")), "held", "{attack}");
+    }
+    assert_eq!(status(&report, "prompt-relay/read_file_unsafe/path"), "not_judged");
+    assert_eq!(scratch.files(), ["root/own.txt"]);
+}
+
+#[test]
+fn the_line_of_a_finding_shows_it_again_with_the_root_that_it_needs() {
+    let scratch = Scratch::new();
+    scratch.write("root/own.txt", "mine");
+    let arguments = ["--root", "root", "--case", "symbolic-link"];
+    let ran = attack(&scratch, &["read_file_unsafe"], &arguments).expect(1);
+    let line = |line: &str| line.trim().strip_prefix("again: karat ").map(str::to_owned);
+    let line = ran.stdout.lines().find_map(line).unwrap();
+    assert!(line.contains(" --root root "), "{line}");
+    let words: Vec<&str> = line.split(' ').collect();
+    let again = scratch.command(&words).env("TMPDIR", scratch.path("tmp")).output().unwrap();
+    let again = Ran::from(again).expect(1);
+    assert!(again.stdout.contains("[attack-symbolic-link]"), "{}", again.stdout);
+}
+
+#[test]
+fn attacks_that_apply_to_nothing_are_not_a_pass() {
+    let scratch = Scratch::new();
+    let ran = attack(&scratch, &["add"], &["--class", "privilege-escalation"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("nothing was executed"), "{}", ran.stderr);
+    let destructive = attack(&scratch, &["forget_note"], &[]);
+    assert_eq!(destructive.code, 3, "{}", destructive.stderr);
+    for command in ["/bin/false", "/no/such/program"] {
+        let ran = scratch.karat(&["server", "attack", "--", command]);
+        assert_eq!(ran.code, 3, "{command}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let scratch = Scratch::new();
+    for (arguments, said) in [
+        (&["--case", "path-travesal"] as &[&str], "path-traversal"),
+        (&["--root", "nowhere"], "nowhere"),
+        (&["--allow", "attack-nothing"], "attack-nothing"),
+    ] {
+        let ran = attack(&scratch, &[], arguments);
+        assert_eq!(ran.code, 2, "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(said), "{arguments:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_server_that_holds_passes_and_the_table_says_so() {
+    let scratch = Scratch::new();
+    let ran = attack(
+        &scratch,
+        &["read_file_safe", "echo"],
+        &["--flood", "20", "--sarif", "r.sarif", "-o", "r.html"],
+    );
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("privilege escalation"), "{}", ran.stdout);
+    let sarif: Value = serde_json::from_str(&scratch.read("r.sarif")).unwrap();
+    assert_eq!(sarif["runs"][0]["results"], serde_json::json!([]));
+    assert!(sarif["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap().len() > 15);
+    assert!(scratch.read("r.html").contains("attack"));
+}
+
+#[test]
+fn a_sandbox_does_not_hide_the_holes_of_a_server() {
+    let scratch = Scratch::new();
+    let tools = ["read_file_unsafe", "read_file_safe", "reach_host_unsafe", "fetch_unsafe"];
+    let ran = attack(&scratch, &tools, &["--json", "--isolate", "bwrap"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let report = report(&ran);
+    assert_eq!(status(&report, "secret-file/read_file_unsafe/path"), "broken");
+    assert_eq!(status(&report, "secret-file/read_file_safe/path"), "held");
+    assert_eq!(status(&report, "command-injection/reach_host_unsafe/host"), "broken");
+    // Nothing in there reaches the listener, so nothing is said about it.
+    let items = report["items"].as_array().unwrap();
+    let called = items.iter().filter(|item| item["id"].as_str().unwrap().contains("ssrf"));
+    for item in called {
+        assert_eq!(item["observed"]["status"], "not_applicable", "{item}");
+    }
+}

@@ -1,0 +1,137 @@
+//! `karat server attack` against servers that differ in nothing but their holes: each hole is found
+//! whatever it is called and wherever it lies, its safe twin holds, and a server that is lost on the way
+//! never passes.
+
+use crate::common;
+
+use std::collections::BTreeMap;
+
+use common::fragile::Fragile;
+use common::{Ran, Scratch};
+
+/// Every hole of the server: the attack, and the tool and parameter that it goes through.
+const HOLES: &[&str] = &[
+    "command-injection/lookup_country/country_code",
+    "command-injection/run_report/title",
+    "sql-injection/find_person/query",
+    "sql-injection/weather/city",
+    "sql-injection/count_people/name",
+    "path-traversal/get_note/title",
+    "path-traversal/read_within/options.path",
+    "absolute-path/read_text/file",
+    "absolute-path/read_many/paths",
+    "secret-file/read_named/it",
+    "path-traversal/store_text/path",
+    "absolute-path/store_text/path",
+    "secret-file/store_text/path",
+    "symbolic-link/store_text/path",
+    "sibling-folder/store_text/path",
+    "ssrf-loopback/fetch/url",
+    "ssrf-loopback/state_of/host",
+    "ssrf-metadata/state_of/host",
+    "ssrf-redirect/state_of/host",
+    "env-secret/trouble",
+    "oversized-answer/wait/seconds",
+];
+
+/// Attacks the server in one of its modes, its files in the scratch folder.
+fn attack(scratch: &Scratch, mode: &str, arguments: &[&str]) -> Ran {
+    let server = scratch.write("twins.py", include_str!("../fixtures/twins.py"));
+    std::fs::create_dir_all(scratch.path("root")).unwrap();
+    std::fs::create_dir_all(scratch.path("tmp")).unwrap();
+    let server = server.to_str().unwrap();
+    let mut all = vec!["server", "attack", "--timeout-ms", "5000", "--flood", "3"];
+    all.extend(arguments);
+    all.extend(["--", "python3", server, mode, "gone"]);
+    let mut command = scratch.command(&all);
+    Ran::from(command.env("TMPDIR", scratch.path("tmp")).output().unwrap())
+}
+
+/// How each attack ended, by its id.
+fn statuses(ran: &Ran) -> BTreeMap<String, String> {
+    let document = ran.json();
+    let items = document["reports"][0]["items"].as_array().unwrap();
+    let status = |item: &serde_json::Value| {
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        (text(&item["id"]), text(&item["observed"]["status"]))
+    };
+    items.iter().map(status).collect()
+}
+
+/// An attack without a call that never ends takes a while, so each mode is attacked once.
+const ALL: &[&str] = &[
+    "--json",
+    "--root",
+    "root",
+    "--class",
+    "injection",
+    "--class",
+    "exfiltration",
+    "--class",
+    "privilege-escalation",
+];
+
+#[test]
+fn every_hole_is_found_and_its_safe_twin_holds() {
+    let never_ending = ["--json", "--case", "oversized-answer"];
+    let (open, closed) = (Scratch::new(), Scratch::new());
+    let mut found = statuses(&attack(&open, "unsafe", ALL).expect(1));
+    found.extend(statuses(&attack(&open, "unsafe", &never_ending).expect(1)));
+    let mut held = statuses(&attack(&closed, "safe", ALL).expect(0));
+    held.extend(statuses(&attack(&closed, "safe", &never_ending).expect(0)));
+    for hole in HOLES {
+        assert_eq!(found.get(*hole).map(String::as_str), Some("broken"), "{hole}: {found:?}");
+        assert_eq!(held.get(*hole).map(String::as_str), Some("held"), "{hole}: {held:?}");
+    }
+    assert!(!held.values().any(|status| status == "broken"), "{held:?}");
+}
+
+#[test]
+fn the_order_of_the_tools_changes_nothing() {
+    let scratch = Scratch::new();
+    let paths = ["--json", "--root", "root", "--class", "privilege-escalation"];
+    let forwards = statuses(&attack(&scratch, "unsafe", &paths).expect(1));
+    let backwards = statuses(&attack(&scratch, "reversed", &paths).expect(1));
+    assert_eq!(forwards, backwards);
+}
+
+#[test]
+fn a_server_that_is_lost_on_the_way_is_not_measured() {
+    for more in [&["--json"] as &[&str], &["--fail-on", "never"]] {
+        let scratch = Scratch::new();
+        let ran = attack(&scratch, "lost", more).expect(3);
+        assert!(ran.stderr.contains("the server was lost"), "{}", ran.stderr);
+        // The call that ended it is named: the eleventh and twelfth are of this attack.
+        let last = "the last that was sent is argument-injection/lookup_country/country_code";
+        assert!(ran.stderr.contains(last), "{}", ran.stderr);
+        assert!(!ran.stdout.contains("pass"), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn a_tool_that_refuses_plain_arguments_has_held_nothing() {
+    let scratch = Scratch::new();
+    let arguments = ["--json", "--tool", "get_note", "--class", "injection"];
+    let ran = attack(&scratch, "strict", &arguments).expect(3);
+    assert!(ran.stderr.contains("--set NAME=VALUE"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_call_that_ends_a_server_over_http_is_blamed_and_no_other() {
+    let scratch = Scratch::new();
+    let server = Fragile::start(&scratch, &["say"]);
+    let ran = scratch.karat(&[
+        "server",
+        "attack",
+        "--json",
+        "--class",
+        "denial-of-service",
+        "--url",
+        &server.url,
+    ]);
+    let found = statuses(&ran.expect(1));
+    assert_eq!(found["huge-input/say/text"], "broken");
+    for rest in ["deep-input/say/text", "request-flood/say"] {
+        assert_eq!(found[rest], "not_executed", "{found:?}");
+    }
+}

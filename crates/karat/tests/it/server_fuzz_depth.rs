@@ -1,0 +1,214 @@
+//! How deep `karat server fuzz` goes: into lists, maps and alternatives, around arguments that keep the
+//! schema themselves, into the data of errors, and what it says of a server that does not come back.
+//! The servers are small programs with known faults.
+
+use serde_json::{Value, json};
+
+use crate::common::fragile::Fragile;
+use crate::common::{Ran, Scratch};
+
+/// Serves one tool over stdio. The schema that it states is the first argument, the one that it holds
+/// inputs to the second; what it does with an input that passes is the third.
+const SERVER: &str = r##"
+import json, os, sys, traceback
+
+def same(a, b):
+    return isinstance(a, bool) == isinstance(b, bool) and a == b
+
+def kind(value):
+    if isinstance(value, bool): return ["boolean"]
+    if isinstance(value, int): return ["integer", "number"]
+    if isinstance(value, float): return ["number"] + (["integer"] if value.is_integer() else [])
+    return [{str: "string", list: "array", dict: "object", type(None): "null"}[type(value)]]
+
+def keeps(schema, value):
+    if isinstance(schema, bool): return schema
+    wanted = schema.get("type")
+    if wanted and wanted not in kind(value): return False
+    if "enum" in schema and not any(same(value, one) for one in schema["enum"]): return False
+    if "const" in schema and not same(value, schema["const"]): return False
+    if "anyOf" in schema and not any(keeps(one, value) for one in schema["anyOf"]): return False
+    if "oneOf" in schema and sum(keeps(one, value) for one in schema["oneOf"]) != 1: return False
+    if "not" in schema and keeps(schema["not"], value): return False
+    if "number" in kind(value):
+        if value > schema.get("maximum", value) or value < schema.get("minimum", value): return False
+    if isinstance(value, str):
+        if len(value) > schema.get("maxLength", len(value)): return False
+    if isinstance(value, list):
+        if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)): return False
+        if schema.get("uniqueItems") and len({json.dumps(one) for one in value}) < len(value): return False
+        if not all(keeps(schema.get("items", True), one) for one in value): return False
+    if isinstance(value, dict):
+        if len(value) < schema.get("minProperties", 0): return False
+        if any(name not in value for name in schema.get("required", [])): return False
+        known = schema.get("properties", {})
+        rest = schema.get("additionalProperties", True)
+        if not all(keeps(known.get(name, rest), one) for name, one in value.items()): return False
+    return True
+
+def numbers(value):
+    if isinstance(value, dict): return [n for one in value.values() for n in numbers(one)]
+    if isinstance(value, list): return [n for one in value for n in numbers(one)]
+    return [value] if isinstance(value, (int, float)) and not isinstance(value, bool) else []
+
+def done(how, value):
+    if how == "ends on what is negative" and any(n < 0 for n in numbers(value)): os._exit(2)
+    if how == "fails":
+        try: [][0]
+        except Exception:
+            return {"error": {"code": -32000, "message": "no", "data": {"more": [traceback.format_exc()]}}}
+    if how == "tells":
+        return {"error": {"code": -32000, "message": "no", "data": {v: k for k, v in os.environ.items()}}}
+    return {"result": {"content": [{"type": "text", "text": "done"}]}}
+
+stated, held, how = json.loads(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message: continue
+    answer = {"result": {}}
+    if message["method"] == "initialize":
+        answer = {"result": {"protocolVersion": message["params"]["protocolVersion"],
+            "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}}
+    if message["method"] == "tools/list":
+        answer = {"result": {"tools": [{"name": "look", "description": "Looks.", "inputSchema": stated}]}}
+    if message["method"] == "tools/call":
+        value = message["params"].get("arguments", {})
+        refusal = {"content": [{"type": "text", "text": "Input validation error"}], "isError": True}
+        answer = done(how, value) if keeps(held, value) else {"result": refusal}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
+"##;
+
+/// Fuzzes a tool that states one schema and holds its inputs to another.
+fn fuzz(stated: &Value, held: &Value, how: &str) -> (Ran, Value) {
+    let scratch = Scratch::new();
+    scratch.write("server.py", SERVER);
+    let (stated, held) = (stated.to_string(), held.to_string());
+    let start = ["server", "fuzz", "--json", "--timeout-ms", "5000", "--", "python3", "server.py"];
+    let ran = scratch.karat(&[&start as &[&str], &[&stated, &held, how]].concat());
+    let report = ran.json()["reports"][0].clone();
+    (ran, report)
+}
+
+/// The findings of the first tool that are of a rule.
+fn findings(report: &Value, rule: &str) -> Vec<Value> {
+    let all = report["items"][0]["observed"]["findings"].as_array().unwrap();
+    all.iter().filter(|finding| finding["rule"] == rule).cloned().collect()
+}
+
+/// An object with these properties, all of them demanded.
+fn object(properties: &Value) -> Value {
+    let required: Vec<&String> = properties.as_object().unwrap().keys().collect();
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+/// A schema without its bounds above.
+fn unbounded(schema: &Value) -> Value {
+    let text = schema.to_string().replace(r#""maximum":5"#, r#""title":"free""#);
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Schemas with a number of at most 5 somewhere inside.
+fn nested() -> Vec<(&'static str, Value)> {
+    let number = json!({"type": "integer", "maximum": 5});
+    let entry = object(&json!({"k": number, "s": {"type": "string"}}));
+    let unique = json!({"type": "array", "items": {"enum": ["a", "b", "c"]}, "minItems": 2, "uniqueItems": true});
+    let map =
+        json!({"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1});
+    vec![
+        ("a list", object(&json!({"l": {"type": "array", "items": entry}}))),
+        (
+            "a list inside",
+            object(&json!({"o": object(&json!({"l": {"type": "array", "items": entry}}))})),
+        ),
+        ("a map", object(&json!({"m": {"type": "object", "additionalProperties": number}}))),
+        ("another alternative", object(&json!({"x": {"anyOf": [{"type": "null"}, entry]}}))),
+        (
+            "the last alternative",
+            object(&json!({"x": {"oneOf": [{"type": "string"}, {"type": "boolean"}, entry]}})),
+        ),
+        ("beside a list of different values", object(&json!({"n": number, "tags": unique}))),
+        ("beside a map that must not be empty", object(&json!({"n": number, "labels": map}))),
+        (
+            "beside a text that must be another",
+            object(&json!({"n": number, "w": {"type": "string", "not": {"const": "text"}}})),
+        ),
+    ]
+}
+
+#[test]
+fn a_bound_that_is_not_checked_is_found_however_deep_it_lies() {
+    for (place, schema) in nested() {
+        let (ran, report) = fuzz(&schema, &unbounded(&schema), "answers");
+        assert_eq!(ran.code, 1, "{place}: {}", ran.stderr);
+        let taken = findings(&report, "fuzz-accepted-invalid");
+        let small = |finding: &Value| finding["input"].as_str().unwrap().contains(":6");
+        assert!(taken.len() == 1 && small(&taken[0]), "{place}: {taken:?}");
+        let (_, report) = fuzz(&schema, &schema, "ends on what is negative");
+        let crash = findings(&report, "fuzz-crash");
+        assert!(crash.len() == 1 && crash[0]["reproduced"] == true, "{place}: {crash:?}");
+    }
+}
+
+#[test]
+fn a_server_that_checks_everything_has_no_finding_however_deep_its_schema_is() {
+    for (place, schema) in nested() {
+        let (ran, report) = fuzz(&schema, &schema, "answers");
+        assert_eq!(ran.code, 0, "{place}: {}", ran.stderr);
+        let all = &report["items"][0]["observed"]["findings"];
+        assert_eq!(all, &json!([]), "{place}");
+        let counts = &report["items"][0]["observed"]["counts"];
+        assert!(counts["valid"].as_u64() > Some(10), "{place}: {counts}");
+        assert!(counts["calls"].as_u64() <= Some(200), "{place}: {counts}");
+    }
+}
+
+#[test]
+fn a_schema_that_no_input_keeps_is_named_and_noted() {
+    let never = object(&json!({"n": {"type": "integer", "minimum": 9, "maximum": 5}}));
+    let (ran, report) = fuzz(&never, &never, "answers");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let noted = findings(&report, "fuzz-never-succeeded");
+    assert!(noted.len() == 1 && noted[0]["seen"] == 0, "{noted:?}");
+    let warnings = report["warnings"].to_string();
+    assert!(warnings.contains("look: no input could be made"), "{warnings}");
+}
+
+#[test]
+fn the_data_of_an_error_is_looked_into() {
+    let schema = object(&json!({"s": {"type": "string"}}));
+    let (ran, report) = fuzz(&schema, &schema, "fails");
+    let trace = findings(&report, "fuzz-stack-trace");
+    assert!(ran.code == 1 && trace.len() == 1, "{report}");
+    assert!(trace[0]["answer"].as_str().unwrap().contains("IndexError"), "{trace:?}");
+    let (ran, report) = fuzz(&schema, &schema, "tells");
+    let secret = findings(&report, "fuzz-leaked-secret");
+    assert!(ran.code == 1 && secret.len() == 1, "{report}");
+    assert!(secret[0]["answer"].as_str().unwrap().starts_with("(not shown"), "{secret:?}");
+}
+
+#[test]
+fn a_server_at_an_address_that_ends_is_blamed_for_the_call_that_ended_it() {
+    let scratch = Scratch::new();
+    let server = Fragile::start(&scratch, &["look", "see"]);
+    let fuzz = ["server", "fuzz", "--json", "--timeout-ms", "5000", "--url"];
+    let ran = scratch.karat(&[&fuzz[..], &[&server.url]].concat());
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let report = ran.json()["reports"][0].clone();
+    let crash = findings(&report, "fuzz-crash");
+    assert_eq!((crash.len(), &crash[0]["seen"]), (1, &json!(1)), "{crash:?}");
+    let message = crash[0]["message"].as_str().unwrap();
+    for said in ["did not come back", "a huge text", "not sent again, for the server is gone"] {
+        assert!(message.contains(said), "{said}: {message}");
+    }
+    assert!(crash[0]["input"].as_str().unwrap().starts_with(r#"{"text":"aaaa"#), "{crash:?}");
+    for taken in findings(&report, "fuzz-accepted-invalid") {
+        let message = taken["message"].as_str().unwrap();
+        assert!(message.contains("not sent again") && !message.contains("not when"), "{message}");
+    }
+    assert_eq!(report["items"].as_array().unwrap().len(), 1);
+    let warnings = report["warnings"].to_string();
+    for said in ["the server is gone since this call", "1 tool was not reached: see"] {
+        assert!(warnings.contains(said), "{said}: {warnings}");
+    }
+    assert!(!warnings.contains("again"), "{warnings}");
+}

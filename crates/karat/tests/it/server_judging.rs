@@ -1,0 +1,225 @@
+//! How `karat server test` judges: the real binary against a small server that answers with whatever it
+//! is given, so that each answer is known.
+
+use serde_json::{Value, json};
+
+use crate::common::{Ran, Scratch};
+
+/// `say` answers with its argument `r` as it is, `typed` declares an input and an output schema, `end`
+/// ends the server.
+const SERVER: &str = r#"
+import json, os, sys
+number = lambda key: {"type": "object", "properties": {key: {"type": "integer"}}, "required": [key]}
+tools = [
+    {"name": "say", "inputSchema": {"type": "object"}},
+    {"name": "typed", "inputSchema": number("a"), "outputSchema": number("n")},
+    {"name": "end", "inputSchema": {"type": "object"}},
+]
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    answer, method = {"jsonrpc": "2.0", "id": asked["id"]}, asked["method"]
+    given = asked.get("params", {}).get("arguments") or {}
+    name = asked.get("params", {}).get("name")
+    if method == "initialize":
+        about = {"name": "says", "version": "1"}
+        revision = asked["params"]["protocolVersion"]
+        answer["result"] = {"protocolVersion": revision, "capabilities": {"tools": {}}, "serverInfo": about}
+    elif method == "tools/list":
+        answer["result"] = {"tools": tools}
+    elif name == "say":
+        answer["result"] = given.get("r", {"content": [{"type": "text", "text": "hello"}]})
+    elif name == "typed":
+        answer["result"] = {"content": [], "structuredContent": {"n": given.get("a")}}
+    elif name == "end":
+        os._exit(3)
+    else:
+        answer["error"] = {"code": -32602, "message": "unknown tool"}
+    print(json.dumps(answer), flush=True)
+"#;
+
+fn run(cases: &str, more: &[&str]) -> (Scratch, Ran) {
+    let scratch = Scratch::new();
+    scratch.write("server.py", SERVER);
+    scratch.write("suite.yaml", format!("cases:\n{cases}"));
+    let arguments = [&["server", "test", "suite.yaml"], more, &["--", "python3", "server.py"]];
+    let ran = scratch.karat(&arguments.concat());
+    (scratch, ran)
+}
+
+fn report(scratch: &Scratch) -> Value {
+    let document: Value = serde_json::from_str(&scratch.read("karat-report/report.json")).unwrap();
+    document["reports"][0].clone()
+}
+
+/// The metric of a slice, or of all cases.
+fn metric(report: &Value, slice: Option<(&str, &str)>, id: &str) -> Value {
+    let metrics = match slice {
+        None => &report["metrics"],
+        Some((by, value)) => {
+            let mut slices = report["slices"].as_array().unwrap().iter();
+            let found = slices.find(|slice| slice["by"] == by && slice["value"] == value);
+            &found.unwrap_or_else(|| panic!("no {by}={value}"))["metrics"]
+        }
+    };
+    let mut metrics = metrics.as_array().unwrap().iter();
+    metrics.find(|metric| metric["id"] == id).unwrap_or_else(|| panic!("no {id}")).clone()
+}
+
+#[test]
+fn a_result_that_is_none_is_no_pass() {
+    for result in [
+        r#"{content: [], isError: "true"}"#,
+        "{content: [{type: text, text: x}], isError: 1}",
+        "{}",
+        "{content: x}",
+        "{content: [{text: x}]}",
+        "{content: [{type: text, text: 5}]}",
+        "{content: [{type: image}]}",
+        "{content: [{type: text, text: a}], structuredContent: [1]}",
+    ] {
+        let cases = format!("  - {{id: odd, tool: say, input: {{r: {result}}}}}\n");
+        let (scratch, ran) = run(&cases, &[]);
+        assert_eq!(ran.code, 1, "{result}: {}{}", ran.stdout, ran.stderr);
+        let observed = &report(&scratch)["items"][0]["observed"];
+        assert_eq!(observed["failures"], json!({"invalid_output": 1}), "{result}: {observed}");
+    }
+}
+
+#[test]
+fn a_case_about_what_must_not_be_there_can_stand_alone() {
+    for case in [
+        "{id: one, tool: say, expect: {lacks: secret}}",
+        "{id: one, tool: say, expect: {json: $.password, exists: false}}",
+        "{id: one, tool: say, then: [{tool: say}]}",
+    ] {
+        let (_, ran) = run(&format!("  - {case}\n"), &[]);
+        assert_eq!(ran.code, 0, "{case}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains("answers-nothing ok"), "{}", ran.stdout);
+    }
+    // One that proves nothing is named.
+    let (_, ran) = run("  - {id: weak, tool: say, expect: {schema: {type: string}}}\n", &[]);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("it passes weak"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_misspelt_tool_around_a_case_never_passes() {
+    for steps in [
+        "setup: [{tool: sya, error: any}]",
+        "then: [{tool: sya, error: any}]",
+        "then: [{tool: sya, error: -32602}]",
+        "then: [{tool: sya, error: allowed}]",
+        "teardown: [{tool: sya}]",
+    ] {
+        let cases = format!("  - {{id: one, tool: say, expect: {{equals: hello}}, {steps}}}\n");
+        let (_, ran) = run(&cases, &[]);
+        assert_eq!(ran.code, 1, "{steps}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains("1 (sya): the server has no such tool"), "{}", ran.stdout);
+    }
+    let cases = "  - {id: code, tool: sya, error: -32602}\n  - {id: kind, tool: sya, error: protocol}\n  - {id: plain, tool: sya, expected_error: true}\n";
+    let (_, ran) = run(cases, &[]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let warning = "3 cases call a tool that the server lacks: code, kind, plain";
+    assert!(ran.stdout.contains(warning), "{}", ran.stdout);
+}
+
+#[test]
+fn schemas_and_slices_are_counted_over_every_call_and_attempt() {
+    let (scratch, ran) = run(
+        "  - {id: then, tool: say, then: [{tool: typed, input: {a: 1}}], tags: [a, b], repeat: 3}\n  - {id: wrong, tool: typed, input: {a: x}, error: allowed, tags: [b], repeat: 2}\n  - {id: once, tool: say}\n",
+        &[],
+    );
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    let report = report(&scratch);
+    let count = |slice, id| metric(&report, slice, id)["count"].clone();
+    assert_eq!(count(None, "schema.input"), json!({"hits": 7, "of": 9}));
+    assert_eq!(count(None, "schema.output"), json!({"hits": 3, "of": 5}));
+    assert_eq!(count(None, "reliability"), json!({"hits": 4, "of": 6}));
+    assert_eq!(metric(&report, None, "schema.output")["interval"]["method"], "wilson");
+    assert_eq!(count(Some(("tag", "a")), "reliability"), json!({"hits": 3, "of": 3}));
+    assert_eq!(count(Some(("tag", "b")), "reliability"), json!({"hits": 3, "of": 5}));
+    assert_eq!(metric(&report, Some(("tag", "b")), "reliability")["n"], 5);
+    let hat = metric(&report, None, "pass^2");
+    assert_eq!((&hat["value"], &hat["n"], &hat["left_out"]), (&json!(0.5), &json!(2), &json!(1)));
+    assert_eq!(hat["interval"]["method"], "bootstrap");
+    let (scratch, _) = run("  - {id: once, tool: say}\n", &[]);
+    let undefined = metric(&self::report(&scratch), None, "schema.output")["undefined"].clone();
+    assert_eq!(undefined, "no result of a tool that declares an outputSchema");
+}
+
+#[test]
+fn whoever_reads_a_summary_sees_which_case_failed_and_why() {
+    let mut cases = String::from("  - {id: fine, tool: say}\n");
+    for number in 10..22 {
+        cases += &format!("  - {{id: bad-{number}, tool: say, expect: {{contains: bye}}}}\n");
+    }
+    let (scratch, ran) = run(&cases, &["-o", "summary.md"]);
+    assert_eq!(ran.code, 1);
+    let why = r#"bad-19: the text is "hello", without "bye""#;
+    assert!(ran.stdout.contains(&format!("failed: {why}")), "{}", ran.stdout);
+    assert!(ran.stdout.contains("and 2 more failed cases in the report"), "{}", ran.stdout);
+    assert!(
+        !ran.stdout.contains("bad-20") && !ran.stdout.contains("failed: fine"),
+        "{}",
+        ran.stdout
+    );
+    let summary = scratch.read("summary.md");
+    assert!(summary.contains("Failed cases:\n\n- `bad-10`: the text is"), "{summary}");
+    assert!(summary.contains("\n- and 2 more in the report\n"), "{summary}");
+
+    let (_, ran) = run(&cases, &["-q"]);
+    assert!(ran.stdout.contains(&format!("failed: server · suite: {why}\n")), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("failed: server · suite: 2 more in the report\n"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn a_command_without_resume_does_not_speak_of_it() {
+    let scratch = Scratch::new();
+    // It starts once, and never again.
+    let once = "import os, sys\nif os.path.exists('used'): sys.exit('used up')\nopen('used', 'w').close()\n";
+    scratch.write("server.py", format!("{once}{SERVER}"));
+    scratch.write(
+        "suite.yaml",
+        "cases:\n  - {id: a, tool: say}\n  - {id: b, tool: end}\n  - {id: c, tool: say}\n",
+    );
+    let server = ["--", "python3", "server.py"];
+    let ran = scratch.karat(&[&["server", "test", "suite.yaml"], &server[..]].concat()).expect(3);
+    assert!(ran.stdout.contains("the system was lost at item"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("--resume"), "{}", ran.stdout);
+
+    std::fs::remove_file(scratch.path("used")).unwrap();
+    scratch.write(
+        "karat.toml",
+        "[[server]]\nname = \"s\"\nsuite = \"suite.yaml\"\nserver = { command = [\"python3\", \"server.py\"] }\n",
+    );
+    let ran = scratch.karat(&["check"]).expect(3);
+    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("(--resume goes on from here)"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_snapshot_of_a_case_that_fails_otherwise_is_not_accepted() {
+    let cases = "  - {id: both, tool: say, expect: [{snapshot: true}, {contains: bye}]}\n  - {id: after, tool: say, expect: {snapshot: true}, then: [{tool: say, expect: {contains: bye}}]}\n  - {id: good, tool: say, expect: [{snapshot: true}, {contains: hello}]}\n";
+    let (scratch, ran) = run(cases, &["--update"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    let warnings = report(&scratch)["warnings"].to_string();
+    assert!(warnings.contains("no snapshot written for both: the text is"), "{warnings}");
+    assert!(warnings.contains("no snapshot written for after: then 1 (say): "), "{warnings}");
+    let files = scratch.files();
+    let snapshots: Vec<&String> = files.iter().filter(|file| file.contains("snapshots")).collect();
+    assert_eq!(snapshots, ["suite.snapshots/good.json"]);
+}
+
+#[test]
+fn what_is_wrong_with_the_server_of_a_suite_is_said() {
+    let scratch = Scratch::new();
+    scratch.write("suite.yaml", "mcp_server: {command: 5}\ncases:\n  - {tool: say}\n");
+    let ran = scratch.karat(&["server", "test", "suite.yaml"]).expect(2);
+    ran.says(&["mcp_server", "command: a program or a list of words"]);
+}

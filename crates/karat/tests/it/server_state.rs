@@ -1,0 +1,380 @@
+//! What passes from one call to the next: values that are saved, a server that hangs, calls that set up
+//! and clean up, and secrets that must not pass on at all.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::common::{Ran, Scratch};
+
+/// A server that keeps things, writes down what it is asked, and answers one call after the other
+/// unless it is told to use threads.
+const SERVER: &str = r#"
+import json, os, sys, threading, time
+things, numbers, lock = {}, [0], threading.Lock()
+names = ["create", "get", "delete", "count", "environment", "hang", "crash", "reject", "fail", "echo"]
+
+def note(text):
+    with open("asked.log", "a") as log:
+        log.write(text + "\n")
+
+def send(message):
+    with lock:
+        sys.stdout.write(json.dumps(message) + "\n")
+        sys.stdout.flush()
+
+def said(text, error=False):
+    return {"content": [{"type": "text", "text": text}], "isError": error}
+
+def call(name, arguments):
+    note(name + " " + str(arguments.get("id", "")))
+    if name == "create":
+        with lock:
+            numbers[0] += 1
+            number = numbers[0]
+            things["id%d" % number] = 1
+        # The later they come, the earlier they are answered.
+        time.sleep(0.02 * (4 - number % 4) if "--threads" in sys.argv else 0)
+        return said(json.dumps({"id": "id%d" % number}))
+    if name == "get":
+        known = arguments["id"] in things
+        return said(json.dumps({"id": arguments["id"]}) if known else "no such thing", not known)
+    if name == "delete":
+        known = things.pop(arguments["id"], None)
+        return said("deleted" if known else "nothing to delete", not known)
+    if name == "count":
+        return said(json.dumps({"count": len(things)}))
+    if name == "environment":
+        return said(json.dumps(dict(os.environ)))
+    if name == "hang":
+        time.sleep(1000)
+    if name == "crash":
+        os._exit(3)
+    if name == "fail":
+        return said("it failed", True)
+    if name == "echo":
+        time.sleep(arguments.get("seconds", 0))
+        return said(arguments.get("text", "hello"))
+    return None
+
+def answer(message):
+    number, method = message.get("id"), message.get("method")
+    result, error = {}, None
+    if method == "initialize":
+        result = {"protocolVersion": message["params"]["protocolVersion"],
+                  "capabilities": {"tools": {}}, "serverInfo": {"name": "keeper", "version": "1"}}
+    elif method == "tools/list":
+        result = {"tools": [{"name": name, "description": "Does " + name + " to things.",
+                             "inputSchema": {"type": "object"}} for name in names]}
+    elif method == "tools/call":
+        result = call(message["params"]["name"], message["params"].get("arguments") or {})
+    if result is None:
+        send({"jsonrpc": "2.0", "id": number, "error": {"code": -32602, "message": "rejected"}})
+    elif number is not None:
+        send({"jsonrpc": "2.0", "id": number, "result": result})
+
+note("start")
+if "--crash-next" in sys.argv and open("asked.log").read().count("start") == 2:
+    call = lambda name, arguments: os._exit(4)
+for line in sys.stdin:
+    message = json.loads(line)
+    if "--threads" in sys.argv and message.get("method") == "tools/call":
+        threading.Thread(target=answer, args=(message,), daemon=True).start()
+    else:
+        answer(message)
+"#;
+
+/// Runs a suite against the server; options of `karat` come before `--`, those of the server after.
+fn run(scratch: &Scratch, suite: &str, options: &[&str], flags: &[&str]) -> Ran {
+    scratch.write("keeper.py", SERVER);
+    scratch.write("suite.yaml", suite);
+    let test = ["server", "test", "suite.yaml"];
+    let server = ["--", "python3", "keeper.py"];
+    scratch.karat(&[&test[..], options, &server, flags].concat())
+}
+
+fn report(scratch: &Scratch) -> Value {
+    let document: Value = serde_json::from_str(&scratch.read("karat-report/report.json")).unwrap();
+    document["reports"][0].clone()
+}
+
+fn item(report: &Value, id: &str) -> Value {
+    let items = report["items"].as_array().unwrap();
+    items.iter().find(|item| item["id"] == id).unwrap_or_else(|| panic!("no {id}")).clone()
+}
+
+fn asked(scratch: &Scratch) -> Vec<String> {
+    scratch.read("asked.log").lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn secrets_of_the_server_stand_in_no_file_and_no_output() {
+    const SECRET: &str = "abcd1234secretXYZ9";
+    const OTHER: &str = "hidden-in-my-shell";
+    let suite = "cases:\n  - {id: fine, tool: environment, expect: {contains: PATH}}\n  - {id: shown, tool: environment, expect: {json: $.API_TOKEN, snapshot: true}}\n  - {id: wanted, tool: environment, expect: {contains: abcd1234secretXYZ9}}\n  - {id: passed-on, tool: environment, save: {token: $.API_TOKEN}, then: [{tool: get, input: {id: '${token}'}}]}\n  - {id: loud, tool: nothing, input: {id: abcd1234secretXYZ9}}\n";
+    let scratch = Scratch::new();
+    scratch.write("keeper.py", SERVER);
+    scratch.write("suite.yaml", suite);
+    let secrets = ["-e", "API_TOKEN=abcd1234secretXYZ9", "-e", "OTHER_KEY=${MY_SECRET}"];
+    let server = ["--", "python3", "keeper.py"];
+    for words in [
+        vec!["server", "call", "--tool", "environment"],
+        vec!["server", "load", "--tool", "environment", "--count", "3", "-o", "load.json"],
+        vec!["server", "lint", "--json", "--fail-on", "never"],
+        vec!["server", "fuzz", "--tool", "environment", "--cases", "3", "-o", "fuzz.json"],
+        vec!["server", "attack", "--tool", "environment", "-o", "attack.json"],
+        vec!["server", "test", "suite.yaml", "--update", "-o", "x.html", "-o", "x.json"],
+        vec!["server", "test", "suite.yaml", "-o", "x.xml", "-o", "x.md", "-o", "x.sarif"],
+    ] {
+        let ran: Ran = scratch
+            .command(&[&words[..], &secrets, &server].concat())
+            .env("MY_SECRET", OTHER)
+            .output()
+            .unwrap()
+            .into();
+        assert!(ran.code < 2, "{words:?}: {} {}", ran.code, ran.stderr);
+        for secret in [SECRET, OTHER] {
+            assert!(!ran.stdout.contains(secret), "{words:?}: {}", ran.stdout);
+            assert!(!ran.stderr.contains(secret), "{words:?}: {}", ran.stderr);
+        }
+    }
+    // It was really there, and was passed on to the server as it is.
+    assert!(asked(&scratch).contains(&format!("get {SECRET}")), "{:?}", asked(&scratch));
+    let report = report(&scratch);
+    assert!(report.to_string().contains("[redacted]"));
+    assert!(report["warnings"].to_string().contains("secrets of the server"), "{report:#}");
+    assert!(scratch.read("suite.snapshots/shown.json").contains("[redacted]"));
+    let ours = ["keeper.py", "suite.yaml", "asked.log"];
+    for file in scratch.files().iter().filter(|file| !ours.contains(&file.as_str())) {
+        let text =
+            String::from_utf8_lossy(&std::fs::read(scratch.path(file)).unwrap()).into_owned();
+        assert!(!text.contains(SECRET) && !text.contains(OTHER), "{file} has a secret in it");
+    }
+}
+
+#[test]
+fn attempts_that_are_under_way_at_once_keep_their_values_apart() {
+    let scratch = Scratch::new();
+    let suite = r#"
+cases:
+  - id: many
+    tool: get
+    input: {id: "${id}"}
+    repeat: 12
+    concurrency: 4
+    setup: [{tool: create, save: {id: $.id}}]
+    expect: {json: $.id, matches: ^id}
+    teardown: [{tool: delete, input: {id: "${id}"}}]
+  - {id: last, tool: get, input: {id: "${id}"}, error: tool}
+  - {id: clean, tool: count, expect: {json: $.count, equals: 0}}
+"#;
+    run(&scratch, suite, &[], &["--threads"]).expect(0);
+    let mut deleted: Vec<String> =
+        asked(&scratch).into_iter().filter(|line| line.starts_with("delete")).collect();
+    deleted.sort();
+    deleted.dedup();
+    assert_eq!(deleted.len(), 12, "{deleted:?}");
+    // What lives on is what the last repetition saved, whichever ended last.
+    let journal = scratch.read("karat-report/journal/server-suite.jsonl");
+    let entries: Vec<Value> =
+        journal.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
+    let id = |entry: &Value, attempt: usize| {
+        let calls = entry["outcome"]["answer"]["attempts"][attempt]["calls"].clone();
+        let call = calls.as_array().unwrap().iter().find(|call| call["role"] == "call").unwrap();
+        call["arguments"]["id"].clone()
+    };
+    assert_eq!(id(&entries[1], 0), id(&entries[0], 11));
+}
+
+#[test]
+fn a_server_that_hangs_is_started_again_and_one_that_answers_a_ping_is_not() {
+    let suite = "cases:\n  - {id: before, tool: echo}\n  - {id: hangs, tool: hang, then: [{tool: echo}]}\n  - {id: after, tool: echo}\n  - {id: last, tool: echo}\n";
+    for (flags, starts) in [(&[][..], 2), (&["--threads"][..], 1)] {
+        let scratch = Scratch::new();
+        run(&scratch, suite, &["--timeout-ms", "2000"], flags).expect(1);
+        let report = report(&scratch);
+        assert_eq!(item(&report, "hangs")["observed"]["ended"], "timeout");
+        for id in ["before", "after", "last"] {
+            assert_eq!(item(&report, id)["metrics"]["pass_rate"], 1.0, "{flags:?} {id}");
+        }
+        let started = asked(&scratch).iter().filter(|line| *line == "start").count();
+        assert_eq!(started, starts, "{flags:?}");
+        let told = report["warnings"].to_string().contains("started again once");
+        assert_eq!(told, starts == 2, "{}", report["warnings"]);
+    }
+}
+
+#[test]
+fn the_set_up_of_a_suite_is_held_to_what_it_says() {
+    let cases = "cases: [{id: a, tool: echo}]\n";
+    for (setup, code, reason) in [
+        ("{tool: fail}", 3, "set-up call 1 (fail): ended with a tool error: it failed"),
+        ("{tool: echo, expect: {equals: never}}", 3, "set-up call 1 (echo): "),
+        ("{tool: reject}", 3, "set-up call 1 (reject): ended with protocol error -32602"),
+        ("{tool: echo, error: tool}", 3, "expected a tool error"),
+        ("{tool: reject, error: allowed}", 0, ""),
+        ("{tool: fail, error: tool, expect: {contains: failed}}", 0, ""),
+    ] {
+        let scratch = Scratch::new();
+        let ran = run(&scratch, &format!("setup: [{setup}]\n{cases}"), &[], &[]).expect(code);
+        let said: Vec<&str> = ran.stdout.split_whitespace().collect();
+        assert!(said.join(" ").contains(reason), "{setup}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn a_server_that_ends_in_its_set_up_calls_when_it_comes_back_is_started_once_more() {
+    let scratch = Scratch::new();
+    let suite =
+        "setup: [{tool: echo}]\ncases:\n  - {id: ends, tool: crash}\n  - {id: after, tool: echo}\n";
+    run(&scratch, suite, &[], &["--crash-next"]).expect(1);
+    let report = report(&scratch);
+    assert_eq!(item(&report, "after")["metrics"]["pass_rate"], 1.0);
+    // At first, after the crash, and after the end in the set-up call.
+    assert_eq!(asked(&scratch).iter().filter(|line| *line == "start").count(), 3);
+}
+
+#[test]
+fn what_was_made_is_cleaned_up_although_something_went_wrong() {
+    for wrong in [
+        "tool: echo, save: {x: $.nothing}, then: [{tool: get, input: {id: '${x}'}}], teardown: [{tool: get, input: {id: '${x}'}, error: allowed}, {tool: delete, input: {id: '${id}'}}]",
+        "tool: get, input: {id: nothing}, teardown: [{tool: delete, input: {id: '${id}'}}]",
+        "tool: hang, teardown: [{tool: delete, input: {id: '${id}'}}]",
+    ] {
+        let scratch = Scratch::new();
+        let suite = format!(
+            "cases:\n  - {{id: wrong, setup: [{{tool: create, save: {{id: $.id}}}}], {wrong}}}\n  - {{id: clean, tool: count, expect: {{json: $.count, equals: 0}}}}\n"
+        );
+        run(&scratch, &suite, &["--timeout-ms", "2000"], &["--threads"]).expect(1);
+        assert_eq!(item(&report(&scratch), "clean")["metrics"]["pass_rate"], 1.0, "{wrong}");
+    }
+}
+
+#[test]
+fn a_teardown_that_does_not_clean_up_is_named_and_costs_nothing() {
+    let create = "setup: [{tool: create, save: {id: $.id, other: $.other}}]";
+    for (teardown, told) in [
+        (
+            "{tool: delete, input: {id: none}}",
+            Some("a: teardown 1 (delete): ended with a tool error"),
+        ),
+        ("{tool: echo, expect: {equals: gone}}", Some("a: teardown 1 (echo): ")),
+        ("{tool: delete, input: {id: '${other}'}}", Some("${other} was not in the answer")),
+        ("{tool: crash}", Some("a: teardown 1 (crash): ended with the end of the server")),
+        ("{tool: delete, input: {id: none}, error: tool}", None),
+        ("{tool: delete, input: {id: '${id}'}, expect: {equals: deleted}}", None),
+    ] {
+        let scratch = Scratch::new();
+        let suite =
+            format!("cases:\n  - {{id: a, tool: echo, {create}, teardown: [{teardown}]}}\n");
+        run(&scratch, &suite, &[], &[]).expect(0);
+        let warnings = report(&scratch)["warnings"].to_string();
+        assert_eq!(warnings.contains("did not clean up"), told.is_some(), "{teardown}: {warnings}");
+        assert!(warnings.contains(told.unwrap_or_default()), "{teardown}: {warnings}");
+    }
+    let scratch = Scratch::new();
+    let suite = "teardown: [{tool: fail}]\ncases: [{id: a, tool: echo}]\n";
+    run(&scratch, suite, &[], &[]).expect(0);
+    let warnings = report(&scratch)["warnings"].to_string();
+    assert!(
+        warnings.contains("the suite: teardown 1 (fail): ended with a tool error"),
+        "{warnings}"
+    );
+}
+
+#[test]
+fn a_server_that_ends_in_the_last_case_is_not_started_again_for_nothing() {
+    let scratch = Scratch::new();
+    let suite = "cases:\n  - {id: a, tool: echo}\n  - {id: b, tool: crash}\n";
+    run(&scratch, suite, &[], &[]).expect(1);
+    assert_eq!(asked(&scratch).iter().filter(|line| *line == "start").count(), 1);
+    assert!(!report(&scratch)["warnings"].to_string().contains("started again"));
+}
+
+#[test]
+fn what_a_failed_call_was_to_save_is_unknown() {
+    for call in ["tool: reject, error: allowed", "tool: fail, error: allowed"] {
+        let scratch = Scratch::new();
+        let suite = format!(
+            "cases:\n  - {{id: one, tool: create, save: {{id: $.id}}}}\n  - {{id: stale, {call}, save: {{id: $.id}}, then: [{{tool: get, input: {{id: '${{id}}'}}}}]}}\n  - {{id: later, tool: get, input: {{id: '${{id}}'}}}}\n"
+        );
+        run(&scratch, &suite, &[], &[]).expect(1);
+        let report = report(&scratch);
+        for id in ["stale", "later"] {
+            let reasons = item(&report, id)["observed"]["reasons"].to_string();
+            assert!(reasons.contains("${id} is not known"), "{call}: {id}: {reasons}");
+        }
+    }
+}
+
+#[test]
+fn too_many_repetitions_are_refused_when_the_suite_is_read() {
+    let scratch = Scratch::new();
+    let suite = "cases: [{id: x, tool: echo, repeat: 4294967295}]\n";
+    run(&scratch, suite, &[], &[]).expect(2).says(&["x: repeat is at most"]);
+}
+
+const CHAIN: &str = r#"
+teardown: [{tool: delete, input: {id: "${id}"}}]
+cases:
+  - {id: one, tool: create, save: {id: $.id}}
+  - {id: two, tool: echo, input: {seconds: 3}}
+  - {id: three, tool: get, input: {id: "${id}"}, expect: {json: $.id, matches: id}}
+"#;
+
+#[test]
+fn a_chosen_case_gets_the_values_of_those_that_were_not() {
+    let scratch = Scratch::new();
+    run(&scratch, CHAIN, &["--case", "three"], &[]).expect(0);
+    let found = report(&scratch);
+    assert_eq!(found["items"].as_array().unwrap().len(), 1);
+    let warnings = found["warnings"].to_string();
+    assert!(warnings.contains("and not scored: one"), "{warnings}");
+    assert_eq!(asked(&scratch), ["start", "create ", "get id1", "delete id1"]);
+    // What nobody made needs no cleaning up.
+    let scratch = Scratch::new();
+    run(&scratch, CHAIN, &["--case", "two"], &[]).expect(0);
+    assert_eq!(asked(&scratch), ["start", "echo "]);
+    assert!(!report(&scratch)["warnings"].to_string().contains("clean up"));
+}
+
+#[test]
+fn a_resumed_run_makes_the_calls_again_that_the_rest_builds_on() {
+    let scratch = Scratch::new();
+    scratch.write("keeper.py", SERVER);
+    scratch.write("suite.yaml", CHAIN);
+    scratch.write(
+        "karat.toml",
+        "[[server]]\nname = \"s\"\nsuite = \"suite.yaml\"\nserver = { command = [\"python3\", \"keeper.py\"] }\n",
+    );
+    let mut interrupted = Command::new(env!("CARGO_BIN_EXE_karat"))
+        .arg("check")
+        .current_dir(scratch.path(""))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let journal = scratch.path("karat-report/journal/server-s.jsonl");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while std::fs::read_to_string(&journal).map_or(0, |text| text.lines().count()) < 2 {
+        assert!(Instant::now() < deadline, "the run does not get on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    interrupted.kill().unwrap();
+    interrupted.wait().unwrap();
+    assert!(!scratch.path("karat-report/report.json").exists());
+
+    scratch.write("asked.log", "");
+    scratch.karat(&["check", "--resume"]).expect(0);
+    let report = report(&scratch);
+    assert_eq!(item(&report, "three")["metrics"]["pass_rate"], 1.0);
+    assert!(report["warnings"].to_string().contains("made again"), "{}", report["warnings"]);
+    let made = asked(&scratch);
+    assert!(made.contains(&"create ".to_owned()) && made.contains(&"get id1".to_owned()));
+
+    // With every answer there, nothing is made again.
+    scratch.write("asked.log", "");
+    scratch.karat(&["check", "--resume"]).expect(0);
+    assert_eq!(asked(&scratch), ["start"]);
+}
