@@ -1,7 +1,7 @@
 //! How an answer is read, and the answer, split at the first line of dashes: a ranking, or a reason.
 #![no_main]
 
-use karat_core::input::parse_json;
+use karat_io::input::parse_json;
 use karat_retrieval::dataset::{Dataset, Labels};
 use karat_retrieval::systems::answer::{AnswerConfig, AnswerReader};
 

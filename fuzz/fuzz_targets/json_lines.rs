@@ -2,5 +2,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = karat_core::input::parse_json_lines::<Vec<serde_json::Value>>("golden.jsonl", bytes);
+    let _ = karat_io::input::parse_json_lines::<Vec<serde_json::Value>>("golden.jsonl", bytes);
 });

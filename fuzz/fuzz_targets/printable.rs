@@ -1,7 +1,7 @@
 //! Any text made printable: nothing that steers a terminal is left, and doing it twice changes nothing.
 #![no_main]
 
-use karat_core::text::{clip, printable};
+use karat_io::text::{clip, printable};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let shown = printable(text);

@@ -1,7 +1,7 @@
 //! karat.toml: read, or refused with an error that names the line.
 #![no_main]
 
-use karat_core::input;
+use karat_io::input;
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,7 +1,7 @@
 //! TREC judgements and run, split at the first line of dashes.
 #![no_main]
 
-use karat_retrieval::trec::{Options, score};
+use trec::{Options, score};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let mark = b"\n---\n";

@@ -2,5 +2,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = karat_core::input::parse_yaml::<serde_json::Value>("golden.yaml", bytes);
+    let _ = karat_io::input::parse_yaml::<serde_json::Value>("golden.yaml", bytes);
 });

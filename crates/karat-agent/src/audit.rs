@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use karat_core::dataset::{Dataset, DatasetFiles};
-use karat_core::input::{Limits, decode};
 use karat_core::report::DatasetRef;
+use karat_io::input::{Limits, decode};
 
 use crate::error::AgentError;
 use crate::recorded::Recorded;

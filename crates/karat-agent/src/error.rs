@@ -141,7 +141,7 @@ pub enum AgentError {
     },
     /// A file could not be read.
     #[error(transparent)]
-    Input(karat_core::input::InputError),
+    Input(karat_io::input::InputError),
     /// A dataset is not what it should be.
     #[error(transparent)]
     Dataset(Box<karat_core::dataset::DatasetError>),

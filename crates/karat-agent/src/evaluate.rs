@@ -806,7 +806,7 @@ fn listed(what: &str, counts: impl Iterator<Item = (String, u64)>) -> Option<Str
     let first: Vec<String> = all
         .iter()
         .take(LISTED)
-        .map(|(name, count)| format!("{} ({count})", karat_core::text::printable(name)))
+        .map(|(name, count)| format!("{} ({count})", karat_io::text::printable(name)))
         .collect();
     if first.is_empty() {
         return None;

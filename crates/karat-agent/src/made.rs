@@ -4,7 +4,7 @@
 //! be reached would score as well as one that is right, so beyond the share that is allowed nothing
 //! is reported at all.
 
-use karat_core::text::{clip, printable};
+use karat_io::text::{clip, printable};
 
 use crate::error::AgentError;
 use crate::trace::Trace;

@@ -526,7 +526,7 @@ impl Forbidden {
 
 /// A text as far as it stands in an item.
 pub(crate) fn clipped(text: &str) -> String {
-    karat_core::text::clip(text, SHOWN).into_owned()
+    karat_io::text::clip(text, SHOWN).into_owned()
 }
 
 /// The calls of a trace as far as they stand in an item.
@@ -538,17 +538,17 @@ fn shown(call: &CallMade) -> Value {
     let mut shown = json!({"name": call.shown()});
     match &call.arguments {
         Arguments::NotRecorded => {}
-        Arguments::Text(text) => shown["not_json"] = json!(karat_core::text::clip(text, SHOWN)),
+        Arguments::Text(text) => shown["not_json"] = json!(karat_io::text::clip(text, SHOWN)),
         Arguments::Object(text) if text.len() <= SHOWN && json::parse(text).is_ok() => {
             shown["arguments"] = call.arguments.value().unwrap_or_default();
         }
         Arguments::Object(text) => {
-            shown["arguments"] = json!(karat_core::text::clip(text, SHOWN));
+            shown["arguments"] = json!(karat_io::text::clip(text, SHOWN));
         }
     }
     if call.ended() == Ended::Badly {
         let words = call.error.as_ref().map_or("the result is an error", |error| &error.message);
-        shown["error"] = json!(karat_core::text::clip(words, SHOWN));
+        shown["error"] = json!(karat_io::text::clip(words, SHOWN));
     }
     shown
 }

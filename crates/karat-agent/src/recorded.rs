@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use karat_core::dataset::{Dataset, DatasetFiles, Digest};
-use karat_core::input::Limits;
 use karat_core::report::DatasetRef;
+use karat_io::input::Limits;
 use serde_json::Value;
 
 use crate::error::AgentError;
@@ -102,7 +102,7 @@ impl Recorded {
             }
             let bytes = dataset.bytes(path, &Limits::default()).map_err(boxed)?;
             let label = dataset.files().label(path.as_str());
-            let text = karat_core::input::decode(path.as_str(), &bytes, &Limits::default())
+            let text = karat_io::input::decode(path.as_str(), &bytes, &Limits::default())
                 .map_err(AgentError::Input)?;
             for (line, text) in (1..).zip(text.lines()) {
                 if text.trim().is_empty() {

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use karat_core::dataset::Digest;
-use karat_core::input::{self, Format, Limits};
-use karat_core::text::clip;
+use karat_io::input::{self, Format, Limits};
+use karat_io::text::clip;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

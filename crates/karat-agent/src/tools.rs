@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use karat_core::dataset::{Dataset, DatasetFiles};
-use karat_core::input::{self, Format, Limits};
 use karat_core::schema::Compiled;
+use karat_io::input::{self, Format, Limits};
 use serde_json::Value;
 
 use crate::error::AgentError;

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::input::{self, InputError, WriteError};
 use crate::report::{self, DatasetRef, Evaluation, Report, SystemRef};
+use karat_io::input::{self, InputError, WriteError};
 
 /// The name of the baseline format.
 pub const SCHEMA: &str = "karat.baseline/1";

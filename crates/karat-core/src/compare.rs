@@ -13,7 +13,7 @@ use crate::aggregate::{LEVEL, better};
 use crate::baseline::Baseline;
 use crate::paired::{Headlines, Pair, Paired, ROUNDING, Scores, scores};
 use crate::report::{Better, Comparison, DatasetRef, Delta, Interval, Item, Report};
-use crate::text::printable;
+use karat_io::text::printable;
 
 /// So many differing items are tested exactly whatever their values.
 pub(crate) const EXACT: u32 = 24;

@@ -20,7 +20,7 @@ use crate::baseline::Baseline;
 use crate::compare::{self, CompareError, SliceKey, comparable};
 use crate::paired::{ROUNDING, scores};
 use crate::report::{Better, Check, Gate, Item, Measured, Report, Verdict};
-use crate::text::printable;
+use karat_io::text::printable;
 
 /// The error probability of every decision.
 const ALPHA: f64 = 0.05;

@@ -11,7 +11,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::input::{self, InputError};
+use karat_io::input::{self, InputError};
 
 /// The name of this report format; the number rises when a reader of the old one would be misled.
 pub const SCHEMA: &str = "karat.report/1";

@@ -111,8 +111,8 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = karat_core::text::printable(&self.message);
-        write!(f, "{}: {shown}", karat_core::text::printable(&self.id))
+        let shown = karat_io::text::printable(&self.message);
+        write!(f, "{}: {shown}", karat_io::text::printable(&self.id))
     }
 }
 

@@ -7,8 +7,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use karat_core::input::{self, Limits};
 use karat_core::provenance::git;
+use karat_io::input::{self, Limits};
 use serde::Deserialize;
 
 use crate::Entry;

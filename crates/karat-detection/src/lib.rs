@@ -23,11 +23,11 @@ use std::time::Duration;
 
 use karat_core::dataset::DatasetError;
 use karat_core::gate::Policy;
-use karat_core::input::InputError;
 use karat_core::journal::{self, Identity, Journal, JournalError, Outcome};
 use karat_core::provenance::Stopwatch;
 use karat_core::report::{self, Control, Evaluation, Report, SystemRef};
 use karat_core::run::{self, Excess, RunError, Surroundings};
+use karat_io::input::InputError;
 use karat_metrics::stats;
 use serde::{Deserialize, Serialize};
 

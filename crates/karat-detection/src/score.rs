@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use karat_core::aggregate::{self, Kind, Spec};
 use karat_core::journal::{Entry, Outcome};
 use karat_core::report::{Item, ItemError, Measured, Slice};
-use karat_core::text::clip;
+use karat_io::text::clip;
 use karat_metrics::Undefined;
 use serde_json::{Value, json};
 

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use karat_core::process::Program;
 use karat_core::report::SystemRef;
-use karat_core::run::{Failure, System};
+use karat_core::run::System;
+use karat_io::Failure;
+use karat_io::process::Program;
 use serde::{Deserialize, Serialize};
 
 use crate::DetectionError;

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use karat_core::dataset::Digest;
-use karat_core::input::{self, InputError, Limits};
 use karat_core::report::{CheckReport, NotMeasured, Report, parse_check};
+use karat_io::input::{self, InputError, Limits};
 
 use crate::model::{Entry, State, Subject, Value};
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use karat_core::input::InputError;
-use karat_core::text::printable;
+use karat_io::input::InputError;
+use karat_io::text::printable;
 
 /// Why a history could not be read or written.
 #[derive(Debug, thiserror::Error)]

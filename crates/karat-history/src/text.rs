@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use karat_core::report::Better;
-use karat_core::text::{clip, printable};
+use karat_io::text::{clip, printable};
 use karat_report::html::{bound, number, signed};
 
 use crate::model::{Entry, Run};

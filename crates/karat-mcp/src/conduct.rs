@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use karat_core::text::clip;
+use karat_io::text::clip;
 use serde::Serialize;
 
 /// How much of an example stands in a remark.

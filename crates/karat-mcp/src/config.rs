@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use karat_core::input::{self, Format, InputError, Limits};
+use karat_io::input::{self, Format, InputError, Limits};
 use serde_json::{Map, Value};
 
 use crate::spec::{ServerSpec, TransportKind};

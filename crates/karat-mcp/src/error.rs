@@ -3,8 +3,8 @@
 //! Text that comes from the server is made printable and short before it stands in a message, and
 //! secrets of the spec are taken out of it.
 
-use karat_core::run::{Failure, FailureClass};
-use karat_core::text::{clip, printable};
+use karat_io::text::{clip, printable};
+use karat_io::{Failure, FailureClass};
 use serde_json::Value;
 
 /// How much of a server's text stands in a message.

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use karat_core::input::{InputError, Limits as FileLimits, records};
+use karat_io::input::{InputError, Limits as FileLimits, records};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -65,7 +65,7 @@ impl Recording {
         for line in records::<Line>(path, &FileLimits::streaming())? {
             let (number, line) = line?;
             if number == 1 {
-                karat_core::input::check_schema(path, line.schema.as_deref(), SCHEMA)?;
+                karat_io::input::check_schema(path, line.schema.as_deref(), SCHEMA)?;
             }
             reader.take(line);
         }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use karat_core::process::Program;
+use karat_io::process::Program;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::model::{
     ClientCapabilities, ErrorCode, Implementation, InitializeRequestParams, RequestMetaObject,

@@ -341,7 +341,7 @@ fn describe_command(command: &[String]) -> String {
         shown.push(describe_word(word, before));
         before = Some(word);
     }
-    karat_core::text::printable(&shown.join(" ")).into_owned()
+    karat_io::text::printable(&shown.join(" ")).into_owned()
 }
 
 fn describe_word(word: &str, before: Option<&str>) -> String {
@@ -412,7 +412,7 @@ fn describe_url(url: &str) -> String {
         shown.push('?');
         shown.push_str(&names.join("&"));
     }
-    karat_core::text::printable(&shown).into_owned()
+    karat_io::text::printable(&shown).into_owned()
 }
 
 impl fmt::Debug for ServerSpec {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use karat_core::process::{Group, Process, Program, StderrTail};
+use karat_io::process::{Group, Process, Program, StderrTail};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::task::JoinHandle;
 

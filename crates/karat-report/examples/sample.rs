@@ -2,7 +2,7 @@
 //! `cargo run -p karat-report --example sample -- page.html [items] [hostile]`.
 //! The ending of the file chooses the format.
 
-#[path = "../tests/sample/mod.rs"]
+#[path = "../tests/it/sample/mod.rs"]
 mod sample;
 
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The verdict as a shields.io endpoint badge: publish the file, point a badge at it.
 
 use karat_core::report::{CheckReport, Verdict};
-use karat_core::text::{clip, printable};
+use karat_io::text::{clip, printable};
 use serde_json::json;
 
 /// A badge is a word or two; a longer message is cut.

@@ -140,5 +140,5 @@ fn of_item(report: &Report, item: &Item) -> Option<Found> {
 /// What the entry is, by its name and the start of its text.
 fn described(item: &Item) -> String {
     let text = |key: &str| item.observed.get(key).and_then(Value::as_str).unwrap_or_default();
-    karat_core::text::clip(&format!("{} {}", text("name"), text("text")), 300).into_owned()
+    karat_io::text::clip(&format!("{} {}", text("name"), text("text")), 300).into_owned()
 }

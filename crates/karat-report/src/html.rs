@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use karat_core::report::CheckReport;
-use karat_core::text::printable;
+use karat_io::text::printable;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, UndefinedBehavior, context, escape_formatter};

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use karat_core::report::{Check, CheckReport, NotMeasured, Report, Verdict};
-use karat_core::text::{printable, printable_block};
+use karat_io::text::{printable, printable_block};
 use quick_junit::{NonSuccessKind, Report as Suites, TestCase, TestCaseStatus, TestSuite};
 
 use crate::html::words::{bound, check_name, count, number};

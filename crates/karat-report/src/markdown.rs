@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use karat_core::report::{Check, CheckReport, Comparison, Delta, Report, Slice, Verdict};
-use karat_core::text::printable;
+use karat_io::text::printable;
 
 use crate::findings;
 use crate::html::words::{

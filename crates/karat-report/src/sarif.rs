@@ -4,7 +4,7 @@
 //! logical one: the tool's name and the place in its definition. The physical one is the project file,
 //! because GitHub refuses a whole log in which a location has none.
 
-use karat_core::text::printable;
+use karat_io::text::printable;
 use serde_json::{Value, json};
 
 /// Rules and what they found.

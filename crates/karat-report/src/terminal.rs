@@ -6,7 +6,7 @@ use karat_core::baseline::Baseline;
 use karat_core::report::{
     Better, CheckReport, Comparison, Delta, Gate, Measured, Report, Slice, Verdict,
 };
-use karat_core::text::{clip, printable};
+use karat_io::text::{clip, printable};
 use owo_colors::{OwoColorize as _, Style as Paint};
 
 use crate::findings;

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use karat_core::dataset::{Dataset as Frozen, DatasetFiles, Digest};
-use karat_core::input::{self, Format, InputError, Limits};
 use karat_core::report::DatasetRef;
+use karat_io::input::{self, Format, InputError, Limits};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -133,7 +133,7 @@ impl Fitness {
     }
 
     fn evaluate(&mut self, line: &str) -> Result<Value, String> {
-        let request: Request = karat_core::input::parse_json("the request", line.as_bytes())
+        let request: Request = karat_io::input::parse_json("the request", line.as_bytes())
             .map_err(|error| error.to_string())?;
         let _ = request.id;
         let overrides = self.overrides(request.overrides)?;

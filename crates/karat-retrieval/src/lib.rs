@@ -19,7 +19,6 @@ pub mod snapshot;
 pub mod system;
 pub mod systems;
 pub mod tokens;
-pub mod trec;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,11 +27,11 @@ use std::time::Duration;
 
 use karat_core::dataset::DatasetError;
 use karat_core::gate::Policy;
-use karat_core::input::{InputError, WriteError};
 use karat_core::journal::{self, Identity, Journal, JournalError};
 use karat_core::provenance::Stopwatch;
 use karat_core::report::{Control, Evaluation, Report, SystemRef};
 use karat_core::run::{self, RunError, Surroundings};
+use karat_io::input::{InputError, WriteError};
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::Dataset;

@@ -8,15 +8,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use karat_core::input::{self, Format, InputError, Limits};
 use karat_core::journal::{Entry, Outcome};
 use karat_core::report::{self, Evaluation, Report};
+use karat_io::input::{self, Format, InputError, Limits};
 use serde::Deserialize;
 
 use crate::RetrievalError;
 use crate::dataset::Dataset;
 use crate::system::{Ranked, Ranking};
-use crate::trec;
 
 /// The most runs that a file may be of; as many as a project may ask for.
 const MOST_RUNS: u32 = 10_000;

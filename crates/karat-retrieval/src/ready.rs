@@ -11,8 +11,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use karat_core::run::{Failure, FailureClass, System};
-use karat_core::text::{clip, printable};
+use karat_core::run::System;
+use karat_io::text::{clip, printable};
+use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use tokio::time::Instant;

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use karat_core::input::{InputError, WriteError};
 use karat_core::journal::{Entry, Outcome};
+use karat_io::input::{InputError, WriteError};
 
 use crate::compliance::Contract;
 use crate::observation::{Attempt, Observed, Role};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use karat_core::aggregate::{Kind, Spec};
 use karat_core::report::{Count, Item};
-use karat_core::text::{clip, printable};
+use karat_io::text::{clip, printable};
 use karat_metrics::stats;
 use serde_json::{Value, json};
 

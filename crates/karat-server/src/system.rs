@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use karat_core::run::{Failure, System};
+use karat_core::run::System;
+use karat_io::Failure;
 use karat_mcp::{
     CallError, Conduct, Definition, Options, Redactor, ServerSpec, Session, StartError, serve,
 };

@@ -1,7 +1,7 @@
 //! What the binary carries with it: the bundled project with its datasets and baselines.
 
 use karat_core::dataset::DatasetFiles;
-use karat_core::text::printable;
+use karat_io::text::printable;
 
 use crate::exit::Stop;
 

@@ -1,8 +1,8 @@
 //! How Karat ends: one type for all exit codes, and the error that carries one.
 
 use karat_core::baseline::Baseline;
-use karat_core::input::{InputError, WriteError};
 use karat_core::run::RunError;
+use karat_io::input::{InputError, WriteError};
 
 /// The exit codes. "Got worse" and "was not measured" are never confused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

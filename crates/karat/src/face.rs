@@ -10,7 +10,7 @@ use std::sync::Mutex;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use karat_core::run::{Event, Listener};
-use karat_core::text::printable;
+use karat_io::text::printable;
 use serde::Serialize;
 
 use crate::cli::{Color, Face};

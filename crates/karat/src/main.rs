@@ -23,21 +23,21 @@ use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
 fn main() -> ExitCode {
-    karat_core::process::end_all_on_panic();
-    karat_core::descendants::adopt();
+    karat_io::process::end_all_on_panic();
+    karat_io::descendants::adopt();
     let cli = Cli::parse();
     let terminal = Terminal::new(cli.face);
     let exit = match run(&cli.command, &terminal) {
         Ok(exit) => exit,
         Err(stop) => {
             if !stop.message.is_empty() {
-                let text = karat_core::text::printable_block(&stop.message);
+                let text = karat_io::text::printable_block(&stop.message);
                 let _ = writeln!(std::io::stderr(), "karat: {text}");
             }
             stop.exit
         }
     };
-    karat_core::process::end_all();
+    karat_io::process::end_all();
     ExitCode::from(exit.code())
 }
 

@@ -1,7 +1,7 @@
 //! Where asynchronous work runs, and how it is stopped: one runtime, and signals that leave no program
 //! behind.
 
-use karat_core::process::end_all_on_signal;
+use karat_io::process::end_all_on_signal;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::exit::{Exit, Stop};

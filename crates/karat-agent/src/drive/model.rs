@@ -176,7 +176,7 @@ impl Model {
             class: "invalid_answer".to_owned(),
             message: format!(
                 "the endpoint's answer is not one of a model: {}",
-                karat_core::text::clip(&karat_core::text::printable(&answer.to_string()), 200)
+                karat_io::text::clip(&karat_io::text::printable(&answer.to_string()), 200)
             ),
         })
     }

@@ -98,7 +98,7 @@ pub(super) fn words(result: &Value) -> String {
         .filter_map(|block| block.get("text").and_then(Value::as_str))
         .collect();
     let text = if texts.is_empty() { result.to_string() } else { texts.join("\n") };
-    karat_core::text::clip(&text, TOLD).into_owned()
+    karat_io::text::clip(&text, TOLD).into_owned()
 }
 
 /// The data of a result: what is structured, else the JSON in its text, else the text.

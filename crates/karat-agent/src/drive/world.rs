@@ -11,9 +11,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use karat_core::http::{Client, Request};
-use karat_core::input::{self, Limits};
-use karat_core::run::{Failure, FailureClass, LONGEST_PAUSE};
+use karat_core::run::LONGEST_PAUSE;
+use karat_io::http::{Client, Request};
+use karat_io::input::{self, Limits};
+use karat_io::{Failure, FailureClass};
 use karat_mcp::{Session, StartError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -146,7 +147,7 @@ impl Recording {
                 serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
             let key = canonical(&read.trace);
             if recording.runs.contains_key(&key) {
-                let run = karat_core::text::printable(&key);
+                let run = karat_io::text::printable(&key);
                 return Err(wrong(format!("the run {run} stands there twice")));
             }
             recording.runs.insert(key, read.exchanges);
@@ -201,7 +202,7 @@ impl Inside {
                     Some(found) if same(&found) => Ok(found),
                     found => Err(AgentError::Usage(format!(
                         "the recording does not fit: run {key} asks for {kind} {}, recorded is {}",
-                        karat_core::text::clip(&request.to_string(), 200),
+                        karat_io::text::clip(&request.to_string(), 200),
                         found.map_or("nothing more".to_owned(), |found| found.kind),
                     ))),
                 }

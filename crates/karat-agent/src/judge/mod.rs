@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use karat_core::http::Client;
-use karat_core::input::{self, Limits};
-use karat_core::text::clip;
+use karat_io::http::Client;
+use karat_io::input::{self, Limits};
+use karat_io::text::clip;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@
 //! are read into one form first. Where it is not recorded what was asked or what was done, there is
 //! nothing to have an opinion on, and the reason stands in place of the unit.
 
-use karat_core::text::clip;
+use karat_io::text::clip;
 use serde_json::Value;
 
 use crate::trace::{Arguments, Ended, Trace, Turns};

@@ -1,7 +1,7 @@
 //! What must hold for an answer or an end state. Values are equal or they are not; a tolerance is one
 //! that is stated.
 
-use karat_core::json_path::JsonPath;
+use karat_io::json_path::JsonPath;
 use karat_metrics::calls::{Equality, json};
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;

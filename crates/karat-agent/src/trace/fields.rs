@@ -3,7 +3,7 @@
 //! Values stay text until somebody asks for them: arguments must keep the order of keys and the
 //! difference of `1` and `1.0`, which a parsed document may lose. `null` is the same as absent.
 
-use karat_core::text::clip;
+use karat_io::text::clip;
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 

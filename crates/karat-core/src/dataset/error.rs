@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::{Digest, FilePath, Version};
-use crate::input::{InputError, WriteError, name, shown};
+use karat_io::input::{InputError, WriteError, name, shown};
 
 /// Why a dataset cannot be used or frozen.
 #[derive(Debug, thiserror::Error)]

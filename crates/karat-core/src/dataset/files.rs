@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{BadPath, DatasetError};
 use super::{Digest, MANIFEST};
-use crate::input::{InputError, Limits, read_raw};
-use crate::text::printable;
+use karat_io::input::{InputError, Limits, read_raw};
+use karat_io::text::printable;
 
 /// The path of a file in a dataset: relative, parts separated by `/`, never leaving the folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

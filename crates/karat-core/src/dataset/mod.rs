@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use self::digest::{Digest, NotADigest};
 pub use self::error::{BadPath, DatasetError};
 pub use self::files::{DatasetFiles, EmbeddedFiles, FilePath};
-use crate::input::{Format, InputError, Limits, parse_bytes, write_atomic};
+use karat_io::input::{Format, InputError, Limits, parse_bytes, write_atomic};
 
 /// The name of the file that lists the others.
 pub const MANIFEST: &str = "manifest.toml";
@@ -118,7 +118,7 @@ impl Dataset {
         Ok(bytes)
     }
 
-    /// Reads a file into a type; the format comes from its name, as in [`crate::input::load`].
+    /// Reads a file into a type; the format comes from its name, as in [`karat_io::input::load`].
     ///
     /// # Errors
     /// As [`Dataset::bytes`], and when the content does not fit the type.

@@ -25,7 +25,7 @@ use serde_json::Value;
 use self::graph::Graph;
 use self::size::measure;
 use self::work::TooMuch;
-use crate::text::{clip, printable};
+use karat_io::text::{clip, printable};
 
 /// Levels of nesting in a schema and in a value.
 const DEPTH: usize = 128;

@@ -7,7 +7,7 @@ use karat_core::dataset::{
     BadPath, Dataset, DatasetError, DatasetFiles, Digest, FilePath, IfFrozen, MANIFEST, Manifest,
     Meta, Version,
 };
-use karat_core::input::{InputError, Limits};
+use karat_io::input::{InputError, Limits};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use karat_core::input::{Limits, load};
 use karat_core::schema::Compiled;
+use karat_io::input::{Limits, load};
 use serde::Deserialize;
 use serde_json::Value;
 

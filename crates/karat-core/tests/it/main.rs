@@ -1,11 +1,13 @@
 //! The integration tests of karat-core, in one binary.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a panic is a failed test"
+)]
 
 mod dataset;
 mod gate;
-mod input_files;
-mod input_formats;
-mod input_properties;
 mod journal;
 mod json_schema_engines;

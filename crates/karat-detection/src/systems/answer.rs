@@ -5,8 +5,8 @@
 //! template shows. An entry that has a result or instructions which the template does not show cannot be
 //! judged, so it is `unsupported` and the scanner is not asked.
 
-use karat_core::json_path::JsonPath;
-use karat_core::template;
+use karat_io::json_path::JsonPath;
+use karat_io::template;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 

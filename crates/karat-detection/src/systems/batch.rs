@@ -14,9 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use karat_core::input::{self, Format, Limits};
-use karat_core::process::{Line, Process, Program};
-use karat_core::run::{Failure, FailureClass};
+use karat_io::input::{self, Format, Limits};
+use karat_io::process::{Line, Process, Program};
+use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ use super::sarif;
 use crate::DetectionError;
 use crate::dataset::{Dataset, Sample};
 use crate::system::{Answer, Reported, Stated};
-use karat_core::json_path::JsonPath;
+use karat_io::json_path::JsonPath;
 
 /// The most that a program may print.
 const MOST_OUTPUT: usize = 256 << 20;

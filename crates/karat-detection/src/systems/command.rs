@@ -6,9 +6,9 @@
 //! "score": 0.9, "findings": […]}` with everything after the verdict optional. An exit code says
 //! nothing about an entry.
 
-use karat_core::exchange::{Exchange, Reply, quoted};
-use karat_core::process::Program;
-use karat_core::run::{Failure, FailureClass};
+use karat_io::exchange::{Exchange, Reply, quoted};
+use karat_io::process::Program;
+use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use karat_core::http::{Body, Client, Options, Request};
-use karat_core::input::{self, Format};
-use karat_core::run::{Failure, FailureClass};
+use karat_io::http::{Body, Client, Options, Request};
+use karat_io::input::{self, Format};
+use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use karat_core::input::{self, Format};
-use karat_core::run::{Failure, FailureClass};
+use karat_io::input::{self, Format};
+use karat_io::{Failure, FailureClass};
 use karat_mcp::{Options, Reply, ServerSpec, Session};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

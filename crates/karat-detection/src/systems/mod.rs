@@ -11,7 +11,7 @@ pub mod verdicts;
 #[cfg(feature = "yara")]
 pub mod yara;
 
-use karat_core::text::{clip, printable};
+use karat_io::text::{clip, printable};
 use serde_json::Value;
 
 use crate::system::Evidence;

@@ -9,8 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use karat_core::input::{self, Format, InputError, Limits};
-use karat_core::run::{Failure, FailureClass};
+use karat_io::input::{self, Format, InputError, Limits};
+use karat_io::{Failure, FailureClass};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use boreal::compiler::CompilerParams;
 use boreal::scanner::ScanResult;
 use boreal::{Compiler, MetadataValue, Scanner};
-use karat_core::input::{self, Limits};
-use karat_core::run::{Failure, FailureClass};
+use karat_io::input::{self, Limits};
+use karat_io::{Failure, FailureClass};
 use serde_json::Value;
 
 use crate::DetectionError;

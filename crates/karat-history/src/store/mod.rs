@@ -10,8 +10,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use karat_core::dataset::Digest;
-use karat_core::input::Limits;
 use karat_core::report::{Better, CheckReport};
+use karat_io::input::Limits;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use crate::HistoryError;

@@ -1,5 +1,10 @@
 //! The integration tests of karat-history, in one binary.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a panic is a failed test"
+)]
 
 mod store;

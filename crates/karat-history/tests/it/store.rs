@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use karat_core::input::InputError;
 use karat_history::pages::Pages;
 use karat_history::{
     Added, Document, Entry, HistoryError, Prune, Selection, State, Store, series, text,
 };
+use karat_io::input::InputError;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

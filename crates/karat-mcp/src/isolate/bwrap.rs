@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use karat_core::process::{Afterwards, Program};
+use karat_io::process::{Afterwards, Program};
 
 use super::pids::PidsGroup;
 use super::reach::{self, Hidden};

@@ -8,7 +8,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use karat_core::process::{Afterwards, Program};
+use karat_io::process::{Afterwards, Program};
 
 use super::{Isolation, Launch, find_program, given_paths, missing, unique_name};
 use crate::error::{StartError, quoted};

@@ -14,8 +14,8 @@ mod reach;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use karat_core::process::Program;
-use karat_core::text::printable;
+use karat_io::process::Program;
+use karat_io::text::printable;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};

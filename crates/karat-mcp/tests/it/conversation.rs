@@ -5,7 +5,7 @@ use crate::support;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use karat_core::run::FailureClass;
+use karat_io::FailureClass;
 use karat_mcp::serve::HttpServer;
 use karat_mcp::{CallError, CallOptions, Options, Policies, Revision, Roots, ServerSpec, Session};
 use serde_json::{Map, json};

@@ -5,7 +5,7 @@ use crate::support;
 
 use std::time::Duration;
 
-use karat_core::run::FailureClass;
+use karat_io::FailureClass;
 use karat_mcp::{CallError, Limits, Oddity, Options, Reply, ServerSpec, Session, StartError};
 use serde_json::{Map, json};
 use support::{MISBEHAVE, arguments, spec};

@@ -1,10 +1,8 @@
 //! HTTP servers that break off, stall, redirect and refuse: each fault has its class.
 
-use crate::support;
-
 use std::time::Duration;
 
-use karat_core::run::FailureClass;
+use karat_io::FailureClass;
 use karat_mcp::{CallError, Limits, Oddity, Options, Revision, ServerSpec, Session, StartError};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,6 +1,11 @@
 //! The integration tests of karat-mcp, in one binary.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a panic is a failed test"
+)]
 
 mod conversation;
 mod faults;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::panic)]
 
-use karat_core::process::{end_all_on_panic, end_all_on_signal};
+use karat_io::process::{end_all_on_panic, end_all_on_signal};
 use karat_mcp::{Options, ServerSpec, Session};
 
 #[tokio::main]

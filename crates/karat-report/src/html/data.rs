@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use karat_core::report::{Better, CheckReport, Delta, Item, Report, Verdict};
-use karat_core::text::printable;
+use karat_io::text::printable;
 use serde::Serialize;
 use serde_json::{Value, json};
 

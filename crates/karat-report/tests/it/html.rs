@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use karat_core::report::{CheckReport, Item};
-use karat_core::text::printable_block;
+use karat_io::text::printable_block;
 use karat_report::html;
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,6 +1,11 @@
 //! The integration tests of karat-report, in one binary.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a panic is a failed test"
+)]
 
 mod html;
 mod junit;

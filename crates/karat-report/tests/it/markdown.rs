@@ -2,7 +2,7 @@
 
 use crate::sample;
 
-use karat_core::text::printable_block;
+use karat_io::text::printable_block;
 use karat_report::markdown;
 
 /// The line without its code spans: a run of backticks closes at the next run of the same length.

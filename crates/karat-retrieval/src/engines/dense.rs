@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use karat_core::dataset::Digest;
-use karat_core::input::{self, InputError, Limits};
+use karat_io::input::{self, InputError, Limits};
 use model2vec_rs::model::StaticModel;
 
 use super::Engine;

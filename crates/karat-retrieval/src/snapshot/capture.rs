@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use karat_core::input::{self, Format, InputError, Limits};
-use karat_core::text::{clip, printable};
+use karat_io::input::{self, Format, InputError, Limits};
+use karat_io::text::{clip, printable};
 use karat_mcp::{Options as SessionOptions, ServerSpec, Session};
 use serde::Deserialize;
 use serde_json::{Map, Value};

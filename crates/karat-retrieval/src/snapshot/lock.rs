@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use karat_core::dataset::Digest;
-use karat_core::input::{self, Format, InputError, Limits};
+use karat_io::input::{self, Format, InputError, Limits};
 use serde::{Deserialize, Serialize};
 
 use super::{Snapshot, canonical, name};

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use karat_core::dataset::{Dataset as Frozen, DatasetError, DatasetFiles, MANIFEST};
-use karat_core::input::{self, Format, InputError, Limits};
+use karat_io::input::{self, Format, InputError, Limits};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use karat_core::dataset::{
     Dataset as Frozen, DatasetError, IfFrozen, MANIFEST, Manifest, Meta, Version,
 };
-use karat_core::input::{InputError, WriteError, write_atomic};
 use karat_core::report::Environment;
+use karat_io::input::{InputError, WriteError, write_atomic};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -182,9 +182,9 @@ fn copy_all(
             continue;
         }
         if below == Path::new(PROVENANCE) {
-            let text = karat_core::input::read_text(&file, &Default::default())?;
-            let format = karat_core::input::Format::Json;
-            let mut provenance: Provenance = karat_core::input::parse(&file, &text, format)?;
+            let text = karat_io::input::read_text(&file, &Default::default())?;
+            let format = karat_io::input::Format::Json;
+            let mut provenance: Provenance = karat_io::input::parse(&file, &text, format)?;
             captured = provenance.environment.take();
             origin = format!(" from {} servers", provenance.servers.len());
             put(&to.join(below), &serde_json::to_value(provenance).unwrap_or_default())?;

@@ -7,11 +7,11 @@
 
 use std::collections::HashSet;
 
-use karat_core::exchange::quoted;
-use karat_core::input;
-use karat_core::json_path::JsonPath;
-use karat_core::run::{Failure, FailureClass};
-use karat_core::template::{Template, plain};
+use karat_io::exchange::quoted;
+use karat_io::input;
+use karat_io::json_path::JsonPath;
+use karat_io::template::{Template, plain};
+use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

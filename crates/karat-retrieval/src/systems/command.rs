@@ -4,10 +4,10 @@
 //! `{"id": "q-017", "ranked": [{"tool_id": "server:tool", "score": 1.5}, …]}` or
 //! `{"id": "q-017", "error": "…"}`. Scores are optional; the order of the list is the ranking.
 
-use karat_core::exchange::{Exchange, Reply, quoted};
-use karat_core::process::Program;
-use karat_core::run::{Failure, FailureClass};
-use karat_core::text::{clip, printable};
+use karat_io::exchange::{Exchange, Reply, quoted};
+use karat_io::process::Program;
+use karat_io::text::{clip, printable};
+use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 
 use crate::system::{Question, Ranked, Ranking};

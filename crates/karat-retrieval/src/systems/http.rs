@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use karat_core::http::{self, Body, Client, Request};
-use karat_core::run::Failure;
-use karat_core::template::{self, Template, fill_json, from_variables, percent_encoded};
+use karat_io::Failure;
+use karat_io::http::{self, Body, Client, Request};
+use karat_io::template::{self, Template, fill_json, from_variables, percent_encoded};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 

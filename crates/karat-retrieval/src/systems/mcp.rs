@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use karat_core::run::{Failure, FailureClass};
-use karat_core::template::fill_json;
-use karat_core::text::{clip, printable};
+use karat_io::template::fill_json;
+use karat_io::text::{clip, printable};
+use karat_io::{Failure, FailureClass};
 use karat_mcp::{Options, Reply, ServerSpec, Session};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

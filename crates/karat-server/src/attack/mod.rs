@@ -195,7 +195,7 @@ pub async fn run(
 fn wanted(settings: &Settings) -> Result<Vec<&'static Attack>, ProbeError> {
     for id in &settings.cases {
         if !ATTACKS.iter().any(|attack| attack.id() == id) {
-            let hint = karat_core::input::nearest(id, ATTACKS.iter().map(|attack| attack.id()))
+            let hint = karat_io::input::nearest(id, ATTACKS.iter().map(|attack| attack.id()))
                 .map(|near| format!(" (did you mean {near:?}?)"))
                 .unwrap_or_default();
             return Err(ProbeError::Wrong(format!("--case: there is no attack {id:?}{hint}")));

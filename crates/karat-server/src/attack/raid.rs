@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use karat_core::run::{Event, Listener};
-use karat_core::text::clip;
+use karat_io::text::clip;
 use karat_mcp::Definition;
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -27,7 +27,7 @@ use karat_core::report::{
 };
 use karat_core::run::{Event, Listener};
 use karat_core::schema::Compiled;
-use karat_core::text::clip;
+use karat_io::text::clip;
 use karat_mcp::{Definition, Options, ServerInfo, ServerSpec};
 use serde::Serialize;
 use serde_json::{Map, Value, json};

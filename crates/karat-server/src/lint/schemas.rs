@@ -1,7 +1,7 @@
 //! Rules about the schemas of input and output.
 
 use karat_core::schema::Compiled;
-use karat_core::text::{clip, printable};
+use karat_io::text::{clip, printable};
 use serde_json::Value;
 
 use super::definition::Definition;

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use karat_core::provenance::Stopwatch;
 use karat_core::report::{DatasetRef, Report};
-use karat_core::text::printable;
+use karat_io::text::printable;
 use karat_mcp::{Definition, Options, ServerSpec, TransportKind};
 
 pub use self::mix::Call;

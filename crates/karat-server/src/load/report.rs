@@ -7,7 +7,7 @@ use karat_core::provenance::{self, Stopwatch};
 use karat_core::report::{
     self, Count, Evaluation, Interval, Item, Measured, Report, Slice, SystemRef,
 };
-use karat_core::text::{clip, printable};
+use karat_io::text::{clip, printable};
 use karat_mcp::ServerInfo;
 use karat_metrics::stats;
 use serde_json::json;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use karat_core::input::nearest;
-use karat_core::text::printable;
+use karat_io::input::nearest;
+use karat_io::text::printable;
 use karat_mcp::{Definition, Options, ServerInfo, ServerSpec, StartError};
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -7,9 +7,9 @@
 
 use std::fmt::{self, Write as _};
 
-use karat_core::json_path::JsonPath;
 use karat_core::schema::Compiled;
-use karat_core::text::{clip, printable};
+use karat_io::json_path::JsonPath;
+use karat_io::text::{clip, printable};
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};

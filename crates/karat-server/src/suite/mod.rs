@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use karat_core::dataset::Digest;
-use karat_core::input::{self, Format, InputError, Limits};
-use karat_core::json_path::JsonPath;
+use karat_io::input::{self, Format, InputError, Limits};
+use karat_io::json_path::JsonPath;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize};

@@ -9,9 +9,9 @@ use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use karat_core::dataset::Digest;
-use karat_core::input::{self, InputError, Limits, WriteError};
-use karat_core::json_path::JsonPath;
-use karat_core::text::{clip, printable};
+use karat_io::input::{self, InputError, Limits, WriteError};
+use karat_io::json_path::JsonPath;
+use karat_io::text::{clip, printable};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use karat_core::json_path::JsonPath;
+use karat_io::json_path::JsonPath;
 use serde_json::{Map, Value};
 
 use super::matcher::Answer;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use karat_core::baseline::Baseline;
 use karat_core::compare::{compare, same_data};
 use karat_core::report::{Comparison, Evaluation, Report};
-use karat_core::text::printable;
+use karat_io::text::printable;
 use serde::Serialize;
 use serde_json::json;
 

@@ -4,13 +4,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use karat_core::gate::{self, GateError};
-use karat_core::input::write_atomic;
 use karat_core::report::{
     self, Check, CheckReport, Evaluation, NotMeasured, NotRun, Report, Verdict,
 };
 use karat_core::run::Surroundings;
-use karat_core::text::printable;
 use karat_history::{Added, Document, Store};
+use karat_io::input::write_atomic;
+use karat_io::text::printable;
 use karat_report::{Output, findings};
 
 use crate::cli::{CheckAllArgs, CheckArgs};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use karat_core::baseline::Baseline;
 use karat_core::compare::{SliceKey, compare};
 use karat_core::report::{Comparison, Report, load_reports};
-use karat_core::text::printable;
+use karat_io::text::printable;
 use serde::Serialize;
 
 use crate::cli::CompareArgs;

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use karat_core::compare::same_data;
-use karat_core::input::{self, Limits, nearest, write_atomic};
 use karat_core::provenance::Stopwatch;
 use karat_core::report::Report;
-use karat_core::text::printable;
 use karat_history::series::{self, Series};
 use karat_history::{
     Added, Document, Entry, FILE, HistoryError, Prune, Run, Selection, Store, text,
 };
+use karat_io::input::{self, Limits, nearest, write_atomic};
+use karat_io::text::printable;
 use serde_json::json;
 
 use crate::cli::{

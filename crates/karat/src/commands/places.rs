@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use karat_core::input::{destination, write_atomic};
 use karat_core::provenance::is_tracked;
+use karat_io::input::{destination, write_atomic};
 
 use crate::exit::Stop;
 

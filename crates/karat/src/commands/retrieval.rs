@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use karat_core::dataset::DatasetFiles;
-use karat_core::input::{Limits, Lines, write_atomic};
+use karat_io::input::{Limits, Lines, write_atomic};
 use karat_metrics::ranking::Measure;
 use karat_retrieval::dataset::{Dataset, Labels};
 use karat_retrieval::fitness::{self, Fitness};
 use karat_retrieval::rankings::{Absent, Rankings};
-use karat_retrieval::{ScoreOptions, score_rankings, trec};
+use karat_retrieval::{ScoreOptions, score_rankings};
 
 use crate::bundled;
 use crate::cli::{ExportTrecArgs, FitnessArgs, RankingsArgs, ToolsArgs};

@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &DashboardArgs, terminal: &Terminal) -> Result<Exit
             terminal.print(&format!("{url}\n"))?;
             terminal.say("read-only and for this machine alone; Ctrl-C ends it");
         }
-        server.run_until(karat_core::process::end_all_on_signal()).await;
+        server.run_until(karat_io::process::end_all_on_signal()).await;
         Ok(Exit::Pass)
     })
 }

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use karat_core::text::printable;
+use karat_io::text::printable;
 use karat_metrics::Score;
 use karat_metrics::ranking::{Measure, Rules, ScorePrecision};
-use karat_retrieval::trec::{self, Found, MeasureMeans, Options, QueryScores, Summary};
 use serde_json::{Map, Value, json};
+use trec::{Found, MeasureMeans, Options, QueryScores, Summary};
 
 use crate::cli::TrecArgs;
 use crate::exit::{Exit, Stop};

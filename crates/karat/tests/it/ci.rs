@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{Ran, Scratch};
-use karat_core::input::{Format, parse};
+use karat_io::input::{Format, parse};
 use serde_json::Value;
 
 const KARAT: &str = env!("CARGO_BIN_EXE_karat");

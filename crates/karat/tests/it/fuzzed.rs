@@ -29,6 +29,7 @@ macro_rules! targets {
     ($($name:ident $path:literal)*) => {
         $(
             #[path = $path]
+            #[allow(unused_attributes, reason = "`no_main` is for libFuzzer's build of the target")]
             mod $name;
         )*
         const TARGETS: &[(&str, fn(&[u8]))] = &[$((stringify!($name), $name::run)),*];

@@ -358,7 +358,7 @@ fn the_address_of_karat_is_taken_as_given_or_refused() {
 }
 
 fn yaml(text: &str) -> Value {
-    use karat_core::input::{Format, parse};
+    use karat_io::input::{Format, parse};
     parse("the file".as_ref(), text, Format::Yaml).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 

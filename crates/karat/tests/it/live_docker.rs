@@ -2,8 +2,6 @@
 //! image made from nothing but a static busybox. Needs root, docker.io and busybox-static; without
 //! root it says so and does nothing.
 
-use crate::common;
-
 use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,11 @@
 //! The integration tests of karat, in one binary.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a panic is a failed test"
+)]
 
 // The fuzz targets call `libfuzzer_sys::fuzz_target!`; here that macro is in `fuzzed`.
 extern crate self as libfuzzer_sys;

@@ -8,7 +8,7 @@ use karat_mcp::{Options, Revision, ServerSpec, Session};
 use serde_json::{Map, Value, json};
 
 /// Gives arguments back, fails, waits, or refuses, by the name of the tool.
-pub struct Toolbox;
+pub(crate) struct Toolbox;
 
 impl Respond for Toolbox {
     async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, ProtocolError> {
@@ -35,7 +35,7 @@ impl Respond for Toolbox {
 }
 
 /// Tells its client how far it is and asks it for its roots; knows a prompt.
-pub struct Chatty;
+pub(crate) struct Chatty;
 
 impl Respond for Chatty {
     async fn call(&self, _: &str, _: &Value) -> Result<Value, ProtocolError> {
@@ -76,7 +76,7 @@ impl Respond for Chatty {
 }
 
 /// Definitions with fields that no SDK knows, in an order of their own.
-pub fn offer() -> Offer {
+pub(crate) fn offer() -> Offer {
     Offer {
         name: "toolbox".to_owned(),
         version: "1.2.3".to_owned(),
@@ -98,7 +98,7 @@ pub fn offer() -> Offer {
 }
 
 /// Definitions as everybody writes them.
-pub fn plain_offer() -> Offer {
+pub(crate) fn plain_offer() -> Offer {
     let schema = json!({"type": "object", "properties": {"words": {"type": "string"}}});
     let tool = |name: &str| json!({"name": name, "description": "a tool", "inputSchema": schema});
     Offer {
@@ -110,15 +110,15 @@ pub fn plain_offer() -> Offer {
 }
 
 /// The server that gives arguments back.
-pub const ECHO: &str = env!("CARGO_BIN_EXE_karat-test-echo");
+pub(crate) const ECHO: &str = env!("CARGO_BIN_EXE_karat-test-echo");
 /// The server that breaks the protocol as its argument says.
-pub const MISBEHAVE: &str = env!("CARGO_BIN_EXE_karat-test-misbehave");
+pub(crate) const MISBEHAVE: &str = env!("CARGO_BIN_EXE_karat-test-misbehave");
 
-pub fn spec(words: &[&str]) -> ServerSpec {
+pub(crate) fn spec(words: &[&str]) -> ServerSpec {
     ServerSpec::from_command(words.iter().map(|word| (*word).to_owned()).collect())
 }
 
-pub fn arguments(value: Value) -> Map<String, Value> {
+pub(crate) fn arguments(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,
         other => panic!("{other} is not an object"),
@@ -126,7 +126,7 @@ pub fn arguments(value: Value) -> Map<String, Value> {
 }
 
 /// A session with the toolbox over streams within this process.
-pub async fn in_process(protocol: Option<Revision>, options: &Options) -> Session {
+pub(crate) async fn in_process(protocol: Option<Revision>, options: &Options) -> Session {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (read, write) = tokio::io::split(theirs);
     tokio::spawn(karat_mcp::serve::over(offer(), Toolbox, read, write));
@@ -136,7 +136,7 @@ pub async fn in_process(protocol: Option<Revision>, options: &Options) -> Sessio
 
 /// The toolbox on a free port under `/toolbox/mcp`, the plain offer under `/plain`, and an empty one
 /// under `/empty`.
-pub async fn on_http() -> String {
+pub(crate) async fn on_http() -> String {
     let address = "127.0.0.1:0".parse().unwrap();
     let at = BTreeMap::from([
         ("/toolbox/mcp".to_owned(), offer()),

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use karat_agent::diff::{Diff, SIMILARITY, Step, TaskDiff, Tolerances, compare_all};
 use karat_agent::{Recorded, Source, Tasks};
 use karat_core::gate::{self, Policy, Rule};
-use karat_core::input::write_atomic;
 use karat_core::provenance::Stopwatch;
 use karat_core::report::{CHECK_SCHEMA, CheckReport};
-use karat_core::text::{clip, printable};
+use karat_io::input::write_atomic;
+use karat_io::text::{clip, printable};
 use karat_report::Output;
 
 use super::score::assignment;

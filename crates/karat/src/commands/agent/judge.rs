@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use karat_agent::drive::{Api, Model};
 use karat_agent::judge::{self, Verdict};
 use karat_agent::{Recorded, Source};
-use karat_core::input::write_atomic;
-use karat_core::text::printable;
+use karat_io::input::write_atomic;
+use karat_io::text::printable;
 
 use super::{client, shape, tasks};
 use crate::cli::{AgentJudgeArgs, ModelApi};

@@ -11,7 +11,7 @@ use karat_core::provenance::Stopwatch;
 use karat_core::report::{
     self, DatasetRef, Evaluation, Gate, Measured, Report, SystemRef, Verdict,
 };
-use karat_core::text::{clip, printable};
+use karat_io::text::{clip, printable};
 use serde_json::{Value, json};
 
 use super::score::{gate as gate_of, metrics, named};

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use karat_agent::{Shape, Tasks, Tools};
 use karat_core::dataset::DatasetFiles;
-use karat_core::http::{self, Client};
+use karat_io::http::{self, Client};
 
 use crate::bundled;
 use crate::cli::{ModelApi, TraceArgs, TraceFormat};

@@ -6,8 +6,8 @@ use karat_agent::judge::Verdicts;
 use karat_agent::{CallMetric, Entry, Loaded, Recorded, Source};
 use karat_core::baseline::Baseline;
 use karat_core::gate::{Policy, Rule};
-use karat_core::input::{self, Limits};
 use karat_core::report::Evaluation;
+use karat_io::input::{self, Limits};
 
 use super::{means, shape, tasks, tools};
 use crate::cli::{AgentScoreArgs, CheckArgs};

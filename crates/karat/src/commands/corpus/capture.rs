@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use karat_core::input::write_atomic;
 use karat_core::provenance::Stopwatch;
-use karat_core::text::printable;
+use karat_io::input::write_atomic;
+use karat_io::text::printable;
 use karat_mcp::ServerSpec;
 use karat_retrieval::snapshot::capture::{self, Captured, List, Options, Target};
 use karat_retrieval::snapshot::lock::Lock;

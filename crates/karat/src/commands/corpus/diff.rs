@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use karat_core::dataset::DatasetFiles;
-use karat_core::text::{clip, printable};
 use karat_detection::dataset::Dataset;
+use karat_io::text::{clip, printable};
 use karat_retrieval::snapshot::Snapshot;
 use karat_retrieval::snapshot::diff::{Changed, Diff, Field, Tool};
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use karat_core::dataset::{IfFrozen, Manifest, Meta, Version};
-use karat_core::text::printable;
+use karat_io::text::printable;
 use karat_retrieval::snapshot::store::{self, Golden, Outcome, Source};
 use serde_json::json;
 

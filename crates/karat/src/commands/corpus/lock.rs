@@ -1,6 +1,6 @@
 //! `karat corpus lock`: the digests of every definition in a corpus.
 
-use karat_core::input::write_atomic;
+use karat_io::input::write_atomic;
 use karat_retrieval::snapshot::lock::Lock;
 
 use super::snapshot;

@@ -8,9 +8,9 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use karat_core::input::write_atomic;
-use karat_core::text::printable;
 use karat_detection::dataset::{Dataset as Threats, Sample, Tool};
+use karat_io::input::write_atomic;
+use karat_io::text::printable;
 use karat_mcp::serve::{HttpServer, Offer, ProtocolError, Respond, over_stdio};
 use karat_retrieval::snapshot::Snapshot;
 use serde_json::{Map, Value, json};
@@ -141,7 +141,7 @@ fn program(arguments: &ServeArgs, name: &str) -> proxy::Reach {
 
 /// Ctrl-C, or the request to end that a script sends.
 async fn ended() {
-    let _ = karat_core::process::end_all_on_signal().await;
+    let _ = karat_io::process::end_all_on_signal().await;
 }
 
 /// Where a server is served. Names come from corpora and may hold anything.
@@ -163,7 +163,7 @@ fn chosen(
     mut offers: BTreeMap<String, Offer>,
 ) -> Result<BTreeMap<String, Offer>, Stop> {
     if let Some(unknown) = arguments.servers.iter().find(|name| !offers.contains_key(*name)) {
-        let names = karat_core::input::nearest(unknown, offers.keys().map(String::as_str));
+        let names = karat_io::input::nearest(unknown, offers.keys().map(String::as_str));
         let hint = names.map_or(String::new(), |name| format!("; did you mean {name}?"));
         return Err(Stop::bad_input(format!(
             "{}: there is no server {unknown:?}{hint}",

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use karat_core::dataset::DatasetFiles;
 use karat_core::report::DatasetRef;
-use karat_core::text::printable;
 use karat_detection::dataset::Sample;
+use karat_io::text::printable;
 use karat_retrieval::snapshot::lock::{Lock, Mismatch};
 use serde_json::{Value, json};
 

@@ -10,8 +10,8 @@ mod starters;
 use std::path::{Path, PathBuf};
 
 use karat_core::dataset::{IfFrozen, Manifest, Meta, Version};
-use karat_core::input::{Limits, read_text, write_atomic};
 use karat_core::provenance::git;
+use karat_io::input::{Limits, read_text, write_atomic};
 use serde::Serialize;
 
 use crate::cli::InitArgs;

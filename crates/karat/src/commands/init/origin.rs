@@ -4,9 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use karat_core::input::{Limits, load};
 use karat_core::provenance::git;
-use karat_core::text::printable;
+use karat_io::input::{Limits, load};
+use karat_io::text::printable;
 
 /// What an address is, for a message.
 const FORMS: &str = "https://…, ssh://… or git@HOST:PATH, with #REF for a tag, branch or commit";

@@ -2,7 +2,7 @@
 //! measures and passes; the baselines are the scores of what it then runs, recorded by `karat
 //! baseline update` in a project that was just written, and a test holds them to that.
 
-use karat_core::text::printable;
+use karat_io::text::printable;
 use karat_mcp::ServerSpec;
 
 use crate::cli::User;

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use karat_core::input::{self, Limits};
+use karat_io::input::{self, Limits};
 use karat_mcp::{CallError, Options, Session};
 use serde_json::{Map, Value};
 

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use karat_core::input::{self, Limits, write_atomic};
-use karat_core::text::printable;
+use karat_io::input::{self, Limits, write_atomic};
+use karat_io::text::printable;
 use karat_mcp::{Options, Redactor, ServerSpec, Session};
 use karat_report::sarif;
 use karat_server::lint::{self, Finding, Outcome, RULES, Settings, Severity};

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use karat_core::input::{self, write_atomic};
 use karat_core::report::{self, CheckReport, Report, Verdict};
-use karat_core::text::{clip, printable};
+use karat_io::input::{self, write_atomic};
+use karat_io::text::{clip, printable};
 use karat_mcp::{Options, ServerSpec};
 use karat_report::{Output, sarif};
 use karat_server::probe::{Finding, Rule, Severity};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use karat_core::input;
-use karat_core::text::printable;
+use karat_io::input;
+use karat_io::text::printable;
 use karat_mcp::{
     Elicitation, Engine, Isolation, Options, Revision, Roots, Sampling, ServerSpec, StartError,
     TransportKind, config,

@@ -13,7 +13,8 @@ use pages::{Page, docs};
 use session::Session;
 
 /// How pages are brought up to date.
-const UPDATE: &str = "KARAT_GUIDE=update cargo test -p karat --test it guide:: writes what came out";
+const UPDATE: &str =
+    "KARAT_GUIDE=update cargo test -p karat --test it guide:: writes what came out";
 
 /// Whether pages are written instead of compared.
 fn updating() -> bool {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use crate::live::repository;
+use crate::common::live::repository;
 
 /// The folder of the guide.
 pub(crate) fn docs() -> PathBuf {

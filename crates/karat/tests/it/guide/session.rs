@@ -9,8 +9,8 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::Command;
 
+use super::pages::Page;
 use crate::common::{self, Scratch};
-use crate::pages::Page;
 
 /// What may be run beside karat itself.
 const PROGRAMS: &[&str] = &["karat", "git", "cat", "cp", "ls", "mkdir", "mv", "python3", "rm"];

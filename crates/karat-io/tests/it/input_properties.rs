@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use karat_core::input::{
+use karat_io::input::{
     Format, InputError, Limits, Lines, decode, parse_bytes, parse_json, parse_json_lines,
     parse_toml, parse_yaml,
 };

@@ -14,7 +14,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER}
 use reqwest::{Method, StatusCode, Url, redirect};
 
 use crate::exchange::quoted;
-use crate::run::{Failure, FailureClass};
+use crate::failure::{Failure, FailureClass};
 use crate::template::from_environment;
 use crate::text::{clip, printable};
 

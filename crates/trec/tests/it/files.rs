@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use karat_metrics::Score;
 use karat_metrics::ranking::{JudgedRanking, Measure, Rules, TieRule};
-use karat_retrieval::trec::{
+use proptest::prelude::*;
+use trec::{
     DEFAULT_MEASURES, LineProblem, Options, QueryScores, Summary, TrecError, score, write_qrels,
     write_run,
 };
-use proptest::prelude::*;
 
 /// Two files in a folder of their own.
 struct Files {
@@ -369,7 +369,7 @@ fn lines(labels: &Labels, results: &Results) -> (Vec<Vec<String>>, Vec<Vec<Strin
 
 /// The counts of a summary, and its means, which may differ in the last bits with the order.
 fn assert_same(left: &Summary, right: &Summary) {
-    let found = |found: &karat_retrieval::trec::Found| found.count;
+    let found = |found: &trec::Found| found.count;
     let counts = |summary: &Summary| {
         let queries = [summary.judged, summary.in_run, summary.evaluated, summary.without_relevant];
         let only_one =

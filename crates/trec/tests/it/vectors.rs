@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use karat_metrics::ranking::{Measure, Rules, ScorePrecision, TieRule};
-use karat_retrieval::trec::{Options, QueryScores, Summary, score};
 use serde_json::{Map, Value};
+use trec::{Options, QueryScores, Summary, score};
 
 fn object(value: &Value) -> &Map<String, Value> {
     value.as_object().unwrap()

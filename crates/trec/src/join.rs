@@ -193,7 +193,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::trec::group::Entry;
+    use crate::group::Entry;
 
     /// Rows as a file would have them, one a line.
     struct Owned<V> {

@@ -108,7 +108,7 @@ pub fn read_bytes(path: &Path, limits: &Limits) -> Result<Vec<u8>, InputError> {
 }
 
 /// Reads a whole file as it is on disk, compressed or not, within the limit.
-pub(crate) fn read_raw(path: &Path, limits: &Limits) -> Result<Vec<u8>, InputError> {
+pub fn read_raw(path: &Path, limits: &Limits) -> Result<Vec<u8>, InputError> {
     let file = open_file(path, limits)?;
     Source { reader: Box::new(BufReader::new(file)), compression: None }.bytes(path, limits)
 }

@@ -90,7 +90,7 @@ impl<V: Value> Table<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trec::input::Input;
+    use crate::input::Input;
 
     #[test]
     fn scattered_lines_come_together_in_the_order_of_the_file() {

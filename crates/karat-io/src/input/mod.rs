@@ -23,9 +23,9 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 
 pub use self::error::InputError;
-pub(crate) use self::error::{name, shown};
+pub use self::error::{name, shown};
 pub use self::lines::{Lines, Records, lines, records};
-pub(crate) use self::source::read_raw;
+pub use self::source::read_raw;
 pub use self::source::{decode, read_bytes, read_text};
 pub use self::suggest::nearest;
 pub use self::write::{WriteError, destination, write_atomic};

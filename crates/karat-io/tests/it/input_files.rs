@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use karat_core::input::{
+use karat_io::input::{
     Format, InputError, Limits, Lines, check_schema, decode, destination, lines, load,
     load_versioned, parse, parse_json, read_bytes, read_text, records, write_atomic,
 };

@@ -249,7 +249,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::trec::input::Input;
+    use crate::input::Input;
 
     /// Query, document, value and line.
     type Owned<V> = (String, String, V, u64);

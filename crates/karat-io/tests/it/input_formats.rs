@@ -1,6 +1,6 @@
 //! Bad text of every kind through every format: what is wrong, in which line, and what to do.
 
-use karat_core::input::{
+use karat_io::input::{
     Format, InputError, Limits, parse_bytes, parse_json, parse_json_lines, parse_toml, parse_yaml,
 };
 use serde::Deserialize;

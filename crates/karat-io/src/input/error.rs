@@ -257,12 +257,13 @@ fn size(bytes: u64) -> String {
     format!("{value} {}", UNITS[unit])
 }
 
-pub(crate) fn name(path: &Path) -> String {
+/// The name of a file as a message shows it.
+pub fn name(path: &Path) -> String {
     shown(&path.to_string_lossy())
 }
 
 /// Text from the file: on one line, harmless, and not longer than a message may be.
-pub(crate) fn shown(text: &str) -> String {
+pub fn shown(text: &str) -> String {
     clip(&printable(text), 300).into_owned()
 }
 

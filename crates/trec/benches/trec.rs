@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use divan::Bencher;
-use karat_retrieval::trec::{Options, QueryScores, score};
+use trec::{Options, QueryScores, score};
 
 fn main() {
     divan::main();

@@ -11,8 +11,8 @@ use serde::Serialize;
 use tokio::process::ChildStdin;
 use tokio::sync::oneshot;
 
+use crate::failure::{Failure, FailureClass};
 use crate::process::{Line, Process, Program, write_line};
-use crate::run::{Failure, FailureClass};
 use crate::text::{clip, printable};
 
 /// How much of a bad line is quoted.

@@ -1,0 +1,11 @@
+//! The integration tests of trec, in one binary.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a panic is a failed test"
+)]
+
+mod files;
+mod vectors;
