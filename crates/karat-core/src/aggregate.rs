@@ -16,7 +16,7 @@ pub const LEVEL: f64 = 0.95;
 
 /// What the items' values are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Average {
     /// Each item has a score; the metric is their mean, its interval from a bootstrap over the
     /// items, by groups where items share one.
     Mean,
@@ -30,7 +30,7 @@ pub struct Spec {
     /// The metric's id.
     pub id: &'static str,
     /// What its values are.
-    pub kind: Kind,
+    pub kind: Average,
 }
 
 /// Averages one metric over items.
@@ -53,14 +53,14 @@ pub fn over_tasks<'a>(
             tags: BTreeMap::new(),
             metrics: BTreeMap::from([(id.to_owned(), score)]),
             per_run: Vec::new(),
-            observed: serde_json::Value::Null,
+            observed: None,
             error: None,
         })
         .collect();
-    measure_named(id, Kind::Mean, &items.iter().collect::<Vec<_>>(), 1, seed)
+    measure_named(id, Average::Mean, &items.iter().collect::<Vec<_>>(), 1, seed)
 }
 
-fn measure_named(id: &str, kind: Kind, items: &[&Item], runs: u32, seed: u64) -> Measured {
+fn measure_named(id: &str, kind: Average, items: &[&Item], runs: u32, seed: u64) -> Measured {
     let scored: Vec<(&Item, f64)> = items
         .iter()
         .filter_map(|item| item.metrics.get(id).copied().flatten().map(|value| (*item, value)))
@@ -69,7 +69,7 @@ fn measure_named(id: &str, kind: Kind, items: &[&Item], runs: u32, seed: u64) ->
     let values: Vec<f64> = scored.iter().map(|(_, value)| *value).collect();
     let value = stats::mean(&values).ok();
 
-    let hits = (kind == Kind::Rate && runs == 1)
+    let hits = (kind == Average::Rate && runs == 1)
         .then(|| values.iter().filter(|value| **value == 1.0).count() as u64);
     Measured {
         id: id.to_owned(),
@@ -130,7 +130,7 @@ fn per_run(id: &str, scored: &[(&Item, f64)], runs: u32) -> Vec<Option<f64>> {
 }
 
 fn interval(
-    kind: Kind,
+    kind: Average,
     scored: &[(&Item, f64)],
     values: &[f64],
     runs: u32,
@@ -139,7 +139,7 @@ fn interval(
     let binary = values.iter().all(|value| *value == 0.0 || *value == 1.0);
     let spread = values.iter().any(|value| *value != values[0]);
     // A bootstrap of values that are all alike has no width, which would claim certainty.
-    if (kind == Kind::Rate && runs == 1 && binary) || (!spread && binary) {
+    if (kind == Average::Rate && runs == 1 && binary) || (!spread && binary) {
         let hits = values.iter().filter(|value| **value == 1.0).count() as u64;
         let found = stats::wilson(hits, values.len() as u64, LEVEL).ok()?;
         return Some(named(found, "wilson"));
@@ -193,12 +193,12 @@ mod tests {
             tags: BTreeMap::from([("kind".to_owned(), id[..1].to_owned())]),
             metrics: BTreeMap::from([("mrr".to_owned(), value)]),
             per_run: Vec::new(),
-            observed: serde_json::Value::Null,
+            observed: None,
             error: None,
         }
     }
 
-    const MRR: Spec = Spec { id: "mrr", kind: Kind::Mean };
+    const MRR: Spec = Spec { id: "mrr", kind: Average::Mean };
 
     #[test]
     fn an_undefined_item_is_left_out_and_counted() {

@@ -96,7 +96,7 @@ impl Baseline {
         };
         Baseline {
             schema: SCHEMA.to_owned(),
-            evaluation: report.evaluation,
+            evaluation: report.evaluation.clone(),
             name: report.name.clone(),
             dataset: report.dataset.clone(),
             system: report.system.clone(),
@@ -169,6 +169,18 @@ impl Baseline {
     /// Writes the file, whole or not at all.
     pub fn save(&self, path: &Path) -> Result<(), WriteError> {
         input::write_atomic(path, self.to_text().as_bytes())
+    }
+
+    /// Checks that the baseline is of the entry with this name.
+    ///
+    /// # Errors
+    /// If it is of another one.
+    pub fn belongs_to(&self, path: &Path, name: &str) -> Result<(), InputError> {
+        if self.name == name {
+            return Ok(());
+        }
+        let message = format!("this baseline is of {:?}, not of {name:?}", self.name);
+        Err(InputError::invalid(path, "name", message))
     }
 
     /// A headline metric.

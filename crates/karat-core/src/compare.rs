@@ -304,7 +304,7 @@ mod tests {
             tags: BTreeMap::from([("tags".to_owned(), "errors, state".to_owned())]),
             metrics: BTreeMap::new(),
             per_run: Vec::new(),
-            observed: serde_json::Value::Null,
+            observed: None,
             error: None,
         };
         let holds = |slice: &str| slice.parse::<SliceKey>().unwrap().holds(&item);

@@ -13,10 +13,12 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::report::{DatasetRef, Evaluation, SystemRef};
+use crate::kind::Kind;
+use crate::report::{DatasetRef, SystemRef};
+use crate::run::{Event, Listener, RunError};
 
 /// The name of the journal format.
-pub const SCHEMA: &str = "karat.journal/1";
+pub const SCHEMA: &str = "karat.journal/2";
 
 /// The longest line that is read back; a longer one was not written by us.
 const MAX_LINE: u64 = 256 << 20;
@@ -26,8 +28,8 @@ const MAX_LINE: u64 = 256 << 20;
 pub struct Identity {
     /// Always [`SCHEMA`].
     pub schema: String,
-    /// Which evaluation.
-    pub evaluation: Evaluation,
+    /// Which kind of report.
+    pub kind: Kind,
     /// Which entry of the project.
     pub name: String,
     /// On which data.
@@ -173,6 +175,15 @@ impl Journal {
     }
 }
 
+impl<A: Serialize> Listener<A> for Journal {
+    fn on(&mut self, event: &Event<'_, A>) -> Result<(), RunError> {
+        match event {
+            Event::Answered(entry) => Ok(self.append(entry)?),
+            Event::Started { .. } | Event::Finished => Ok(()),
+        }
+    }
+}
+
 fn lock(path: &Path, file: &File) -> Result<(), JournalError> {
     match file.try_lock() {
         Ok(()) => Ok(()),
@@ -233,11 +244,11 @@ fn difference(found: &Identity, expected: &Identity) -> Option<String> {
     if found.schema != expected.schema {
         return differs("format", &found.schema, &expected.schema);
     }
-    if found.evaluation != expected.evaluation || found.name != expected.name {
+    if found.kind != expected.kind || found.name != expected.name {
         return differs(
             "entry",
-            &format_args!("{} {}", found.evaluation, found.name),
-            &format_args!("{} {}", expected.evaluation, expected.name),
+            &format_args!("{} {}", found.kind, found.name),
+            &format_args!("{} {}", expected.kind, expected.name),
         );
     }
     if found.dataset != expected.dataset {

@@ -1,17 +1,23 @@
-//! What the four evaluations share.
+//! The stations that all evaluations share.
 //!
-//! The stations of the pipeline that are the same for all of them live here: frozen datasets ([`dataset`]), asking a system and keeping its answers
-//! ([`run`], [`journal`]), the report ([`report`]), baselines ([`baseline`]), paired comparison
-//! ([`compare`]) and the gate ([`gate`]). Nothing here knows what a query, a detector or a tool
-//! call is.
+//! An evaluation is a type ([`evaluation::Evaluation`]) and what it observed is a type
+//! ([`observed::Observed`]). [`evaluation::evaluate`] runs any of them: it loads the frozen
+//! [`dataset`], asks the system ([`run`], [`journal`]), scores, and makes the [`report`]; [`project`]
+//! reads karat.toml, [`compare`] pairs two sets of scores, and [`gate`] decides.
 
 pub mod aggregate;
 pub mod baseline;
 pub mod compare;
 pub mod dataset;
+pub mod error;
+pub mod evaluation;
+pub mod finding;
 pub mod gate;
 pub mod journal;
+pub mod kind;
+pub mod observed;
 mod paired;
+pub mod project;
 pub mod provenance;
 pub mod report;
 pub mod run;

@@ -13,56 +13,27 @@ use serde::{Deserialize, Serialize};
 
 use karat_io::input::{self, InputError};
 
+pub use crate::kind::{Evaluation, Kind};
+use crate::observed::{self, Observed};
+
 /// The name of this report format; the number rises when a reader of the old one would be misled.
-pub const SCHEMA: &str = "karat.report/1";
+pub const SCHEMA: &str = "karat.report/2";
+
+/// The earlier format, which did not store the kind; still read.
+pub const SCHEMA_1: &str = "karat.report/1";
 
 /// The name of the document that `karat check --json` prints: several reports and one verdict.
 pub const CHECK_SCHEMA: &str = "karat.check/1";
 
-/// Which question was asked.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Evaluation {
-    /// Does an MCP server answer right, validly, reliably, fast and safely?
-    Server,
-    /// Did the model call the right tools, at what cost?
-    Agent,
-    /// Does tool search find the right tools?
-    Retrieval,
-    /// Does a scanner catch attacks and stay quiet otherwise?
-    Detection,
-}
-
-impl Evaluation {
-    /// All four, in the order in which they are shown.
-    pub const ALL: [Evaluation; 4] =
-        [Evaluation::Server, Evaluation::Agent, Evaluation::Retrieval, Evaluation::Detection];
-
-    /// The name as it stands in reports and in karat.toml.
-    pub fn name(self) -> &'static str {
-        match self {
-            Evaluation::Server => "server",
-            Evaluation::Agent => "agent",
-            Evaluation::Retrieval => "retrieval",
-            Evaluation::Detection => "detection",
-        }
-    }
-}
-
-impl std::fmt::Display for Evaluation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 /// The outcome of one evaluation of one system on one dataset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
-    /// Always `karat.report/1` here.
+    /// Always `karat.report/2` here.
     pub schema: String,
-    /// Which evaluation this is.
+    /// The kind of its items and observations.
+    #[serde(default = "unknown_kind")]
+    pub kind: Kind,
+    /// The evaluation.
     pub evaluation: Evaluation,
     /// The name that the project file gives this entry; unique within its evaluation.
     pub name: String,
@@ -174,6 +145,10 @@ pub struct Measured {
     pub left_out: u64,
 }
 
+fn unknown_kind() -> Kind {
+    Kind::Other("".into())
+}
+
 fn is_zero(n: &u64) -> bool {
     *n == 0
 }
@@ -228,8 +203,8 @@ pub struct Item {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub per_run: Vec<BTreeMap<String, Option<f64>>>,
     /// What the system answered, in the first run.
-    #[serde(default)]
-    pub observed: serde_json::Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Observed>,
     /// What went wrong while asking, if anything did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ItemError>,
@@ -503,30 +478,74 @@ pub fn parse_reports(path: &Path, text: &str) -> Result<Vec<Report>, InputError>
     Ok(parse_check(path, text)?.reports)
 }
 
-/// Reads a check document; a report by itself becomes a check of one entry.
+/// Reads a check document; a report by itself becomes a check of one entry. Reports of version 1 are
+/// brought up to date.
 pub fn parse_check(path: &Path, text: &str) -> Result<CheckReport, InputError> {
     #[derive(Deserialize)]
     struct Head {
         schema: String,
     }
     let head: Head = input::parse(path, text, input::Format::Json)?;
-    if head.schema.starts_with("karat.check/") {
+    let mut check: CheckReport = if head.schema.starts_with("karat.check/") {
         input::check_schema(path, Some(&head.schema), CHECK_SCHEMA)?;
-        let check: CheckReport = input::parse(path, text, input::Format::Json)?;
-        for report in &check.reports {
-            input::check_schema(path, Some(&report.schema), SCHEMA)?;
+        input::parse(path, text, input::Format::Json)?
+    } else {
+        if head.schema != SCHEMA_1 {
+            input::check_schema(path, Some(&head.schema), SCHEMA)?;
         }
-        return Ok(check);
+        CheckReport::of(vec![input::parse(path, text, input::Format::Json)?])
+    };
+    for report in &mut check.reports {
+        if report.schema == SCHEMA_1 {
+            report.upgrade();
+        }
+        input::check_schema(path, Some(&report.schema), SCHEMA)?;
     }
-    input::check_schema(path, Some(&head.schema), SCHEMA)?;
-    let report: Report = input::parse(path, text, input::Format::Json)?;
-    Ok(CheckReport {
-        schema: CHECK_SCHEMA.to_owned(),
-        verdict: report.gate.as_ref().map(|gate| gate.verdict),
-        reports: vec![report],
-        not_measured: Vec::new(),
-        not_run: Vec::new(),
-    })
+    Ok(check)
+}
+
+impl CheckReport {
+    /// A check of these reports alone; its verdict is the worst of theirs.
+    pub fn of(reports: Vec<Report>) -> CheckReport {
+        let gates = reports.iter().filter_map(|report| report.gate.as_ref());
+        CheckReport {
+            schema: CHECK_SCHEMA.to_owned(),
+            verdict: gates.map(|gate| gate.verdict).max(),
+            reports,
+            not_measured: Vec::new(),
+            not_run: Vec::new(),
+        }
+    }
+}
+
+impl Report {
+    /// Brings a report of version 1 up to date: finds its kind and types its observations. An
+    /// observation that fits no type is kept as it is.
+    fn upgrade(&mut self) {
+        let untyped: Vec<_> = self
+            .items
+            .iter()
+            .filter_map(|item| match &item.observed {
+                Some(Observed::Other(other)) => Some(&other.fields),
+                _ => None,
+            })
+            .collect();
+        self.kind = observed::kind_of_version_1(&self.evaluation, &untyped);
+        for item in &mut self.items {
+            if let Some(Observed::Other(other)) = &mut item.observed {
+                let fields = std::mem::take(&mut other.fields);
+                item.observed = match Observed::from_fields(self.kind.clone(), fields.clone()) {
+                    _ if fields.is_empty() => None,
+                    Ok(typed) => Some(typed),
+                    Err(_) => Some(Observed::Other(observed::Other {
+                        kind: Kind::Other("".into()),
+                        fields,
+                    })),
+                };
+            }
+        }
+        self.schema = SCHEMA.to_owned();
+    }
 }
 
 /// The JSON Schema of [`Report`], as it is checked in under docs/.

@@ -1,11 +1,10 @@
-//! Asking a system every question, once, and keeping what it answered.
+//! Asking a system every question and keeping its answers.
 //!
-//! [`collect`] is the only loop that talks to a system: it knows nothing of scores. It asks with
-//! bounded concurrency, gives up on time, retries what is worth retrying, writes each outcome to the
-//! journal before it counts, and tells a [`Listener`] how far it is.
+//! [`collect`] is the only loop that talks to a system; it knows nothing about scores. It asks with
+//! bounded concurrency, enforces time limits, retries what is worth retrying, and passes each outcome
+//! to its [`Listener`]s, of which the journal is the first: an outcome counts once it is on disk.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,7 +14,7 @@ use tokio::task::JoinSet;
 
 use karat_io::{Failure, FailureClass};
 
-use crate::journal::{Entry, Journal, JournalError, Outcome};
+use crate::journal::{Entry, JournalError, Outcome};
 
 /// Something that can be asked one question at a time.
 pub trait System: Send + Sync + 'static {
@@ -62,50 +61,68 @@ impl Default for Options {
     }
 }
 
-/// Something that happened while asking.
+/// An event of a run.
 #[derive(Debug)]
-pub enum Event<'a> {
+pub enum Event<'a, A> {
     /// Asking begins.
     Started {
-        /// How many answers there will be in all.
+        /// The number of answers there will be.
         total: usize,
-        /// How many of them were already in the journal.
+        /// The number that the journal already held.
         resumed: usize,
     },
     /// One more outcome is known.
-    Asked {
-        /// Which item.
-        id: &'a str,
-        /// Whether it failed.
-        failed: bool,
-    },
+    Answered(&'a Entry<A>),
     /// All outcomes are known.
     Finished,
 }
 
-/// Told what happens; never reaches back.
-pub trait Listener {
-    /// One event.
-    fn on(&self, event: &Event<'_>);
+/// Receives the events of a run; never reaches back.
+pub trait Listener<A> {
+    /// Handles one event.
+    ///
+    /// # Errors
+    /// If the run must not go on, for instance because an outcome cannot be written down.
+    fn on(&mut self, event: &Event<'_, A>) -> Result<(), RunError>;
 }
 
-/// Listens to nothing.
+/// The progress of a run for a person: the events without the answers, and what a system reports
+/// while it works on a long question.
+pub trait Progress: Send + Sync {
+    /// Asking begins with this many answers to come, some of them already known.
+    fn started(&self, total: usize, resumed: usize);
+    /// A system is working on this (a tool, a step).
+    fn working(&self, _on: &str) {}
+    /// One more outcome is known.
+    fn answered(&self, id: &str, failed: bool);
+    /// All outcomes are known.
+    fn finished(&self);
+}
+
+/// Shows no progress.
 pub struct Silent;
 
-impl Listener for Silent {
-    fn on(&self, _: &Event<'_>) {}
+impl Progress for Silent {
+    fn started(&self, _: usize, _: usize) {}
+    fn answered(&self, _: &str, _: bool) {}
+    fn finished(&self) {}
 }
 
-/// Where a run leaves its trace and whom it tells.
-pub struct Surroundings<'a> {
-    /// The folder of the project: paths start and commands run here, and its commit is recorded.
-    pub folder: &'a Path,
-    /// The journal file.
-    pub journal: &'a Path,
-    /// Whether to go on with an interrupted run.
-    pub resume: bool,
-    /// Told how far it is.
-    pub listener: &'a dyn Listener,
+/// Passes the events of a run on to a [`Progress`].
+pub struct ProgressListener<'a>(pub &'a dyn Progress);
+
+impl<A> Listener<A> for ProgressListener<'_> {
+    fn on(&mut self, event: &Event<'_, A>) -> Result<(), RunError> {
+        match event {
+            Event::Started { total, resumed } => self.0.started(*total, *resumed),
+            Event::Answered(entry) => {
+                let failed = matches!(entry.outcome, Outcome::Failure { .. });
+                self.0.answered(&entry.id, failed);
+            }
+            Event::Finished => self.0.finished(),
+        }
+        Ok(())
+    }
 }
 
 /// Why there are no observations.
@@ -170,9 +187,8 @@ pub async fn collect<S: System>(
     system: Arc<S>,
     questions: &[(String, Arc<S::Question>)],
     options: &Options,
-    mut journal: Option<Journal>,
     known: Vec<Entry<S::Answer>>,
-    listener: &dyn Listener,
+    listeners: &mut [&mut (dyn Listener<S::Answer> + Send)],
 ) -> Result<Vec<Entry<S::Answer>>, RunError> {
     if questions.is_empty() {
         return Err(RunError::Nothing);
@@ -192,7 +208,10 @@ pub async fn collect<S: System>(
             slots.push(entry);
         }
     }
-    listener.on(&Event::Started { total, resumed: total - open.len() });
+    let mut notify = |event: Event<'_, S::Answer>| -> Result<(), RunError> {
+        listeners.iter_mut().try_for_each(|listener| listener.on(&event))
+    };
+    notify(Event::Started { total, resumed: total - open.len() })?;
 
     let mut waiting = open.into_iter();
     let mut under_way = JoinSet::new();
@@ -226,15 +245,11 @@ pub async fn collect<S: System>(
                 message: failure.message,
             },
         };
-        let failed = matches!(outcome, Outcome::Failure { .. });
         let entry = Entry { run, id, nanos, outcome };
-        if let Some(journal) = &mut journal {
-            journal.append(&entry)?;
-        }
-        listener.on(&Event::Asked { id: &entry.id, failed });
+        notify(Event::Answered(&entry))?;
         slots[slot] = Some(entry);
     }
-    listener.on(&Event::Finished);
+    notify(Event::Finished)?;
     Ok(slots.into_iter().flatten().collect())
 }
 
@@ -330,7 +345,7 @@ mod tests {
         let options = Options { runs: 2, concurrency: 4, ..Options::default() };
         let words = ["a", "bb", "ccc", "dddd"];
         let entries =
-            collect(Arc::new(Lengths::new()), &questions(&words), &options, None, vec![], &Silent)
+            collect(Arc::new(Lengths::new()), &questions(&words), &options, vec![], &mut [])
                 .await
                 .unwrap();
         let found: Vec<_> = entries.iter().map(|e| (e.run, e.id.as_str())).collect();
@@ -348,9 +363,8 @@ mod tests {
             Arc::clone(&system),
             &questions(&["a", "bb"]),
             &Options::default(),
-            None,
             known,
-            &Silent,
+            &mut [],
         )
         .await
         .unwrap();
@@ -371,7 +385,7 @@ mod tests {
         let options =
             Options { retries: 2, backoff: Duration::from_millis(1), ..Options::default() };
         let entries =
-            collect(Arc::clone(&system), &questions(&["a", "bb"]), &options, None, vec![], &Silent)
+            collect(Arc::clone(&system), &questions(&["a", "bb"]), &options, vec![], &mut [])
                 .await
                 .unwrap();
         assert_eq!(entries[0].outcome, Outcome::Answer(1));
@@ -403,9 +417,8 @@ mod tests {
             Arc::new(Lengths::new()),
             &questions(&["hang", "a"]),
             &options,
-            None,
             vec![],
-            &Silent,
+            &mut [],
         )
         .await
         .unwrap();
@@ -423,9 +436,8 @@ mod tests {
             Arc::new(system),
             &questions(&["a", "bb"]),
             &Options::default(),
-            None,
             vec![],
-            &Silent,
+            &mut [],
         )
         .await
         .unwrap_err();
@@ -435,8 +447,7 @@ mod tests {
     #[tokio::test]
     async fn nothing_to_ask_is_an_error() {
         let asked =
-            collect(Arc::new(Lengths::new()), &[], &Options::default(), None, vec![], &Silent)
-                .await;
+            collect(Arc::new(Lengths::new()), &[], &Options::default(), vec![], &mut []).await;
         assert!(matches!(asked, Err(RunError::Nothing)));
     }
 

@@ -10,12 +10,12 @@ use karat_metrics::ranking::{Measure, cut};
 use karat_metrics::stats::random::Draws;
 use karat_metrics::stats::{self, Alternative};
 
-use crate::RetrievalError;
 use crate::dataset::{Dataset, Label};
 use crate::engines::Engine;
 use crate::engines::bm25::{Bm25, Fields};
 use crate::score;
 use crate::system::{Ranked, Ranking};
+use karat_core::error::EvalError;
 
 /// The metrics that every control is judged by.
 const JUDGED: [Measure; 4] =
@@ -36,7 +36,7 @@ const MOST_SHUFFLES: u32 = 100_000;
 const DOUBT: f64 = 0.01;
 
 /// Runs all controls.
-pub fn run(dataset: &Dataset, limit: usize, seed: u64) -> Result<Vec<Control>, RetrievalError> {
+pub fn run(dataset: &Dataset, limit: usize, seed: u64) -> Result<Vec<Control>, EvalError> {
     Ok(vec![
         oracle(dataset),
         random(dataset, limit, seed),
@@ -150,13 +150,9 @@ fn chance(tools: usize, relevant: usize, limit: usize) -> Chance {
 }
 
 /// The built-in engine without descriptions must not beat itself with them.
-fn without_descriptions(
-    dataset: &Dataset,
-    limit: usize,
-    seed: u64,
-) -> Result<Control, RetrievalError> {
-    let search = |fields| -> Result<Vec<Scores>, RetrievalError> {
-        let engine = Bm25::build(&dataset.tools, fields).map_err(RetrievalError::NotStarted)?;
+fn without_descriptions(dataset: &Dataset, limit: usize, seed: u64) -> Result<Control, EvalError> {
+    let search = |fields| -> Result<Vec<Scores>, EvalError> {
+        let engine = Bm25::build(&dataset.tools, fields).map_err(crate::system::not_started)?;
         Ok(scored(dataset, |index| engine.search(&dataset.queries[index].query, limit)))
     };
     let (with, without) = (search(Fields::All)?, search(Fields::NameOnly)?);

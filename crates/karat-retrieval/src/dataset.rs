@@ -15,7 +15,7 @@ use karat_io::input::{self, Format, InputError, Limits};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::RetrievalError;
+use karat_core::error::EvalError;
 
 /// The highest relevance grade of a label.
 pub const MAX_RELEVANCE: u8 = 2;
@@ -159,14 +159,14 @@ struct RawGolden {
 
 impl Dataset {
     /// Reads a dataset folder after its digests have been verified: `tools/`, `golden/`, `groups/`.
-    pub fn open(files: DatasetFiles) -> Result<Dataset, RetrievalError> {
+    pub fn open(files: DatasetFiles) -> Result<Dataset, EvalError> {
         let frozen = Frozen::of(files)?;
         let limits = Limits::default();
         let mut builder = Builder::default();
         for path in frozen.manifest().files.keys() {
             let shown = frozen.files().label(path.as_str());
             let name = shown.to_string_lossy();
-            let text = || -> Result<String, RetrievalError> {
+            let text = || -> Result<String, EvalError> {
                 Ok(input::decode(&name, &frozen.bytes(path, &limits)?, &limits)?)
             };
             match path.as_str().split_once('/').map(|(folder, _)| folder) {
@@ -189,11 +189,7 @@ impl Dataset {
     }
 
     /// Reads a corpus file and a golden file, in any of the known formats.
-    pub fn from_files(
-        corpus: &Path,
-        golden: &Path,
-        labels: Labels,
-    ) -> Result<Dataset, RetrievalError> {
+    pub fn from_files(corpus: &Path, golden: &Path, labels: Labels) -> Result<Dataset, EvalError> {
         let limits = Limits::default();
         let corpus_text = input::read_text(corpus, &limits)?;
         let golden_text = input::read_text(golden, &limits)?;
@@ -211,6 +207,12 @@ impl Dataset {
             digest: digest.to_string(),
         };
         builder.finish(reference, labels)
+    }
+
+    /// The query with this id.
+    pub fn query(&self, id: &str) -> Option<&Query> {
+        let found = self.queries.binary_search_by(|query| query.id.as_str().cmp(id));
+        found.ok().map(|n| &self.queries[n])
     }
 
     /// The tool with this id.
@@ -310,7 +312,7 @@ impl Builder {
         Ok(())
     }
 
-    fn finish(self, reference: DatasetRef, labels: Labels) -> Result<Dataset, RetrievalError> {
+    fn finish(self, reference: DatasetRef, labels: Labels) -> Result<Dataset, EvalError> {
         let mut dangling = Vec::new();
         for (path, query) in self.queries.values() {
             for label in &query.labels {

@@ -15,12 +15,12 @@ use karat_metrics::stats;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::RetrievalError;
 use crate::dataset::{Dataset, Query, Tool};
 use crate::engines::bm25::Stems;
 use crate::engines::{self, Builtin, Engine};
 use crate::score;
 use crate::system::{Ranked, Ranking};
+use karat_core::error::EvalError;
 
 /// The name of the protocol, in the first line.
 pub const SCHEMA: &str = "karat.fitness/1";
@@ -93,9 +93,9 @@ impl Fitness {
     ///
     /// # Errors
     /// When there is no such engine, or it cannot be built.
-    pub fn new(dataset: Dataset, options: Options) -> Result<Fitness, RetrievalError> {
-        let builtin = engines::find(&options.engine)
-            .ok_or_else(|| RetrievalError::UnknownEngine { name: options.engine.clone() })?;
+    pub fn new(dataset: Dataset, options: Options) -> Result<Fitness, EvalError> {
+        let builtin =
+            engines::find(&options.engine).ok_or_else(|| engines::unknown(&options.engine))?;
         let mut fitness =
             Fitness { dataset, options, builtin, stems: Stems::new(), indexes: VecDeque::new() };
         fitness.index(BTreeMap::new())?;
@@ -174,10 +174,7 @@ impl Fitness {
     }
 
     /// The index of a candidate: the one that is there, or a new one.
-    fn index(
-        &mut self,
-        overrides: BTreeMap<String, Override>,
-    ) -> Result<Arc<Index>, RetrievalError> {
+    fn index(&mut self, overrides: BTreeMap<String, Override>) -> Result<Arc<Index>, EvalError> {
         if let Some(at) = self.indexes.iter().position(|(known, _)| *known == overrides)
             && let Some(found) = self.indexes.remove(at)
         {

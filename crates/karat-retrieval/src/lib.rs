@@ -1,17 +1,15 @@
 //! Retrieval evaluation: does tool search find the right tools?
 //!
-//! Stations: [`dataset`] (frozen corpus and golden queries), [`system`] (built-in [`engines`] and
-//! adapters under [`systems`]), [`score`] (rankings to scored items), [`controls`], and [`run()`],
-//! which puts them in line and returns the report. [`score_rankings`] does the same with
-//! [`rankings`] that were made elsewhere. [`snapshot`] holds definitions as servers serve them:
-//! captured, compared, locked. [`trec`] reads and writes the files of trec_eval.
+//! [`Retrieval`] is the evaluation: [`dataset`] (frozen corpus and golden queries), [`system`]
+//! (built-in [`engines`] and adapters under [`systems`]), [`score`] (rankings to scored items) and
+//! [`controls`]. [`score_rankings`] scores [`rankings`] that were made elsewhere. [`snapshot`] holds
+//! definitions as servers serve them: captured, compared, locked.
 
 pub mod audit;
 pub mod controls;
 pub mod dataset;
 pub mod engines;
 pub mod fitness;
-mod measurement;
 pub mod rankings;
 pub mod ready;
 pub mod score;
@@ -20,32 +18,34 @@ pub mod system;
 pub mod systems;
 pub mod tokens;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use karat_core::dataset::DatasetError;
-use karat_core::gate::Policy;
-use karat_core::journal::{self, Identity, Journal, JournalError};
-use karat_core::provenance::Stopwatch;
-use karat_core::report::{Control, Evaluation, Report, SystemRef};
-use karat_core::run::{self, RunError, Surroundings};
-use karat_io::input::{InputError, WriteError};
+use karat_core::aggregate;
+use karat_core::error::EvalError;
+use karat_core::evaluation::{
+    self, Answer, Common, Computes, Entry, Evaluation, Observations, Questions, RunContext, Scored,
+    Start, latencies,
+};
+use karat_core::journal::{Entry as Outcome, Outcome as Kept};
+use karat_core::kind::Kind;
+use karat_core::project::{Root, own_datasets};
+use karat_core::report::{Check, Control, DatasetRef, Item, Report, SystemRef, Verdict};
 use serde::{Deserialize, Serialize};
 
-use crate::dataset::Dataset;
-use crate::measurement::Measurement;
+use crate::dataset::{Dataset, Labels, Query};
 use crate::rankings::Rankings;
 use crate::ready::ReadyConfig;
 use crate::system::{Question, Ranking, Search, Setting, SystemConfig};
 
-/// One `[[retrieval]]` entry of a project.
+/// The retrieval evaluation.
+pub struct Retrieval;
+
+/// A `[[retrieval]]` entry, apart from the settings that all entries share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
-    /// Its name; unique among the retrieval entries.
-    pub name: String,
+pub struct Config {
     /// A dataset folder, or `bundled:tools/v1`.
     #[serde(default)]
     pub dataset: Option<String>,
@@ -55,264 +55,240 @@ pub struct Entry {
     /// A golden file.
     #[serde(default)]
     pub golden: Option<PathBuf>,
-    /// What is measured.
+    /// The search that is measured.
     pub system: SystemConfig,
-    /// How many results are asked for.
+    /// The number of results that are asked for.
     #[serde(default = "default_limit")]
     pub limit: usize,
-    /// How often each query is asked; 1 for a system that always answers the same.
-    #[serde(default = "default_runs")]
-    pub runs: u32,
-    /// The seed of bootstrap, permutations and the shuffled control.
-    #[serde(default)]
-    pub seed: u64,
-    /// How many queries are under way at once.
-    #[serde(default = "default_concurrency")]
-    pub concurrency: usize,
-    /// How long an answer may take, in milliseconds.
-    #[serde(default = "default_timeout_ms")]
-    pub timeout_ms: u64,
-    /// How often a failed query is asked again.
-    #[serde(default)]
-    pub retries: u32,
-    /// How long to wait before the first retry, in milliseconds; doubled for each further one.
-    #[serde(default = "default_backoff_ms")]
-    pub backoff_ms: u64,
-    /// How to make sure that every tool is indexed before the first query.
+    /// The proof that every tool is indexed before the first query.
     #[serde(default)]
     pub ready: ReadyConfig,
-    /// Whether to count the tokens of answers; without it, those of systems outside this process.
+    /// Whether to count the tokens of answers; by default those of systems outside this process.
     #[serde(default)]
     pub answer_tokens: Option<bool>,
-    /// The committed reference scores.
-    #[serde(default)]
-    pub baseline: Option<PathBuf>,
-    /// What must hold.
-    #[serde(default)]
-    pub gate: Policy,
 }
 
 fn default_limit() -> usize {
     20
 }
-fn default_runs() -> u32 {
-    1
-}
-fn default_concurrency() -> usize {
-    1
-}
-fn default_timeout_ms() -> u64 {
-    30_000
-}
-fn default_backoff_ms() -> u64 {
-    200
-}
 
-/// What can go wrong, apart from a gate that fails.
-#[derive(Debug, thiserror::Error)]
-pub enum RetrievalError {
-    /// A file is not what it should be.
-    #[error(transparent)]
-    Input(#[from] InputError),
-    /// A dataset is not what it should be.
-    #[error(transparent)]
-    Dataset(#[from] DatasetError),
-    /// A file cannot be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    /// A TREC file is not what it should be.
-    #[error(transparent)]
-    Trec(#[from] trec::TrecError),
-    /// The entry contradicts itself.
-    #[error("system: {0}")]
-    System(String),
-    /// No such engine.
-    #[error("system: there is no built-in engine {name:?}; there are: {}", engine_names())]
-    UnknownEngine {
-        /// What was written.
-        name: String,
-    },
-    /// The journal cannot be used.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// The system could not be started.
-    #[error("the system did not start: {0}")]
-    NotStarted(String),
-    /// The system answers, but does not have all tools.
-    #[error(
-        "the search is not ready: after {waited_ms} ms it lists {} of {of} tools, {missing} are not \
-         found by name; {reason}",
-        of - missing
-    )]
-    NotReady {
-        /// How many are missing.
-        missing: usize,
-        /// Out of how many.
-        of: usize,
-        /// How long it was waited for them.
-        waited_ms: u64,
-        /// Which, and what else was seen.
-        reason: String,
-    },
-    /// The system was lost, or there was nothing to ask.
-    #[error(transparent)]
-    Run(RunError),
-    /// There are answers, and none of them has a score.
-    #[error(
-        "no query has a score: none of {queries} has a relevant label (1 or 2) and an answer; \
-         look at the labels of the golden set"
-    )]
-    NothingScored {
-        /// How many queries there are.
-        queries: usize,
-    },
-    /// More questions failed than are allowed.
-    #[error("{} (first: {id}: {message})", too_many(*failed, *asked, *allowed))]
-    TooManyFailures {
-        /// How many failed.
-        failed: usize,
-        /// Out of how many.
-        asked: usize,
-        /// The allowance.
-        allowed: f64,
-        /// The first that failed.
-        id: String,
-        /// Why.
-        message: String,
-    },
-}
-
-fn too_many(failed: usize, asked: usize, allowed: f64) -> String {
-    if failed == asked {
-        return format!("none of {asked} queries was answered");
-    }
-    format!("{failed} of {asked} queries were not answered, more than the allowed share {allowed}")
-}
-
-impl From<RunError> for RetrievalError {
-    fn from(error: RunError) -> Self {
-        match error {
-            RunError::Journal(error) => RetrievalError::Journal(error),
-            other => RetrievalError::Run(other),
+impl Config {
+    /// The settings for scoring a system with everything else at its default.
+    pub fn of(system: SystemConfig) -> Config {
+        Config {
+            dataset: None,
+            corpus: None,
+            golden: None,
+            system,
+            limit: default_limit(),
+            ready: ReadyConfig::default(),
+            answer_tokens: None,
         }
     }
-}
 
-impl RetrievalError {
-    /// Whether nothing was measured although the input was right.
-    pub fn is_not_measured(&self) -> bool {
-        matches!(
-            self,
-            RetrievalError::NotStarted(_)
-                | RetrievalError::NotReady { .. }
-                | RetrievalError::Run(_)
-                | RetrievalError::NothingScored { .. }
-                | RetrievalError::TooManyFailures { .. }
-        )
+    fn counts_tokens(&self) -> bool {
+        self.answer_tokens.unwrap_or(!self.system.is_builtin())
     }
 }
 
-fn engine_names() -> String {
-    engines::ENGINES.iter().map(|engine| engine.name).collect::<Vec<_>>().join(", ")
+/// What a search told apart from its answers.
+#[derive(Default)]
+pub struct Facts {
+    warnings: Vec<String>,
+    second_pass: Option<Control>,
 }
 
-/// Measures one system: asks every query, scores, averages, runs the controls.
-pub async fn run(
-    entry: &Entry,
-    dataset: &Dataset,
-    surroundings: &Surroundings<'_>,
-) -> Result<Report, RetrievalError> {
-    let stopwatch = Stopwatch::start();
-    let timeout = Duration::from_millis(entry.timeout_ms);
-    let setting = Setting {
-        dataset,
-        folder: surroundings.folder,
-        timeout,
-        count_tokens: entry.answer_tokens.unwrap_or(!entry.system.is_builtin()),
-    };
-    let mut system = entry.system.reference()?;
-    // Started before the journal is touched: a search that does not work leaves the old one alone.
-    let search = Arc::new(entry.system.start(&setting).await?);
-    if entry.ready.probe.unwrap_or(entry.system.is_live()) {
-        ready::wait(&search, dataset, &entry.ready, entry.limit, timeout).await?;
+impl Evaluation for Retrieval {
+    const KIND: Kind = Kind::Ranking;
+    const TABLE: &'static str = "retrieval";
+    const TAKES: &'static [&'static str] =
+        &["runs", "concurrency", "timeout_ms", "retries", "backoff_ms"];
+    const ITEMS: &'static str = "queries";
+
+    type Config = Config;
+    type Dataset = Dataset;
+    type System = Search;
+    type Facts = Facts;
+
+    fn check(config: &Config, _: &mut Common) -> Result<(), EvalError> {
+        if !(1..=10_000).contains(&config.limit) {
+            return Err(EvalError::config("`limit` must be between 1 and 10000"));
+        }
+        config.system.reference().map(drop)
     }
-    system.settings.extend(search.settings());
-    system.settings.insert("limit".to_owned(), entry.limit.to_string());
-    let identity = Identity {
-        schema: journal::SCHEMA.to_owned(),
-        evaluation: Evaluation::Retrieval,
-        name: entry.name.clone(),
-        dataset: dataset.reference.clone(),
-        system,
-        runs: entry.runs,
-        seed: entry.seed,
-    };
-    let (journal, known) = if surroundings.resume {
-        Journal::resume::<Ranking>(surroundings.journal, &identity)?
-    } else {
-        (Journal::create(surroundings.journal, &identity)?, Vec::new())
-    };
-    let questions: Vec<(String, Arc<Question>)> = dataset
-        .queries
-        .iter()
-        .map(|query| {
-            let question =
-                Question { id: query.id.clone(), query: query.query.clone(), limit: entry.limit };
+
+    fn load(config: &Config, _: &Common, root: &Root<'_>) -> Result<Dataset, EvalError> {
+        match (&config.dataset, &config.corpus, &config.golden) {
+            (Some(name), None, None) => Dataset::open(root.dataset(name)?),
+            (None, Some(corpus), Some(golden)) => {
+                Dataset::from_files(&root.path(corpus), &root.path(golden), Labels::MayDangle)
+            }
+            _ => Err(EvalError::config("give either `dataset`, or `corpus` and `golden`")),
+        }
+    }
+
+    fn reference(data: &Dataset) -> DatasetRef {
+        data.reference.clone()
+    }
+
+    fn reads(config: &Config) -> Vec<PathBuf> {
+        let mut reads = own_datasets(&config.dataset);
+        reads.extend(config.corpus.iter().chain(&config.golden).cloned());
+        reads
+    }
+
+    fn computes(config: &Config, data: &Dataset) -> Option<Computes> {
+        let specs = score::SPECS.iter();
+        let specs = specs.chain(config.counts_tokens().then_some(&score::ANSWER_TOKENS));
+        let metrics = specs.map(|spec| spec.id.to_owned()).collect();
+        Some(Computes { metrics, slices: score::slices(data), open: false })
+    }
+
+    async fn start(
+        entry: &Entry<Retrieval>,
+        context: &RunContext<'_>,
+    ) -> Result<Start<Retrieval>, EvalError> {
+        let Entry { common, config, data } = entry;
+        let setting = Setting {
+            dataset: data,
+            folder: context.folder,
+            timeout: common.timeout(),
+            count_tokens: config.counts_tokens(),
+        };
+        let mut reference = config.system.reference()?;
+        let search = Arc::new(config.system.start(&setting).await?);
+        if config.ready.probe.unwrap_or(config.system.is_live()) {
+            ready::wait(&search, data, &config.ready, config.limit, common.timeout()).await?;
+        }
+        reference.settings.extend(search.settings());
+        reference.settings.insert("limit".to_owned(), config.limit.to_string());
+        Ok(Start::Live { system: search, reference })
+    }
+
+    fn questions(
+        entry: &Entry<Retrieval>,
+        _: &Search,
+        _: &mut Vec<Outcome<Ranking>>,
+    ) -> Result<Questions<Retrieval>, EvalError> {
+        let limit = entry.config.limit;
+        let question = |query: &Query| {
+            let question = Question { id: query.id.clone(), query: query.query.clone(), limit };
             (query.id.clone(), Arc::new(question))
+        };
+        Ok(entry.data.queries.iter().map(question).collect())
+    }
+
+    async fn finish(
+        entry: &Entry<Retrieval>,
+        search: &Search,
+        questions: &Questions<Retrieval>,
+        outcomes: &mut Vec<Outcome<Ranking>>,
+    ) -> Result<Facts, EvalError> {
+        let second_pass = match search {
+            Search::Builtin { engine, .. } => {
+                Some(second_pass(outcomes, questions, engine.as_ref()))
+            }
+            _ => None,
+        };
+        let mut warnings = search.notes();
+        warnings.extend(cut_to(entry.config.limit, outcomes));
+        warnings.extend(score::beyond(entry.config.limit));
+        if entry.common.runs == 1 && !entry.config.system.is_builtin() {
+            warnings.push(
+                "one run: if the system's answers vary, set runs to 5 or more so that the gate \
+                 takes the variation into account"
+                    .to_owned(),
+            );
+        }
+        Ok(Facts { warnings, second_pass })
+    }
+
+    fn unusable(entry: &Entry<Retrieval>, id: &str, ranking: &Ranking) -> Option<String> {
+        let message = score::judged(entry.data.query(id)?, ranking).err()?;
+        Some(format!("invalid_answer: {message}"))
+    }
+
+    fn score(observed: &Observations<'_, Retrieval>) -> Result<Scored, EvalError> {
+        let Observations { entry, outcomes, facts, runs, .. } = *observed;
+        let (data, seed) = (&entry.data, entry.common.seed);
+        let (mut items, anomalies) = score::items(data, outcomes);
+        // A sum of floating-point numbers depends on their order in its last digit: that of the
+        // golden file, so that other tools that read it get the same number.
+        let places: HashMap<&str, usize> =
+            data.queries.iter().map(|query| (query.id.as_str(), query.place)).collect();
+        items.sort_by_key(|item| places.get(item.id.as_str()).copied());
+        if !items.iter().any(score::has_score) {
+            return Err(EvalError::NothingMeasured(format!(
+                "no query has a score: none of {} has a relevant label (1 or 2) and an answer; \
+                 check the labels of the golden set",
+                items.len()
+            )));
+        }
+        let refs: Vec<&Item> = items.iter().collect();
+        let specs = score::specs(outcomes);
+        let depth = match observed.recorded {
+            true => longest(outcomes).max(1),
+            false => entry.config.limit,
+        };
+        let mut controls = controls::run(data, depth, seed)?;
+        controls.extend(facts.second_pass.clone());
+        let mut warnings = score::remarks(data, &items, &anomalies);
+        warnings.extend(facts.warnings.iter().cloned());
+        Ok(Scored {
+            metrics: specs
+                .iter()
+                .map(|spec| aggregate::measure(*spec, &refs, runs, seed))
+                .collect(),
+            slices: ["split", "kind", "server"]
+                .iter()
+                .flat_map(|by| aggregate::slices(by, &specs, &items, runs, seed))
+                .collect(),
+            conventions: score::conventions(
+                (!observed.recorded).then_some(entry.config.limit),
+                specs.len() > score::SPECS.len(),
+            ),
+            latencies: latencies(outcomes),
+            checks: dangling(data).into_iter().collect(),
+            items,
+            controls,
+            warnings,
+            ..Scored::default()
         })
-        .collect();
-    let options = run::Options {
-        runs: entry.runs,
-        concurrency: entry.concurrency,
-        timeout,
-        retries: entry.retries,
-        backoff: Duration::from_millis(entry.backoff_ms),
-    };
-    let mut entries = run::collect(
-        Arc::clone(&search),
-        &questions,
-        &options,
-        Some(journal),
-        known,
-        surroundings.listener,
-    )
-    .await?;
-    let mut controls = controls::run(dataset, entry.limit, entry.seed)?;
-    if let Search::Builtin { engine, .. } = &*search {
-        controls.push(second_pass(&entries, &questions, engine.as_ref()));
     }
-    let mut warnings = search.notes();
-    warnings.extend(cut_to(entry.limit, &mut entries));
-    warnings.extend(score::beyond(entry.limit));
-    if entry.runs == 1 && !entry.system.is_builtin() {
-        warnings.push(
-            "one run: if the system's answers vary, set runs to 5 or more so that the gate \
-             takes the variation into account"
-                .to_owned(),
-        );
-    }
-    let measured = Measurement {
-        name: &entry.name,
-        dataset,
-        system: identity.system,
-        limit: Some(entry.limit),
-        runs: entry.runs,
-        seed: entry.seed,
-        max_errors: entry.gate.max_errors,
-        entries: &entries,
-        controls,
-        warnings,
-    };
-    measured.report(&stopwatch, Some(surroundings.folder))
 }
 
-/// Leaves of each answer what was asked for: who answers more would otherwise be scored deeper than
-/// the others. Says how many did; what they cost is counted in full.
-fn cut_to(limit: usize, entries: &mut [journal::Entry<Ranking>]) -> Option<String> {
+/// The check that fails where labels name tools that the corpus does not have: what they ask for
+/// cannot be found, and nothing can be compared over them.
+fn dangling(data: &Dataset) -> Option<Check> {
+    let all = &data.dangling;
+    let named = all.iter().map(|label| format!("{} labels {}", label.query, label.tool_id));
+    let named: Vec<String> = named.take(5).collect();
+    (!all.is_empty()).then(|| Check {
+        metric: "labels".to_owned(),
+        slice: None,
+        rule: "invariant".to_owned(),
+        threshold: None,
+        value: None,
+        baseline: None,
+        verdict: Verdict::Fail,
+        reason: format!(
+            "{} labels name tools that are not in the corpus ({}{}); rules that compare with the \
+             baseline were not evaluated",
+            all.len(),
+            named.join(", "),
+            if all.len() > named.len() { ", …" } else { "" }
+        ),
+        items: all.iter().map(|label| label.query.clone()).collect(),
+    })
+}
+
+/// Cuts each answer to the number of results that was asked for: a system that answers more would
+/// otherwise be scored deeper than others. Its tokens are counted in full.
+fn cut_to(limit: usize, outcomes: &mut [Outcome<Ranking>]) -> Option<String> {
     let mut longer = 0;
     let mut first = None;
-    for entry in entries {
-        let journal::Outcome::Answer(ranking) = &mut entry.outcome else { continue };
+    for entry in outcomes {
+        let Kept::Answer(ranking) = &mut entry.outcome else { continue };
         if ranking.ranked.len() > limit {
             longer += 1;
             first.get_or_insert((entry.id.clone(), ranking.ranked.len()));
@@ -326,68 +302,25 @@ fn cut_to(limit: usize, entries: &mut [journal::Entry<Ranking>]) -> Option<Strin
     ))
 }
 
-/// How rankings that were made elsewhere are scored.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ScoreOptions {
-    /// The seed of the bootstrap.
-    pub seed: u64,
-    /// The largest share of queries that may be without a ranking.
-    pub max_errors: f64,
-}
-
-/// Scores rankings against the golden queries; no system is asked. `path` is where they came from.
-///
-/// # Errors
-/// When they do not belong to these queries, or too many queries have none.
-pub fn score_rankings(
-    dataset: &Dataset,
-    rankings: &Rankings,
-    path: &Path,
-    options: &ScoreOptions,
-) -> Result<Report, RetrievalError> {
-    let stopwatch = Stopwatch::start();
-    let entries = rankings.outcomes(path, dataset)?;
-    if entries.is_empty() {
-        return Err(RetrievalError::Run(RunError::Nothing));
-    }
-    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let name = name.unwrap_or_default();
-    let system = SystemRef {
-        kind: "file".to_owned(),
-        name: name.clone(),
-        version: None,
-        settings: BTreeMap::new(),
-    };
-    let longest = entries.iter().map(|entry| match &entry.outcome {
-        journal::Outcome::Answer(ranking) => ranking.ranked.len(),
-        journal::Outcome::Failure { .. } => 0,
+/// The length of the longest ranking.
+fn longest(outcomes: &[Outcome<Ranking>]) -> usize {
+    let lengths = outcomes.iter().map(|entry| match &entry.outcome {
+        Kept::Answer(ranking) => ranking.ranked.len(),
+        Kept::Failure { .. } => 0,
     });
-    let longest = longest.max().unwrap_or(0);
-    let measured = Measurement {
-        name: &name,
-        dataset,
-        system,
-        limit: None,
-        runs: rankings.runs(),
-        seed: options.seed,
-        max_errors: options.max_errors,
-        entries: &entries,
-        controls: controls::run(dataset, longest.max(1), options.seed)?,
-        warnings: Vec::new(),
-    };
-    measured.report(&stopwatch, None)
+    lengths.max().unwrap_or(0)
 }
 
-/// A deterministic system proves it: asked again, it answers the same.
+/// The proof that a built-in engine is deterministic: asked again, it answers the same.
 fn second_pass(
-    entries: &[journal::Entry<Ranking>],
-    questions: &[(String, Arc<Question>)],
+    outcomes: &[Outcome<Ranking>],
+    questions: &Questions<Retrieval>,
     engine: &dyn engines::Engine,
 ) -> Control {
     let asked: BTreeMap<&str, &Question> =
         questions.iter().map(|(id, question)| (id.as_str(), question.as_ref())).collect();
-    let same = entries.iter().all(|entry| match (&entry.outcome, asked.get(entry.id.as_str())) {
-        (journal::Outcome::Answer(ranking), Some(question)) => {
+    let same = outcomes.iter().all(|entry| match (&entry.outcome, asked.get(entry.id.as_str())) {
+        (Kept::Answer(ranking), Some(question)) => {
             engine.search(&question.query, question.limit) == ranking.ranked
         }
         _ => false,
@@ -398,4 +331,40 @@ fn second_pass(
         metrics: Vec::new(),
         ok: same,
     }
+}
+
+/// The settings for scoring rankings that were made elsewhere.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScoreOptions {
+    /// The seed of the bootstrap.
+    pub seed: u64,
+    /// The largest share of queries that may have no ranking.
+    pub max_errors: f64,
+}
+
+/// Scores rankings against the golden queries; no system is asked. `path` is their file.
+///
+/// # Errors
+/// If they do not belong to these queries, or too many queries have none.
+pub fn score_rankings(
+    data: Dataset,
+    rankings: &Rankings,
+    path: &Path,
+    options: &ScoreOptions,
+) -> Result<Report, EvalError> {
+    let outcomes: Vec<Outcome<Answer<Retrieval>>> = rankings.outcomes(path, &data)?;
+    if outcomes.is_empty() {
+        return Err(evaluation::nothing_to_ask());
+    }
+    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let mut common = Common { seed: options.seed, ..Common::named(name.unwrap_or_default()) };
+    common.gate.max_errors = options.max_errors;
+    let system = SystemRef {
+        kind: "file".to_owned(),
+        name: common.name.clone(),
+        version: None,
+        settings: BTreeMap::new(),
+    };
+    let entry = Entry::<Retrieval> { common, config: Config::of(SystemConfig::default()), data };
+    evaluation::report_recorded(&entry, outcomes, system, rankings.runs())
 }

@@ -9,13 +9,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use karat_core::journal::{Entry, Outcome};
+use karat_core::observed::Observed;
 use karat_core::report::{self, Evaluation, Report};
 use karat_io::input::{self, Format, InputError, Limits};
 use serde::Deserialize;
 
-use crate::RetrievalError;
 use crate::dataset::Dataset;
 use crate::system::{Ranked, Ranking};
+use karat_core::error::EvalError;
 
 /// The most runs that a file may be of; as many as a project may ask for.
 const MOST_RUNS: u32 = 10_000;
@@ -57,18 +58,12 @@ struct Line {
 }
 
 /// What an item of a report has observed.
-#[derive(Deserialize)]
-struct Observed {
-    #[serde(default)]
-    ranked: Option<Vec<Ranked>>,
-}
-
 impl Rankings {
     /// Reads lines of rankings, a run journal, or a report.
     ///
     /// # Errors
     /// When the file is none of them, or answers a query twice in one run.
-    pub fn load(path: &Path) -> Result<Rankings, RetrievalError> {
+    pub fn load(path: &Path) -> Result<Rankings, EvalError> {
         match Format::of(path) {
             Some(Format::Json) => Self::from_report(path, &Report::load(path)?),
             Some(Format::JsonLines) => Self::from_lines(path),
@@ -81,8 +76,9 @@ impl Rankings {
     ///
     /// # Errors
     /// When it is none.
-    pub fn load_trec(path: &Path, absent: Absent) -> Result<Rankings, RetrievalError> {
-        let entries = trec::read_run(path)?
+    pub fn load_trec(path: &Path, absent: Absent) -> Result<Rankings, EvalError> {
+        let entries = trec::read_run(path)
+            .map_err(EvalError::config)?
             .into_iter()
             .map(|of_query| {
                 let ranked = of_query
@@ -96,7 +92,7 @@ impl Rankings {
         Ok(Rankings { entries, absent })
     }
 
-    fn from_lines(path: &Path) -> Result<Rankings, RetrievalError> {
+    fn from_lines(path: &Path) -> Result<Rankings, EvalError> {
         let mut entries = Vec::new();
         let mut seen = BTreeSet::new();
         for record in input::records::<Line>(path, &Limits::default())? {
@@ -133,7 +129,7 @@ impl Rankings {
         Ok(Rankings { entries, absent: Absent::Unanswered })
     }
 
-    fn from_report(path: &Path, report: &Report) -> Result<Rankings, RetrievalError> {
+    fn from_report(path: &Path, report: &Report) -> Result<Rankings, EvalError> {
         if report.evaluation != Evaluation::Retrieval {
             let message = format!("this is a report on {}, not on retrieval", report.evaluation);
             return Err(InputError::invalid(path, "evaluation", message).into());
@@ -146,17 +142,7 @@ impl Rankings {
             );
             return Err(InputError::invalid(path, "runs", message).into());
         }
-        let entries = report
-            .items
-            .iter()
-            .map(|item| {
-                let observed: Observed =
-                    serde_json::from_value(item.observed.clone()).map_err(|error| {
-                        InputError::invalid(path, item.id.as_str(), error.to_string())
-                    })?;
-                Ok(from_item(item, observed))
-            })
-            .collect::<Result<_, InputError>>()?;
+        let entries = report.items.iter().map(from_item).collect();
         Ok(Rankings { entries, absent: Absent::Unanswered })
     }
 
@@ -232,9 +218,18 @@ fn answered(run: u32, id: String, ranking: Ranking) -> Entry<Ranking> {
     Entry { run, id, nanos: 0, outcome: Outcome::Answer(ranking) }
 }
 
-fn from_item(item: &report::Item, observed: Observed) -> Entry<Ranking> {
-    match (observed.ranked, &item.error) {
-        (Some(ranked), None) => answered(0, item.id.clone(), Ranking::new(ranked)),
+fn from_item(item: &report::Item) -> Entry<Ranking> {
+    let ranked = match &item.observed {
+        Some(Observed::Ranking(observed)) => observed.ranked.as_ref(),
+        _ => None,
+    };
+    match (ranked, &item.error) {
+        (Some(ranked), None) => {
+            let ranked = ranked
+                .iter()
+                .map(|tool| Ranked { tool_id: tool.tool_id.clone(), score: tool.score });
+            answered(0, item.id.clone(), Ranking::new(ranked.collect()))
+        }
         (_, error) => {
             let (class, message) = match error {
                 Some(error) => (error.class.clone(), error.message.clone()),

@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::RetrievalError;
 use crate::dataset::{Dataset, Tool};
-use crate::system::{Question, Ranking, Search};
+use crate::system::{Question, Ranking, Search, not_started};
+use karat_core::error::EvalError;
 
 /// How many missing tools are named.
 const NAMED: usize = 20;
@@ -76,15 +76,14 @@ const WORDINGS: [fn(&Tool) -> String; 4] = [
 /// Waits until every tool of the corpus has been seen in an answer.
 ///
 /// # Errors
-/// [`RetrievalError::NotReady`] when the time is up, and [`RetrievalError::NotStarted`] when the
-/// system is gone.
+/// [`EvalError::NotStarted`] if the time is up or the system is gone.
 pub async fn wait(
     search: &Arc<Search>,
     dataset: &Dataset,
     config: &ReadyConfig,
     limit: usize,
     timeout: Duration,
-) -> Result<(), RetrievalError> {
+) -> Result<(), EvalError> {
     let deadline = Instant::now() + Duration::from_millis(config.timeout_ms);
     let mut probing = Probing {
         search,
@@ -140,7 +139,7 @@ impl<'a> Probing<'a> {
         &mut self,
         wanted: &[&'a Tool],
         wording: fn(&Tool) -> String,
-    ) -> Result<(), RetrievalError> {
+    ) -> Result<(), EvalError> {
         let mut waiting = wanted.iter();
         let mut under_way = JoinSet::new();
         loop {
@@ -159,10 +158,10 @@ impl<'a> Probing<'a> {
             match answer {
                 Ok(Ok(ranking)) => self.note(&ranking),
                 Ok(Err(failure)) if failure.lost => {
-                    return Err(RetrievalError::NotStarted(failure.message));
+                    return Err(not_started(failure.message));
                 }
                 Ok(Err(failure)) => self.failure = Some(failure),
-                Err(error) => return Err(RetrievalError::NotStarted(error.to_string())),
+                Err(error) => return Err(not_started(error.to_string())),
             }
         }
     }
@@ -176,7 +175,7 @@ impl<'a> Probing<'a> {
         }
     }
 
-    fn not_ready(&self) -> RetrievalError {
+    fn not_ready(&self) -> EvalError {
         let of = self.dataset.tools.len();
         let named: Vec<&str> = self.missing.iter().take(NAMED).copied().collect();
         let more = if self.missing.len() > NAMED { ", …" } else { "" };
@@ -194,12 +193,12 @@ impl<'a> Probing<'a> {
             let (class, message) = (failure.class.name(), &failure.message);
             reason.push_str(&format!("; the last failed probe: {class}: {message}"));
         }
-        RetrievalError::NotReady {
-            missing: self.missing.len(),
-            of,
-            waited_ms: self.config.timeout_ms,
-            reason,
-        }
+        let (missing, waited_ms) = (self.missing.len(), self.config.timeout_ms);
+        EvalError::NotStarted(format!(
+            "the search is not ready: after {waited_ms} ms it lists {} of {of} tools, {missing} are \
+             not found by name; {reason}",
+            of - missing
+        ))
     }
 }
 

@@ -2,33 +2,33 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use karat_core::aggregate::{Kind, Spec};
+use karat_core::aggregate::{Average, Spec};
 use karat_core::journal::{Entry, Outcome};
+use karat_core::observed::{self, Observed, RankedTool};
 use karat_core::report::{Item, ItemError};
 use karat_metrics::ranking::{JudgedRanking, Measure, Rules, cut};
-use serde_json::json;
 
 use crate::dataset::{Dataset, Query};
 use crate::system::Ranking;
 
 /// The headline metrics, in the order of the report.
 pub const SPECS: &[Spec] = &[
-    Spec { id: "recall@1", kind: Kind::Mean },
-    Spec { id: "recall@3", kind: Kind::Mean },
-    Spec { id: "recall@5", kind: Kind::Mean },
-    Spec { id: "recall@10", kind: Kind::Mean },
-    Spec { id: "success@5", kind: Kind::Rate },
-    Spec { id: "mrr", kind: Kind::Mean },
-    Spec { id: "mrr@10", kind: Kind::Mean },
-    Spec { id: "ndcg@10", kind: Kind::Mean },
-    Spec { id: "map", kind: Kind::Mean },
-    Spec { id: "map@10", kind: Kind::Mean },
-    Spec { id: "comprehensiveness@5", kind: Kind::Rate },
-    Spec { id: "hard_negative_rate", kind: Kind::Rate },
+    Spec { id: "recall@1", kind: Average::Mean },
+    Spec { id: "recall@3", kind: Average::Mean },
+    Spec { id: "recall@5", kind: Average::Mean },
+    Spec { id: "recall@10", kind: Average::Mean },
+    Spec { id: "success@5", kind: Average::Rate },
+    Spec { id: "mrr", kind: Average::Mean },
+    Spec { id: "mrr@10", kind: Average::Mean },
+    Spec { id: "ndcg@10", kind: Average::Mean },
+    Spec { id: "map", kind: Average::Mean },
+    Spec { id: "map@10", kind: Average::Mean },
+    Spec { id: "comprehensiveness@5", kind: Average::Rate },
+    Spec { id: "hard_negative_rate", kind: Average::Rate },
 ];
 
 /// What the answers cost in a model's context: the last metric, where it is counted.
-pub const ANSWER_TOKENS: Spec = Spec { id: "answer_tokens", kind: Kind::Mean };
+pub const ANSWER_TOKENS: Spec = Spec { id: "answer_tokens", kind: Average::Mean };
 
 /// The metrics that these outcomes have.
 pub fn specs(entries: &[Entry<Ranking>]) -> Vec<Spec> {
@@ -115,14 +115,12 @@ fn item(
         anomalies.unjudged.push(query.id.clone());
     }
     let mut per_run = Vec::with_capacity(runs.len());
-    let mut observed = serde_json::Value::Null;
+    let mut observed = None;
     let mut error = None;
     for entry in runs {
         let mut scores = match &entry.outcome {
             Outcome::Answer(ranking) => {
-                if observed.is_null() {
-                    observed = observe(query, ranking);
-                }
+                observed.get_or_insert_with(|| observe(query, ranking));
                 note_unknown(dataset, ranking, anomalies);
                 match judged(query, ranking) {
                     Ok(judged) if relevant => score(&judged),
@@ -147,9 +145,10 @@ fn item(
         }
         per_run.push(scores);
     }
-    if observed.is_null() {
-        observed = json!({ "query": query.query });
-    }
+    let observed = observed.unwrap_or_else(|| observed::Ranking {
+        query: query.query.clone(),
+        ..observed::Ranking::default()
+    });
     let metrics = specs
         .iter()
         .map(|spec| {
@@ -167,7 +166,7 @@ fn item(
         tags: tags(query),
         metrics,
         per_run,
-        observed,
+        observed: Some(Observed::Ranking(observed)),
         error,
     }
 }
@@ -244,47 +243,119 @@ fn note_unknown(dataset: &Dataset, ranking: &Ranking, anomalies: &mut Anomalies)
     }
 }
 
-/// What a reader of the report wants to see of one query: what was found, what was missed and what
-/// stood above the first right tool.
-fn observe(query: &Query, ranking: &Ranking) -> serde_json::Value {
+/// What a reader of the report wants to see of one query: the tools that were found, those that were
+/// missed, and those above the first relevant one.
+fn observe(query: &Query, ranking: &Ranking) -> observed::Ranking {
     let relevance: BTreeMap<&str, u8> =
         query.labels.iter().map(|label| (label.tool_id.as_str(), label.relevance)).collect();
-    let found: BTreeSet<&str> =
-        ranking.ranked.iter().map(|ranked| ranked.tool_id.as_str()).collect();
-    let missed: Vec<&str> = query
+    let ids = || ranking.ranked.iter().map(|ranked| ranked.tool_id.as_str());
+    let found: BTreeSet<&str> = ids().collect();
+    let missed = query
         .labels
         .iter()
         .filter(|label| label.relevance > 0 && !found.contains(label.tool_id.as_str()))
-        .map(|label| label.tool_id.as_str())
-        .collect();
-    let first_right = ranking
-        .ranked
-        .iter()
-        .position(|ranked| relevance.get(ranked.tool_id.as_str()).is_some_and(|grade| *grade > 0));
-    let above: Vec<&str> = ranking
-        .ranked
-        .iter()
-        .take(first_right.unwrap_or(ranking.ranked.len()))
-        .map(|ranked| ranked.tool_id.as_str())
-        .collect();
-    let rows: Vec<serde_json::Value> = ranking
-        .ranked
-        .iter()
-        .map(|ranked| {
-            json!({
-                "tool_id": ranked.tool_id,
-                "score": ranked.score,
-                "relevance": relevance.get(ranked.tool_id.as_str()),
-            })
-        })
-        .collect();
-    json!({
-        "query": query.query,
-        "first_right": first_right.map(|index| index + 1),
-        "outranked_by": above,
-        "missed": missed,
-        "ranked": rows,
-    })
+        .map(|label| label.tool_id.clone());
+    let first_right = ids().position(|id| relevance.get(id).is_some_and(|grade| *grade > 0));
+    observed::Ranking {
+        query: query.query.clone(),
+        first_right: first_right.map(|index| index + 1),
+        outranked_by: ids()
+            .take(first_right.unwrap_or(ranking.ranked.len()))
+            .map(str::to_owned)
+            .collect(),
+        missed: missed.collect(),
+        ranked: Some(
+            ranking
+                .ranked
+                .iter()
+                .map(|ranked| RankedTool {
+                    tool_id: ranked.tool_id.clone(),
+                    score: ranked.score,
+                    relevance: relevance.get(ranked.tool_id.as_str()).copied(),
+                })
+                .collect(),
+        ),
+    }
+}
+
+/// Whether an item has any score.
+pub(crate) fn has_score(item: &Item) -> bool {
+    SPECS.iter().any(|spec| item.metrics.get(spec.id).copied().flatten().is_some())
+}
+
+/// The rules behind the numbers; `limit` is none where a file holds the rankings.
+pub(crate) fn conventions(limit: Option<usize>, tokens_counted: bool) -> BTreeMap<String, String> {
+    let depth = match limit {
+        Some(limit) => format!("map and mrr are over the {limit} results asked for"),
+        None => "map and mrr are over all results of the file".to_owned(),
+    };
+    let tokens =
+        format!("of the whole answer, by the vocabulary {}", karat_core::tokens::VOCABULARY);
+    [
+        ("order", "as answered; no tie rule is applied".to_owned()),
+        (
+            "relevant",
+            "labels 1 and 2; a label 0 is a hard negative; unlabelled is not relevant".to_owned(),
+        ),
+        ("gain", "linear".to_owned()),
+        ("depth", depth),
+        (
+            "public baseline",
+            "its mrr is mrr@10, its map is map@10, its ndcg_at_10 is ndcg@10".to_owned(),
+        ),
+        ("unanswered", "no score, counted, and fatal beyond max_errors".to_owned()),
+        ("interval", "bootstrap over servers for means, Wilson for rates, 95 %".to_owned()),
+    ]
+    .into_iter()
+    .chain(tokens_counted.then_some(("answer_tokens", tokens)))
+    .map(|(name, rule)| (name.to_owned(), rule))
+    .collect()
+}
+
+/// Remarks for a careful reader.
+pub(crate) fn remarks(dataset: &Dataset, items: &[Item], anomalies: &Anomalies) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let Some(dangling) = dataset.dangling.first() {
+        remarks.push(format!(
+            "{} labels name tools that the corpus does not have (first: {} labels {}); such a tool \
+             cannot be found",
+            dataset.dangling.len(),
+            dangling.query,
+            dangling.tool_id
+        ));
+    }
+    if let Some((id, _)) = anomalies.unknown_ids.first_key_value() {
+        let times: usize = anomalies.unknown_ids.values().sum();
+        remarks.push(format!(
+            "{} answered ids are not in the corpus ({times} times; first: {id}); they count as \
+             wrong results",
+            anomalies.unknown_ids.len()
+        ));
+    }
+    if let Some(first) = anomalies.unjudged.first() {
+        remarks.push(format!(
+            "{} queries have no relevant label and no score (first: {first})",
+            anomalies.unjudged.len()
+        ));
+    }
+    let failed = items.iter().filter(|item| item.error.is_some());
+    let (partly, never): (Vec<_>, Vec<_>) = failed.partition(|item| has_score(item));
+    if let Some(first) = never.first() {
+        let count = never.len();
+        remarks.push(format!(
+            "{count} queries have no score because they were not answered (first: {})",
+            first.id
+        ));
+    }
+    if let Some(first) = partly.first() {
+        remarks.push(format!(
+            "{} queries were not answered in some of the runs (first: {}); their scores are over the \
+             other runs",
+            partly.len(),
+            first.id
+        ));
+    }
+    remarks
 }
 
 #[cfg(test)]
@@ -345,8 +416,9 @@ mod tests {
         assert_eq!(item.metrics["mrr"], Some(1.0 / 3.0));
         assert_eq!(item.metrics["recall@5"], Some(0.5));
         assert_eq!(item.metrics["hard_negative_rate"], Some(1.0));
-        assert_eq!(item.observed["outranked_by"], json!(["c:trap", "x:other"]));
-        assert_eq!(item.observed["missed"], json!(["b:gone"]));
+        let Some(Observed::Ranking(observed)) = &item.observed else { panic!("{item:?}") };
+        assert_eq!(observed.outranked_by, ["c:trap", "x:other"]);
+        assert_eq!(observed.missed, ["b:gone"]);
         assert_eq!(item.group.as_deref(), Some("a"));
     }
 

@@ -10,7 +10,6 @@ use karat_io::Failure;
 use karat_io::process::Program;
 use serde::{Deserialize, Serialize};
 
-use crate::RetrievalError;
 use crate::dataset::Dataset;
 use crate::engines::{self, Builtin, Engine};
 use crate::systems::answer::AnswerReader;
@@ -18,6 +17,7 @@ use crate::systems::command::CommandSearch;
 use crate::systems::http::{HttpConfig, HttpSearch};
 use crate::systems::mcp::{McpConfig, McpSearch};
 use crate::tokens::Definitions;
+use karat_core::error::EvalError;
 
 /// One result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -106,23 +106,24 @@ enum Reach<'a> {
 }
 
 impl SystemConfig {
-    fn reach(&self) -> Result<Reach<'_>, RetrievalError> {
-        let wrong = |message: &str| Err(RetrievalError::System(message.to_owned()));
+    fn reach(&self) -> Result<Reach<'_>, EvalError> {
+        let wrong = |message: &str| Err(EvalError::config(format!("system: {message}")));
         let reach = match (&self.builtin, &self.command, &self.http, &self.mcp) {
             (Some(name), None, None, None) => match engines::find(name) {
                 Some(engine) => Reach::Builtin(engine),
-                None => return Err(RetrievalError::UnknownEngine { name: name.clone() }),
+                None => return Err(engines::unknown(name)),
             },
             (None, Some(command), None, None) if command.is_empty() => {
                 return wrong("command is empty");
             }
             (None, Some(command), None, None) => Reach::Command(command),
             (None, None, Some(http), None) => {
-                http.check().map_err(|error| RetrievalError::System(format!("http: {error}")))?;
+                http.check()
+                    .map_err(|error| EvalError::Config(format!("system: http: {error}")))?;
                 Reach::Http(http)
             }
             (None, None, None, Some(mcp)) => {
-                mcp.check().map_err(|error| RetrievalError::System(format!("mcp: {error}")))?;
+                mcp.check().map_err(|error| EvalError::Config(format!("system: mcp: {error}")))?;
                 Reach::Mcp(mcp)
             }
             _ => return wrong("give exactly one of builtin, command, http and mcp"),
@@ -147,7 +148,7 @@ impl SystemConfig {
     }
 
     /// What the report says of it. Values of `env` and headers may be secrets and are left out.
-    pub fn reference(&self) -> Result<SystemRef, RetrievalError> {
+    pub fn reference(&self) -> Result<SystemRef, EvalError> {
         let (kind, name, settings) = match self.reach()? {
             Reach::Builtin(engine) => ("builtin", engine.name.to_owned(), BTreeMap::new()),
             Reach::Command(command) => ("command", command.join(" "), BTreeMap::new()),
@@ -162,7 +163,7 @@ impl SystemConfig {
     }
 
     /// Builds or starts it.
-    pub async fn start(&self, setting: &Setting<'_>) -> Result<Search, RetrievalError> {
+    pub async fn start(&self, setting: &Setting<'_>) -> Result<Search, EvalError> {
         if setting.count_tokens {
             karat_core::tokens::load();
         }
@@ -183,10 +184,10 @@ impl SystemConfig {
                 };
                 CommandSearch::start(&program, setting.count_tokens)
                     .map(Search::Command)
-                    .map_err(RetrievalError::NotStarted)
+                    .map_err(not_started)
             }
             Reach::Http(http) => {
-                let wrong = |error| RetrievalError::System(format!("http: {error}"));
+                let wrong = |error| EvalError::Config(format!("system: http: {error}"));
                 let reader = AnswerReader::new(&http.answer, setting.dataset, setting.count_tokens)
                     .map_err(wrong)?;
                 let search = HttpSearch::new(http, reader, setting.timeout).map_err(wrong)?;
@@ -194,11 +195,11 @@ impl SystemConfig {
             }
             Reach::Mcp(mcp) => {
                 let reader = AnswerReader::new(&mcp.answer, setting.dataset, setting.count_tokens)
-                    .map_err(|error| RetrievalError::System(format!("mcp: {error}")))?;
+                    .map_err(|error| EvalError::Config(format!("system: mcp: {error}")))?;
                 McpSearch::start(mcp, reader, setting.folder, setting.timeout)
                     .await
                     .map(|search| Search::Mcp(Box::new(search)))
-                    .map_err(RetrievalError::NotStarted)
+                    .map_err(not_started)
             }
         }
     }
@@ -212,6 +213,11 @@ impl SystemConfig {
     pub fn is_live(&self) -> bool {
         self.http.is_some() || self.mcp.is_some()
     }
+}
+
+/// The error of a search that did not start.
+pub(crate) fn not_started(reason: String) -> EvalError {
+    EvalError::NotStarted(format!("the system did not start: {reason}"))
 }
 
 /// A system that is ready to be asked.

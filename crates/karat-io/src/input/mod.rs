@@ -28,6 +28,7 @@ pub use self::lines::{Lines, Records, lines, records};
 pub use self::source::read_raw;
 pub use self::source::{decode, read_bytes, read_text};
 pub use self::suggest::nearest;
+pub use self::toml::TomlTable;
 pub use self::write::{WriteError, destination, write_atomic};
 
 /// How much is read at most.

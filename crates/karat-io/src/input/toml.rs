@@ -5,23 +5,34 @@
 //! has them and serde would hand them over as strange objects: write them in quotes.
 
 use std::ops::Range;
+use std::path::Path;
 
 use ::toml::Spanned;
 use ::toml::de::{DeTable, DeValue, Deserializer, Error};
 use serde::de::DeserializeOwned;
 
 use super::place::{Fault, FaultKind, place};
+use super::{InputError, Limits};
 
 /// Nesting at which the TOML parser itself gives up, within one value and within one dotted key.
 const PARSER_DEPTH: usize = 80;
 
 /// Reads one TOML document.
 pub(super) fn parse<T: DeserializeOwned>(text: &str, depth: usize) -> Result<T, Fault> {
+    typed(text, checked(text, depth)?)
+}
+
+/// Parses a document and refuses what no format of ours has.
+fn checked(text: &str, depth: usize) -> Result<Spanned<DeTable<'_>>, Fault> {
     let document = DeTable::parse(text).map_err(|error| unparsed(text, &error, depth))?;
     Check { depth }
         .table(document.get_ref(), &document.span(), 1)
         .map_err(|(span, kind)| fault(text, &span, kind))?;
-    T::deserialize(Deserializer::from(document)).map_err(|error| {
+    Ok(document)
+}
+
+fn typed<T: DeserializeOwned>(text: &str, table: Spanned<DeTable<'_>>) -> Result<T, Fault> {
+    T::deserialize(Deserializer::from(table)).map_err(|error| {
         let span = error.span().unwrap_or_default();
         fault(text, &span, FaultKind::from_serde(error.message()))
     })
@@ -57,6 +68,85 @@ fn unparsed(text: &str, error: &Error, depth: usize) -> Fault {
 
 /// A place, and what may not stand there.
 type Refused = (Range<usize>, FaultKind);
+
+/// A TOML table that is read piece by piece, with the place of every mistake.
+pub struct TomlTable<'a> {
+    path: &'a Path,
+    text: &'a str,
+    table: Spanned<DeTable<'a>>,
+}
+
+impl<'a> TomlTable<'a> {
+    /// Parses a document.
+    ///
+    /// # Errors
+    /// If the text is not TOML, or too deep.
+    pub fn parse(path: &'a Path, text: &'a str) -> Result<TomlTable<'a>, InputError> {
+        let table = checked(text, Limits::default().depth()).map_err(|fault| fault.at(path))?;
+        Ok(TomlTable { path, text, table })
+    }
+
+    /// The keys, in their order.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.table.get_ref().keys().map(|key| key.get_ref().as_ref())
+    }
+
+    /// The line on which the table begins, or that of one of its keys.
+    pub fn line(&self, key: Option<&str>) -> u64 {
+        let keys = self.table.get_ref().keys();
+        let named = key.and_then(|key| keys.into_iter().find(|known| known.get_ref() == key));
+        let start = named.map_or_else(|| self.table.span().start, |key| key.span().start);
+        place(self.text, start).0
+    }
+
+    /// Takes out the keys for which `belongs` holds, as a table of their own.
+    pub fn split(&mut self, belongs: impl Fn(&str) -> bool) -> TomlTable<'a> {
+        let span = self.table.span();
+        let whole = std::mem::take(self.table.get_mut());
+        let (taken, left): (DeTable<'a>, DeTable<'a>) =
+            whole.into_iter().partition(|(key, _)| belongs(key.get_ref()));
+        *self.table.get_mut() = left;
+        TomlTable { path: self.path, text: self.text, table: Spanned::new(span, taken) }
+    }
+
+    /// Takes out a list of tables (`[[key]]`); empty if the key is absent.
+    ///
+    /// # Errors
+    /// If the key is something else.
+    pub fn tables(&mut self, key: &str) -> Result<Vec<TomlTable<'a>>, InputError> {
+        let Some(value) = self.table.get_mut().remove(key) else { return Ok(Vec::new()) };
+        let wrong = |span: &Range<usize>| {
+            let message = format!("`{key}` must be a list of tables: write [[{key}]]");
+            fault(self.text, span, FaultKind::Mismatch(message)).at(self.path)
+        };
+        let span = value.span();
+        let DeValue::Array(values) = value.into_inner() else { return Err(wrong(&span)) };
+        let mut tables = Vec::with_capacity(values.len());
+        for value in values {
+            let span = value.span();
+            let DeValue::Table(table) = value.into_inner() else { return Err(wrong(&span)) };
+            let table = Spanned::new(span, table);
+            tables.push(TomlTable { path: self.path, text: self.text, table });
+        }
+        Ok(tables)
+    }
+
+    /// Makes a type of the whole table.
+    ///
+    /// # Errors
+    /// If it does not fit the type.
+    pub fn into_type<T: DeserializeOwned>(self) -> Result<T, InputError> {
+        let TomlTable { path, text, table } = self;
+        typed(text, table).map_err(|fault| fault.at(path))
+    }
+
+    /// An error about a key of this table that nothing reads.
+    pub fn unknown_key(&self, key: &str, known: &[&str]) -> InputError {
+        let known: Vec<String> = known.iter().map(|&known| known.to_owned()).collect();
+        let kind = FaultKind::UnknownKey { key: key.to_owned(), known };
+        Fault { line: self.line(Some(key)), column: 1, kind }.at(self.path)
+    }
+}
 
 /// Looks through a document. Recursion is bounded by the parser's own limits.
 struct Check {

@@ -14,9 +14,9 @@ use model2vec_rs::model::StaticModel;
 
 use super::Engine;
 use super::words::words;
-use crate::RetrievalError;
 use crate::dataset::Tool;
 use crate::system::Ranked;
+use karat_core::error::EvalError;
 
 /// The files of a folder of weights, in the order of the digest.
 const FILES: [&str; 3] = ["model.safetensors", "tokenizer.json", "config.json"];
@@ -37,7 +37,7 @@ impl Dense {
     ///
     /// # Errors
     /// When the folder lacks a file, or a file is not what it should be.
-    pub fn build(tools: &[Tool], weights: &Path) -> Result<Dense, RetrievalError> {
+    pub fn build(tools: &[Tool], weights: &Path) -> Result<Dense, EvalError> {
         let (model, digest) = load(weights)?;
         let vectors = tools.iter().map(|tool| embed(&model, &text(tool))).collect();
         let ids = tools.iter().map(|tool| tool.tool_id.clone()).collect();
@@ -45,10 +45,10 @@ impl Dense {
     }
 }
 
-fn load(folder: &Path) -> Result<(StaticModel, Digest), RetrievalError> {
+fn load(folder: &Path) -> Result<(StaticModel, Digest), EvalError> {
     if !folder.is_dir() {
-        return Err(RetrievalError::System(format!(
-            "weights: there is no folder {}; scripts/distil-static makes one, and nothing is \
+        return Err(EvalError::Config(format!(
+            "system: weights: there is no folder {}; scripts/distil-static makes one, and nothing is \
              downloaded at run time",
             folder.display()
         )));

@@ -11,9 +11,9 @@ use std::path::Path;
 use super::Engine;
 use super::bm25::{Bm25, Fields};
 use super::dense::Dense;
-use crate::RetrievalError;
 use crate::dataset::Tool;
 use crate::system::Ranked;
+use karat_core::error::EvalError;
 
 /// How much the first ranks weigh over later ones; 60 is what everyone uses.
 const K: f64 = 60.0;
@@ -31,9 +31,9 @@ impl Hybrid {
     ///
     /// # Errors
     /// As they do.
-    pub fn build(tools: &[Tool], weights: &Path) -> Result<Hybrid, RetrievalError> {
+    pub fn build(tools: &[Tool], weights: &Path) -> Result<Hybrid, EvalError> {
         let meaning = Dense::build(tools, weights)?;
-        let words = Bm25::build(tools, Fields::All).map_err(RetrievalError::NotStarted)?;
+        let words = Bm25::build(tools, Fields::All).map_err(crate::system::not_started)?;
         Ok(Hybrid { words, meaning })
     }
 }

@@ -8,12 +8,12 @@ pub mod words;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::RetrievalError;
 use crate::dataset::Tool;
 use crate::system::Ranked;
 use bm25::{Bm25, Fields};
 use dense::Dense;
 use hybrid::Hybrid;
+use karat_core::error::EvalError;
 
 /// Ranks the tools of a corpus for a query.
 pub trait Engine: Send + Sync {
@@ -27,7 +27,7 @@ pub trait Engine: Send + Sync {
 }
 
 /// What building an engine gives, or why it could not be built.
-pub type Built = Result<Box<dyn Engine>, RetrievalError>;
+pub type Built = Result<Box<dyn Engine>, EvalError>;
 
 /// A built-in engine: its name, what it does, and how it is built.
 pub struct Builtin {
@@ -69,16 +69,23 @@ pub const ENGINES: &[Builtin] = &[
     },
 ];
 
-fn folder(weights: Option<&Path>) -> Result<&Path, RetrievalError> {
-    weights.ok_or_else(|| RetrievalError::System("this engine needs weights".to_owned()))
+fn folder(weights: Option<&Path>) -> Result<&Path, EvalError> {
+    weights.ok_or_else(|| EvalError::Config("system: this engine needs weights".to_owned()))
 }
 
 fn bm25_over(tools: &[Tool], fields: Fields) -> Built {
-    let engine = Bm25::build(tools, fields).map_err(RetrievalError::NotStarted)?;
+    let engine = Bm25::build(tools, fields).map_err(crate::system::not_started)?;
     Ok(Box::new(engine))
 }
 
 /// The engine of this name.
 pub fn find(name: &str) -> Option<&'static Builtin> {
     ENGINES.iter().find(|engine| engine.name == name)
+}
+
+/// The error for an engine that does not exist.
+pub fn unknown(name: &str) -> EvalError {
+    let known: Vec<&str> = ENGINES.iter().map(|engine| engine.name).collect();
+    let known = known.join(", ");
+    EvalError::config(format!("system: no built-in engine {name:?}; there are: {known}"))
 }

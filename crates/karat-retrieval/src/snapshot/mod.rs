@@ -18,7 +18,7 @@ use karat_io::input::{self, Format, InputError, Limits};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::RetrievalError;
+use karat_core::error::EvalError;
 
 /// The folder of a dataset that holds the definitions.
 pub const TOOLS: &str = "tools";
@@ -91,7 +91,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// When it cannot be read, is frozen and was changed since, or is not a corpus.
-    pub fn open(path: &Path) -> Result<Snapshot, RetrievalError> {
+    pub fn open(path: &Path) -> Result<Snapshot, EvalError> {
         if !path.is_dir() {
             let text = input::read_text(path, &Limits::default())?;
             let mut snapshot = Snapshot::default();
@@ -119,7 +119,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// When its files are not those of its manifest, or are not a corpus.
-    pub fn of(files: DatasetFiles) -> Result<Snapshot, RetrievalError> {
+    pub fn of(files: DatasetFiles) -> Result<Snapshot, EvalError> {
         let frozen = Frozen::of(files)?;
         let limits = Limits::default();
         let mut snapshot = Snapshot::default();

@@ -17,8 +17,8 @@ use serde_json::{Map, Value, json};
 
 use super::diff::Diff;
 use super::{Server, Snapshot, TOOLS, plain_files};
-use crate::RetrievalError;
 use crate::dataset::Dataset;
+use karat_core::error::EvalError;
 
 /// The file that says where a captured snapshot comes from.
 pub const PROVENANCE: &str = "provenance.json";
@@ -94,11 +94,7 @@ pub struct Made {
 ///
 /// # Errors
 /// When the folder has something in it, or cannot be written.
-pub fn write(
-    folder: &Path,
-    snapshot: &Snapshot,
-    provenance: &Provenance,
-) -> Result<(), RetrievalError> {
+pub fn write(folder: &Path, snapshot: &Snapshot, provenance: &Provenance) -> Result<(), EvalError> {
     if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
         let message = "the folder is not empty; a capture goes into a new one";
         return Err(InputError::invalid(folder, "out", message).into());
@@ -130,7 +126,7 @@ pub fn next_version(
     source: &Source<'_>,
     licence: &str,
     made_how: &str,
-) -> Result<Outcome, RetrievalError> {
+) -> Result<Outcome, EvalError> {
     let name = dataset.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
     let snapshot = Snapshot::open(source.snapshot)?;
     if snapshot.is_empty() {
@@ -173,7 +169,7 @@ fn copy_all(
     dataset: &Path,
     last: Option<Version>,
     to: &Path,
-) -> Result<(Option<Environment>, String), RetrievalError> {
+) -> Result<(Option<Environment>, String), EvalError> {
     let mut captured = None;
     let mut origin = String::new();
     for file in plain_files(source.snapshot)? {
@@ -215,7 +211,7 @@ fn copy_all(
 }
 
 /// The error of reading the new version, with the place it was to have.
-fn carried_over(error: &RetrievalError, made: &Path, folder: &Path) -> RetrievalError {
+fn carried_over(error: &EvalError, made: &Path, folder: &Path) -> EvalError {
     let message = error.to_string();
     let made = format!("{}/", made.display());
     let message = message.replace(&made, "");
@@ -227,7 +223,7 @@ fn carried_over(error: &RetrievalError, made: &Path, folder: &Path) -> Retrieval
 }
 
 /// The last frozen version of a dataset, verified.
-fn last_version(dataset: &Path) -> Result<Option<Version>, RetrievalError> {
+fn last_version(dataset: &Path) -> Result<Option<Version>, EvalError> {
     let Ok(entries) = fs::read_dir(dataset) else { return Ok(None) };
     let versions = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let Some(last): Option<Version> = versions.max() else { return Ok(None) };
@@ -279,7 +275,7 @@ fn beside(folder: &Path) -> Result<tempfile::TempDir, WriteError> {
 }
 
 /// Moves a finished folder to its place, which is free or an empty folder.
-fn move_to(made: tempfile::TempDir, folder: &Path) -> Result<(), RetrievalError> {
+fn move_to(made: tempfile::TempDir, folder: &Path) -> Result<(), EvalError> {
     let failed = |source| WriteError { path: folder.to_owned(), action: "be put in place", source };
     #[cfg(unix)]
     {
@@ -329,7 +325,7 @@ mod tests {
         }
     }
 
-    fn freeze(root: &Path, from: &str) -> Result<Outcome, RetrievalError> {
+    fn freeze(root: &Path, from: &str) -> Result<Outcome, EvalError> {
         let source = Source { snapshot: &root.join(from), golden: Golden::Previous };
         next_version(&root.join("data"), &source, "CC0-1.0", "Made in a test.")
     }
@@ -345,7 +341,7 @@ mod tests {
         assert_eq!(fs::read_dir(root.path().join("x")).unwrap().count(), 1);
     }
 
-    fn made(outcome: Result<Outcome, RetrievalError>) -> Made {
+    fn made(outcome: Result<Outcome, EvalError>) -> Made {
         match outcome.unwrap() {
             Outcome::Made(made) => *made,
             Outcome::Same(version) => panic!("the same as {version}"),

@@ -1,0 +1,522 @@
+//! An evaluation as a type, and the one function that runs every evaluation.
+//!
+//! A new evaluation implements [`Evaluation`] and is registered in one line
+//! ([`crate::project::Registry::with`]). Everything else is here, once: starting, the journal, the
+//! stopwatch, retries, the allowance for failures, and the [`Report`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::error::EvalError;
+use crate::gate::Policy;
+use crate::journal::{self, Entry as Outcome, Identity, Journal};
+use crate::kind::Kind;
+use crate::project::Root;
+use crate::provenance::{self, Stopwatch};
+use crate::report::{
+    self, Bin, Check, Control, DatasetRef, Gate, Item, Measured, Report, Slice, SystemRef, Verdict,
+};
+use crate::run::{self, Excess, Options, Progress, ProgressListener, RunError, System};
+
+/// The settings that entries of every evaluation share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Common {
+    /// The name; unique among the entries of its evaluation.
+    pub name: String,
+    /// The number of times each item is asked; 1 for a system that always answers the same.
+    pub runs: u32,
+    /// The seed of everything random: bootstrap, permutations, shuffled controls.
+    pub seed: u64,
+    /// The number of items under way at once.
+    pub concurrency: usize,
+    /// The time limit for one answer, in milliseconds.
+    pub timeout_ms: u64,
+    /// The time limit for starting the system, in milliseconds.
+    pub start_timeout_ms: u64,
+    /// The number of times a failed item is asked again.
+    pub retries: u32,
+    /// The pause before the first retry, in milliseconds; doubled for each further one.
+    pub backoff_ms: u64,
+    /// The committed reference scores.
+    pub baseline: Option<PathBuf>,
+    /// The rules that the report must meet.
+    pub gate: Policy,
+}
+
+impl Default for Common {
+    fn default() -> Common {
+        Common {
+            name: String::new(),
+            runs: 1,
+            seed: 0,
+            concurrency: 1,
+            timeout_ms: 30_000,
+            start_timeout_ms: 30_000,
+            retries: 0,
+            backoff_ms: 200,
+            baseline: None,
+            gate: Policy::default(),
+        }
+    }
+}
+
+/// The keys of [`Common`] that every entry takes.
+pub const KEYS: &[&str] = &["name", "seed", "baseline", "gate"];
+/// The keys of [`Common`] that an evaluation takes only if it lists them in [`Evaluation::TAKES`].
+pub const OPTIONAL_KEYS: &[&str] =
+    &["runs", "concurrency", "timeout_ms", "start_timeout_ms", "retries", "backoff_ms"];
+
+impl Common {
+    /// The settings of an unnamed entry with this name.
+    pub fn named(name: impl Into<String>) -> Common {
+        Common { name: name.into(), ..Common::default() }
+    }
+
+    /// The time limit for one answer.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms)
+    }
+
+    /// The time limit for starting the system.
+    pub fn start_timeout(&self) -> Duration {
+        Duration::from_millis(self.start_timeout_ms)
+    }
+
+    /// The settings of the loop that asks.
+    pub fn options(&self) -> Options {
+        Options {
+            runs: self.runs,
+            concurrency: self.concurrency,
+            timeout: self.timeout(),
+            retries: self.retries,
+            backoff: Duration::from_millis(self.backoff_ms),
+        }
+    }
+
+    /// Finds values out of range and names that cannot be file names.
+    ///
+    /// # Errors
+    /// If there is one.
+    pub fn validate(&self) -> Result<(), EvalError> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let name = &self.name;
+        if name.is_empty() || !name.chars().all(plain) || name.starts_with('.') {
+            return Err(EvalError::config(
+                "a name consists of letters, digits, '-', '_' and '.', and does not begin with '.'",
+            ));
+        }
+        if !(1..=10_000).contains(&self.runs) || !(1..=10_000).contains(&self.concurrency) {
+            return Err(EvalError::config("`runs` and `concurrency` must be between 1 and 10000"));
+        }
+        if self.timeout_ms == 0 || self.start_timeout_ms == 0 {
+            return Err(EvalError::config(
+                "`timeout_ms` and `start_timeout_ms` must be at least 1",
+            ));
+        }
+        self.gate.validate().map_err(EvalError::config)
+    }
+}
+
+/// One entry of a project: its settings, and the data it names.
+pub struct Entry<E: Evaluation> {
+    /// The settings that all evaluations share.
+    pub common: Common,
+    /// The settings of its own evaluation.
+    pub config: E::Config,
+    /// The data it is measured on.
+    pub data: E::Dataset,
+}
+
+/// The surroundings of a run.
+pub struct RunContext<'a> {
+    /// The folder of the project: paths start and commands run here, and its commit is recorded.
+    pub folder: &'a Path,
+    /// The journal file; none where nothing is worth resuming.
+    pub journal: Option<&'a Path>,
+    /// Whether to continue an interrupted run.
+    pub resume: bool,
+    /// Shows the progress.
+    pub progress: Arc<dyn Progress>,
+}
+
+/// The metrics and slices that a report of an entry can have, as far as that is known before it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Computes {
+    /// The ids of the metrics.
+    pub metrics: Vec<String>,
+    /// The slices, as property and value.
+    pub slices: BTreeSet<(String, String)>,
+    /// Whether the system itself adds slices by properties that the data does not have.
+    pub open: bool,
+}
+
+/// A system that was started, or answers that were recorded earlier.
+pub enum Start<E: Evaluation> {
+    /// A system to ask.
+    Live {
+        /// The system.
+        system: Arc<E::System>,
+        /// The system as the report names it.
+        reference: SystemRef,
+    },
+    /// Answers that need no system.
+    Recorded {
+        /// The outcomes; may be empty where the dataset itself holds them.
+        outcomes: Vec<Outcome<Answer<E>>>,
+        /// The system as the report names it.
+        reference: SystemRef,
+        /// The number of runs that were recorded.
+        runs: u32,
+    },
+}
+
+/// The answers of an evaluation's system.
+pub type Answer<E> = <<E as Evaluation>::System as System>::Answer;
+/// The questions to an evaluation's system.
+pub type Question<E> = <<E as Evaluation>::System as System>::Question;
+/// The questions of a run, by item id, in the order in which they are asked.
+pub type Questions<E> = Vec<(String, Arc<Question<E>>)>;
+
+/// Everything that was observed, ready to be scored.
+pub struct Observations<'a, E: Evaluation> {
+    /// The entry.
+    pub entry: &'a Entry<E>,
+    /// The system as the report names it.
+    pub system: &'a SystemRef,
+    /// The outcomes, in the order of run, then question.
+    pub outcomes: &'a [Outcome<Answer<E>>],
+    /// What the system told apart from its answers.
+    pub facts: &'a E::Facts,
+    /// The number of runs.
+    pub runs: u32,
+    /// Whether the answers were recorded earlier: no system was asked.
+    pub recorded: bool,
+}
+
+/// The scores of one run; [`evaluate`] makes the report from them.
+#[derive(Default)]
+pub struct Scored {
+    /// The headline metrics.
+    pub metrics: Vec<Measured>,
+    /// The same metrics over parts of the items.
+    pub slices: Vec<Slice>,
+    /// The items; the report sorts them by id.
+    pub items: Vec<Item>,
+    /// The controls.
+    pub controls: Vec<Control>,
+    /// The rules behind the numbers.
+    pub conventions: BTreeMap<String, String>,
+    /// What a careful reader should know.
+    pub warnings: Vec<String>,
+    /// Checks that the evaluation makes itself; the gate adds its own to them.
+    pub checks: Vec<Check>,
+    /// The time that each answer took.
+    pub latencies: Vec<Duration>,
+    /// Times by size, where they are not those of `latencies`.
+    pub latency_bins: Option<Vec<Bin>>,
+    /// What kept the system apart from the machine.
+    pub isolation: Vec<String>,
+}
+
+/// One kind of evaluation.
+pub trait Evaluation: Sized + Send + Sync + 'static {
+    /// The kind of its reports.
+    const KIND: Kind;
+    /// Its table in karat.toml: `retrieval` for `[[retrieval]]`.
+    const TABLE: &'static str;
+    /// The [`OPTIONAL_KEYS`] that its entries take.
+    const TAKES: &'static [&'static str];
+    /// The word for its items in messages, in the plural.
+    const ITEMS: &'static str;
+
+    /// The settings of an entry, apart from [`Common`].
+    type Config: DeserializeOwned + Send + Sync;
+    /// The data that an entry is measured on.
+    type Dataset: Send + Sync;
+    /// The system that is asked.
+    type System: System;
+    /// What a system told apart from its answers: its tools, its conduct, a second pass.
+    type Facts: Default + Send + Sync;
+
+    /// Completes and checks an entry before its data is read: contradictions, default rules.
+    ///
+    /// # Errors
+    /// If the entry contradicts itself.
+    fn check(_config: &Self::Config, _common: &mut Common) -> Result<(), EvalError> {
+        Ok(())
+    }
+
+    /// Reads the data that an entry names.
+    ///
+    /// # Errors
+    /// If it is not valid.
+    fn load(
+        config: &Self::Config,
+        common: &Common,
+        root: &Root,
+    ) -> Result<Self::Dataset, EvalError>;
+
+    /// The data as reports and baselines name it.
+    fn reference(data: &Self::Dataset) -> DatasetRef;
+
+    /// The files and folders that an entry names, relative to the project.
+    fn reads(config: &Self::Config) -> Vec<PathBuf>;
+
+    /// The metrics and slices that a report can have; none where that depends on the run.
+    fn computes(_config: &Self::Config, _data: &Self::Dataset) -> Option<Computes> {
+        None
+    }
+
+    /// Starts the system, or returns what was recorded.
+    fn start(
+        entry: &Entry<Self>,
+        context: &RunContext<'_>,
+    ) -> impl Future<Output = Result<Start<Self>, EvalError>> + Send;
+
+    /// The questions; `known` are the outcomes that a resumed journal holds, from which an
+    /// evaluation may take out those that must be asked again.
+    fn questions(
+        entry: &Entry<Self>,
+        system: &Self::System,
+        known: &mut Vec<Outcome<Answer<Self>>>,
+    ) -> Result<Questions<Self>, EvalError>;
+
+    /// The settings of the loop that asks.
+    fn options(entry: &Entry<Self>) -> Options {
+        entry.common.options()
+    }
+
+    /// Ends the work with the system in good order, and keeps what scoring needs of it.
+    fn finish(
+        _entry: &Entry<Self>,
+        _system: &Self::System,
+        _questions: &Questions<Self>,
+        _outcomes: &mut Vec<Outcome<Answer<Self>>>,
+    ) -> impl Future<Output = Result<Self::Facts, EvalError>> + Send {
+        async { Ok(Self::Facts::default()) }
+    }
+
+    /// The reason for which an answer cannot be used; such answers count against the allowance.
+    fn unusable(_entry: &Entry<Self>, _id: &str, _answer: &Answer<Self>) -> Option<String> {
+        None
+    }
+
+    /// Holds the outcomes to the allowance for failures.
+    ///
+    /// # Errors
+    /// If more than `max_errors` of them lack a usable answer.
+    fn allow(observed: &Observations<'_, Self>) -> Result<(), EvalError> {
+        allowance(observed)
+    }
+
+    /// Scores. Pure: no system is asked, no file is read.
+    ///
+    /// # Errors
+    /// If nothing can be scored.
+    fn score(observed: &Observations<'_, Self>) -> Result<Scored, EvalError>;
+}
+
+/// Holds outcomes to the share that may lack a usable answer.
+///
+/// # Errors
+/// If more of them do.
+pub fn allowance<E: Evaluation>(observed: &Observations<'_, E>) -> Result<(), EvalError> {
+    let allowed = observed.entry.common.gate.max_errors;
+    let excess = run::beyond_allowance(observed.outcomes, allowed, |id, answer| {
+        E::unusable(observed.entry, id, answer)
+    });
+    match excess {
+        None => Ok(()),
+        Some(Excess { failed, asked, id, message }) => {
+            Err(EvalError::TooManyFailures { failed, asked, allowed, items: E::ITEMS, id, message })
+        }
+    }
+}
+
+/// What was collected from a system, not yet scored.
+pub struct Collected<E: Evaluation> {
+    /// The system as the report names it.
+    pub system: SystemRef,
+    /// The outcomes, in the order of run, then question.
+    pub outcomes: Vec<Outcome<Answer<E>>>,
+    /// What the system told apart from its answers.
+    pub facts: E::Facts,
+    /// The number of runs.
+    pub runs: u32,
+    /// Whether the answers were recorded earlier.
+    pub recorded: bool,
+    stopwatch: Stopwatch,
+}
+
+/// Measures one entry: starts the system, asks, scores, reports.
+///
+/// # Errors
+/// If nothing could be measured.
+pub async fn evaluate<E: Evaluation>(
+    entry: &Entry<E>,
+    context: &RunContext<'_>,
+) -> Result<Report, EvalError> {
+    let collected = collect(entry, context).await?;
+    report(entry, &collected, Some(context.folder))
+}
+
+/// The first half of [`evaluate`]: everything that needs the system.
+///
+/// # Errors
+/// If the system cannot be started or is lost, or the journal cannot be used.
+pub async fn collect<E: Evaluation>(
+    entry: &Entry<E>,
+    context: &RunContext<'_>,
+) -> Result<Collected<E>, EvalError> {
+    let stopwatch = Stopwatch::start();
+    // Started before the journal is touched: a system that does not work leaves the old one alone.
+    let (system, reference) = match E::start(entry, context).await? {
+        Start::Live { system, reference } => (system, reference),
+        Start::Recorded { outcomes, reference, runs } => {
+            let facts = E::Facts::default();
+            return Ok(Collected {
+                system: reference,
+                outcomes,
+                facts,
+                runs,
+                recorded: true,
+                stopwatch,
+            });
+        }
+    };
+    let common = &entry.common;
+    let identity = Identity {
+        schema: journal::SCHEMA.to_owned(),
+        kind: E::KIND,
+        name: common.name.clone(),
+        dataset: E::reference(&entry.data),
+        system: reference,
+        runs: common.runs,
+        seed: common.seed,
+    };
+    let (mut journal, mut known) = match context.journal {
+        None => (None, Vec::new()),
+        Some(path) if context.resume => {
+            let (journal, known) = Journal::resume(path, &identity)?;
+            (Some(journal), known)
+        }
+        Some(path) => (Some(Journal::create(path, &identity)?), Vec::new()),
+    };
+    let questions = E::questions(entry, &system, &mut known)?;
+    let mut progress = ProgressListener(context.progress.as_ref());
+    let mut listeners: Vec<&mut (dyn run::Listener<Answer<E>> + Send)> = Vec::new();
+    if let Some(journal) = &mut journal {
+        listeners.push(journal);
+    }
+    listeners.push(&mut progress);
+    let mut outcomes =
+        run::collect(Arc::clone(&system), &questions, &E::options(entry), known, &mut listeners)
+            .await?;
+    let facts = E::finish(entry, &system, &questions, &mut outcomes).await?;
+    Ok(Collected {
+        system: identity.system,
+        outcomes,
+        facts,
+        runs: common.runs,
+        recorded: false,
+        stopwatch,
+    })
+}
+
+/// The second half of [`evaluate`]: scores what was collected and makes the report. `folder` is the
+/// project whose commit is recorded.
+///
+/// # Errors
+/// If too much failed, or nothing can be scored.
+pub fn report<E: Evaluation>(
+    entry: &Entry<E>,
+    collected: &Collected<E>,
+    folder: Option<&Path>,
+) -> Result<Report, EvalError> {
+    let Collected { system, outcomes, facts, runs, recorded, stopwatch } = collected;
+    let (runs, recorded) = (*runs, *recorded);
+    let observed = Observations { entry, system, outcomes, facts, runs, recorded };
+    E::allow(&observed)?;
+    let mut scored = E::score(&observed)?;
+    scored.items.sort_by(|a, b| a.id.cmp(&b.id));
+    let mut environment = stopwatch.environment(&scored.latencies, folder);
+    if let Some(bins) = scored.latency_bins {
+        environment.latency_bins = bins;
+    }
+    environment.isolation = scored.isolation;
+    Ok(Report {
+        schema: report::SCHEMA.to_owned(),
+        kind: E::KIND,
+        evaluation: E::KIND.evaluation(),
+        name: entry.common.name.clone(),
+        dataset: E::reference(&entry.data),
+        system: system.clone(),
+        runs,
+        seed: entry.common.seed,
+        conventions: scored.conventions,
+        metrics: scored.metrics,
+        slices: scored.slices,
+        items: scored.items,
+        controls: scored.controls,
+        comparison: None,
+        gate: (!scored.checks.is_empty()).then(|| Gate {
+            verdict: scored.checks.iter().map(|check| check.verdict).max().unwrap_or(Verdict::Pass),
+            checks: scored.checks,
+        }),
+        warnings: scored.warnings,
+        environment,
+    })
+}
+
+/// Scores answers that were recorded elsewhere: no system, no journal, no project.
+///
+/// # Errors
+/// As [`report`].
+pub fn report_recorded<E: Evaluation>(
+    entry: &Entry<E>,
+    outcomes: Vec<Outcome<Answer<E>>>,
+    system: SystemRef,
+    runs: u32,
+) -> Result<Report, EvalError> {
+    let (facts, stopwatch) = (E::Facts::default(), Stopwatch::start());
+    report(entry, &Collected { system, outcomes, facts, runs, recorded: true, stopwatch }, None)
+}
+
+/// Conventions from pairs of name and rule.
+pub fn conventions<'a>(
+    rules: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> BTreeMap<String, String> {
+    rules.into_iter().map(|(name, rule)| (name.to_owned(), rule.to_owned())).collect()
+}
+
+/// The time that each answered question took.
+pub fn latencies<A>(outcomes: &[Outcome<A>]) -> Vec<Duration> {
+    let asked = outcomes.iter().filter(|entry| entry.nanos > 0);
+    asked.map(|entry| Duration::from_nanos(entry.nanos)).collect()
+}
+
+/// A system of evaluations whose answers are all recorded: it is never asked.
+pub struct NeverAsked<A>(std::marker::PhantomData<fn() -> A>);
+
+impl<A: Serialize + DeserializeOwned + Send + 'static> System for NeverAsked<A> {
+    type Question = ();
+    type Answer = A;
+
+    async fn ask(&self, _: u32, (): &()) -> Result<A, karat_io::Failure> {
+        Err(karat_io::Failure::lost("there is no system to ask"))
+    }
+}
+
+/// The error of an evaluation that has nothing to ask.
+pub fn nothing_to_ask() -> EvalError {
+    EvalError::Run(RunError::Nothing)
+}
+
+/// Times by size, for [`Scored::latency_bins`].
+pub use provenance::bins;

@@ -1,0 +1,505 @@
+//! From karat.toml to entries that are ready to run: everything that can be wrong with a project is
+//! found here, before anything runs.
+//!
+//! The project knows no evaluation by name. A [`Registry`] lists them, one line each; an entry of any
+//! of them is an [`AnyEntry`], with one shape for its settings, its gate and its run.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+
+use karat_io::input::{self, InputError, Limits, TomlTable, destination};
+use serde::Deserialize;
+
+use crate::baseline::Baseline;
+use crate::compare::same_data;
+use crate::dataset::DatasetFiles;
+use crate::error::EvalError;
+use crate::evaluation::{Common, Computes, Entry, Evaluation, KEYS, OPTIONAL_KEYS, RunContext};
+use crate::gate::{GateError, Policy};
+use crate::kind::{self, Kind};
+use crate::report::{DatasetRef, Report};
+
+/// The name of a project file.
+pub const FILE: &str = "karat.toml";
+/// The start of a dataset name that is inside the binary.
+pub const BUNDLED: &str = "bundled:";
+
+/// The files that the program carries with it.
+pub trait Bundle: Send + Sync {
+    /// An embedded file, by its path in the repository.
+    fn file(&self, path: &str) -> Option<&'static [u8]>;
+    /// An embedded dataset by name, such as `tools/v1`; the error lists those that exist.
+    ///
+    /// # Errors
+    /// If there is none with this name.
+    fn dataset(&self, name: &str) -> Result<DatasetFiles, EvalError>;
+}
+
+/// A program that carries no files.
+pub struct NoBundle;
+
+impl Bundle for NoBundle {
+    fn file(&self, _: &str) -> Option<&'static [u8]> {
+        None
+    }
+
+    fn dataset(&self, name: &str) -> Result<DatasetFiles, EvalError> {
+        Err(EvalError::config(format!("there is no bundled dataset {name:?}")))
+    }
+}
+
+/// The place of a project's files.
+#[derive(Clone, Copy)]
+pub struct Root<'a> {
+    /// The folder; none for the project inside the binary.
+    folder: Option<&'a Path>,
+    bundle: &'a dyn Bundle,
+}
+
+impl<'a> Root<'a> {
+    /// A project in a folder.
+    pub fn folder_of(folder: &'a Path, bundle: &'a dyn Bundle) -> Root<'a> {
+        Root { folder: Some(folder), bundle }
+    }
+
+    /// The project inside the binary.
+    pub fn bundled(bundle: &'a dyn Bundle) -> Root<'a> {
+        Root { folder: None, bundle }
+    }
+
+    /// Whether this is the project inside the binary.
+    pub fn is_bundled(&self) -> bool {
+        self.folder.is_none()
+    }
+
+    /// The folder that relative paths, commands and reports belong to.
+    pub fn folder(&self) -> &'a Path {
+        self.folder.unwrap_or(Path::new("."))
+    }
+
+    /// The path of a file that the project names, as it is read and shown.
+    pub fn path(&self, file: &Path) -> PathBuf {
+        self.folder.map_or_else(|| file.to_owned(), |folder| folder.join(file))
+    }
+
+    /// The bytes of a file that the project names.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn bytes(&self, file: &Path) -> Result<Vec<u8>, InputError> {
+        match self.folder {
+            Some(_) => input::read_bytes(&self.path(file), &Limits::default()),
+            None => match self.bundle.file(&file.to_string_lossy()) {
+                Some(bytes) => Ok(bytes.to_vec()),
+                None => Err(InputError::NotFound { path: file.to_owned() }),
+            },
+        }
+    }
+
+    /// The text of a file that the project names.
+    ///
+    /// # Errors
+    /// If it cannot be read or is not text.
+    pub fn text(&self, file: &Path) -> Result<String, InputError> {
+        let shown = self.path(file);
+        match self.folder {
+            Some(_) => input::read_text(&shown, &Limits::default()),
+            None => input::decode(&shown.to_string_lossy(), &self.bytes(file)?, &Limits::default()),
+        }
+    }
+
+    /// Whether a file that the project names exists.
+    pub fn has(&self, file: &Path) -> bool {
+        match self.folder {
+            Some(_) => self.path(file).exists(),
+            None => self.bundle.file(&file.to_string_lossy()).is_some(),
+        }
+    }
+
+    /// The files of a dataset that the project names: a folder, or `bundled:NAME`.
+    ///
+    /// # Errors
+    /// If a bundled one does not exist.
+    pub fn dataset(&self, name: &str) -> Result<DatasetFiles, EvalError> {
+        match (name.strip_prefix(BUNDLED), self.folder) {
+            (Some(name), _) => self.bundle.dataset(name),
+            (None, Some(folder)) => Ok(DatasetFiles::Folder(folder.join(name))),
+            (None, None) => self.bundle.dataset(name.strip_prefix("datasets/").unwrap_or(name)),
+        }
+    }
+}
+
+/// The files among the names of datasets: those that are not inside the binary.
+pub fn own_datasets<'a>(names: impl IntoIterator<Item = &'a String>) -> Vec<PathBuf> {
+    let own = names.into_iter().filter(|name| !name.starts_with(BUNDLED));
+    own.map(PathBuf::from).collect()
+}
+
+/// A future that can be stored: the run of an entry.
+pub type Running<'a> = Pin<Box<dyn Future<Output = Result<Report, EvalError>> + Send + 'a>>;
+
+/// An entry of any evaluation.
+pub trait AnyEntry: Send + Sync {
+    /// The kind of its report.
+    fn kind(&self) -> Kind;
+    /// The settings that all evaluations share.
+    fn common(&self) -> &Common;
+    /// The data as reports and baselines name it.
+    fn dataset(&self) -> DatasetRef;
+    /// The files and folders that it names, relative to the project; the baseline too.
+    fn reads(&self) -> Vec<PathBuf>;
+    /// The metrics and slices that its report can have, if that is known.
+    fn computes(&self) -> Option<Computes>;
+    /// Measures it.
+    fn run<'a>(&'a self, context: &'a RunContext<'a>) -> Running<'a>;
+
+    /// The evaluation.
+    fn evaluation(&self) -> kind::Evaluation {
+        self.kind().evaluation()
+    }
+
+    /// The name in messages and files.
+    fn label(&self) -> String {
+        format!("{} {}", self.evaluation(), self.common().name)
+    }
+}
+
+impl<E: Evaluation> AnyEntry for Entry<E> {
+    fn kind(&self) -> Kind {
+        E::KIND
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn dataset(&self) -> DatasetRef {
+        E::reference(&self.data)
+    }
+
+    fn reads(&self) -> Vec<PathBuf> {
+        let mut reads = E::reads(&self.config);
+        reads.extend(self.common.baseline.clone());
+        reads
+    }
+
+    fn computes(&self) -> Option<Computes> {
+        E::computes(&self.config, &self.data)
+    }
+
+    fn run<'a>(&'a self, context: &'a RunContext<'a>) -> Running<'a> {
+        Box::pin(crate::evaluation::evaluate(self, context))
+    }
+}
+
+/// Makes an entry from its table.
+type Make = for<'t> fn(TomlTable<'t>, &Root<'_>) -> Result<Box<dyn AnyEntry>, EntryError>;
+
+/// The evaluations that a project can have entries of.
+#[derive(Default)]
+pub struct Registry {
+    tables: Vec<(&'static str, Make)>,
+}
+
+impl Registry {
+    /// Adds an evaluation. This is the line that a new one needs.
+    #[must_use]
+    pub fn with<E: Evaluation>(mut self) -> Registry {
+        self.tables.push((E::TABLE, make::<E>));
+        self
+    }
+
+    /// The names of the tables.
+    pub fn tables(&self) -> impl Iterator<Item = &'static str> {
+        self.tables.iter().map(|(table, _)| *table)
+    }
+}
+
+/// A mistake in an entry: in the text of its table, or in what it says.
+#[derive(Debug)]
+enum EntryError {
+    Input(InputError),
+    Entry { name: String, error: EvalError },
+}
+
+impl From<InputError> for EntryError {
+    fn from(error: InputError) -> EntryError {
+        EntryError::Input(error)
+    }
+}
+
+fn make<E: Evaluation>(
+    mut table: TomlTable<'_>,
+    root: &Root<'_>,
+) -> Result<Box<dyn AnyEntry>, EntryError> {
+    let taken = |key: &str| KEYS.contains(&key) || E::TAKES.contains(&key);
+    let refused = table.keys().find(|key| OPTIONAL_KEYS.contains(key) && !taken(key));
+    if let Some(key) = refused {
+        let known: Vec<&str> = KEYS.iter().chain(E::TAKES).copied().collect();
+        return Err(table.unknown_key(key, &known).into());
+    }
+    let mut common: Common = table.split(taken).into_type()?;
+    let config: E::Config = table.into_type()?;
+    let name = common.name.clone();
+    let wrong = |error: EvalError| EntryError::Entry { name: name.clone(), error };
+    common.validate().map_err(wrong)?;
+    E::check(&config, &mut common).map_err(wrong)?;
+    common.gate.validate().map_err(|error| wrong(EvalError::config(error)))?;
+    let data = E::load(&config, &common, root).map_err(wrong)?;
+    Ok(Box::new(Entry::<E> { common, config, data }))
+}
+
+/// An entry with its baseline.
+pub struct Planned {
+    /// The entry.
+    pub entry: Box<dyn AnyEntry>,
+    /// The committed reference scores, if the entry names any.
+    pub baseline: Option<Baseline>,
+}
+
+/// A project that is ready to run.
+pub struct Project<'a> {
+    /// The place of its files.
+    pub root: Root<'a>,
+    /// Its entries, in the order of the evaluations, then of the file.
+    pub entries: Vec<Planned>,
+}
+
+/// The treatment of baselines that do not exist.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Baselines {
+    /// A baseline that an entry names must exist and fit.
+    Needed,
+    /// It is about to be written, so it may be missing or of other data.
+    Optional,
+}
+
+/// A mistake in a project: a file that cannot be read, or an entry that contradicts itself.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    /// A file is not valid.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// An entry is not valid.
+    #[error("{}: {entry}: {message}", path.display())]
+    Entry {
+        /// The project file.
+        path: PathBuf,
+        /// The name of the entry.
+        entry: String,
+        /// The mistake.
+        message: String,
+        /// Whether the input is valid and a system or its data is not there.
+        not_measured: bool,
+    },
+    /// The project has no entries.
+    #[error("{}: the project has no entry; `karat init` writes one to start from", path.display())]
+    Empty {
+        /// The project file.
+        path: PathBuf,
+    },
+}
+
+/// The settings of karat.toml that belong to no evaluation.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The project's name; shown, never interpreted.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The history.
+    #[serde(default)]
+    pub history: HistorySettings,
+}
+
+/// The table `[history]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HistorySettings {
+    /// The file, inside the project; every check adds its report to it.
+    pub file: Option<PathBuf>,
+}
+
+/// Reads the settings that belong to no evaluation.
+///
+/// # Errors
+/// If the file is not valid.
+pub fn settings(path: &Path, text: &str, registry: &Registry) -> Result<Settings, InputError> {
+    let mut document = TomlTable::parse(path, text)?;
+    let tables: Vec<&str> = registry.tables().collect();
+    document.split(|key| tables.contains(&key));
+    rest(document, &tables)
+}
+
+/// Reads what is left of a project file once its entries have been taken out.
+fn rest(document: TomlTable<'_>, tables: &[&str]) -> Result<Settings, InputError> {
+    let own = ["name", "history"];
+    let unknown = document.keys().find(|key| !own.contains(key)).map(str::to_owned);
+    match unknown {
+        Some(key) => {
+            let known: Vec<&str> = own.into_iter().chain(tables.iter().copied()).collect();
+            Err(document.unknown_key(&key, &known))
+        }
+        None => document.into_type(),
+    }
+}
+
+impl<'a> Project<'a> {
+    /// Reads a project: its entries, the data they name, and their baselines.
+    ///
+    /// # Errors
+    /// If anything is wrong with it.
+    pub fn load(
+        root: Root<'a>,
+        path: &Path,
+        text: &str,
+        registry: &Registry,
+        baselines: Baselines,
+    ) -> Result<Project<'a>, ProjectError> {
+        let mut document = TomlTable::parse(path, text)?;
+        let mut lists = Vec::new();
+        for (table, make) in &registry.tables {
+            lists.push((document.tables(table)?, *make));
+        }
+        rest(document, &registry.tables().collect::<Vec<_>>())?;
+        let mut entries: Vec<Box<dyn AnyEntry>> = Vec::new();
+        for (tables, make) in lists {
+            for table in tables {
+                entries.push(make(table, &root).map_err(|error| in_file(path, error))?);
+            }
+        }
+        if entries.is_empty() {
+            return Err(ProjectError::Empty { path: path.to_owned() });
+        }
+        let mut labels = BTreeSet::new();
+        if let Some(twice) = entries.iter().find(|entry| !labels.insert(entry.label())) {
+            let message = format!("two {} entries have this name", twice.evaluation());
+            return Err(wrong(path, &twice.common().name, message));
+        }
+        let entries = entries
+            .into_iter()
+            .map(|entry| planned(&root, path, entry, baselines))
+            .collect::<Result<_, _>>()?;
+        Ok(Project { root, entries })
+    }
+
+    /// The files and folders that the project is measured with.
+    pub fn reads(&self) -> Vec<PathBuf> {
+        if self.root.is_bundled() {
+            return Vec::new();
+        }
+        let all = destination(self.root.folder());
+        let named = self.entries.iter().flat_map(|planned| planned.entry.reads());
+        std::iter::once(PathBuf::from(FILE))
+            .chain(named)
+            .map(|name| self.root.path(&name))
+            // A project that is a dataset folder itself does not make every file in it an input.
+            .filter(|path| !all.starts_with(destination(path)))
+            .collect()
+    }
+}
+
+fn in_file(path: &Path, error: EntryError) -> ProjectError {
+    match error {
+        EntryError::Input(error) => ProjectError::Input(error),
+        EntryError::Entry { name, error } => ProjectError::Entry {
+            path: path.to_owned(),
+            entry: name,
+            not_measured: error.is_not_measured(),
+            message: error.to_string(),
+        },
+    }
+}
+
+fn wrong(path: &Path, entry: &str, message: impl std::fmt::Display) -> ProjectError {
+    let (path, entry) = (path.to_owned(), entry.to_owned());
+    ProjectError::Entry { path, entry, message: message.to_string(), not_measured: false }
+}
+
+fn planned(
+    root: &Root<'_>,
+    path: &Path,
+    entry: Box<dyn AnyEntry>,
+    baselines: Baselines,
+) -> Result<Planned, ProjectError> {
+    let common = entry.common();
+    let bad = |error: &dyn std::fmt::Display| wrong(path, &common.name, error);
+    if let Some(computes) = entry.computes() {
+        check_gate(&common.gate, &computes).map_err(|error| bad(&error))?;
+    }
+    let baseline = match &common.baseline {
+        Some(file) => read_baseline(root, file, &common.name, baselines).map_err(|e| bad(&e))?,
+        None => None,
+    };
+    if baselines == Baselines::Needed {
+        match &baseline {
+            Some(baseline) => {
+                same_data(&baseline.dataset, &entry.dataset()).map_err(|error| bad(&error))?;
+                common.gate.covered_by(baseline).map_err(|error| bad(&error))?;
+            }
+            None if common.gate.needs_baseline() => {
+                return Err(bad(
+                    &"the gate compares with a baseline; add `baseline = \"baselines/….json\"` and \
+                      record it with `karat baseline update`",
+                ));
+            }
+            None => {}
+        }
+    }
+    Ok(Planned { entry, baseline })
+}
+
+/// Finds rules about metrics and slices that no report of the entry can have.
+fn check_gate(gate: &Policy, computes: &Computes) -> Result<(), GateError> {
+    let protected = gate.protected.as_ref().map(|protected| protected.slice.as_str());
+    for slice in gate.slice.as_deref().into_iter().chain(protected) {
+        let by = slice.split('=').next().unwrap_or_default();
+        if computes.open && !computes.slices.iter().any(|(known, _)| known == by) {
+            continue;
+        }
+        let known = computes.slices.iter().map(|(by, value)| format!("{by}={value}"));
+        let known: Vec<String> = known.collect();
+        if !known.iter().any(|known| known == slice) {
+            let known = known.into_iter().take(20).collect::<Vec<_>>().join(", ");
+            return Err(GateError::NoSlice { slice: slice.to_owned(), known });
+        }
+    }
+    let named = gate.metrics.keys().chain(gate.protected.iter().map(|one| &one.metric));
+    match named.into_iter().find(|id| !computes.metrics.contains(id)) {
+        _ if computes.open && gate.slice.is_some() => Ok(()),
+        None => Ok(()),
+        Some(id) => Err(GateError::NotComputed {
+            id: id.clone(),
+            place: String::new(),
+            known: computes.metrics.join(", "),
+        }),
+    }
+}
+
+fn read_baseline(
+    root: &Root<'_>,
+    file: &Path,
+    name: &str,
+    baselines: Baselines,
+) -> Result<Option<Baseline>, EvalError> {
+    let shown = root.path(file);
+    if !root.has(file) {
+        return match baselines {
+            Baselines::Optional => Ok(None),
+            Baselines::Needed => Err(missing_baseline(&shown)),
+        };
+    }
+    let baseline = Baseline::parse(&shown, &root.text(file)?)?;
+    baseline.belongs_to(&shown, name)?;
+    Ok(Some(baseline))
+}
+
+/// The error for a baseline that does not exist, with what to do.
+pub fn missing_baseline(path: &Path) -> EvalError {
+    EvalError::config(format!(
+        "{}: no baseline here; record one with `karat baseline update` ({} format)",
+        path.display(),
+        crate::baseline::SCHEMA
+    ))
+}
