@@ -23,3 +23,4 @@ pub mod report;
 pub mod run;
 pub mod schema;
 pub mod tokens;
+pub mod tool;

@@ -229,18 +229,28 @@ impl From<InputError> for EntryError {
     }
 }
 
-fn make<E: Evaluation>(
+/// Reads the table of one entry: the settings that all entries share, and its own.
+///
+/// # Errors
+/// If a key is unknown or does not fit.
+pub fn read_entry<E: Evaluation>(
     mut table: TomlTable<'_>,
-    root: &Root<'_>,
-) -> Result<Box<dyn AnyEntry>, EntryError> {
+) -> Result<(Common, E::Config), InputError> {
     let taken = |key: &str| KEYS.contains(&key) || E::TAKES.contains(&key);
     let refused = table.keys().find(|key| OPTIONAL_KEYS.contains(key) && !taken(key));
     if let Some(key) = refused {
         let known: Vec<&str> = KEYS.iter().chain(E::TAKES).copied().collect();
-        return Err(table.unknown_key(key, &known).into());
+        return Err(table.unknown_key(key, &known));
     }
-    let mut common: Common = table.split(taken).into_type()?;
-    let config: E::Config = table.into_type()?;
+    let common = table.split(taken).into_type()?;
+    Ok((common, table.into_type()?))
+}
+
+fn make<E: Evaluation>(
+    table: TomlTable<'_>,
+    root: &Root<'_>,
+) -> Result<Box<dyn AnyEntry>, EntryError> {
+    let (mut common, config) = read_entry::<E>(table)?;
     let name = common.name.clone();
     let wrong = |error: EvalError| EntryError::Entry { name: name.clone(), error };
     common.validate().map_err(wrong)?;

@@ -11,7 +11,6 @@ use karat_core::provenance::git;
 use karat_io::input::{self, Limits};
 use serde::Deserialize;
 
-use crate::Entry;
 use crate::system::SystemConfig;
 
 /// Where the built-in detectors lie in Karat's own sources.
@@ -21,7 +20,13 @@ const BUILT_IN: &str = "crates/karat-detection/src/detectors";
 #[derive(Default, Deserialize)]
 struct Project {
     #[serde(default)]
-    detection: Vec<Entry>,
+    detection: Vec<Detector>,
+}
+
+/// The part of an entry that names its detector.
+#[derive(Deserialize)]
+struct Detector {
+    system: SystemConfig,
 }
 
 /// The warnings about a dataset folder and the detectors of a project file; none where there is no such

@@ -364,7 +364,7 @@ mod tests {
             tags: BTreeMap::new(),
             metrics: BTreeMap::from([(id.to_owned(), Some(value))]),
             per_run: Vec::new(),
-            observed: serde_json::Value::Null,
+            observed: None,
             error: None,
         }
     }

@@ -11,13 +11,14 @@ use std::path::{Path, PathBuf};
 
 use karat_core::dataset::{Dataset as Frozen, DatasetFiles, Digest};
 use karat_core::report::DatasetRef;
+pub use karat_core::tool::Definition as Tool;
 use karat_io::input::{self, Format, InputError, Limits};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::DetectionError;
 use crate::audit::{Finding, Rule};
+use karat_core::error::EvalError;
 
 /// The category of benign entries that look like an attack.
 pub const HARD_NEGATIVE: &str = "hard_negative";
@@ -46,34 +47,6 @@ impl Label {
     fn parse(text: &str) -> Option<Label> {
         [Label::Malicious, Label::Benign].into_iter().find(|label| label.name() == text)
     }
-}
-
-/// A tool definition, as a server serves it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Tool {
-    /// Its name; empty where a corpus gives descriptions only.
-    #[serde(default)]
-    pub name: String,
-    /// Its title.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// Its description.
-    #[serde(default)]
-    pub description: String,
-    /// The JSON Schema of its input.
-    #[serde(
-        default,
-        alias = "inputSchema",
-        alias = "schema",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub input_schema: Option<Value>,
-    /// The JSON Schema of its output.
-    #[serde(default, alias = "outputSchema", skip_serializing_if = "Option::is_none")]
-    pub output_schema: Option<Value>,
-    /// Its annotations.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub annotations: Option<Value>,
 }
 
 /// Another tool that is connected at the same time.
@@ -242,7 +215,7 @@ impl Dataset {
     /// # Errors
     /// When a file is not what the manifest says, cannot be read, or holds an entry that cannot be
     /// measured on: an unknown label, an id that stands twice, nothing to look at.
-    pub fn open(files: DatasetFiles) -> Result<Dataset, DetectionError> {
+    pub fn open(files: DatasetFiles) -> Result<Dataset, EvalError> {
         Self::open_for_audit(files)?.sound()
     }
 
@@ -250,7 +223,7 @@ impl Dataset {
     ///
     /// # Errors
     /// When a file is not what the manifest says or cannot be read.
-    pub fn open_for_audit(files: DatasetFiles) -> Result<Dataset, DetectionError> {
+    pub fn open_for_audit(files: DatasetFiles) -> Result<Dataset, EvalError> {
         let frozen = Frozen::of(files)?;
         let limits = Limits::default();
         let mut builder = Builder::default();
@@ -262,18 +235,14 @@ impl Dataset {
                 builder.add(&shown, &text)?;
             }
         }
-        Ok(builder.finish(DatasetRef {
-            id: frozen.id().to_owned(),
-            version: frozen.version().to_string(),
-            digest: frozen.digest().to_string(),
-        }))
+        Ok(builder.finish(frozen.reference()))
     }
 
     /// Reads one corpus file in any of the known formats.
     ///
     /// # Errors
     /// When it cannot be read, or holds an entry that cannot be measured on.
-    pub fn from_file(path: &Path) -> Result<Dataset, DetectionError> {
+    pub fn from_file(path: &Path) -> Result<Dataset, EvalError> {
         Self::from_file_for_audit(path)?.sound()
     }
 
@@ -281,7 +250,7 @@ impl Dataset {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn from_file_for_audit(path: &Path) -> Result<Dataset, DetectionError> {
+    pub fn from_file_for_audit(path: &Path) -> Result<Dataset, EvalError> {
         let text = input::read_text(path, &Limits::default())?;
         let mut builder = Builder::default();
         let version = builder.add(path, &text)?;
@@ -301,12 +270,12 @@ impl Dataset {
         mut self,
         plain: Vec<Sample>,
         from: &DatasetRef,
-    ) -> Result<Dataset, DetectionError> {
+    ) -> Result<Dataset, EvalError> {
         self.samples.extend(plain);
         self.samples.sort_by(|a, b| a.id.cmp(&b.id));
         if let Some(pair) = self.samples.windows(2).find(|pair| pair[0].id == pair[1].id) {
-            return Err(DetectionError::System(format!(
-                "the id {} stands both in {} and in {}",
+            return Err(EvalError::Config(format!(
+                "system: the id {} stands both in {} and in {}",
                 pair[0].id, self.reference.id, from.id
             )));
         }
@@ -325,14 +294,16 @@ impl Dataset {
         self.samples.get(found)
     }
 
-    fn sound(self) -> Result<Dataset, DetectionError> {
+    fn sound(self) -> Result<Dataset, EvalError> {
         match self.refused.first() {
             None => Ok(self),
-            Some(finding) => Err(DetectionError::Refused {
-                dataset: self.reference.id,
-                first: finding.to_string(),
-                more: self.refused.len() - 1,
-            }),
+            Some(finding) => {
+                let more = match self.refused.len() - 1 {
+                    0 => String::new(),
+                    more => format!(" (and {more} more)"),
+                };
+                Err(EvalError::config(format!("{}: {finding}{more}", self.reference.id)))
+            }
         }
     }
 }

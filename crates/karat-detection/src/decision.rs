@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::DetectionError;
 use crate::system::{Answer, Evidence, Reported, Stated};
+use karat_core::error::EvalError;
 
 /// The rule: `decision = { … }` of a system.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -78,14 +78,14 @@ pub fn rank(severity: &str) -> u8 {
 }
 
 impl Decision {
-    pub(crate) fn check(&self) -> Result<(), DetectionError> {
+    pub(crate) fn check(&self) -> Result<(), EvalError> {
         if !self.severities.is_empty() && self.min_score.is_some() {
             let message = "decision: give severities or min_score, not both";
-            return Err(DetectionError::System(message.to_owned()));
+            return Err(EvalError::config(format!("system: {message}")));
         }
         if self.min_score.is_some_and(|score| !score.is_finite()) {
             let message = "decision: min_score is not a finite number";
-            return Err(DetectionError::System(message.to_owned()));
+            return Err(EvalError::config(format!("system: {message}")));
         }
         Ok(())
     }

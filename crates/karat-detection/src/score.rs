@@ -8,12 +8,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use karat_core::aggregate::{self, Kind, Spec};
+use karat_core::aggregate::{self, Average, Spec};
 use karat_core::journal::{Entry, Outcome};
+use karat_core::observed::{DetectorFinding, Observed, VerdictOutcome, Verdicts};
 use karat_core::report::{Item, ItemError, Measured, Slice};
 use karat_io::text::clip;
 use karat_metrics::Undefined;
-use serde_json::{Value, json};
 
 use crate::compound;
 use crate::dataset::{Dataset, Sample};
@@ -22,11 +22,11 @@ use crate::system::{Answer, Stated};
 
 /// The rates, in the order of the report.
 pub const RATES: &[Spec] = &[
-    Spec { id: "recall", kind: Kind::Rate },
-    Spec { id: "fpr", kind: Kind::Rate },
-    Spec { id: "fpr_hard", kind: Kind::Rate },
-    Spec { id: "specificity", kind: Kind::Rate },
-    Spec { id: "coverage", kind: Kind::Rate },
+    Spec { id: "recall", kind: Average::Rate },
+    Spec { id: "fpr", kind: Average::Rate },
+    Spec { id: "fpr_hard", kind: Average::Rate },
+    Spec { id: "specificity", kind: Average::Rate },
+    Spec { id: "coverage", kind: Average::Rate },
 ];
 
 /// How much of a text is shown with an item.
@@ -86,7 +86,7 @@ pub fn score(
     let mut items = bare_items(&rows, &whole);
     for (item, row) in items.iter_mut().zip(&rows) {
         item.tags = tags(row.sample);
-        item.observed = observe(row);
+        item.observed = Some(Observed::Verdicts(observe(row)));
         item.error =
             row.runs.iter().find_map(|run| run.as_ref().err().cloned()).or_else(|| problem(row));
     }
@@ -266,7 +266,7 @@ fn bare_items(rows: &[Row<'_>], column: &Column) -> Vec<Item> {
                 tags: BTreeMap::new(),
                 metrics,
                 per_run,
-                observed: Value::Null,
+                observed: None,
                 error: None,
             }
         })
@@ -540,55 +540,41 @@ fn agreement(rows: &[Row<'_>], columns: &[Column], seed: u64) -> Vec<Slice> {
     slices
 }
 
-/// What a reader of the report wants to see of one entry: the text, and who said what of it and why.
-fn observe(row: &Row<'_>) -> Value {
+/// What a reader of the report wants to see of one entry: the text, the verdicts and their reasons.
+fn observe(row: &Row<'_>) -> Verdicts {
     let sample = row.sample;
-    let mut observed = json!({
-        "label": sample.label.name(),
-        "name": sample.tool.name,
-        "text": shown(&sample.tool.description),
-    });
-    let mut add = |key: &str, value: Value| {
-        if let Some(fields) = observed.as_object_mut() {
-            fields.insert(key.to_owned(), value);
-        }
-    };
-    if let Some(result) = &sample.result {
-        add("result", json!(shown(result)));
-    }
-    if let Some(instructions) = &sample.instructions {
-        add("instructions", json!(shown(instructions)));
-    }
-    if let Some(before) = &sample.before {
-        add("before", json!(shown(&before.description)));
-    }
-    let schema = sample.surface.as_deref().is_some_and(|surface| {
+    let in_schema = sample.surface.as_deref().is_some_and(|surface| {
         !["description", "tool_result", "server_instructions", "tool_name"].contains(&surface)
     });
-    if let (true, Some(schema)) = (schema, &sample.tool.input_schema) {
-        add("input_schema", json!(shown(&schema.to_string())));
-    }
-    if let Some(notes) = &sample.notes {
-        add("notes", json!(notes));
-    }
+    let schema = sample.tool.input_schema.as_ref().filter(|_| in_schema);
+    let mut observed = Verdicts {
+        label: sample.label.name().to_owned(),
+        name: sample.tool.name.clone(),
+        text: shown(&sample.tool.description),
+        result: sample.result.as_deref().map(shown),
+        instructions: sample.instructions.as_deref().map(shown),
+        before: sample.before.as_ref().map(|before| shown(&before.description)),
+        input_schema: schema.map(|schema| shown(&schema.to_string())),
+        notes: sample.notes.clone(),
+        ..Verdicts::default()
+    };
     let Some(Ok((ruling, answer))) = row.runs.first() else { return observed };
-    add("outcome", json!(outcome(sample, &ruling.whole)));
-    let verdicts: serde_json::Map<String, Value> =
-        ruling.each.iter().map(|judged| (judged.detector.clone(), json!(judged.outcome))).collect();
-    add("verdicts", Value::Object(verdicts));
-    let findings: Vec<Value> = answer
-        .reports
-        .iter()
-        .flat_map(|report| report.findings.iter().map(move |finding| (report, finding)))
-        .map(|(report, finding)| {
-            let mut value = json!(finding);
-            if let Some(fields) = value.as_object_mut() {
-                fields.insert("detector".to_owned(), json!(report.detector));
-            }
-            value
-        })
-        .collect();
-    add("findings", json!(findings));
+    observed.outcome = Some(outcome(sample, &ruling.whole));
+    let verdict = |judged: &Judged| (judged.detector.clone(), judged.outcome.name().to_owned());
+    observed.verdicts = ruling.each.iter().map(verdict).collect();
+    for report in &answer.reports {
+        if let Some(score) = report.score {
+            observed.scores.insert(report.detector.clone(), score);
+        }
+        observed.findings.extend(report.findings.iter().map(|finding| DetectorFinding {
+            detector: report.detector.clone(),
+            rule: finding.rule.clone(),
+            severity: finding.severity.clone(),
+            message: finding.message.clone(),
+            place: finding.place.clone(),
+            excerpt: finding.excerpt.clone(),
+        }));
+    }
     observed
 }
 
@@ -597,13 +583,13 @@ fn shown(text: &str) -> String {
     clip(&text[..start], SHOWN).into_owned()
 }
 
-fn outcome(sample: &Sample, judged: &Judged) -> &'static str {
+fn outcome(sample: &Sample, judged: &Judged) -> VerdictOutcome {
     match (judged.outcome, sample.is_malicious()) {
-        (Stated::Flag, true) => "true positive",
-        (Stated::Flag, false) => "false positive",
-        (Stated::Pass, true) => "false negative",
-        (Stated::Pass, false) => "true negative",
-        (Stated::Unsupported, _) => "unsupported",
-        (Stated::Error, _) => "error",
+        (Stated::Flag, true) => VerdictOutcome::TruePositive,
+        (Stated::Flag, false) => VerdictOutcome::FalsePositive,
+        (Stated::Pass, true) => VerdictOutcome::FalseNegative,
+        (Stated::Pass, false) => VerdictOutcome::TrueNegative,
+        (Stated::Unsupported, _) => VerdictOutcome::Unsupported,
+        (Stated::Error, _) => VerdictOutcome::Error,
     }
 }

@@ -15,7 +15,6 @@ use karat_io::Failure;
 use karat_io::process::Program;
 use serde::{Deserialize, Serialize};
 
-use crate::DetectionError;
 use crate::dataset::{Dataset, Peer, Sample, Tool};
 use crate::decision::Decision;
 use crate::detectors;
@@ -25,6 +24,7 @@ use crate::systems::command::CommandScanner;
 use crate::systems::http::{HttpConfig, HttpScanner};
 use crate::systems::mcp::{McpConfig, McpScanner};
 use crate::systems::verdicts::Verdicts;
+use karat_core::error::EvalError;
 
 /// What a system is shown: everything that a client would see, and nothing of the truth.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -82,6 +82,18 @@ pub enum Stated {
     Unsupported,
     /// It tried and failed.
     Error,
+}
+
+impl Stated {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stated::Flag => "flag",
+            Stated::Pass => "pass",
+            Stated::Unsupported => "unsupported",
+            Stated::Error => "error",
+        }
+    }
 }
 
 /// One thing that a detector found.
@@ -199,8 +211,8 @@ impl SystemConfig {
     ///
     /// # Errors
     /// When the configuration contradicts itself.
-    pub fn reference(&self) -> Result<SystemRef, DetectionError> {
-        let wrong = |message: &str| Err(DetectionError::System(message.to_owned()));
+    pub fn reference(&self) -> Result<SystemRef, EvalError> {
+        let wrong = |message: &str| Err(EvalError::config(format!("system: {message}")));
         let given = [
             self.builtin.is_some(),
             self.yara.is_some(),
@@ -222,7 +234,7 @@ impl SystemConfig {
         let mut settings = BTreeMap::new();
         let (kind, name) = if let Some(name) = &self.builtin {
             if name != detectors::COMBINED && detectors::find(name).is_none() {
-                return Err(DetectionError::UnknownDetector { name: name.clone() });
+                return Err(detectors::unknown(name));
             }
             version.get_or_insert_with(|| env!("CARGO_PKG_VERSION").to_owned());
             settings.insert("tiers".to_owned(), "block, warn".to_owned());
@@ -289,7 +301,7 @@ impl SystemConfig {
         folder: &Path,
         runs: u32,
         timeout: Duration,
-    ) -> Result<Scanner, DetectionError> {
+    ) -> Result<Scanner, EvalError> {
         if let Some(name) = &self.builtin {
             return Ok(Scanner::Builtin(Builtin::new(name)));
         }
@@ -319,18 +331,18 @@ impl SystemConfig {
             return Ok(Scanner::Batch(done));
         }
         let program = program(self.command.as_deref().unwrap_or_default());
-        CommandScanner::start(&program).map(Scanner::Command).map_err(DetectionError::NotStarted)
+        CommandScanner::start(&program).map(Scanner::Command).map_err(EvalError::NotStarted)
     }
 }
 
 #[cfg(feature = "yara")]
-fn start_yara(rules: &Path) -> Result<Scanner, DetectionError> {
+fn start_yara(rules: &Path) -> Result<Scanner, EvalError> {
     Ok(Scanner::Yara(Box::new(crate::systems::yara::Yara::load(rules)?)))
 }
 
 #[cfg(not(feature = "yara"))]
-fn start_yara(_: &Path) -> Result<Scanner, DetectionError> {
-    Err(DetectionError::System("this build has no YARA; build with the feature yara".to_owned()))
+fn start_yara(_: &Path) -> Result<Scanner, EvalError> {
+    Err(EvalError::Config("system: this build has no YARA; build with the feature yara".to_owned()))
 }
 
 fn shown(path: &Path) -> String {

@@ -11,35 +11,15 @@ use std::path::Path;
 
 use karat_core::dataset::{Dataset as Frozen, DatasetFiles, Digest};
 use karat_core::report::DatasetRef;
+use karat_core::tool::Corpus;
+pub use karat_core::tool::Tool;
 use karat_io::input::{self, Format, InputError, Limits};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use karat_core::error::EvalError;
 
 /// The highest relevance grade of a label.
 pub const MAX_RELEVANCE: u8 = 2;
-
-/// One tool, as a search engine sees it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Tool {
-    /// `server:tool`.
-    pub tool_id: String,
-    /// The server that offers it.
-    pub server: String,
-    /// Its name on that server.
-    pub tool: String,
-    /// Its title, where it has one.
-    pub title: Option<String>,
-    /// Its description.
-    pub description: String,
-    /// The JSON Schema of its input.
-    pub input_schema: Value,
-    /// The JSON Schema of its output.
-    pub output_schema: Option<Value>,
-    /// Its annotations.
-    pub annotations: Option<Value>,
-}
 
 /// One golden query.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -121,38 +101,6 @@ pub struct Dataset {
 }
 
 #[derive(Deserialize)]
-struct RawCorpus {
-    #[serde(default)]
-    server: Option<RawServer>,
-    tools: Vec<RawTool>,
-}
-
-#[derive(Deserialize)]
-struct RawServer {
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct RawTool {
-    #[serde(default)]
-    tool_id: Option<String>,
-    #[serde(default)]
-    server: Option<String>,
-    #[serde(alias = "name")]
-    tool: String,
-    #[serde(default)]
-    title: Option<String>,
-    #[serde(default)]
-    description: String,
-    #[serde(default, alias = "schema", alias = "inputSchema")]
-    input_schema: Option<Value>,
-    #[serde(default, alias = "outputSchema")]
-    output_schema: Option<Value>,
-    #[serde(default)]
-    annotations: Option<Value>,
-}
-
-#[derive(Deserialize)]
 struct RawGolden {
     queries: Vec<Query>,
 }
@@ -170,18 +118,13 @@ impl Dataset {
                 Ok(input::decode(&name, &frozen.bytes(path, &limits)?, &limits)?)
             };
             match path.as_str().split_once('/').map(|(folder, _)| folder) {
-                Some("tools") => builder.add_corpus(&shown, &text()?)?,
+                Some("tools") => builder.corpus.add(&shown, &text()?)?,
                 Some("golden") => builder.add_golden(&shown, &text()?)?,
                 Some("groups") => builder.add_groups(&shown, &text()?)?,
                 _ => {}
             }
         }
-        let reference = DatasetRef {
-            id: frozen.id().to_owned(),
-            version: frozen.version().to_string(),
-            digest: frozen.digest().to_string(),
-        };
-        let mut dataset = builder.finish(reference, Labels::MustExist)?;
+        let mut dataset = builder.finish(frozen.reference(), Labels::MustExist)?;
         for (place, query) in dataset.queries.iter_mut().enumerate() {
             query.place = place;
         }
@@ -194,7 +137,7 @@ impl Dataset {
         let corpus_text = input::read_text(corpus, &limits)?;
         let golden_text = input::read_text(golden, &limits)?;
         let mut builder = Builder::default();
-        builder.add_corpus(corpus, &corpus_text)?;
+        builder.corpus.add(corpus, &corpus_text)?;
         builder.add_golden(golden, &golden_text)?;
         let name = |path: &Path| {
             path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
@@ -231,49 +174,12 @@ fn format(path: &Path) -> Result<Format, InputError> {
 /// Collects files and remembers where each id came from, for the error messages.
 #[derive(Default)]
 struct Builder {
-    tools: BTreeMap<String, Tool>,
+    corpus: Corpus,
     queries: BTreeMap<String, (std::path::PathBuf, Query)>,
     groups: Vec<(std::path::PathBuf, Group)>,
 }
 
 impl Builder {
-    fn add_corpus(&mut self, path: &Path, text: &str) -> Result<(), InputError> {
-        let raw: RawCorpus = input::parse(path, text, format(path)?)?;
-        let server_name = raw.server.map(|server| server.name);
-        for tool in raw.tools {
-            let Some(server) = tool.server.or_else(|| server_name.clone()) else {
-                return Err(InputError::invalid(
-                    path,
-                    tool.tool.as_str(),
-                    "the tool names no server",
-                ));
-            };
-            let tool_id = format!("{server}:{}", tool.tool);
-            if let Some(given) = tool.tool_id.filter(|given| *given != tool_id) {
-                let message = format!("its id should be {tool_id}, from its server and name");
-                return Err(InputError::invalid(path, given.as_str(), message));
-            }
-            let tool = Tool {
-                tool_id: tool_id.clone(),
-                server,
-                tool: tool.tool,
-                title: tool.title,
-                description: tool.description,
-                input_schema: tool.input_schema.unwrap_or(Value::Null),
-                output_schema: tool.output_schema,
-                annotations: tool.annotations,
-            };
-            if self.tools.insert(tool_id.clone(), tool).is_some() {
-                return Err(InputError::invalid(
-                    path,
-                    tool_id.as_str(),
-                    "this tool id stands twice",
-                ));
-            }
-        }
-        Ok(())
-    }
-
     fn add_golden(&mut self, path: &Path, text: &str) -> Result<(), InputError> {
         let queries: Vec<Query> = match format(path)? {
             Format::JsonLines => input::parse(path, text, Format::JsonLines)?,
@@ -316,7 +222,7 @@ impl Builder {
         let mut dangling = Vec::new();
         for (path, query) in self.queries.values() {
             for label in &query.labels {
-                if self.tools.contains_key(&label.tool_id) {
+                if self.corpus.tools.contains_key(&label.tool_id) {
                     continue;
                 }
                 if labels == Labels::MustExist {
@@ -336,14 +242,16 @@ impl Builder {
                 )
                 .into());
             }
-            if let Some(unknown) = group.tools.iter().find(|id| !self.tools.contains_key(*id)) {
+            if let Some(unknown) =
+                group.tools.iter().find(|id| !self.corpus.tools.contains_key(*id))
+            {
                 let message = format!("names {unknown}, which is not in the corpus");
                 return Err(InputError::invalid(path, group.id.as_str(), message).into());
             }
         }
         Ok(Dataset {
             reference,
-            tools: self.tools.into_values().collect(),
+            tools: self.corpus.tools.into_values().collect(),
             queries: self.queries.into_values().map(|(_, query)| query).collect(),
             groups: self.groups.into_iter().map(|(_, group)| group).collect(),
             dangling,

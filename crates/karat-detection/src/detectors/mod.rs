@@ -246,3 +246,13 @@ fn scan_shares<E: Borrow<Exhibit>>(exhibits: &[E], next: &AtomicUsize) -> Vec<(u
         done.push((number, share.iter().map(|exhibit| scan(exhibit.borrow())).collect()));
     }
 }
+
+/// The error for a detector that does not exist.
+pub fn unknown(name: &str) -> karat_core::error::EvalError {
+    let known = std::iter::once(COMBINED).chain(DETECTORS.iter().map(|detector| detector.name));
+    let known: Vec<&str> = known.collect();
+    let known = known.join(", ");
+    karat_core::error::EvalError::config(format!(
+        "system: no built-in detector {name:?}; there are: {known}"
+    ))
+}

@@ -10,9 +10,9 @@ use karat_io::template;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::DetectionError;
 use crate::dataset::Tool;
 use crate::system::{Answer, Evidence, Exhibit, Reported, Stated};
+use karat_core::error::EvalError;
 
 /// Where an answer says what: `answer = { … }`. At least one of `verdict`, `flagged`, `severity` and
 /// `score` is needed; the last two with a decision that goes by them.
@@ -114,9 +114,9 @@ impl AnswerReader {
     pub(super) fn new(
         config: &AnswerConfig,
         detector: &'static str,
-    ) -> Result<AnswerReader, DetectionError> {
+    ) -> Result<AnswerReader, EvalError> {
         let wrong = |key: &str, error: String| {
-            DetectionError::System(format!("{detector}: answer: {key}: {error}"))
+            EvalError::Config(format!("system: {detector}: answer: {key}: {error}"))
         };
         let path = |key: &str, text: &Option<String>| {
             let parsed = text.as_deref().map(JsonPath::parse).transpose();
@@ -134,7 +134,7 @@ impl AnswerReader {
         let says = reader.verdict.is_some() || reader.flagged.is_some();
         if !says && reader.severity.is_none() && reader.score.is_none() {
             let message = "give verdict, flagged, severity or score: where the verdict is";
-            return Err(DetectionError::System(format!("{detector}: answer: {message}")));
+            return Err(EvalError::Config(format!("system: {detector}: answer: {message}")));
         }
         Ok(reader)
     }

@@ -22,9 +22,9 @@ use serde_json::{Value, json};
 
 use super::answer::{Flagged, definition, highest};
 use super::sarif;
-use crate::DetectionError;
 use crate::dataset::{Dataset, Sample};
 use crate::system::{Answer, Reported, Stated};
+use karat_core::error::EvalError;
 use karat_io::json_path::JsonPath;
 
 /// The most that a program may print.
@@ -159,8 +159,8 @@ struct Paths {
 }
 
 impl BatchConfig {
-    pub(crate) fn check(&self) -> Result<(), DetectionError> {
-        let wrong = |message: &str| Err(DetectionError::System(format!("batch: {message}")));
+    pub(crate) fn check(&self) -> Result<(), EvalError> {
+        let wrong = |message: &str| Err(EvalError::Config(format!("system: batch: {message}")));
         if self.command.is_empty() {
             return wrong("command is empty");
         }
@@ -183,22 +183,22 @@ impl BatchConfig {
         })
     }
 
-    fn paths(&self) -> Result<Paths, DetectionError> {
+    fn paths(&self) -> Result<Paths, EvalError> {
         let parse = |key: &str, text: &str| {
             JsonPath::parse(text)
-                .map_err(|error| DetectionError::System(format!("batch: {key}: {error}")))
+                .map_err(|error| EvalError::Config(format!("system: batch: {key}: {error}")))
         };
         let optional = |key: &str, text: &Option<String>| {
             text.as_deref().map(|text| parse(key, text)).transpose()
         };
         let needed = |key: &str, text: &Option<String>| {
             optional(key, text)?.ok_or_else(|| {
-                DetectionError::System(format!("batch: {key} is needed to read JSON"))
+                EvalError::Config(format!("system: batch: {key} is needed to read JSON"))
             })
         };
         let flagged = self.flagged.as_deref().map(Flagged::parse).transpose();
-        let flagged =
-            flagged.map_err(|error| DetectionError::System(format!("batch: flagged: {error}")))?;
+        let flagged = flagged
+            .map_err(|error| EvalError::Config(format!("system: batch: flagged: {error}")))?;
         Ok(Paths {
             results: needed("results", &self.results)?,
             entry: needed("entry", &self.entry)?,
@@ -264,7 +264,7 @@ impl Batch {
         dataset: &Dataset,
         decide: &[String],
         runs: u32,
-    ) -> Result<Batch, DetectionError> {
+    ) -> Result<Batch, EvalError> {
         config.check()?;
         let mut done = Batch::default();
         for _ in 0..runs {
@@ -279,7 +279,7 @@ impl Batch {
                 done.times.extend(file.iter().map(|_| share));
             }
             if tally.results > 0 && tally.unplaced == tally.results {
-                return Err(DetectionError::NotStarted(format!(
+                return Err(EvalError::NotStarted(format!(
                     "none of the scanner's {} results names a tool of the file; look at entry and \
                      entry_prefix",
                     tally.results
@@ -454,8 +454,8 @@ async fn run_once(
     program: &Program,
     file: &ToolsFile<'_>,
     answers: &mut Answers,
-) -> Result<Tally, DetectionError> {
-    let failed = |message: String| DetectionError::NotStarted(message);
+) -> Result<Tally, EvalError> {
+    let failed = |message: String| EvalError::NotStarted(message);
     let folder =
         tempfile::tempdir().map_err(|error| failed(format!("no temporary folder: {error}")))?;
     let tools = folder.path().join("tools.json");

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::answer::{AnswerConfig, AnswerReader, Question};
-use crate::DetectionError;
 use crate::system::{Answer, Exhibit};
+use karat_core::error::EvalError;
 
 /// What the one detector of an endpoint is called.
 pub const DETECTOR: &str = "http";
@@ -50,12 +50,12 @@ fn default_body() -> Value {
 }
 
 impl HttpConfig {
-    fn question(&self) -> Result<Question, DetectionError> {
+    fn question(&self) -> Result<Question, EvalError> {
         Question::new(self.body.clone())
-            .map_err(|error| DetectionError::System(format!("http: body: {error}")))
+            .map_err(|error| EvalError::Config(format!("system: http: body: {error}")))
     }
 
-    pub(crate) fn check(&self) -> Result<(), DetectionError> {
+    pub(crate) fn check(&self) -> Result<(), EvalError> {
         self.question()?;
         AnswerReader::new(&self.answer, DETECTOR).map(|_| ())
     }
@@ -81,10 +81,10 @@ impl HttpScanner {
     ///
     /// # Errors
     /// When the configuration is wrong, or a variable that a header needs is not set.
-    pub fn new(config: &HttpConfig, timeout: Duration) -> Result<HttpScanner, DetectionError> {
+    pub fn new(config: &HttpConfig, timeout: Duration) -> Result<HttpScanner, EvalError> {
         let options = Options { timeout, headers: config.headers.clone(), ..Options::default() };
         let client = Client::new(&options)
-            .map_err(|error| DetectionError::System(format!("http: {error}")))?;
+            .map_err(|error| EvalError::Config(format!("system: http: {error}")))?;
         Ok(HttpScanner {
             client,
             method: config.method.clone(),

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::answer::{AnswerConfig, AnswerReader, Question};
-use crate::DetectionError;
 use crate::system::{Answer, Exhibit};
+use karat_core::error::EvalError;
 
 /// What the one detector of a server is called.
 pub const DETECTOR: &str = "mcp";
@@ -36,13 +36,15 @@ pub struct McpConfig {
 }
 
 impl McpConfig {
-    fn question(&self) -> Result<Question, DetectionError> {
+    fn question(&self) -> Result<Question, EvalError> {
         Question::new(Value::Object(self.arguments.clone()))
-            .map_err(|error| DetectionError::System(format!("mcp: arguments: {error}")))
+            .map_err(|error| EvalError::Config(format!("system: mcp: arguments: {error}")))
     }
 
-    pub(crate) fn check(&self) -> Result<(), DetectionError> {
-        self.server.transport().map_err(|error| DetectionError::System(format!("mcp: {error}")))?;
+    pub(crate) fn check(&self) -> Result<(), EvalError> {
+        self.server
+            .transport()
+            .map_err(|error| EvalError::Config(format!("system: mcp: {error}")))?;
         self.question()?;
         AnswerReader::new(&self.answer, DETECTOR).map(|_| ())
     }
@@ -71,9 +73,9 @@ impl McpScanner {
         config: &McpConfig,
         folder: &Path,
         timeout: Duration,
-    ) -> Result<McpScanner, DetectionError> {
+    ) -> Result<McpScanner, EvalError> {
         let (question, answer) = (config.question()?, AnswerReader::new(&config.answer, DETECTOR)?);
-        let failed = |error: String| DetectionError::NotStarted(error);
+        let failed = |error: String| EvalError::NotStarted(error);
         let options = Options {
             call_timeout: timeout,
             folder: Some(folder.to_owned()),

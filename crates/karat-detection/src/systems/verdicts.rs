@@ -15,9 +15,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::sarif;
-use crate::DetectionError;
 use crate::dataset::Dataset;
 use crate::system::{Answer, Reported, Stated};
+use karat_core::error::EvalError;
 
 /// What the detector of lines without a name is called.
 pub const DETECTOR: &str = "file";
@@ -79,7 +79,7 @@ impl Verdicts {
     /// # Errors
     /// When it is none of the known kinds, names a detector twice for one entry, or contradicts the
     /// labels of the corpus.
-    pub fn load(path: &Path, dataset: &Dataset) -> Result<Verdicts, DetectionError> {
+    pub fn load(path: &Path, dataset: &Dataset) -> Result<Verdicts, EvalError> {
         let limits = Limits::default();
         let text = input::read_text(path, &limits)?;
         let sarif_name =
@@ -98,7 +98,7 @@ impl Verdicts {
         text: &str,
         format: Format,
         dataset: &Dataset,
-    ) -> Result<Verdicts, DetectionError> {
+    ) -> Result<Verdicts, EvalError> {
         let mut verdicts = Verdicts::default();
         if format == Format::JsonLines {
             let lines: Vec<OwnLine> = input::parse(path, text, format)?;
@@ -158,7 +158,7 @@ impl Verdicts {
         path: &Path,
         file: PublicFile,
         dataset: &Dataset,
-    ) -> Result<(), DetectionError> {
+    ) -> Result<(), EvalError> {
         let declared: BTreeSet<&str> = file.detectors.iter().map(String::as_str).collect();
         for entry in file.entries {
             let truth = dataset.sample(&entry.id).map(|sample| sample.label.name());
@@ -186,7 +186,7 @@ impl Verdicts {
         Ok(())
     }
 
-    fn from_sarif(path: &Path, log: &Value, dataset: &Dataset) -> Result<Verdicts, DetectionError> {
+    fn from_sarif(path: &Path, log: &Value, dataset: &Dataset) -> Result<Verdicts, EvalError> {
         // A tool name stands for an entry where only one entry has it.
         let mut by_name: BTreeMap<&str, Option<&str>> = BTreeMap::new();
         for sample in &dataset.samples {

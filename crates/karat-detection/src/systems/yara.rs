@@ -16,8 +16,8 @@ use karat_io::input::{self, Limits};
 use karat_io::{Failure, FailureClass};
 use serde_json::Value;
 
-use crate::DetectionError;
 use crate::system::{Answer, Evidence, Exhibit, Reported, Stated};
+use karat_core::error::EvalError;
 
 /// How long one text may take.
 const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
@@ -35,11 +35,11 @@ impl Yara {
     ///
     /// # Errors
     /// When there is none, or one does not compile.
-    pub fn load(path: &Path) -> Result<Yara, DetectionError> {
+    pub fn load(path: &Path) -> Result<Yara, EvalError> {
         let files = rule_files(path)?;
         if files.is_empty() {
-            return Err(DetectionError::System(format!(
-                "{}: no rule file here; they end in .yar or .yara",
+            return Err(EvalError::Config(format!(
+                "system: {}: no rule file here; they end in .yar or .yara",
                 path.display()
             )));
         }
@@ -49,9 +49,9 @@ impl Yara {
         for file in &files {
             let rules = input::read_text(file, &Limits::default())?;
             let namespace = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-            compiler
-                .add_rules_str_in_namespace(&rules, namespace.unwrap_or_default())
-                .map_err(|error| DetectionError::System(format!("{}: {error}", file.display())))?;
+            compiler.add_rules_str_in_namespace(&rules, namespace.unwrap_or_default()).map_err(
+                |error| EvalError::Config(format!("system: {}: {error}", file.display())),
+            )?;
         }
         let mut quick = compiler.finalize();
         quick.set_scan_params(quick.scan_params().clone().timeout_duration(Some(TIMEOUT)));
@@ -115,12 +115,12 @@ impl Yara {
     }
 }
 
-fn rule_files(path: &Path) -> Result<Vec<PathBuf>, DetectionError> {
+fn rule_files(path: &Path) -> Result<Vec<PathBuf>, EvalError> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
     let unreadable = |error: std::io::Error| {
-        DetectionError::System(format!("{}: cannot be read: {error}", path.display()))
+        EvalError::Config(format!("system: {}: cannot be read: {error}", path.display()))
     };
     let mut files = Vec::new();
     for entry in std::fs::read_dir(path).map_err(unreadable)? {

@@ -6,8 +6,8 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use common::{corpus, entry, run, small_corpus, system, value, write};
-use karat_detection::DetectionError;
+use common::{corpus, entry, observed, run, small_corpus, system, value, write};
+use karat_core::error::EvalError;
 
 /// An endpoint that flags key files, gives a score, and wants to be greeted.
 const ENDPOINT: &str = r#"
@@ -89,7 +89,7 @@ async fn an_endpoint_is_asked_with_a_template_and_read_through_paths() {
     let report =
         run(folder.path(), &entry(&endpoint.system("/scan", &body)), &dataset).await.unwrap();
     let item = report.items.iter().find(|item| item.id == "r").unwrap();
-    assert_eq!(item.observed["outcome"], "unsupported");
+    assert_eq!(observed(item)["outcome"], "unsupported");
     assert_eq!(value(&report, "recall"), Some(1.0));
 
     // The decision goes by the score where the answer has no verdict.
@@ -111,7 +111,7 @@ async fn an_endpoint_that_fails_is_not_measured_and_never_a_pass() {
         let entry = entry(&endpoint.system(path, PATHS));
         let error = run(folder.path(), &entry, &dataset).await.unwrap_err();
         assert!(
-            matches!(&error, DetectionError::TooManyFailures { failed: 10, message, .. } if message.contains(says)),
+            matches!(&error, EvalError::TooManyFailures { failed: 10, message, .. } if message.contains(says)),
             "{error}"
         );
     }

@@ -2,11 +2,12 @@
 
 use crate::common;
 
-use common::{corpus, entry, run, small_corpus, value, write};
+use common::{corpus, entry, observed, run, small_corpus, value, write};
+use karat_core::error::EvalError;
 use karat_core::gate;
 use karat_core::report::Verdict;
 use karat_detection::decision::Decision;
-use karat_detection::{DetectionError, ScoreOptions, score_verdicts};
+use karat_detection::{ScoreOptions, score_verdicts};
 
 /// Verdicts of two detectors in the public form: `loud` flags all but one attack and two hard
 /// negatives, `shy` flags one attack.
@@ -37,7 +38,7 @@ fn only(detector: &str) -> ScoreOptions {
 fn counts_become_the_metrics_that_they_should() {
     let (folder, dataset) = corpus(&small_corpus());
     let file = write(folder.path(), "verdicts.json", &public_file());
-    let report = score_verdicts(&dataset, &file, &only("loud")).unwrap();
+    let report = score_verdicts(dataset.clone(), &file, &only("loud")).unwrap();
     assert_eq!(value(&report, "recall"), Some(0.75));
     assert_eq!(value(&report, "fpr"), Some(2.0 / 6.0));
     assert_eq!(value(&report, "fpr_hard"), Some(0.5));
@@ -58,7 +59,7 @@ fn counts_become_the_metrics_that_they_should() {
 fn every_detector_has_a_slice_and_what_it_adds_is_told() {
     let (folder, dataset) = corpus(&small_corpus());
     let file = write(folder.path(), "verdicts.json", &public_file());
-    let report = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap();
+    let report = score_verdicts(dataset.clone(), &file, &ScoreOptions::default()).unwrap();
     let slice = |by: &str, of: &str, id: &str| {
         report.slice_metric(by, of, id).unwrap_or_else(|| panic!("{by}={of} {id}")).value
     };
@@ -84,12 +85,12 @@ fn every_detector_has_a_slice_and_what_it_adds_is_told() {
 fn every_false_alarm_and_every_miss_can_be_read() {
     let (folder, dataset) = corpus(&small_corpus());
     let file = write(folder.path(), "verdicts.json", &public_file());
-    let report = score_verdicts(&dataset, &file, &only("loud")).unwrap();
+    let report = score_verdicts(dataset.clone(), &file, &only("loud")).unwrap();
     let item = |id: &str| report.items.iter().find(|item| item.id == id).unwrap();
-    assert_eq!(item("m-4").observed["outcome"], "false negative");
-    assert!(item("m-4").observed["text"].as_str().unwrap().contains("~/.ssh/id_rsa"));
-    assert_eq!(item("h-1").observed["outcome"], "false positive");
-    assert_eq!(item("h-1").observed["verdicts"]["loud"], "flag");
+    assert_eq!(observed(item("m-4"))["outcome"], "false negative");
+    assert!(observed(item("m-4"))["text"].as_str().unwrap().contains("~/.ssh/id_rsa"));
+    assert_eq!(observed(item("h-1"))["outcome"], "false positive");
+    assert_eq!(observed(item("h-1"))["verdicts"]["loud"], "flag");
     assert_eq!(item("h-1").metrics["fpr_hard"], Some(1.0));
     assert!(!item("p-1").metrics.contains_key("fpr_hard"));
     assert!(!item("m-1").metrics.contains_key("fpr"));
@@ -100,16 +101,17 @@ fn a_contradicted_label_and_a_missing_verdict_are_no_pass() {
     let (folder, dataset) = corpus(&small_corpus());
     let wrong = public_file().replacen(r#""label":"malicious""#, r#""label":"benign""#, 1);
     let file = write(folder.path(), "wrong.json", &wrong);
-    let error = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap_err().to_string();
+    let error =
+        score_verdicts(dataset.clone(), &file, &ScoreOptions::default()).unwrap_err().to_string();
     assert!(error.contains("malicious in the corpus"), "{error}");
 
     let some = r#"{"id":"m-1","verdict":"flag"}"#;
     let file = write(folder.path(), "some.jsonl", some);
-    let error = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap_err();
-    assert!(matches!(error, DetectionError::TooManyFailures { failed: 9, .. }), "{error}");
+    let error = score_verdicts(dataset.clone(), &file, &ScoreOptions::default()).unwrap_err();
+    assert!(matches!(error, EvalError::TooManyFailures { failed: 9, .. }), "{error}");
     assert!(error.is_not_measured());
     let generous = ScoreOptions { max_errors: 0.9, ..ScoreOptions::default() };
-    let report = score_verdicts(&dataset, &file, &generous).unwrap();
+    let report = score_verdicts(dataset.clone(), &file, &generous).unwrap();
     assert_eq!(value(&report, "coverage"), Some(0.1));
     assert_eq!(value(&report, "fpr"), None);
     assert!(report.metric("fpr").unwrap().undefined.is_some());
@@ -131,7 +133,7 @@ fn an_abstention_is_neither_a_miss_nor_an_error() {
         })
         .collect();
     let file = write(folder.path(), "own.jsonl", &lines.join("\n"));
-    let report = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap();
+    let report = score_verdicts(dataset.clone(), &file, &ScoreOptions::default()).unwrap();
     assert_eq!(value(&report, "recall"), Some(1.0 / 3.0));
     assert_eq!(report.metric("recall").unwrap().left_out, 1);
     assert_eq!(value(&report, "coverage"), Some(0.9));
@@ -143,8 +145,8 @@ fn an_abstention_is_neither_a_miss_nor_an_error() {
         .map(|sample| format!(r#"{{"id":"{}","verdict":"unsupported"}}"#, sample.id))
         .collect();
     let file = write(folder.path(), "silent.jsonl", &silent.join("\n"));
-    let error = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap_err();
-    assert!(matches!(error, DetectionError::NoVerdicts { asked: 10, .. }), "{error}");
+    let error = score_verdicts(dataset.clone(), &file, &ScoreOptions::default()).unwrap_err();
+    assert!(matches!(error, EvalError::NothingMeasured(_)), "{error}");
 }
 
 #[test]
@@ -166,7 +168,7 @@ fn scores_give_curves_and_a_sweep_where_there_are_any() {
     let file = write(folder.path(), "scores.jsonl", &lines.join("\n"));
     let decision = Decision { min_score: Some(0.5), ..Decision::default() };
     let options = ScoreOptions { decision, ..ScoreOptions::default() };
-    let report = score_verdicts(&dataset, &file, &options).unwrap();
+    let report = score_verdicts(dataset.clone(), &file, &options).unwrap();
     assert_eq!(value(&report, "recall"), Some(0.75));
     assert_eq!(value(&report, "roc_auc"), Some(23.0 / 24.0));
     assert_eq!(value(&report, "recall_at_fpr_0"), Some(0.75));
@@ -178,7 +180,7 @@ fn scores_give_curves_and_a_sweep_where_there_are_any() {
         assert!(interval.low < interval.high && interval.method.starts_with("bootstrap"), "{id}");
         assert_eq!(metric.n, 10);
     }
-    let again = score_verdicts(&dataset, &file, &options).unwrap();
+    let again = score_verdicts(dataset.clone(), &file, &options).unwrap();
     assert_eq!(again.metrics, report.metrics);
     let swept = report.slice_metric("threshold", "0.4", "recall").unwrap();
     assert_eq!(swept.value, Some(1.0));
@@ -187,7 +189,7 @@ fn scores_give_curves_and_a_sweep_where_there_are_any() {
     // Scores need not be positive.
     let shifted: Vec<String> = lines.iter().map(|line| line.replace(":0.", ":-0.")).collect();
     let file = write(folder.path(), "shifted.jsonl", &shifted.join("\n"));
-    let report = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap();
+    let report = score_verdicts(dataset.clone(), &file, &ScoreOptions::default()).unwrap();
     assert_eq!(report.slice_metric("threshold", "-0.4", "recall").unwrap().value, Some(0.25));
 }
 
@@ -209,7 +211,7 @@ fn scores_that_some_detectors_do_not_give_rank_nothing() {
         })
         .collect();
     let file = write(folder.path(), "own.jsonl", &lines.join("\n"));
-    let report = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap();
+    let report = score_verdicts(dataset.clone(), &file, &ScoreOptions::default()).unwrap();
     assert_eq!((value(&report, "recall"), value(&report, "fpr")), (Some(1.0), Some(0.0)));
     for id in ["roc_auc", "average_precision", "recall_at_fpr_0"] {
         let metric = report.metric(id).unwrap();
@@ -233,7 +235,7 @@ fn failures_alone_are_no_measurement_however_many_are_allowed() {
         .collect();
     let file = write(folder.path(), "errors.jsonl", &lines.join("\n"));
     let all = ScoreOptions { max_errors: 1.0, ..ScoreOptions::default() };
-    let error = score_verdicts(&dataset, &file, &all).unwrap_err();
+    let error = score_verdicts(dataset.clone(), &file, &all).unwrap_err();
     let said = error.to_string();
     assert!(
         error.is_not_measured()
@@ -252,18 +254,20 @@ fn sarif_is_read_and_names_what_it_cannot_place() {
           {"ruleId":"R1","message":{"text":"bad"},"locations":[{"logicalLocations":[{"name":"add_2"}]}]},
           {"ruleId":"R1","kind":"pass","message":{"text":"looked at"},"properties":{"id":"h-1"}}]}]}"#;
     let file = write(folder.path(), "out.sarif", sarif);
-    let report = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap();
+    let report = score_verdicts(dataset.clone(), &file, &ScoreOptions::default()).unwrap();
     assert_eq!(value(&report, "recall"), Some(0.5));
     assert_eq!(value(&report, "fpr"), Some(0.0));
     assert_eq!(report.slice_metric("detector", "acme", "recall").unwrap().value, Some(0.5));
 
     let lost = sarif.replace("m-1", "nobody");
     let file = write(folder.path(), "lost.sarif", &lost);
-    let error = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap_err().to_string();
+    let error =
+        score_verdicts(dataset.clone(), &file, &ScoreOptions::default()).unwrap_err().to_string();
     assert!(error.contains("1 results name no entry"), "{error}");
     let failed = sarif.replace("\"executionSuccessful\":true", "\"executionSuccessful\":false");
     let file = write(folder.path(), "failed.sarif", &failed);
-    let error = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap_err().to_string();
+    let error =
+        score_verdicts(dataset.clone(), &file, &ScoreOptions::default()).unwrap_err().to_string();
     assert!(error.contains("its run failed"), "{error}");
 }
 
@@ -288,7 +292,7 @@ fn sarif_scores_belong_to_the_detector_that_found_something() {
     let recall_and_alarms = |detector: &str, least: f64| {
         let mut options = only(detector);
         options.decision.min_score = Some(least);
-        let report = score_verdicts(&dataset, &file, &options).unwrap();
+        let report = score_verdicts(dataset.clone(), &file, &options).unwrap();
         (value(&report, "recall"), value(&report, "fpr_hard"))
     };
     assert_eq!(recall_and_alarms("loud", 8.0), (Some(0.25), Some(0.25)));
@@ -311,7 +315,7 @@ fn sarif_results_that_are_gone_or_suppressed_do_not_count() {
     ];
     let log = format!(r#"{{"version":"2.1.0","runs":[{{"results":[{}]}}]}}"#, results.join(","));
     let file = write(folder.path(), "out.sarif", &log);
-    let report = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap();
+    let report = score_verdicts(dataset.clone(), &file, &ScoreOptions::default()).unwrap();
     assert_eq!((value(&report, "recall"), value(&report, "fpr_hard")), (Some(0.25), Some(0.25)));
 }
 
@@ -325,21 +329,21 @@ fn a_verdict_that_one_of_several_detectors_has_not_given_is_missing() {
     let rest = known[from..].find(r#"{"id":"h-3""#).unwrap() + from;
     let text = format!("{}{entry}{}", &known[..from], &known[rest + r#"{"id":"h-3""#.len()..]);
     let file = write(folder.path(), "verdicts.json", &text);
-    let error = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap_err();
+    let error = score_verdicts(dataset.clone(), &file, &ScoreOptions::default()).unwrap_err();
     assert!(
-        matches!(&error, DetectionError::TooManyFailures { failed: 1, id, message, .. }
+        matches!(&error, EvalError::TooManyFailures { failed: 1, id, message, .. }
             if id == "h-2" && message.contains("shy: the file has no verdict")),
         "{error}"
     );
     let generous = ScoreOptions { max_errors: 0.1, ..ScoreOptions::default() };
-    let report = score_verdicts(&dataset, &file, &generous).unwrap();
+    let report = score_verdicts(dataset.clone(), &file, &generous).unwrap();
     let coverage = |of: &str| report.slice_metric("detector", of, "coverage").unwrap().value;
     assert_eq!(
         (coverage("any"), coverage("shy"), coverage("loud")),
         (Some(0.9), Some(0.9), Some(1.0))
     );
     // Who asks for one detector alone does not care about the other.
-    assert!(score_verdicts(&dataset, &file, &only("loud")).is_ok());
+    assert!(score_verdicts(dataset.clone(), &file, &only("loud")).is_ok());
 
     // The same in lines, where detectors are known by what they say elsewhere.
     let lines = dataset.samples.iter().map(|sample| {
@@ -349,7 +353,8 @@ fn a_verdict_that_one_of_several_detectors_has_not_given_is_missing() {
     });
     let lines: Vec<String> = lines.collect();
     let file = write(folder.path(), "own.jsonl", &lines.join("\n"));
-    let error = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap_err().to_string();
+    let error =
+        score_verdicts(dataset.clone(), &file, &ScoreOptions::default()).unwrap_err().to_string();
     assert!(error.contains("p-2") && error.contains("b: the file has no verdict"), "{error}");
 }
 
@@ -361,7 +366,7 @@ fn a_sarif_run_without_results_is_no_scan() {
             r#"{{"version":"2.1.0","runs":[{{"tool":{{"driver":{{"name":"a"}}}}{run}}}]}}"#
         );
         let file = write(folder.path(), "out.sarif", &log);
-        score_verdicts(&dataset, &file, &ScoreOptions::default())
+        score_verdicts(dataset.clone(), &file, &ScoreOptions::default())
     };
     for run in ["", r#","results":null"#, r#","results":{}"#] {
         let error = score(run).unwrap_err().to_string();
@@ -385,7 +390,7 @@ async fn high_recall_does_not_pass_when_the_ceiling_is_broken() {
     );
     let mut report = run(folder.path(), &entry, &dataset).await.unwrap();
     assert_eq!((value(&report, "recall"), value(&report, "fpr_hard")), (Some(1.0), Some(1.0)));
-    let verdict = gate::judge(&mut report, &entry.gate, None).unwrap();
+    let verdict = gate::judge(&mut report, &entry.0.gate, None).unwrap();
     assert_eq!(verdict, Verdict::Fail);
     let checks = report.gate.unwrap().checks;
     let broken: Vec<&str> = checks
@@ -405,7 +410,7 @@ async fn a_ceiling_that_n_cannot_certify_is_inconclusive() {
     );
     let mut report = run(folder.path(), &entry, &dataset).await.unwrap();
     assert_eq!(value(&report, "fpr_hard"), Some(0.0));
-    let verdict = gate::judge(&mut report, &entry.gate, None).unwrap();
+    let verdict = gate::judge(&mut report, &entry.0.gate, None).unwrap();
     assert_eq!(verdict, Verdict::Inconclusive);
     let reason = &report
         .gate
@@ -428,7 +433,7 @@ fn scores_that_separate_perfectly_claim_no_certainty() {
     let lines: Vec<String> =
         dataset.samples.iter().map(|sample| line(&sample.id, score(&sample.id))).collect();
     let file = write(folder.path(), "scores.jsonl", &lines.join("\n"));
-    let report = score_verdicts(&dataset, &file, &ScoreOptions::default()).unwrap();
+    let report = score_verdicts(dataset.clone(), &file, &ScoreOptions::default()).unwrap();
     let auc = report.metric("roc_auc").unwrap();
     assert_eq!(auc.value, Some(1.0));
     assert!(auc.interval.is_none(), "an interval without width");

@@ -4,10 +4,10 @@ use crate::common;
 
 use std::path::Path;
 
-use common::{corpus, entry, run, small_corpus, system, value, write};
+use common::{corpus, entry, observed, run, small_corpus, system, value, write};
+use karat_core::error::EvalError;
 use karat_core::gate;
 use karat_core::report::Verdict;
-use karat_detection::DetectionError;
 
 #[tokio::test]
 async fn the_builtin_system_reports_each_detector_and_proves_that_it_is_deterministic() {
@@ -23,7 +23,8 @@ async fn the_builtin_system_reports_each_detector_and_proves_that_it_is_determin
     let names: Vec<&str> = report.controls.iter().map(|control| control.name.as_str()).collect();
     assert_eq!(names, ["oracle", "flags-all", "silent", "word-list", "second-pass"]);
     assert!(report.controls.iter().all(|control| control.ok), "{:?}", report.controls);
-    let findings = &report.items.iter().find(|item| item.id == "m-1").unwrap().observed["findings"];
+    let item = report.items.iter().find(|item| item.id == "m-1").unwrap();
+    let findings = &observed(item)["findings"];
     let file =
         findings.as_array().unwrap().iter().find(|f| f["rule"] == "takes-secret-file").unwrap();
     assert_eq!(file["detector"], "instruction-phrases");
@@ -67,7 +68,7 @@ async fn yara_rules_of_the_user_are_run_over_text_and_schema() {
     assert_eq!((value(&report, "recall"), value(&report, "fpr")), (Some(1.0), Some(0.0)));
     let rules = |id: &str| -> Vec<String> {
         let item = report.items.iter().find(|item| item.id == id).unwrap();
-        let findings = item.observed["findings"].as_array().unwrap();
+        let findings = observed(item)["findings"].as_array().unwrap();
         findings.iter().map(|finding| finding["rule"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(
@@ -78,10 +79,7 @@ async fn yara_rules_of_the_user_are_run_over_text_and_schema() {
     write(folder.path(), "broken/one.yar", "rule broken { condition: nonsense }");
     let broken = entry("name = \"y\"\nsystem = { yara = \"broken\" }");
     let error = run(folder.path(), &broken, &dataset).await.unwrap_err();
-    assert!(
-        matches!(&error, DetectionError::System(message) if message.contains("one.yar")),
-        "{error}"
-    );
+    assert!(matches!(&error, EvalError::Config(message) if message.contains("one.yar")), "{error}");
 }
 
 const COMMAND: &str = r#"
@@ -140,9 +138,9 @@ async fn a_scanner_that_flips_a_coin_gets_a_mean_an_interval_and_no_verdict_that
         &command("random.Random(q['id'] + str(q['run'] + 5)).random() < 0.4"),
     );
     let mut second = run(folder.path(), &entry, &dataset).await.unwrap();
-    let verdict = gate::judge(&mut second, &entry.gate, Some(&baseline)).unwrap();
+    let verdict = gate::judge(&mut second, &entry.0.gate, Some(&baseline)).unwrap();
     assert_eq!(verdict, Verdict::Inconclusive, "{:?}", second.gate);
-    let same = gate::judge(&mut first, &entry.gate, Some(&baseline)).unwrap();
+    let same = gate::judge(&mut first, &entry.0.gate, Some(&baseline)).unwrap();
     assert_eq!(same, Verdict::Pass);
 }
 
@@ -166,7 +164,7 @@ for line in sys.stdin:
     let entry = entry("name = \"c\"\nsystem = { command = [\"python3\", \"errors.py\"] }");
     let error = run(folder.path(), &entry, &dataset).await.unwrap_err();
     assert!(
-        matches!(&error, DetectionError::TooManyFailures { failed: 10, message, .. } if message.contains("no model")),
+        matches!(&error, EvalError::TooManyFailures { failed: 10, message, .. } if message.contains("no model")),
         "{error}"
     );
 }
@@ -338,7 +336,7 @@ names = [t["name"] for t in json.load(open(sys.argv[1]))["tools"]]
 print(json.dumps({"found": [{"tool": t, "by": by, "cvss": score} for t, by, score in found if t in names]}))
 "#;
 
-fn two(decision: &str, more: &str) -> karat_detection::Entry {
+fn two(decision: &str, more: &str) -> (karat_core::evaluation::Common, karat_detection::Config) {
     entry(&format!(
         "name = \"b\"\n[system.decision]\n{decision}\n[system.batch]\n\
          command = [\"python3\", \"scan.py\", \"{{tools}}\"]\nresults = \"found[*]\"\nentry = \"tool\"\n\
@@ -478,7 +476,7 @@ print(json.dumps({"results": [{"serverName": n, "findings": ["bad"] if "<IMPORTA
     assert_eq!((value(&report, "recall"), value(&report, "fpr")), (Some(1.0), Some(0.0)));
     let outcome = |id: &str| {
         let item = report.items.iter().find(|item| item.id == id).unwrap();
-        item.observed["outcome"].as_str().unwrap().to_owned()
+        observed(item)["outcome"].as_str().unwrap().to_owned()
     };
     assert_eq!(
         (outcome("i"), outcome("r")),

@@ -1,12 +1,17 @@
 //! What the tests share: a small corpus and a place to run in.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use karat_core::report::Report;
-use karat_core::run::{Silent, Surroundings};
+use karat_core::error::EvalError;
+use karat_core::evaluation::{Common, Entry, Evaluation as _, RunContext, evaluate};
+use karat_core::project::read_entry;
+use karat_core::report::{Item, Report};
+use karat_core::run::Silent;
 use karat_detection::dataset::Dataset;
 use karat_detection::system::SystemConfig;
-use karat_detection::{DetectionError, Entry};
+use karat_detection::{Config, Detection};
+use karat_io::input::TomlTable;
 use tempfile::TempDir;
 
 /// Writes a file into a folder.
@@ -64,8 +69,8 @@ pub(crate) fn corpus(text: &str) -> (TempDir, Dataset) {
 }
 
 /// An entry of a project, from TOML.
-pub(crate) fn entry(toml: &str) -> Entry {
-    karat_io::input::parse_toml("karat.toml", toml.as_bytes()).unwrap()
+pub(crate) fn entry(toml: &str) -> (Common, Config) {
+    read_entry::<Detection>(TomlTable::parse(Path::new("karat.toml"), toml).unwrap()).unwrap()
 }
 
 /// A system, from TOML.
@@ -76,15 +81,24 @@ pub(crate) fn system(toml: &str) -> SystemConfig {
 /// Measures, in a folder of its own.
 pub(crate) async fn run(
     folder: &Path,
-    entry: &Entry,
+    (common, config): &(Common, Config),
     dataset: &Dataset,
-) -> Result<Report, DetectionError> {
+) -> Result<Report, EvalError> {
     let journal = folder.join("journal.jsonl");
-    let surroundings = Surroundings { folder, journal: &journal, resume: false, listener: &Silent };
-    karat_detection::run(entry, dataset, &surroundings).await
+    let context =
+        RunContext { folder, journal: Some(&journal), resume: false, progress: Arc::new(Silent) };
+    let mut common = common.clone();
+    Detection::check(config, &mut common)?;
+    let entry = Entry::<Detection> { common, config: config.clone(), data: dataset.clone() };
+    evaluate(&entry, &context).await
 }
 
 /// A headline value.
 pub(crate) fn value(report: &Report, id: &str) -> Option<f64> {
     report.metric(id).unwrap_or_else(|| panic!("no metric {id}")).value
+}
+
+/// An observation as it is in report.json.
+pub(crate) fn observed(item: &Item) -> serde_json::Value {
+    serde_json::to_value(&item.observed).unwrap()
 }

@@ -1,0 +1,181 @@
+//! The one tool: a definition as a server serves it, and a tool of a corpus with the server it is on.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use karat_io::input::{self, Format, InputError, Limits};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::dataset::{Dataset, DatasetFiles};
+use crate::error::EvalError;
+use crate::report::DatasetRef;
+
+/// A tool definition as a server serves it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Definition {
+    /// The name; empty where a corpus gives descriptions only.
+    #[serde(default)]
+    pub name: String,
+    /// The title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The description.
+    #[serde(default)]
+    pub description: String,
+    /// The JSON Schema of the input.
+    #[serde(
+        default,
+        alias = "inputSchema",
+        alias = "schema",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub input_schema: Option<Value>,
+    /// The JSON Schema of the output.
+    #[serde(default, alias = "outputSchema", skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// The annotations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Value>,
+}
+
+/// A tool of a corpus.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tool {
+    /// `server:tool`.
+    pub tool_id: String,
+    /// The server that offers it.
+    pub server: String,
+    /// The name on that server.
+    pub tool: String,
+    /// The title, if it has one.
+    pub title: Option<String>,
+    /// The description.
+    pub description: String,
+    /// The JSON Schema of the input.
+    pub input_schema: Value,
+    /// The JSON Schema of the output.
+    pub output_schema: Option<Value>,
+    /// The annotations.
+    pub annotations: Option<Value>,
+}
+
+impl Tool {
+    /// The definition without the server.
+    pub fn definition(&self) -> Definition {
+        Definition {
+            name: self.tool.clone(),
+            title: self.title.clone(),
+            description: self.description.clone(),
+            input_schema: Some(self.input_schema.clone()),
+            output_schema: self.output_schema.clone(),
+            annotations: self.annotations.clone(),
+        }
+    }
+}
+
+/// The tools of a corpus, by id, with the checks that every reader of one needs.
+#[derive(Clone, Debug, Default)]
+pub struct Corpus {
+    /// The tools, sorted by id.
+    pub tools: BTreeMap<String, Tool>,
+}
+
+#[derive(Deserialize)]
+struct RawCorpus {
+    #[serde(default)]
+    server: Option<RawServer>,
+    tools: Vec<RawTool>,
+}
+
+#[derive(Deserialize)]
+struct RawServer {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct RawTool {
+    #[serde(default)]
+    tool_id: Option<String>,
+    #[serde(default)]
+    server: Option<String>,
+    #[serde(alias = "name")]
+    tool: String,
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    description: String,
+    #[serde(default, alias = "schema", alias = "inputSchema")]
+    input_schema: Option<Value>,
+    #[serde(default, alias = "outputSchema")]
+    output_schema: Option<Value>,
+    #[serde(default)]
+    annotations: Option<Value>,
+}
+
+impl Corpus {
+    /// Reads the files under `tools/` of a frozen dataset.
+    ///
+    /// # Errors
+    /// If a file is not what the manifest says, or not a corpus.
+    pub fn open(files: DatasetFiles) -> Result<(Corpus, DatasetRef), EvalError> {
+        let frozen = Dataset::of(files)?;
+        let limits = Limits::default();
+        let mut corpus = Corpus::default();
+        for path in
+            frozen.manifest().files.keys().filter(|path| path.as_str().starts_with("tools/"))
+        {
+            let shown = frozen.files().label(path.as_str());
+            let bytes = frozen.bytes(path, &limits)?;
+            corpus.add(&shown, &input::decode(&shown.to_string_lossy(), &bytes, &limits)?)?;
+        }
+        Ok((corpus, frozen.reference()))
+    }
+
+    /// Adds a corpus file: Karat's own, a public mcpproxy file, or one server's tools.
+    ///
+    /// # Errors
+    /// If it is not valid, or a tool has no server or is defined twice.
+    pub fn add(&mut self, path: &Path, text: &str) -> Result<(), InputError> {
+        let format =
+            Format::of(path).ok_or_else(|| InputError::UnknownFormat { path: path.to_owned() })?;
+        let raw: RawCorpus = input::parse(path, text, format)?;
+        let server_name = raw.server.map(|server| server.name);
+        for tool in raw.tools {
+            let Some(server) = tool.server.or_else(|| server_name.clone()) else {
+                let message = "the tool names no server";
+                return Err(InputError::invalid(path, tool.tool.as_str(), message));
+            };
+            let tool_id = format!("{server}:{}", tool.tool);
+            if let Some(given) = tool.tool_id.filter(|given| *given != tool_id) {
+                let message = format!("its id should be {tool_id}, from its server and name");
+                return Err(InputError::invalid(path, given.as_str(), message));
+            }
+            let tool = Tool {
+                tool_id: tool_id.clone(),
+                server,
+                tool: tool.tool,
+                title: tool.title,
+                description: tool.description,
+                input_schema: tool.input_schema.unwrap_or(Value::Null),
+                output_schema: tool.output_schema,
+                annotations: tool.annotations,
+            };
+            if self.tools.insert(tool_id.clone(), tool).is_some() {
+                return Err(InputError::invalid(path, tool_id.as_str(), "duplicate tool id"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Dataset {
+    /// The dataset as reports and baselines name it.
+    pub fn reference(&self) -> DatasetRef {
+        DatasetRef {
+            id: self.id().to_owned(),
+            version: self.version().to_string(),
+            digest: self.digest().to_string(),
+        }
+    }
+}
