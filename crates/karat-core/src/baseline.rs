@@ -10,11 +10,15 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::{self, DatasetRef, Evaluation, Report, SystemRef};
+use crate::observed;
+use crate::report::{self, DatasetRef, Evaluation, Kind, Report, SystemRef};
 use karat_io::input::{self, InputError, WriteError};
 
 /// The name of the baseline format.
-pub const SCHEMA: &str = "karat.baseline/1";
+pub const SCHEMA: &str = "karat.baseline/2";
+
+/// The earlier format, which did not store the kind; still read.
+pub const SCHEMA_1: &str = "karat.baseline/1";
 
 /// Reference scores of one entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,7 +26,10 @@ pub const SCHEMA: &str = "karat.baseline/1";
 pub struct Baseline {
     /// Always [`SCHEMA`].
     pub schema: String,
-    /// Which evaluation.
+    /// The kind of the report.
+    #[serde(default)]
+    pub kind: Option<Kind>,
+    /// The evaluation.
     pub evaluation: Evaluation,
     /// Which entry.
     pub name: String,
@@ -96,6 +103,7 @@ impl Baseline {
         };
         Baseline {
             schema: SCHEMA.to_owned(),
+            kind: Some(report.kind.clone()),
             evaluation: report.evaluation.clone(),
             name: report.name.clone(),
             dataset: report.dataset.clone(),
@@ -133,7 +141,11 @@ impl Baseline {
         }
         let head: Head = input::parse(path, text, input::Format::Json)?;
         input::check_schema(path, Some(&head.schema), SCHEMA)?;
-        let baseline: Baseline = input::parse(path, text, input::Format::Json)?;
+        let mut baseline: Baseline = input::parse(path, text, input::Format::Json)?;
+        if baseline.schema == SCHEMA_1 {
+            baseline.schema = SCHEMA.to_owned();
+            baseline.kind = Some(observed::kind_of_version_1(&baseline.evaluation, &[]));
+        }
         let twice = |place: &str, names: Vec<String>| match first_twice(names) {
             Some(name) => Err(InputError::invalid(path, name, format!("stands twice in {place}"))),
             None => Ok(()),
@@ -153,6 +165,7 @@ impl Baseline {
     pub fn to_text(&self) -> String {
         let mut text = String::from("{\n");
         let _ = writeln!(text, "  \"schema\": {},", line(&self.schema));
+        let _ = writeln!(text, "  \"kind\": {},", line(&self.kind));
         let _ = writeln!(text, "  \"evaluation\": {},", line(&self.evaluation));
         let _ = writeln!(text, "  \"name\": {},", line(&self.name));
         let _ = writeln!(text, "  \"dataset\": {},", line(&self.dataset));

@@ -274,20 +274,28 @@ fn validate_share(id: &str, rule: &Rule) -> Result<(), GateError> {
     Err(GateError::Rule { id: id.to_owned(), message })
 }
 
-/// Compares a fresh report with its baseline and evaluates the policy; both stand in the report
-/// afterwards.
+/// Compares a fresh report with its baseline and evaluates the policy; the report holds both
+/// afterwards. Checks that the evaluation made itself are kept; if one of them is an invariant that
+/// does not hold, nothing is compared with the baseline.
 pub fn judge(
     report: &mut Report,
     policy: &Policy,
     baseline: Option<&Baseline>,
 ) -> Result<Verdict, GateError> {
+    let own = report.gate.take().map(|gate| gate.checks).unwrap_or_default();
+    let broken = |check: &Check| check.rule == "invariant" && check.verdict == Verdict::Fail;
+    let (policy, baseline) = match own.iter().any(broken) {
+        true => (&policy.without_baseline(), None),
+        false => (policy, baseline),
+    };
     if let Some(baseline) = baseline {
         let slices: Vec<SliceKey> = policy.slice_key()?.into_iter().collect();
         report.comparison = Some(compare::compare(baseline, report, &slices)?);
     }
-    let gate = evaluate(policy, report, baseline)?;
-    let verdict = gate.verdict;
-    report.gate = Some(gate);
+    let mut gate = evaluate(policy, report, baseline)?;
+    let verdict = own.iter().map(|check| check.verdict).fold(gate.verdict, Ord::max);
+    gate.checks.extend(own);
+    report.gate = Some(Gate { verdict, ..gate });
     Ok(verdict)
 }
 

@@ -50,17 +50,17 @@ impl Bundle for NoBundle {
 }
 
 /// The place of a project's files.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Root<'a> {
     /// The folder; none for the project inside the binary.
-    folder: Option<&'a Path>,
+    folder: Option<PathBuf>,
     bundle: &'a dyn Bundle,
 }
 
 impl<'a> Root<'a> {
     /// A project in a folder.
-    pub fn folder_of(folder: &'a Path, bundle: &'a dyn Bundle) -> Root<'a> {
-        Root { folder: Some(folder), bundle }
+    pub fn in_folder(folder: impl Into<PathBuf>, bundle: &'a dyn Bundle) -> Root<'a> {
+        Root { folder: Some(folder.into()), bundle }
     }
 
     /// The project inside the binary.
@@ -74,13 +74,13 @@ impl<'a> Root<'a> {
     }
 
     /// The folder that relative paths, commands and reports belong to.
-    pub fn folder(&self) -> &'a Path {
-        self.folder.unwrap_or(Path::new("."))
+    pub fn folder(&self) -> &Path {
+        self.folder.as_deref().unwrap_or(Path::new("."))
     }
 
     /// The path of a file that the project names, as it is read and shown.
     pub fn path(&self, file: &Path) -> PathBuf {
-        self.folder.map_or_else(|| file.to_owned(), |folder| folder.join(file))
+        self.folder.as_ref().map_or_else(|| file.to_owned(), |folder| folder.join(file))
     }
 
     /// The bytes of a file that the project names.
@@ -88,7 +88,7 @@ impl<'a> Root<'a> {
     /// # Errors
     /// If it cannot be read.
     pub fn bytes(&self, file: &Path) -> Result<Vec<u8>, InputError> {
-        match self.folder {
+        match &self.folder {
             Some(_) => input::read_bytes(&self.path(file), &Limits::default()),
             None => match self.bundle.file(&file.to_string_lossy()) {
                 Some(bytes) => Ok(bytes.to_vec()),
@@ -103,7 +103,7 @@ impl<'a> Root<'a> {
     /// If it cannot be read or is not text.
     pub fn text(&self, file: &Path) -> Result<String, InputError> {
         let shown = self.path(file);
-        match self.folder {
+        match &self.folder {
             Some(_) => input::read_text(&shown, &Limits::default()),
             None => input::decode(&shown.to_string_lossy(), &self.bytes(file)?, &Limits::default()),
         }
@@ -111,7 +111,7 @@ impl<'a> Root<'a> {
 
     /// Whether a file that the project names exists.
     pub fn has(&self, file: &Path) -> bool {
-        match self.folder {
+        match &self.folder {
             Some(_) => self.path(file).exists(),
             None => self.bundle.file(&file.to_string_lossy()).is_some(),
         }
@@ -122,7 +122,7 @@ impl<'a> Root<'a> {
     /// # Errors
     /// If a bundled one does not exist.
     pub fn dataset(&self, name: &str) -> Result<DatasetFiles, EvalError> {
-        match (name.strip_prefix(BUNDLED), self.folder) {
+        match (name.strip_prefix(BUNDLED), &self.folder) {
             (Some(name), _) => self.bundle.dataset(name),
             (None, Some(folder)) => Ok(DatasetFiles::Folder(folder.join(name))),
             (None, None) => self.bundle.dataset(name.strip_prefix("datasets/").unwrap_or(name)),

@@ -1,7 +1,7 @@
 //! How Karat ends: one type for all exit codes, and the error that carries one.
 
-use karat_core::baseline::Baseline;
-use karat_core::run::RunError;
+use karat_core::error::EvalError;
+use karat_core::project::ProjectError;
 use karat_io::input::{InputError, WriteError};
 
 /// The exit codes. "Got worse" and "was not measured" are never confused.
@@ -77,54 +77,15 @@ impl From<std::io::Error> for Stop {
     }
 }
 
-impl From<karat_retrieval::RetrievalError> for Stop {
-    fn from(error: karat_retrieval::RetrievalError) -> Stop {
-        let lost = matches!(error, karat_retrieval::RetrievalError::Run(RunError::Lost { .. }));
-        Stop { can_go_on: lost, ..Stop::of(&error, error.is_not_measured()) }
+impl From<EvalError> for Stop {
+    fn from(error: EvalError) -> Stop {
+        Stop { can_go_on: error.is_resumable(), ..Stop::of(&error, error.is_not_measured()) }
     }
 }
 
-impl From<karat_detection::DetectionError> for Stop {
-    fn from(error: karat_detection::DetectionError) -> Stop {
-        let lost = matches!(error, karat_detection::DetectionError::Run(RunError::Lost { .. }));
-        Stop { can_go_on: lost, ..Stop::of(&error, error.is_not_measured()) }
+impl From<ProjectError> for Stop {
+    fn from(error: ProjectError) -> Stop {
+        let not_measured = matches!(error, ProjectError::Entry { not_measured: true, .. });
+        Stop::of(&error, not_measured)
     }
-}
-
-impl From<karat_server::ServerError> for Stop {
-    fn from(error: karat_server::ServerError) -> Stop {
-        let lost = matches!(error, karat_server::ServerError::Run(RunError::Lost { .. }));
-        Stop { can_go_on: lost, ..Stop::of(&error, error.is_not_measured()) }
-    }
-}
-
-impl From<karat_server::probe::live::ProbeError> for Stop {
-    fn from(error: karat_server::probe::live::ProbeError) -> Stop {
-        Stop::of(&error, error.is_not_measured())
-    }
-}
-
-impl From<karat_agent::AgentError> for Stop {
-    fn from(error: karat_agent::AgentError) -> Stop {
-        Stop::of(&error, error.is_not_measured())
-    }
-}
-
-/// Reads a baseline, with what to do if there is none.
-pub(crate) fn missing_baseline(path: &str) -> Stop {
-    Stop::bad_input(format!(
-        "{path}: there is no baseline here; record one with `karat baseline update` ({} format)",
-        karat_core::baseline::SCHEMA
-    ))
-}
-
-/// Whether a baseline belongs to an entry.
-pub(crate) fn check_owner(baseline: &Baseline, path: &str, name: &str) -> Result<(), Stop> {
-    if baseline.name == name {
-        return Ok(());
-    }
-    Err(Stop::bad_input(format!(
-        "{path}: this baseline is of {:?}, not of {name:?}",
-        baseline.name
-    )))
 }

@@ -4,12 +4,11 @@
 //! there is none. A reader that has seen enough may go: what is left is not printed, and the exit code
 //! stays what it is.
 
-use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use karat_core::run::{Event, Listener};
+use karat_core::run;
 use karat_io::text::printable;
 use serde::Serialize;
 
@@ -90,7 +89,7 @@ impl Terminal {
             bar.set_message(what.clone());
             Show::Bar(bar)
         } else {
-            Show::Lines(Mutex::new(Lines::default()))
+            Show::Lines(Lines::default())
         };
         Progress { what, show }
     }
@@ -105,59 +104,65 @@ pub(crate) struct Progress {
 enum Show {
     Nothing,
     Bar(ProgressBar),
-    Lines(Mutex<Lines>),
+    Lines(Lines),
 }
 
-#[derive(Default)]
-struct Lines {
-    total: usize,
-    done: usize,
-    quarter: Cell<usize>,
-}
-
-impl Listener for Progress {
-    fn on(&self, event: &Event<'_>) {
+impl run::Progress for Progress {
+    fn started(&self, total: usize, resumed: usize) {
         match &self.show {
             Show::Nothing => {}
-            Show::Bar(bar) => match event {
-                Event::Started { total, resumed } => {
-                    bar.set_length(*total as u64);
-                    bar.set_position(*resumed as u64);
-                }
-                Event::Asked { .. } => bar.inc(1),
-                Event::Finished => bar.finish_and_clear(),
-            },
-            Show::Lines(lines) => {
-                if let Ok(mut lines) = lines.lock()
-                    && let Some(line) = lines.line(&self.what, event)
-                {
-                    let _ = writeln!(io::stderr(), "{line}");
-                }
+            Show::Bar(bar) => {
+                bar.set_length(total as u64);
+                bar.set_position(resumed as u64);
             }
+            Show::Lines(lines) => lines.started(&self.what, total, resumed),
+        }
+    }
+
+    fn working(&self, on: &str) {
+        if let Show::Bar(bar) = &self.show {
+            bar.set_message(format!("{} ({})", self.what, printable(on)));
+        }
+    }
+
+    fn answered(&self, _: &str, _: bool) {
+        match &self.show {
+            Show::Nothing => {}
+            Show::Bar(bar) => bar.inc(1),
+            Show::Lines(lines) => lines.answered(&self.what),
+        }
+    }
+
+    fn finished(&self) {
+        if let Show::Bar(bar) = &self.show {
+            bar.finish_and_clear();
         }
     }
 }
 
+/// Progress as plain lines: one at the start, and one at each quarter of a long run.
+#[derive(Default)]
+struct Lines {
+    total: AtomicUsize,
+    done: AtomicUsize,
+}
+
 impl Lines {
-    /// One line at the start, and one at each quarter of a run that is long enough to wait for.
-    fn line(&mut self, what: &str, event: &Event<'_>) -> Option<String> {
-        match event {
-            Event::Started { total, resumed } => {
-                (self.total, self.done) = (*total, *resumed);
-                self.quarter.set(4 * resumed / total.max(&1));
-                Some(match resumed {
-                    0 => format!("{what}: {total} to ask"),
-                    _ => format!("{what}: {total} to ask, {resumed} already answered"),
-                })
-            }
-            Event::Asked { .. } => {
-                self.done += 1;
-                let quarter = 4 * self.done / self.total.max(1);
-                let passed = quarter > self.quarter.replace(quarter);
-                (passed && self.total >= 1000)
-                    .then(|| format!("{what}: {}/{}", self.done, self.total))
-            }
-            Event::Finished => None,
+    fn started(&self, what: &str, total: usize, resumed: usize) {
+        self.total.store(total, Ordering::Relaxed);
+        self.done.store(resumed, Ordering::Relaxed);
+        let known = match resumed {
+            0 => String::new(),
+            _ => format!(", {resumed} already answered"),
+        };
+        let _ = writeln!(io::stderr(), "{what}: {total} to ask{known}");
+    }
+
+    fn answered(&self, what: &str) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        let total = self.total.load(Ordering::Relaxed).max(1);
+        if total >= 1000 && 4 * done / total > 4 * (done - 1) / total {
+            let _ = writeln!(io::stderr(), "{what}: {done}/{total}");
         }
     }
 }

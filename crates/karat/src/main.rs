@@ -13,7 +13,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use karat_core::report::Evaluation;
+use karat_core::kind::Evaluation;
 
 use crate::cli::{
     AgentCommand, BaselineCommand, Cli, Command, DetectionArgs, DetectionCommand, RetrievalArgs,
@@ -54,14 +54,14 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
             }
         },
         Command::Retrieval(RetrievalArgs { command: None, check }) => {
-            commands::check::one(Evaluation::Retrieval, check, terminal)
+            commands::check::one(&Evaluation::Retrieval, check, terminal)
         }
         Command::Detection(DetectionArgs {
             command: Some(DetectionCommand::Score(arguments)),
             ..
         }) => commands::detection::score(arguments, terminal),
         Command::Detection(DetectionArgs { check, .. }) => {
-            commands::check::one(Evaluation::Detection, check, terminal)
+            commands::check::one(&Evaluation::Detection, check, terminal)
         }
         Command::Server(ServerCommand::Test(arguments)) => {
             commands::server::test(arguments, terminal)
@@ -90,7 +90,7 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
         }
         Command::Agent(AgentCommand::Diff(arguments)) => commands::agent::diff(arguments, terminal),
         Command::Agent(AgentCommand::Check(arguments)) => {
-            commands::check::one(Evaluation::Agent, arguments, terminal)
+            commands::check::one(&Evaluation::Agent, arguments, terminal)
         }
         Command::Score(ScoreCommand::Trec(arguments)) => commands::trec::score(arguments, terminal),
         Command::Corpus(command) => commands::corpus::run(command, terminal),

@@ -68,7 +68,7 @@ async fn yara_rules_of_the_user_are_run_over_text_and_schema() {
     assert_eq!((value(&report, "recall"), value(&report, "fpr")), (Some(1.0), Some(0.0)));
     let rules = |id: &str| -> Vec<String> {
         let item = report.items.iter().find(|item| item.id == id).unwrap();
-        let findings = observed(item)["findings"].as_array().unwrap();
+        let findings = observed(item)["findings"].as_array().unwrap().clone();
         findings.iter().map(|finding| finding["rule"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use karat_core::baseline::Baseline;
 use karat_core::compare::{compare, same_data};
+use karat_core::project::Baselines;
 use karat_core::report::{Comparison, Evaluation, Report};
 use karat_io::text::printable;
 use serde::Serialize;
@@ -14,7 +15,7 @@ use crate::cli::{BaselineArgs, BaselineShowArgs, CheckArgs};
 use crate::commands::check::{measure, select};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
-use crate::project::{Baselines, Plan, Root};
+use crate::project;
 
 /// Measures and accepts.
 pub(crate) fn update(arguments: &BaselineArgs, terminal: &Terminal) -> Result<Exit, Stop> {
@@ -27,17 +28,17 @@ pub(crate) fn update(arguments: &BaselineArgs, terminal: &Terminal) -> Result<Ex
         strict: false,
         only: arguments.only.clone(),
     };
-    let plan = Plan::load(check.project.as_deref(), Baselines::Optional)?;
+    let plan = project::load(check.project.as_deref(), Baselines::Optional)?;
     let plan = select(plan, &check, None)?;
-    if plan.root == Root::Bundled {
+    if plan.root.is_bundled() {
         return Err(Stop::bad_input(
             "the bundled project's baselines are part of the binary; make a project of your own \
              with `karat init`",
         ));
     }
     for planned in &plan.entries {
-        if planned.task.baseline_path().is_none() {
-            let (evaluation, name) = (planned.task.evaluation(), planned.task.name());
+        if planned.entry.common().baseline.is_none() {
+            let (evaluation, name) = (planned.entry.evaluation(), &planned.entry.common().name);
             return Err(Stop::bad_input(format!(
                 "{name}: the entry names no baseline file; add `baseline = \
                  \"baselines/{evaluation}-{name}.json\"`"
@@ -59,8 +60,8 @@ pub(crate) fn update(arguments: &BaselineArgs, terminal: &Terminal) -> Result<Ex
     }
     let mut updates = Vec::new();
     for (report, planned) in &measured.reports {
-        let file = planned.task.baseline_path().unwrap_or("".as_ref());
-        let path = plan.root.folder().join(file);
+        let file = planned.entry.common().baseline.clone().unwrap_or_default();
+        let path = plan.root.path(&file);
         let fresh = Baseline::from_report(report);
         let change = Change::of(planned.baseline.as_ref(), &fresh, report);
         let write = !arguments.dry_run && !matches!(change, Change::Nothing);
@@ -68,7 +69,7 @@ pub(crate) fn update(arguments: &BaselineArgs, terminal: &Terminal) -> Result<Ex
             fresh.save(&path)?;
         }
         let update = Update {
-            evaluation: report.evaluation,
+            evaluation: report.evaluation.clone(),
             name: report.name.clone(),
             file: path,
             wrote: write,
@@ -155,7 +156,7 @@ impl Update {
 
 /// Shows what is committed.
 pub(crate) fn show(arguments: &BaselineShowArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let plan = Plan::load(arguments.project.as_deref(), Baselines::Optional)?;
+    let plan = project::load(arguments.project.as_deref(), Baselines::Optional)?;
     let baselines: Vec<&Baseline> =
         plan.entries.iter().filter_map(|planned| planned.baseline.as_ref()).collect();
     if terminal.json() {
@@ -168,8 +169,8 @@ pub(crate) fn show(arguments: &BaselineShowArgs, terminal: &Terminal) -> Result<
             Some(baseline) => text.push_str(&karat_report::terminal::baseline(baseline)),
             None => text.push_str(&format!(
                 "{} · {}: no baseline recorded; `karat baseline update` records one\n",
-                planned.task.evaluation(),
-                planned.task.name()
+                planned.entry.evaluation(),
+                planned.entry.common().name
             )),
         }
     }

@@ -2,12 +2,13 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use karat_core::gate::{self, GateError};
-use karat_core::report::{
-    self, Check, CheckReport, Evaluation, NotMeasured, NotRun, Report, Verdict,
-};
-use karat_core::run::Surroundings;
+use karat_core::evaluation::RunContext;
+use karat_core::gate;
+use karat_core::kind::Evaluation;
+use karat_core::project::{Baselines, Planned, Project};
+use karat_core::report::{self, CheckReport, NotMeasured, NotRun, Report, Verdict};
 use karat_history::{Added, Document, Store};
 use karat_io::input::write_atomic;
 use karat_io::text::printable;
@@ -17,7 +18,7 @@ use crate::cli::{CheckAllArgs, CheckArgs};
 use crate::commands::{history, places};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
-use crate::project::{Baselines, Plan, Planned, Root, Task};
+use crate::project;
 use crate::work::until_stopped;
 
 /// Every evaluation of the project.
@@ -35,10 +36,10 @@ pub(crate) fn all(arguments: &CheckAllArgs, terminal: &Terminal) -> Result<Exit,
 /// The history that the report goes to, if any: the one that was asked for, or that of the project.
 /// A file that is no history is told before anything runs.
 fn history_of(arguments: &CheckAllArgs) -> Result<Option<PathBuf>, Stop> {
-    let project = arguments.check.project.as_deref();
+    let named = arguments.check.project.as_deref();
     let file = match &arguments.history {
-        Some(named) => Some(history::file(named.as_deref(), project)?),
-        None => crate::project::history(project)?.file,
+        Some(file) => Some(history::file(file.as_deref(), named)?),
+        None => project::history(named)?.file,
     };
     places::untracked(file.as_deref())?;
     if let Some(file) = file.as_deref().filter(|file| file.exists()) {
@@ -62,7 +63,7 @@ fn remember(document: &CheckReport, file: &Path, terminal: &Terminal) -> Result<
 
 /// The entries of one evaluation alone.
 pub(crate) fn one(
-    evaluation: Evaluation,
+    evaluation: &Evaluation,
     arguments: &CheckArgs,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
@@ -71,14 +72,14 @@ pub(crate) fn one(
 
 fn check(
     arguments: &CheckArgs,
-    evaluation: Option<Evaluation>,
+    evaluation: Option<&Evaluation>,
     terminal: &Terminal,
 ) -> Result<Published, Stop> {
     // A wrong place for an output is told before anything is read or run.
     ready(arguments)?;
-    let plan = Plan::load(arguments.project.as_deref(), Baselines::Needed)?;
+    let plan = project::load(arguments.project.as_deref(), Baselines::Needed)?;
     let plan = select(plan, arguments, evaluation)?;
-    if plan.root == Root::Bundled {
+    if plan.root.is_bundled() {
         terminal.say("karat: no karat.toml here; running the bundled project");
     }
     publish_all(&plan, arguments, evaluation, terminal)
@@ -86,9 +87,9 @@ fn check(
 
 /// Measures what is planned, gates, and writes the report.
 pub(crate) fn carry_out(
-    plan: &Plan,
+    plan: &Project<'_>,
     arguments: &CheckArgs,
-    evaluation: Option<Evaluation>,
+    evaluation: Option<&Evaluation>,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
     ready(arguments)?;
@@ -96,9 +97,9 @@ pub(crate) fn carry_out(
 }
 
 fn publish_all(
-    plan: &Plan,
+    plan: &Project<'_>,
     arguments: &CheckArgs,
-    evaluation: Option<Evaluation>,
+    evaluation: Option<&Evaluation>,
     terminal: &Terminal,
 ) -> Result<Published, Stop> {
     let outputs = outputs(arguments)?;
@@ -107,8 +108,9 @@ fn publish_all(
     places::unread(outputs.iter().map(|(_, path)| path.as_path()), &reads)?;
     let mut measured = measure(plan, arguments, terminal)?;
     for (report, planned) in &mut measured.reports {
-        judge(report, planned)
-            .map_err(|error| Stop::bad_input(format!("{}: {error}", planned.task.name())))?;
+        let common = planned.entry.common();
+        gate::judge(report, &common.gate, planned.baseline.as_ref())
+            .map_err(|error| Stop::bad_input(format!("{}: {error}", common.name)))?;
     }
     // Where only a part was asked for, the rest is not news.
     let whole = evaluation.is_none() && arguments.only.is_none();
@@ -212,7 +214,7 @@ pub(crate) fn trouble(document: &CheckReport) -> String {
         let checks = report.gate.iter().flat_map(|gate| &gate.checks);
         for check in checks.filter(|check| check.verdict != Verdict::Pass) {
             let verdict = check.verdict.name();
-            let (evaluation, name) = (report.evaluation, printable(&report.name));
+            let (evaluation, name) = (&report.evaluation, printable(&report.name));
             let reason = printable(&check.reason);
             lines.push_str(&format!("{verdict}: {evaluation} · {name}: {reason}\n"));
         }
@@ -229,7 +231,7 @@ pub(crate) fn trouble(document: &CheckReport) -> String {
 
 /// The cases that did not pass, in a line each.
 fn failed_cases(report: &Report) -> String {
-    let (evaluation, name) = (report.evaluation, printable(&report.name));
+    let (evaluation, name) = (&report.evaluation, printable(&report.name));
     let (cases, more) = findings::failed_cases(report);
     let mut lines = String::new();
     for case in cases {
@@ -242,65 +244,33 @@ fn failed_cases(report: &Report) -> String {
     lines
 }
 
-/// Evaluates the gate. Labels without a tool fail it at once: what they ask for cannot be found, and
-/// nothing can be compared over them.
-fn judge(report: &mut Report, planned: &Planned) -> Result<(), GateError> {
-    let dangling = planned.task.dangling();
-    if dangling.is_empty() {
-        gate::judge(report, planned.task.gate(), planned.baseline.as_ref())?;
-        return Ok(());
-    }
-    gate::judge(report, &planned.task.gate().without_baseline(), None)?;
-    let named: Vec<String> =
-        dangling.iter().take(5).map(|(query, tool)| format!("{query} labels {tool}")).collect();
-    let check = Check {
-        metric: "labels".to_owned(),
-        slice: None,
-        rule: "invariant".to_owned(),
-        threshold: None,
-        value: None,
-        baseline: None,
-        verdict: Verdict::Fail,
-        reason: format!(
-            "{} labels name tools that are not in the corpus ({}{}); rules that compare with the \
-             baseline were not evaluated",
-            dangling.len(),
-            named.join(", "),
-            if dangling.len() > named.len() { ", …" } else { "" }
-        ),
-        items: dangling.iter().map(|(query, _)| (*query).to_owned()).collect(),
-    };
-    if let Some(gate) = &mut report.gate {
-        gate.checks.push(check);
-        gate.verdict = Verdict::Fail;
-    }
-    Ok(())
-}
-
-fn not_run(plan: &Plan) -> Vec<NotRun> {
-    Evaluation::ALL
-        .into_iter()
-        .filter(|evaluation| plan.entries.iter().all(|one| one.task.evaluation() != *evaluation))
-        .map(|evaluation| NotRun { evaluation, reason: "the project has no entry".to_owned() })
+fn not_run(plan: &Project<'_>) -> Vec<NotRun> {
+    Evaluation::KNOWN
+        .iter()
+        .filter(|known| plan.entries.iter().all(|one| one.entry.evaluation() != **known))
+        .map(|evaluation| NotRun {
+            evaluation: evaluation.clone(),
+            reason: "the project has no entry".to_owned(),
+        })
         .collect()
 }
 
 /// What was measured, and what could not be.
 pub(crate) struct Measured<'a> {
-    pub(crate) reports: Vec<(Report, &'a Planned)>,
+    pub(crate) reports: Vec<(Report, &'a Project<'_>ned)>,
     pub(crate) not_measured: Vec<NotMeasured>,
 }
 
 /// Keeps only the entries that were asked for.
 pub(crate) fn select(
-    mut plan: Plan,
+    mut plan: Project<'static>,
     arguments: &CheckArgs,
-    evaluation: Option<Evaluation>,
-) -> Result<Plan, Stop> {
-    let known: Vec<String> = plan.entries.iter().map(|planned| planned.task.label()).collect();
+    evaluation: Option<&Evaluation>,
+) -> Result<Project<'static>, Stop> {
+    let known: Vec<String> = plan.entries.iter().map(|planned| planned.entry.label()).collect();
     plan.entries.retain(|planned| {
-        evaluation.is_none_or(|evaluation| planned.task.evaluation() == evaluation)
-            && arguments.only.as_ref().is_none_or(|name| planned.task.name() == name)
+        evaluation.is_none_or(|evaluation| planned.entry.evaluation() == *evaluation)
+            && arguments.only.as_ref().is_none_or(|name| planned.entry.common().name == *name)
     });
     if plan.entries.is_empty() {
         let known = known.join(", ");
@@ -315,7 +285,7 @@ const GOES_ON: &str = "--resume goes on from here";
 /// Runs every entry of the plan. Ctrl-C ends it in good order: programs are stopped, and the journal
 /// holds what was answered.
 pub(crate) fn measure<'a>(
-    plan: &'a Plan,
+    plan: &'a Project<'_>,
     arguments: &CheckArgs,
     terminal: &Terminal,
 ) -> Result<Measured<'a>, Stop> {
@@ -327,35 +297,23 @@ pub(crate) fn measure<'a>(
 }
 
 async fn entries<'a>(
-    plan: &'a Plan,
+    plan: &'a Project<'_>,
     arguments: &CheckArgs,
     journals: &Path,
     terminal: &Terminal,
 ) -> Result<Measured<'a>, Stop> {
     let mut measured = Measured { reports: Vec::new(), not_measured: Vec::new() };
     for planned in &plan.entries {
-        let (label, evaluation) = (planned.task.label(), planned.task.evaluation());
-        let name = planned.task.name();
-        let surroundings = Surroundings {
+        let entry = &planned.entry;
+        let (evaluation, name) = (entry.evaluation(), &entry.common().name);
+        let journal = journals.join(format!("{evaluation}-{name}.jsonl"));
+        let context = RunContext {
             folder: plan.root.folder(),
-            journal: &journals.join(format!("{evaluation}-{name}.jsonl")),
+            journal: Some(&journal),
             resume: arguments.resume,
-            listener: &terminal.progress(&label),
+            progress: Arc::new(terminal.progress(&entry.label())),
         };
-        let ran = match &planned.task {
-            Task::Retrieval { entry, dataset } => {
-                karat_retrieval::run(entry, dataset, &surroundings).await.map_err(Stop::from)
-            }
-            Task::Detection { entry, dataset } => {
-                karat_detection::run(entry, dataset, &surroundings).await.map_err(Stop::from)
-            }
-            Task::Server { entry, suite, .. } => {
-                karat_server::run(entry, suite, &surroundings).await.map_err(Stop::from)
-            }
-            Task::Agent { entry, loaded, .. } => {
-                karat_agent::run(entry, loaded).map_err(Stop::from)
-            }
-        };
+        let ran = entry.run(&context).await.map_err(Stop::from);
         match ran {
             Ok(report) => measured.reports.push((report, planned)),
             Err(stop) if stop.exit == Exit::NotMeasured => {
@@ -378,7 +336,7 @@ async fn entries<'a>(
 }
 
 /// Where reports and journals go: a relative folder is inside the project.
-fn out_folder(plan: &Plan, arguments: &CheckArgs) -> PathBuf {
+fn out_folder(plan: &Project<'_>, arguments: &CheckArgs) -> PathBuf {
     plan.root.folder().join(&arguments.out)
 }
 

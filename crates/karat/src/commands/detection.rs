@@ -10,7 +10,7 @@ use crate::face::Terminal;
 /// Scores every detector of the file; there is no gate.
 pub(crate) fn score(arguments: &VerdictsArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let dataset = Dataset::from_file(&arguments.corpus)?;
-    let report = score_verdicts(&dataset, &arguments.verdicts, &ScoreOptions::default())?;
+    let report = score_verdicts(dataset, &arguments.verdicts, &ScoreOptions::default())?;
     if terminal.json() {
         terminal.print_json(&report)?;
         return Ok(Exit::Pass);

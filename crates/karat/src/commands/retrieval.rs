@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use karat_core::dataset::DatasetFiles;
 use karat_io::input::{Limits, Lines, write_atomic};
 use karat_metrics::ranking::Measure;
 use karat_retrieval::dataset::{Dataset, Labels};
@@ -32,7 +31,7 @@ pub(crate) fn score(arguments: &RankingsArgs, terminal: &Terminal) -> Result<Exi
         (None, None) => return Err(Stop::bad_input("give --rankings or --run")),
     };
     let options = ScoreOptions { max_errors: arguments.max_errors, ..ScoreOptions::default() };
-    let report = score_rankings(&dataset, &rankings, path, &options)?;
+    let report = score_rankings(dataset, &rankings, path, &options)?;
     if terminal.json() {
         terminal.print_json(&report)?;
     } else {
@@ -135,10 +134,6 @@ pub(crate) fn tools(arguments: &ToolsArgs) -> Result<Dataset, Stop> {
     if let (Some(corpus), Some(golden)) = (&arguments.corpus, &arguments.golden) {
         return Ok(Dataset::from_files(corpus, golden, Labels::MustExist)?);
     }
-    let folder = arguments.dataset.as_deref().unwrap_or(BUNDLED);
-    let files = match folder.strip_prefix("bundled:") {
-        Some(path) => bundled::named_dataset(path)?,
-        None => DatasetFiles::Folder(folder.into()),
-    };
-    Ok(Dataset::open(files)?)
+    let name = arguments.dataset.as_deref().unwrap_or(BUNDLED);
+    Ok(Dataset::open(bundled::dataset(name)?)?)
 }

@@ -52,7 +52,7 @@ pub(crate) fn tools(named: &[String], folder: &Path) -> Result<Tools, Stop> {
     let mut tools = Tools::default();
     for name in named {
         match name.strip_prefix("bundled:") {
-            Some(path) => tools.load_dataset(bundled::named_dataset(path)?)?,
+            Some(path) => tools.load_dataset(bundled::named(path)?)?,
             None if folder.join(name).is_dir() => {
                 tools.load_dataset(DatasetFiles::Folder(folder.join(name)))?;
             }

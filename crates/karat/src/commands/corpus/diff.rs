@@ -79,7 +79,7 @@ impl Corpus {
 /// The labelled entries of a frozen folder, a file, or `bundled:threats/v2`.
 fn threats(path: &Path) -> Result<Dataset, Stop> {
     Ok(match path.to_str().and_then(|text| text.strip_prefix("bundled:")) {
-        Some(name) => Dataset::open(bundled::named_dataset(name)?)?,
+        Some(name) => Dataset::open(bundled::named(name)?)?,
         None if path.is_dir() => Dataset::open(DatasetFiles::Folder(path.to_owned()))?,
         None => Dataset::from_file(path)?,
     })

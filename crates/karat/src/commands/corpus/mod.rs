@@ -32,7 +32,7 @@ pub(crate) fn run(command: &CorpusCommand, terminal: &Terminal) -> Result<Exit, 
 /// The definitions in a folder, a file, or `bundled:tools/v1`.
 fn snapshot(path: &Path) -> Result<Snapshot, Stop> {
     match path.to_str().and_then(|text| text.strip_prefix("bundled:")) {
-        Some(name) => Ok(Snapshot::of(bundled::named_dataset(name)?)?),
+        Some(name) => Ok(Snapshot::of(bundled::named(name)?)?),
         None => Ok(Snapshot::open(path)?),
     }
 }

@@ -186,7 +186,7 @@ fn chosen(
 fn offers(dataset: &Path) -> Result<BTreeMap<String, Offer>, Stop> {
     let bundled = dataset.to_str().and_then(|text| text.strip_prefix("bundled:"));
     if bundled.is_some_and(|name| name.starts_with("threats/")) {
-        let files = bundled::named_dataset(bundled.unwrap_or_default())?;
+        let files = bundled::named(bundled.unwrap_or_default())?;
         return Ok(of_threats(&Threats::open(files)?));
     }
     if dataset.join("entries").is_dir() {
