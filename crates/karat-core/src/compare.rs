@@ -171,10 +171,13 @@ pub fn compare(
 
 /// Refuses to compare what is not of one kind.
 pub fn comparable(before: &Baseline, after: &Report) -> Result<(), CompareError> {
-    if before.evaluation != after.evaluation {
+    if before.evaluation != after.evaluation
+        || before.kind.as_ref().is_some_and(|kind| *kind != after.kind)
+    {
+        let kind = before.kind.as_ref().unwrap_or(&after.kind);
         return Err(CompareError::Evaluation {
-            before: before.evaluation.to_string(),
-            after: after.evaluation.to_string(),
+            before: format!("{} ({kind})", before.evaluation),
+            after: format!("{} ({})", after.evaluation, after.kind),
         });
     }
     same_data(&before.dataset, &after.dataset)?;

@@ -25,10 +25,7 @@ pub(crate) fn registry() -> Registry {
 }
 
 /// Reads the project that was named, or the one in this folder, or the bundled one.
-pub(crate) fn load(
-    named: Option<&Path>,
-    baselines: Baselines,
-) -> Result<Project<'static>, Stop> {
+pub(crate) fn load(named: Option<&Path>, baselines: Baselines) -> Result<Project<'static>, Stop> {
     let (root, path, text) = find(named)?;
     Ok(Project::load(root, &path, &text, &registry(), baselines)?)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use karat_core::aggregate::{Kind, Spec, measure, slices};
+use karat_core::aggregate::{Average, Spec, measure, slices};
 use karat_core::baseline::Baseline;
 use karat_core::compare::compare;
 use karat_core::gate::{GateError, Policy, Protected, Rule, evaluate, judge};
@@ -12,9 +12,9 @@ use karat_core::report::{
 };
 
 const SPECS: [Spec; 3] = [
-    Spec { id: "mrr", kind: Kind::Mean },
-    Spec { id: "success@5", kind: Kind::Rate },
-    Spec { id: "fpr", kind: Kind::Rate },
+    Spec { id: "mrr", kind: Average::Mean },
+    Spec { id: "success@5", kind: Average::Rate },
+    Spec { id: "fpr", kind: Average::Rate },
 ];
 
 /// A report whose items have these scores in each run; the first letter of an id is its kind.
@@ -43,13 +43,14 @@ fn report(runs: &[Vec<(&str, f64)>]) -> Report {
                 } else {
                     vec![]
                 },
-                observed: serde_json::Value::Null,
+                observed: None,
                 error: None,
             }
         })
         .collect();
     let count = u32::try_from(runs.len()).unwrap();
     averaged(Report {
+        kind: karat_core::kind::Kind::Ranking,
         schema: SCHEMA.to_owned(),
         evaluation: Evaluation::Retrieval,
         name: "r".to_owned(),

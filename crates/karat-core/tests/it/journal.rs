@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use karat_core::journal::{Entry, Identity, Journal, JournalError, Outcome, SCHEMA};
-use karat_core::report::{DatasetRef, Evaluation, SystemRef};
+use karat_core::report::{DatasetRef, Kind, SystemRef};
 
 fn identity() -> Identity {
     Identity {
         schema: SCHEMA.to_owned(),
-        evaluation: Evaluation::Retrieval,
+        kind: Kind::Ranking,
         name: "fake".to_owned(),
         dataset: DatasetRef {
             id: "tools".to_owned(),

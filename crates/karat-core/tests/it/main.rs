@@ -11,3 +11,4 @@ mod dataset;
 mod gate;
 mod journal;
 mod json_schema_engines;
+mod toy;

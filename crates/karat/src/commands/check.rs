@@ -257,7 +257,7 @@ fn not_run(plan: &Project<'_>) -> Vec<NotRun> {
 
 /// What was measured, and what could not be.
 pub(crate) struct Measured<'a> {
-    pub(crate) reports: Vec<(Report, &'a Project<'_>ned)>,
+    pub(crate) reports: Vec<(Report, &'a Planned)>,
     pub(crate) not_measured: Vec<NotMeasured>,
 }
 
