@@ -31,7 +31,7 @@ pub struct Baseline {
     pub kind: Option<Kind>,
     /// The evaluation.
     pub evaluation: Evaluation,
-    /// Which entry.
+    /// The entry.
     pub name: String,
     /// On which data.
     pub dataset: DatasetRef,
@@ -71,7 +71,7 @@ pub struct Reference {
 pub struct SliceReference {
     /// By which property.
     pub by: String,
-    /// Which value of it.
+    /// The value of it.
     pub value: String,
     /// The metrics.
     pub metrics: Vec<Reference>,

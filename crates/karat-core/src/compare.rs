@@ -18,7 +18,7 @@ use karat_io::text::printable;
 /// So many differing items are tested exactly whatever their values.
 pub(crate) const EXACT: u32 = 24;
 
-/// How many seeded permutations where the exact test is too large.
+/// The number of seeded permutations where the exact test is too large.
 pub(crate) const PERMUTATIONS: u64 = 20_000;
 
 /// A metric, over everything or over one slice.
@@ -61,7 +61,7 @@ impl std::str::FromStr for SliceKey {
 }
 
 impl SliceKey {
-    /// Whether an item belongs to the slice. It belongs to one for each of its tags, which stand in it
+    /// Returns whether an item belongs to the slice. It belongs to one for each of its tags, which stand in it
     /// in one line.
     pub fn holds(&self, item: &Item) -> bool {
         let tagged = |tags: &String| format!(", {tags}, ").contains(&format!(", {}, ", self.value));
@@ -70,7 +70,7 @@ impl SliceKey {
     }
 }
 
-/// Why two sets of scores cannot be compared.
+/// The reason why two sets of scores cannot be compared.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompareError {
     /// Different questions.
@@ -100,7 +100,7 @@ pub enum CompareError {
     /// An item that cannot be paired.
     #[error("item {id:?} stands twice {side}, so it cannot be compared")]
     Twice {
-        /// Which one.
+        /// The one.
         id: String,
         /// Before or now.
         side: &'static str,
@@ -112,9 +112,9 @@ pub enum CompareError {
         printable(first)
     )]
     Items {
-        /// How many are gone.
+        /// The number that are gone.
         missing: usize,
-        /// How many are new.
+        /// The number that are new.
         added: usize,
         /// One of them.
         first: String,

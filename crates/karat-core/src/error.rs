@@ -75,7 +75,7 @@ impl EvalError {
         EvalError::Config(message.to_string())
     }
 
-    /// Whether nothing was measured although the input is valid: exit code 3, not 2.
+    /// Returns whether nothing was measured although the input is valid: exit code 3, not 2.
     pub fn is_not_measured(&self) -> bool {
         matches!(
             self,
@@ -86,7 +86,7 @@ impl EvalError {
         )
     }
 
-    /// Whether the journal holds answers that `--resume` can use.
+    /// Returns whether the journal holds answers that `--resume` can use.
     pub fn is_resumable(&self) -> bool {
         matches!(self, EvalError::Run(RunError::Lost { .. }))
     }

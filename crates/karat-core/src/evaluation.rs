@@ -139,7 +139,7 @@ pub struct RunContext<'a> {
     pub folder: &'a Path,
     /// The journal file; none where nothing is worth resuming.
     pub journal: Option<&'a Path>,
-    /// Whether to continue an interrupted run.
+    /// Set to continue an interrupted run.
     pub resume: bool,
     /// Shows the progress.
     pub progress: Arc<dyn Progress>,
@@ -152,7 +152,7 @@ pub struct Computes {
     pub metrics: Vec<String>,
     /// The slices, as property and value.
     pub slices: BTreeSet<(String, String)>,
-    /// Whether the system itself adds slices by properties that the data does not have.
+    /// True if the system itself adds slices by properties that the data does not have.
     pub open: bool,
 }
 
@@ -195,7 +195,7 @@ pub struct Observations<'a, E: Evaluation> {
     pub facts: &'a E::Facts,
     /// The number of runs.
     pub runs: u32,
-    /// Whether the answers were recorded earlier: no system was asked.
+    /// True if the answers were recorded earlier: no system was asked.
     pub recorded: bool,
 }
 
@@ -349,7 +349,7 @@ pub struct Collected<E: Evaluation> {
     pub facts: E::Facts,
     /// The number of runs.
     pub runs: u32,
-    /// Whether the answers were recorded earlier.
+    /// True if the answers were recorded earlier.
     pub recorded: bool,
     stopwatch: Stopwatch,
 }

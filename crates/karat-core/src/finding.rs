@@ -60,7 +60,7 @@ pub struct Finding {
     pub answer: String,
     /// The number of times it was seen.
     pub seen: u64,
-    /// Whether the input by itself caused it again.
+    /// True if the input by itself caused it again.
     pub reproduced: bool,
     /// A command line that sends the input again.
     pub replay: String,

@@ -51,7 +51,7 @@ pub struct Policy {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Protected {
-    /// Which items, as `property=value`.
+    /// The items, as `property=value`.
     pub slice: String,
     /// By which metric, such as `success@5`.
     pub metric: String,
@@ -61,10 +61,10 @@ pub struct Protected {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// How far it may fall below the baseline (metrics where higher is better).
+    /// The amount it may fall below the baseline (metrics where higher is better).
     #[serde(default)]
     pub max_drop: Option<f64>,
-    /// How far it may rise above the baseline (metrics where lower is better).
+    /// The amount it may rise above the baseline (metrics where lower is better).
     #[serde(default)]
     pub max_rise: Option<f64>,
     /// The floor.
@@ -78,13 +78,13 @@ pub struct Rule {
     pub certify: bool,
 }
 
-/// Why a gate cannot be evaluated: the project or the baseline has to change.
+/// The reason why a gate cannot be evaluated: the project or the baseline has to change.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum GateError {
     /// No such metric.
     #[error("gate: unknown metric {id:?}{}; `karat metrics` lists all", hint(nearest))]
     UnknownMetric {
-        /// What was written.
+        /// The text as it was written.
         id: String,
         /// What may have been meant.
         nearest: Option<String>,
@@ -96,19 +96,19 @@ pub enum GateError {
         printable(known)
     )]
     NotComputed {
-        /// What was written.
+        /// The text as it was written.
         id: String,
         /// The slice, in words, or empty.
         place: String,
-        /// What there is.
+        /// The ones that exist.
         known: String,
     },
     /// The slice does not exist.
     #[error("gate: there is no slice {slice:?}; there are: {}", printable(known))]
     NoSlice {
-        /// What was written.
+        /// The text as it was written.
         slice: String,
-        /// What there is.
+        /// The ones that exist.
         known: String,
     },
     /// A rule that says nothing, or the contrary of what was meant.
@@ -116,7 +116,7 @@ pub enum GateError {
     Rule {
         /// The metric.
         id: String,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
     /// A rule compares with a baseline, and there is none.
@@ -153,7 +153,7 @@ fn hint(nearest: &Option<String>) -> String {
 }
 
 impl Policy {
-    /// Whether any rule compares with a baseline.
+    /// Returns whether any rule compares with a baseline.
     pub fn needs_baseline(&self) -> bool {
         self.protected.is_some()
             || self.metrics.values().any(|rule| rule.max_drop.is_some() || rule.max_rise.is_some())
@@ -391,7 +391,7 @@ fn place(slice: Option<&SliceKey>) -> String {
     slice.map(|key| format!(" over {key}")).unwrap_or_default()
 }
 
-/// Which side of a limit is the good one.
+/// The side of a limit is the good one.
 #[derive(Clone, Copy)]
 enum Bound {
     Floor(f64),

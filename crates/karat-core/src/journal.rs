@@ -28,15 +28,15 @@ const MAX_LINE: u64 = 256 << 20;
 pub struct Identity {
     /// Always [`SCHEMA`].
     pub schema: String,
-    /// Which kind of report.
+    /// The kind of report.
     pub kind: Kind,
-    /// Which entry of the project.
+    /// The entry of the project.
     pub name: String,
     /// On which data.
     pub dataset: DatasetRef,
     /// Of which system, with its settings.
     pub system: SystemRef,
-    /// How many runs.
+    /// The number of runs.
     pub runs: u32,
     /// With which seed.
     pub seed: u64,
@@ -45,11 +45,11 @@ pub struct Identity {
 /// One answered question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry<A> {
-    /// Which run, from 0.
+    /// The run, from 0.
     pub run: u32,
-    /// Which item.
+    /// The item.
     pub id: String,
-    /// How long the answer took, in nanoseconds.
+    /// The time the answer took, in nanoseconds.
     pub nanos: u64,
     /// What was answered, or how asking failed for good.
     pub outcome: Outcome<A>,
@@ -65,7 +65,7 @@ pub enum Outcome<A> {
     Failure {
         /// What kind of failure.
         class: String,
-        /// What happened.
+        /// A description of the failure.
         message: String,
     },
 }
@@ -76,11 +76,11 @@ pub enum JournalError {
     /// The file cannot be read or written.
     #[error("{path}: cannot {doing} the run journal: {source}")]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// `read`, `create` or `append to`.
         doing: &'static str,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
     /// It is of another run.
@@ -88,7 +88,7 @@ pub enum JournalError {
         "{path}: this journal is of another run ({difference}); run without --resume to start anew"
     )]
     OtherRun {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What differs.
         difference: String,
@@ -98,17 +98,17 @@ pub enum JournalError {
         "{path}:{line}: this is not a journal line: {message}; run without --resume to start anew"
     )]
     Broken {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Which line.
+        /// The line.
         line: u64,
-        /// What is wrong with it.
+        /// The problem.
         message: String,
     },
     /// Another process is writing to it.
     #[error("{path}: another run is writing to this journal; wait for it or use another --out")]
     InUse {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
 }

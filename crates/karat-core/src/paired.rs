@@ -54,7 +54,7 @@ impl Pair<'_> {
     }
 }
 
-/// How a value is made of scores.
+/// The way a value is made of scores.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Average {
     /// The mean over all items.
@@ -106,7 +106,7 @@ impl<'a> Paired<'a> {
         Paired { pairs, lost, gained, headlines, average }
     }
 
-    /// Whether the value is the mean of its items' scores, before and now.
+    /// Returns whether the value is the mean of its items' scores, before and now.
     pub(crate) fn is_mean(&self) -> bool {
         self.average.is_some()
     }
@@ -134,7 +134,7 @@ impl<'a> Paired<'a> {
         Some((side(|pair| pair.before)?, side(|pair| pair.after)?))
     }
 
-    /// Whether the change over the pairs is another one than that of the value.
+    /// Returns whether the change over the pairs is another one than that of the value.
     pub(crate) fn differs(&self) -> bool {
         match (self.headlines.both(), self.delta()) {
             (Some((before, after)), Some(delta)) => (after - before - delta).abs() > ROUNDING,

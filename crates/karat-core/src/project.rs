@@ -68,7 +68,7 @@ impl<'a> Root<'a> {
         Root { folder: None, bundle }
     }
 
-    /// Whether this is the project inside the binary.
+    /// Returns whether this is the project inside the binary.
     pub fn is_bundled(&self) -> bool {
         self.folder.is_none()
     }
@@ -109,7 +109,7 @@ impl<'a> Root<'a> {
         }
     }
 
-    /// Whether a file that the project names exists.
+    /// Returns whether a file that the project names exists.
     pub fn has(&self, file: &Path) -> bool {
         match &self.folder {
             Some(_) => self.path(file).exists(),
@@ -300,7 +300,7 @@ pub enum ProjectError {
         entry: String,
         /// The mistake.
         message: String,
-        /// Whether the input is valid and a system or its data is not there.
+        /// True if the input is valid and a system or its data is not there.
         not_measured: bool,
     },
     /// The project has no entries.

@@ -1,4 +1,4 @@
-//! Where and when a report was made.
+//! The place where and when a report was made.
 //!
 //! The one place that reads the wall clock. With `SOURCE_DATE_EPOCH` set, as reproducible builds do,
 //! start time is that moment and every duration is left out, so that whole files can be compared
@@ -114,7 +114,7 @@ fn utc(seconds: u64) -> String {
     )
 }
 
-/// How long git may take: a folder on a dead network drive must not hold up a report.
+/// The time git may take: a folder on a dead network drive must not hold up a report.
 const GIT_TIME: Duration = Duration::from_secs(20);
 
 /// What git prints in a folder, or nothing where it fails, does not end or is not there.
@@ -122,7 +122,7 @@ pub fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
     ask_git(folder, arguments).ok()
 }
 
-/// Whether git tracks a file, by the name that it has without links; no where there is no repository.
+/// Returns whether git tracks a file, by the name that it has without links; no where there is no repository.
 ///
 /// # Errors
 /// With what git said, if it cannot be asked: then nobody knows.
@@ -195,7 +195,7 @@ fn commit(folder: &Path) -> Option<String> {
     Some(if changed.trim().is_empty() { head } else { format!("{head}+changes") })
 }
 
-/// Whether git could know the folder: starting it only to hear that it does not takes longer than all else
+/// Returns whether git could know the folder: starting it only to hear that it does not takes longer than all else
 /// that a small report needs.
 fn may_be_repository(folder: &Path) -> bool {
     let Ok(folder) = folder.canonicalize() else { return false };

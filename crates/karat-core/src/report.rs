@@ -39,9 +39,9 @@ pub struct Report {
     pub name: String,
     /// What it was measured on.
     pub dataset: DatasetRef,
-    /// What was measured.
+    /// The measured system.
     pub system: SystemRef,
-    /// How often each item was asked.
+    /// The number of times each item was asked.
     pub runs: u32,
     /// The seed of everything random: bootstrap, permutations, shuffled controls.
     pub seed: u64,
@@ -72,7 +72,7 @@ pub struct Report {
     pub environment: Environment,
 }
 
-/// Which frozen dataset was used.
+/// The frozen that dataset was used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DatasetRef {
     /// The dataset's name, such as `tools`.
@@ -83,7 +83,7 @@ pub struct DatasetRef {
     pub digest: String,
 }
 
-/// Which system was measured.
+/// The system that was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SystemRef {
     /// How it was reached: `builtin`, `command`, `http`, `mcp`, `file`.
@@ -126,7 +126,7 @@ pub struct Measured {
     pub value: Option<f64>,
     /// Over how many items.
     pub n: u64,
-    /// Which direction is better.
+    /// The direction that is better.
     pub better: Better,
     /// One value for each run.
     #[serde(default)]
@@ -137,7 +137,7 @@ pub struct Measured {
     /// The counts behind a rate: what a ceiling or floor is certified from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<Count>,
-    /// Why there is no value.
+    /// The reason why there is no value.
     #[serde(default)]
     pub undefined: Option<String>,
     /// Items on which the metric is undefined; they are not in `n` nor in the value.
@@ -169,7 +169,7 @@ pub struct Interval {
 /// Hits out of a number of trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Count {
-    /// How often it happened.
+    /// The number of times it happened.
     pub hits: u64,
     /// Out of how many.
     pub of: u64,
@@ -222,13 +222,13 @@ pub struct ItemError {
 /// A system of known quality on the same data: where it lands proves that the harness works.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Control {
-    /// Which control, such as `oracle` or `descriptions-removed`.
+    /// The control, such as `oracle` or `descriptions-removed`.
     pub name: String,
     /// Where it must land, in words.
     pub expected: String,
-    /// Where it landed.
+    /// The place where it landed.
     pub metrics: Vec<Measured>,
-    /// Whether it landed where it must.
+    /// True if it landed where it must.
     pub ok: bool,
 }
 
@@ -241,7 +241,7 @@ pub struct Comparison {
     pub deltas: Vec<Delta>,
 }
 
-/// How one metric moved.
+/// The way one metric moved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Delta {
     /// The metric's id.
@@ -253,10 +253,10 @@ pub struct Delta {
     pub before: Option<f64>,
     /// The present value.
     pub after: Option<f64>,
-    /// How far it moved: over the items scored both times where the value is the mean of its items'
+    /// The amount it moved: over the items scored both times where the value is the mean of its items'
     /// scores, otherwise `after - before`.
     pub delta: Option<f64>,
-    /// Which direction is better.
+    /// The direction that is better.
     pub better: Better,
     /// The interval of `delta`, where the value is the mean of its items' scores.
     #[serde(default)]
@@ -267,7 +267,7 @@ pub struct Delta {
     /// The same after Holm's correction over all deltas of this comparison.
     #[serde(default)]
     pub p_holm: Option<f64>,
-    /// Which test: `sign_flip_exact`, `sign_flip_seeded` (both over groups where items share one),
+    /// The test: `sign_flip_exact`, `sign_flip_seeded` (both over groups where items share one),
     /// `mcnemar_exact`.
     #[serde(default)]
     pub test: Option<String>,
@@ -344,7 +344,7 @@ pub struct Check {
     pub baseline: Option<f64>,
     /// What follows.
     pub verdict: Verdict,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
     /// The items behind a failure, by id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -360,16 +360,16 @@ pub struct Environment {
     pub os: String,
     /// When the run started, in UTC.
     pub started: String,
-    /// How long it took.
+    /// The time it took.
     pub duration_ms: u64,
-    /// How long the system took to answer, in milliseconds.
+    /// The time the system took to answer, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<Latency>,
     /// The same times by size, for drawing: each bin reaches 9 % further than the one before, and
     /// empty ones are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency_bins: Vec<Bin>,
-    /// Where the project stood: commit and whether files were changed.
+    /// The place where the project stood: commit and whether files were changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// What really kept the system apart from the machine, in words; empty where nothing did.
@@ -380,7 +380,7 @@ pub struct Environment {
 /// Quantiles of measured times (each is a value that was measured: `inverted_cdf`).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
-    /// How many were measured.
+    /// The number that were measured.
     pub n: u64,
     /// Median.
     pub p50: f64,
@@ -392,12 +392,12 @@ pub struct Latency {
     pub max: f64,
 }
 
-/// How many times were of about one size.
+/// The number of times that were of about one size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bin {
     /// The longest time that belongs here, in milliseconds.
     pub up_to: f64,
-    /// How many do.
+    /// The number of do.
     pub count: u64,
 }
 
@@ -423,7 +423,7 @@ pub struct CheckReport {
 pub struct NotMeasured {
     /// Of which evaluation.
     pub evaluation: Evaluation,
-    /// Which entry.
+    /// The entry.
     pub name: String,
     /// What was in the way.
     pub reason: String,
@@ -432,9 +432,9 @@ pub struct NotMeasured {
 /// An evaluation that did not take part, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotRun {
-    /// Which one.
+    /// The one.
     pub evaluation: Evaluation,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
 }
 

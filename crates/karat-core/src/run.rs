@@ -18,7 +18,7 @@ use crate::journal::{Entry, JournalError, Outcome};
 
 /// Something that can be asked one question at a time.
 pub trait System: Send + Sync + 'static {
-    /// What is asked.
+    /// The question.
     type Question: Send + Sync + 'static;
     /// What comes back: raw facts, not scores.
     type Answer: Serialize + DeserializeOwned + Send + 'static;
@@ -34,18 +34,18 @@ pub trait System: Send + Sync + 'static {
 /// A system that asks for a longer pause than this is not waited for.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// How to ask.
+/// The way to ask.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How often each question is asked.
+    /// The number of times each question is asked.
     pub runs: u32,
-    /// How many questions are under way at once.
+    /// The number of questions that are under way at once.
     pub concurrency: usize,
-    /// How long an answer may take.
+    /// The time an answer may take.
     pub timeout: Duration,
-    /// How often a failed question is asked again.
+    /// The number of times a failed question is asked again.
     pub retries: u32,
-    /// How long to wait before the first retry; doubled for each further one.
+    /// The time to wait before the first retry; doubled for each further one.
     pub backoff: Duration,
 }
 
@@ -125,7 +125,7 @@ impl<A> Listener<A> for ProgressListener<'_> {
     }
 }
 
-/// Why there are no observations.
+/// The reason why there are no observations.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The system was lost; what it had answered is in the journal.
@@ -133,7 +133,7 @@ pub enum RunError {
     Lost {
         /// The item that was being asked.
         id: String,
-        /// What happened.
+        /// A description of the failure.
         message: String,
     },
     /// The journal failed.
@@ -147,13 +147,13 @@ pub enum RunError {
 /// More questions without a usable answer than are allowed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Excess {
-    /// How many there are.
+    /// The number of them.
     pub failed: usize,
     /// Out of how many.
     pub asked: usize,
     /// The item of the first.
     pub id: String,
-    /// Why it has none.
+    /// The reason why it has none.
     pub message: String,
 }
 
@@ -283,7 +283,7 @@ async fn ask<S: System>(
     }
 }
 
-/// How long to wait before asking again; none if that makes no sense.
+/// The time to wait before asking again; none if that makes no sense.
 fn pause(failure: &Failure, attempt: u32, options: &Options) -> Option<Duration> {
     let worth_it = failure.class.worth_retrying() || failure.retry_after.is_some();
     let backoff = options.backoff.saturating_mul(1 << attempt.min(10));

@@ -1,4 +1,4 @@
-//! How many definitions the built-in detectors read in a second.
+//! The number of definitions the built-in detectors read in a second.
 //!
 //! The definitions are generated: honest documentation of the length that real tools have, one in
 //! twenty with an attack in it, one in ten in another script. First a hundred thousand of them, made and

@@ -1,4 +1,4 @@
-//! How many definitions the built-in detectors read in a second.
+//! The number of definitions the built-in detectors read in a second.
 //!
 //! `throughput FILE COUNT` reads definitions, one JSON line each, and then, for every line on its own
 //! input, scans COUNT of them (from the start again where the file has fewer) and prints what that took:

@@ -34,7 +34,7 @@ pub const DENIED_SOURCES: &[&str] = &["MCPTox", "MCP-AttackBench", "mcp-injectio
 /// The splits that there are.
 pub const SPLITS: &[&str] = &["train", "dev", "test"];
 
-/// Which rule was broken.
+/// The rule that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
     /// The label is neither malicious nor benign.
@@ -97,9 +97,9 @@ impl Rule {
 pub struct Finding {
     /// The entry, or the category where the finding is about all of one.
     pub id: String,
-    /// Which rule was broken.
+    /// The rule that was broken.
     pub rule: Rule,
-    /// What is wrong, in words.
+    /// The problem.
     pub message: String,
 }
 

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::system::SystemConfig;
 
-/// Where the built-in detectors lie in Karat's own sources.
+/// The place where the built-in detectors lie in Karat's own sources.
 const BUILT_IN: &str = "crates/karat-detection/src/detectors";
 
 /// The part of a project file that names detectors.

@@ -22,7 +22,7 @@ pub const FROM_COUNTS: [&str; 6] = [
     "precision_at_prevalence_0.1pct",
 ];
 
-/// Whether intervals are wanted; they cost a bootstrap.
+/// True if intervals are wanted; they cost a bootstrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Values alone.
@@ -93,7 +93,7 @@ fn intervals(
     found.map(|found| found.ok().filter(has_width))
 }
 
-/// Whether an interval is wider than what rounding leaves between equal draws.
+/// Returns whether an interval is wider than what rounding leaves between equal draws.
 fn has_width(found: &stats::Interval) -> bool {
     found.high - found.low > 1e-12
 }
@@ -182,13 +182,13 @@ const FROM_SCORES: [RankingMetric; 5] = [
 
 /// An entry that has a score.
 pub struct Ranked<'a> {
-    /// Which entry it is.
+    /// The entry it is.
     pub entry: usize,
     /// The entries that are drawn together with it.
     pub group: Option<&'a str>,
-    /// Whether it is an attack.
+    /// True if it is an attack.
     pub malicious: bool,
-    /// How suspicious it was found.
+    /// The way suspicious it was found.
     pub score: f64,
 }
 
@@ -304,13 +304,13 @@ impl Drawn {
 pub struct Both<'a> {
     /// The entries that are drawn together with it.
     pub group: Option<&'a str>,
-    /// Whether the first one flags it.
+    /// True if the first one flags it.
     pub one: bool,
-    /// Whether the other one does.
+    /// True if the other one does.
     pub other: bool,
 }
 
-/// How alike two detectors are: kappa and Jaccard of their flags.
+/// The way alike two detectors are: kappa and Jaccard of their flags.
 pub fn agreement(verdicts: &[Both<'_>], seed: u64) -> Vec<Measured> {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     let mut units: Vec<Agreement> = Vec::new();

@@ -82,7 +82,7 @@ pub fn run(dataset: &Dataset) -> Vec<Control> {
     ]
 }
 
-/// Whether at least one of the rates has a value.
+/// Returns whether at least one of the rates has a value.
 fn decided(metrics: &[Measured]) -> bool {
     metrics
         .iter()
@@ -97,7 +97,7 @@ fn has_suspicious_word(sample: &Sample) -> bool {
     SUSPICIOUS.iter().any(|word| text.contains(word))
 }
 
-/// How a detector of known answers scores.
+/// The way a detector of known answers scores.
 fn metrics(dataset: &Dataset, flags: impl Fn(&Sample) -> bool) -> Vec<Measured> {
     let entries: Vec<Entry<Answer>> = dataset
         .samples

@@ -59,7 +59,7 @@ pub struct Peer {
     pub tool: Tool,
 }
 
-/// Where an entry comes from and under which licence.
+/// The place where an entry comes from and under which licence.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// `self-authored`, or the name of the corpus it was taken from.
@@ -82,7 +82,7 @@ pub struct Sample {
     /// The attack that a hard negative looks like.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resembles: Option<String>,
-    /// Where in the definition the telling part is.
+    /// The place where in the definition the telling part is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub surface: Option<String>,
     /// The server that offers the tool; empty where the file names none.
@@ -110,7 +110,7 @@ pub struct Sample {
     /// What makes it what it is, for a reviewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
-    /// Where it comes from; `None` where the file does not say.
+    /// The place where it comes from; `None` where the file does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,
 }
@@ -137,12 +137,12 @@ impl Sample {
         }
     }
 
-    /// Whether a scanner should flag it.
+    /// Returns whether a scanner should flag it.
     pub fn is_malicious(&self) -> bool {
         self.label == Label::Malicious
     }
 
-    /// Whether it is benign and looks like an attack.
+    /// Returns whether it is benign and looks like an attack.
     pub fn is_hard_negative(&self) -> bool {
         self.label == Label::Benign && self.category == HARD_NEGATIVE
     }
@@ -151,7 +151,7 @@ impl Sample {
 /// A threat corpus.
 #[derive(Clone, Debug)]
 pub struct Dataset {
-    /// What the report calls it.
+    /// The name in the report.
     pub reference: DatasetRef,
     /// The entries, sorted by id.
     pub samples: Vec<Sample>,

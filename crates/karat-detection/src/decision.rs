@@ -29,7 +29,7 @@ pub struct Decision {
 /// What follows for one detector and one entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// Which detector.
+    /// The detector.
     pub detector: String,
     /// What follows: no `Option`, but `Error` with the reason in `problem` where nothing does.
     pub outcome: Stated,
@@ -37,12 +37,12 @@ pub struct Judged {
     pub severity: Option<String>,
     /// The score.
     pub score: Option<f64>,
-    /// Why there is no verdict, where there is none.
+    /// The reason why there is no verdict, where there is none.
     pub problem: Option<String>,
 }
 
 impl Judged {
-    /// Whether it was flagged, where there is a verdict.
+    /// Returns whether it was flagged, where there is a verdict.
     pub fn flagged(&self) -> Option<bool> {
         match self.outcome {
             Stated::Flag => Some(true),
@@ -175,7 +175,7 @@ impl Decision {
     }
 }
 
-/// Whether a report has no findings, but for notes that there was none.
+/// Returns whether a report has no findings, but for notes that there was none.
 fn is_silent(report: &Reported) -> bool {
     let is_note = |found: &Evidence| !found.severity.is_empty() && rank(&found.severity) == 0;
     report.findings.iter().all(is_note)

@@ -197,7 +197,7 @@ impl Evaluation for Detection {
 pub struct ScoreOptions {
     /// The name of the report; the file's name where empty.
     pub name: String,
-    /// What counts as flagged.
+    /// The rule for what counts as flagged.
     pub decision: Decision,
     /// The seed of the bootstrap.
     pub seed: u64,

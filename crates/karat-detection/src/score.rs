@@ -29,7 +29,7 @@ pub const RATES: &[Spec] = &[
     Spec { id: "coverage", kind: Average::Rate },
 ];
 
-/// How much of a text is shown with an item.
+/// The part of a text is shown with an item.
 const SHOWN: usize = 2_000;
 /// The most thresholds in the sweep.
 const THRESHOLDS: usize = 12;
@@ -47,7 +47,7 @@ struct Column {
     flags: Vec<Vec<Option<bool>>>,
     /// For each entry, for each run: the score, where there is a verdict.
     scores: Vec<Vec<Option<f64>>>,
-    /// Whether it, or one of those that it consists of, gives scores at all.
+    /// True if it, or one of those that it consists of, gives scores at all.
     scored: bool,
 }
 
@@ -66,9 +66,9 @@ pub struct Scored {
     pub metrics: Vec<Measured>,
     /// The same over parts, by detector, by tier, by agreement.
     pub slices: Vec<Slice>,
-    /// How many verdicts there are.
+    /// The number of verdicts.
     pub verdicts: usize,
-    /// How many abstentions.
+    /// The number of abstentions.
     pub unsupported: usize,
 }
 
@@ -147,7 +147,7 @@ fn rows<'a>(
         .collect()
 }
 
-/// Why an answered entry has no verdict.
+/// The reason why an answered entry has no verdict.
 fn problem(row: &Row<'_>) -> Option<ItemError> {
     row.runs.iter().flatten().find_map(|(ruling, _)| {
         (ruling.whole.outcome == Stated::Error).then(|| ItemError {

@@ -99,16 +99,16 @@ impl Stated {
 /// One thing that a detector found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Which rule.
+    /// The rule.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub rule: String,
-    /// How grave.
+    /// The severity.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub severity: String,
     /// What, in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Where in the definition.
+    /// The place where in the definition.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub place: String,
     /// The text that gave rise to it.
@@ -119,7 +119,7 @@ pub struct Evidence {
 /// What one detector reported of one entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reported {
-    /// Which detector.
+    /// The detector.
     pub detector: String,
     /// Its verdict, where it gives one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -201,7 +201,7 @@ pub struct SystemConfig {
     /// The version to show in the report.
     #[serde(default)]
     pub version: Option<String>,
-    /// What counts as flagged.
+    /// The rule for what counts as flagged.
     #[serde(default)]
     pub decision: Decision,
 }
@@ -280,12 +280,12 @@ impl SystemConfig {
         decision
     }
 
-    /// Whether it answers the same every time, so that a second pass can prove it cheaply.
+    /// Returns whether it answers the same every time, so that a second pass can prove it cheaply.
     pub fn is_builtin(&self) -> bool {
         self.builtin.is_some() || self.yara.is_some()
     }
 
-    /// Whether it is asked anew in every run, so that its answers may differ.
+    /// Returns whether it is asked anew in every run, so that its answers may differ.
     pub fn may_vary(&self) -> bool {
         self.command.is_some() || self.http.is_some() || self.mcp.is_some()
     }
@@ -379,7 +379,7 @@ impl Scanner {
         }
     }
 
-    /// How long the answers really took, where they were there before the questions; nothing is known of
+    /// The time the answers really took, where they were there before the questions; nothing is known of
     /// verdicts from a file.
     pub fn times(&self) -> Option<&[Duration]> {
         match self {

@@ -1,4 +1,4 @@
-//! How long search takes: building an index, answering a query, scoring the answers.
+//! The time search takes: building an index, answering a query, scoring the answers.
 //! Run with `cargo bench -p karat-retrieval --bench search`.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run should stop")]

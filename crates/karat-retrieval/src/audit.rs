@@ -27,7 +27,7 @@ const STOP_WORDS: &str = "a an the of to in on at for from by with and or not is
 pub struct Finding {
     /// The query, tool or group.
     pub id: String,
-    /// What is wrong with it.
+    /// The problem.
     pub message: String,
 }
 

@@ -27,7 +27,7 @@ const MRR: usize = 1;
 /// memory does not grow with what was found.
 type Scores = [Option<f64>; JUDGED.len()];
 
-/// How many random hits there must be for their sum to be near enough to normal.
+/// The number of random hits there that must be for their sum to be near enough to normal.
 const ENOUGH_HITS: f64 = 200.0;
 /// The most answers that are drawn for it.
 const MOST_SHUFFLES: u32 = 100_000;
@@ -86,7 +86,7 @@ fn random(dataset: &Dataset, limit: usize, seed: u64) -> Control {
     }
 }
 
-/// How often the tools are shuffled for each query. The sum of a few reciprocal ranks is far from
+/// The number of times the tools are shuffled for each query. The sum of a few reciprocal ranks is far from
 /// normal: on a small set a single lucky draw would lie beyond any number of standard errors.
 fn rounds(chances: &[Chance]) -> u32 {
     let hits: f64 = chances.iter().map(|chance| chance.hit).sum();
@@ -130,7 +130,7 @@ struct Chance {
     mean: f64,
     /// Its variance.
     variance: f64,
-    /// How likely it is that there is one within the limit.
+    /// The way likely it is that there is one within the limit.
     hit: f64,
 }
 

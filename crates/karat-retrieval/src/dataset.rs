@@ -28,7 +28,7 @@ pub struct Query {
     pub id: String,
     /// What a person or an agent would ask.
     pub query: String,
-    /// Which tools answer it, and which look as if they did.
+    /// The tools that answer it, and which look as if they did.
     pub labels: Vec<Label>,
     /// `direct`, `paraphrase`, `near_duplicate` or `multi`.
     #[serde(default)]
@@ -47,9 +47,9 @@ pub struct Query {
 /// A judgement: 2 the right tool, 1 useful, 0 looks right and is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Label {
-    /// Which tool.
+    /// The tool.
     pub tool_id: String,
-    /// How relevant.
+    /// The way relevant.
     pub relevance: u8,
 }
 
@@ -88,7 +88,7 @@ pub enum Labels {
 /// A corpus with its golden queries.
 #[derive(Clone, Debug)]
 pub struct Dataset {
-    /// What the report calls it.
+    /// The name in the report.
     pub reference: DatasetRef,
     /// The tools, sorted by id.
     pub tools: Vec<Tool>,

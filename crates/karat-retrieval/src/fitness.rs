@@ -24,9 +24,9 @@ use karat_core::error::EvalError;
 
 /// The name of the protocol, in the first line.
 pub const SCHEMA: &str = "karat.fitness/1";
-/// How many indexes are kept: an optimiser often comes back to a candidate it has tried.
+/// The number of indexes that are kept: an optimiser often comes back to a candidate it has tried.
 const KEPT: usize = 8;
-/// How many tools that stand above the right one are named.
+/// The number of tools that stand above the right one are named.
 const NAMED: usize = 3;
 
 /// What is asked in one line.
@@ -62,7 +62,7 @@ struct Scored<'a> {
     feedback: String,
 }
 
-/// How candidates are judged.
+/// The way candidates are judged.
 pub struct Options {
     /// The built-in engine.
     pub engine: String,
@@ -70,7 +70,7 @@ pub struct Options {
     pub weights: Option<PathBuf>,
     /// The score of a query.
     pub measure: Measure,
-    /// How many results are asked for.
+    /// The number of results that are asked for.
     pub limit: usize,
 }
 

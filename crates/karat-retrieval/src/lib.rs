@@ -63,7 +63,7 @@ pub struct Config {
     /// The proof that every tool is indexed before the first query.
     #[serde(default)]
     pub ready: ReadyConfig,
-    /// Whether to count the tokens of answers; by default those of systems outside this process.
+    /// Set to count the tokens of answers; by default those of systems outside this process.
     #[serde(default)]
     pub answer_tokens: Option<bool>,
 }

@@ -146,7 +146,7 @@ impl Rankings {
         Ok(Rankings { entries, absent: Absent::Unanswered })
     }
 
-    /// How many runs the file is of.
+    /// The number of runs the file is of.
     pub fn runs(&self) -> u32 {
         self.entries.iter().map(|entry| entry.run + 1).max().unwrap_or(1)
     }

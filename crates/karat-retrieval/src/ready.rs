@@ -22,27 +22,27 @@ use crate::dataset::{Dataset, Tool};
 use crate::system::{Question, Ranking, Search, not_started};
 use karat_core::error::EvalError;
 
-/// How many missing tools are named.
+/// The number of missing tools that are named.
 const NAMED: usize = 20;
-/// How much of a description is asked for.
+/// The part of a description is asked for.
 const DESCRIPTION: usize = 200;
-/// How long to wait between two rounds: at first, and at most.
+/// The time to wait between two rounds: at first, and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
 /// `ready = { … }` of a project entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadyConfig {
-    /// Whether to probe; without it, a search over HTTP or MCP is probed and others are not.
+    /// Set to probe; without it, a search over HTTP or MCP is probed and others are not.
     #[serde(default)]
     pub probe: Option<bool>,
-    /// How long to wait until all tools are there, in milliseconds.
+    /// The time to wait until all tools are there, in milliseconds.
     #[serde(default = "default_timeout_ms")]
     pub timeout_ms: u64,
-    /// How many results a probe asks for; the entry's own limit unless said otherwise.
+    /// The number of results a probe asks for; the entry's own limit unless said otherwise.
     #[serde(default)]
     pub limit: Option<usize>,
-    /// How many probes are under way at once.
+    /// The number of probes that are under way at once.
     #[serde(default = "default_concurrency")]
     pub concurrency: usize,
 }

@@ -59,7 +59,7 @@ const MEASURES: [Measure; 12] = [
     Measure::HardNegativeRate,
 ];
 
-/// Which metrics look further than the results that are asked for, in a sentence.
+/// The metrics that look further than the results that are asked for, in a sentence.
 pub fn beyond(limit: usize) -> Option<String> {
     let deeper: Vec<String> = MEASURES
         .iter()
@@ -196,7 +196,7 @@ pub fn scores<const N: usize>(
     }
 }
 
-/// Whether an answer can be scored at all: a tool listed twice has no rank.
+/// Returns whether an answer can be scored at all: a tool listed twice has no rank.
 pub fn judged(query: &Query, ranking: &Ranking) -> Result<JudgedRanking, String> {
     JudgedRanking::from_ordered(
         query.labels.iter().map(|label| (label.tool_id.as_str(), i64::from(label.relevance))),
@@ -278,7 +278,7 @@ fn observe(query: &Query, ranking: &Ranking) -> observed::Ranking {
     }
 }
 
-/// Whether an item has any score.
+/// Returns whether an item has any score.
 pub(crate) fn has_score(item: &Item) -> bool {
     SPECS.iter().any(|spec| item.metrics.get(spec.id).copied().flatten().is_some())
 }

@@ -22,7 +22,7 @@ use karat_core::error::EvalError;
 /// One result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ranked {
-    /// Which tool.
+    /// The tool.
     pub tool_id: String,
     /// Its score, where the system gives one. The order of the list is what counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,7 +53,7 @@ pub struct Question {
     pub id: String,
     /// Its text.
     pub query: String,
-    /// How many results are wanted.
+    /// The number of results that are wanted.
     pub limit: usize,
 }
 
@@ -91,9 +91,9 @@ pub struct Setting<'a> {
     pub dataset: &'a Dataset,
     /// The folder of the project: commands run and relative paths start here.
     pub folder: &'a Path,
-    /// How long an answer may take.
+    /// The time an answer may take.
     pub timeout: Duration,
-    /// Whether to count the tokens of answers.
+    /// Set to count the tokens of answers.
     pub count_tokens: bool,
 }
 
@@ -204,12 +204,12 @@ impl SystemConfig {
         }
     }
 
-    /// Whether it answers the same every time, so that a second pass can prove it cheaply.
+    /// Returns whether it answers the same every time, so that a second pass can prove it cheaply.
     pub fn is_builtin(&self) -> bool {
         self.builtin.is_some()
     }
 
-    /// Whether others keep it running: it may not have indexed everything yet.
+    /// Returns whether others keep it running: it may not have indexed everything yet.
     pub fn is_live(&self) -> bool {
         self.http.is_some() || self.mcp.is_some()
     }

@@ -34,12 +34,12 @@ impl Exit {
     }
 }
 
-/// Why a command ended early: a code and one message.
+/// The reason why a command ended early: a code and one message.
 #[derive(Debug)]
 pub(crate) struct Stop {
     pub(crate) exit: Exit,
     pub(crate) message: String,
-    /// Whether what was answered until then need not be asked again.
+    /// True if what was answered until then need not be asked again.
     pub(crate) can_go_on: bool,
 }
 

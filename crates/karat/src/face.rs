@@ -25,17 +25,17 @@ impl Terminal {
         Terminal { face }
     }
 
-    /// Whether the result is wanted as JSON.
+    /// Returns whether the result is wanted as JSON.
     pub(crate) fn json(&self) -> bool {
         self.face.json
     }
 
-    /// Whether only errors, what failed and what was asked for is said.
+    /// Returns whether only errors, what failed and what was asked for is said.
     pub(crate) fn quiet(&self) -> bool {
         self.face.quiet
     }
 
-    /// Whether stdout takes colours.
+    /// Returns whether stdout takes colours.
     pub(crate) fn colors(&self) -> bool {
         match self.face.color {
             Color::Always => true,

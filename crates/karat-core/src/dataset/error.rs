@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::{Digest, FilePath, Version};
 use karat_io::input::{InputError, WriteError, name, shown};
 
-/// Why a dataset cannot be used or frozen.
+/// The reason why a dataset cannot be used or frozen.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatasetError {
@@ -107,7 +107,7 @@ pub enum DatasetError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The manifest could not be written.
@@ -142,7 +142,7 @@ fn listed(problems: &[DatasetError]) -> String {
     lines.join("\n")
 }
 
-/// Why a text cannot be the path of a file in a dataset.
+/// The reason why a text cannot be the path of a file in a dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadPath {

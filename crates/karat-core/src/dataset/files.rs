@@ -75,7 +75,7 @@ impl From<FilePath> for String {
 /// manifest among them.
 pub type EmbeddedFiles = &'static [(&'static str, &'static [u8])];
 
-/// Where the files of a dataset are.
+/// The place where the files of a dataset are.
 #[derive(Clone, Debug)]
 pub enum DatasetFiles {
     /// In a folder.

@@ -88,7 +88,7 @@ impl Dataset {
         &self.manifest
     }
 
-    /// Where the files are.
+    /// The place where the files are.
     #[must_use]
     pub fn files(&self) -> &DatasetFiles {
         &self.files

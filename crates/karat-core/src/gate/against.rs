@@ -293,7 +293,7 @@ fn values(value: Option<f64>, per_run: &[Option<f64>], runs: u32) -> Option<Vec<
     (values.len() == runs as usize).then_some(values)
 }
 
-/// Whether several runs gave one value.
+/// Returns whether several runs gave one value.
 fn steady(values: &[f64]) -> bool {
     values.len() > 1 && values.iter().all(|value| (value - values[0]).abs() <= ROUNDING)
 }
@@ -308,14 +308,14 @@ fn ends(values: &[f64], sign: f64) -> (f64, f64) {
         })
 }
 
-/// How often all of `after` would lie below all of `before` if the order were chance: once in all the
+/// The number of times all of `after` would lie below all of `before` if the order were chance: once in all the
 /// ways to choose them.
 fn chance_of_separation(before: usize, after: usize) -> f64 {
     let ways = (1..=after).fold(1.0, |ways, n| ways * (before + n) as f64 / n as f64);
     1.0 / ways
 }
 
-/// How many items or groups would decide, given how much the differences vary.
+/// The number of items or groups that would decide, given how much the differences vary.
 fn enough(shifted: &[f64], units: &str) -> String {
     let (Ok(mean), Ok(spread)) = (stats::mean(shifted), stats::sample_std(shifted)) else {
         return String::new();

@@ -11,7 +11,7 @@ pub enum Load {
     Step {
         /// Calls at once, or calls per second.
         load: f64,
-        /// Whether the condition holds under it.
+        /// True if the condition holds under it.
         holds: bool,
         /// The reason if it does not.
         why_not: Option<String>,

@@ -65,7 +65,7 @@ pub struct ShownExpectation {
     /// The accepted values of each argument, as text.
     #[serde(default)]
     pub accepts: BTreeMap<String, String>,
-    /// Whether the call may be left out.
+    /// True if the call may be left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
 }
@@ -151,13 +151,13 @@ pub struct Trajectory {
     /// The reason for which they were not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_compared: Option<String>,
-    /// Whether only the earlier set has the task; its similarity is then 0.
+    /// True if only the earlier set has the task; its similarity is then 0.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
     /// The alignment of `before` and `after`.
     #[serde(default)]
     pub steps: Vec<Step>,
-    /// Whether the answers differ.
+    /// True if the answers differ.
     #[serde(default)]
     pub answer_changed: bool,
     /// The user's request, clipped.
@@ -175,7 +175,7 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
-    /// Whether the calls are known to be the same.
+    /// Returns whether the calls are known to be the same.
     pub fn is_same(&self) -> bool {
         let same = self.steps.iter().all(|step| matches!(step, Step::Same { .. }));
         same && self.not_compared.is_none() && !self.lost

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::SchemaError;
 
-/// How often the engine goes through the parts of a schema with `unevaluated…`: once for the verdict
+/// The number of times the engine goes through the parts of a schema with `unevaluated…`: once for the verdict
 /// and about twice to know what was evaluated (measured: 2.2 times in all per level).
 const UNEVALUATED: u64 = 3;
 
@@ -29,7 +29,7 @@ pub(super) type Id = usize;
 #[derive(Debug)]
 pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
-    /// Whether the simple product of sizes bounds the work: no references, nothing gone through
+    /// True if the simple product of sizes bounds the work: no references, nothing gone through
     /// more than once.
     pub(super) simple: bool,
 }
@@ -39,7 +39,7 @@ pub(super) struct Graph {
 pub(super) struct Node {
     /// What it takes to look at its own keywords.
     pub(super) weight: u64,
-    /// How often the subschemas on the same value are gone through.
+    /// The number of times the subschemas on the same value are gone through.
     pub(super) times: u64,
     pub(super) same: Vec<Id>,
     /// On the same value, if it has the property.
@@ -51,7 +51,7 @@ pub(super) struct Node {
     pub(super) every_item: Vec<Id>,
     /// References to built-in meta-schemas, which are not part of the graph.
     pub(super) meta: u64,
-    /// Whether those lead back into the graph wherever they go down into the value.
+    /// True if those lead back into the graph wherever they go down into the value.
     pub(super) meta_returns: bool,
 }
 
@@ -145,9 +145,9 @@ struct Builder<'s> {
     resources: Vec<Resource<'s>>,
     by_uri: HashMap<String, Vec<usize>>,
     anchors: HashMap<&'s str, Vec<&'s Value>>,
-    /// Whether there is any reference.
+    /// True if there is any reference.
     refers: bool,
-    /// Whether there is a `$recursiveAnchor`.
+    /// True if there is a `$recursiveAnchor`.
     recursive: bool,
 }
 

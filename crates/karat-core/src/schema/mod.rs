@@ -38,7 +38,7 @@ const PATTERN_COST: u64 = 1_000_000;
 const DESCRIBED: usize = 100;
 const COMPARED: usize = 10_000;
 
-/// Why a schema cannot be used.
+/// The reason why a schema cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
@@ -93,9 +93,9 @@ pub enum SchemaError {
     /// The schema breaks the rules of its dialect.
     #[error("not a valid schema at {at}: {message}")]
     Invalid {
-        /// Where, as a JSON pointer into the schema.
+        /// The place, as a JSON pointer into the schema.
         at: String,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
 }
@@ -109,7 +109,7 @@ pub struct Compiled {
     graph: Graph,
 }
 
-/// How a value fits a schema.
+/// The way a value fits a schema.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Compliance {
     /// The verdict, formats not asserted. False when the value was not checked; see
@@ -119,14 +119,14 @@ pub struct Compliance {
     pub valid_with_formats: bool,
     /// What is violated; the first 100.
     pub errors: Vec<Violation>,
-    /// How many more there are.
+    /// The number of more.
     pub more_errors: usize,
     /// What is violated only when formats are asserted; the first 100.
     pub format_warnings: Vec<Violation>,
 }
 
 impl Compliance {
-    /// Why the value was not checked, if so: it is nested too deeply, or checking would take too
+    /// The reason why the value was not checked, if so: it is nested too deeply, or checking would take too
     /// long.
     #[must_use]
     pub fn not_checked(&self) -> Option<&str> {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What was measured.
+/// The measured system.
 pub(super) struct Size {
     /// Values, the whole and every part.
     pub(super) values: usize,

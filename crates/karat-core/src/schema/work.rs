@@ -1,4 +1,4 @@
-//! How much work a schema makes on a value, counted before the engine starts.
+//! The amount of work a schema makes on a value, counted before the engine starts.
 //!
 //! A page of schema can ask for more steps than there are atoms: definitions that each refer twice
 //! to the next, or `unevaluatedProperties` inside `unevaluatedProperties`. The engine has no limit of
@@ -27,7 +27,7 @@ const META_SCHEMA: u64 = 200;
 pub(super) struct TooMuch;
 
 impl Graph {
-    /// Whether a value of so many parts can be checked.
+    /// Returns whether a value of so many parts can be checked.
     pub(super) fn work(&self, value: &Value, parts: usize) -> Result<(), TooMuch> {
         let parts = parts as u64;
         let limit = VISITS.saturating_add(VISITS_PER_VALUE.saturating_mul(parts));

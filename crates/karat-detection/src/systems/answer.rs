@@ -22,7 +22,7 @@ pub struct AnswerConfig {
     /// The verdict in words: `flag`, `pass`, `unsupported`, `error`.
     #[serde(default)]
     pub verdict: Option<String>,
-    /// Whether it is a flag: true or false, a number, a list that is empty or not; a leading `!` turns
+    /// True if it is a flag: true or false, a number, a list that is empty or not; a leading `!` turns
     /// it round (`!is_safe`).
     #[serde(default)]
     pub flagged: Option<String>,
@@ -38,7 +38,7 @@ pub struct AnswerConfig {
 }
 
 impl AnswerConfig {
-    /// What the report says of it.
+    /// The reference in the report.
     pub(super) fn settings(&self) -> impl Iterator<Item = (String, String)> {
         [
             ("verdict path", &self.verdict),
@@ -62,7 +62,7 @@ pub(super) struct AnswerReader {
     detector: &'static str,
 }
 
-/// Where an answer says whether it is a flag.
+/// The place where an answer says whether it is a flag.
 #[derive(Debug)]
 pub(super) struct Flagged {
     path: JsonPath,

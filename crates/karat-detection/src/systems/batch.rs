@@ -79,7 +79,7 @@ pub struct BatchConfig {
     /// What an entry is that the output does not mention.
     #[serde(default)]
     pub absent: Option<Absent>,
-    /// How long one run of the program may take, in milliseconds.
+    /// The time one run of the program may take, in milliseconds.
     #[serde(default = "default_timeout_ms")]
     pub timeout_ms: u64,
 }
@@ -210,7 +210,7 @@ impl BatchConfig {
         })
     }
 
-    /// What the report says of it.
+    /// The reference in the report.
     pub(crate) fn settings(&self) -> BTreeMap<String, String> {
         let mut settings = BTreeMap::new();
         let mut add = |key: &str, value: Option<&str>| {
@@ -244,7 +244,7 @@ pub struct Batch {
 /// What was said of each entry.
 type Answers = BTreeMap<String, Result<Answer, String>>;
 
-/// How many results there were.
+/// The number of results there that were.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     results: usize,
@@ -294,7 +294,7 @@ impl Batch {
         Ok(done)
     }
 
-    /// How long the entries took, each its share of a run of the program, start-up included.
+    /// The time the entries took, each its share of a run of the program, start-up included.
     pub fn times(&self) -> &[Duration] {
         &self.times
     }
@@ -339,7 +339,7 @@ impl Batch {
     }
 }
 
-/// Whether the file shows everything that the entry consists of.
+/// Returns whether the file shows everything that the entry consists of.
 fn is_shown(sample: &Sample, shape: ToolsShape) -> bool {
     sample.result.is_none() && (sample.instructions.is_none() || shape == ToolsShape::Servers)
 }

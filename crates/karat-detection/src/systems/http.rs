@@ -24,7 +24,7 @@ pub const DETECTOR: &str = "http";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HttpConfig {
-    /// Where to.
+    /// The place where to.
     pub url: String,
     /// How.
     #[serde(default = "default_method")]
@@ -36,7 +36,7 @@ pub struct HttpConfig {
     /// given.
     #[serde(default = "default_body")]
     pub body: Value,
-    /// Where the answer says what.
+    /// The place where the answer says what.
     pub answer: AnswerConfig,
 }
 
@@ -60,7 +60,7 @@ impl HttpConfig {
         AnswerReader::new(&self.answer, DETECTOR).map(|_| ())
     }
 
-    /// What the report says of it.
+    /// The reference in the report.
     pub(crate) fn settings(&self) -> BTreeMap<String, String> {
         self.answer.settings().collect()
     }

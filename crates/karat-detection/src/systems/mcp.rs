@@ -31,7 +31,7 @@ pub struct McpConfig {
     pub tool: String,
     /// Its arguments, with places such as `{description}`.
     pub arguments: Map<String, Value>,
-    /// Where the answer says what.
+    /// The place where the answer says what.
     pub answer: AnswerConfig,
 }
 
@@ -49,7 +49,7 @@ impl McpConfig {
         AnswerReader::new(&self.answer, DETECTOR).map(|_| ())
     }
 
-    /// What the report says of it.
+    /// The reference in the report.
     pub(crate) fn settings(&self) -> BTreeMap<String, String> {
         let tool = ("tool".to_owned(), self.tool.clone());
         self.answer.settings().chain([tool]).collect()

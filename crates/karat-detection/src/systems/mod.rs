@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::system::Evidence;
 
-/// How much of a scanner's words is kept.
+/// The part of a scanner's words is kept.
 const KEPT: usize = 500;
 
 /// A scanner's words, safe to show and of bounded length.

@@ -25,7 +25,7 @@ pub struct Sarif {
     pub results: BTreeMap<String, BTreeMap<String, Vec<Evidence>>>,
     /// The highest security severity of what was found, by entry and detector, where rules carry one.
     pub scores: BTreeMap<(String, String), f64>,
-    /// How many results there are.
+    /// The number of results.
     pub seen: usize,
     /// Results that name no entry.
     pub unmatched: usize,
@@ -107,7 +107,7 @@ impl Sarif {
     }
 }
 
-/// Whether a result is of this scan and meant to be seen: not one of an earlier scan that is gone, and
+/// Returns whether a result is of this scan and meant to be seen: not one of an earlier scan that is gone, and
 /// not suppressed. A suppression that is under review or was rejected does not suppress.
 fn stands(result: &Value) -> bool {
     let gone = result.get("baselineState").and_then(Value::as_str) == Some("absent");

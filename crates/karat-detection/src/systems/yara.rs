@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::system::{Answer, Evidence, Exhibit, Reported, Stated};
 use karat_core::error::EvalError;
 
-/// How long one text may take.
+/// The time one text may take.
 const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Compiled rules.

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use super::store::Origin;
 use super::{OURS, Package, Server, Snapshot};
 
-/// How much of a reason is kept.
+/// The part of a reason is kept.
 const LONGEST_REASON: usize = 500;
 
 /// A server to capture.
@@ -27,7 +27,7 @@ const LONGEST_REASON: usize = 500;
 pub struct Target {
     /// What the corpus calls it; without it, what it calls itself.
     pub name: Option<String>,
-    /// How it is reached.
+    /// The way it is reached.
     pub spec: ServerSpec,
     /// How the provenance calls that, without secrets and paths of this machine.
     pub described: String,
@@ -35,12 +35,12 @@ pub struct Target {
     pub package: Option<Package>,
 }
 
-/// How to capture.
+/// The way to capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How long one server may take, from start to the last page.
+    /// The time one server may take, from start to the last page.
     pub timeout: Duration,
-    /// How many are under way at once.
+    /// The number that are under way at once.
     pub parallel: usize,
 }
 
@@ -49,7 +49,7 @@ pub struct Options {
 pub struct Captured {
     /// The definitions.
     pub snapshot: Snapshot,
-    /// Where they come from.
+    /// The place where they come from.
     pub origins: BTreeMap<String, Origin>,
     /// What failed and why, by name or description.
     pub failed: BTreeMap<String, String>,
@@ -148,7 +148,7 @@ async fn take(target: &Target, options: Options) -> Result<(String, Server, Orig
     Ok((target.name.clone().unwrap_or(info.name), Server { about, tools }, origin))
 }
 
-/// Whether a dataset can hold the definitions and give them back unchanged.
+/// Returns whether a dataset can hold the definitions and give them back unchanged.
 fn fit(tools: &[Value]) -> Result<(), String> {
     if tools.is_empty() {
         return Err("it serves no tool".to_owned());

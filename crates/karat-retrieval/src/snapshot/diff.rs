@@ -26,7 +26,7 @@ pub struct Diff {
     pub removed: Vec<Tool>,
     /// Tools with another definition.
     pub changed: Vec<Changed>,
-    /// How many tools are the same.
+    /// The number of tools that are the same.
     pub unchanged: usize,
 }
 
@@ -44,7 +44,7 @@ pub struct Tool {
 pub struct Changed {
     /// `server:tool`, or the name of the server.
     pub id: String,
-    /// Whether words that a model reads differ: a title, a description, instructions.
+    /// True if words that a model reads differ: a title, a description, instructions.
     pub reworded: bool,
     /// The places that differ, in order.
     pub fields: Vec<Field>,
@@ -89,7 +89,7 @@ impl Diff {
         diff
     }
 
-    /// Whether nothing differs.
+    /// Returns whether nothing differs.
     pub fn is_empty(&self) -> bool {
         self.servers_added.is_empty()
             && self.servers_removed.is_empty()
@@ -99,7 +99,7 @@ impl Diff {
             && self.changed.is_empty()
     }
 
-    /// How many of the changed tools are reworded.
+    /// The number of the changed tools are reworded.
     pub fn reworded(&self) -> usize {
         self.changed.iter().filter(|changed| changed.reworded).count()
     }

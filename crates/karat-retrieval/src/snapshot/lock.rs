@@ -54,7 +54,7 @@ pub struct Mismatch {
 }
 
 impl Mismatch {
-    /// Whether the corpus is exactly that of the lock.
+    /// Returns whether the corpus is exactly that of the lock.
     pub fn is_none(&self) -> bool {
         *self == Mismatch::default()
     }
@@ -100,7 +100,7 @@ impl Lock {
         Ok(lock)
     }
 
-    /// How many tools it names.
+    /// The number of tools it names.
     pub fn tools(&self) -> usize {
         self.servers.values().map(|server| server.tools.len()).sum()
     }

@@ -134,12 +134,12 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// How many tools there are in all.
+    /// The number of tools in all.
     pub fn len(&self) -> usize {
         self.servers.values().map(|server| server.tools.len()).sum()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -36,7 +36,7 @@ pub struct Provenance {
     pub environment: Option<Environment>,
 }
 
-/// How one server was reached.
+/// The way one server was reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The command or address, without secrets.
@@ -47,7 +47,7 @@ pub struct Origin {
     pub version: String,
     /// The revision of the protocol that was agreed on.
     pub protocol: String,
-    /// How many tools it served.
+    /// The number of tools it served.
     pub tools: usize,
 }
 
@@ -58,7 +58,7 @@ pub const SCHEMA: &str = "karat.capture/1";
 pub struct Source<'a> {
     /// A captured folder.
     pub snapshot: &'a Path,
-    /// Where the queries come from.
+    /// The place where the queries come from.
     pub golden: Golden<'a>,
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::system::{Question, Ranked, Ranking};
 use karat_core::tokens;
 
-/// How much of a refusal is kept.
+/// The part of a refusal is kept.
 const LONGEST_REFUSAL: usize = 500;
 
 #[derive(Serialize)]

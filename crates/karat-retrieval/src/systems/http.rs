@@ -31,10 +31,10 @@ pub struct HttpConfig {
     /// A JSON body with the same places.
     #[serde(default)]
     pub body: Option<Value>,
-    /// How many redirects are followed; none unless said otherwise.
+    /// The number of redirects that are followed; none unless said otherwise.
     #[serde(default)]
     pub redirects: usize,
-    /// Where in the answer the ranked ids are.
+    /// The place where in the answer the ranked ids are.
     #[serde(default)]
     pub answer: AnswerConfig,
 }

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use super::answer::{AnswerConfig, AnswerReader};
 use crate::system::{Question, Ranking};
 
-/// How much of what a tool says of its failure is kept.
+/// The part of what a tool says of its failure is kept.
 const LONGEST_REFUSAL: usize = 500;
 
 /// `mcp = { … }` of a project entry.
@@ -33,13 +33,13 @@ pub struct McpConfig {
     /// Its arguments; `{query}`, `{limit}`, `{id}` and `{run}` are filled in.
     #[serde(default = "default_arguments")]
     pub arguments: Map<String, Value>,
-    /// Which part of the result holds the answer.
+    /// The part of the result holds the answer.
     #[serde(default)]
     pub from: Part,
-    /// Where in that part the ranked ids are.
+    /// The place where in that part the ranked ids are.
     #[serde(default)]
     pub answer: AnswerConfig,
-    /// How long the server may take until it is ready for calls, in milliseconds.
+    /// The time the server may take until it is ready for calls, in milliseconds.
     #[serde(default = "default_start_ms")]
     pub start_timeout_ms: u64,
 }

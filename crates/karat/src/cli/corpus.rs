@@ -40,7 +40,7 @@ pub(crate) struct FreezeArgs {
     /// The licence of the data, as an SPDX expression
     #[arg(long)]
     pub(crate) licence: String,
-    /// How the data was made
+    /// The way the data was made
     #[arg(long)]
     pub(crate) made: String,
 }
@@ -107,10 +107,10 @@ pub(crate) struct CaptureArgs {
     /// A header for the address
     #[arg(long = "header", value_name = "NAME: VALUE", requires = "url")]
     pub(crate) headers: Vec<String>,
-    /// How long one server may take, in seconds
+    /// The time one server may take, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,
-    /// How many servers are under way at once
+    /// The number of servers that are under way at once
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) parallel: u16,
     /// Write what was captured even if some servers failed

@@ -16,7 +16,7 @@ pub(crate) struct InitArgs {
     /// Whose project it is
     #[arg(long = "for", value_name = "USER")]
     pub(crate) user: Option<User>,
-    /// Which CI runs it; repeatable, or several with commas. Without it, github
+    /// The CI that runs it; repeatable, or several with commas. Without it, github
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub(crate) ci: Vec<Ci>,
     /// Where CI clones Karat from, as https://…, ssh://… or git@HOST:PATH, with #REF for a tag, branch

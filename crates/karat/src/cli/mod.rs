@@ -123,7 +123,7 @@ pub(crate) struct CheckArgs {
     /// Go on with an interrupted run: what is in its journal is not asked again
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Whether the command has `--resume` at all
+    /// True if the command has `--resume` at all
     #[arg(skip = true)]
     pub(crate) can_resume: bool,
     /// End with exit code 4 if the data cannot decide
@@ -234,7 +234,7 @@ pub(crate) struct MetricsArgs {
 
 #[derive(Args)]
 pub(crate) struct SchemaArgs {
-    /// Which document
+    /// The document
     pub(crate) document: Document,
 }
 
@@ -248,6 +248,6 @@ pub(crate) enum Document {
 
 #[derive(Args)]
 pub(crate) struct CompletionsArgs {
-    /// Which shell
+    /// The shell
     pub(crate) shell: clap_complete::Shell,
 }

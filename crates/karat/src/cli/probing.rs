@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::{FailOn, RecordArgs, TargetArgs};
 
-/// How a server is called with arguments that it may not expect.
+/// The way a server is called with arguments that it may not expect.
 #[derive(Args)]
 pub(crate) struct ProbeArgs {
     #[command(flatten)]
@@ -25,10 +25,10 @@ pub(crate) struct ProbeArgs {
     /// The seed of everything random
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// How long a call may take, in milliseconds
+    /// The time a call may take, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 15_000)]
     pub(crate) timeout_ms: u64,
-    /// How long the server may take to start, in milliseconds
+    /// The time the server may take to start, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 30_000)]
     pub(crate) start_timeout_ms: u64,
     /// Stop after this many seconds, whatever is left
@@ -102,10 +102,10 @@ pub(crate) struct CallArgs {
     pub(crate) target: TargetArgs,
     #[command(flatten)]
     pub(crate) record: RecordArgs,
-    /// How long the call may take, in milliseconds
+    /// The time the call may take, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 30_000)]
     pub(crate) timeout_ms: u64,
-    /// How long the server may take to start, in milliseconds
+    /// The time the server may take to start, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 30_000)]
     pub(crate) start_timeout_ms: u64,
 }

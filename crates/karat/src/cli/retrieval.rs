@@ -25,7 +25,7 @@ pub(crate) enum RetrievalCommand {
     ServeFitness(FitnessArgs),
 }
 
-/// Which tools and queries.
+/// The tools and queries.
 #[derive(Args)]
 pub(crate) struct ToolsArgs {
     /// A dataset folder, or bundled:tools/v1, which is what is taken without any of these
@@ -85,7 +85,7 @@ pub(crate) struct FitnessArgs {
     /// The score of a query
     #[arg(long, value_name = "ID", default_value = "ndcg@10")]
     pub(crate) metric: String,
-    /// How many results are looked at
+    /// The number of results that are looked at
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) limit: usize,
 }

@@ -21,7 +21,7 @@ pub(crate) enum ServerCommand {
     Call(super::CallArgs),
 }
 
-/// Which server: after `--`, at an address, or in a file of servers.
+/// The server: after `--`, at an address, or in a file of servers.
 #[derive(Args, Clone, Default)]
 pub(crate) struct TargetArgs {
     /// The address of a running server
@@ -135,10 +135,10 @@ pub(crate) struct ServerTestArgs {
     /// Write the snapshots that the cases want anew, where the calls end as they must
     #[arg(long)]
     pub(crate) update: bool,
-    /// How long a call may take, in milliseconds
+    /// The time a call may take, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 30_000)]
     pub(crate) timeout_ms: u64,
-    /// How long the server may take to start, in milliseconds
+    /// The time the server may take to start, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 30_000)]
     pub(crate) start_timeout_ms: u64,
     #[command(flatten)]
@@ -176,10 +176,10 @@ pub(crate) struct LoadArgs {
     /// Sessions: processes of a server over stdio, connections over HTTP
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) connections: usize,
-    /// How long to measure, such as 30s or 2m; 10s where no count is given
+    /// The time to measure, such as 30s or 2m; 10s where no count is given
     #[arg(long, value_name = "TIME", conflicts_with = "count")]
     pub(crate) duration: Option<String>,
-    /// How many calls to measure
+    /// The number of calls to measure
     #[arg(long, value_name = "CALLS")]
     pub(crate) count: Option<u64>,
     /// The time over which the load grows to its full size
@@ -201,10 +201,10 @@ pub(crate) struct LoadArgs {
     /// The seed of the order of calls
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// How long a call may take, in milliseconds
+    /// The time a call may take, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 30_000)]
     pub(crate) timeout_ms: u64,
-    /// How long the server may take to start, in milliseconds
+    /// The time the server may take to start, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 30_000)]
     pub(crate) start_timeout_ms: u64,
     /// The folder for the report

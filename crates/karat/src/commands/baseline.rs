@@ -97,7 +97,7 @@ struct Update {
     change: Change,
 }
 
-/// How fresh scores differ from the recorded ones.
+/// The way fresh scores differ from the recorded ones.
 #[derive(Serialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 enum Change {

@@ -340,7 +340,7 @@ fn out_folder(plan: &Project<'_>, arguments: &CheckArgs) -> PathBuf {
     plan.root.folder().join(&arguments.out)
 }
 
-/// Whether the outputs have a shape and a place, before anything is measured.
+/// Returns whether the outputs have a shape and a place, before anything is measured.
 pub(crate) fn ready(arguments: &CheckArgs) -> Result<(), Stop> {
     places::untracked(outputs(arguments)?.iter().map(|(_, path)| path.as_path()))
 }

@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &HistoryArgs, terminal: &Terminal) -> Result<Exit, 
     }
 }
 
-/// Which file is meant: the one that is named, that of the project, or the usual one.
+/// The file that is meant: the one that is named, that of the project, or the usual one.
 pub(crate) fn file(named: Option<&Path>, project: Option<&Path>) -> Result<PathBuf, Stop> {
     if let Some(named) = named {
         return Ok(named.to_owned());

@@ -49,7 +49,7 @@ pub(crate) fn untracked<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result
     Ok(())
 }
 
-/// Whether a file lies in a folder that Karat made for its reports.
+/// Returns whether a file lies in a folder that Karat made for its reports.
 fn is_ours(file: &Path) -> bool {
     let ignore = file.parent().map(|folder| folder.join(".gitignore"));
     ignore.is_some_and(|ignore| std::fs::read(ignore).is_ok_and(|text| text == IGNORED))

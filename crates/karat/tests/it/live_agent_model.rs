@@ -72,7 +72,7 @@ impl Drop for Served {
     }
 }
 
-/// How long loading the model may take; it takes seconds.
+/// The time loading the model may take; it takes seconds.
 const START: Duration = Duration::from_secs(120);
 
 fn serve(scratch: &Scratch) -> (Served, String) {

@@ -55,7 +55,7 @@ const TASKS: Real = Real {
 };
 const EXCEL: Real = Real { name: "excel", command: &["{bin}/excel-mcp-server", "stdio"], env: &[] };
 
-/// How long fuzz and attacks may take for each server, in seconds.
+/// The time fuzz and attacks may take for each server, in seconds.
 const PROBING: &str = "8";
 
 macro_rules! real_servers {

@@ -17,9 +17,9 @@ use crate::cli::DiffArgs;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
-/// How wide a shown value may be.
+/// The way wide a shown value may be.
 const WIDTH: usize = 160;
-/// How many characters around a change are shown.
+/// The number of characters around a change are shown.
 const AROUND: usize = 40;
 
 pub(super) fn run(arguments: &DiffArgs, terminal: &Terminal) -> Result<Exit, Stop> {

@@ -18,7 +18,7 @@ pub(super) struct Proxy {
     pub(super) key: String,
 }
 
-/// How the proxy reaches a server.
+/// The way the proxy reaches a server.
 pub(super) enum Reach {
     Url(String),
     Command(Vec<String>),

@@ -121,7 +121,7 @@ fn configure(
     Ok(())
 }
 
-/// How a proxy starts one server of the corpus.
+/// The way a proxy starts one server of the corpus.
 fn program(arguments: &ServeArgs, name: &str) -> proxy::Reach {
     let karat = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("karat"));
     let bundled = arguments.dataset.to_string_lossy().starts_with("bundled:");

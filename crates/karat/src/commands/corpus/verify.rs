@@ -18,7 +18,7 @@ use crate::face::Terminal;
 /// What was found in a dataset, of whichever kind it is.
 struct Checked {
     dataset: DatasetRef,
-    /// How many of what it holds.
+    /// The number of what it holds.
     holds: Vec<(&'static str, usize)>,
     /// The id of an entry, and what is wrong with it.
     findings: Vec<(String, String)>,

@@ -13,7 +13,7 @@ use crate::face::Terminal;
 
 /// The longest answer that is read.
 const LONGEST: u64 = 1_000;
-/// How often a question is asked.
+/// The number of times a question is asked.
 const TRIES: usize = 3;
 
 /// Whose project it is, which CI it has, and where that gets Karat from, if it is known.

@@ -16,7 +16,7 @@ const PRE_COMMIT: &str = include_str!("../../starter/ci/pre-commit.yml");
 pub(super) struct CiFile {
     pub(super) path: &'static str,
     pub(super) text: String,
-    /// Whether others have lines in it too, so that it may be there already.
+    /// True if others have lines in it too, so that it may be there already.
     pub(super) shared: bool,
 }
 
@@ -90,7 +90,7 @@ pub(super) fn files(ci: Ci, project: &Project<'_>) -> Vec<CiFile> {
     }
 }
 
-/// Whether this kind of CI builds Karat, rather than using the one that is there.
+/// Returns whether this kind of CI builds Karat, rather than using the one that is there.
 pub(super) fn builds_karat(ci: Ci) -> bool {
     matches!(ci, Ci::Github | Ci::Gitlab)
 }

@@ -24,7 +24,7 @@ use crate::face::Terminal;
 struct File {
     path: PathBuf,
     text: String,
-    /// Whether it may be there already; then its lines are printed instead.
+    /// True if it may be there already; then its lines are printed instead.
     shared: bool,
 }
 

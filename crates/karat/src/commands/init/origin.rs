@@ -50,7 +50,7 @@ impl Origin {
         })
     }
 
-    /// Whether CI needs a key to clone it.
+    /// Returns whether CI needs a key to clone it.
     pub(super) fn needs_key(&self) -> bool {
         !self.address.starts_with("https://")
     }
@@ -66,7 +66,7 @@ impl Origin {
 
 /// An address that has one of the known forms.
 struct Address {
-    /// Whether there was a password, or a name that may be a token.
+    /// True if there was a password, or a name that may be a token.
     secret: bool,
     without_secret: String,
 }

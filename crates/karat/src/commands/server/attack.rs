@@ -62,7 +62,7 @@ fn meant(class: AttackClass) -> Class {
     }
 }
 
-/// How many attacks of each class ended how.
+/// The number of attacks of each class ended how.
 fn table(attacked: &Attacked) -> String {
     let columns = [Status::Held, Status::Broken, Status::NotJudged, Status::NotApplicable];
     let mut text = format!("{:<22}", "class");

@@ -19,9 +19,9 @@ use crate::work::until_stopped_on_one_thread;
 
 /// Calls at once where nothing is said.
 const CONCURRENCY: usize = 8;
-/// Where the search for the highest rate begins.
+/// The place where the search for the highest rate begins.
 const FIRST_RATE: f64 = 10.0;
-/// How long is measured where nothing is said, and each step of a search.
+/// The time is measured where nothing is said, and each step of a search.
 const TIME: Duration = Duration::from_secs(10);
 const STEP_TIME: Duration = Duration::from_secs(5);
 

@@ -30,7 +30,7 @@ pub(super) fn spec(arguments: &ProbeArgs, terminal: &Terminal) -> Result<ServerS
     })
 }
 
-/// Whether the arguments make sense, before anything is started.
+/// Returns whether the arguments make sense, before anything is started.
 pub(super) fn check(arguments: &ProbeArgs, rules: &[&Rule]) -> Result<(), Stop> {
     for id in &arguments.allow {
         if !rules.iter().any(|rule| rule.id == id) {
@@ -58,7 +58,7 @@ pub(super) fn known(arguments: &ProbeArgs) -> Result<Map<String, Value>, Stop> {
     arguments.set.iter().map(read).collect()
 }
 
-/// How the session is held.
+/// The way the session is held.
 pub(super) fn options(arguments: &ProbeArgs, recording: &Recording<'_>) -> Options {
     Options {
         call_timeout: Duration::from_millis(arguments.timeout_ms),

@@ -172,7 +172,7 @@ fn answer(arguments: &PolicyArgs, spec: &mut ServerSpec) -> Result<(), Stop> {
     Ok(())
 }
 
-/// How a session that did not begin ends Karat.
+/// The way a session that did not begin ends Karat.
 pub(crate) fn not_started(error: StartError) -> Stop {
     match error {
         StartError::Spec { why } => Stop::bad_input(why),

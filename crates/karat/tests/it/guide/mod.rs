@@ -12,11 +12,11 @@ use crate::common::{Scratch, live};
 use pages::{Page, docs};
 use session::Session;
 
-/// How pages are brought up to date.
+/// The way pages are brought up to date.
 const UPDATE: &str =
     "KARAT_GUIDE=update cargo test -p karat --test it guide:: writes what came out";
 
-/// Whether pages are written instead of compared.
+/// Returns whether pages are written instead of compared.
 fn updating() -> bool {
     std::env::var("KARAT_GUIDE").is_ok_and(|value| value == "update")
 }

@@ -181,7 +181,7 @@ fn anchor(title: &str) -> String {
         .collect()
 }
 
-/// Whether a link of a page leads somewhere. A page of the guide links nothing outside of it, since
+/// Returns whether a link of a page leads somewhere. A page of the guide links nothing outside of it, since
 /// the book does not hold that.
 pub(crate) fn follow(page: &Page, link: &str) -> Result<(), String> {
     if link.starts_with("https://") || link.starts_with("http://") {

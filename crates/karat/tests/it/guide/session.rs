@@ -14,7 +14,7 @@ use crate::common::{self, Scratch};
 
 /// What may be run beside karat itself.
 const PROGRAMS: &[&str] = &["karat", "git", "cat", "cp", "ls", "mkdir", "mv", "python3", "rm"];
-/// Where the karat of a page was installed from.
+/// The place where the karat of a page was installed from.
 const SOURCE: &str =
     "git+https://git.example.com/tools/karat#8c4f5b7e2a9d1036c7e84b5f0d2a6913e8b7c45f";
 /// Any lines.
@@ -196,7 +196,7 @@ fn kind(language: &str, before: &str) -> Block {
     }
 }
 
-/// Whether a line tells how far a run has come. In a terminal it is a bar that vanishes, and what it
+/// Returns whether a line tells how far a run has come. In a terminal it is a bar that vanishes, and what it
 /// says depends on the machine.
 fn is_progress(line: &str) -> bool {
     let Some((_, state)) = line.rsplit_once(": ") else { return false };
@@ -230,7 +230,7 @@ fn split(line: &str) -> Vec<String> {
     words
 }
 
-/// Whether what is shown stands for what came.
+/// Returns whether what is shown stands for what came.
 fn matches(shown: &[&str], came: &[&str]) -> bool {
     match shown.split_first() {
         None => came.is_empty(),
