@@ -2,8 +2,9 @@
 
 use std::str::FromStr;
 
+use karat_metrics::MetricId;
 use karat_metrics::calls::deepeval::{self, Outcome, ToolCorrectness, ToolPermission};
-use karat_metrics::calls::{alignment, f1, ragas, registered_id};
+use karat_metrics::calls::{alignment, f1, ragas};
 
 use crate::sample::Sample;
 use crate::score::ItemScore;
@@ -46,15 +47,17 @@ impl CallMetric {
     /// The id as it stands in reports.
     pub fn id(&self) -> String {
         match self {
-            CallMetric::Exact => alignment::EXACT.id.to_owned(),
-            CallMetric::Alignment => alignment::ALIGNMENT.id.to_owned(),
-            CallMetric::F1 => f1::F1.id.to_owned(),
-            CallMetric::RagasAccuracy => ragas::ACCURACY.id.to_owned(),
-            CallMetric::RagasAccuracyUnordered => ragas::ACCURACY_UNORDERED.id.to_owned(),
-            CallMetric::RagasAccuracyLevenshtein => ragas::ACCURACY_LEVENSHTEIN.id.to_owned(),
-            CallMetric::RagasF1 => ragas::F1.id.to_owned(),
+            CallMetric::Exact => "calls.exact".to_owned(),
+            CallMetric::Alignment => "calls.alignment".to_owned(),
+            CallMetric::F1 => "calls.f1".to_owned(),
+            CallMetric::RagasAccuracy => "ragas.tool_call_accuracy".to_owned(),
+            CallMetric::RagasAccuracyUnordered => "ragas.tool_call_accuracy_unordered".to_owned(),
+            CallMetric::RagasAccuracyLevenshtein => {
+                "ragas.tool_call_accuracy_levenshtein".to_owned()
+            }
+            CallMetric::RagasF1 => "ragas.tool_call_f1".to_owned(),
             CallMetric::ToolCorrectness(setting) => setting.id(),
-            CallMetric::ToolPermission(_) => deepeval::TOOL_PERMISSION.id.to_owned(),
+            CallMetric::ToolPermission(_) => deepeval::TOOL_PERMISSION.into(),
         }
     }
 
@@ -62,7 +65,7 @@ impl CallMetric {
     pub fn short_id(&self) -> String {
         match self {
             CallMetric::ToolCorrectness(setting) if *setting == ToolCorrectness::default() => {
-                deepeval::TOOL_CORRECTNESS.id.to_owned()
+                deepeval::TOOL_CORRECTNESS.into()
             }
             other => other.id(),
         }
@@ -105,23 +108,23 @@ pub enum UnknownMetric {
     Setting(#[from] deepeval::UnknownSetting),
     /// The metric needs more than an id can say.
     #[error("{0} needs a policy, which its id cannot express")]
-    NeedsPolicy(&'static str),
+    NeedsPolicy(MetricId),
 }
 
 impl FromStr for CallMetric {
     type Err = UnknownMetric;
 
     fn from_str(id: &str) -> Result<Self, UnknownMetric> {
-        let registered = registered_id(id);
-        if registered == deepeval::TOOL_CORRECTNESS.id {
-            let setting = match id.split_once('|') {
-                Some((_, suffix)) => suffix.parse()?,
-                None => ToolCorrectness::default(),
-            };
-            return Ok(CallMetric::ToolCorrectness(setting));
+        let (registered, settings) = match id.split_once('|') {
+            Some((registered, settings)) => (registered, Some(settings)),
+            None => (id, None),
+        };
+        if deepeval::TOOL_CORRECTNESS == registered {
+            let settings = settings.map_or(Ok(ToolCorrectness::default()), str::parse)?;
+            return Ok(CallMetric::ToolCorrectness(settings));
         }
-        if id == deepeval::TOOL_PERMISSION.id {
-            return Err(UnknownMetric::NeedsPolicy(deepeval::TOOL_PERMISSION.id));
+        if deepeval::TOOL_PERMISSION == id {
+            return Err(UnknownMetric::NeedsPolicy(deepeval::TOOL_PERMISSION));
         }
         PLAIN
             .into_iter()

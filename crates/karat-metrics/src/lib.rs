@@ -11,13 +11,13 @@
 
 pub mod calls;
 pub mod classification;
-pub mod cost;
-pub mod load;
-pub mod probes;
+mod definitions;
+mod id;
 pub mod ranking;
 pub mod registry;
 pub mod stats;
-pub mod suites;
+
+pub use id::{MetricId, UnknownMetric};
 
 /// Why a metric has no value on the data at hand, in words a user can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

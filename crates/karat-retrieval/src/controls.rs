@@ -6,7 +6,7 @@
 
 use karat_core::aggregate::better;
 use karat_core::report::{Control, Measured};
-use karat_metrics::ranking::{Measure, cut};
+use karat_metrics::ranking::Measure;
 use karat_metrics::stats::random::Draws;
 use karat_metrics::stats::{self, Alternative};
 
@@ -18,8 +18,12 @@ use crate::system::{Ranked, Ranking};
 use karat_core::error::EvalError;
 
 /// The metrics that every control is judged by.
-const JUDGED: [Measure; 4] =
-    [Measure::RecallAt(cut(5)), Measure::Mrr, Measure::NdcgAt(cut(10)), Measure::Map];
+const JUDGED: [Measure; 4] = [
+    Measure::known("recall@5"),
+    Measure::known("mrr"),
+    Measure::known("ndcg@10"),
+    Measure::known("map"),
+];
 /// The place of mrr among them.
 const MRR: usize = 1;
 

@@ -304,7 +304,6 @@ impl Fitness {
 #[cfg(test)]
 mod tests {
     use karat_core::report::DatasetRef;
-    use karat_metrics::ranking::cut;
 
     use super::*;
     use crate::dataset::Label;
@@ -349,7 +348,7 @@ mod tests {
         let options = Options {
             engine: "bm25".to_owned(),
             weights: None,
-            measure: Measure::MrrAt(cut(10)),
+            measure: Measure::known("mrr@10"),
             limit: 10,
         };
         Fitness::new(dataset, options).unwrap()

@@ -6,7 +6,7 @@ use karat_core::aggregate::{Average, Spec};
 use karat_core::journal::{Entry, Outcome};
 use karat_core::observed::{self, Observed, RankedTool};
 use karat_core::report::{Item, ItemError};
-use karat_metrics::ranking::{JudgedRanking, Measure, Rules, cut};
+use karat_metrics::ranking::{JudgedRanking, Measure, Rules};
 
 use crate::dataset::{Dataset, Query};
 use crate::system::Ranking;
@@ -45,25 +45,25 @@ fn tokens(entry: &Entry<Ranking>) -> Option<u64> {
 
 /// The same metrics as measures; a test holds the two lists together.
 const MEASURES: [Measure; 12] = [
-    Measure::RecallAt(cut(1)),
-    Measure::RecallAt(cut(3)),
-    Measure::RecallAt(cut(5)),
-    Measure::RecallAt(cut(10)),
-    Measure::SuccessAt(cut(5)),
-    Measure::Mrr,
-    Measure::MrrAt(cut(10)),
-    Measure::NdcgAt(cut(10)),
-    Measure::Map,
-    Measure::MapAt(cut(10)),
-    Measure::ComprehensivenessAt(cut(5)),
-    Measure::HardNegativeRate,
+    Measure::known("recall@1"),
+    Measure::known("recall@3"),
+    Measure::known("recall@5"),
+    Measure::known("recall@10"),
+    Measure::known("success@5"),
+    Measure::known("mrr"),
+    Measure::known("mrr@10"),
+    Measure::known("ndcg@10"),
+    Measure::known("map"),
+    Measure::known("map@10"),
+    Measure::known("comprehensiveness@5"),
+    Measure::known("hard_negative_rate"),
 ];
 
 /// The metrics that look further than the results that are asked for, in a sentence.
 pub fn beyond(limit: usize) -> Option<String> {
     let deeper: Vec<String> = MEASURES
         .iter()
-        .filter(|measure| measure.cut().is_some_and(|cut| cut.get() as usize > limit))
+        .filter(|measure| measure.cutoff().is_some_and(|k| k.get() as usize > limit))
         .map(ToString::to_string)
         .collect();
     (!deeper.is_empty()).then(|| {

@@ -25,36 +25,36 @@ pub use read::{RunOfQuery, read_run};
 pub use score::score;
 pub use write::{write_qrels, write_run};
 
-use karat_metrics::ranking::{Measure, Rules, cut};
+use karat_metrics::ranking::{Measure, Rules};
 
 /// The measures that are computed if none are asked for: those that trec_eval prints by default and
 /// we have, and ours.
 pub const DEFAULT_MEASURES: &[Measure] = &[
-    Measure::Map,
-    Measure::RPrecision,
-    Measure::Bpref,
-    Measure::Mrr,
-    Measure::PrecisionAt(cut(5)),
-    Measure::PrecisionAt(cut(10)),
-    Measure::PrecisionAt(cut(15)),
-    Measure::PrecisionAt(cut(20)),
-    Measure::PrecisionAt(cut(30)),
-    Measure::PrecisionAt(cut(100)),
-    Measure::PrecisionAt(cut(200)),
-    Measure::PrecisionAt(cut(500)),
-    Measure::PrecisionAt(cut(1000)),
-    Measure::RecallAt(cut(1)),
-    Measure::RecallAt(cut(3)),
-    Measure::RecallAt(cut(5)),
-    Measure::RecallAt(cut(10)),
-    Measure::RecallAt(cut(100)),
-    Measure::Ndcg,
-    Measure::NdcgAt(cut(5)),
-    Measure::NdcgAt(cut(10)),
-    Measure::NdcgExpAt(cut(10)),
-    Measure::SuccessAt(cut(1)),
-    Measure::SuccessAt(cut(5)),
-    Measure::SuccessAt(cut(10)),
+    Measure::known("map"),
+    Measure::known("r_precision"),
+    Measure::known("bpref"),
+    Measure::known("mrr"),
+    Measure::known("p@5"),
+    Measure::known("p@10"),
+    Measure::known("p@15"),
+    Measure::known("p@20"),
+    Measure::known("p@30"),
+    Measure::known("p@100"),
+    Measure::known("p@200"),
+    Measure::known("p@500"),
+    Measure::known("p@1000"),
+    Measure::known("recall@1"),
+    Measure::known("recall@3"),
+    Measure::known("recall@5"),
+    Measure::known("recall@10"),
+    Measure::known("recall@100"),
+    Measure::known("ndcg"),
+    Measure::known("ndcg@5"),
+    Measure::known("ndcg@10"),
+    Measure::known("ndcg_exp@10"),
+    Measure::known("success@1"),
+    Measure::known("success@5"),
+    Measure::known("success@10"),
 ];
 
 /// How to score.

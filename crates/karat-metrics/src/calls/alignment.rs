@@ -5,28 +5,32 @@
 //! that call and nothing else, where a comparison by position would lose all calls behind it.
 
 use super::{Call, Equality};
-use crate::registry::{Better, Metric};
+use crate::registry::{Better, Metric, MetricKind, Unit};
+
+/// The metrics of this file.
+pub(super) const METRICS: &[Metric] = &[
+    Metric {
+        id: "calls.exact",
+        summary: "Whether exactly the right calls were made: tools, arguments and order",
+        formula: "1 if both lists have the same length and the calls at each position have the same name and equal arguments, else 0. Both lists empty: 1",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Rate,
+        notes: "Arguments are equal as in JSON Schema: `1` is `1.0`, `true` is not `1`, the order of keys does not matter, that of lists does. Missing and extra arguments both count. Expectations may name several acceptable values, calls in any order and optional calls; the score is then 1 if some reading of them fits all calls.",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "calls.alignment",
+        summary: "How much of the calls agrees in order, best alignment",
+        formula: "(largest sum of w over pairings of called with expected calls that keep both orders) / max(expected calls, called calls), with w = (1 + equal arguments) / (1 + arguments on either side) for calls of the same tool and 0 otherwise. Both lists empty: 1",
+        better: Better::Higher,
+        unit: Unit::Share,
+        notes: "Symmetric, from 0 to 1, and 1 exactly if `calls.exact` is 1. One call inserted into or forgotten from n right ones leaves n / (n + 1) or (n - 1) / n: it costs one call of the longer list. (The other symmetric choice, 2 matched / (expected + called), would charge an inserted call half a call.) In w the tool's name counts as one more argument, so the right tool with wrong arguments is worth something and an extra argument costs. Optional calls that were made are left out on both sides.",
+        ..Metric::DEFAULT
+    },
+];
 
 /// The definition of [`exact`].
-pub const EXACT: Metric = Metric {
-    id: "calls.exact",
-    summary: "Whether exactly the right calls were made: tools, arguments and order",
-    formula: "1 if both lists have the same length and the calls at each position have the same name and equal arguments, else 0. Both lists empty: 1",
-    better: Better::Higher,
-    undefined: "",
-    notes: "Arguments are equal as in JSON Schema: `1` is `1.0`, `true` is not `1`, the order of keys does not matter, that of lists does. Missing and extra arguments both count. Expectations may name several acceptable values, calls in any order and optional calls; the score is then 1 if some reading of them fits all calls.",
-};
-
-/// The definition of [`alignment`].
-pub const ALIGNMENT: Metric = Metric {
-    id: "calls.alignment",
-    summary: "How much of the calls agrees in order, best alignment",
-    formula: "(largest sum of w over pairings of called with expected calls that keep both orders) / max(expected calls, called calls), with w = (1 + equal arguments) / (1 + arguments on either side) for calls of the same tool and 0 otherwise. Both lists empty: 1",
-    better: Better::Higher,
-    undefined: "",
-    notes: "Symmetric, from 0 to 1, and 1 exactly if `calls.exact` is 1. One call inserted into or forgotten from n right ones leaves n / (n + 1) or (n - 1) / n: it costs one call of the longer list. (The other symmetric choice, 2 matched / (expected + called), would charge an inserted call half a call.) In w the tool's name counts as one more argument, so the right tool with wrong arguments is worth something and an extra argument costs. Optional calls that were made are left out on both sides.",
-};
-
 /// `calls.exact`: whether the calls are the expected ones in the expected order.
 pub fn exact(called: &[Call<'_>], expected: &[Call<'_>]) -> bool {
     called.len() == expected.len()

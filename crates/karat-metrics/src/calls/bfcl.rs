@@ -12,18 +12,21 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::{Call, Equality, Object, Value};
-use crate::registry::{Better, Metric};
+use crate::registry::{Better, Metric, MetricKind, Unit};
 
-/// The definition of [`check`].
-pub const MATCH: Metric = Metric {
+/// The metrics of this file.
+pub(super) const METRICS: &[Metric] = &[Metric {
     id: "bfcl.match",
     summary: "Whether every call is acceptable, in any order (BFCL)",
     formula: "1 if there are as many calls as answers and, taking the answers in order, the first unused call that fits each can be found; else 0",
     better: Better::Higher,
-    undefined: "",
+    unit: Unit::Share,
+    kind: MetricKind::Rate,
     notes: "As `ast_checker` of bfcl-eval 2026.3.23 for Python, category `parallel`, which for a single answer is also `simple` and `multiple`. An answer lists acceptable values for each parameter; `\"\"` among them means that it may be omitted. Strings are compared after removing spaces and `,./-_*^`, in lower case. A whole number is accepted for a float, not the reverse; other values are compared by Python's `==` after a check of their type. Unexpected parameters are wrong. The assignment is **greedy**: calls [a], [b] fail the answers {a or b}, {a}.",
-};
+    ..Metric::DEFAULT
+}];
 
+/// The definition of [`check`].
 /// The description of a function, as far as it decides a match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {

@@ -10,28 +10,38 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{Call, Equality, Object, Value};
-use crate::registry::{Better, Metric};
+use crate::MetricId;
+use crate::registry::{Better, Metric, Unit};
+
+/// The id of [`ToolCorrectness`] with the default settings.
+pub const TOOL_CORRECTNESS: MetricId = MetricId::known("deepeval.tool_correctness");
+/// The id of [`ToolPermission`].
+pub const TOOL_PERMISSION: MetricId = MetricId::known("deepeval.tool_permission");
+
+/// The metrics of this file.
+pub(super) const METRICS: &[Metric] = &[
+    Metric {
+        id: "deepeval.tool_correctness",
+        summary: "Share of the expected tools that were called (DeepEval)",
+        formula: "default: for each expected call in order, the best score among the called ones not yet used; sum / expected calls. ordered: weighted longest common subsequence / expected calls. exact: 1 if both lists agree position by position, else 0. Both lists empty: 1; nothing expected but something called: 0",
+        better: Better::Higher,
+        unit: Unit::Share,
+        notes: "As `ToolCorrectnessMetric` of DeepEval 4.3.1 without `available_tools`. A setting is written behind the id: `deepeval.tool_correctness|MODE|PARAMETERS[|OPTION]` with mode `default`, `ordered`, `exact` or `exact+ordered` (exact wins), parameters `name`, `name+input`, `name+output` or `name+input+output`, and option `strict`, `threshold=0.7` or `threshold=none`; the plain id means `|default|name`, threshold 0.5. A pair counts if name and type agree; with `input` it scores the share of equal parameters over the union of keys, nested objects recursively; with `output` it scores 0 unless the outputs are equal. Values are compared by Python's `==`. Extra calls cost nothing except in exact mode. In default mode identical calls count as used together, so expected [A, A] and called [A, A] score **0.5**. Where parameters are recorded on one side only, DeepEval raises an error; here the pair scores 0.",
+        has_settings: true,
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "deepeval.tool_permission",
+        summary: "Share of the calls that the agent was allowed to make (DeepEval)",
+        formula: "calls of a tool that is on the list of allowed tools (if there is one) and not on the list of denied tools / calls; no calls: 1",
+        better: Better::Higher,
+        unit: Unit::Share,
+        notes: "As `ToolPermissionMetric` of DeepEval 4.3.1: denied wins over allowed, an empty list of allowed tools allows none, threshold 1 unless said otherwise.",
+        ..Metric::DEFAULT
+    },
+];
 
 /// The definition of [`ToolCorrectness`].
-pub const TOOL_CORRECTNESS: Metric = Metric {
-    id: "deepeval.tool_correctness",
-    summary: "Share of the expected tools that were called (DeepEval)",
-    formula: "default: for each expected call in order, the best score among the called ones not yet used; sum / expected calls. ordered: weighted longest common subsequence / expected calls. exact: 1 if both lists agree position by position, else 0. Both lists empty: 1; nothing expected but something called: 0",
-    better: Better::Higher,
-    undefined: "",
-    notes: "As `ToolCorrectnessMetric` of DeepEval 4.3.1 without `available_tools`. A setting is written behind the id: `deepeval.tool_correctness|MODE|PARAMETERS[|OPTION]` with mode `default`, `ordered`, `exact` or `exact+ordered` (exact wins), parameters `name`, `name+input`, `name+output` or `name+input+output`, and option `strict`, `threshold=0.7` or `threshold=none`; the plain id means `|default|name`, threshold 0.5. A pair counts if name and type agree; with `input` it scores the share of equal parameters over the union of keys, nested objects recursively; with `output` it scores 0 unless the outputs are equal. Values are compared by Python's `==`. Extra calls cost nothing except in exact mode. In default mode identical calls count as used together, so expected [A, A] and called [A, A] score **0.5**. Where parameters are recorded on one side only, DeepEval raises an error; here the pair scores 0.",
-};
-
-/// The definition of [`ToolPermission`].
-pub const TOOL_PERMISSION: Metric = Metric {
-    id: "deepeval.tool_permission",
-    summary: "Share of the calls that the agent was allowed to make (DeepEval)",
-    formula: "calls of a tool that is on the list of allowed tools (if there is one) and not on the list of denied tools / calls; no calls: 1",
-    better: Better::Higher,
-    undefined: "",
-    notes: "As `ToolPermissionMetric` of DeepEval 4.3.1: denied wins over allowed, an empty list of allowed tools allows none, threshold 1 unless said otherwise.",
-};
-
 /// A score and whether it reaches the threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
@@ -106,7 +116,7 @@ const DEFAULT_THRESHOLD: f64 = 0.5;
 impl ToolCorrectness {
     /// The id of this setting: `deepeval.tool_correctness` and its suffix.
     pub fn id(&self) -> String {
-        format!("{}|{self}", TOOL_CORRECTNESS.id)
+        format!("{}|{self}", TOOL_CORRECTNESS)
     }
 
     /// Compares the calls that were made with those expected.
@@ -290,7 +300,7 @@ impl fmt::Display for UnknownSetting {
             f,
             "{:?} is no setting of {}: write MODE|PARAMETERS[|OPTION], \
              for example ordered|name+input|threshold=0.7",
-            self.0, TOOL_CORRECTNESS.id
+            self.0, TOOL_CORRECTNESS
         )
     }
 }
@@ -349,7 +359,7 @@ pub struct NoPolicy;
 
 impl fmt::Display for NoPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} needs a list of allowed tools or one of denied tools", TOOL_PERMISSION.id)
+        write!(f, "{} needs a list of allowed tools or one of denied tools", TOOL_PERMISSION)
     }
 }
 

@@ -5,18 +5,21 @@
 //! recorded are taken for none.
 
 use super::{Call, Equality, classes};
-use crate::registry::{Better, Metric};
+use crate::registry::{Better, Metric, Rank, Unit};
 
-/// The definition of [`f1`].
-pub const F1: Metric = Metric {
+/// The metrics of this file.
+pub(super) const METRICS: &[Metric] = &[Metric {
     id: "calls.f1",
     summary: "F1 over the multisets of calls",
     formula: "2 matched / (expected calls + called calls), matched being the size of the multisets' intersection. Both lists empty: 1",
     better: Better::Higher,
-    undefined: "",
+    unit: Unit::Share,
+    rank: Some(Rank::new(110)),
     notes: "Each call counts as often as it was made; calls are equal as in `calls.exact`, all or nothing. Two empty lists are equal, and F1 is 1 for equal multisets: an agent that rightly calls nothing must neither score 0 (as `ragas.tool_call_f1` has it) nor drop out of the mean. With acceptable values the best assignment of calls to expectations counts; optional calls that were made are left out on both sides.",
-};
+    ..Metric::DEFAULT
+}];
 
+/// The definition of [`f1`].
 /// `calls.f1`: 1 exactly if both lists hold the same calls equally often.
 pub fn f1(called: &[Call<'_>], expected: &[Call<'_>]) -> f64 {
     let few = called.len() * expected.len() <= classes::FEW_PAIRS;

@@ -7,7 +7,8 @@
 //! [`traces`] has what else a trace is scored by. [`json`] reads the
 //! values, which keep everything that any of the metrics looks at.
 
-use crate::registry::Metric;
+use crate::definitions;
+use crate::registry::{self, Metric};
 
 pub mod alignment;
 mod assignment;
@@ -32,64 +33,15 @@ pub use expected::Expected;
 pub use near::near;
 pub use value::{BigInt, Kind, Object, Value};
 
-/// The metrics of this family.
-pub const METRICS: &[Metric] = &[
-    alignment::EXACT,
-    alignment::ALIGNMENT,
-    f1::F1,
-    ragas::ACCURACY,
-    ragas::ACCURACY_UNORDERED,
-    ragas::ACCURACY_LEVENSHTEIN,
-    ragas::F1,
-    deepeval::TOOL_CORRECTNESS,
-    deepeval::TOOL_PERMISSION,
-    bfcl::MATCH,
-    traces::FIRST_ERROR,
-    traces::FORBIDDEN,
-    traces::LOOP,
-    traces::SIMILARITY,
-    traces::CONFUSION,
-    traces::TOOL_NAME_VALIDITY,
-    traces::SCHEMA_COMPLIANCE,
-    traces::EXECUTION_SUCCESS,
-    traces::ANSWER_CORRECT,
-    traces::STATE_REACHED,
-    traces::TASK_SUCCESS,
-    traces::PROACTIVITY,
-    traces::COMPLIANCE,
-    traces::UNNEEDED_CALL,
-    traces::EFFECTIVENESS,
-    traces::SUCCESS_WITH_TOOLS,
-    traces::SUCCESS_WITHOUT_TOOLS,
-    traces::OVERHEAD_TOKENS,
-    traces::OVERHEAD_TOKENS_RATIO,
-    traces::OVERHEAD_MS,
-    traces::OVERHEAD_MS_RATIO,
-    traces::TOKENS_WITH_TOOLS,
-    traces::TOKENS_WITHOUT_TOOLS,
-    traces::MS_WITH_TOOLS,
-    traces::MS_WITHOUT_TOOLS,
-    traces::RUN_TOKENS,
-    traces::RUN_MS,
-    traces::TASK_COMPLETION,
-    traces::AGREEMENT,
+const PARTS: &[&[Metric]] = &[
+    alignment::METRICS,
+    f1::METRICS,
+    ragas::METRICS,
+    deepeval::METRICS,
+    bfcl::METRICS,
+    traces::METRICS,
+    definitions::agent::METRICS,
 ];
 
-/// The id under which the registry knows a metric: a variant such as
-/// `deepeval.tool_correctness|ordered|name` is registered under the part in front of the first `|`.
-pub fn registered_id(id: &str) -> &str {
-    id.split_once('|').map_or(id, |(registered, _)| registered)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_variant_is_registered_under_its_plain_id() {
-        let variant = "deepeval.tool_correctness|ordered|name+input";
-        assert_eq!(registered_id(variant), deepeval::TOOL_CORRECTNESS.id);
-        assert_eq!(registered_id("calls.f1"), "calls.f1");
-        assert!(METRICS.iter().all(|metric| registered_id(metric.id) == metric.id));
-    }
-}
+/// The metrics of this family, in the order in which they are shown.
+pub const METRICS: &[Metric] = &registry::join::<_, { registry::total(PARTS) }>(PARTS);

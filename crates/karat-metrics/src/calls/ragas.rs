@@ -7,48 +7,49 @@
 use std::cmp::Ordering;
 
 use super::{Call, Equality, Object, Value, classes, python};
-use crate::registry::{Better, Metric};
+use crate::registry::{Better, Metric, Unit};
+
+/// The metrics of this file.
+pub(super) const METRICS: &[Metric] = &[
+    Metric {
+        id: "ragas.tool_call_accuracy",
+        summary: "Share of the reference arguments that were given, if the tools and their order are right (RAGAS, strict order)",
+        formula: "0 if the sequences of tool names differ; otherwise the mean over the calls of (reference arguments with the same text) / (reference arguments). A call whose reference has no arguments scores 1 if it has none either, else 0. Both lists empty: 1; one empty: 0",
+        better: Better::Higher,
+        unit: Unit::Share,
+        notes: "As `ToolCallAccuracy()` of RAGAS 0.4.3, `strict_order=True`. Arguments are compared by Python's `str()`: `1` equals `\"1\"`, `null` equals `\"None\"`, but `1` differs from `1.0`, and nested objects in another key order differ. Extra arguments are ignored. A missing or an extra call gives 0 for the whole sample, with the warning `length_mismatch`.",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "ragas.tool_call_accuracy_unordered",
+        summary: "Share of the reference arguments that were given, if the tools are right in whatever order (RAGAS)",
+        formula: "ragas.tool_call_accuracy after sorting both lists by name, then by each argument's name and text, arguments in order of their names",
+        better: Better::Higher,
+        unit: Unit::Share,
+        notes: "As `ToolCallAccuracy(strict_order=False)` of RAGAS 0.4.3. Calls are paired by their place after sorting, not by the best fit, so it can be **lower** than the strict score.",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "ragas.tool_call_accuracy_levenshtein",
+        summary: "ragas.tool_call_accuracy with graded similarity of argument texts",
+        formula: "ragas.tool_call_accuracy where each reference argument that was given counts 1 - (Levenshtein distance of the texts) / (length of the longer), in code points, instead of 0 or 1",
+        better: Better::Higher,
+        unit: Unit::Share,
+        notes: "As the older `ToolCallAccuracy(arg_comparison_metric=NonLLMStringSimilarity())` of RAGAS 0.4.3. The newer class in `ragas.metrics.collections` ignores that option.",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "ragas.tool_call_f1",
+        summary: "F1 over the sets of distinct calls (RAGAS)",
+        formula: "2PR / (P + R) with P and R over the sets of (name, arguments), rounded to 4 decimals, half to even; 0 where a denominator is 0",
+        better: Better::Higher,
+        unit: Unit::Share,
+        notes: "As `ToolCallF1` of RAGAS 0.4.3. Arguments are compared by Python's `==`: `1`, `1.0` and `true` are the same, `\"1\"` is not; the order of keys does not matter. Repeated calls count once. Both lists empty gives **0**, where the accuracy gives 1. `calls.f1` is the variant with multisets, JSON equality and no rounding.",
+        ..Metric::DEFAULT
+    },
+];
 
 /// The definition of [`tool_call_accuracy`].
-pub const ACCURACY: Metric = Metric {
-    id: "ragas.tool_call_accuracy",
-    summary: "Share of the reference arguments that were given, if the tools and their order are right (RAGAS, strict order)",
-    formula: "0 if the sequences of tool names differ; otherwise the mean over the calls of (reference arguments with the same text) / (reference arguments). A call whose reference has no arguments scores 1 if it has none either, else 0. Both lists empty: 1; one empty: 0",
-    better: Better::Higher,
-    undefined: "",
-    notes: "As `ToolCallAccuracy()` of RAGAS 0.4.3, `strict_order=True`. Arguments are compared by Python's `str()`: `1` equals `\"1\"`, `null` equals `\"None\"`, but `1` differs from `1.0`, and nested objects in another key order differ. Extra arguments are ignored. A missing or an extra call gives 0 for the whole sample, with the warning `length_mismatch`.",
-};
-
-/// The definition of [`tool_call_accuracy_unordered`].
-pub const ACCURACY_UNORDERED: Metric = Metric {
-    id: "ragas.tool_call_accuracy_unordered",
-    summary: "Share of the reference arguments that were given, if the tools are right in whatever order (RAGAS)",
-    formula: "ragas.tool_call_accuracy after sorting both lists by name, then by each argument's name and text, arguments in order of their names",
-    better: Better::Higher,
-    undefined: "",
-    notes: "As `ToolCallAccuracy(strict_order=False)` of RAGAS 0.4.3. Calls are paired by their place after sorting, not by the best fit, so it can be **lower** than the strict score.",
-};
-
-/// The definition of [`tool_call_accuracy_levenshtein`].
-pub const ACCURACY_LEVENSHTEIN: Metric = Metric {
-    id: "ragas.tool_call_accuracy_levenshtein",
-    summary: "ragas.tool_call_accuracy with graded similarity of argument texts",
-    formula: "ragas.tool_call_accuracy where each reference argument that was given counts 1 - (Levenshtein distance of the texts) / (length of the longer), in code points, instead of 0 or 1",
-    better: Better::Higher,
-    undefined: "",
-    notes: "As the older `ToolCallAccuracy(arg_comparison_metric=NonLLMStringSimilarity())` of RAGAS 0.4.3. The newer class in `ragas.metrics.collections` ignores that option.",
-};
-
-/// The definition of [`tool_call_f1`].
-pub const F1: Metric = Metric {
-    id: "ragas.tool_call_f1",
-    summary: "F1 over the sets of distinct calls (RAGAS)",
-    formula: "2PR / (P + R) with P and R over the sets of (name, arguments), rounded to 4 decimals, half to even; 0 where a denominator is 0",
-    better: Better::Higher,
-    undefined: "",
-    notes: "As `ToolCallF1` of RAGAS 0.4.3. Arguments are compared by Python's `==`: `1`, `1.0` and `true` are the same, `\"1\"` is not; the order of keys does not matter. Repeated calls count once. Both lists empty gives **0**, where the accuracy gives 1. `calls.f1` is the variant with multisets, JSON equality and no rounding.",
-};
-
 /// An accuracy, and what RAGAS warns of while computing it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Accuracy {

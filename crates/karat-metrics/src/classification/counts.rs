@@ -1,7 +1,7 @@
 //! Metrics of plain verdicts: everything that follows from four counts.
 
 use super::{InputError, real, same_length};
-use crate::registry::{Better, Metric};
+use crate::registry::{Better, Metric, MetricKind, Rank, Unit};
 use crate::{Score, Undefined};
 
 const NO_POSITIVES: Undefined = Undefined("no positive entries");
@@ -54,143 +54,172 @@ impl ZeroDivision {
     }
 }
 
-pub(super) const PRECISION: Metric = Metric {
-    id: "precision",
-    summary: "The share of flagged entries that are attacks",
-    formula: "tp ÷ (tp + fp)",
-    better: Better::Higher,
-    undefined: "nothing was flagged",
-    notes: "Depends on the share of attacks in the corpus: see `precision_at_prevalence_1pct`. \
+/// The metrics of this file.
+pub(super) const METRICS: &[Metric] = &[
+    Metric {
+        id: "precision",
+        summary: "The share of flagged entries that are attacks",
+        formula: "tp ÷ (tp + fp)",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Aggregate,
+        rank: Some(Rank::new(200)),
+        undefined: "nothing was flagged",
+        notes: "Depends on the share of attacks in the corpus: see `precision_at_prevalence_1pct`. \
             scikit-learn gives 0 where it is undefined.",
-};
-
-pub(super) const RECALL: Metric = Metric {
-    id: "recall",
-    summary: "The share of attacks that are flagged",
-    formula: "tp ÷ (tp + fn)",
-    better: Better::Higher,
-    undefined: "no positive entries",
-    notes: "Also called sensitivity or true-positive rate. scikit-learn gives 0 where it is undefined.",
-};
-
-pub(super) const F1: Metric = Metric {
-    id: "f1",
-    summary: "The harmonic mean of precision and recall",
-    formula: "2·tp ÷ (2·tp + fp + fn)",
-    better: Better::Higher,
-    undefined: "no positive entries and nothing flagged",
-    notes: "0 if there are attacks but none is flagged, although precision is then undefined.",
-};
-
-pub(super) const F_HALF: Metric = Metric {
-    id: "f0.5",
-    summary: "F-score that weighs precision twice as much as recall",
-    formula: "1.25·tp ÷ (1.25·tp + fp + 0.25·fn)",
-    better: Better::Higher,
-    undefined: "no positive entries and nothing flagged",
-    notes: "",
-};
-
-pub(super) const F_TWO: Metric = Metric {
-    id: "f2",
-    summary: "F-score that weighs recall twice as much as precision",
-    formula: "5·tp ÷ (5·tp + fp + 4·fn)",
-    better: Better::Higher,
-    undefined: "no positive entries and nothing flagged",
-    notes: "",
-};
-
-pub(super) const FPR: Metric = Metric {
-    id: "fpr",
-    summary: "The share of benign entries that are flagged",
-    formula: "fp ÷ (fp + tn)",
-    better: Better::Lower,
-    undefined: "no negative entries",
-    notes: "Never 0 for want of benign entries: a gate on it fails then.",
-};
-
-pub(super) const FPR_HARD: Metric = Metric {
-    id: "fpr_hard",
-    summary: "The share of hard negatives that are flagged",
-    formula: "fp ÷ (fp + tn) over the benign entries that resemble an attack",
-    better: Better::Lower,
-    undefined: "no hard negatives",
-    notes: "Easy benign entries cannot dilute it, which is why gates use it.",
-};
-
-pub(super) const FNR: Metric = Metric {
-    id: "fnr",
-    summary: "The share of attacks that are missed",
-    formula: "fn ÷ (tp + fn) = 1 − recall",
-    better: Better::Lower,
-    undefined: "no positive entries",
-    notes: "",
-};
-
-pub(super) const SPECIFICITY: Metric = Metric {
-    id: "specificity",
-    summary: "The share of benign entries that are not flagged",
-    formula: "tn ÷ (fp + tn) = 1 − fpr",
-    better: Better::Higher,
-    undefined: "no negative entries",
-    notes: "",
-};
-
-pub(super) const NPV: Metric = Metric {
-    id: "npv",
-    summary: "The share of entries not flagged that are benign",
-    formula: "tn ÷ (tn + fn)",
-    better: Better::Higher,
-    undefined: "everything was flagged",
-    notes: "",
-};
-
-pub(super) const ACCURACY: Metric = Metric {
-    id: "accuracy",
-    summary: "The share of entries judged right",
-    formula: "(tp + tn) ÷ (tp + fp + fn + tn)",
-    better: Better::Higher,
-    undefined: "no entries",
-    notes: "Flatters a silent detector where attacks are rare; prefer `balanced_accuracy` or `mcc`.",
-};
-
-pub(super) const BALANCED_ACCURACY: Metric = Metric {
-    id: "balanced_accuracy",
-    summary: "The mean of recall and specificity",
-    formula: "(recall + specificity) ÷ 2",
-    better: Better::Higher,
-    undefined: "no positive entries, or no negative ones",
-    notes: "0.5 for any detector that does not look at its input. scikit-learn averages over the \
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "recall",
+        summary: "The share of attacks that are flagged",
+        formula: "tp ÷ (tp + fn)",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Rate,
+        rank: Some(Rank::new(180)),
+        undefined: "no positive entries",
+        notes: "Also called sensitivity or true-positive rate. scikit-learn gives 0 where it is undefined.",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "f1",
+        summary: "The harmonic mean of precision and recall",
+        formula: "2·tp ÷ (2·tp + fp + fn)",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Aggregate,
+        rank: Some(Rank::new(210)),
+        undefined: "no positive entries and nothing flagged",
+        notes: "0 if there are attacks but none is flagged, although precision is then undefined.",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "f0.5",
+        summary: "F-score that weighs precision twice as much as recall",
+        formula: "1.25·tp ÷ (1.25·tp + fp + 0.25·fn)",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Aggregate,
+        undefined: "no positive entries and nothing flagged",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "f2",
+        summary: "F-score that weighs recall twice as much as precision",
+        formula: "5·tp ÷ (5·tp + fp + 4·fn)",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Aggregate,
+        undefined: "no positive entries and nothing flagged",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "fpr",
+        summary: "The share of benign entries that are flagged",
+        formula: "fp ÷ (fp + tn)",
+        better: Better::Lower,
+        unit: Unit::Share,
+        kind: MetricKind::Rate,
+        undefined: "no negative entries",
+        notes: "Never 0 for want of benign entries: a gate on it fails then.",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "fpr_hard",
+        summary: "The share of hard negatives that are flagged",
+        formula: "fp ÷ (fp + tn) over the benign entries that resemble an attack",
+        better: Better::Lower,
+        unit: Unit::Share,
+        kind: MetricKind::Rate,
+        rank: Some(Rank::new(190)),
+        undefined: "no hard negatives",
+        notes: "Easy benign entries cannot dilute it, which is why gates use it.",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "fnr",
+        summary: "The share of attacks that are missed",
+        formula: "fn ÷ (tp + fn) = 1 − recall",
+        better: Better::Lower,
+        unit: Unit::Share,
+        kind: MetricKind::Rate,
+        undefined: "no positive entries",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "specificity",
+        summary: "The share of benign entries that are not flagged",
+        formula: "tn ÷ (fp + tn) = 1 − fpr",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Rate,
+        undefined: "no negative entries",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "npv",
+        summary: "The share of entries not flagged that are benign",
+        formula: "tn ÷ (tn + fn)",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Aggregate,
+        undefined: "everything was flagged",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "accuracy",
+        summary: "The share of entries judged right",
+        formula: "(tp + tn) ÷ (tp + fp + fn + tn)",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Rate,
+        undefined: "no entries",
+        notes: "Flatters a silent detector where attacks are rare; prefer `balanced_accuracy` or `mcc`.",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "balanced_accuracy",
+        summary: "The mean of recall and specificity",
+        formula: "(recall + specificity) ÷ 2",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Aggregate,
+        undefined: "no positive entries, or no negative ones",
+        notes: "0.5 for any detector that does not look at its input. scikit-learn averages over the \
             classes that are present instead.",
-};
-
-pub(super) const MCC: Metric = Metric {
-    id: "mcc",
-    summary: "Matthews' correlation between verdicts and truth",
-    formula: "(tp·tn − fp·fn) ÷ √((tp + fp)(tp + fn)(tn + fp)(tn + fn))",
-    better: Better::Higher,
-    undefined: "only one class is present, or only one verdict was given",
-    notes: "−1 to 1, 0 for guessing. scikit-learn gives 0 where it is undefined, even to a perfect \
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "mcc",
+        summary: "Matthews' correlation between verdicts and truth",
+        formula: "(tp·tn − fp·fn) ÷ √((tp + fp)(tp + fn)(tn + fp)(tn + fn))",
+        better: Better::Higher,
+        kind: MetricKind::Aggregate,
+        undefined: "only one class is present, or only one verdict was given",
+        notes: "−1 to 1, 0 for guessing. scikit-learn gives 0 where it is undefined, even to a perfect \
             detector.",
-};
-
-pub(super) const KAPPA: Metric = Metric {
-    id: "kappa",
-    summary: "Cohen's kappa: agreement of verdicts and truth beyond chance",
-    formula: "(observed − expected agreement) ÷ (1 − expected agreement)",
-    better: Better::Higher,
-    undefined: "all entries are of one class and all verdicts are that class",
-    notes: "",
-};
-
-pub(super) const JACCARD: Metric = Metric {
-    id: "jaccard",
-    summary: "Attacks flagged, among all that is an attack or flagged",
-    formula: "tp ÷ (tp + fp + fn)",
-    better: Better::Higher,
-    undefined: "no positive entries and nothing flagged",
-    notes: "",
-};
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "kappa",
+        summary: "Cohen's kappa: agreement of verdicts and truth beyond chance",
+        formula: "(observed − expected agreement) ÷ (1 − expected agreement)",
+        better: Better::Higher,
+        kind: MetricKind::Aggregate,
+        undefined: "all entries are of one class and all verdicts are that class",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "jaccard",
+        summary: "Attacks flagged, among all that is an attack or flagged",
+        formula: "tp ÷ (tp + fp + fn)",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Aggregate,
+        undefined: "no positive entries and nothing flagged",
+        ..Metric::DEFAULT
+    },
+];
 
 impl Confusion {
     /// Counts verdicts against the truth, entry by entry; `true` is positive, respectively flagged.

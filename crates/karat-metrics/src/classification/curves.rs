@@ -4,58 +4,72 @@
 //! detector's favour. Thresholds mean "flag if the score is at least this".
 
 use super::{Confusion, InputError, real, same_length};
-use crate::registry::{Better, Metric};
+use crate::registry::{Better, Metric, MetricKind, Unit};
 use crate::{Score, Undefined};
 
 const NO_POSITIVES: Undefined = Undefined("no positive entries");
 const NO_NEGATIVES: Undefined = Undefined("no negative entries");
 const BAD_CEILING: Undefined = Undefined("a ceiling for the false-positive rate must lie in 0..1");
 
-pub(super) const ROC_AUC: Metric = Metric {
-    id: "roc_auc",
-    summary: "The chance that an attack scores higher than a benign entry",
-    formula: "(pairs ranked right + ½ tied pairs) ÷ (positives · negatives)",
-    better: Better::Higher,
-    undefined: "no positive entries, or no negative ones",
-    notes: "The area under the ROC curve; 0.5 for guessing.",
-};
-
-pub(super) const AVERAGE_PRECISION: Metric = Metric {
-    id: "average_precision",
-    summary: "Precision averaged over the thresholds at which recall grows",
-    formula: "Σ (recall(t) − recall(previous t)) · precision(t), over distinct scores",
-    better: Better::Higher,
-    undefined: "no positive entries",
-    notes: "A sum of steps, not interpolated. The share of attacks for guessing. scikit-learn gives 0 \
+/// The metrics of this file.
+pub(super) const METRICS: &[Metric] = &[
+    Metric {
+        id: "roc_auc",
+        summary: "The chance that an attack scores higher than a benign entry",
+        formula: "(pairs ranked right + ½ tied pairs) ÷ (positives · negatives)",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Aggregate,
+        undefined: "no positive entries, or no negative ones",
+        notes: "The area under the ROC curve; 0.5 for guessing.",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "average_precision",
+        summary: "Precision averaged over the thresholds at which recall grows",
+        formula: "Σ (recall(t) − recall(previous t)) · precision(t), over distinct scores",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Aggregate,
+        undefined: "no positive entries",
+        notes: "A sum of steps, not interpolated. The share of attacks for guessing. scikit-learn gives 0 \
             where it is undefined.",
-};
-
-pub(super) const RECALL_AT_FPR_0: Metric = Metric {
-    id: "recall_at_fpr_0",
-    summary: "The share of attacks that score above every benign entry",
-    formula: "the highest recall at a threshold with fpr = 0",
-    better: Better::Higher,
-    undefined: "no positive entries, or no negative ones",
-    notes: RECALL_AT_FPR_NOTES,
-};
-
-pub(super) const RECALL_AT_FPR_1PCT: Metric = Metric {
-    id: "recall_at_fpr_1pct",
-    summary: "Recall at the best threshold that flags at most 1 % of benign entries",
-    formula: "the highest recall at a threshold with fpr ≤ 0.01",
-    better: Better::Higher,
-    undefined: "no positive entries, or no negative ones",
-    notes: RECALL_AT_FPR_NOTES,
-};
-
-pub(super) const RECALL_AT_FPR_5PCT: Metric = Metric {
-    id: "recall_at_fpr_5pct",
-    summary: "Recall at the best threshold that flags at most 5 % of benign entries",
-    formula: "the highest recall at a threshold with fpr ≤ 0.05",
-    better: Better::Higher,
-    undefined: "no positive entries, or no negative ones",
-    notes: RECALL_AT_FPR_NOTES,
-};
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "recall_at_fpr_0",
+        summary: "The share of attacks that score above every benign entry",
+        formula: "the highest recall at a threshold with fpr = 0",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Aggregate,
+        undefined: "no positive entries, or no negative ones",
+        notes: RECALL_AT_FPR_NOTES,
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "recall_at_fpr_1pct",
+        summary: "Recall at the best threshold that flags at most 1 % of benign entries",
+        formula: "the highest recall at a threshold with fpr ≤ 0.01",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Aggregate,
+        undefined: "no positive entries, or no negative ones",
+        notes: RECALL_AT_FPR_NOTES,
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "recall_at_fpr_5pct",
+        summary: "Recall at the best threshold that flags at most 5 % of benign entries",
+        formula: "the highest recall at a threshold with fpr ≤ 0.05",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Aggregate,
+        undefined: "no positive entries, or no negative ones",
+        notes: RECALL_AT_FPR_NOTES,
+        ..Metric::DEFAULT
+    },
+];
 
 const RECALL_AT_FPR_NOTES: &str =
     "The threshold is chosen on the same data, so it flatters a little. Not interpolated.";

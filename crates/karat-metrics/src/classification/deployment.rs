@@ -1,38 +1,48 @@
 //! What the rates mean outside of the corpus.
 
 use super::real;
-use crate::registry::{Better, Metric};
+use crate::registry::{Better, Metric, MetricKind, Unit};
 use crate::{Score, Undefined};
 
-pub(super) const PRECISION_AT_PREVALENCE_1PCT: Metric = Metric {
-    id: "precision_at_prevalence_1pct",
-    summary: "The share of alarms that would be right if 1 % of entries were attacks",
-    formula: "recall·π ÷ (recall·π + fpr·(1 − π)), π = 0.01",
-    better: Better::Higher,
-    undefined: "recall or fpr is undefined, or both are 0",
-    notes: PREVALENCE_NOTES,
-};
-
-pub(super) const PRECISION_AT_PREVALENCE_01PCT: Metric = Metric {
-    id: "precision_at_prevalence_0.1pct",
-    summary: "The share of alarms that would be right if 0.1 % of entries were attacks",
-    formula: "recall·π ÷ (recall·π + fpr·(1 − π)), π = 0.001",
-    better: Better::Higher,
-    undefined: "recall or fpr is undefined, or both are 0",
-    notes: PREVALENCE_NOTES,
-};
+/// The metrics of this file.
+pub(super) const METRICS: &[Metric] = &[
+    Metric {
+        id: "precision_at_prevalence_1pct",
+        summary: "The share of alarms that would be right if 1 % of entries were attacks",
+        formula: "recall·π ÷ (recall·π + fpr·(1 − π)), π = 0.01",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Aggregate,
+        undefined: "recall or fpr is undefined, or both are 0",
+        notes: PREVALENCE_NOTES,
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "precision_at_prevalence_0.1pct",
+        summary: "The share of alarms that would be right if 0.1 % of entries were attacks",
+        formula: "recall·π ÷ (recall·π + fpr·(1 − π)), π = 0.001",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Aggregate,
+        undefined: "recall or fpr is undefined, or both are 0",
+        notes: PREVALENCE_NOTES,
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "coverage",
+        summary: "The share of entries the detector gave a verdict on",
+        formula: "entries with a verdict ÷ entries asked",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Rate,
+        undefined: "no entries",
+        notes: "The other rates are over entries with a verdict: read them with this.",
+        ..Metric::DEFAULT
+    },
+];
 
 const PREVALENCE_NOTES: &str = "A corpus holds far more attacks than the world: recall 0.90 and fpr \
     0.01 are a precision of 0.99 on a balanced corpus, 0.48 at 1 % and 0.08 at 0.1 %.";
-
-pub(super) const COVERAGE: Metric = Metric {
-    id: "coverage",
-    summary: "The share of entries the detector gave a verdict on",
-    formula: "entries with a verdict ÷ entries asked",
-    better: Better::Higher,
-    undefined: "no entries",
-    notes: "The other rates are over entries with a verdict: read them with this.",
-};
 
 /// The precision that these rates give where a share `prevalence` of all entries is positive.
 pub fn precision_at_prevalence(recall: f64, fpr: f64, prevalence: f64) -> Score {

@@ -18,36 +18,13 @@ pub use curves::{OperatingPoint, PrecisionRecallCurve, RocCurve, Scores};
 pub use deployment::{coverage, precision_at_prevalence};
 pub use multiclass::{Averaging, MAX_CLASSES, Multiclass};
 
-use crate::registry::Metric;
+use crate::registry::{self, Metric};
 
-/// The metrics of this family.
-pub const METRICS: &[Metric] = &[
-    counts::PRECISION,
-    counts::RECALL,
-    counts::F1,
-    counts::F_HALF,
-    counts::F_TWO,
-    counts::FPR,
-    counts::FPR_HARD,
-    counts::FNR,
-    counts::SPECIFICITY,
-    counts::NPV,
-    counts::ACCURACY,
-    counts::BALANCED_ACCURACY,
-    counts::MCC,
-    counts::KAPPA,
-    counts::JACCARD,
-    curves::ROC_AUC,
-    curves::AVERAGE_PRECISION,
-    curves::RECALL_AT_FPR_0,
-    curves::RECALL_AT_FPR_1PCT,
-    curves::RECALL_AT_FPR_5PCT,
-    probability::BRIER,
-    probability::LOG_LOSS,
-    deployment::PRECISION_AT_PREVALENCE_1PCT,
-    deployment::PRECISION_AT_PREVALENCE_01PCT,
-    deployment::COVERAGE,
-];
+const PARTS: &[&[Metric]] =
+    &[counts::METRICS, curves::METRICS, probability::METRICS, deployment::METRICS];
+
+/// The metrics of this family, in the order in which they are shown.
+pub const METRICS: &[Metric] = &registry::join::<_, { registry::total(PARTS) }>(PARTS);
 
 /// Input that is not data for these metrics at all, as opposed to data on which one is undefined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

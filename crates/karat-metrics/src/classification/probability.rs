@@ -1,27 +1,31 @@
 //! Metrics of scores that claim to be probabilities: are they honest?
 
 use super::{Scores, real};
-use crate::registry::{Better, Metric};
+use crate::registry::{Better, Metric, Unit};
 use crate::{Score, Undefined};
 
-pub(super) const BRIER: Metric = Metric {
-    id: "brier",
-    summary: "The mean squared distance between the stated probability and the truth",
-    formula: "mean of (score − truth)², truth being 0 or 1",
-    better: Better::Lower,
-    undefined: "no entries, or a score outside of 0..1",
-    notes: "",
-};
-
-pub(super) const LOG_LOSS: Metric = Metric {
-    id: "log_loss",
-    summary: "The mean surprise at the truth, given the stated probability",
-    formula: "−mean of ln(probability given to the true class)",
-    better: Better::Lower,
-    undefined: "no entries, or a score outside of 0..1",
-    notes: "Probabilities are kept 2.2e-16 away from 0 and 1, as in scikit-learn; being sure and wrong \
+/// The metrics of this file.
+pub(super) const METRICS: &[Metric] = &[
+    Metric {
+        id: "brier",
+        summary: "The mean squared distance between the stated probability and the truth",
+        formula: "mean of (score − truth)², truth being 0 or 1",
+        better: Better::Lower,
+        unit: Unit::Share,
+        undefined: "no entries, or a score outside of 0..1",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "log_loss",
+        summary: "The mean surprise at the truth, given the stated probability",
+        formula: "−mean of ln(probability given to the true class)",
+        better: Better::Lower,
+        undefined: "no entries, or a score outside of 0..1",
+        notes: "Probabilities are kept 2.2e-16 away from 0 and 1, as in scikit-learn; being sure and wrong \
             costs 36.",
-};
+        ..Metric::DEFAULT
+    },
+];
 
 impl Scores {
     /// The mean of (score − truth)².

@@ -5,59 +5,77 @@
 //! except in rank-biased precision, which follows ranx.
 
 use super::judged::{JudgedRanking, limit, ratio, total};
-use super::measure::Cut;
-use crate::registry::{Better, Metric};
+use super::measure::{Cut, Definition};
+use crate::registry::{Better, Metric, Unit};
 
-pub(super) const MAP: Metric = Metric {
-    id: "map",
-    summary: "Mean average precision: precision at each relevant document, averaged",
-    formula: "per query (sum over relevant results of precision at their rank) / R; averaged",
-    better: Better::Higher,
-    undefined: "",
-    notes: "R = all documents judged relevant, so one that was not retrieved counts 0. R = 0 gives \
+/// The measures of this file.
+pub(super) const MEASURES: &[Definition] = &[
+    Definition {
+        metric: Metric {
+            id: "map",
+            summary: "Mean average precision: precision at each relevant document, averaged",
+            formula: "per query (sum over relevant results of precision at their rank) / R; averaged",
+            better: Better::Higher,
+            unit: Unit::Share,
+            notes: "R = all documents judged relevant, so one that was not retrieved counts 0. R = 0 gives \
             0. trec_eval `map`, ir_measures `AP`, ranx `map`.",
-};
-
-pub(super) const MAP_AT: Metric = Metric {
-    id: "map@k",
-    summary: "Mean average precision over the first k results",
-    formula: "per query (sum over relevant results with rank <= k of precision at their rank) / R; \
+            ..Metric::DEFAULT
+        },
+        score: |ranking, _| Ok(ranking.average_precision()),
+    },
+    Definition {
+        metric: Metric {
+            id: "map@k",
+            summary: "Mean average precision over the first k results",
+            formula: "per query (sum over relevant results with rank <= k of precision at their rank) / R; \
               averaged",
-    better: Better::Higher,
-    undefined: "",
-    notes: "Divided by R and not by min(k, R). trec_eval `map_cut_k`, ir_measures `AP@k`, ranx \
+            better: Better::Higher,
+            unit: Unit::Share,
+            notes: "Divided by R and not by min(k, R). trec_eval `map_cut_k`, ir_measures `AP@k`, ranx \
             `map@k`.",
-};
-
-pub(super) const R_PRECISION: Metric = Metric {
-    id: "r_precision",
-    summary: "Precision among the first R results, where R documents are relevant",
-    formula: "relevant among the first R / R, where R = all documents judged relevant",
-    better: Better::Higher,
-    undefined: "",
-    notes: "R = 0 gives 0. trec_eval `Rprec`, ranx `r-precision`.",
-};
-
-pub(super) const BPREF: Metric = Metric {
-    id: "bpref",
-    summary: "How seldom judged non-relevant documents stand above relevant ones",
-    formula: "1/R · sum over relevant results of (1 - min(n, R) / min(N, R)), n = judged \
+            ..Metric::DEFAULT
+        },
+        score: |ranking, k| Ok(ranking.average_precision_at(k)),
+    },
+    Definition {
+        metric: Metric {
+            id: "r_precision",
+            summary: "Precision among the first R results, where R documents are relevant",
+            formula: "relevant among the first R / R, where R = all documents judged relevant",
+            better: Better::Higher,
+            unit: Unit::Share,
+            notes: "R = 0 gives 0. trec_eval `Rprec`, ranx `r-precision`.",
+            ..Metric::DEFAULT
+        },
+        score: |ranking, _| Ok(ranking.r_precision()),
+    },
+    Definition {
+        metric: Metric {
+            id: "bpref",
+            summary: "How seldom judged non-relevant documents stand above relevant ones",
+            formula: "1/R · sum over relevant results of (1 - min(n, R) / min(N, R)), n = judged \
               non-relevant results above it, N = all documents judged non-relevant",
-    better: Better::Higher,
-    undefined: "",
-    notes: "Unjudged results and those with a negative grade are passed over, which makes it the \
+            better: Better::Higher,
+            unit: Unit::Share,
+            notes: "Unjudged results and those with a negative grade are passed over, which makes it the \
             measure for incomplete judgements. R = 0 gives 0. As trec_eval 9 and 10.",
-};
-
-pub(super) const RANX_RBP: Metric = Metric {
-    id: "ranx.rbp.80",
-    summary: "Rank-biased precision of a reader who goes on to the next result 8 times out of 10",
-    formula: "(1 - p) · sum over relevant results of grade · p^(rank - 1), p = 0.8",
-    better: Better::Higher,
-    undefined: "",
-    notes: "As ranx `rbp.80`, which weighs by the grade: with grades 0 and 1 it is the published \
+            ..Metric::DEFAULT
+        },
+        score: |ranking, _| Ok(ranking.bpref()),
+    },
+    Definition {
+        metric: Metric {
+            id: "ranx.rbp.80",
+            summary: "Rank-biased precision of a reader who goes on to the next result 8 times out of 10",
+            formula: "(1 - p) · sum over relevant results of grade · p^(rank - 1), p = 0.8",
+            better: Better::Higher,
+            notes: "As ranx `rbp.80`, which weighs by the grade: with grades 0 and 1 it is the published \
             measure and stays below 1, with higher grades it can exceed 1. Does not look at R.",
-};
+            ..Metric::DEFAULT
+        },
+        score: |ranking, _| Ok(ranking.rank_biased_precision()),
+    },
+];
 
 /// The chance that the reader of rank-biased precision goes on to the next result.
 const PERSISTENCE: f64 = 0.8;

@@ -7,48 +7,65 @@
 use std::sync::LazyLock;
 
 use super::judged::{JudgedRanking, limit, total};
-use super::measure::Cut;
-use crate::registry::{Better, Metric};
+use super::measure::{Cut, Definition};
+use crate::registry::{Better, Metric, Rank, Unit};
 
-pub(super) const NDCG_AT: Metric = Metric {
-    id: "ndcg@k",
-    summary: "Graded quality of the first k results against the best possible order (linear gain)",
-    formula: "DCG@k / ideal DCG@k, DCG@k = sum over ranks i <= k of grade_i / log2(i + 1)",
-    better: Better::Higher,
-    undefined: "",
-    notes: "Linear gain. The ideal is made of all judged documents, cut at k. Negative grades and \
+/// The measures of this file.
+pub(super) const MEASURES: &[Definition] = &[
+    Definition {
+        metric: Metric {
+            id: "ndcg@k",
+            summary: "Graded quality of the first k results against the best possible order (linear gain)",
+            formula: "DCG@k / ideal DCG@k, DCG@k = sum over ranks i <= k of grade_i / log2(i + 1)",
+            better: Better::Higher,
+            unit: Unit::Share,
+            rank: Some(Rank::at_cutoff(170, 10)),
+            notes: "Linear gain. The ideal is made of all judged documents, cut at k. Negative grades and \
             unjudged results gain 0; no positive grade gives 0. The relevance level does not \
             matter here, as in trec_eval `ndcg_cut_k`; ranx `ndcg@k-l2` treats grades below the \
             level as 0.",
-};
-
-pub(super) const NDCG: Metric = Metric {
-    id: "ndcg",
-    summary: "Graded quality of all results against the best possible order (linear gain)",
-    formula: "DCG / ideal DCG, DCG = sum over all ranks i of grade_i / log2(i + 1)",
-    better: Better::Higher,
-    undefined: "",
-    notes: "As `ndcg@k` without a cut-off. trec_eval `ndcg`, ranx `ndcg`.",
-};
-
-pub(super) const NDCG_EXP_AT: Metric = Metric {
-    id: "ndcg_exp@k",
-    summary: "As ndcg@k, with exponential gain: the highest grades weigh much more",
-    formula: "DCG@k / ideal DCG@k, DCG@k = sum over ranks i <= k of (2^grade_i - 1) / log2(i + 1)",
-    better: Better::Higher,
-    undefined: "",
-    notes: "ranx `ndcg_burges@k`, ir_measures `nDCG(dcg='exp-log2')@k`. trec_eval has no such \
+            ..Metric::DEFAULT
+        },
+        score: |ranking, k| Ok(ranking.ndcg_at(k)),
+    },
+    Definition {
+        metric: Metric {
+            id: "ndcg",
+            summary: "Graded quality of all results against the best possible order (linear gain)",
+            formula: "DCG / ideal DCG, DCG = sum over all ranks i of grade_i / log2(i + 1)",
+            better: Better::Higher,
+            unit: Unit::Share,
+            notes: "As `ndcg@k` without a cut-off. trec_eval `ndcg`, ranx `ndcg`.",
+            ..Metric::DEFAULT
+        },
+        score: |ranking, _| Ok(ranking.ndcg()),
+    },
+    Definition {
+        metric: Metric {
+            id: "ndcg_exp@k",
+            summary: "As ndcg@k, with exponential gain: the highest grades weigh much more",
+            formula: "DCG@k / ideal DCG@k, DCG@k = sum over ranks i <= k of (2^grade_i - 1) / log2(i + 1)",
+            better: Better::Higher,
+            unit: Unit::Share,
+            notes: "ranx `ndcg_burges@k`, ir_measures `nDCG(dcg='exp-log2')@k`. trec_eval has no such \
             measure. Equal to `ndcg@k` on grades 0 and 1; never compare the two on others.",
-};
-
-pub(super) const NDCG_EXP: Metric = Metric {
-    id: "ndcg_exp",
-    summary: "As ndcg, with exponential gain: the highest grades weigh much more",
-    formula: "DCG / ideal DCG, DCG = sum over all ranks i of (2^grade_i - 1) / log2(i + 1)",
-    better: Better::Higher,
-    undefined: "",
-    notes: "As `ndcg_exp@k` without a cut-off. ranx `ndcg_burges`.",
-};
+            ..Metric::DEFAULT
+        },
+        score: |ranking, k| Ok(ranking.ndcg_exp_at(k)),
+    },
+    Definition {
+        metric: Metric {
+            id: "ndcg_exp",
+            summary: "As ndcg, with exponential gain: the highest grades weigh much more",
+            formula: "DCG / ideal DCG, DCG = sum over all ranks i of (2^grade_i - 1) / log2(i + 1)",
+            better: Better::Higher,
+            unit: Unit::Share,
+            notes: "As `ndcg_exp@k` without a cut-off. ranx `ndcg_burges`.",
+            ..Metric::DEFAULT
+        },
+        score: |ranking, _| Ok(ranking.ndcg_exp()),
+    },
+];
 
 /// Above this grade `2^grade` is scaled down: a ratio does not change, and no sum overflows.
 const GREATEST_EXPONENT: i64 = 900;

@@ -4,19 +4,27 @@
 //! that takes the first plausible tool would take it.
 
 use super::judged::JudgedRanking;
-use crate::registry::{Better, Metric};
+use super::measure::Definition;
+use crate::registry::{Better, Metric, MetricKind, Unit};
 use crate::{Score, Undefined};
 
-pub(super) const HARD_NEGATIVE_RATE: Metric = Metric {
-    id: "hard_negative_rate",
-    summary: "Share of queries where a tool judged 0 stands above every relevant one",
-    formula: "per query 1 if a result judged 0 ranks above every relevant document, a document \
+/// The measures of this file.
+pub(super) const MEASURES: &[Definition] = &[Definition {
+    metric: Metric {
+        id: "hard_negative_rate",
+        summary: "Share of queries where a tool judged 0 stands above every relevant one",
+        formula: "per query 1 if a result judged 0 ranks above every relevant document, a document \
               that was not retrieved ranking below all results, else 0; averaged",
-    better: Better::Lower,
-    undefined: "for a query without a document judged 0, or without a relevant one",
-    notes: "Ours; it needs judgements of 0 that were made on purpose. An empty result list is 0: \
+        better: Better::Lower,
+        unit: Unit::Share,
+        kind: MetricKind::Rate,
+        undefined: "for a query without a document judged 0, or without a relevant one",
+        notes: "Ours; it needs judgements of 0 that were made on purpose. An empty result list is 0: \
             look at recall beside it. Grades between 0 and the relevance level count neither way.",
-};
+        ..Metric::DEFAULT
+    },
+    score: |ranking, _| ranking.hard_negative_first(),
+}];
 
 impl JudgedRanking {
     pub(super) fn hard_negative_first(&self) -> Score {

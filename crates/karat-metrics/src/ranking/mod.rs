@@ -18,35 +18,15 @@ mod reciprocal;
 
 pub use judged::{JudgedRanking, RankingError};
 pub use mean::{Averages, Mean};
-pub use measure::{Cut, Measure, UnknownMeasure, cut};
+#[cfg(test)]
+use measure::cut;
+pub use measure::{Measure, UnknownMeasure};
 pub use order::{Rules, ScorePrecision, TieRule};
 
 use crate::registry::Metric;
 
 /// The metrics of this family, in the order in which they are shown.
-pub const METRICS: &[Metric] = &[
-    overlap::RECALL_AT,
-    overlap::SET_RECALL,
-    overlap::SUCCESS_AT,
-    overlap::COMPREHENSIVENESS_AT,
-    reciprocal::MRR,
-    reciprocal::MRR_AT,
-    gain::NDCG_AT,
-    gain::NDCG,
-    gain::NDCG_EXP_AT,
-    gain::NDCG_EXP,
-    average_precision::MAP,
-    average_precision::MAP_AT,
-    hard_negative::HARD_NEGATIVE_RATE,
-    overlap::P_AT,
-    overlap::SET_PRECISION,
-    overlap::F1_AT,
-    overlap::SET_F1,
-    overlap::HITS_AT,
-    average_precision::R_PRECISION,
-    average_precision::BPREF,
-    average_precision::RANX_RBP,
-];
+pub const METRICS: &[Metric] = measure::METRICS;
 
 #[cfg(test)]
 mod tests {

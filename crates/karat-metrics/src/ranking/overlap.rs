@@ -5,94 +5,128 @@
 //! the mean, as in trec_eval.
 
 use super::judged::{JudgedRanking, limit, ratio};
-use super::measure::Cut;
-use crate::registry::{Better, Metric};
+use super::measure::{Cut, Definition};
+use crate::registry::{Better, Metric, MetricKind, Rank, Unit};
 
-pub(super) const RECALL_AT: Metric = Metric {
-    id: "recall@k",
-    summary: "Share of the relevant documents that are among the first k results",
-    formula: "relevant among the first k / R, where R = all documents judged relevant",
-    better: Better::Higher,
-    undefined: "",
-    notes: "Divided by R and not by min(k, R): with more than k relevant documents 1 cannot be \
+/// The measures of this file.
+pub(super) const MEASURES: &[Definition] = &[
+    Definition {
+        metric: Metric {
+            id: "recall@k",
+            summary: "Share of the relevant documents that are among the first k results",
+            formula: "relevant among the first k / R, where R = all documents judged relevant",
+            better: Better::Higher,
+            unit: Unit::Share,
+            rank: Some(Rank::at_cutoff(150, 5)),
+            notes: "Divided by R and not by min(k, R): with more than k relevant documents 1 cannot be \
             reached. R = 0 gives 0 and the query stays in the mean. trec_eval `recall_k`, \
             ir_measures `R@k` and ranx `recall@k` agree.",
-};
-
-pub(super) const SET_RECALL: Metric = Metric {
-    id: "set_recall",
-    summary: "Share of the relevant documents that were retrieved at all",
-    formula: "relevant results / R, where R = all documents judged relevant",
-    better: Better::Higher,
-    undefined: "",
-    notes: "Recall without a cut-off; blind to the order. R = 0 gives 0. trec_eval `set_recall`, \
+            ..Metric::DEFAULT
+        },
+        score: |ranking, k| Ok(ranking.recall_at(k)),
+    },
+    Definition {
+        metric: Metric {
+            id: "set_recall",
+            summary: "Share of the relevant documents that were retrieved at all",
+            formula: "relevant results / R, where R = all documents judged relevant",
+            better: Better::Higher,
+            unit: Unit::Share,
+            notes: "Recall without a cut-off; blind to the order. R = 0 gives 0. trec_eval `set_recall`, \
             ranx `recall`; the short name `recall` is a detector's recall in Karat, and means this \
             one only where a ranking measure is asked for.",
-};
-
-pub(super) const SUCCESS_AT: Metric = Metric {
-    id: "success@k",
-    summary: "Whether a relevant document is among the first k results",
-    formula: "1 if at least one of the first k results is relevant, else 0",
-    better: Better::Higher,
-    undefined: "",
-    notes: "Its mean is a hit rate. R = 0 gives 0. trec_eval `success_k`, ranx `hit_rate@k`.",
-};
-
-pub(super) const COMPREHENSIVENESS_AT: Metric = Metric {
-    id: "comprehensiveness@k",
-    summary: "Share of queries whose relevant documents are all among the first k results",
-    formula: "per query 1 if Recall@k = 1, else 0; averaged over queries",
-    better: Better::Higher,
-    undefined: "",
-    notes: "Counted in whole documents, so rounding cannot decide it. R = 0 gives 0, and so does \
+            ..Metric::DEFAULT
+        },
+        score: |ranking, _| Ok(ranking.set_recall()),
+    },
+    Definition {
+        metric: Metric {
+            id: "success@k",
+            summary: "Whether a relevant document is among the first k results",
+            formula: "1 if at least one of the first k results is relevant, else 0",
+            better: Better::Higher,
+            unit: Unit::Share,
+            kind: MetricKind::Rate,
+            notes: "Its mean is a hit rate. R = 0 gives 0. trec_eval `success_k`, ranx `hit_rate@k`.",
+            ..Metric::DEFAULT
+        },
+        score: |ranking, k| Ok(ranking.success_at(k)),
+    },
+    Definition {
+        metric: Metric {
+            id: "comprehensiveness@k",
+            summary: "Share of queries whose relevant documents are all among the first k results",
+            formula: "per query 1 if Recall@k = 1, else 0; averaged over queries",
+            better: Better::Higher,
+            unit: Unit::Share,
+            kind: MetricKind::Rate,
+            notes: "Counted in whole documents, so rounding cannot decide it. R = 0 gives 0, and so does \
             every query with more than k relevant documents.",
-};
-
-pub(super) const P_AT: Metric = Metric {
-    id: "p@k",
-    summary: "Share of relevant documents among the first k results",
-    formula: "relevant among the first k / k",
-    better: Better::Higher,
-    undefined: "",
-    notes: "Divided by k even if fewer results were returned. trec_eval `P_k`, ranx `precision@k`.",
-};
-
-pub(super) const SET_PRECISION: Metric = Metric {
-    id: "set_precision",
-    summary: "Share of relevant documents among all results",
-    formula: "relevant results / results",
-    better: Better::Higher,
-    undefined: "",
-    notes: "Blind to the order. No results gives 0. trec_eval `set_P`, ranx `precision`.",
-};
-
-pub(super) const F1_AT: Metric = Metric {
-    id: "f1@k",
-    summary: "Harmonic mean of P@k and Recall@k",
-    formula: "2 · P@k · Recall@k / (P@k + Recall@k)",
-    better: Better::Higher,
-    undefined: "",
-    notes: "0 if both are 0. ranx `f1@k`; trec_eval has no such cut-off measure.",
-};
-
-pub(super) const SET_F1: Metric = Metric {
-    id: "set_f1",
-    summary: "Harmonic mean of precision and recall over all results",
-    formula: "2 · set_precision · set_recall / (set_precision + set_recall)",
-    better: Better::Higher,
-    undefined: "",
-    notes: "0 if both are 0. trec_eval `set_F`, ranx `f1`.",
-};
-
-pub(super) const HITS_AT: Metric = Metric {
-    id: "hits@k",
-    summary: "Number of relevant documents among the first k results",
-    formula: "relevant among the first k",
-    better: Better::Higher,
-    undefined: "",
-    notes: "A count, not a share: it goes up to k. ranx `hits@k`.",
-};
+            ..Metric::DEFAULT
+        },
+        score: |ranking, k| Ok(ranking.comprehensiveness_at(k)),
+    },
+    Definition {
+        metric: Metric {
+            id: "p@k",
+            summary: "Share of relevant documents among the first k results",
+            formula: "relevant among the first k / k",
+            better: Better::Higher,
+            unit: Unit::Share,
+            notes: "Divided by k even if fewer results were returned. trec_eval `P_k`, ranx `precision@k`.",
+            ..Metric::DEFAULT
+        },
+        score: |ranking, k| Ok(ranking.precision_at(k)),
+    },
+    Definition {
+        metric: Metric {
+            id: "set_precision",
+            summary: "Share of relevant documents among all results",
+            formula: "relevant results / results",
+            better: Better::Higher,
+            unit: Unit::Share,
+            notes: "Blind to the order. No results gives 0. trec_eval `set_P`, ranx `precision`.",
+            ..Metric::DEFAULT
+        },
+        score: |ranking, _| Ok(ranking.set_precision()),
+    },
+    Definition {
+        metric: Metric {
+            id: "f1@k",
+            summary: "Harmonic mean of P@k and Recall@k",
+            formula: "2 · P@k · Recall@k / (P@k + Recall@k)",
+            better: Better::Higher,
+            unit: Unit::Share,
+            notes: "0 if both are 0. ranx `f1@k`; trec_eval has no such cut-off measure.",
+            ..Metric::DEFAULT
+        },
+        score: |ranking, k| Ok(ranking.f1_at(k)),
+    },
+    Definition {
+        metric: Metric {
+            id: "set_f1",
+            summary: "Harmonic mean of precision and recall over all results",
+            formula: "2 · set_precision · set_recall / (set_precision + set_recall)",
+            better: Better::Higher,
+            unit: Unit::Share,
+            notes: "0 if both are 0. trec_eval `set_F`, ranx `f1`.",
+            ..Metric::DEFAULT
+        },
+        score: |ranking, _| Ok(ranking.set_f1()),
+    },
+    Definition {
+        metric: Metric {
+            id: "hits@k",
+            summary: "Number of relevant documents among the first k results",
+            formula: "relevant among the first k",
+            better: Better::Higher,
+            unit: Unit::Count,
+            notes: "A count, not a share: it goes up to k. ranx `hits@k`.",
+            ..Metric::DEFAULT
+        },
+        score: |ranking, k| Ok(ranking.hits_at(k)),
+    },
+];
 
 impl JudgedRanking {
     pub(super) fn recall_at(&self, k: Cut) -> f64 {

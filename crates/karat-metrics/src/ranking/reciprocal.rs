@@ -4,28 +4,39 @@
 //! anything. What comes after the first relevant document is not looked at.
 
 use super::judged::{JudgedRanking, limit};
-use super::measure::Cut;
-use crate::registry::{Better, Metric};
+use super::measure::{Cut, Definition};
+use crate::registry::{Better, Metric, Rank, Unit};
 
-pub(super) const MRR: Metric = Metric {
-    id: "mrr",
-    summary: "Mean reciprocal rank of the first relevant document",
-    formula: "per query 1 / rank of the first relevant result, 0 if there is none; averaged",
-    better: Better::Higher,
-    undefined: "",
-    notes: "No cut-off. R = 0 gives 0. trec_eval `recip_rank`, ir_measures `RR`, ranx `mrr`.",
-};
-
-pub(super) const MRR_AT: Metric = Metric {
-    id: "mrr@k",
-    summary: "Mean reciprocal rank of the first relevant document among the first k results",
-    formula: "per query 1 / rank of the first relevant result if rank <= k, else 0; averaged",
-    better: Better::Higher,
-    undefined: "",
-    notes: "ranx `mrr@k`. ir_measures `RR@k` breaks ties by ascending id (its own `RR` by \
+/// The measures of this file.
+pub(super) const MEASURES: &[Definition] = &[
+    Definition {
+        metric: Metric {
+            id: "mrr",
+            summary: "Mean reciprocal rank of the first relevant document",
+            formula: "per query 1 / rank of the first relevant result, 0 if there is none; averaged",
+            better: Better::Higher,
+            unit: Unit::Share,
+            rank: Some(Rank::new(160)),
+            notes: "No cut-off. R = 0 gives 0. trec_eval `recip_rank`, ir_measures `RR`, ranx `mrr`.",
+            ..Metric::DEFAULT
+        },
+        score: |ranking, _| Ok(ranking.reciprocal_rank()),
+    },
+    Definition {
+        metric: Metric {
+            id: "mrr@k",
+            summary: "Mean reciprocal rank of the first relevant document among the first k results",
+            formula: "per query 1 / rank of the first relevant result if rank <= k, else 0; averaged",
+            better: Better::Higher,
+            unit: Unit::Share,
+            notes: "ranx `mrr@k`. ir_measures `RR@k` breaks ties by ascending id (its own `RR` by \
             descending id), so on tied scores the two of them disagree; tie rule `IdAscending` \
             reproduces it.",
-};
+            ..Metric::DEFAULT
+        },
+        score: |ranking, k| Ok(ranking.reciprocal_rank_at(k)),
+    },
+];
 
 impl JudgedRanking {
     pub(super) fn reciprocal_rank(&self) -> f64 {

@@ -6,7 +6,7 @@
 
 use super::real;
 use super::special::binomial::hypergeometric_term;
-use crate::registry::{Better, Metric};
+use crate::registry::{Better, Metric, MetricKind, Rank, Unit};
 use crate::{Score, Undefined};
 
 /// The metrics of this family.
@@ -16,25 +16,32 @@ pub const METRICS: &[Metric] = &[
         summary: "How often a task succeeds",
         formula: "successful runs ÷ runs",
         better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Rate,
+        rank: Some(Rank::new(20)),
         undefined: "no runs",
-        notes: "",
+        ..Metric::DEFAULT
     },
     Metric {
         id: "pass^k",
         summary: "The chance that k runs of a task all succeed",
         formula: "C(c, k) ÷ C(n, k) for c successes in n runs, averaged over tasks",
         better: Better::Higher,
+        unit: Unit::Share,
         undefined: "fewer than k runs",
         notes: "`pass^1` is the plain success rate. Unlike (c ÷ n)^k it is unbiased.",
+        ..Metric::DEFAULT
     },
     Metric {
         id: "pass@k",
         summary: "The chance that at least one of k runs of a task succeeds",
         formula: "1 − C(n − c, k) ÷ C(n, k) for c successes in n runs, averaged over tasks",
         better: Better::Higher,
+        unit: Unit::Share,
         undefined: "fewer than k runs",
         notes: "The estimator of the HumanEval paper. It rises with k, so it flatters an unreliable \
                 system: read it beside `pass^k`.",
+        ..Metric::DEFAULT
     },
 ];
 

@@ -126,7 +126,7 @@ mod naive {
             order.iter().map(grade).filter(|grade| grade.is_some() || !rules.judged_only).collect();
         let relevant = |grade: &Option<i64>| grade.is_some_and(|grade| grade >= level);
         let total = judged.values().filter(|grade| **grade >= 0 && **grade >= level).count() as f64;
-        let depth = measure.cut().map_or(usize::MAX, |k| k.get() as usize);
+        let depth = measure.cutoff().map_or(usize::MAX, |k| k.get() as usize);
         let top = &list[..depth.min(list.len())];
         let found = top.iter().filter(|grade| relevant(grade)).count() as f64;
         let or_zero = |value: f64| if value.is_finite() { value } else { 0.0 };
@@ -148,20 +148,18 @@ mod naive {
         let precision = |list: &[Option<i64>], depth: usize| {
             list.iter().take(depth).filter(|grade| relevant(grade)).count() as f64 / depth as f64
         };
-        Some(match measure {
-            Measure::RecallAt(_) | Measure::SetRecall => or_zero(found / total),
-            Measure::SuccessAt(_) => f64::from(u8::from(found > 0.0)),
-            Measure::ComprehensivenessAt(_) => f64::from(u8::from(total > 0.0 && found == total)),
-            Measure::Mrr | Measure::MrrAt(_) => {
-                first.map_or(0.0, |index| 1.0 / (index as f64 + 1.0))
-            }
-            Measure::NdcgAt(_) | Measure::Ndcg => ndcg(&|grade| grade as f64),
-            Measure::NdcgExpAt(_) | Measure::NdcgExp => ndcg(&|grade| (grade as f64).exp2() - 1.0),
-            Measure::Map | Measure::MapAt(_) => {
+        Some(match measure.definition().id {
+            "recall@k" | "set_recall" => or_zero(found / total),
+            "success@k" => f64::from(u8::from(found > 0.0)),
+            "comprehensiveness@k" => f64::from(u8::from(total > 0.0 && found == total)),
+            "mrr" | "mrr@k" => first.map_or(0.0, |index| 1.0 / (index as f64 + 1.0)),
+            "ndcg@k" | "ndcg" => ndcg(&|grade| grade as f64),
+            "ndcg_exp@k" | "ndcg_exp" => ndcg(&|grade| (grade as f64).exp2() - 1.0),
+            "map" | "map@k" => {
                 let ranks = (0..top.len()).filter(|index| relevant(&top[*index]));
                 or_zero(ranks.map(|index| precision(&list, index + 1)).sum::<f64>() / total)
             }
-            Measure::HardNegativeRate => {
+            "hard_negative_rate" => {
                 let negatives = judged.values().filter(|grade| **grade == 0 && level > 0).count();
                 if negatives == 0 || total == 0.0 {
                     return None;
@@ -169,16 +167,17 @@ mod naive {
                 let above = list.iter().take_while(|grade| !relevant(grade));
                 f64::from(u8::from(above.into_iter().any(|grade| *grade == Some(0))))
             }
-            Measure::PrecisionAt(_) => found / depth as f64,
-            Measure::SetPrecision => or_zero(found / list.len() as f64),
-            Measure::F1At(_) | Measure::SetF1 => {
-                let looked_at = if measure == Measure::SetF1 { list.len() } else { depth };
+            "p@k" => found / depth as f64,
+            "set_precision" => or_zero(found / list.len() as f64),
+            "f1@k" | "set_f1" => {
+                let looked_at =
+                    if measure == Measure::known("set_f1") { list.len() } else { depth };
                 // 2PR/(P+R) in counts.
                 if found == 0.0 { 0.0 } else { 2.0 * found / (looked_at as f64 + total) }
             }
-            Measure::HitsAt(_) => found,
-            Measure::RPrecision => or_zero(precision(&list, total as usize)),
-            Measure::Bpref => {
+            "hits@k" => found,
+            "r_precision" => or_zero(precision(&list, total as usize)),
+            "bpref" => {
                 let nonrelevant = |grade: &Option<i64>| grade.is_some_and(|grade| grade < level);
                 let all =
                     judged.values().filter(|grade| **grade >= 0 && **grade < level).count() as f64;
@@ -190,13 +189,14 @@ mod naive {
                 }
                 or_zero(sum / total)
             }
-            Measure::RanxRbp => {
+            "ranx.rbp.80" => {
                 let weigh = |(index, grade): (usize, &Option<i64>)| {
                     let grade = grade.filter(|grade| *grade >= level).unwrap_or(0);
                     grade as f64 * 0.8_f64.powi(index as i32)
                 };
                 0.2 * list.iter().enumerate().map(weigh).sum::<f64>()
             }
+            other => panic!("{other} has no plain definition here"),
         })
     }
 }
@@ -256,10 +256,10 @@ proptest! {
         let ranking = ranking(&judged, &results, &rules);
         for measure in measures() {
             let Ok(value) = ranking.score(measure) else { continue };
-            let most = match measure {
-                Measure::HitsAt(k) => f64::from(k.get()),
+            let most = match measure.definition().id {
+                "hits@k" => measure.cutoff().map_or(0.0, |k| f64::from(k.get())),
                 // Weighed by the grade; the greatest one bounds it.
-                Measure::RanxRbp => judged.values().copied().max().unwrap_or(0).max(0) as f64,
+                "ranx.rbp.80" => judged.values().copied().max().unwrap_or(0).max(0) as f64,
                 _ => 1.0,
             };
             prop_assert!((0.0..=most).contains(&value), "{measure}: {value}");

@@ -90,7 +90,7 @@ pub(crate) fn serve_fitness(arguments: &FitnessArgs, terminal: &Terminal) -> Res
     let measure = arguments.metric.parse::<Measure>();
     let measure = measure.map_err(|error| Stop::bad_input(format!("--metric: {error}")))?;
     let limit = arguments.limit.clamp(1, 10_000);
-    if let Some(cut) = measure.cut()
+    if let Some(cut) = measure.cutoff()
         && cut.get() as usize > limit
     {
         return Err(Stop::bad_input(format!(

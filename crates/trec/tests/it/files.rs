@@ -64,8 +64,8 @@ fn default_summary() -> Summary {
 #[test]
 fn values_are_right_on_a_small_example() {
     let summary = default_summary();
-    assert_eq!(mean(&summary, Measure::Mrr), Ok(0.75));
-    assert_eq!(mean(&summary, Measure::Map), Ok((0.5 + (1.0 + 2.0 / 3.0) / 2.0) / 2.0));
+    assert_eq!(mean(&summary, Measure::known("mrr")), Ok(0.75));
+    assert_eq!(mean(&summary, Measure::known("map")), Ok((0.5 + (1.0 + 2.0 / 3.0) / 2.0) / 2.0));
     assert_eq!((summary.judged, summary.in_run, summary.evaluated), (2, 2, 2));
     assert_eq!((summary.retrieved, summary.relevant, summary.relevant_retrieved), (5, 3, 3));
     assert!(!summary.means_differ());
@@ -129,9 +129,10 @@ fn queries_that_only_one_file_has_are_counted_and_named() {
     let qrels: String = (1..=20).map(|n| format!("{n} 0 a 1\n")).collect();
     let run: String =
         (9..=25).filter(|n| n % 2 == 1).map(|n| format!("{n} Q0 a 1 1 t\n")).collect();
-    for options in
-        [Options::default(), Options { measures: vec![Measure::Mrr], ..Options::default() }]
-    {
+    for options in [
+        Options::default(),
+        Options { measures: vec![Measure::known("mrr")], ..Options::default() },
+    ] {
         let files = Files::new(&qrels, &run);
         for summary in [files.score(&options).unwrap(), files.score_each(&options).0] {
             assert_eq!((summary.judged, summary.in_run, summary.evaluated), (20, 9, 6));
@@ -139,7 +140,8 @@ fn queries_that_only_one_file_has_are_counted_and_named() {
             assert_eq!(summary.missing.first, ["1", "2", "3", "4", "5"]);
             assert_eq!(summary.unjudged.first, ["21", "23", "25"]);
             assert_eq!((summary.relevant, summary.relevant_missing), (6, 14));
-            let mrr = summary.means.iter().find(|means| means.measure == Measure::Mrr).unwrap();
+            let mrr =
+                summary.means.iter().find(|means| means.measure == Measure::known("mrr")).unwrap();
             assert_eq!(mrr.over_evaluated.value(), Ok(1.0));
             assert_eq!(mrr.over_all.value(), Ok(6.0 / 20.0));
             assert!(summary.means_differ());
@@ -152,7 +154,7 @@ fn nothing_in_common_is_nothing_measured() {
     let summary =
         Files::new("q1 0 a 1\n", "other Q0 a 1 1 t\n").score(&Options::default()).unwrap();
     assert_eq!((summary.evaluated, summary.missing.count, summary.unjudged.count), (0, 1, 1));
-    assert!(mean(&summary, Measure::Mrr).is_err());
+    assert!(mean(&summary, Measure::known("mrr")).is_err());
 }
 
 #[test]
@@ -160,7 +162,7 @@ fn a_query_without_relevant_documents_is_counted_and_kept() {
     let summary = Files::new("q1 0 a 0\nq2 0 a 1\n", "q1 Q0 a 1 1 t\nq2 Q0 a 1 1 t\n");
     let summary = summary.score(&Options::default()).unwrap();
     assert_eq!((summary.evaluated, summary.without_relevant), (2, 1));
-    assert_eq!(mean(&summary, Measure::Mrr), Ok(0.5));
+    assert_eq!(mean(&summary, Measure::known("mrr")), Ok(0.5));
 }
 
 #[test]
@@ -170,7 +172,8 @@ fn options_reach_the_ranking() {
         "q Q0 x 1 2 t\nq Q0 a 2 1 t\nq Q0 b 3 1 t\nq Q0 c 4 0.5 t\n",
     );
     let mrr = |rules| {
-        mean(&files.score(&Options { rules, ..Options::default() }).unwrap(), Measure::Mrr).unwrap()
+        mean(&files.score(&Options { rules, ..Options::default() }).unwrap(), Measure::known("mrr"))
+            .unwrap()
     };
     let rules = Rules::default();
     assert_eq!(mrr(rules), 1.0 / 3.0);
@@ -414,7 +417,7 @@ proptest! {
             (lines.concat().concat(), whole.concat(), all.concat())
         };
         let mut measures = DEFAULT_MEASURES.to_vec();
-        measures.push(Measure::HardNegativeRate);
+        measures.push(Measure::known("hard_negative_rate"));
         let options = Options { measures, ..Options::default() };
         let (qrels_sorted, qrels_grouped, qrels_scattered) = shuffled(&qrels);
         let (run_sorted, run_grouped, run_scattered) = shuffled(&run);

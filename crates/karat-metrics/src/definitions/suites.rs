@@ -2,36 +2,45 @@
 //!
 //! Each is a mean over cases; how a case is judged is the server evaluation's business.
 
-use crate::registry::{Better, Metric};
+use crate::registry::{Better, Metric, MetricKind, Rank, Unit};
 
-/// The metrics of this family.
-pub const METRICS: &[Metric] = &[
+pub(crate) const METRICS: &[Metric] = &[
     Metric {
         id: "pass_rate",
         summary: "The share of cases that pass",
         formula: "cases whose attempts succeed at the target rate or above ÷ cases",
         better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Rate,
+        rank: Some(Rank::new(10)),
         undefined: "no cases",
         notes: "An attempt succeeds when the call ends as expected, every expectation holds, the \
                 result keeps its schema and comes in time. The target is 0.95 unless the suite \
                 states another; with one attempt that means success.",
+        ..Metric::DEFAULT
     },
     Metric {
         id: "schema.input",
         summary: "The share of calls whose arguments fit the tool's input schema",
         formula: "calls with valid arguments ÷ calls that want a result",
         better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Rate,
         undefined: "no call wants a result of a tool that the server has",
         notes: "JSON Schema 2020-12 unless the schema declares another dialect; `format` does not \
                 decide.",
+        ..Metric::DEFAULT
     },
     Metric {
         id: "schema.output",
         summary: "The share of results that fit the tool's output schema",
         formula: "results with valid structuredContent ÷ results of tools with an output schema",
         better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Rate,
         undefined: "no result of a tool that declares an output schema",
         notes: "A result without structuredContent breaks the schema that its tool declares. Errors \
                 are not held to it.",
+        ..Metric::DEFAULT
     },
 ];
