@@ -11,6 +11,7 @@ pub mod compare;
 pub mod dataset;
 pub mod error;
 pub mod evaluation;
+pub mod expect;
 pub mod finding;
 pub mod gate;
 pub mod journal;

@@ -1,0 +1,224 @@
+//! Conditions on one value.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde_json::Value;
+
+use super::answer::Source;
+use super::equality::equal;
+use super::number::{Near, numbers};
+use super::snapshot::Snapshot;
+use super::{Case, quoted};
+use crate::schema::Compiled;
+
+/// The columns of a value in a message.
+const MAX_COLUMNS: usize = 160;
+
+/// A condition that is ready to be checked. Its `Display` is a noun phrase that follows "expected".
+#[derive(Debug)]
+pub(super) enum Condition {
+    Equals(Value, Case),
+    OneOf(Vec<Value>, Case),
+    Contains(Vec<String>, Case),
+    Lacks(Vec<String>, Case),
+    Includes(Value),
+    Matches(regex::Regex),
+    Schema(Box<Compiled>),
+    Near(Near),
+    AtLeast(f64),
+    AtMost(f64),
+    Count(usize),
+    Exists(bool),
+    Snapshot(Box<Snapshot>),
+    AnyOf(Vec<Condition>),
+    Not(Box<Condition>),
+}
+
+impl Condition {
+    /// Checks a value.
+    ///
+    /// # Errors
+    /// The reason, as the predicate of a sentence about the value.
+    pub(super) fn check(&self, value: &Value, source: Source) -> Result<(), String> {
+        let unmet = match self {
+            Condition::Schema(schema) => return fits(schema, value),
+            Condition::Snapshot(snapshot) => return snapshot.check(value),
+            Condition::Count(wanted) => match count(value, source) {
+                Some(count) if count == *wanted => None,
+                Some(count) => return Err(format!("has {count} entries, expected {wanted}")),
+                None => Some(self.to_string()),
+            },
+            // Of several texts only the one that is missing is named, or the one that is there.
+            Condition::Contains(texts, case) => {
+                let text = folded(value, *case);
+                let missing = texts.iter().find(|wanted| !text.contains(&*case.fold(wanted)));
+                missing.map(|wanted| containing(std::slice::from_ref(wanted)))
+            }
+            Condition::Lacks(texts, case) => {
+                let text = folded(value, *case);
+                let found = texts.iter().find(|unwanted| text.contains(&*case.fold(unwanted)));
+                found.map(|unwanted| without(std::slice::from_ref(unwanted)))
+            }
+            other => (!other.holds(value, source)).then(|| other.to_string()),
+        };
+        match unmet {
+            None => Ok(()),
+            Some(expected) => {
+                Err(format!("is {}, expected {expected}", quoted(value, MAX_COLUMNS)))
+            }
+        }
+    }
+
+    fn holds(&self, value: &Value, source: Source) -> bool {
+        let number = |holds: &dyn Fn(f64) -> bool| {
+            numbers(value, source).iter().any(|number| holds(number.as_f64()))
+        };
+        match self {
+            Condition::Equals(wanted, case) => same(value, wanted, *case, source),
+            Condition::OneOf(wanted, case) => {
+                wanted.iter().any(|wanted| same(value, wanted, *case, source))
+            }
+            Condition::Includes(wanted) => match (value, wanted) {
+                (Value::String(text), Value::String(part)) => text.contains(part),
+                (Value::Array(entries), wanted) => entries.iter().any(|entry| equal(entry, wanted)),
+                _ => false,
+            },
+            Condition::Matches(pattern) => pattern.is_match(&text_of(value)),
+            Condition::Near(near) => {
+                numbers(value, source).iter().any(|number| near.accepts(number))
+            }
+            Condition::AtLeast(least) => number(&|number| number >= *least),
+            Condition::AtMost(most) => number(&|number| number <= *most),
+            Condition::Exists(exists) => *exists,
+            Condition::AnyOf(conditions) => {
+                conditions.iter().any(|condition| condition.check(value, source).is_ok())
+            }
+            Condition::Not(condition) => condition.check(value, source).is_err(),
+            Condition::Contains(..)
+            | Condition::Lacks(..)
+            | Condition::Count(_)
+            | Condition::Schema(_)
+            | Condition::Snapshot(_) => self.check(value, source).is_ok(),
+        }
+    }
+
+    /// Whether an answer with nothing in it can be right: that is what is expected, or that something
+    /// is missing.
+    pub(super) fn can_hold_of_nothing(&self) -> bool {
+        match self {
+            Condition::Equals(..)
+            | Condition::OneOf(..)
+            | Condition::Lacks(..)
+            | Condition::Count(0)
+            | Condition::Exists(false)
+            | Condition::Snapshot(_)
+            | Condition::Not(_) => true,
+            Condition::Matches(pattern) => pattern.is_match(""),
+            Condition::AnyOf(conditions) => conditions.iter().any(Condition::can_hold_of_nothing),
+            _ => false,
+        }
+    }
+
+    /// A text for which it holds, if one can be made up.
+    pub(super) fn example(&self) -> Option<String> {
+        match self {
+            Condition::Equals(value, _) => Some(text_of(value).into_owned()),
+            Condition::OneOf(values, _) => values.first().map(|value| text_of(value).into_owned()),
+            Condition::Contains(texts, _) => Some(texts.join(" ")),
+            Condition::Includes(Value::String(text)) => Some(text.clone()),
+            Condition::Lacks(..) => Some(String::new()),
+            Condition::Near(near) => Some(near.value.to_string()),
+            Condition::AtLeast(number) | Condition::AtMost(number) => Some(number.to_string()),
+            Condition::AnyOf(conditions) => conditions.iter().find_map(Condition::example),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |value: &Value| quoted(value, MAX_COLUMNS);
+        match self {
+            Condition::Equals(value, _) => f.write_str(&shown(value)),
+            Condition::OneOf(values, _) => {
+                write!(f, "one of {}", values.iter().map(shown).collect::<Vec<_>>().join(", "))
+            }
+            Condition::Contains(texts, _) => f.write_str(&containing(texts)),
+            Condition::Lacks(texts, _) => f.write_str(&without(texts)),
+            Condition::Includes(value) => write!(f, "a list or text with {} in it", shown(value)),
+            Condition::Matches(pattern) => write!(f, "text matching {pattern}"),
+            Condition::Schema(_) => f.write_str("a value that fits the schema"),
+            Condition::Near(near) => near.fmt(f),
+            Condition::AtLeast(number) => write!(f, "a number of at least {number}"),
+            Condition::AtMost(number) => write!(f, "a number of at most {number}"),
+            Condition::Count(count) => write!(f, "{count} entries"),
+            Condition::Exists(true) => f.write_str("a value"),
+            Condition::Exists(false) => f.write_str("nothing"),
+            Condition::Snapshot(_) => f.write_str("its snapshot"),
+            Condition::AnyOf(conditions) => {
+                let all: Vec<String> = conditions.iter().map(ToString::to_string).collect();
+                f.write_str(&all.join(", or "))
+            }
+            Condition::Not(condition) => write!(f, "anything but {condition}"),
+        }
+    }
+}
+
+fn fits(schema: &Compiled, value: &Value) -> Result<(), String> {
+    match schema.check(value).errors.first() {
+        None => Ok(()),
+        Some(error) => {
+            let top = error.instance_path.is_empty();
+            let place = if top { "the top" } else { &error.instance_path };
+            Err(format!("does not fit the schema at {place}: {}", error.message))
+        }
+    }
+}
+
+fn containing(texts: &[String]) -> String {
+    format!("text containing {}", listed(texts, "and"))
+}
+
+fn without(texts: &[String]) -> String {
+    format!("text without {}", listed(texts, "or"))
+}
+
+fn listed(texts: &[String], joint: &str) -> String {
+    let shown = texts.iter().map(|text| quoted(&Value::from(text.as_str()), MAX_COLUMNS));
+    shown.collect::<Vec<_>>().join(&format!(" {joint} "))
+}
+
+fn same(found: &Value, wanted: &Value, case: Case, source: Source) -> bool {
+    match (found, wanted) {
+        (Value::String(found), Value::String(wanted)) if source == Source::Agent => {
+            case.fold(found.trim()) == case.fold(wanted.trim())
+        }
+        (Value::String(found), Value::String(wanted)) => case.fold(found) == case.fold(wanted),
+        _ => equal(found, wanted),
+    }
+}
+
+fn count(value: &Value, source: Source) -> Option<usize> {
+    match value {
+        Value::Array(entries) => Some(entries.len()),
+        Value::Object(fields) => Some(fields.len()),
+        Value::String(text) if source != Source::State => Some(text.chars().count()),
+        _ => None,
+    }
+}
+
+fn folded(value: &Value, case: Case) -> Cow<'_, str> {
+    match (text_of(value), case) {
+        (text, Case::Sensitive) => text,
+        (text, Case::Ignored) => text.to_lowercase().into(),
+    }
+}
+
+/// A value as text: a text as it is, anything else as JSON.
+fn text_of(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => text.into(),
+        other => other.to_string().into(),
+    }
+}
