@@ -239,7 +239,8 @@ fn failures_alone_are_no_measurement_however_many_are_allowed() {
     let said = error.to_string();
     assert!(
         error.is_not_measured()
-            && said.contains("none of 10 entries has a usable answer (first: h-1: error: no model)"),
+            && said
+                .contains("none of 10 entries has a usable answer (first: h-1: error: no model)"),
         "{said}"
     );
 }
