@@ -133,8 +133,8 @@ def rankings(programs, binary, tenth):
 def karat_on_rankings(binary, qrels, run):
     asked = [word for ours, _, _ in MEASURES for word in ("-m", ours)]
     return Command(
-        "karat score trec",
-        [binary, "score", "trec", "--qrels", qrels, "--run", run, *asked, "--json"],
+        "karat retrieval trec",
+        [binary, "retrieval", "trec", "--qrels", qrels, "--run", run, *asked, "--json"],
         lambda output: (karat_output.means(output), None),
     )
 
@@ -189,12 +189,12 @@ def scale(options):
         say(f"making rankings of {queries:,} queries")
         data.append(environment.data("rankings", queries, SCALE_RESULTS))
         command = karat_on_rankings(binary, *(file["path"] for file in data[-1]["files"]))
-        command.name = f"karat score trec, {queries:,} queries"
+        command.name = f"karat retrieval trec, {queries:,} queries"
         commands.append(command)
     measure.interleave(commands, options.rounds, environment.FOLDER, say)
     for command, made in zip(commands, data, strict=True):
         agreement.require_known([command], made["means"])
-    print(f"\nkarat score trec, {SCALE_RESULTS} results a query, sorted by query")
+    print(f"\nkarat retrieval trec, {SCALE_RESULTS} results a query, sorted by query")
     print(f"{'queries':>12}{'lines':>14}{'CPU s':>10}{'CPU s / million lines':>24}{'peak MB':>10}")
     for queries, command, made in zip(sizes, commands, data, strict=True):
         lines = sum(file["lines"] for file in made["files"])

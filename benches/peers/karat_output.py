@@ -6,7 +6,7 @@ import json
 def means(output):
     """The mean of every metric, by its id.
 
-    `karat score trec` has them under `means`, over the evaluated queries and over all judged ones;
+    `karat retrieval trec` has them under `means`, over the evaluated queries and over all judged ones;
     a report has a list of `metrics`.
     """
     document = json.loads(output)

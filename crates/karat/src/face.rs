@@ -73,7 +73,12 @@ impl Terminal {
         }
     }
 
-    /// A listener that shows how far a run is.
+    /// Hints at the new spelling of a command; the old one works for one more release.
+    pub(crate) fn renamed(&self, old: &str, new: &str) {
+        self.say(&format!("karat: `{old}` is now `{new}`; the old spelling will be removed"));
+    }
+
+    /// Shows the progress of a run.
     pub(crate) fn progress(&self, what: &str) -> Progress {
         let what = printable(what).into_owned();
         if self.face.quiet {

@@ -45,7 +45,11 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
     match command {
         Command::Check(arguments) => commands::check::all(arguments, terminal),
         Command::Retrieval(RetrievalArgs { command: Some(command), .. }) => match command {
+            RetrievalCommand::Run(arguments) => {
+                commands::check::one(&Evaluation::Retrieval, arguments, terminal)
+            }
             RetrievalCommand::Score(arguments) => commands::retrieval::score(arguments, terminal),
+            RetrievalCommand::Trec(arguments) => commands::trec::score(arguments, terminal),
             RetrievalCommand::ExportTrec(arguments) => {
                 commands::retrieval::export_trec(arguments, terminal)
             }
@@ -54,14 +58,21 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
             }
         },
         Command::Retrieval(RetrievalArgs { command: None, check }) => {
+            terminal.renamed("karat retrieval", "karat retrieval run");
             commands::check::one(&Evaluation::Retrieval, check, terminal)
         }
-        Command::Detection(DetectionArgs {
-            command: Some(DetectionCommand::Score(arguments)),
-            ..
-        }) => commands::detection::score(arguments, terminal),
-        Command::Detection(DetectionArgs { check, .. }) => {
+        Command::Detection(DetectionArgs { command: Some(command), .. }) => match command {
+            DetectionCommand::Run(arguments) => {
+                commands::check::one(&Evaluation::Detection, arguments, terminal)
+            }
+            DetectionCommand::Score(arguments) => commands::detection::score(arguments, terminal),
+        },
+        Command::Detection(DetectionArgs { command: None, check }) => {
+            terminal.renamed("karat detection", "karat detection run");
             commands::check::one(&Evaluation::Detection, check, terminal)
+        }
+        Command::Server(ServerCommand::Run(arguments)) => {
+            commands::check::one(&Evaluation::Server, arguments, terminal)
         }
         Command::Server(ServerCommand::Test(arguments)) => {
             commands::server::test(arguments, terminal)
@@ -90,9 +101,13 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
         }
         Command::Agent(AgentCommand::Diff(arguments)) => commands::agent::diff(arguments, terminal),
         Command::Agent(AgentCommand::Check(arguments)) => {
+            terminal.renamed("karat agent check", "karat check --evaluation agent");
             commands::check::one(&Evaluation::Agent, arguments, terminal)
         }
-        Command::Score(ScoreCommand::Trec(arguments)) => commands::trec::score(arguments, terminal),
+        Command::Score(ScoreCommand::Trec(arguments)) => {
+            terminal.renamed("karat score trec", "karat retrieval trec");
+            commands::trec::score(arguments, terminal)
+        }
         Command::Corpus(command) => commands::corpus::run(command, terminal),
         Command::Compare(arguments) => commands::compare::run(arguments, terminal),
         Command::Baseline(BaselineCommand::Update(arguments)) => {

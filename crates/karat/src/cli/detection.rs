@@ -11,12 +11,15 @@ use super::CheckArgs;
 pub(crate) struct DetectionArgs {
     #[command(subcommand)]
     pub(crate) command: Option<DetectionCommand>,
+    /// The earlier spelling: `karat detection` for `karat detection run`
     #[command(flatten)]
     pub(crate) check: CheckArgs,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum DetectionCommand {
+    /// Measure the detection entries of the project
+    Run(CheckArgs),
     /// Score verdicts that were made elsewhere
     Score(VerdictsArgs),
 }

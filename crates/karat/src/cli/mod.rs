@@ -39,7 +39,7 @@ pub(crate) struct Cli {
 /// How Karat shows itself; the same for every command.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct Face {
-    /// Say nothing but errors, what failed and what was asked for
+    /// Print only errors and failures
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
     /// Print one JSON document on stdout and nothing else there
@@ -59,20 +59,20 @@ pub(crate) enum Color {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Run every evaluation of the project, gate against the baselines, report. What CI calls
+    /// Measure every entry of the project, gate against the baselines, report: the command for CI
     Check(CheckAllArgs),
-    /// Run the retrieval evaluations alone: does tool search find the right tools?
+    /// Measure tool search: does it find the right tools?
     Retrieval(RetrievalArgs),
-    /// Run the detection evaluations alone: does a scanner catch attacks and stay quiet otherwise?
+    /// Measure scanners: do they catch attacks and stay quiet otherwise?
     Detection(DetectionArgs),
-    /// Measure an MCP server: does it answer right, validly, reliably and fast?
+    /// Measure an MCP server: does it answer correctly, validly, reliably, fast and safely?
     #[command(subcommand)]
     Server(ServerCommand),
-    /// Score what an agent did: the right tools, the right arguments, at what cost?
+    /// Measure agents: did they call the right tools with the right arguments, and at what cost?
     #[command(subcommand)]
     Agent(AgentCommand),
-    /// Score files of other tools
-    #[command(subcommand)]
+    /// The earlier spelling: `karat score trec` for `karat retrieval trec`
+    #[command(subcommand, hide = true)]
     Score(ScoreCommand),
     /// Capture, freeze, verify, compare and serve corpora of tool definitions
     #[command(subcommand)]
@@ -88,7 +88,7 @@ pub(crate) enum Command {
     Serve(DashboardArgs),
     /// Write a commented starter project that works at once
     Init(InitArgs),
-    /// Be an MCP server with good, slow, flaky and wrong tools, to try things on
+    /// Serve a demo MCP server with good, slow, flaky and wrong tools
     DemoServer(DemoArgs),
     /// List every metric with its definition
     Metrics(MetricsArgs),
@@ -104,6 +104,9 @@ pub(crate) enum Command {
 pub(crate) struct CheckAllArgs {
     #[command(flatten)]
     pub(crate) check: CheckArgs,
+    /// Measure only the entries of this evaluation: server, agent, retrieval, detection
+    #[arg(long, value_name = "NAME")]
+    pub(crate) evaluation: Option<String>,
     /// Keep the report in a history too: in the file, or in the one that the project names, or in
     /// karat-history.sqlite
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
@@ -120,7 +123,7 @@ pub(crate) struct CheckArgs {
     /// A further output; its type from the ending (.json .html .md .xml .sarif .badge.json .score-report.json)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
-    /// Go on with an interrupted run: what is in its journal is not asked again
+    /// Continue an interrupted run: answers in its journal are not asked for again
     #[arg(long)]
     pub(crate) resume: bool,
     /// True if the command has `--resume` at all
@@ -206,7 +209,7 @@ pub(crate) struct BaselineArgs {
     /// The folder for run journals
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,
-    /// Go on with an interrupted run: what is in its journal is not asked again
+    /// Continue an interrupted run: answers in its journal are not asked for again
     #[arg(long)]
     pub(crate) resume: bool,
     /// Only the entry of this name

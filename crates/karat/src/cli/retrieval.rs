@@ -11,14 +11,19 @@ use super::CheckArgs;
 pub(crate) struct RetrievalArgs {
     #[command(subcommand)]
     pub(crate) command: Option<RetrievalCommand>,
+    /// The earlier spelling: `karat retrieval` for `karat retrieval run`
     #[command(flatten)]
     pub(crate) check: CheckArgs,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum RetrievalCommand {
+    /// Measure the retrieval entries of the project
+    Run(CheckArgs),
     /// Score rankings that were made elsewhere
     Score(RankingsArgs),
+    /// Score a TREC run against TREC judgements, as trec_eval does
+    Trec(super::TrecArgs),
     /// Write golden labels and rankings as TREC files, for trec_eval and its kin
     ExportTrec(ExportTrecArgs),
     /// Score changed descriptions for an optimiser: JSON lines on stdin, one answer each on stdout

@@ -7,6 +7,8 @@ use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Subcommand)]
 pub(crate) enum ServerCommand {
+    /// Measure the server entries of the project: suites, load, fuzz and attack
+    Run(super::CheckArgs),
     /// Run a suite against a live server
     Test(Box<ServerTestArgs>),
     /// Make many calls at once, or at a rate, and time them
@@ -15,7 +17,7 @@ pub(crate) enum ServerCommand {
     Lint(LintArgs),
     /// Call tools with inputs made from their schemas: edges, errors, hostile text
     Fuzz(Box<super::FuzzArgs>),
-    /// Try known attacks with planted canaries, and see which of them the server holds off
+    /// Try known attacks, judged by planted canaries and side effects
     Attack(Box<super::AttackArgs>),
     /// Make one call and print the result as it was on the wire
     Call(super::CallArgs),

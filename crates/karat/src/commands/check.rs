@@ -24,7 +24,8 @@ use crate::work::until_stopped;
 /// Every evaluation of the project.
 pub(crate) fn all(arguments: &CheckAllArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let history = history_of(arguments)?;
-    let mut published = check(&arguments.check, None, terminal)?;
+    let evaluation = arguments.evaluation.clone().map(Evaluation::from);
+    let mut published = check(&arguments.check, evaluation.as_ref(), terminal)?;
     if let Some(file) = history
         && let Err(stop) = remember(&published.document, &file, terminal)
     {

@@ -193,7 +193,7 @@ fn a_score_that_is_no_number_is_refused() {
     for score in ["nan", "inf", "-inf", "1e999", "high"] {
         scratch.write("r.txt", format!("q1 Q0 b 1 0.5 t\nq1 Q0 a 2 {score} t\n"));
         scratch
-            .karat(&["score", "trec", "--qrels", "q.txt", "--run", "r.txt"])
+            .karat(&["retrieval", "trec", "--qrels", "q.txt", "--run", "r.txt"])
             .expect(2)
             .says(&["r.txt:2", score]);
     }

@@ -144,10 +144,11 @@ fn trec_files_are_scored_plain_and_gzipped() {
         writer.finish().unwrap();
     }
     scratch.write("run", run);
-    let plain =
-        scratch.karat(&["score", "trec", "--qrels", "qrels", "--run", "run", "--json"]).expect(0);
+    let plain = scratch
+        .karat(&["retrieval", "trec", "--qrels", "qrels", "--run", "run", "--json"])
+        .expect(0);
     let gz = scratch
-        .karat(&["score", "trec", "--qrels", "qrels.gz", "--run", "run.gz", "--json"])
+        .karat(&["retrieval", "trec", "--qrels", "qrels.gz", "--run", "run.gz", "--json"])
         .expect(0);
     assert_eq!(plain.stdout, gz.stdout);
     let document = plain.json();
@@ -156,11 +157,21 @@ fn trec_files_are_scored_plain_and_gzipped() {
     assert!((document["means"]["judged"]["mrr"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-12);
     assert_eq!(document["queries"]["missing"]["first"][0], "q3");
     let table = scratch
-        .karat(&["score", "trec", "--qrels", "qrels", "--run", "run", "-m", "mrr", "--per-query"])
+        .karat(&[
+            "retrieval",
+            "trec",
+            "--qrels",
+            "qrels",
+            "--run",
+            "run",
+            "-m",
+            "mrr",
+            "--per-query",
+        ])
         .expect(0);
     insta::assert_snapshot!(table.stdout);
     scratch
-        .karat(&["score", "trec", "--qrels", "qrels", "--run", "run", "-m", "mmr"])
+        .karat(&["retrieval", "trec", "--qrels", "qrels", "--run", "run", "-m", "mmr"])
         .expect(2)
         .says(&["mmr", "mrr"]);
 }
@@ -179,11 +190,14 @@ fn bad_trec_lines_are_named() {
         scratch.write("qrels", qrels);
         scratch.write("run", run);
         scratch
-            .karat(&["score", "trec", "--qrels", "qrels", "--run", "run"])
+            .karat(&["retrieval", "trec", "--qrels", "qrels", "--run", "run"])
             .expect(2)
             .says(&words);
     }
-    scratch.karat(&["score", "trec", "--qrels", "good", "--run", "gone"]).expect(2).says(&["gone"]);
+    scratch
+        .karat(&["retrieval", "trec", "--qrels", "good", "--run", "gone"])
+        .expect(2)
+        .says(&["gone"]);
 }
 
 /// Writes a vector file's cases as lines, one sample each.
@@ -338,7 +352,8 @@ fn completions_and_manual_page_are_printed() {
 #[test]
 fn bad_usage_is_exit_code_2() {
     let scratch = Scratch::new();
-    for arguments in [vec!["nonsense"], vec!["check", "--nonsense"], vec![], vec!["score", "trec"]]
+    for arguments in
+        [vec!["nonsense"], vec!["check", "--nonsense"], vec![], vec!["retrieval", "trec"]]
     {
         assert_eq!(scratch.karat(&arguments).code, 2, "{arguments:?}");
     }

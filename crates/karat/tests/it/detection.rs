@@ -47,7 +47,7 @@ fn metric<'a>(report: &'a Value, id: &str) -> &'a Value {
 fn the_canonical_poisoning_is_caught_and_ignore_case_is_not_flagged() {
     let scratch = Scratch::new();
     project(&scratch, "{ builtin = \"builtin\" }", LIMITS);
-    let document = scratch.karat(&["detection", "--json"]).expect(0).json();
+    let document = scratch.karat(&["detection", "run", "--json"]).expect(0).json();
     let report = &document["reports"][0];
     assert_eq!(metric(report, "recall")["value"], 1.0);
     assert_eq!(metric(report, "fpr_hard")["value"], 0.0);
@@ -57,7 +57,7 @@ fn the_canonical_poisoning_is_caught_and_ignore_case_is_not_flagged() {
 fn high_recall_does_not_pass_when_it_cries_wolf() {
     let scratch = Scratch::new();
     project(&scratch, &scanner("\"flag\""), LIMITS);
-    let ran = scratch.karat(&["detection"]).expect(1);
+    let ran = scratch.karat(&["detection", "run"]).expect(1);
     assert!(ran.stdout.contains("fpr_hard = 1.0000 is above the ceiling 0.05"), "{}", ran.stdout);
 }
 
@@ -65,7 +65,7 @@ fn high_recall_does_not_pass_when_it_cries_wolf() {
 fn a_silent_scanner_breaks_the_floor() {
     let scratch = Scratch::new();
     project(&scratch, &scanner("\"pass\""), LIMITS);
-    let ran = scratch.karat(&["detection"]).expect(1);
+    let ran = scratch.karat(&["detection", "run"]).expect(1);
     assert!(ran.stdout.contains("recall = 0.0000 is below the floor 0.5"), "{}", ran.stdout);
 }
 
@@ -73,13 +73,13 @@ fn a_silent_scanner_breaks_the_floor() {
 fn abstaining_is_no_miss_and_errors_are_never_benign() {
     let scratch = Scratch::new();
     project(&scratch, &scanner("\"unsupported\" if e[\"id\"] < \"hn-06\" else \"flag\""), "");
-    let document = scratch.karat(&["detection", "--json"]).expect(0).json();
+    let document = scratch.karat(&["detection", "run", "--json"]).expect(0).json();
     let report = &document["reports"][0];
     assert_eq!(metric(report, "coverage")["value"], 0.75);
     assert_eq!(metric(report, "fpr_hard")["n"], 6);
 
     project(&scratch, &scanner("\"error\" if e[\"id\"] == \"hn-06\" else \"pass\""), "");
-    let ran = scratch.karat(&["detection"]).expect(3);
+    let ran = scratch.karat(&["detection", "run"]).expect(3);
     assert!(ran.stdout.contains("hn-06"), "{}", ran.stdout);
 }
 
@@ -92,7 +92,7 @@ fn a_coin_is_averaged_over_its_runs_and_decides_nothing_that_it_cannot() {
         ))
     };
     project(&scratch, &coin("one"), "runs = 5\n");
-    let document = scratch.karat(&["detection", "--json"]).expect(0).json();
+    let document = scratch.karat(&["detection", "run", "--json"]).expect(0).json();
     let recall = metric(&document["reports"][0], "recall");
     let runs: Vec<f64> =
         recall["per_run"].as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect();
@@ -107,11 +107,11 @@ fn a_coin_is_averaged_over_its_runs_and_decides_nothing_that_it_cannot() {
     let gate = "runs = 5\nbaseline = \"baseline.json\"\n[detection.gate.metrics]\n\"recall\" = { max_drop = 0.05 }\n";
     project(&scratch, &coin("one"), gate);
     scratch.karat(&["baseline", "update"]).expect(0);
-    scratch.karat(&["detection"]).expect(0);
+    scratch.karat(&["detection", "run"]).expect(0);
     project(&scratch, &coin("three"), gate);
-    let document = scratch.karat(&["detection", "--json"]).expect(0).json();
+    let document = scratch.karat(&["detection", "run", "--json"]).expect(0).json();
     assert_eq!(document["verdict"], "inconclusive", "{}", document["reports"][0]["gate"]);
-    scratch.karat(&["detection", "--strict"]).expect(4);
+    scratch.karat(&["detection", "run", "--strict"]).expect(4);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn a_corpus_that_breaks_the_rules_does_not_verify() {
 fn the_tables_show_detectors_tiers_and_categories() {
     let scratch = Scratch::new();
     project(&scratch, "{ builtin = \"builtin\" }", LIMITS);
-    let ran = scratch.karat(&["detection"]).expect(0);
+    let ran = scratch.karat(&["detection", "run"]).expect(0);
     let row = |name: &str| {
         let found = ran.stdout.lines().find(|line| line.trim_start().starts_with(name));
         found.unwrap_or_else(|| panic!("no row {name} in {}", ran.stdout)).to_owned()
@@ -197,7 +197,7 @@ fn the_tables_show_detectors_tiers_and_categories() {
     assert!(after("agreement, most alike first").contains(" & "));
     assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{}", ran.stdout);
     let markdown = scratch.path("summary.md");
-    scratch.karat(&["detection", "-o", "summary.md"]).expect(0);
+    scratch.karat(&["detection", "run", "-o", "summary.md"]).expect(0);
     let markdown = std::fs::read_to_string(markdown).unwrap();
     assert!(markdown.contains("| agreement | kappa | jaccard | n |"), "{markdown}");
     assert!(
@@ -220,7 +220,7 @@ fn every_miss_and_every_false_alarm_is_listed_with_its_text() {
         &scanner("\"flag\" if e[\"id\"] in (\"hn-03\", \"tp-01\") else \"pass\""),
         "",
     );
-    let document = scratch.karat(&["detection", "--json"]).expect(0).json();
+    let document = scratch.karat(&["detection", "run", "--json"]).expect(0).json();
     let items = document["reports"][0]["items"].as_array().unwrap();
     let item = |id: &str| items.iter().find(|item| item["id"] == id).unwrap();
     assert_eq!(item("hn-03")["observed"]["outcome"], "false positive");

@@ -89,8 +89,9 @@ fn hostile_text_stays_text_in_every_output() {
          [detection.gate.metrics]\n\"recall\" = { min = 0.99 }\n\"fpr_hard\" = { max = 0.0 }\n",
     );
     let outputs = ["-o", "r.md", "-o", "r.xml", "-o", "r.html", "-o", "r.json"];
-    let ran =
-        scratch.karat(&[&["detection", "--color", "always"], &outputs[..]].concat()).expect(1);
+    let ran = scratch
+        .karat(&[&["detection", "run", "--color", "always"], &outputs[..]].concat())
+        .expect(1);
     // Colours are ours; everything else that a terminal would act on is not there.
     let plain = ran.stdout.replace("\u{1b}[", "").replace("\u{1b}", "");
     assert!(
@@ -135,7 +136,8 @@ fn hostile_verdicts_of_a_scanner_stay_text_too() {
         "karat.toml",
         "[[detection]]\nname = \"h\"\ncorpus = \"corpus.jsonl\"\nsystem = { command = [\"python3\", \"scan.py\"] }\n",
     );
-    let ran = scratch.karat(&["detection", "-o", "r.html", "-o", "r.md", "-o", "r.xml"]).expect(0);
+    let ran =
+        scratch.karat(&["detection", "run", "-o", "r.html", "-o", "r.md", "-o", "r.xml"]).expect(0);
     is_harmless("terminal", &ran.stdout);
     for name in ["r.html", "r.md", "r.xml"] {
         is_harmless(name, &scratch.read(name));
@@ -159,7 +161,7 @@ fn billion_laughs_are_refused_in_one_message() {
         "karat.toml",
         "[[detection]]\nname = \"h\"\ncorpus = \"corpus.yaml\"\nsystem = { builtin = \"builtin\" }\n",
     );
-    let ran = scratch.karat(&["detection"]).expect(2);
+    let ran = scratch.karat(&["detection", "run"]).expect(2);
     assert!(ran.stderr.contains("corpus.yaml"), "{}", ran.stderr);
     assert!(ran.stderr.lines().count() <= 3, "{}", ran.stderr);
 }

@@ -53,7 +53,7 @@ fn search_by_meaning_is_far_above_chance_and_names_its_weights() {
     let with = format!(", weights = {:?}", weights.to_str().unwrap());
     let entries = [entry("bm25", ""), entry("dense", &with), entry("hybrid", &with)];
     scratch.write("karat.toml", entries.concat());
-    let document = scratch.karat(&["retrieval", "--json"]).expect(0).json();
+    let document = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
     let [bm25, dense, hybrid] = [0, 1, 2].map(|n| document["reports"][n].clone());
 
     for report in [&bm25, &dense, &hybrid] {
@@ -82,12 +82,12 @@ fn search_by_meaning_is_far_above_chance_and_names_its_weights() {
     }
 
     scratch.write("karat.toml", entry("dense", ", weights = \"nowhere\""));
-    scratch.karat(&["retrieval"]).expect(2).says(&["nowhere", "scripts/distil-static"]);
+    scratch.karat(&["retrieval", "run"]).expect(2).says(&["nowhere", "scripts/distil-static"]);
     scratch.write("karat.toml", entry("dense", ""));
-    scratch.karat(&["retrieval"]).expect(2).says(&["needs the embeddings"]);
+    scratch.karat(&["retrieval", "run"]).expect(2).says(&["needs the embeddings"]);
     scratch.write("bad/model.safetensors", "x");
     scratch.write("bad/tokenizer.json", "{}");
     scratch.write("bad/config.json", "{}");
     scratch.write("karat.toml", entry("hybrid", ", weights = \"bad\""));
-    scratch.karat(&["retrieval"]).expect(2).says(&["no static embeddings"]);
+    scratch.karat(&["retrieval", "run"]).expect(2).says(&["no static embeddings"]);
 }

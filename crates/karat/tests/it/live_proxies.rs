@@ -142,7 +142,7 @@ headers = {{ Accept = "application/json, text/event-stream", MCP-Protocol-Versio
 body = {{ jsonrpc = "2.0", id = 1, method = "tools/call", params = {{ name = "search_tools", arguments = {{ query = "{{query}}" }} }} }}
 answer = {{ ids = "result.structuredContent.result[*]", id = "name", separator = "_" }}
 "#));
-    let ran = scratch.karat(&["retrieval", "--json"]).expect(0);
+    let ran = scratch.karat(&["retrieval", "run", "--json"]).expect(0);
     let check = ran.json();
     let reports = check["reports"].as_array().unwrap();
     assert_eq!(reports.len(), 2, "{}", ran.stderr);
@@ -190,7 +190,7 @@ answer = {{ ids = "tools[*]", id = "{{server}}:{{original_name}}", score = "scor
 "#
         ),
     );
-    let check = scratch.karat(&["retrieval", "--json", "--quiet"]).expect(3).json();
+    let check = scratch.karat(&["retrieval", "run", "--json", "--quiet"]).expect(3).json();
     let reason = check["not_measured"][0]["reason"].as_str().unwrap_or_else(|| panic!("{check}"));
     eprintln!("smart-mcp-proxy: {reason}");
     assert!(reason.contains("not ready") && reason.contains("of 923 tools"), "{reason}");

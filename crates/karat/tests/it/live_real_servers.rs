@@ -59,7 +59,7 @@ fn the_real_servers_are_those_of_the_lock_and_their_tools_are_found() {
         "karat.toml",
         "[[retrieval]]\nname = \"bm25\"\ndataset = \"real/v1\"\nsystem = { builtin = \"bm25\" }\n",
     );
-    let check = scratch.karat(&["retrieval", "--json", "--quiet"]).expect(0).json();
+    let check = scratch.karat(&["retrieval", "run", "--json", "--quiet"]).expect(0).json();
     let metrics = check["reports"][0]["metrics"].as_array().unwrap();
     let metric = |id: &str| -> &Value {
         metrics.iter().find(|metric| metric["id"] == id).unwrap_or_else(|| panic!("no {id}"))

@@ -37,7 +37,7 @@ fn measure(scratch: &Scratch, adapter: &str) -> Value {
     let programs = ["cisco/bin", "safeguard/bin", "npm/node_modules/.bin"];
     let mut path: Vec<PathBuf> = programs.iter().map(|name| folder.join(name)).collect();
     path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
-    let mut command = scratch.command(&["detection", adapter, "--json"]);
+    let mut command = scratch.command(&["detection", "run", adapter, "--json"]);
     command
         .env("PATH", std::env::join_paths(path).unwrap())
         // mcp-scan keeps a history there.
@@ -206,8 +206,9 @@ fn the_adapter_for_mcpproxy_verdicts_scores_a_file() {
             verdict("b", "benign", "hard_negative", false)
         ),
     );
-    let report =
-        scratch.karat(&["detection", &file, "--json"]).expect(0).json()["reports"][0].clone();
+    let report = scratch.karat(&["detection", "run", &file, "--json"]).expect(0).json()["reports"]
+        [0]
+    .clone();
     assert_eq!(metric(&report["metrics"], "recall")["value"], 1.0);
     assert_eq!(metric(&report["metrics"], "fpr_hard")["value"], 0.0);
 }

@@ -187,7 +187,7 @@ fn trec_files_say_the_same_to_our_trec_scorer_and_come_back_unchanged() {
 fn a_journal_and_a_report_can_be_scored_again() {
     let scratch = Scratch::new();
     scratch.project(GOLDEN, "", BM25);
-    let run = scratch.karat(&["retrieval", "--json"]).expect(0).json();
+    let run = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
     for source in ["karat-report/journal/retrieval-r.jsonl", "karat-report/report.json"] {
         let again = scratch
             .karat(&[
@@ -211,7 +211,7 @@ fn a_journal_and_a_report_can_be_scored_again() {
 fn a_report_of_several_runs_does_not_pass_for_its_first_one() {
     let scratch = Scratch::new();
     scratch.project(GOLDEN, "", &format!("{BM25}\nruns = 2\n"));
-    scratch.karat(&["retrieval"]).expect(0);
+    scratch.karat(&["retrieval", "run"]).expect(0);
     let score = ["retrieval", "score", "--corpus", "tools.json", "--golden", "golden.jsonl"];
     let report = [&score[..], &["--rankings", "karat-report/report.json"]].concat();
     scratch.karat(&report).expect(2).says(&["2 runs", "journal"]);
@@ -225,11 +225,11 @@ fn files_that_give_no_score_are_never_a_pass() {
     let scratch = Scratch::new();
     scratch.write("other.qrels", "elsewhere 0 clock:now 1\n");
     scratch.write("run.trec", "q-time Q0 clock:now 1 1.0 t\n");
-    let trec = ["score", "trec", "--qrels", "other.qrels", "--run", "run.trec", "--json"];
+    let trec = ["retrieval", "trec", "--qrels", "other.qrels", "--run", "run.trec", "--json"];
     scratch.karat(&trec).expect(3).says(&["no query was evaluated", "belong together"]);
 
     scratch.project(&GOLDEN.replace("\"relevance\": 2", "\"relevance\": 0"), "", BM25);
-    let ran = scratch.karat(&["retrieval"]).expect(3);
+    let ran = scratch.karat(&["retrieval", "run"]).expect(3);
     assert!(ran.stdout.contains("no query has a score"), "{}", ran.stdout);
 }
 
@@ -286,15 +286,16 @@ fn without_descriptions_every_headline_metric_drops_and_the_gate_names_them() {
     };
     project("bm25");
     scratch.karat(&["baseline", "update"]).expect(0);
-    let first = scratch.karat(&["retrieval", "--json"]).expect(0);
-    let again = scratch.karat(&["retrieval", "--json"]).expect(0);
+    let first = scratch.karat(&["retrieval", "run", "--json"]).expect(0);
+    let again = scratch.karat(&["retrieval", "run", "--json"]).expect(0);
     assert_eq!(first.stdout, again.stdout, "identical bytes twice");
     let deltas = first.json()["reports"][0]["comparison"]["deltas"].clone();
     assert!(deltas.as_array().unwrap().iter().all(|delta| delta["delta"] == 0.0), "{deltas}");
 
     project("bm25-names");
-    let ran = scratch.karat(&["retrieval"]).expect(1);
-    let report = scratch.karat(&["retrieval", "--json"]).expect(1).json()["reports"][0].clone();
+    let ran = scratch.karat(&["retrieval", "run"]).expect(1);
+    let report =
+        scratch.karat(&["retrieval", "run", "--json"]).expect(1).json()["reports"][0].clone();
     let (before, after) = (values(&first.json()["reports"][0]), values(&report));
     for id in [
         "recall@1",
@@ -321,15 +322,16 @@ fn a_labelled_tool_that_left_the_corpus_costs_its_query_all_recall_and_fails_the
     let scratch = Scratch::new();
     scratch.project(GOLDEN, GATED, BM25);
     scratch.karat(&["baseline", "update"]).expect(0);
-    scratch.karat(&["retrieval"]).expect(0);
+    scratch.karat(&["retrieval", "run"]).expect(0);
     let tools = scratch.read("tools.json");
     let without: Vec<&str> = tools.lines().filter(|line| !line.contains("list_files")).collect();
     scratch.write("tools.json", without.join("\n"));
 
-    let ran = scratch.karat(&["retrieval"]).expect(1);
+    let ran = scratch.karat(&["retrieval", "run"]).expect(1);
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("not in the corpus (q2 labels s:list_files)"), "{said}");
-    let report = scratch.karat(&["retrieval", "--json"]).expect(1).json()["reports"][0].clone();
+    let report =
+        scratch.karat(&["retrieval", "run", "--json"]).expect(1).json()["reports"][0].clone();
     let item = |id: &str| {
         report["items"].as_array().unwrap().iter().find(|item| item["id"] == id).unwrap().clone()
     };
@@ -363,9 +365,9 @@ fn a_query_lost_in_the_protected_slice_fails_by_name_whatever_the_means_say() {
     let lost = "{\"q1\": [\"s:send_mail\"], \"q2\": [\"s:list_files\"]}";
     scratch.project(GOLDEN, gate, &answer(both));
     scratch.karat(&["baseline", "update"]).expect(0);
-    scratch.karat(&["retrieval"]).expect(0);
+    scratch.karat(&["retrieval", "run"]).expect(0);
     scratch.project(GOLDEN, gate, &answer(lost));
-    let ran = scratch.karat(&["retrieval"]).expect(1);
+    let ran = scratch.karat(&["retrieval", "run"]).expect(1);
     assert!(ran.stdout.contains("q1") && ran.stdout.contains("kind=direct"), "{}", ran.stdout);
 }
 
@@ -383,7 +385,7 @@ fn an_engine_that_cannot_be_built_says_what_it_needs() {
         ),
     ] {
         scratch.project(GOLDEN, "", system);
-        scratch.karat(&["retrieval"]).expect(2).says(&[words]);
+        scratch.karat(&["retrieval", "run"]).expect(2).says(&[words]);
     }
 }
 

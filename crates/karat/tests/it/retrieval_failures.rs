@@ -119,7 +119,7 @@ fn a_search_over_http_is_measured() {
     let scratch = Scratch::new();
     let url = server(|query, _| right(query));
     scratch.project(GOLDEN, "", &system(&url).replace("answer_tokens = false\n", ""));
-    let report = scratch.karat(&["retrieval", "--json"]).expect(0).json();
+    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
     assert_eq!(metric(&report, "mrr")["value"], 1.0);
     assert_eq!(report["reports"][0]["system"]["kind"], "http");
     assert_eq!(item(&report, "q2")["observed"]["ranked"][0]["score"], 1.0);
@@ -130,7 +130,7 @@ fn a_search_over_http_is_measured() {
     // The metric can be gated like any other.
     let gate = "[retrieval.gate.metrics]\n\"answer_tokens\" = { max = 10 }\n";
     scratch.project(GOLDEN, gate, &system(&url).replace("answer_tokens = false\n", ""));
-    let ran = scratch.karat(&["retrieval"]).expect(1);
+    let ran = scratch.karat(&["retrieval", "run"]).expect(1);
     assert!(ran.stdout.contains("answer_tokens"), "{}", ran.stdout);
 }
 
@@ -160,14 +160,14 @@ fn each_fault_over_http_is_reported_as_what_it_is() {
         let url = server(behaviour);
         let system = patience(class, &system(&url));
         scratch.project(GOLDEN, "", &system);
-        let ran = scratch.karat(&["retrieval"]).expect(3);
+        let ran = scratch.karat(&["retrieval", "run"]).expect(3);
         let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         for word in ["not measured", "1 of 2 queries", "q2", class, words] {
             assert!(said.contains(word), "{name}: {word}: {said}");
         }
         // Within the allowance: no score for that query, and the other one is what it was.
         scratch.project(GOLDEN, "[retrieval.gate]\nmax_errors = 0.5\n", &system);
-        let report = scratch.karat(&["retrieval", "--json"]).expect(0).json();
+        let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
         assert_eq!(item(&report, "q2")["error"]["class"], class, "{name}");
         assert_eq!(item(&report, "q2")["metrics"]["recall@5"], Value::Null, "{name}");
         let recall = metric(&report, "recall@5");
@@ -180,14 +180,14 @@ fn unknown_ids_are_wrong_results_and_few_results_are_enough() {
     let scratch = Scratch::new();
     let url = server(at_folder!(results(&["s:ghost", "s:list_files"])));
     scratch.project(GOLDEN, "", &system(&url));
-    let report = scratch.karat(&["retrieval", "--json"]).expect(0).json();
+    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
     assert_eq!(metric(&report, "mrr")["value"], 0.75);
     let warnings = report["reports"][0]["warnings"].to_string();
     assert!(warnings.contains("s:ghost"), "{warnings}");
 
     let url = server(at_folder!(results(&[])));
     scratch.project(GOLDEN, "", &system(&url));
-    let report = scratch.karat(&["retrieval", "--json"]).expect(0).json();
+    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
     assert_eq!(item(&report, "q2")["metrics"]["recall@5"], 0.0, "asked, answered, not found");
     assert_eq!(item(&report, "q2")["observed"]["missed"][0], "s:list_files");
 }
@@ -203,7 +203,7 @@ fn a_busy_search_is_asked_again() {
     });
     let patient = format!("{}retries = 1\nbackoff_ms = 1\n", system(&url));
     scratch.project(GOLDEN, "", &patient);
-    let report = scratch.karat(&["retrieval", "--json"]).expect(0).json();
+    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
     assert_eq!(metric(&report, "mrr")["value"], 1.0);
 }
 
@@ -214,7 +214,7 @@ fn a_search_that_never_gets_ready_is_not_measured() {
     let url = server(|_, _| results(&["s:create_issue", "s:send_mail"]));
     let ready = format!("{}ready = {{ timeout_ms = 3000 }}\n", system(&url));
     scratch.project(GOLDEN, "", &ready);
-    let ran = scratch.karat(&["retrieval"]).expect(3);
+    let ran = scratch.karat(&["retrieval", "run"]).expect(3);
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("not ready") && said.contains("missing: s:list_files"), "{said}");
     assert!(!said.contains("s:send_mail"), "only what is missing is listed: {said}");
@@ -222,15 +222,15 @@ fn a_search_that_never_gets_ready_is_not_measured() {
     // The same without the probe: now it is a search that does not find a tool.
     let gate = "[retrieval.gate.metrics]\n\"recall@5\" = { min = 0.9 }\n";
     scratch.project(GOLDEN, gate, &format!("{}ready = {{ probe = false }}\n", system(&url)));
-    scratch.karat(&["retrieval"]).expect(1);
+    scratch.karat(&["retrieval", "run"]).expect(1);
 
     // Nobody there at all, and answers with ids of another shape.
     scratch.project(GOLDEN, "", &ready.replace(&url, "http://127.0.0.1:1/{query}"));
-    let ran = scratch.karat(&["retrieval"]).expect(3);
+    let ran = scratch.karat(&["retrieval", "run"]).expect(3);
     assert!(ran.stdout.contains("cannot connect"), "{}", ran.stdout);
     let wrong_rule = ready.replace("{server_name}:{tool.name}", "{server_name}/{tool.name}");
     scratch.project(GOLDEN, "", &wrong_rule);
-    let ran = scratch.karat(&["retrieval"]).expect(3);
+    let ran = scratch.karat(&["retrieval", "run"]).expect(3);
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("s/create_issue") && said.contains("id rule"), "{said}");
 }
@@ -244,7 +244,7 @@ fn a_search_that_is_still_indexing_is_waited_for() {
         _ => right(query),
     });
     scratch.project(GOLDEN, "", &system(&url));
-    let report = scratch.karat(&["retrieval", "--json"]).expect(0).json();
+    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
     assert_eq!(metric(&report, "mrr")["value"], 1.0);
 }
 
@@ -255,9 +255,12 @@ fn secrets_come_from_the_environment_and_reach_no_output() {
     let keyed = system(&url)
         .replace("answer = {", "headers = { X-API-Key = \"${KARAT_TEST_KEY}\" }, answer = {");
     scratch.project(GOLDEN, "", &keyed);
-    scratch.karat(&["retrieval"]).expect(2).says(&["KARAT_TEST_KEY is not set"]);
-    let output =
-        scratch.command(&["retrieval"]).env("KARAT_TEST_KEY", "tell-nobody").output().unwrap();
+    scratch.karat(&["retrieval", "run"]).expect(2).says(&["KARAT_TEST_KEY is not set"]);
+    let output = scratch
+        .command(&["retrieval", "run"])
+        .env("KARAT_TEST_KEY", "tell-nobody")
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(3));
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.contains("[redacted]"), "{said}");
@@ -301,13 +304,13 @@ fn each_fault_of_a_command_is_reported_as_what_it_is() {
         let scratch = Scratch::new();
         let system = patience(class, &command(at_folder));
         scratch.project(GOLDEN, "", &system);
-        let ran = scratch.karat(&["retrieval"]).expect(3);
+        let ran = scratch.karat(&["retrieval", "run"]).expect(3);
         let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         for word in ["1 of 2 queries", "q2", class, words] {
             assert!(said.contains(word), "{at_folder}: {word}: {said}");
         }
         scratch.project(GOLDEN, "[retrieval.gate]\nmax_errors = 0.5\n", &system);
-        let report = scratch.karat(&["retrieval", "--json"]).expect(0).json();
+        let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
         assert_eq!(item(&report, "q2")["error"]["class"], class, "{at_folder}");
         assert_eq!(metric(&report, "recall@5")["n"], 1);
     }
@@ -317,7 +320,7 @@ fn each_fault_of_a_command_is_reported_as_what_it_is() {
         "[retrieval.gate]\nmax_errors = 1.0\n",
         &command("sys.exit(\"sorry\")"),
     );
-    let ran = scratch.karat(&["retrieval"]).expect(3);
+    let ran = scratch.karat(&["retrieval", "run"]).expect(3);
     assert!(ran.stdout.contains("lost") && ran.stdout.contains("sorry"), "{}", ran.stdout);
 }
 
@@ -327,7 +330,7 @@ fn no_answer_at_all_is_not_measured_whatever_is_allowed() {
     let gone = "print(json.dumps({\"id\": q[\"id\"], \"error\": \"index gone\"}), flush=True)";
     let mute = command(gone).replace("\"folder\" in q[\"query\"]", "True");
     scratch.project(GOLDEN, "[retrieval.gate]\nmax_errors = 1.0\n", &mute);
-    let ran = scratch.karat(&["retrieval"]).expect(3);
+    let ran = scratch.karat(&["retrieval", "run"]).expect(3);
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("none of 2 queries was answered"), "{said}");
     assert!(said.contains("index gone"), "{said}");
@@ -339,7 +342,7 @@ fn results_beyond_the_limit_are_not_scored_and_said_to_be_there() {
     // The right tool of the second query stands third, and one was asked for.
     let long = command("say(q, [\"s:create_issue\", \"s:send_mail\", \"s:list_files\"])");
     scratch.project(GOLDEN, "", &format!("{long}limit = 1\n"));
-    let report = scratch.karat(&["retrieval", "--json"]).expect(0).json();
+    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
     for id in ["mrr", "map", "recall@10"] {
         assert_eq!(item(&report, "q2")["metrics"][id], 0.0, "{id}");
         assert_eq!(item(&report, "q1")["metrics"][id], 1.0, "{id}");
@@ -357,12 +360,12 @@ fn a_command_is_probed_only_where_that_is_asked_for() {
     let partial = command("say(q, right(q))")
         .replace("if t != first]", "if t != first and t != \"s:send_mail\"]");
     scratch.project(GOLDEN, "", &partial);
-    scratch.karat(&["retrieval"]).expect(0);
+    scratch.karat(&["retrieval", "run"]).expect(0);
     scratch.project(
         GOLDEN,
         "",
         &format!("{partial}ready = {{ probe = true, timeout_ms = 5000 }}\n"),
     );
-    let ran = scratch.karat(&["retrieval"]).expect(3);
+    let ran = scratch.karat(&["retrieval", "run"]).expect(3);
     assert!(ran.stdout.contains("missing: s:send_mail"), "{}", ran.stdout);
 }
