@@ -5,6 +5,7 @@
 //! [`dataset`], asks the system ([`run`], [`journal`]), scores, and makes the [`report`]; [`project`]
 //! reads karat.toml, [`compare`] pairs two sets of scores, and [`gate`] decides.
 
+pub mod adapter;
 pub mod aggregate;
 pub mod baseline;
 pub mod compare;

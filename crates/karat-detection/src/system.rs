@@ -9,20 +9,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use karat_core::adapter::program;
 use karat_core::report::SystemRef;
 use karat_core::run::System;
 use karat_io::Failure;
-use karat_io::process::Program;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{Dataset, Peer, Sample, Tool};
 use crate::decision::Decision;
 use crate::detectors;
+use crate::systems;
 use crate::systems::batch::{Batch, BatchConfig};
 use crate::systems::builtin::Builtin;
 use crate::systems::command::CommandScanner;
-use crate::systems::http::{HttpConfig, HttpScanner};
-use crate::systems::mcp::{McpConfig, McpScanner};
+use crate::systems::http::{self, HttpConfig, HttpScanner};
+use crate::systems::mcp::{self, McpConfig, McpScanner};
 use crate::systems::verdicts::Verdicts;
 use karat_core::error::EvalError;
 
@@ -256,12 +257,13 @@ impl SystemConfig {
             settings.extend(batch.settings());
             ("command", batch.command.join(" "))
         } else if let Some(http) = &self.http {
-            http.check()?;
-            settings.extend(http.settings());
+            http::check(http)?;
+            settings.extend(http.answer.settings());
             ("http", http.url.clone())
         } else if let Some(mcp) = &self.mcp {
-            mcp.check()?;
-            settings.extend(mcp.settings());
+            mcp::check(mcp)?;
+            settings.extend(mcp.answer.settings());
+            settings.insert("tool".to_owned(), mcp.tool.clone());
             ("mcp", mcp.server.describe())
         } else {
             ("file", self.verdicts.as_deref().map(shown).unwrap_or_default())
@@ -319,19 +321,17 @@ impl SystemConfig {
             let started = McpScanner::start(mcp, folder, timeout).await?;
             return Ok(Scanner::Mcp(Box::new(started)));
         }
-        let program = |command: &[String]| Program {
-            command: command.to_vec(),
-            env: self.env.clone(),
-            folder: Some(folder.to_owned()),
-            ..Program::default()
+        let program = |command: &[String]| {
+            program(command, &self.env, folder)
+                .map_err(|error| EvalError::config(format!("system: {error}")))
         };
         if let Some(batch) = &self.batch {
-            let (program, decide) = (program(&batch.command), &self.decision.detectors);
+            let (program, decide) = (program(&batch.command)?, &self.decision.detectors);
             let done = Batch::run(batch, &program, dataset, decide, runs).await?;
             return Ok(Scanner::Batch(done));
         }
-        let program = program(self.command.as_deref().unwrap_or_default());
-        CommandScanner::start(&program).map(Scanner::Command).map_err(EvalError::NotStarted)
+        let program = program(self.command.as_deref().unwrap_or_default())?;
+        CommandScanner::start(&program).map(Scanner::Command).map_err(systems::not_started)
     }
 }
 

@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use karat_core::adapter::{Values, program};
 use karat_core::report::SystemRef;
 use karat_core::run::System;
 use karat_io::Failure;
-use karat_io::process::Program;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::dataset::Dataset;
 use crate::engines::{self, Builtin, Engine};
 use crate::systems::answer::AnswerReader;
 use crate::systems::command::CommandSearch;
-use crate::systems::http::{HttpConfig, HttpSearch};
-use crate::systems::mcp::{McpConfig, McpSearch};
+use crate::systems::http::{self, HttpConfig, HttpSearch};
+use crate::systems::mcp::{self, McpConfig, McpSearch};
 use crate::tokens::Definitions;
 use karat_core::error::EvalError;
 
@@ -55,6 +56,29 @@ pub struct Question {
     pub query: String,
     /// The number of results that are wanted.
     pub limit: usize,
+}
+
+impl Question {
+    /// The text of [`Question::sample`].
+    pub(crate) const SAMPLE: &str = "QUERY";
+
+    /// A question for finding mistakes in templates.
+    pub(crate) fn sample() -> Question {
+        Question { id: "q".to_owned(), query: Question::SAMPLE.to_owned(), limit: 1 }
+    }
+
+    /// The values for the places of a template.
+    pub(crate) fn values(&self, run: u32) -> Values {
+        [
+            ("query", json!(self.query)),
+            ("limit", json!(self.limit)),
+            ("id", json!(self.id)),
+            ("run", json!(run)),
+        ]
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+    }
 }
 
 /// `system = { … }` of a project entry: exactly one of `builtin`, `command`, `http` and
@@ -118,12 +142,13 @@ impl SystemConfig {
             }
             (None, Some(command), None, None) => Reach::Command(command),
             (None, None, Some(http), None) => {
-                http.check()
+                http::check(http)
                     .map_err(|error| EvalError::Config(format!("system: http: {error}")))?;
                 Reach::Http(http)
             }
             (None, None, None, Some(mcp)) => {
-                mcp.check().map_err(|error| EvalError::Config(format!("system: mcp: {error}")))?;
+                mcp::check(mcp)
+                    .map_err(|error| EvalError::Config(format!("system: mcp: {error}")))?;
                 Reach::Mcp(mcp)
             }
             _ => return wrong("give exactly one of builtin, command, http and mcp"),
@@ -152,8 +177,16 @@ impl SystemConfig {
         let (kind, name, settings) = match self.reach()? {
             Reach::Builtin(engine) => ("builtin", engine.name.to_owned(), BTreeMap::new()),
             Reach::Command(command) => ("command", command.join(" "), BTreeMap::new()),
-            Reach::Http(http) => ("http", http.url.clone(), http.settings()),
-            Reach::Mcp(mcp) => ("mcp", mcp.server.describe(), mcp.settings()),
+            Reach::Http(http) => {
+                let mut settings = http.settings();
+                settings.extend(http.answer.settings());
+                ("http", http.url.clone(), settings)
+            }
+            Reach::Mcp(mcp) => {
+                let mut settings = mcp::complete(mcp).settings();
+                settings.extend(mcp.answer.settings());
+                ("mcp", mcp.server.describe(), settings)
+            }
         };
         let version = match (&self.version, kind) {
             (None, "builtin") => Some(env!("CARGO_PKG_VERSION").to_owned()),
@@ -176,12 +209,8 @@ impl SystemConfig {
                 Ok(Search::Builtin { engine, costs })
             }
             Reach::Command(command) => {
-                let program = Program {
-                    command: command.to_vec(),
-                    env: self.env.clone(),
-                    folder: Some(setting.folder.to_owned()),
-                    ..Program::default()
-                };
+                let program = program(command, &self.env, setting.folder)
+                    .map_err(|error| EvalError::config(format!("system: {error}")))?;
                 CommandSearch::start(&program, setting.count_tokens)
                     .map(Search::Command)
                     .map_err(not_started)

@@ -5,6 +5,7 @@
 //! template shows. An entry that has a result or instructions which the template does not show cannot be
 //! judged, so it is `unsupported` and the scanner is not asked.
 
+use karat_core::adapter::Values;
 use karat_io::json_path::JsonPath;
 use karat_io::template;
 use serde::{Deserialize, Serialize};
@@ -39,7 +40,7 @@ pub struct AnswerConfig {
 
 impl AnswerConfig {
     /// The reference in the report.
-    pub(super) fn settings(&self) -> impl Iterator<Item = (String, String)> {
+    pub(crate) fn settings(&self) -> impl Iterator<Item = (String, String)> {
         [
             ("verdict path", &self.verdict),
             ("flagged path", &self.flagged),
@@ -182,34 +183,32 @@ fn stated(found: &Value) -> Result<Stated, String> {
     })
 }
 
-/// What a scanner is asked with: JSON with places to fill in.
+/// The parts of an entry that a template shows.
 #[derive(Debug)]
 pub(super) struct Question {
-    template: Value,
     shows_result: bool,
     shows_instructions: bool,
 }
 
 impl Question {
-    /// Takes a template; one that names an unknown place is refused.
-    pub(super) fn new(template: Value) -> Result<Question, String> {
-        template::fill_json(&template, &places(&Exhibit::default(), 0))?;
+    /// Looks at a template; one that names an unknown place is refused.
+    pub(super) fn new(template: &Value) -> Result<Question, String> {
+        template::fill_json(template, &places(&Exhibit::default(), 0))?;
         let written = template.to_string();
         Ok(Question {
             shows_result: written.contains("{result}"),
             shows_instructions: written.contains("{instructions}"),
-            template,
         })
     }
 
-    /// The template for one entry, or why it cannot show all of it.
-    pub(super) fn fill(&self, exhibit: &Exhibit, run: u32) -> Result<Value, Unshown> {
+    /// The values of one entry, unless the template cannot show all of it.
+    pub(super) fn values(&self, exhibit: &Exhibit, run: u32) -> Result<Values, Unshown> {
         if exhibit.result.is_some() && !self.shows_result
             || exhibit.instructions.is_some() && !self.shows_instructions
         {
             return Err(Unshown);
         }
-        template::fill_json(&self.template, &places(exhibit, run)).map_err(|_| Unshown)
+        Ok(places(exhibit, run))
     }
 }
 
@@ -233,8 +232,8 @@ impl Unshown {
     }
 }
 
-/// The places of a template, and what stands in them.
-pub(super) fn places(exhibit: &Exhibit, run: u32) -> Map<String, Value> {
+/// The places of a template, with their values.
+pub(super) fn places(exhibit: &Exhibit, run: u32) -> Values {
     let tool = &exhibit.tool;
     let peers: Vec<Value> = exhibit
         .peers

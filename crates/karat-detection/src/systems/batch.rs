@@ -279,7 +279,7 @@ impl Batch {
                 done.times.extend(file.iter().map(|_| share));
             }
             if tally.results > 0 && tally.unplaced == tally.results {
-                return Err(EvalError::NotStarted(format!(
+                return Err(super::not_started(format!(
                     "none of the scanner's {} results names a tool of the file; look at entry and \
                      entry_prefix",
                     tally.results
@@ -455,7 +455,7 @@ async fn run_once(
     file: &ToolsFile<'_>,
     answers: &mut Answers,
 ) -> Result<Tally, EvalError> {
-    let failed = |message: String| EvalError::NotStarted(message);
+    let failed = super::not_started;
     let folder =
         tempfile::tempdir().map_err(|error| failed(format!("no temporary folder: {error}")))?;
     let tools = folder.path().join("tools.json");

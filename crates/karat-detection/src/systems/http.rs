@@ -1,117 +1,78 @@
 //! A scanner behind an HTTP endpoint: one request for each entry.
-//!
-//! The body is a template with places for the parts of an entry; the answer is JSON, read through paths.
-//! A status of 400 and above is a failure of that question, never a verdict.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use karat_io::http::{Body, Client, Options, Request};
+use karat_core::adapter::http::{self, HttpEndpoint};
+use karat_core::error::EvalError;
 use karat_io::input::{self, Format};
 use karat_io::{Failure, FailureClass};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::answer::{AnswerConfig, AnswerReader, Question};
 use crate::system::{Answer, Exhibit};
-use karat_core::error::EvalError;
 
-/// What the one detector of an endpoint is called.
+/// The name of the one detector of an endpoint.
 pub const DETECTOR: &str = "http";
 
 /// `http = { … }` of a system.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HttpConfig {
-    /// The place where to.
-    pub url: String,
-    /// How.
-    #[serde(default = "default_method")]
-    pub method: String,
-    /// Headers; `${VAR}` in a value comes from the environment.
-    #[serde(default)]
-    pub headers: BTreeMap<String, String>,
-    /// What is sent: JSON with places such as `{tool}`. All that an entry consists of, where it is not
-    /// given.
-    #[serde(default = "default_body")]
-    pub body: Value,
-    /// The place where the answer says what.
-    pub answer: AnswerConfig,
-}
+pub type HttpConfig = http::HttpConfig<AnswerConfig>;
 
-fn default_method() -> String {
-    "POST".to_owned()
-}
-
-fn default_body() -> Value {
+/// The configuration with a body that shows a whole entry where none is given.
+fn complete(config: &HttpConfig) -> HttpConfig {
     let names = ["id", "server", "tool", "peers", "before", "result", "instructions"];
-    names.iter().map(|name| ((*name).to_owned(), json!(format!("{{{name}}}")))).collect()
+    let whole = || names.iter().map(|name| (*name, json!(format!("{{{name}}}")))).collect();
+    HttpConfig { body: Some(config.body.clone().unwrap_or_else(whole)), ..config.clone() }
 }
 
-impl HttpConfig {
-    fn question(&self) -> Result<Question, EvalError> {
-        Question::new(self.body.clone())
-            .map_err(|error| EvalError::Config(format!("system: http: body: {error}")))
-    }
+fn question(config: &HttpConfig) -> Result<Question, EvalError> {
+    let body = config.body.clone().unwrap_or_default();
+    Question::new(&body).map_err(|error| EvalError::config(format!("system: http: body: {error}")))
+}
 
-    pub(crate) fn check(&self) -> Result<(), EvalError> {
-        self.question()?;
-        AnswerReader::new(&self.answer, DETECTOR).map(|_| ())
-    }
-
-    /// The reference in the report.
-    pub(crate) fn settings(&self) -> BTreeMap<String, String> {
-        self.answer.settings().collect()
-    }
+/// Finds mistakes before anything is asked.
+pub(crate) fn check(config: &HttpConfig) -> Result<(), EvalError> {
+    let config = complete(config);
+    question(&config)?;
+    config
+        .preview(&super::answer::places(&Exhibit::default(), 0))
+        .map_err(|error| EvalError::config(format!("system: http: {error}")))?;
+    AnswerReader::new(&config.answer, DETECTOR).map(drop)
 }
 
 /// An endpoint that can be asked.
-#[derive(Debug)]
 pub struct HttpScanner {
-    client: Client,
-    method: String,
-    url: String,
+    endpoint: HttpEndpoint<AnswerConfig>,
     question: Question,
     answer: AnswerReader,
 }
 
 impl HttpScanner {
-    /// Makes the client; nothing is asked yet.
+    /// Prepares the client; nothing is asked yet.
     ///
     /// # Errors
-    /// When the configuration is wrong, or a variable that a header needs is not set.
+    /// If the configuration is not valid, or a variable that it needs is not set.
     pub fn new(config: &HttpConfig, timeout: Duration) -> Result<HttpScanner, EvalError> {
-        let options = Options { timeout, headers: config.headers.clone(), ..Options::default() };
-        let client = Client::new(&options)
-            .map_err(|error| EvalError::Config(format!("system: http: {error}")))?;
-        Ok(HttpScanner {
-            client,
-            method: config.method.clone(),
-            url: config.url.clone(),
-            question: config.question()?,
-            answer: AnswerReader::new(&config.answer, DETECTOR)?,
-        })
+        let config = complete(config);
+        let endpoint = HttpEndpoint::new(&config, timeout)
+            .map_err(|error| EvalError::config(format!("system: http: {error}")))?;
+        let answer = AnswerReader::new(&config.answer, DETECTOR)?;
+        Ok(HttpScanner { endpoint, question: question(&config)?, answer })
     }
 
     /// Asks about one entry.
     ///
     /// # Errors
-    /// When there is no answer, or none that can be read.
+    /// If there is no answer, or none that can be read.
     pub async fn ask(&self, run: u32, exhibit: &Exhibit) -> Result<Answer, Failure> {
-        let body = match self.question.fill(exhibit, run) {
-            Ok(body) => body,
+        let values = match self.question.values(exhibit, run) {
+            Ok(values) => values,
             Err(unshown) => return Ok(unshown.answer(DETECTOR)),
         };
-        let request = Request {
-            method: self.method.clone(),
-            url: self.url.clone(),
-            body: Some(Body::json(&body)),
-        };
-        let answer = self.client.send(&request).await?;
+        let answer = self.endpoint.ask(&values).await?;
         let invalid = |message: String| Failure::new(FailureClass::InvalidAnswer, message);
-        let text = String::from_utf8(answer.body)
-            .map_err(|_| invalid("the answer is not UTF-8".to_owned()))?;
+        let text =
+            String::from_utf8(answer).map_err(|_| invalid("the answer is not UTF-8".to_owned()))?;
         let value: Value = input::parse(Path::new("answer"), &text, Format::Json)
             .map_err(|error| invalid(format!("the answer is not JSON: {error}")))?;
         self.answer.read(&value).map_err(invalid)

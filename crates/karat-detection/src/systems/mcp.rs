@@ -1,135 +1,99 @@
 //! A scanner that is itself an MCP server: one call of one of its tools for each entry.
 //!
-//! The arguments are a template with places for the parts of an entry. What is read through the paths is
-//! the structured content of the result, or else the JSON in its text. A result with `isError` is a
-//! failure of that question, never a verdict.
+//! What is read through the paths is the structured content of the result, or else the JSON in its
+//! text; `from` picks another part.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use karat_core::adapter::mcp::{self, McpTool, Part, Picked};
+use karat_core::error::EvalError;
 use karat_io::input::{self, Format};
 use karat_io::{Failure, FailureClass};
-use karat_mcp::{Options, Reply, ServerSpec, Session};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use karat_mcp::Reply;
+use serde_json::Value;
 
 use super::answer::{AnswerConfig, AnswerReader, Question};
 use crate::system::{Answer, Exhibit};
-use karat_core::error::EvalError;
 
-/// What the one detector of a server is called.
+/// The name of the one detector of a server.
 pub const DETECTOR: &str = "mcp";
 
 /// `mcp = { … }` of a system.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct McpConfig {
-    /// The server: `{ command = […] }` or `{ url = … }`.
-    pub server: ServerSpec,
-    /// The tool that scans.
-    pub tool: String,
-    /// Its arguments, with places such as `{description}`.
-    pub arguments: Map<String, Value>,
-    /// The place where the answer says what.
-    pub answer: AnswerConfig,
+pub type McpConfig = mcp::McpConfig<AnswerConfig>;
+
+fn question(config: &McpConfig) -> Result<Question, EvalError> {
+    let Some(arguments) = &config.arguments else {
+        return Err(EvalError::config("system: mcp: give the arguments of the tool"));
+    };
+    Question::new(&Value::Object(arguments.clone()))
+        .map_err(|error| EvalError::config(format!("system: mcp: arguments: {error}")))
 }
 
-impl McpConfig {
-    fn question(&self) -> Result<Question, EvalError> {
-        Question::new(Value::Object(self.arguments.clone()))
-            .map_err(|error| EvalError::Config(format!("system: mcp: arguments: {error}")))
-    }
-
-    pub(crate) fn check(&self) -> Result<(), EvalError> {
-        self.server
-            .transport()
-            .map_err(|error| EvalError::Config(format!("system: mcp: {error}")))?;
-        self.question()?;
-        AnswerReader::new(&self.answer, DETECTOR).map(|_| ())
-    }
-
-    /// The reference in the report.
-    pub(crate) fn settings(&self) -> BTreeMap<String, String> {
-        let tool = ("tool".to_owned(), self.tool.clone());
-        self.answer.settings().chain([tool]).collect()
-    }
+/// Finds mistakes before anything is started.
+pub(crate) fn check(config: &McpConfig) -> Result<(), EvalError> {
+    config.check().map_err(|error| EvalError::config(format!("system: mcp: {error}")))?;
+    question(config)?;
+    AnswerReader::new(&config.answer, DETECTOR).map(drop)
 }
 
 /// A server that can be asked.
 pub struct McpScanner {
-    session: Session,
-    tool: String,
+    tool: McpTool<AnswerConfig>,
     question: Question,
     answer: AnswerReader,
 }
 
 impl McpScanner {
-    /// Starts the server and makes sure that it has the tool.
+    /// Starts the server and checks that it has the tool.
     ///
     /// # Errors
-    /// When it does not start, or has no such tool.
+    /// If it does not start, or has no such tool.
     pub async fn start(
         config: &McpConfig,
         folder: &Path,
         timeout: Duration,
     ) -> Result<McpScanner, EvalError> {
-        let (question, answer) = (config.question()?, AnswerReader::new(&config.answer, DETECTOR)?);
-        let failed = |error: String| EvalError::NotStarted(error);
-        let options = Options {
-            call_timeout: timeout,
-            folder: Some(folder.to_owned()),
-            ..Options::default()
-        };
-        let session = Session::start(&config.server, &options)
-            .await
-            .map_err(|error| failed(error.to_string()))?;
-        let tools = session.tools().await.map_err(|error| failed(error.to_string()))?;
-        if !tools.iter().any(|tool| tool.name() == config.tool) {
-            let names: Vec<&str> = tools.iter().map(|tool| tool.name()).take(20).collect();
-            return Err(failed(format!(
-                "the server has no tool {:?}; it has: {}",
-                config.tool,
-                super::text(&names.join(", "))
-            )));
-        }
-        Ok(McpScanner { session, tool: config.tool.clone(), question, answer })
+        let (question, answer) = (question(config)?, AnswerReader::new(&config.answer, DETECTOR)?);
+        let tool = McpTool::start(config, folder, timeout).await.map_err(super::not_started)?;
+        Ok(McpScanner { tool, question, answer })
     }
 
     /// Asks about one entry.
     ///
     /// # Errors
-    /// When there is no answer, or none that can be read.
+    /// If there is no answer, or none that can be read.
     pub async fn ask(&self, run: u32, exhibit: &Exhibit) -> Result<Answer, Failure> {
-        let arguments = match self.question.fill(exhibit, run) {
-            Ok(Value::Object(arguments)) => arguments,
-            Ok(_) => Map::new(),
+        let values = match self.question.values(exhibit, run) {
+            Ok(values) => values,
             Err(unshown) => return Ok(unshown.answer(DETECTOR)),
         };
-        let mut reply =
-            self.session.call(&self.tool, &arguments).await.map_err(|error| error.failure())?;
-        self.session.redactor().hide_in(&mut reply.raw);
-        if reply.is_error {
-            let said = super::text(&reply.texts().join(" "));
-            return Err(Failure::new(FailureClass::Refused, said));
-        }
+        let reply = self.tool.ask(&values).await?;
         let invalid = |message: String| Failure::new(FailureClass::InvalidAnswer, message);
-        let value = content(&reply).map_err(invalid)?;
+        let value = content(&reply, self.tool.part())?;
         self.answer.read(&value).map_err(invalid)
     }
 
-    /// What the server did beside answering, in words.
+    /// Remarks on the server's conduct apart from its answers.
     pub fn notes(&self) -> Vec<String> {
-        self.session.conduct().remarks()
+        self.tool.notes()
     }
 }
 
-/// What a result says, as JSON.
-fn content(reply: &Reply) -> Result<Value, String> {
-    if let Some(structured) = reply.structured() {
-        return Ok(structured.clone());
-    }
-    let text = reply.texts().join("\n");
-    input::parse(Path::new("result"), &text, Format::Json)
-        .map_err(|error| format!("the result is neither structured nor JSON: {error}"))
+/// The content of a result, as JSON. Several texts are one document.
+fn content(reply: &Reply, part: Part) -> Result<Value, Failure> {
+    let joined;
+    let text = match part.of(reply) {
+        Ok(Picked::Value(value)) => return Ok(value.clone()),
+        Ok(Picked::Text(text)) => text,
+        Err(_) if part == Part::Auto => {
+            joined = reply.texts().join("\n");
+            &joined
+        }
+        Err(failure) => return Err(failure),
+    };
+    input::parse(Path::new("result"), text, Format::Json).map_err(|error| {
+        let message = format!("the result is neither structured nor JSON: {error}");
+        Failure::new(FailureClass::InvalidAnswer, message)
+    })
 }

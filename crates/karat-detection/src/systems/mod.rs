@@ -25,6 +25,12 @@ pub(crate) fn text(said: &str) -> String {
     clip(&printable(&said[..start]), KEPT).into_owned()
 }
 
+/// The error of a scanner that did not do its work.
+pub(crate) fn not_started(reason: String) -> karat_core::error::EvalError {
+    let message = format!("the system did not do its work: {reason}");
+    karat_core::error::EvalError::NotStarted(message)
+}
+
 /// A finding in whatever shape a scanner writes it.
 pub(crate) fn evidence(value: &Value) -> Evidence {
     if let Value::String(message) = value {

@@ -121,7 +121,7 @@ impl AnswerConfig {
     }
 
     /// What the report says of it: the rules are part of what was measured.
-    pub fn settings(&self) -> impl Iterator<Item = (String, String)> {
+    pub(crate) fn settings(&self) -> impl Iterator<Item = (String, String)> {
         [
             ("answer.json_at", self.json_at.clone()),
             ("answer.ids", self.ids.clone()),

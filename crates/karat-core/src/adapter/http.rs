@@ -1,0 +1,169 @@
+//! A system behind an HTTP endpoint: one request for each question.
+//!
+//! `http = { url = "http://127.0.0.1:8080/search?q={query}", headers = { … }, answer = { … } }`. A
+//! status of 400 and above is a failure of that question, never an answer.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use karat_io::Failure;
+use karat_io::http::{self, Body, Client, Request};
+use karat_io::interpolate::{Variables, environment};
+use karat_io::redact::Redactor;
+use karat_io::template::{self, Template, fill_json, percent_encoded};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Values;
+
+/// `http = { … }` of a system; `A` reads the answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HttpConfig<A> {
+    /// The address. Places such as `{query}` are filled in, percent-encoded; `${VAR}` comes from the
+    /// environment.
+    pub url: String,
+    /// The method; by default `GET`, or `POST` if there is a body.
+    #[serde(default)]
+    pub method: Option<String>,
+    /// Headers; `${VAR}` comes from the environment.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// A JSON body with the same places.
+    #[serde(default)]
+    pub body: Option<Value>,
+    /// The number of redirects that are followed; none by default.
+    #[serde(default)]
+    pub redirects: usize,
+    /// The rules for reading the answer.
+    #[serde(default)]
+    pub answer: A,
+}
+
+impl<A> HttpConfig<A> {
+    /// The method of the requests.
+    pub fn method(&self) -> &str {
+        let default = if self.body.is_some() { "POST" } else { "GET" };
+        self.method.as_deref().unwrap_or(default)
+    }
+
+    /// Makes a request of these values without looking at the environment, and returns it as text:
+    /// for finding mistakes before anything is asked.
+    ///
+    /// # Errors
+    /// If the address is not valid or a place is unknown.
+    pub fn preview(&self, values: &Values) -> Result<String, String> {
+        let url = self.template(&|_| Some("x".to_owned()))?;
+        let request = self.request(&url, values)?;
+        http::check_url(&request.url).map_err(|error| format!("url {:?}: {error}", self.url))?;
+        let body = request.body.map(|body| String::from_utf8_lossy(&body.bytes).into_owned());
+        Ok(format!("{} {}", request.url, body.unwrap_or_default()))
+    }
+
+    /// The settings as the report shows them: no header values, and the address as it is written.
+    pub fn settings(&self) -> BTreeMap<String, String> {
+        let mut settings = BTreeMap::from([("method".to_owned(), self.method().to_owned())]);
+        settings.extend(self.body.as_ref().map(|body| ("body".to_owned(), body.to_string())));
+        settings
+    }
+
+    /// The address with its variables replaced, as a template.
+    fn template(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Template, String> {
+        let here = std::env::current_dir().unwrap_or_default();
+        let url = Variables::new(lookup, &here).interpolate(&self.url);
+        Template::parse(&url.map_err(|error| error.to_string())?.text)
+    }
+
+    fn request(&self, url: &Template, values: &Values) -> Result<Request, String> {
+        let url = url.fill(|place| match values.get(place) {
+            Some(value) => Ok(percent_encoded(&template::plain(value))),
+            None => Err(template::unknown(place, values)),
+        })?;
+        let body = self.body.as_ref().map(|body| fill_json(body, values)).transpose()?;
+        Ok(Request { method: self.method().to_owned(), url, body: body.as_ref().map(Body::json) })
+    }
+}
+
+/// An endpoint that can be asked.
+pub struct HttpEndpoint<A> {
+    config: HttpConfig<A>,
+    url: Template,
+    client: Client,
+}
+
+impl<A: Clone> HttpEndpoint<A> {
+    /// Prepares the client; nothing is sent yet.
+    ///
+    /// # Errors
+    /// If a variable of the environment is missing, or the settings are not valid.
+    pub fn new(config: &HttpConfig<A>, timeout: Duration) -> Result<HttpEndpoint<A>, String> {
+        let options = http::Options {
+            timeout,
+            redirects: config.redirects,
+            headers: config.headers.clone(),
+            ..http::Options::default()
+        };
+        // A brace in a value is not a placeholder.
+        let escaped =
+            |name: &str| environment(name).map(|value| value.replace('{', "{{").replace('}', "}}"));
+        Ok(HttpEndpoint {
+            url: config.template(&escaped)?,
+            client: Client::new(&options)?,
+            config: config.clone(),
+        })
+    }
+
+    /// Sends one question and returns the body of the answer.
+    ///
+    /// # Errors
+    /// If there is no answer, or the endpoint refuses.
+    pub async fn ask(&self, values: &Values) -> Result<Vec<u8>, Failure> {
+        let request = self.config.request(&self.url, values).map_err(Failure::lost)?;
+        Ok(self.client.send(&request).await?.body)
+    }
+
+    /// Removes the secrets of the request from texts.
+    pub fn redactor(&self) -> &Redactor {
+        self.client.redactor()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn config(value: Value) -> HttpConfig<()> {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn places_are_filled_and_encoded() {
+        let config = config(json!({
+            "url": "http://127.0.0.1:1/s?q={query}&n={limit}",
+            "body": {"text": "{query}", "top": "{limit}"}, "answer": null
+        }));
+        let values = json!({"query": "a&b \"c\"", "limit": 7}).as_object().unwrap().clone();
+        let url = Template::parse(&config.url).unwrap();
+        let request = config.request(&url, &values).unwrap();
+        assert_eq!(request.url, "http://127.0.0.1:1/s?q=a%26b%20%22c%22&n=7");
+        assert_eq!(request.method, "POST");
+        let body: Value = serde_json::from_slice(&request.body.unwrap().bytes).unwrap();
+        assert_eq!(body, json!({"text": "a&b \"c\"", "top": 7}));
+    }
+
+    #[test]
+    fn mistakes_are_found_before_anything_is_asked() {
+        let values = json!({"query": "q"}).as_object().unwrap().clone();
+        for (url, text) in [
+            ("127.0.0.1/{query}", "url"),
+            ("http://127.0.0.1/{quary}", "{quary}"),
+            ("file:///{query}", "http"),
+        ] {
+            let error = config(json!({"url": url, "answer": null})).preview(&values).unwrap_err();
+            assert!(error.contains(text), "{url}: {error}");
+        }
+        config(json!({"url": "http://h/${KEY}/{query}", "answer": null})).preview(&values).unwrap();
+    }
+}
