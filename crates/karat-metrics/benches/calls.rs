@@ -1,4 +1,4 @@
-//! How fast calls are read and compared: `cargo bench -p karat-metrics --bench calls`.
+//! Benchmarks of reading and comparing calls: `cargo bench -p karat-metrics --bench calls`.
 //!
 //! Each benchmark works on one sample, so its time is the cost of a sample.
 

@@ -1,4 +1,4 @@
-//! How long one query takes: joining and ordering, and reading all measures off the result.
+//! Benchmarks of one query: joining and sorting, and computing all measures of the result.
 //! Run with `cargo bench -p karat-metrics --bench ranking`.
 
 use divan::{Bencher, black_box};

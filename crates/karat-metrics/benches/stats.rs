@@ -1,5 +1,5 @@
-//! How long the statistics behind a report take: the bootstrap of a mid-sized dataset, the exact
-//! test, one interval, one curve.
+//! Benchmarks of the statistics: the bootstrap of a mid-sized dataset, the exact test, an interval, a
+//! curve.
 
 use divan::{Bencher, black_box};
 use karat_metrics::classification::Scores;

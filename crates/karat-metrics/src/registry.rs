@@ -158,7 +158,7 @@ pub fn all() -> impl Iterator<Item = &'static Metric> {
     FAMILIES.iter().flat_map(|family| family.metrics)
 }
 
-/// Returns the definition of an id such as `recall@5`, or `None` if there is no such metric.
+/// Returns the definition of an id such as `recall@5`, or `None` if the id is unknown.
 ///
 /// An id may carry settings after a `|`, as in `deepeval.tool_correctness|ordered|name`, where the
 /// metric has settings; they are not checked here.

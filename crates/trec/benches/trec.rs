@@ -1,5 +1,4 @@
-//! How long two files take, from opening them to the numbers.
-//! Run with `cargo bench -p karat-retrieval --bench trec`.
+//! Benchmarks of scoring two files: `cargo bench -p trec`.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

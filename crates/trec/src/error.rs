@@ -1,9 +1,9 @@
-//! What can be wrong with TREC files, in words that say where and what to do.
+//! Errors in TREC files, with file and line.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why files could not be scored or written.
+/// The reason why files could not be scored or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrecError {
@@ -12,10 +12,10 @@ pub enum TrecError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A file has no line with anything on it.
+    /// A file has only blank lines, or none.
     #[error("{} is empty", path.display())]
     Empty {
         /// The file.
@@ -28,10 +28,10 @@ pub enum TrecError {
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The problem.
         problem: LineProblem,
     },
-    /// A file that is read more than once was another one the second time.
+    /// A file that is read more than once changed in between.
     #[error("{} changed while it was being read", path.display())]
     Changed {
         /// The file.
@@ -40,22 +40,22 @@ pub enum TrecError {
     /// The output cannot be written.
     #[error("cannot write: {0}")]
     Write(#[from] io::Error),
-    /// An id cannot stand in a TREC file, whose columns are separated by white space.
-    #[error("the id {id:?} cannot be written to a TREC file: it is empty or has white space in it")]
+    /// An id cannot be written to a TREC file, whose columns are separated by white space.
+    #[error("the id {id:?} cannot be written to a TREC file: it is empty or contains white space")]
     Id {
         /// The id.
         id: String,
     },
 }
 
-/// What is wrong with a line.
+/// A problem of a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineProblem {
-    /// Not as many columns as the format has.
+    /// A wrong number of columns.
     #[error("{found} columns instead of {}: expected `{expected}`", expected.split(' ').count())]
     Columns {
-        /// How many there are.
+        /// The number of columns.
         found: usize,
         /// The names of the columns.
         expected: &'static str,
@@ -63,13 +63,13 @@ pub enum LineProblem {
     /// A relevance that is not a whole number.
     #[error("the relevance {text} is not a whole number")]
     Relevance {
-        /// What stands there, quoted and shortened.
+        /// The text, quoted and shortened.
         text: String,
     },
     /// A score that is not a number, or not a finite one.
     #[error("the score {text} is not a finite number")]
     Score {
-        /// What stands there, quoted and shortened.
+        /// The text, quoted and shortened.
         text: String,
     },
     /// A document that the run lists twice for a query.
@@ -95,17 +95,17 @@ pub enum LineProblem {
     /// An id that is not UTF-8.
     #[error("the {column} {text} is not UTF-8")]
     NotUtf8 {
-        /// Which column it stands in.
+        /// The column.
         column: &'static str,
-        /// What stands there, quoted and shortened.
+        /// The text, quoted and shortened.
         text: String,
     },
-    /// A line beyond [`LONGEST_LINE`](super::LONGEST_LINE).
-    #[error("the line is longer than {} bytes: is this a TREC file?", super::LONGEST_LINE)]
+    /// A line of more than [`MAX_LINE_BYTES`](super::MAX_LINE_BYTES).
+    #[error("the line is longer than {} bytes: is this a TREC file?", super::MAX_LINE_BYTES)]
     TooLong,
 }
 
-/// Text from a file made fit for a message: quoted, control characters escaped, not too long.
+/// Prepares text from a file for a message: quoted, control characters escaped, shortened.
 pub(super) fn quote(text: &[u8]) -> String {
     const LONGEST: usize = 60;
     let text = String::from_utf8_lossy(text);

@@ -1,4 +1,4 @@
-//! Query after query is scored and counted; the summary is what is left at the end.
+//! Scoring and counting of one query after the other, and the summary.
 
 use karat_metrics::Score;
 use karat_metrics::ranking::{Averages, JudgedRanking, Mean, Measure, Rules};
@@ -9,7 +9,7 @@ use super::group::Rows;
 use super::input::Input;
 use super::join::{Join, Repeated};
 
-/// How many ids a list in the summary names.
+/// The number of ids in a list of the summary.
 const NAMED: usize = 5;
 
 /// One query that was scored.
@@ -17,24 +17,24 @@ const NAMED: usize = 5;
 pub struct QueryScores<'a> {
     /// The query.
     pub query: &'a str,
-    /// What was computed.
+    /// The computed measures.
     pub measures: &'a [Measure],
     /// The values, in the order of the measures.
     pub scores: &'a [Score],
-    /// The ranking behind the values, with its counts.
+    /// The ranking that the values were computed from, with its counts.
     pub ranking: &'a JudgedRanking,
 }
 
-/// Queries of one kind: how many, and the first few.
+/// A set of queries: their number, and the ids of the first few.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
-    /// How many there are.
+pub struct QueryList {
+    /// The number of queries.
     pub count: usize,
     /// The ids of the first few.
     pub first: Vec<String>,
 }
 
-impl Found {
+impl QueryList {
     fn add(&mut self, query: &[u8]) {
         self.count += 1;
         if self.first.len() < NAMED {
@@ -46,7 +46,7 @@ impl Found {
 /// The means of a measure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasureMeans {
-    /// Which one.
+    /// The measure.
     pub measure: Measure,
     /// Over the queries that are in both files (trec_eval without `-c`).
     pub over_evaluated: Mean,
@@ -55,10 +55,10 @@ pub struct MeasureMeans {
     pub over_all: Mean,
 }
 
-/// What the files had in them, and the means.
+/// The contents of the files, and the means.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// How results were ordered, and what counted as relevant.
+    /// The order of results, and the grades that counted as relevant.
     pub rules: Rules,
     /// Queries that have judgements.
     pub judged: usize,
@@ -68,9 +68,9 @@ pub struct Summary {
     /// are undefined.
     pub evaluated: usize,
     /// Judged queries that the run does not have.
-    pub missing: Found,
+    pub missing: QueryList,
     /// Queries of the run without judgements. They are left out.
-    pub unjudged: Found,
+    pub unjudged: QueryList,
     /// Evaluated queries without a relevant document. Their values are 0, and they are in the means.
     pub without_relevant: usize,
     /// Results of the evaluated queries (trec_eval `num_ret`).
@@ -81,20 +81,20 @@ pub struct Summary {
     pub relevant_missing: usize,
     /// Relevant results of the evaluated queries (trec_eval `num_rel_ret`).
     pub relevant_retrieved: usize,
-    /// The means, in the order in which the measures were asked for.
+    /// The means, in the order of the measures in the options.
     pub means: Vec<MeasureMeans>,
 }
 
 impl Summary {
-    /// Whether any measure has another mean over all judged queries than over the evaluated ones.
-    /// Then both should be shown.
+    /// Returns `true` if the mean of some measure over all judged queries differs from the one over the
+    /// evaluated queries. Then show both.
     #[must_use]
     pub fn means_differ(&self) -> bool {
         self.means.iter().any(|means| means.over_evaluated.value() != means.over_all.value())
     }
 }
 
-/// Scores queries, and keeps count.
+/// Scores and counts queries.
 pub(super) struct Evaluator<'a> {
     rules: Rules,
     qrels: &'a Input,
@@ -119,8 +119,8 @@ impl<'a> Evaluator<'a> {
             judged: 0,
             in_run: 0,
             evaluated: 0,
-            missing: Found::default(),
-            unjudged: Found::default(),
+            missing: QueryList::default(),
+            unjudged: QueryList::default(),
             without_relevant: 0,
             retrieved: 0,
             relevant: 0,
@@ -140,7 +140,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A query that is in both files.
+    /// Scores a query that is in both files.
     pub(super) fn evaluate(
         &mut self,
         query: &[u8],
@@ -166,7 +166,7 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    /// A judged query that the run does not have.
+    /// Scores a judged query that the run does not have.
     pub(super) fn missing(&mut self, query: &[u8], judged: Rows<'_, i64>) -> Result<(), TrecError> {
         self.fill(query, judged, Rows::NONE)?;
         self.averages.add_missing(&self.ranking);
@@ -176,7 +176,7 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    /// A query of the run that has no judgements. Its lines must be right all the same.
+    /// Checks a query of the run that has no judgements: its lines must be valid too.
     pub(super) fn unjudged(
         &mut self,
         query: &[u8],

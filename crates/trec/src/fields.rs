@@ -1,12 +1,12 @@
-//! Lines taken apart: columns between any white space, and what the columns hold.
+//! The columns of lines, separated by any white space, and their values.
 //!
-//! This is where most of the time goes that a file takes. So the separators of a whole block are
-//! marked first, eight bytes at a time, and lines are then read off from mark to mark.
+//! Most of the time is spent here. So the separators of a whole block are marked first, eight bytes at
+//! a time, and columns are then found from mark to mark.
 
 use super::error::{LineProblem, TrecError, quote};
 use super::input::{Block, Blocks};
 
-/// A judgement or a result, as its line has it.
+/// A judgement or a result, as in its line.
 #[derive(Debug, PartialEq)]
 pub(super) struct Record<'a, V> {
     pub(super) query: &'a [u8],
@@ -16,20 +16,20 @@ pub(super) struct Record<'a, V> {
     pub(super) line: u64,
 }
 
-/// What a file says about a query and a document. Both formats have the query in the first column
-/// and the document in the third.
+/// The value that a line gives to a query and a document. Both formats have the query in the first
+/// column and the document in the third.
 pub(super) trait Value: Copy {
     /// The names of the columns.
     const FORMAT: &'static str;
-    /// How many they are.
+    /// The number of columns.
     const COLUMNS: usize;
-    /// Which of them, from 0, has the value.
+    /// The column of the value, from 0.
     const COLUMN: usize;
 
-    /// Reads the value, if it is one.
+    /// Parses the value.
     fn read(text: &str) -> Option<Self>;
 
-    /// The problem of a text that is none.
+    /// The problem of a text that is not a value.
     fn wrong(text: String) -> LineProblem;
 
     /// The problem of a document that appears twice for a query.
@@ -74,25 +74,25 @@ impl Value for f64 {
     }
 }
 
-/// The most columns that a format has.
-const MOST_COLUMNS: usize = 6;
+/// The largest number of columns of a format.
+const MAX_COLUMNS: usize = 6;
 
-/// The columns of a line: how many there are, and where the first ones stand in the block.
+/// The columns of a line: their number, and the positions of the first ones in the block.
 #[derive(Debug, Default, PartialEq)]
 struct Columns {
     count: usize,
-    first: [(usize, usize); MOST_COLUMNS],
+    first: [(usize, usize); MAX_COLUMNS],
 }
 
-/// The records of a file, one by one. Blank lines are passed over.
+/// The records of a file, one by one. Blank lines are skipped.
 pub(super) struct Records<'i> {
     blocks: Blocks<'i>,
     marks: Marks,
-    /// Those of the line that was taken last.
+    /// The columns of the current line.
     columns: Columns,
-    /// Where in the block the next line begins.
+    /// The start of the next line in the block.
     start: usize,
-    /// How many lines were taken.
+    /// The number of lines so far.
     lines: u64,
 }
 
@@ -101,7 +101,7 @@ impl<'i> Records<'i> {
         Self { blocks, marks: Marks::default(), columns: Columns::default(), start: 0, lines: 0 }
     }
 
-    /// The next record, or `None` at the end of the file.
+    /// Reads the next record; `None` at the end of the file.
     pub(super) fn next<V: Value>(&mut self) -> Result<Option<Record<'_, V>>, TrecError> {
         loop {
             if self.start == self.blocks.present().bytes.len() {
@@ -120,14 +120,14 @@ impl<'i> Records<'i> {
         record.map(Some).map_err(|problem| self.blocks.input.line_error(self.lines, problem))
     }
 
-    /// Goes from separator to separator up to the end of the line.
+    /// Moves from separator to separator up to the end of the line.
     fn split_line(&mut self) {
         let bytes = self.blocks.present().bytes;
         let (mut start, mut count) = (self.start, 0);
         for end in &mut self.marks {
             let byte = bytes[end];
             if !is_space(byte) {
-                // A control character that is no white space is part of the column.
+                // A control character that is not white space is part of the column.
                 continue;
             }
             if start < end {
@@ -179,7 +179,7 @@ fn text(block: Block<'_>, (start, end): (usize, usize)) -> Option<&str> {
     }
 }
 
-/// The query of a line that may be anything else otherwise; `None` for a blank line.
+/// The query of a line, whatever its other columns are; `None` for a blank line.
 pub(super) fn first_column(line: &[u8]) -> Option<&[u8]> {
     line.split(|byte| is_space(*byte)).find(|column| !column.is_empty())
 }
@@ -193,13 +193,13 @@ fn is_space(byte: u8) -> bool {
 struct Marks {
     /// A bit for each byte.
     words: Vec<u64>,
-    /// The word that is being taken, and its bits that have not been.
+    /// The current word, and its bits that are left.
     word: usize,
     left: u64,
 }
 
 impl Marks {
-    /// Marks another block, and starts at its beginning.
+    /// Marks another block and starts at its beginning.
     fn set(&mut self, bytes: &[u8]) {
         let (chunks, rest) = bytes.as_chunks::<64>();
         self.words.clear();
@@ -228,7 +228,7 @@ impl Iterator for Marks {
     }
 }
 
-/// A bit for each byte that is not above the space character.
+/// A bit for each byte up to the space character.
 fn separators(bytes: &[u8; 64]) -> u64 {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const LOW_BITS: u64 = ONES * 0x7f;
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_counted_and_blank_ones_passed_over() {
+    fn lines_are_counted_and_blank_ones_skipped() {
         let all = records::<i64>(b"\na 0 x 1\r\n  \t\nb 0 y 2\n\n").unwrap();
         let lines: Vec<_> = all.iter().map(|(_, _, value, line)| (*line, *value)).collect();
         assert_eq!(lines, [(2, 1), (4, 2)]);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_of_the_columns_are_as_many_as_the_columns() {
+    fn each_format_names_all_of_its_columns() {
         assert_eq!(i64::FORMAT.split(' ').count(), i64::COLUMNS);
         assert_eq!(f64::FORMAT.split(' ').count(), f64::COLUMNS);
     }
@@ -347,12 +347,12 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_is_not_utf8_is_refused_and_the_column_named() {
+    fn an_id_that_is_not_utf8_is_rejected_with_its_column() {
         let problem = |column| LineProblem::NotUtf8 { column, text: quote(b"\xff") };
         assert_eq!(result(b"\xff Q0 d 1 1 t"), Err(problem("query id")));
         assert_eq!(judgement(b"q 0 \xff 1"), Err(problem("document id")));
         assert_eq!(result("q Q0 Ω 1 1 t".as_bytes()), Ok(1.0));
-        // Nobody reads the tag.
+        // The tag is not read.
         assert_eq!(result(b"q Q0 \xce\xa9 1 1 \xff"), Ok(1.0));
     }
 

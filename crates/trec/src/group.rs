@@ -1,11 +1,11 @@
-//! The lines of one query, read from a file where they stand together.
+//! The lines of one query, from a file in which they are consecutive.
 
 use super::error::TrecError;
 use super::fields::{Record, Records, Value};
 use super::input::Blocks;
 use super::survey::Orders;
 
-/// A judgement or a result without its query. The id stands in the bytes of [`Rows`].
+/// A judgement or a result without its query. The id is in the bytes of [`Rows`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry<V> {
     start: usize,
@@ -14,7 +14,7 @@ pub(super) struct Entry<V> {
     pub(super) value: V,
 }
 
-/// All judgements or all results of a query, wherever they are kept.
+/// All judgements or all results of a query, wherever they are stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rows<'a, V> {
     pub(super) bytes: &'a [u8],
@@ -30,7 +30,7 @@ impl<'a, V> Rows<'a, V> {
 }
 
 impl<V> Entry<V> {
-    /// Appends an id to the bytes, and gives the entry that points at it.
+    /// Appends an id to the bytes and returns the entry that refers to it.
     pub(super) fn append(bytes: &mut Vec<u8>, id: &[u8], line: u64, value: V) -> Self {
         let start = bytes.len();
         bytes.extend_from_slice(id);
@@ -78,14 +78,14 @@ impl<V> Group<V> {
     }
 }
 
-/// Reads query after query. One that comes back later is a new group; the orders tell whether that
-/// is possible.
+/// Reads one query after the other. A query that appears again later is a new group; the orders show
+/// if that is possible.
 pub(super) struct Groups<'i, V> {
     records: Records<'i>,
     current: Group<V>,
-    /// The first line of the query that follows, which is read before we know that it does.
+    /// The first line of the next query, which ends the current one.
     ahead: Group<V>,
-    /// The orders that the queries are in, as far as they have been read.
+    /// The orders of the queries that have been read so far.
     pub(super) orders: Orders,
 }
 
@@ -99,7 +99,7 @@ impl<'i, V: Value> Groups<'i, V> {
         }
     }
 
-    /// Goes on to the next query. `false` after the last one.
+    /// Reads the next query; `false` after the last one.
     pub(super) fn advance(&mut self) -> Result<bool, TrecError> {
         std::mem::swap(&mut self.current, &mut self.ahead);
         self.ahead.clear();
@@ -117,7 +117,7 @@ impl<'i, V: Value> Groups<'i, V> {
         Ok(!self.current.entries.is_empty())
     }
 
-    /// The query that [`advance`](Self::advance) went on to.
+    /// The query that [`advance`](Self::advance) read.
     pub(super) fn current(&self) -> &Group<V> {
         &self.current
     }

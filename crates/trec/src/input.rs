@@ -1,8 +1,8 @@
 //! A file as blocks of whole lines.
 //!
-//! A file may be read more than once (first to see how it is ordered), so what can be read only once,
-//! such as a pipe, is taken into memory. Compressed data is recognised by its first bytes, not by the
-//! name. Memory is one block, which grows only for a long line, up to [`LONGEST_LINE`].
+//! A file may be read more than once (first to find its order), so input that can be read only once,
+//! such as a pipe, is read into memory. Compressed data is recognised by its first bytes, not by the
+//! name. Memory is one block, which grows only for a long line, up to [`MAX_LINE_BYTES`].
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -13,10 +13,10 @@ use flate2::read::MultiGzDecoder;
 
 use super::error::{LineProblem, TrecError};
 
-/// The most bytes that a line may have. A longer one means that this is no TREC file.
-pub const LONGEST_LINE: usize = 1 << 20;
+/// The largest number of bytes in a line. A file with a longer one is not a TREC file.
+pub const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// How much is read at a time. Small enough to stay in the processor's cache.
+/// The number of bytes read at a time. Small enough to stay in the processor's cache.
 const BLOCK: usize = 128 << 10;
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
@@ -25,7 +25,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// A file that can be opened any number of times.
 pub(super) struct Input {
     path: PathBuf,
-    /// The content of what can be read only once.
+    /// The content of an input that can be read only once.
     content: Option<Arc<[u8]>>,
 }
 
@@ -44,7 +44,7 @@ impl Input {
         Ok(Self { path: path.to_owned(), content })
     }
 
-    /// From the first line on.
+    /// Opens the file at its first line.
     pub(super) fn open(&self) -> Result<Blocks<'_>, TrecError> {
         let failed = |source| self.read_error(source);
         let mut raw: Box<dyn Read> = match &self.content {
@@ -87,7 +87,7 @@ enum Content {
 }
 
 impl Content {
-    /// Takes the memory out, to use it again.
+    /// Takes the memory, to reuse it.
     fn take(&mut self) -> Vec<u8> {
         match std::mem::replace(self, Self::Bytes(Vec::new())) {
             Self::Text(text) => text.into_bytes(),
@@ -101,7 +101,7 @@ pub(super) struct Blocks<'i> {
     pub(super) input: &'i Input,
     source: Box<dyn Read + 'i>,
     content: Content,
-    /// How many lines were before the block that is read next. Whoever takes blocks apart counts.
+    /// The number of lines before the next block. The caller counts them.
     pub(super) lines: u64,
     /// The beginning of a line whose end has not been read yet.
     rest: Vec<u8>,
@@ -114,14 +114,14 @@ impl<'i> Blocks<'i> {
         Self { input, source, content, lines: 0, rest: start, first: true }
     }
 
-    /// Goes on to the next block and gives its bytes; `None` at the end of the file.
+    /// Reads the next block and returns its bytes; `None` at the end of the file.
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>, TrecError> {
         self.read()?;
         let bytes = self.present().bytes;
         Ok((!bytes.is_empty()).then_some(bytes))
     }
 
-    /// Finds out whether the block is text, so that nobody has to look at each of its columns.
+    /// Checks once if the block is UTF-8, which saves a check of each column.
     pub(super) fn recognise_text(&mut self) {
         self.content = match String::from_utf8(self.content.take()) {
             Ok(text) => Content::Text(text),
@@ -129,7 +129,7 @@ impl<'i> Blocks<'i> {
         };
     }
 
-    /// The block that [`next`](Self::next) went on to.
+    /// The block that [`next`](Self::next) read.
     pub(super) fn present(&self) -> Block<'_> {
         match &self.content {
             Content::Text(text) => Block { bytes: text.as_bytes(), text: Some(text) },
@@ -142,7 +142,7 @@ impl<'i> Blocks<'i> {
         bytes.clear();
         bytes.append(&mut self.rest);
         // The beginning of a line may be longer than a block.
-        let mut wanted = BLOCK.max(bytes.len() * 2).min(LONGEST_LINE + 1);
+        let mut wanted = BLOCK.max(bytes.len() * 2).min(MAX_LINE_BYTES + 1);
         loop {
             self.read_up_to(wanted, &mut bytes)?;
             if let Some(last) = memchr::memrchr(b'\n', &bytes) {
@@ -150,18 +150,18 @@ impl<'i> Blocks<'i> {
                 bytes.truncate(last + 1);
                 break;
             }
-            if bytes.len() > LONGEST_LINE {
+            if bytes.len() > MAX_LINE_BYTES {
                 return Err(self.too_long());
             }
             if bytes.len() < wanted {
-                // The file ends, perhaps without a line feed behind its last line.
+                // The file ends, perhaps without a line feed after its last line.
                 if !bytes.is_empty() {
                     bytes.push(b'\n');
                 }
                 break;
             }
             // One byte more than a line may have: its line feed.
-            wanted = (wanted * 2).min(LONGEST_LINE + 1);
+            wanted = (wanted * 2).min(MAX_LINE_BYTES + 1);
         }
         if std::mem::take(&mut self.first) && bytes.starts_with(BYTE_ORDER_MARK) {
             bytes.drain(..BYTE_ORDER_MARK.len());
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_needs_no_end() {
+    fn the_last_line_needs_no_line_feed() {
         assert_eq!(lines_of(b"a\nb\n").unwrap(), lines_of(b"a\nb").unwrap());
         assert_eq!(lines_of(b"\n\n").unwrap(), [b"", b""]);
         assert!(lines_of(b"").unwrap().is_empty());
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn compressed_data_is_known_by_its_first_bytes() {
+    fn compressed_data_is_recognised_by_its_first_bytes() {
         assert_eq!(lines_of(&gzip(b"a\nb\n")).unwrap(), [b"a", b"b"]);
     }
 
@@ -256,16 +256,16 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_no_part_of_the_first_id() {
+    fn a_byte_order_mark_is_not_part_of_the_first_id() {
         assert_eq!(lines_of(b"\xef\xbb\xbfq1 x\n").unwrap(), [b"q1 x"]);
     }
 
     #[test]
-    fn a_line_may_be_as_long_as_the_limit_and_no_longer() {
-        let longest = vec![b'x'; LONGEST_LINE];
+    fn a_line_of_the_maximum_length_is_accepted_and_a_longer_one_is_not() {
+        let longest = vec![b'x'; MAX_LINE_BYTES];
         for after in ["", "\n", "\nmore\n"] {
             let content = [b"first\n", &longest[..], after.as_bytes()].concat();
-            assert_eq!(lines_of(&content).unwrap()[1].len(), LONGEST_LINE, "{after:?}");
+            assert_eq!(lines_of(&content).unwrap()[1].len(), MAX_LINE_BYTES, "{after:?}");
         }
         for after in ["x", "x\n", "x\nmore\n"] {
             let content = [b"first\n", &longest[..], after.as_bytes()].concat();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_named() {
+    fn the_error_for_a_missing_file_shows_its_path() {
         let error = Input::new(Path::new("no/such/file")).err().unwrap();
         assert!(error.to_string().starts_with("cannot read no/such/file: "), "{error}");
     }

@@ -1,7 +1,7 @@
-//! One query's results matched with its judgements, and the ranks of those that were judged.
+//! The join of one query's results with its judgements, and the ranks of the judged results.
 //!
-//! Ids meet in a hash table whose key is drawn at random, so that a file cannot be made to collide;
-//! the same table finds documents that appear twice. All memory is used again for the next query.
+//! Ids are looked up in a hash table with a random key, so that a file cannot provoke collisions; the
+//! same table finds duplicate documents. All memory is reused for the next query.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -39,21 +39,21 @@ struct Hit {
 #[derive(Default)]
 pub(super) struct Join {
     hasher: DefaultHashBuilder,
-    /// Numbers of documents: those judged come first, then those among the results.
+    /// Numbers of documents: the judged ones first, then the other results.
     documents: HashTable<usize>,
     /// For each judgement, the result that is the same document.
     matched: Vec<Option<usize>>,
     hits: Vec<Hit>,
     /// The sort keys of the results.
     keys: Vec<u64>,
-    /// The numbers of the results, best first, where all are put in order.
+    /// The numbers of the results, best first, if all are sorted.
     order: Vec<usize>,
-    /// The other way round: the rank of each result.
+    /// The inverse: the rank of each result.
     ranks: Vec<usize>,
 }
 
 impl Join {
-    /// Fills `ranking` with a query.
+    /// Fills `ranking` with the data of a query.
     pub(super) fn fill(
         &mut self,
         ranking: &mut JudgedRanking,
@@ -88,8 +88,8 @@ impl Join {
         let hash_of = |number: &usize| hash(hasher, id(*number));
         let documents = judgements + results.entries.len();
         if self.documents.capacity() / 64 > documents.max(64) {
-            // Clearing takes as long as the table is large: one query with very many documents must
-            // not slow down all that follow.
+            // Clearing a large table takes long: one query with very many documents must not slow
+            // down all that follow.
             self.documents = HashTable::new();
         }
         self.documents.clear();
@@ -131,13 +131,13 @@ impl Join {
         Ok(())
     }
 
-    /// Finds the ranks of the judged results. Only those matter, and they are few as a rule: then it
-    /// is cheaper to count what goes before each of them than to put everything in order.
+    /// Finds the ranks of the judged results. Only those matter, and they are usually few: then it is
+    /// cheaper to count the results before each of them than to sort all results.
     fn rank_hits(&mut self, results: Rows<'_, f64>, rules: &Rules) {
         let keys = &self.keys;
         let compare = |left: usize, right: usize| {
             let by_id = || rules.ties.compare_ids(results.id(left), results.id(right));
-            // In the end for the tie rule by the order of the file.
+            // Last, for the tie rule by the order of the file.
             keys[right].cmp(&keys[left]).then_with(by_id).then_with(|| left.cmp(&right))
         };
         if keys.is_sorted_by(|left, right| left > right) {
@@ -171,12 +171,12 @@ impl Join {
     }
 }
 
-/// Up to how many ranks are found faster by counting than by sorting n results.
+/// The number of ranks up to which counting is faster than sorting n results.
 fn few(n: usize) -> usize {
     4 * n.checked_ilog2().unwrap_or(0) as usize
 }
 
-/// The later line, and what is wrong with it.
+/// The later line, and its problem.
 fn repeated<V: Value>(
     query: &[u8],
     rows: Rows<'_, V>,
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::group::Entry;
 
-    /// Rows as a file would have them, one a line.
+    /// Rows as in a file, one per line.
     struct Owned<V> {
         bytes: Vec<u8>,
         entries: Vec<Entry<V>>,
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_line_is_named_with_the_first_one() {
+    fn a_duplicate_line_is_reported_with_the_first_one() {
         let (judged, twice) = (rows(&[("a", 1), ("b", 0)]), rows(&[("x", 1), ("a", 1), ("x", 0)]));
         let (results, again) =
             (rows(&[("a", 2.0)]), rows(&[("y", 3.0), ("a", 2.0), ("b", 1.0), ("y", 0.5)]));
@@ -244,8 +244,8 @@ mod tests {
     }
 
     proptest! {
-        /// With few and with many judged results, sorted, with ties and without: all three ways of
-        /// ranking are taken.
+        /// With few and with many judged results, sorted, with ties and without, so that all three ways
+        /// of ranking are used.
         #[test]
         fn ranks_are_those_of_a_full_sort(
             scores in prop_oneof![

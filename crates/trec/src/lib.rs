@@ -1,10 +1,25 @@
-//! Standard TREC files: judgements (`qid 0 docid relevance`) and runs (`qid Q0 docid rank score tag`),
-//! plain or gzip-compressed, scored as trec_eval does.
+//! trec_eval's files and measures: judgements (`qid 0 docid relevance`) and runs
+//! (`qid Q0 docid rank score tag`), plain or gzip-compressed, scored as trec_eval does.
 //!
-//! Results are right whatever the order of the lines. Where both files are sorted by query, memory
-//! holds one query at a time, however large the files; otherwise the judgements, and for a run whose
-//! queries are scattered the run too, are held in memory. Every mistake in a file is an error that
-//! names the file and the line. The rank column is not looked at: the score decides.
+//! ```
+//! let folder = tempfile::tempdir()?;
+//! let (qrels, run) = (folder.path().join("qrels"), folder.path().join("run"));
+//! std::fs::write(&qrels, "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\n")?;
+//! std::fs::write(&run, "q1 Q0 b 1 0.9 bm25\nq1 Q0 a 2 0.7 bm25\nq2 Q0 a 1 0.3 bm25\n")?;
+//!
+//! let measures = vec!["mrr".parse()?, "recall@1".parse()?];
+//! let options = trec::Options { measures, ..trec::Options::default() };
+//! let summary = trec::score(&qrels, &run, &options, None)?;
+//! assert_eq!(summary.evaluated, 2);
+//! assert_eq!(summary.means[0].over_evaluated.value(), Ok(0.75));
+//! assert_eq!(summary.means[1].over_evaluated.value(), Ok(0.5));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The order of the lines does not change the results. If both files are sorted by query, memory holds
+//! one query at a time, however large the files; otherwise the judgements are held in memory, and the
+//! run too if the lines of its queries are scattered. Every mistake in a file is an error with the
+//! file and the line. The rank column is ignored: the score decides.
 
 mod error;
 mod evaluate;
@@ -19,16 +34,18 @@ mod table;
 mod write;
 
 pub use error::{LineProblem, TrecError};
-pub use evaluate::{Found, MeasureMeans, QueryScores, Summary};
-pub use input::LONGEST_LINE;
-pub use read::{RunOfQuery, read_run};
+pub use evaluate::{MeasureMeans, QueryList, QueryScores, Summary};
+pub use input::MAX_LINE_BYTES;
+pub use read::{QueryResults, read_run};
 pub use score::score;
 pub use write::{write_qrels, write_run};
 
-use karat_metrics::ranking::{Measure, Rules};
+/// Measures, ranking rules and scores of karat-metrics, which appear in this interface.
+pub use karat_metrics::{Score, ranking};
 
-/// The measures that are computed if none are asked for: those that trec_eval prints by default and
-/// we have, and ours.
+use ranking::{Measure, Rules};
+
+/// The default measures: those that trec_eval prints and karat-metrics has, and some more cut-offs.
 pub const DEFAULT_MEASURES: &[Measure] = &[
     Measure::known("map"),
     Measure::known("r_precision"),
@@ -57,12 +74,21 @@ pub const DEFAULT_MEASURES: &[Measure] = &[
     Measure::known("success@10"),
 ];
 
-/// How to score.
+/// The settings of a scoring.
+///
+/// ```
+/// use trec::ranking::{Rules, ScorePrecision};
+///
+/// // As pytrec_eval: scores in single precision.
+/// let rules = Rules { precision: ScorePrecision::F32, ..Rules::default() };
+/// let options = trec::Options { rules, ..trec::Options::default() };
+/// assert_eq!(options.measures, trec::DEFAULT_MEASURES);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The order of results, and what counts as relevant.
+    /// The order of results, and the grades that count as relevant.
     pub rules: Rules,
-    /// What to compute, in the order in which it is reported.
+    /// The measures to compute, in the order in which they are reported.
     pub measures: Vec<Measure>,
 }
 
@@ -71,3 +97,7 @@ impl Default for Options {
         Self { rules: Rules::default(), measures: DEFAULT_MEASURES.to_vec() }
     }
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,35 +1,50 @@
-//! A run as rankings: each query's documents in the order in which trec_eval would rank them.
+//! A run as rankings: each query's documents in the order in which trec_eval ranks them.
 
 use std::collections::HashMap;
 use std::path::Path;
+
+use karat_metrics::ranking::ScorePrecision;
 
 use super::error::{LineProblem, TrecError, quote};
 use super::input::Input;
 use super::table::Table;
 
-/// The documents of one query, best first, with their scores.
+/// The results of one query, best first.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RunOfQuery {
+pub struct QueryResults {
     /// The query.
     pub query: String,
-    /// Its documents: by score, the highest first; equal scores by id, the last first.
+    /// The documents and their scores: the highest score first, equal scores by descending id.
     pub documents: Vec<(String, f64)>,
 }
 
-/// Reads a run. The queries come in the order of their first lines.
+/// Reads a run. The queries are in the order of their first lines.
+///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("run");
+/// std::fs::write(&path, "q1 Q0 a 1 0.2 tag\nq1 Q0 b 2 0.8 tag\n")?;
+/// let run = trec::read_run(&path)?;
+/// assert_eq!(run[0].documents, [("b".to_owned(), 0.8), ("a".to_owned(), 0.2)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
-/// If the file cannot be read, is empty, or has a line that is wrong.
-pub fn read_run(path: &Path) -> Result<Vec<RunOfQuery>, TrecError> {
+/// If the file cannot be read, is empty, or has an invalid line.
+pub fn read_run(path: &Path) -> Result<Vec<QueryResults>, TrecError> {
     let input = Input::new(path)?;
     let table = Table::<f64>::load(input.open()?)?;
     if table.len() == 0 {
         return Err(TrecError::Empty { path: path.to_owned() });
     }
-    (0..table.len()).map(|query| run_of_query(&input, &table, query)).collect()
+    (0..table.len()).map(|query| results_of_query(&input, &table, query)).collect()
 }
 
-fn run_of_query(input: &Input, table: &Table<f64>, query: usize) -> Result<RunOfQuery, TrecError> {
+fn results_of_query(
+    input: &Input,
+    table: &Table<f64>,
+    query: usize,
+) -> Result<QueryResults, TrecError> {
     let rows = table.rows(query);
     let mut first_lines = HashMap::with_capacity(rows.entries.len());
     let mut documents = Vec::with_capacity(rows.entries.len());
@@ -42,16 +57,18 @@ fn run_of_query(input: &Input, table: &Table<f64>, query: usize) -> Result<RunOf
         }
         documents.push((String::from_utf8_lossy(document).into_owned(), entry.value));
     }
-    documents.sort_by(|(a, score_a), (b, score_b)| score_b.total_cmp(score_a).then(b.cmp(a)));
+    // By key: 0 and -0 tie.
+    let key = |score: &f64| ScorePrecision::F64.key(*score);
+    documents.sort_by(|(a, score_a), (b, score_b)| key(score_b).cmp(&key(score_a)).then(b.cmp(a)));
     let query = String::from_utf8_lossy(table.query(query)).into_owned();
-    Ok(RunOfQuery { query, documents })
+    Ok(QueryResults { query, documents })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Vec<RunOfQuery>, TrecError> {
+    fn read(text: &str) -> Result<Vec<QueryResults>, TrecError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run");
         std::fs::write(&path, text).unwrap();
@@ -59,16 +76,18 @@ mod tests {
     }
 
     #[test]
-    fn the_score_decides_and_equal_scores_go_by_id() {
+    fn results_are_sorted_by_score_and_equal_scores_by_id() {
         let run = read("q Q0 a 9 1.0 t\nq Q0 c 1 0.5 t\nq Q0 b 2 1.0 t\np Q0 a 1 -1 t\n").unwrap();
         let ids: Vec<Vec<&str>> =
             run.iter().map(|q| q.documents.iter().map(|(id, _)| id.as_str()).collect()).collect();
         assert_eq!(ids, [vec!["b", "a", "c"], vec!["a"]]);
         assert_eq!(run[1].query, "p");
+        let zeros = read("q Q0 a 1 0 t\nq Q0 b 2 -0.0 t\n").unwrap();
+        assert_eq!(zeros[0].documents[0].0, "b");
     }
 
     #[test]
-    fn a_document_twice_names_both_lines() {
+    fn a_duplicate_document_is_an_error_with_both_lines() {
         let error = read("q Q0 a 1 2 t\nq Q0 b 2 1 t\nq Q0 a 3 0 t\n").unwrap_err().to_string();
         assert!(error.contains(":3: ") && error.contains("first on line 1"), "{error}");
     }

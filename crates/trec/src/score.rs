@@ -1,7 +1,7 @@
-//! Two files in, numbers out.
+//! Scoring of two files.
 //!
-//! Where both files are in the same ascending order, they are merged query by query. Otherwise the
-//! judgements are taken into memory, and the run too if the lines of its queries are scattered. The
+//! If both files are in the same ascending order, they are merged query by query. Otherwise the
+//! judgements are read into memory, and the run too if the lines of its queries are scattered. The
 //! results are the same.
 
 use std::cmp::Ordering;
@@ -18,9 +18,24 @@ use super::table::Table;
 /// Scores a run against judgements. `per_query` is called once for each query that is in both files,
 /// in the order of the run. Without it, files that are sorted by query are read only once.
 ///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// let (qrels, run) = (folder.path().join("qrels"), folder.path().join("run"));
+/// std::fs::write(&qrels, "q1 0 a 1\nq2 0 a 1\n")?;
+/// std::fs::write(&run, "q1 Q0 a 1 0.9 tag\nq3 Q0 a 1 0.9 tag\n")?;
+///
+/// let mut scored = Vec::new();
+/// let mut per_query = |query: &trec::QueryScores<'_>| scored.push(query.query.to_owned());
+/// let options = trec::Options::default();
+/// let summary = trec::score(&qrels, &run, &options, Some(&mut per_query))?;
+/// assert_eq!(scored, ["q1"]);
+/// assert_eq!((summary.missing.first, summary.unjudged.first), (vec!["q2".into()], vec!["q3".into()]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
-/// If a file cannot be read, is empty, or has a line that is wrong. Nothing is scored halfway: on an
-/// error, disregard what `per_query` was told.
+/// If a file cannot be read, is empty, or has an invalid line. Discard the results of `per_query` after
+/// an error.
 pub fn score(
     qrels: &Path,
     run: &Path,
@@ -28,17 +43,17 @@ pub fn score(
     per_query: Option<&mut dyn FnMut(&QueryScores<'_>)>,
 ) -> Result<Summary, TrecError> {
     let (qrels, run) = (Input::new(qrels)?, Input::new(run)?);
-    // What has been told cannot be taken back, so look first. Otherwise begin, and see.
+    // A call of `per_query` cannot be undone, so find the order first. Without it, start optimistically.
     let look_first = per_query.is_some();
     let orders =
         if look_first { Orders::of(&qrels)?.and(Orders::of(&run)?).one() } else { Orders::ALL };
-    let mut tell_nobody = |_: &QueryScores<'_>| {};
-    let tell: &mut dyn FnMut(&QueryScores<'_>) = match per_query {
+    let mut ignore = |_: &QueryScores<'_>| {};
+    let report: &mut dyn FnMut(&QueryScores<'_>) = match per_query {
         Some(per_query) => per_query,
-        None => &mut tell_nobody,
+        None => &mut ignore,
     };
     if !orders.is_none() {
-        let mut evaluator = Evaluator::new(options, &qrels, &run, tell);
+        let mut evaluator = Evaluator::new(options, &qrels, &run, report);
         if merge(orders, &qrels, &run, &mut evaluator)? {
             return Ok(evaluator.finish());
         }
@@ -46,7 +61,7 @@ pub fn score(
             return Err(TrecError::Changed { path: run.path().to_owned() });
         }
     }
-    let mut evaluator = Evaluator::new(options, &qrels, &run, tell);
+    let mut evaluator = Evaluator::new(options, &qrels, &run, report);
     let judged = Table::<i64>::load(qrels.open()?)?;
     match count_if_together(&run)? {
         Some(groups) => stream_run(&judged, &run, groups, &mut evaluator)?,
@@ -55,8 +70,8 @@ pub fn score(
     Ok(evaluator.finish())
 }
 
-/// Both files query by query, side by side. `false` if it turns out that they are in no common order;
-/// what the evaluator has then is worth nothing.
+/// Reads both files query by query, in parallel. Returns `false` if they turn out to have no common
+/// order; discard the evaluator then.
 fn merge(
     orders: Orders,
     qrels: &Input,
@@ -101,7 +116,7 @@ fn merge(
     Ok(true)
 }
 
-/// The run query by query; none of them comes back.
+/// Reads the run query by query; no query appears again later.
 fn stream_run(
     judged: &Table<i64>,
     run: &Input,
@@ -128,7 +143,7 @@ fn stream_run(
     rest_is_missing(judged, &evaluated, evaluator)
 }
 
-/// The run in memory, where scattered lines come together.
+/// Reads the run into memory, to collect scattered lines.
 fn run_in_memory(
     judged: &Table<i64>,
     run: &Input,

@@ -1,8 +1,8 @@
-//! In which order are the queries of a file?
+//! The order of the queries in a file.
 //!
-//! Queries in a strictly ascending order cannot come back, and two files in the same order can be
-//! merged. Two orders are recognised: by bytes, and shorter ids first, which is how `q2` comes before
-//! `q10` and 9 before 10. Anything else is still scored right, with more memory.
+//! Queries in a strictly ascending order cannot appear again later, and two files in the same order
+//! can be merged. Two orders are recognised: by bytes, and shorter ids first, where `q2` comes before
+//! `q10` and 9 before 10. Any other order is scored correctly too, with more memory.
 
 use std::cmp::Ordering;
 use std::collections::hash_map::RandomState;
@@ -14,7 +14,7 @@ use super::error::TrecError;
 use super::fields::first_column;
 use super::input::Input;
 
-/// The orders that queries are in, as far as they have been seen.
+/// The orders of the queries seen so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Orders {
     by_bytes: bool,
@@ -22,20 +22,20 @@ pub(super) struct Orders {
 }
 
 impl Orders {
-    /// As long as nothing has been seen.
+    /// Before any query has been seen.
     pub(super) const ALL: Self = Self { by_bytes: true, short_first: true };
 
     pub(super) fn is_none(self) -> bool {
         !self.by_bytes && !self.short_first
     }
 
-    /// Those that are left when one query was seen before another.
+    /// Keeps the orders in which one query comes before another.
     pub(super) fn keep(&mut self, before: &[u8], after: &[u8]) {
         self.by_bytes &= by_bytes(before, after).is_lt();
         self.short_first &= short_first(before, after).is_lt();
     }
 
-    /// Which of two queries comes first, if the orders say so with one voice.
+    /// The order of two queries; `None` if the orders disagree.
     pub(super) fn compare(self, left: &[u8], right: &[u8]) -> Option<Ordering> {
         match (self.by_bytes, self.short_first) {
             (true, false) => Some(by_bytes(left, right)),
@@ -47,7 +47,7 @@ impl Orders {
         }
     }
 
-    /// Those that two files share.
+    /// The orders that two files share.
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             by_bytes: self.by_bytes && other.by_bytes,
@@ -55,8 +55,8 @@ impl Orders {
         }
     }
 
-    /// One of them, so that there is only one voice. All are right once the whole of both files has
-    /// been seen.
+    /// One of the orders, so that there is no disagreement. All are correct once both files have been
+    /// seen completely.
     pub(super) fn one(self) -> Self {
         Self { by_bytes: self.by_bytes, short_first: self.short_first && !self.by_bytes }
     }
@@ -82,8 +82,8 @@ fn short_first(left: &[u8], right: &[u8]) -> Ordering {
     left.len().cmp(&right.len()).then_with(|| left.cmp(right))
 }
 
-/// How many queries a file has if none comes back after another one. `None` if one does, or if two
-/// ids have the same hash.
+/// The number of queries of a file; `None` if a query appears again after another one, or if two ids
+/// have the same hash.
 pub(super) fn count_if_together(input: &Input) -> Result<Option<usize>, TrecError> {
     let hasher = RandomState::new();
     let mut seen = HashTable::new();
@@ -91,7 +91,7 @@ pub(super) fn count_if_together(input: &Input) -> Result<Option<usize>, TrecErro
     each_group(input, |_, query| {
         groups += 1;
         let hash = hasher.hash_one(query);
-        // Stays behind the number of groups from the first repetition on.
+        // Falls behind the number of groups at the first repetition.
         if seen.len() + 1 == groups && seen.find(hash, |other| *other == hash).is_none() {
             seen.insert_unique(hash, hash, |hash| *hash);
         }
@@ -99,7 +99,7 @@ pub(super) fn count_if_together(input: &Input) -> Result<Option<usize>, TrecErro
     Ok(Some(groups).filter(|groups| *groups == seen.len()))
 }
 
-/// Calls back with the query before (empty at first) and the query, each time it changes.
+/// Calls `changed` with the previous query (empty at first) and the new one at each change.
 fn each_group(input: &Input, mut changed: impl FnMut(&[u8], &[u8])) -> Result<(), TrecError> {
     let mut blocks = input.open()?;
     let mut previous = Vec::new();
@@ -110,7 +110,7 @@ fn each_group(input: &Input, mut changed: impl FnMut(&[u8], &[u8])) -> Result<()
             let line = &rest[..end];
             rest = &rest[end + 1..];
             lines += 1;
-            // Nearly all lines belong to the query before. A space behind it, or the id goes on.
+            // Nearly all lines belong to the previous query. Without a space after it, the id is longer.
             if line.starts_with(&previous) && line.get(previous.len()) == Some(&b' ') {
                 continue;
             }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_that_disagree_decide_nothing() {
+    fn orders_that_disagree_give_no_answer() {
         assert_eq!(Orders::ALL.compare(b"q9", b"q10"), None);
         assert_eq!(Orders::ALL.compare(b"q1", b"q10"), Some(Ordering::Less));
         assert_eq!(BY_BYTES.compare(b"q9", b"q10"), Some(Ordering::Greater));
@@ -162,14 +162,14 @@ mod tests {
     }
 
     #[test]
-    fn a_query_that_comes_back_is_noticed() {
+    fn a_query_that_appears_again_is_detected() {
         assert_eq!(look("b x\nb y\na x\nc x\n").1, Some(3));
         assert_eq!(look("b x\na x\nb y\nc x\n").1, None);
         assert_eq!(look("a x\nb x\na y\n").1, None);
     }
 
     #[test]
-    fn an_id_that_begins_with_the_one_before_is_another() {
+    fn an_id_that_begins_with_the_previous_one_is_another() {
         assert_eq!(look("q1 a\nq10 a\n q10\tb\r\n\nq10\n").1, Some(2));
     }
 }

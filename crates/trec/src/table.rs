@@ -11,9 +11,9 @@ use super::join::hash;
 /// The lines of a file, those of a query together, in the order of the file.
 pub(super) struct Table<V> {
     bytes: Vec<u8>,
-    /// The entries, those of one query behind those of another.
+    /// The entries, grouped by query.
     entries: Vec<Entry<V>>,
-    /// The queries in the order of their first lines; the value is where their entries begin.
+    /// The queries in the order of their first lines; the value is the index of their first entry.
     queries: Vec<Entry<usize>>,
     index: HashTable<usize>,
     hasher: DefaultHashBuilder,
@@ -69,7 +69,7 @@ impl<V: Value> Table<V> {
         self.index.find(hash(&self.hasher, query), |index| self.query(*index) == query).copied()
     }
 
-    /// How many queries there are.
+    /// The number of queries.
     pub(super) fn len(&self) -> usize {
         self.queries.len()
     }
@@ -93,7 +93,7 @@ mod tests {
     use crate::input::Input;
 
     #[test]
-    fn scattered_lines_come_together_in_the_order_of_the_file() {
+    fn scattered_lines_are_grouped_in_the_order_of_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("qrels");
         std::fs::write(&path, "b 0 x 1\na 0 y 0\nb 0 z 2\n\nc 0 x 1\na 0 x 3\n").unwrap();

@@ -1,13 +1,20 @@
-//! Golden labels and rankings as TREC files, for other tools to read.
+//! Writers of TREC files.
 
 use std::io::Write;
 
 use super::error::TrecError;
 
-/// Writes judgements, `qid 0 docid relevance` a line, in the order given.
+/// Writes judgements, one line `qid 0 docid relevance` each, in the order given.
+///
+/// ```
+/// let mut qrels = Vec::new();
+/// trec::write_qrels(&mut qrels, [("q1", [("a", 2), ("b", 0)])])?;
+/// assert_eq!(qrels, b"q1 0 a 2\nq1 0 b 0\n");
+/// # Ok::<(), trec::TrecError>(())
+/// ```
 ///
 /// # Errors
-/// If an id has white space in it or is empty, or the output cannot be written.
+/// If an id is empty or contains white space, or the output cannot be written.
 pub fn write_qrels<'a, J>(
     output: &mut dyn Write,
     queries: impl IntoIterator<Item = (&'a str, J)>,
@@ -25,14 +32,21 @@ where
     Ok(())
 }
 
-/// Writes rankings, best first, as a run: `qid Q0 docid rank score tag` a line. The score is
+/// Writes rankings, best first, as a run: one line `qid Q0 docid rank score tag` each. The score is
 /// `n - rank + 1` for n results, so that no two tie and any reader keeps the order.
 ///
-/// A query without results leaves no line, and readers will find it missing: the format has no way
-/// to say that it was asked and nothing came back.
+/// A query without results has no line, so readers report it as missing: the format cannot express an
+/// empty list.
+///
+/// ```
+/// let mut run = Vec::new();
+/// trec::write_run(&mut run, [("q1", &["b", "a"][..])], "bm25")?;
+/// assert_eq!(run, b"q1 Q0 b 1 2 bm25\nq1 Q0 a 2 1 bm25\n");
+/// # Ok::<(), trec::TrecError>(())
+/// ```
 ///
 /// # Errors
-/// If an id or the tag has white space in it or is empty, or the output cannot be written.
+/// If an id or the tag is empty or contains white space, or the output cannot be written.
 pub fn write_run<'a>(
     output: &mut dyn Write,
     rankings: impl IntoIterator<Item = (&'a str, &'a [&'a str])>,
@@ -51,7 +65,7 @@ pub fn write_run<'a>(
 }
 
 fn check(id: &str) -> Result<(), TrecError> {
-    // Other readers may take any Unicode space for a separator, so refuse those too.
+    // Other readers may take any Unicode space for a separator, so reject those too.
     if id.is_empty() || id.contains(char::is_whitespace) {
         return Err(TrecError::Id { id: id.to_owned() });
     }
@@ -79,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_would_break_the_columns_is_refused() {
+    fn an_id_that_would_break_the_columns_is_rejected() {
         for id in ["", "my tool", "a\tb", "a\u{a0}b"] {
             let labels = write_qrels(&mut Vec::new(), [("q", [(id, 1)])]);
             assert!(matches!(labels, Err(TrecError::Id { id: refused }) if refused == id));

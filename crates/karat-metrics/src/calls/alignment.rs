@@ -1,8 +1,8 @@
 //! `calls.exact` and `calls.alignment`: the calls in order, all or nothing and graded.
 //!
-//! Both compare calls by JSON equality, leave outputs out, and take arguments that were not recorded
-//! for none. The alignment pairs calls without crossing, so that one inserted or forgotten call costs
-//! that call and nothing else, where a comparison by position would lose all calls behind it.
+//! Both compare calls by JSON equality, ignore outputs, and treat arguments that were not recorded as
+//! none. The alignment pairs calls without crossing, so that one inserted or forgotten call costs
+//! that call and nothing else, where a comparison by position would lose all calls after it.
 
 use super::{Call, Equality};
 use crate::registry::{Better, Metric, MetricKind, Unit};
@@ -11,7 +11,7 @@ use crate::registry::{Better, Metric, MetricKind, Unit};
 pub(super) const METRICS: &[Metric] = &[
     Metric {
         id: "calls.exact",
-        summary: "Whether exactly the right calls were made: tools, arguments and order",
+        summary: "The share of traces with exactly the right calls: tools, arguments and order",
         formula: "1 if both lists have the same length and the calls at each position have the same name and equal arguments, else 0. Both lists empty: 1",
         better: Better::Higher,
         unit: Unit::Share,
@@ -21,7 +21,7 @@ pub(super) const METRICS: &[Metric] = &[
     },
     Metric {
         id: "calls.alignment",
-        summary: "How much of the calls agrees in order, best alignment",
+        summary: "The share of the calls that agree in order, under the best alignment",
         formula: "(largest sum of w over pairings of called with expected calls that keep both orders) / max(expected calls, called calls), with w = (1 + equal arguments) / (1 + arguments on either side) for calls of the same tool and 0 otherwise. Both lists empty: 1",
         better: Better::Higher,
         unit: Unit::Share,
@@ -30,14 +30,33 @@ pub(super) const METRICS: &[Metric] = &[
     },
 ];
 
-/// The definition of [`exact`].
-/// `calls.exact`: whether the calls are the expected ones in the expected order.
+/// Returns `true` if the calls are the expected ones in the expected order (`calls.exact`).
+///
+/// ```
+/// use karat_metrics::calls::alignment::exact;
+/// use karat_metrics::calls::{Call, Object};
+///
+/// let [a, b] = ["a", "b"].map(|name| Call::new(name, Object::new()));
+/// assert!(exact(&[a.clone(), b.clone()], &[a.clone(), b.clone()]));
+/// assert!(!exact(&[b.clone(), a.clone()], &[a, b]));
+/// ```
+#[must_use]
 pub fn exact(called: &[Call<'_>], expected: &[Call<'_>]) -> bool {
     called.len() == expected.len()
         && called.iter().zip(expected).all(|(a, b)| Equality::Json.calls(a, b))
 }
 
-/// `calls.alignment`: how much of both lists agrees under the best alignment.
+/// Returns the share of both lists that agrees under the best alignment (`calls.alignment`).
+///
+/// ```
+/// use karat_metrics::calls::alignment::alignment;
+/// use karat_metrics::calls::{Call, Object};
+///
+/// let [a, b, c] = ["a", "b", "c"].map(|name| Call::new(name, Object::new()));
+/// let expected = [a.clone(), b.clone()];
+/// assert_eq!(alignment(&[a, c, b], &expected), 2.0 / 3.0);
+/// ```
+#[must_use]
 pub fn alignment(called: &[Call<'_>], expected: &[Call<'_>]) -> f64 {
     let longer = called.len().max(expected.len());
     if longer == 0 {
@@ -71,7 +90,20 @@ fn best_sum(called: &[Call<'_>], expected: &[Call<'_>]) -> f64 {
     best[called.len()]
 }
 
-/// How much two calls agree: 0 for different tools, 1 for equal calls.
+/// Returns the agreement of two calls: 0 for different tools, 1 for equal calls.
+///
+/// ```
+/// use karat_metrics::calls::alignment::agreement;
+/// use karat_metrics::calls::{Call, Object, Value};
+///
+/// let call = |x: i64, y: i64| {
+///     let arguments: Object = [("x", Value::from(x)), ("y", Value::from(y))].into_iter().collect();
+///     Call::new("move", arguments)
+/// };
+/// // The name and one of two arguments agree.
+/// assert_eq!(agreement(&call(1, 2), &call(1, 3)), 2.0 / 3.0);
+/// ```
+#[must_use]
 pub fn agreement(a: &Call<'_>, b: &Call<'_>) -> f64 {
     if a.name != b.name {
         return 0.0;
@@ -123,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn the_best_pairing_is_taken_not_the_first() {
+    fn the_best_pairing_is_used_not_the_first() {
         let expected = [call("f", r#"{"x":2}"#), call("g", "{}")];
         let called = [call("f", r#"{"x":1}"#), call("f", r#"{"x":2}"#), call("g", "{}")];
         assert_eq!(alignment(&called, &expected), 2.0 / 3.0);
     }
 
     #[test]
-    fn exact_asks_for_everything() {
+    fn exact_requires_every_call_and_argument() {
         let expected = [call("f", r#"{"x":1}"#)];
         assert!(exact(&[call("f", r#"{"x":1.0}"#)], &expected));
         assert!(!exact(&[call("f", r#"{"x":true}"#)], &expected));

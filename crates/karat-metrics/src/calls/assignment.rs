@@ -2,8 +2,8 @@
 //!
 //! Finds the matching of greatest total weight in a bipartite graph (Hungarian method by shortest
 //! augmenting paths). Weights are whole numbers, so totals are exact. Rows may stay unmatched. After
-//! each added row the total is that of the rows so far, which is what an alignment needs: it tries
-//! every segment from a given start in one go.
+//! each added row the total is that of the rows so far, so an alignment can try every segment from a
+//! given start in one pass.
 
 /// A matching that grows by rows.
 pub(super) struct Matching<'w> {
@@ -11,7 +11,7 @@ pub(super) struct Matching<'w> {
     rows: Vec<&'w [i128]>,
     row_potential: Vec<i128>,
     column_potential: Vec<i128>,
-    /// Which row each column is matched with.
+    /// The row that each column is matched with.
     row_of: Vec<Option<usize>>,
 }
 
@@ -113,7 +113,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn after_each_row_the_total_is_the_best_there_is(
+        fn after_each_row_the_total_is_the_best_possible(
             rows in (0_usize..5).prop_flat_map(|columns| {
                 prop::collection::vec(prop::collection::vec(0_i128..6, columns), 0..6)
             })

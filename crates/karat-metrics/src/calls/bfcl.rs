@@ -1,11 +1,11 @@
 //! Matching as in the Berkeley Function Calling Leaderboard (bfcl-eval 2026.3.23, `ast_checker`, for
 //! Python functions): all or nothing, with lists of acceptable values.
 //!
-//! Its conventions are kept, also the odd ones: strings are compared without case, spaces and some
-//! punctuation; a whole number will do for a float; calls in any order are assigned greedily. Where
-//! the original fails on a malformed answer, that answer matches nothing here. Names are compared as
-//! they stand (the original can turn dots into underscores for some models). Java and JavaScript are
-//! left out.
+//! Its conventions are kept, including the odd ones: strings are compared without case, spaces and
+//! some punctuation; a whole number is accepted for a float; calls in any order are assigned
+//! greedily. Where the original fails on a malformed answer, that answer matches nothing here. Names
+//! are compared as they are (the original can turn dots into underscores for some models). Java and
+//! JavaScript are not supported.
 //! [`Expected`](super::Expected) offers acceptable values with JSON equality and the best assignment.
 
 use std::borrow::Cow;
@@ -17,7 +17,7 @@ use crate::registry::{Better, Metric, MetricKind, Unit};
 /// The metrics of this file.
 pub(super) const METRICS: &[Metric] = &[Metric {
     id: "bfcl.match",
-    summary: "Whether every call is acceptable, in any order (BFCL)",
+    summary: "The share of traces in which every call is acceptable, in any order (BFCL)",
     formula: "1 if there are as many calls as answers and, taking the answers in order, the first unused call that fits each can be found; else 0",
     better: Better::Higher,
     unit: Unit::Share,
@@ -26,8 +26,7 @@ pub(super) const METRICS: &[Metric] = &[Metric {
     ..Metric::DEFAULT
 }];
 
-/// The definition of [`check`].
-/// The description of a function, as far as it decides a match.
+/// The parts of a function's description that decide a match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Its name.
@@ -43,11 +42,11 @@ pub struct Function {
 pub struct ParameterType {
     /// The type itself.
     pub kind: Type,
-    /// The type of a list's items, if the list says so.
+    /// The type of a list's items, if it is described.
     pub items: Option<Type>,
 }
 
-/// The types that are told apart, by their Python names.
+/// The types, by their Python names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     /// `str`
@@ -71,27 +70,27 @@ pub enum Type {
 pub struct Answer<'a> {
     /// The function's name.
     pub name: Cow<'a, str>,
-    /// The acceptable values of each parameter; an empty string among them lets it be omitted.
+    /// The acceptable values of each parameter; an empty string among them makes it optional.
     pub parameters: Vec<(Cow<'a, str>, Vec<Value<'a>>)>,
 }
 
-/// Why calls do not match.
+/// The reason why calls do not match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mismatch {
     /// More or fewer calls than answers.
     WrongCount,
     /// No description of the answer's function was given.
     UnknownFunction(String),
-    /// No unused call fits the answer at this position; why the last one tried does not.
+    /// No unused call fits the answer at this position.
     NoCallFits {
         /// The answer's position, from 0.
         answer: usize,
-        /// What is wrong with the last call tried.
+        /// The problem of the last call tried.
         reason: CallMismatch,
     },
 }
 
-/// Why one call does not fit one answer.
+/// The reason why one call does not fit one answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallMismatch {
     /// Another function.
@@ -104,7 +103,7 @@ pub enum CallMismatch {
     WrongType(String),
     /// A value that is not acceptable.
     WrongValue(String),
-    /// A parameter is missing that the answer does not let be omitted.
+    /// A parameter is missing that the answer does not allow to be omitted.
     Missing(String),
 }
 
@@ -137,7 +136,24 @@ impl fmt::Display for CallMismatch {
 
 impl std::error::Error for Mismatch {}
 
-/// `bfcl.match`: whether the calls fit the answers, in any order.
+/// Checks that the calls fit the answers, in any order (`bfcl.match`).
+///
+/// ```
+/// use karat_metrics::calls::bfcl::{Answer, Function, check};
+/// use karat_metrics::calls::json::{self, Reader};
+/// use karat_metrics::calls::Call;
+///
+/// let function = Function::from_json(&json::parse(
+///     r#"{"name": "weather", "parameters": {"properties": {"city": {"type": "string"}}}}"#,
+/// )?)?;
+/// let answer = Answer::from_json(&json::parse(r#"{"weather": {"city": ["Berlin"]}}"#)?)?;
+/// let call = Call::new("weather", Reader::new(r#"{"city": "berlin"}"#).read_object()?);
+/// assert_eq!(check(&[function], &[answer], &[call]), Ok(()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// The first mismatch, if they do not fit.
 pub fn check(
     functions: &[Function],
     answers: &[Answer<'_>],
@@ -199,7 +215,7 @@ fn check_call(
     }
 }
 
-/// What is wrong with a value.
+/// The problem of a value.
 #[derive(Debug, PartialEq, Eq)]
 enum Wrong {
     Type,
@@ -238,7 +254,8 @@ fn check_value(
     if fits { Ok(()) } else { Err(Wrong::Value) }
 }
 
-/// Whether the type is right and, if so, whether the answers are of another type ("a variable").
+/// Checks the type; returns `true` if the answers are of another type than the parameter ("a
+/// variable").
 fn check_type(
     expected: ParameterType,
     value: &Value<'_>,
@@ -255,7 +272,7 @@ fn check_type(
     let item_type = ParameterType { kind: item_type, items: None };
     let fits = |answer: &Value<'_>| match answer {
         Value::List(answer) => items.iter().all(|item| check_type(item_type, item, answer).is_ok()),
-        // Whatever is no list does not object, in particular the "" of an optional parameter.
+        // An answer that is not a list accepts any, in particular the "" of an optional parameter.
         _ => true,
     };
     if accepted.iter().any(fits) { Ok(is_variable) } else { Err(Wrong::Type) }
@@ -298,8 +315,8 @@ fn fits_dict(object: &Object<'_>, accepted: &[Value<'_>]) -> bool {
     })
 }
 
-/// The elements of what Python can iterate over here, strings among them standardized; a string's
-/// are its characters.
+/// The elements of a value that Python can iterate over, strings among them standardized. Those of a
+/// string are its characters.
 fn elements<'v>(value: &'v Value<'_>) -> Option<Vec<Value<'v>>> {
     match value {
         Value::List(items) => Some(items.iter().map(standardized_value).collect()),
@@ -323,7 +340,7 @@ fn standardized_value<'v>(value: &'v Value<'_>) -> Value<'v> {
     }
 }
 
-/// Without spaces and `,./-_*^`, in lower case, with double quotes for single ones.
+/// Removes spaces and `,./-_*^`, converts to lower case and single quotes to double ones.
 fn standardized(text: &str) -> String {
     let kept: String = text
         .chars()
@@ -348,7 +365,7 @@ fn type_of(value: &Value<'_>) -> Type {
     }
 }
 
-/// A function description or an answer is not of the form that BFCL's files have.
+/// An error: a function description or an answer does not have the form of BFCL's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed(pub String);
 
@@ -362,6 +379,9 @@ impl std::error::Error for Malformed {}
 
 impl Function {
     /// Reads `{"name", "parameters": {"properties": {NAME: {"type", "items"}}, "required": […]}}`.
+    ///
+    /// # Errors
+    /// If the value does not have this form.
     pub fn from_json(value: &Value<'_>) -> Result<Self, Malformed> {
         let wrong = |what: &str| Malformed(format!("function description: {what}"));
         let Value::Object(function) = value else { return Err(wrong("not an object")) };
@@ -405,7 +425,7 @@ impl ParameterType {
             Ok(match &**kind {
                 "string" | "any" => (Type::Str, false),
                 "integer" => (Type::Int, false),
-                // Beside BFCL's own names those of JSON Schema.
+                // BFCL's own names and those of JSON Schema.
                 "float" | "number" => (Type::Float, false),
                 "boolean" => (Type::Bool, false),
                 "array" | "tuple" => (Type::List, true),
@@ -424,6 +444,9 @@ impl ParameterType {
 
 impl<'a> Answer<'a> {
     /// Reads `{FUNCTION: {PARAMETER: [acceptable values]}}`.
+    ///
+    /// # Errors
+    /// If the value does not have this form.
     pub fn from_json(value: &Value<'a>) -> Result<Self, Malformed> {
         let wrong = |what: &str| Malformed(format!("answer: {what}"));
         let Value::Object(answer) = value else { return Err(wrong("not an object")) };
@@ -458,7 +481,7 @@ mod tests {
         let function = Function::from_json(&json::parse(&description).unwrap()).unwrap();
         let list = |text| match json::parse(text).unwrap() {
             Value::List(items) => items,
-            other => panic!("{other} is no list"),
+            other => panic!("{other} is not a list"),
         };
         let answers: Vec<Answer<'_>> =
             list(answers).iter().map(|answer| Answer::from_json(answer).unwrap()).collect();
@@ -468,7 +491,7 @@ mod tests {
                 let Value::Object(arguments) = arguments else { panic!("arguments") };
                 Call::new(name.to_owned(), arguments.clone())
             }
-            other => panic!("{other} is no call"),
+            other => panic!("{other} is not a call"),
         };
         let called: Vec<Call<'_>> =
             list(called).into_iter().map(|value| call(value.into_owned())).collect();
@@ -493,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_number_will_do_for_a_float_and_not_the_reverse() {
+    fn a_whole_number_is_accepted_for_a_float_and_not_the_reverse() {
         accepts(r#"{"type":"float"}"#, "[5.0]", "5", true);
         accepts(r#"{"type":"integer"}"#, "[5]", "5.0", false);
         accepts(r#"{"type":"integer"}"#, "[1]", "true", false);
@@ -501,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_string_among_the_values_lets_a_parameter_be_omitted() {
+    fn an_empty_string_among_the_values_makes_a_parameter_optional() {
         let integer = r#"{"type":"integer"}"#;
         let called = r#"[{"f":{"p":1}}]"#;
         assert!(checked(integer, r#"[{"f":{"p":[1],"q":[2,""]}}]"#, called).is_ok());

@@ -1,7 +1,7 @@
-//! Which of many calls are the same.
+//! Classes of equal calls.
 //!
-//! Numbers calls so that two get one number exactly if an equality holds them the same. Takes time in
-//! proportion to the number of calls, where comparing all pairs would not.
+//! Numbers calls so that two have the same number exactly if they are equal. Takes time in proportion
+//! to the number of calls, where comparing all pairs would not.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,8 +11,7 @@ use super::{Call, Equality, Object};
 /// Below this many pairs, comparing all of them is fastest and needs no memory.
 pub(super) const FEW_PAIRS: usize = 256;
 
-/// For each call of the first and the second list the number of its class, and how many classes
-/// there are.
+/// The number of the class of each call of the first and the second list, and the number of classes.
 pub(super) fn of(
     first: &[Call<'_>],
     second: &[Call<'_>],

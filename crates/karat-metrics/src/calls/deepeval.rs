@@ -2,7 +2,8 @@
 //! `ToolPermissionMetric`), value for value.
 //!
 //! Nothing is corrected here, with one exception: where one call records parameters and the other
-//! does not, DeepEval ends with an `AttributeError` and we score that pair 0, as its exact mode does.
+//! does not, DeepEval fails with an `AttributeError`, and such a pair scores 0 here, as in its exact
+//! mode.
 //! Reasons and verbose logs are not reproduced.
 
 use std::collections::HashSet;
@@ -41,20 +42,19 @@ pub(super) const METRICS: &[Metric] = &[
     },
 ];
 
-/// The definition of [`ToolCorrectness`].
-/// A score and whether it reaches the threshold.
+/// A score and its success.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// From 0 to 1.
     pub score: f64,
-    /// Whether the score reaches the threshold; `None` without one.
+    /// `true` if the score reaches the threshold; `None` without one.
     pub success: Option<bool>,
 }
 
-/// From which score on a sample succeeds.
+/// The score at which a sample succeeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Threshold {
-    /// From this score on.
+    /// At this score or above.
     At(f64),
     /// Only with the full score; anything less becomes 0.
     Strict,
@@ -73,10 +73,10 @@ impl Threshold {
     }
 }
 
-/// How the lists of calls are compared.
+/// The comparison of the lists of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// Greedily, in whatever order.
+    /// Greedily, in any order.
     #[default]
     Default,
     /// By the weighted longest common subsequence.
@@ -88,15 +88,28 @@ pub enum Mode {
 }
 
 /// The settings of DeepEval's `ToolCorrectnessMetric`.
+///
+/// ```
+/// use karat_metrics::calls::deepeval::ToolCorrectness;
+/// use karat_metrics::calls::{Call, Object};
+///
+/// let [a, b] = ["a", "b"].map(|name| Call::new(name, Object::new()));
+/// let outcome = ToolCorrectness::default().measure(&[b.clone()], &[a, b]);
+/// assert_eq!((outcome.score, outcome.success), (0.5, Some(true)));
+///
+/// let settings: ToolCorrectness = "ordered|name+input|threshold=0.7".parse()?;
+/// assert_eq!(settings.id(), "deepeval.tool_correctness|ordered|name+input|threshold=0.7");
+/// # Ok::<(), karat_metrics::calls::deepeval::UnknownSetting>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ToolCorrectness {
-    /// How the lists are compared.
+    /// The comparison of the lists.
     pub mode: Mode,
-    /// Whether input parameters count, besides name and type.
+    /// `true` if input parameters count, in addition to name and type.
     pub input: bool,
-    /// Whether outputs count, besides name and type.
+    /// `true` if outputs count, in addition to name and type.
     pub output: bool,
-    /// From which score on a sample succeeds.
+    /// The score at which a sample succeeds.
     pub threshold: Threshold,
 }
 
@@ -114,12 +127,14 @@ impl Default for ToolCorrectness {
 const DEFAULT_THRESHOLD: f64 = 0.5;
 
 impl ToolCorrectness {
-    /// The id of this setting: `deepeval.tool_correctness` and its suffix.
+    /// Returns the id with these settings: `deepeval.tool_correctness` and a suffix.
+    #[must_use]
     pub fn id(&self) -> String {
         format!("{}|{self}", TOOL_CORRECTNESS)
     }
 
-    /// Compares the calls that were made with those expected.
+    /// Compares the calls that were made with the expected ones.
+    #[must_use]
     pub fn measure(&self, called: &[Call<'_>], expected: &[Call<'_>]) -> Outcome {
         let score = match (called.len(), expected.len()) {
             (0, 0) => 1.0,
@@ -146,7 +161,7 @@ impl ToolCorrectness {
 
     fn greedy(&self, called: &[Call<'_>], expected: &[Call<'_>]) -> f64 {
         // A set of values in DeepEval: a used call takes all calls equal to it with it, whatever the
-        // parameters that are looked at and whatever its type.
+        // parameters that count and whatever its type.
         let mut used: Vec<bool> = vec![false; called.len()];
         let mut sum = 0.0;
         for expected in expected {
@@ -194,7 +209,7 @@ impl ToolCorrectness {
         total / expected.len() as f64
     }
 
-    /// How well a called call meets an expected one.
+    /// The score of a made call for an expected one.
     fn pair_score(&self, expected: &Call<'_>, called: &Call<'_>) -> f64 {
         if expected.name != called.name || expected.kind != called.kind {
             return 0.0;
@@ -213,7 +228,7 @@ impl ToolCorrectness {
 }
 
 /// Up to this many cells the table of the ordered mode is kept whole, so that the sum is formed in
-/// DeepEval's way; beyond, two rows of it must do.
+/// DeepEval's way; beyond, only two rows of it are kept.
 const LARGEST_TABLE: usize = 1 << 22;
 
 /// Goes back through the table as DeepEval does, adding up what each matched pair contributed.
@@ -265,7 +280,7 @@ fn same_output(a: &Call<'_>, b: &Call<'_>) -> bool {
     Equality::Python.values(&a.output, &b.output)
 }
 
-/// Equality of DeepEval's `ToolCall`, which leaves the type out.
+/// Equality of DeepEval's `ToolCall`, which ignores the type.
 fn same_value(a: &Call<'_>, b: &Call<'_>) -> bool {
     a.name == b.name && same_parameters(a, b) && same_output(a, b)
 }
@@ -290,7 +305,7 @@ impl fmt::Display for ToolCorrectness {
     }
 }
 
-/// The suffix of an id names no setting of `deepeval.tool_correctness`.
+/// A suffix that is not a setting of `deepeval.tool_correctness`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownSetting(pub String);
 
@@ -298,7 +313,7 @@ impl fmt::Display for UnknownSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:?} is no setting of {}: write MODE|PARAMETERS[|OPTION], \
+            "{:?} is not a setting of {}: write MODE|PARAMETERS[|OPTION], \
              for example ordered|name+input|threshold=0.7",
             self.0, TOOL_CORRECTNESS
         )
@@ -346,6 +361,17 @@ impl FromStr for ToolCorrectness {
 }
 
 /// The settings of DeepEval's `ToolPermissionMetric`.
+///
+/// ```
+/// use karat_metrics::calls::deepeval::{Threshold, ToolPermission};
+/// use karat_metrics::calls::{Call, Object};
+///
+/// let denied = ["delete".to_owned()].into();
+/// let policy = ToolPermission::new(None, Some(denied), Threshold::At(1.0))?;
+/// let calls = ["read", "delete"].map(|name| Call::new(name, Object::new()));
+/// assert_eq!(policy.measure(&calls).score, 0.5);
+/// # Ok::<(), karat_metrics::calls::deepeval::NoPolicy>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolPermission {
     allowed: Option<HashSet<String>>,
@@ -353,7 +379,7 @@ pub struct ToolPermission {
     threshold: Threshold,
 }
 
-/// Neither allowed nor denied tools were given, so there is nothing to check.
+/// An error: neither allowed nor denied tools were given, so there is nothing to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoPolicy;
 
@@ -366,7 +392,10 @@ impl fmt::Display for NoPolicy {
 impl std::error::Error for NoPolicy {}
 
 impl ToolPermission {
-    /// A policy. Without a list of allowed tools every tool is allowed that is not denied.
+    /// Creates a policy. Without a list of allowed tools every tool that is not denied is allowed.
+    ///
+    /// # Errors
+    /// If neither list is given.
     pub fn new(
         allowed: Option<HashSet<String>>,
         denied: Option<HashSet<String>>,
@@ -378,7 +407,8 @@ impl ToolPermission {
         Ok(ToolPermission { allowed, denied: denied.unwrap_or_default(), threshold })
     }
 
-    /// The share of permitted calls.
+    /// Returns the share of permitted calls.
+    #[must_use]
     pub fn measure(&self, called: &[Call<'_>]) -> Outcome {
         let permitted = called.iter().filter(|call| self.permits(&call.name)).count();
         let score = if called.is_empty() { 1.0 } else { permitted as f64 / called.len() as f64 };
@@ -419,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_setting_is_refused() {
+    fn a_suffix_that_is_not_a_setting_is_rejected() {
         for suffix in [
             "",
             "default",
@@ -443,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_recorded_on_one_side_only_score_nothing() {
+    fn parameters_recorded_on_one_side_only_score_zero() {
         let without = Call { name: "A".into(), ..Call::default() };
         let with = [call("A", "{}"), call("A", r#"{"x":1}"#)];
         for mode in ["default", "ordered", "exact"] {
@@ -460,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn strict_turns_anything_below_the_full_score_into_nothing() {
+    fn a_strict_threshold_turns_a_partial_score_into_zero() {
         let called = [call("A", "{}")];
         let expected = [call("A", "{}"), call("B", "{}")];
         let half = |suffix: &str| setting(suffix).measure(&called, &expected);

@@ -1,15 +1,23 @@
-//! When two values, objects or calls are the same.
+//! Equality of values, objects and calls.
 //!
-//! [`Equality::Json`] is the equality of JSON Schema: numbers by their value (1 is 1.0), `true` is no
-//! number, the order of keys does not matter, the order of lists does. [`Equality::Python`] is `==` in
-//! Python and differs in one thing: `True` is 1 and `False` is 0. Whole numbers are compared exactly,
-//! however large, also with floats. [`Value::identical`] is the third and strictest way.
+//! [`Equality::Json`] is the equality of JSON Schema: numbers are equal by value (1 is 1.0), `true` is
+//! not a number, the order of keys does not matter, the order of lists does. [`Equality::Python`] is
+//! `==` in Python and differs in one thing: `True` is 1 and `False` is 0. Whole numbers are compared
+//! exactly, however large, also with floats. [`Value::identical`] is the strictest comparison.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{Call, Object, Value};
 
-/// A way to say that two values are the same.
+/// A definition of equality.
+///
+/// ```
+/// use karat_metrics::calls::{Equality, Value};
+///
+/// assert!(Equality::Json.values(&Value::from(1), &Value::from(1.0)));
+/// assert!(!Equality::Json.values(&Value::from(1), &Value::from(true)));
+/// assert!(Equality::Python.values(&Value::from(1), &Value::from(true)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Equality {
     /// As JSON Schema defines it: `1` is `1.0`, `true` is not `1`.
@@ -19,7 +27,8 @@ pub enum Equality {
 }
 
 impl Equality {
-    /// Whether two values are the same.
+    /// Returns `true` if two values are equal.
+    #[must_use]
     pub fn values(self, a: &Value<'_>, b: &Value<'_>) -> bool {
         match (a, b) {
             (Value::String(a), Value::String(b)) => a == b,
@@ -47,7 +56,8 @@ impl Equality {
         }
     }
 
-    /// Whether two objects have the same keys with the same values, in whatever order.
+    /// Returns `true` if two objects have the same keys with equal values, in any order.
+    #[must_use]
     pub fn objects(self, a: &Object<'_>, b: &Object<'_>) -> bool {
         if a.len() != b.len() {
             return false;
@@ -58,13 +68,14 @@ impl Equality {
         })
     }
 
-    /// Whether two calls are of the same tool with the same arguments. Outputs are not looked at, and
-    /// arguments that were not recorded count as none.
+    /// Returns `true` if two calls are of the same tool with equal arguments. Outputs are ignored, and
+    /// arguments that were not recorded count as an empty object.
+    #[must_use]
     pub fn calls(self, a: &Call<'_>, b: &Call<'_>) -> bool {
         a.name == b.name && (a.written_alike(b) || self.objects(a.arguments(), b.arguments()))
     }
 
-    /// A number that is equal for values that are the same.
+    /// A number that is the same for equal values.
     pub(super) fn hash_value(self, value: &Value<'_>, into: &mut impl Hasher) {
         match value {
             Value::Null => 0_u8.hash(into),
@@ -162,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn only_python_takes_true_for_one() {
+    fn true_equals_one_in_python_only() {
         check("true", "1", false, true);
         check("false", "0.0", false, true);
         check("true", "2", false, false);

@@ -1,27 +1,41 @@
 //! Expectations that leave the agent a choice.
 //!
-//! Where a plain list of expected calls is too strict, an [`Expected`] names for each argument the
-//! values that are acceptable, groups calls that may come in any order, and marks calls that may be
-//! left out. It is scored by the same three metrics as a plain list (`calls.exact`,
-//! `calls.alignment`, `calls.f1`), under the reading that suits the calls best: assignments are
-//! optimal, not greedy. A plain list turned into an [`Expected`] gets the same scores.
+//! If a plain list of expected calls is too strict, an [`Expected`] lists the acceptable values of
+//! each argument, groups calls that may come in any order, and marks calls that are optional. It is
+//! scored by the same three metrics as a plain list (`calls.exact`, `calls.alignment`, `calls.f1`),
+//! under the interpretation that suits the calls best: assignments are optimal, not greedy. A plain
+//! list converted to an [`Expected`] has the same scores.
 
 use std::borrow::Cow;
 
 use super::assignment::Matching;
 use super::{Call, Equality, Value, f1, near};
 
-/// What an agent was expected to call.
+/// The calls that an agent is expected to make.
+///
+/// ```
+/// use karat_metrics::calls::expected::{Expected, ExpectedCall, Presence, Step};
+/// use karat_metrics::calls::{Call, Object};
+///
+/// let [log, read, write] = ["log", "read", "write"].map(|name| Call::new(name, Object::new()));
+/// let optional = ExpectedCall { presence: Presence::Optional, ..ExpectedCall::from(&log) };
+/// let both = [&read, &write].map(ExpectedCall::from);
+/// let expected = Expected { steps: vec![Step::Call(optional), Step::AnyOrder(both.into())] };
+///
+/// assert!(expected.exact(&[write.clone(), read.clone()]));
+/// assert!(expected.exact(&[log, read.clone(), write]));
+/// assert_eq!(expected.f1(&[read]), 2.0 / 3.0);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Expected<'a> {
-    /// What is expected one after the other.
+    /// The steps, one after the other.
     pub steps: Vec<Step<'a>>,
 }
 
 /// One step of an expectation.
 #[derive(Clone, Debug)]
 pub enum Step<'a> {
-    /// A call at its place.
+    /// A call at this position.
     Call(ExpectedCall<'a>),
     /// Calls that may come in any order among themselves.
     AnyOrder(Vec<ExpectedCall<'a>>),
@@ -32,58 +46,58 @@ pub enum Step<'a> {
 pub struct ExpectedCall<'a> {
     /// The tool's name.
     pub name: Cow<'a, str>,
-    /// What is expected of the arguments, each argument once.
+    /// The expected arguments, each at most once.
     pub arguments: Vec<ExpectedArgument<'a>>,
-    /// What to do about arguments that are not named.
+    /// The treatment of other arguments.
     pub extra_arguments: ExtraArguments,
-    /// Whether the call must be made.
+    /// Required or optional.
     pub presence: Presence,
 }
 
-/// What is expected of one argument.
+/// An expected argument.
 #[derive(Clone, Debug)]
 pub struct ExpectedArgument<'a> {
     /// The argument's name.
     pub name: Cow<'a, str>,
-    /// Which values will do.
+    /// The acceptable values.
     pub accepted: Accepted<'a>,
-    /// Whether the argument may be left out.
+    /// `true` if the argument may be omitted.
     pub may_be_omitted: bool,
 }
 
-/// The values that will do for an argument.
+/// The acceptable values of an argument.
 #[derive(Clone, Debug)]
 pub enum Accepted<'a> {
     /// Any value.
     Anything,
     /// A value that is JSON-equal to one of these.
     OneOf(Vec<Value<'a>>),
-    /// A number no further from this one than was stated.
+    /// A number within a tolerance.
     Near {
         /// The number.
         value: Value<'a>,
-        /// How far off will do.
+        /// The largest acceptable distance.
         within: f64,
     },
 }
 
-/// What to do about arguments that an expectation does not name.
+/// The treatment of arguments that an expectation does not list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExtraArguments {
     /// They are wrong.
     #[default]
     Refused,
-    /// They are not looked at.
+    /// They are ignored.
     Ignored,
 }
 
-/// Whether an expected call must be made.
+/// The presence of an expected call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Presence {
-    /// It must.
+    /// The call must be made.
     #[default]
     Required,
-    /// It may; if it is made (with acceptable arguments) it neither counts nor costs.
+    /// The call may be made; if it is, with acceptable arguments, it does not change the scores.
     Optional,
 }
 
@@ -111,12 +125,13 @@ impl<'a> From<&[Call<'a>]> for Expected<'a> {
 }
 
 impl ExpectedCall<'_> {
-    /// Whether a call is what is expected, in full.
+    /// Returns `true` if a call meets the expectation in full.
+    #[must_use]
     pub fn accepts(&self, call: &Call<'_>) -> bool {
         self.agreement(call).is_some_and(|agreement| agreement.equal == agreement.all)
     }
 
-    /// How far a call's arguments are what is expected; `None` for another tool.
+    /// The agreement of a call's arguments with the expected ones; `None` for another tool.
     fn agreement(&self, call: &Call<'_>) -> Option<Agreement> {
         if self.name != call.name {
             return None;
@@ -144,7 +159,8 @@ impl ExpectedCall<'_> {
 }
 
 impl Accepted<'_> {
-    /// Whether a value will do.
+    /// Returns `true` if a value is acceptable.
+    #[must_use]
     pub fn accepts(&self, value: &Value<'_>) -> bool {
         match self {
             Accepted::Anything => true,
@@ -156,7 +172,7 @@ impl Accepted<'_> {
     }
 }
 
-/// How many of all arguments (the name being one) are as expected.
+/// The number of arguments (the name being one) that are as expected, out of all.
 struct Agreement {
     equal: i128,
     all: i128,
@@ -169,7 +185,7 @@ const OPTIONAL: i128 = 1;
 const REQUIRED: i128 = 1 << 32;
 const FULL: i128 = 1 << 60;
 
-/// What the best reading of an expectation makes of the calls.
+/// The scores of the calls under the best interpretation of an expectation.
 struct Reading {
     /// Agreement with the required calls, in units of `FULL`.
     agreement: i128,
@@ -186,14 +202,16 @@ impl Reading {
 }
 
 impl Expected<'_> {
-    /// `calls.exact`: whether some reading of the expectation fits all calls.
+    /// Returns `true` if some interpretation of the expectation fits all calls (`calls.exact`).
+    #[must_use]
     pub fn exact(&self, called: &[Call<'_>]) -> bool {
         let best = self.best_alignment(called);
         best.called == best.required && best.agreement == best.required as i128 * FULL
     }
 
-    /// `calls.alignment`: how much agrees in order. An optional call that was made as expected is
-    /// left out of the calls, and one that was not is left out of the expectation.
+    /// Returns the share that agrees in order (`calls.alignment`). An optional call that was made as
+    /// expected is left out of the calls, and one that was not is left out of the expectation.
+    #[must_use]
     pub fn alignment(&self, called: &[Call<'_>]) -> f64 {
         let best = self.best_alignment(called);
         match best.required.max(best.called) {
@@ -202,7 +220,8 @@ impl Expected<'_> {
         }
     }
 
-    /// `calls.f1`: the calls in whatever order, each expectation met by one call at most.
+    /// Returns the F1 of the calls in any order, each expectation met by one call at most (`calls.f1`).
+    #[must_use]
     pub fn f1(&self, called: &[Call<'_>]) -> f64 {
         let all: Vec<&ExpectedCall<'_>> = self.calls().collect();
         let rows = weights(called, &all, full_worth);
@@ -264,7 +283,7 @@ fn extended_by_group(best: &[i128], group: &[ExpectedCall<'_>], called: &[Call<'
             }
         }
     }
-    // What a segment is worth, every longer one is too.
+    // Every longer segment is worth at least as much.
     for end in 1..extended.len() {
         extended[end] = extended[end].max(extended[end - 1]);
     }
@@ -333,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn any_of_the_acceptable_values_will_do() {
+    fn each_of_the_acceptable_values_is_accepted() {
         let expected = in_order(vec![one_of("f", "unit", r#"["C", "celsius"]"#)]);
         assert!(expected.exact(&[call("f", r#"{"unit":"C"}"#)]));
         assert!(expected.exact(&[call("f", r#"{"unit":"celsius"}"#)]));
@@ -343,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_at_the_border_of_its_tolerance_will_do() {
+    fn a_number_at_the_border_of_its_tolerance_is_accepted() {
         let mut wanted = required("f", r#"{"x":0}"#);
         wanted.arguments[0].accepted = Accepted::Near { value: Value::Float(0.3), within: 0.1 };
         let expected = in_order(vec![wanted]);
@@ -365,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_alone_can_be_expected() {
+    fn an_expectation_can_consist_of_a_name_alone() {
         let expected = in_order(vec![ExpectedCall {
             extra_arguments: ExtraArguments::Ignored,
             ..required("f", "{}")
@@ -375,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_assigned_in_the_best_way_where_greed_would_fail() {
+    fn a_group_is_assigned_optimally_where_a_greedy_assignment_fails() {
         // Greedily the first call takes the expectation that only the second could meet.
         let expected = any_order(vec![one_of("f", "x", "[1, 2]"), one_of("f", "x", "[1]")]);
         let called = [call("f", r#"{"x":1}"#), call("f", r#"{"x":2}"#)];
@@ -395,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn an_optional_call_neither_counts_nor_costs() {
+    fn an_optional_call_does_not_change_the_scores() {
         let expected = in_order(vec![
             required("a", "{}"),
             optional("log", r#"{"level":1}"#),
@@ -417,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_required_call_is_served_before_an_optional_one() {
+    fn a_required_call_is_matched_before_an_optional_one() {
         let expected = any_order(vec![optional("f", "{}"), required("f", "{}")]);
         assert!(expected.exact(&[call("f", "{}")]));
         assert!(expected.exact(&[call("f", "{}"), call("f", "{}")]));
@@ -425,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_expected_and_nothing_called_is_right() {
+    fn no_calls_are_right_where_none_are_expected() {
         let nothing = Expected::default();
         assert!(nothing.exact(&[]));
         assert_eq!((nothing.alignment(&[]), nothing.f1(&[])), (1.0, 1.0));

@@ -1,8 +1,8 @@
 //! `calls.f1`: the calls as multisets.
 //!
-//! Precision and recall over whole calls, in whatever order, each call counting as often as it was
-//! made. Calls are compared by JSON equality; outputs are left out, and arguments that were not
-//! recorded are taken for none.
+//! Precision and recall over whole calls, in any order, each call counting as often as it was made.
+//! Calls are compared by JSON equality; outputs are ignored, and arguments that were not recorded
+//! count as none.
 
 use super::{Call, Equality, classes};
 use crate::registry::{Better, Metric, Rank, Unit};
@@ -15,12 +15,22 @@ pub(super) const METRICS: &[Metric] = &[Metric {
     better: Better::Higher,
     unit: Unit::Share,
     rank: Some(Rank::new(110)),
-    notes: "Each call counts as often as it was made; calls are equal as in `calls.exact`, all or nothing. Two empty lists are equal, and F1 is 1 for equal multisets: an agent that rightly calls nothing must neither score 0 (as `ragas.tool_call_f1` has it) nor drop out of the mean. With acceptable values the best assignment of calls to expectations counts; optional calls that were made are left out on both sides.",
+    notes: "Each call counts as often as it was made; calls are equal as in `calls.exact`, all or nothing. Two empty lists are equal, and F1 is 1 for equal multisets: an agent that rightly calls nothing must neither score 0 (as in `ragas.tool_call_f1`) nor drop out of the mean. With acceptable values the best assignment of calls to expectations counts; optional calls that were made are left out on both sides.",
     ..Metric::DEFAULT
 }];
 
-/// The definition of [`f1`].
-/// `calls.f1`: 1 exactly if both lists hold the same calls equally often.
+/// Returns the F1 of two multisets of calls (`calls.f1`): 1 exactly if both lists have the same calls
+/// equally often.
+///
+/// ```
+/// use karat_metrics::calls::f1::f1;
+/// use karat_metrics::calls::{Call, Object};
+///
+/// let [a, b] = ["a", "b"].map(|name| Call::new(name, Object::new()));
+/// assert_eq!(f1(&[b.clone(), a.clone()], &[a.clone(), b.clone()]), 1.0);
+/// assert_eq!(f1(&[a.clone(), a.clone()], &[a, b]), 0.5);
+/// ```
+#[must_use]
 pub fn f1(called: &[Call<'_>], expected: &[Call<'_>]) -> f64 {
     let few = called.len() * expected.len() <= classes::FEW_PAIRS;
     let by_pairs = if few { matched_by_pairs(called, expected) } else { None };
@@ -81,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_called_where_nothing_was_expected_is_right() {
+    fn no_calls_are_right_where_none_were_expected() {
         let once = calls(&["{}"]);
         assert_eq!(f1(&[], &[]), 1.0);
         assert_eq!(f1(&once, &[]), 0.0);
@@ -89,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_to_count_agree() {
+    fn counting_by_pairs_and_by_classes_agree() {
         let called = calls(&[r#"{"x":1}"#, r#"{"x":true}"#, r#"{"x":[1]}"#, r#"{"x":1.0}"#]);
         let expected = calls(&[r#"{"x":[1.0]}"#, r#"{"x":1}"#, r#"{"x":1}"#, r#"{"x":1}"#]);
         assert_eq!(matched_by_pairs(&called, &expected), Some(3));

@@ -1,20 +1,31 @@
-//! Reading JSON text into [`Value`]s, exactly, fast and within bounds.
+//! A JSON reader for [`Value`]s: exact, fast and bounded.
 //!
-//! A reader of our own, because none at hand has all three: serde_json without `arbitrary_precision`
+//! It exists because no other reader is all three: serde_json without `arbitrary_precision`
 //! (which would change every other crate of the workspace) turns integers above 64 bits into floats
 //! before a visitor sees them, and catching them through `RawValue` reads every number twice; the
 //! readers that keep big integers build trees with an allocation per node. This one accepts exactly
 //! the JSON of RFC 8259, borrows strings from the text, lets callers skip what they do not need, and
-//! refuses nesting beyond a limit. It does not accept comments, `NaN`, or half of a surrogate pair.
+//! rejects nesting beyond a limit. It does not accept comments, `NaN`, or half of a surrogate pair.
 
 use std::borrow::Cow;
 
 use super::value::{BigInt, Kind, Object, ObjectBuilder, Value};
 
-/// How deep lists and objects may nest unless the caller says otherwise.
+/// The default limit for the nesting of lists and objects.
 pub const DEPTH_LIMIT: usize = 128;
 
-/// Reads a text that holds one JSON value.
+/// Reads a text that contains one JSON value.
+///
+/// ```
+/// use karat_metrics::calls::json;
+///
+/// assert_eq!(json::parse(r#"{"a": 1.0}"#)?.to_string(), r#"{"a":1.0}"#);
+/// assert_eq!(json::parse("[1,]").unwrap_err().offset, 3);
+/// # Ok::<(), karat_metrics::calls::json::JsonError>(())
+/// ```
+///
+/// # Errors
+/// If the text is not valid JSON, nests deeper than [`DEPTH_LIMIT`], or continues after the value.
 pub fn parse(text: &str) -> Result<Value<'_>, JsonError> {
     let mut reader = Reader::new(text);
     let value = reader.value()?;
@@ -22,29 +33,29 @@ pub fn parse(text: &str) -> Result<Value<'_>, JsonError> {
     Ok(value)
 }
 
-/// Why a text could not be read, and where.
+/// A problem of a text, and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonError {
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
-    /// At which byte of the text, counted from 0.
+    /// The byte of the text, counted from 0.
     pub offset: usize,
 }
 
-/// What can be wrong with a JSON text.
+/// A problem of a JSON text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// The text ends inside a value.
     UnexpectedEnd,
-    /// A character that cannot stand here.
+    /// A character that is not allowed here.
     UnexpectedCharacter,
-    /// Something that begins like a number and is none.
+    /// Something that begins like a number but is not one.
     InvalidNumber,
     /// A backslash that is not followed by a known escape.
     InvalidEscape,
     /// Half of a surrogate pair, which is not a character.
     LoneSurrogate,
-    /// A control character inside a string, which JSON wants escaped.
+    /// A control character inside a string, which must be escaped.
     ControlCharacter,
     /// Lists and objects nest deeper than the limit.
     TooDeep {
@@ -53,11 +64,11 @@ pub enum Problem {
     },
     /// Something follows the value.
     TrailingText,
-    /// A value of another kind than the caller asked for.
+    /// A value of another kind than the requested one.
     WrongKind {
-        /// What was asked for.
+        /// The requested kind.
         expected: Kind,
-        /// What stands there.
+        /// The kind of the value.
         found: Kind,
     },
 }
@@ -83,7 +94,23 @@ impl std::fmt::Display for JsonError {
 
 impl std::error::Error for JsonError {}
 
-/// Walks through a JSON text, value by value. After an error the reader is of no further use.
+/// Walks through a JSON text, value by value. Do not use a reader after an error.
+///
+/// ```
+/// use karat_metrics::calls::json::{JsonError, Reader};
+///
+/// let mut names = Vec::new();
+/// let mut reader = Reader::new(r#"[{"name": "a", "size": 1}, {"name": "b"}]"#);
+/// reader.list(|reader| {
+///     reader.object(|reader, key| {
+///         if key == "name" { names.push(reader.string()?) } else { reader.skip()? }
+///         Ok::<(), JsonError>(())
+///     })
+/// })?;
+/// reader.end()?;
+/// assert_eq!(names, ["a", "b"]);
+/// # Ok::<(), JsonError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     text: &'a str,
@@ -93,17 +120,22 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader at the start of the text.
+    /// Creates a reader at the start of the text.
+    #[must_use]
     pub fn new(text: &'a str) -> Self {
         Self::with_depth_limit(text, DEPTH_LIMIT)
     }
 
-    /// A reader that refuses lists and objects nested deeper than `depth_limit`.
+    /// Creates a reader that rejects lists and objects nested deeper than `depth_limit`.
+    #[must_use]
     pub fn with_depth_limit(text: &'a str, depth_limit: usize) -> Self {
         Reader { text, at: 0, depth: 0, depth_limit }
     }
 
-    /// The kind of the next value, without reading it.
+    /// Returns the kind of the next value, without reading it.
+    ///
+    /// # Errors
+    /// If the text ends.
     #[inline]
     pub fn peek(&mut self) -> Result<Kind, JsonError> {
         self.skip_space();
@@ -118,8 +150,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads an object, handing each key to `entry`, which must read or skip its value. Keys that
-    /// come twice are handed over twice.
+    /// Reads an object, passing each key to `entry`, which must read or skip its value. A repeated key is
+    /// passed again.
+    ///
+    /// # Errors
+    /// If the next value is not a valid object, or `entry` fails.
     pub fn object<E: From<JsonError>>(
         &mut self,
         entry: impl FnMut(&mut Self, Cow<'a, str>) -> Result<(), E>,
@@ -163,7 +198,10 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads a list, calling `item` in front of each value, which it must read or skip.
+    /// Reads a list, calling `item` before each value, which it must read or skip.
+    ///
+    /// # Errors
+    /// If the next value is not a valid list, or `item` fails.
     pub fn list<E: From<JsonError>>(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<(), E>,
@@ -188,12 +226,18 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a string.
+    ///
+    /// # Errors
+    /// If the next value is not a valid string.
     pub fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
         self.expect(Kind::String)?;
         self.string_body()
     }
 
     /// Reads an object into memory.
+    ///
+    /// # Errors
+    /// If the next value is not a valid object.
     pub fn read_object(&mut self) -> Result<Object<'a>, JsonError> {
         let mut builder = ObjectBuilder::default();
         self.object(|reader, key| {
@@ -204,7 +248,10 @@ impl<'a> Reader<'a> {
         Ok(builder.finish())
     }
 
-    /// Reads past an object and gives its text, which has been checked and can be read later.
+    /// Skips an object and returns its text, which has been checked and can be read later.
+    ///
+    /// # Errors
+    /// If the next value is not a valid object.
     pub fn object_text(&mut self) -> Result<&'a str, JsonError> {
         self.expect(Kind::Object)?;
         let start = self.at;
@@ -212,7 +259,10 @@ impl<'a> Reader<'a> {
         Ok(&self.text[start..self.at])
     }
 
-    /// Reads a value of whatever kind.
+    /// Reads a value of any kind.
+    ///
+    /// # Errors
+    /// If the next value is not valid.
     pub fn value(&mut self) -> Result<Value<'a>, JsonError> {
         self.skip_space();
         match self.byte() {
@@ -236,7 +286,10 @@ impl<'a> Reader<'a> {
         Ok(Value::List(items))
     }
 
-    /// Reads past a value without keeping it. It must be as valid as one that is read.
+    /// Skips a value, as strictly as if it were read.
+    ///
+    /// # Errors
+    /// If the next value is not valid.
     pub fn skip(&mut self) -> Result<(), JsonError> {
         self.skip_space();
         match self.byte() {
@@ -251,7 +304,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads past a `null` if one stands here, and says whether it did.
+    /// Skips a `null`; returns `false`, without moving, if the next value is another one.
+    ///
+    /// # Errors
+    /// If the text ends.
     pub fn skip_null(&mut self) -> Result<bool, JsonError> {
         if self.peek()? != Kind::Null {
             return Ok(false);
@@ -260,7 +316,10 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
-    /// Makes sure that nothing but white space is left.
+    /// Checks that only white space is left.
+    ///
+    /// # Errors
+    /// If anything else is left.
     pub fn end(mut self) -> Result<(), JsonError> {
         self.skip_space();
         if self.at == self.text.len() { Ok(()) } else { self.fail(Problem::TrailingText, self.at) }
@@ -320,7 +379,7 @@ impl<'a> Reader<'a> {
         self.fail_here()
     }
 
-    /// Reads the string whose opening quote stands here.
+    /// Reads the string whose opening quote is here.
     #[inline]
     fn string_body(&mut self) -> Result<Cow<'a, str>, JsonError> {
         match self.plain_string() {
@@ -329,7 +388,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The same, if it is text as it stands; otherwise stays where it is.
+    /// The same for a string without escapes; for any other, `None` without moving.
     #[inline]
     fn plain_string(&mut self) -> Option<&'a str> {
         let body = self.text.get(self.at + 1..)?;
@@ -359,7 +418,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Goes through a string piece by piece, from behind its opening quote to behind its closing one.
+    /// Walks through a string piece by piece, from after its opening quote to after its closing one.
     fn escaped_string(
         &mut self,
         start: usize,
@@ -383,7 +442,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the escape whose backslash stands here.
+    /// Reads the escape whose backslash is here.
     fn escape(&mut self) -> Result<char, JsonError> {
         let start = self.at;
         self.at += 2;
@@ -403,7 +462,7 @@ impl<'a> Reader<'a> {
         Ok(simple)
     }
 
-    /// Reads the four digits behind `\u`, and the second half of a pair if the first is one.
+    /// Reads the four digits after `\u`, and the second half of a surrogate pair after a first one.
     fn unicode_escape(&mut self, start: usize) -> Result<char, JsonError> {
         let first = self.hexadecimal(start)?;
         if let Some(character) = char::from_u32(first) {
@@ -456,7 +515,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Goes over a number, checking its form.
+    /// Skips a number, checking its form.
     #[inline]
     fn scan_number(&mut self) -> Result<Number, JsonError> {
         let bytes = self.text.as_bytes();
@@ -520,13 +579,13 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A piece of a string: as it stands, or the character that an escape means.
+/// A piece of a string: plain text, or the character of an escape.
 enum Part<'a> {
     Plain(&'a str),
     Escaped(char),
 }
 
-/// What a number looks like.
+/// The form of a number.
 struct Number {
     is_negative: bool,
     is_float: bool,
@@ -534,8 +593,8 @@ struct Number {
     magnitude: Option<i64>,
 }
 
-/// How many bytes of a string's text stand as they are: up to a quote, a backslash or a control
-/// character, or the end. Eight bytes at a time.
+/// The number of bytes of plain text: up to a quote, a backslash, a control character or the end.
+/// Compares eight bytes at a time.
 #[inline]
 fn plain_length(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -617,7 +676,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_refused_where_it_breaks() {
+    fn invalid_json_is_rejected_at_the_first_wrong_byte() {
         assert_eq!(problem(""), (Problem::UnexpectedEnd, 0));
         assert_eq!(problem("[1,"), (Problem::UnexpectedEnd, 3));
         assert_eq!(problem("{\"a\":1,}"), (Problem::UnexpectedCharacter, 7));
@@ -651,7 +710,7 @@ mod tests {
     }
 
     #[test]
-    fn another_kind_than_asked_for_is_named() {
+    fn an_error_shows_the_kind_that_was_found() {
         let error = Reader::new(" 3").string().unwrap_err();
         assert_eq!(error.to_string(), "expected a string, found a number at byte 1");
     }

@@ -1,11 +1,25 @@
-//! Did an agent call the right tools with the right arguments?
+//! Metrics of tool calls: the calls that an agent made against those that were expected.
 //!
-//! Every metric here compares the calls that were made with those that were expected; none looks at
-//! prose, runs a tool or asks a model. [`ragas`], [`deepeval`] and [`bfcl`] reproduce the metrics of
-//! those projects with all their conventions, under their names; [`alignment`] and [`f1`] are ours,
-//! [`expected`] extends ours to expectations that leave the agent a choice, and
-//! [`traces`] has what else a trace is scored by. [`json`] reads the
-//! values, which keep everything that any of the metrics looks at.
+//! None of them looks at prose, runs a tool or asks a model. [`ragas`], [`deepeval`] and [`bfcl`]
+//! reproduce the metrics of those projects with all their conventions, under their names;
+//! [`alignment`] and [`f1`] are our own, [`expected`] extends them to expectations that leave the
+//! agent a choice, and [`traces`] finds the first wrong call and loops. [`json`] reads the values,
+//! which keep everything that any of the metrics depends on.
+//!
+//! ```
+//! use karat_metrics::calls::json::Reader;
+//! use karat_metrics::calls::{Call, alignment, f1, ragas};
+//!
+//! let call = |name, arguments| Reader::new(arguments).read_object().map(|a| Call::new(name, a));
+//! let expected = [call("search", r#"{"query": "weather"}"#)?, call("open", r#"{"id": 1}"#)?];
+//! let called = [call("search", r#"{"query": "weather"}"#)?, call("open", r#"{"id": 2}"#)?];
+//!
+//! assert!(!alignment::exact(&called, &expected));
+//! assert_eq!(alignment::alignment(&called, &expected), 0.75);
+//! assert_eq!(f1::f1(&called, &expected), 0.5);
+//! assert_eq!(ragas::tool_call_accuracy(&called, &expected).score, 0.5);
+//! # Ok::<(), karat_metrics::calls::json::JsonError>(())
+//! ```
 
 use crate::definitions;
 use crate::registry::{self, Metric};

@@ -1,12 +1,21 @@
-//! When a number is near enough to another.
+//! Comparison of numbers within a tolerance.
 //!
-//! The one rule behind every stated tolerance. Whole numbers are compared exactly, however large: an
-//! account that differs in its last digit is another account. Without a tolerance a number must be
-//! equal. What is not finite is near nothing.
+//! Whole numbers are compared exactly, however large: an account number that differs in its last
+//! digit is another account. Without a tolerance a number must be equal. An infinite number is near
+//! nothing.
 
 use super::{Equality, Value};
 
-/// Whether a number is no further from the wanted one than was stated. What is no number is not.
+/// Returns `true` if `found` is a number whose distance from `wanted` is at most `within`.
+///
+/// ```
+/// use karat_metrics::calls::{Value, near};
+///
+/// assert!(near(&Value::from(0.3), 0.1, &Value::from(0.4)));
+/// assert!(!near(&Value::from(0.3), 0.0, &Value::from(0.1 + 0.2)));
+/// assert!(!near(&Value::from(1), 0.5, &Value::from("1")));
+/// ```
+#[must_use]
 pub fn near(wanted: &Value<'_>, within: f64, found: &Value<'_>) -> bool {
     let (Some(from), Some(to)) = (finite(wanted), finite(found)) else { return false };
     if Equality::Json.values(wanted, found) {
@@ -18,8 +27,8 @@ pub fn near(wanted: &Value<'_>, within: f64, found: &Value<'_>) -> bool {
     if let (Value::Int(wanted), Value::Int(found)) = (wanted, found) {
         return wanted.abs_diff(*found) as f64 <= within;
     }
-    // 0.4 is 0.1 from 0.3 to whoever writes an expectation: the last bits of decimals that binary
-    // numbers cannot hold do not move the border. They never make up for a tolerance that is finer.
+    // An author who writes 0.3 within 0.1 means to include 0.4: the last bits of decimals that binary
+    // numbers cannot represent do not move the border. They never outweigh a finer tolerance.
     let last_bits = 4.0 * f64::EPSILON * from.abs().max(to.abs());
     (to - from).abs() <= within + last_bits.min(within / 1000.0)
 }
@@ -38,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_tolerance_a_number_is_equal_or_it_is_not() {
+    fn without_a_tolerance_a_number_must_be_equal() {
         assert!(check("5", 0.0, "5.0"));
         assert!(!check("5", 0.0, "5.000000000000001"));
         assert!(!check("4111111111111111", 0.0, "4111111111111114"));
@@ -61,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_infinite_or_no_number_is_near_nothing() {
+    fn an_infinite_number_and_a_string_are_near_nothing() {
         assert!(!check("5", 1e300, "1e999"));
         assert!(!check("1e999", 1e300, "1e999"));
         assert!(!check("5", 1.0, "\"5\""));

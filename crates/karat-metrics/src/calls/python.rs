@@ -1,4 +1,4 @@
-//! How Python writes a value: `str()` and `repr()`, as RAGAS compares arguments.
+//! Python's text of a value, `str()` and `repr()`, by which RAGAS compares arguments.
 //!
 //! The text is that of CPython 3.11 for what `json.loads` returns. Comparing two values by their text
 //! ([`same_text`]) does not build it where the values themselves decide.
@@ -10,7 +10,16 @@ use std::fmt::{self, Write};
 use super::printable::is_printable;
 use super::{Object, Value};
 
-/// What `str(value)` gives.
+/// Returns the text of `str(value)` in Python.
+///
+/// ```
+/// use karat_metrics::calls::{Value, python};
+///
+/// assert_eq!(python::str(&Value::Null), "None");
+/// assert_eq!(python::str(&Value::from("a'b")), "a'b");
+/// assert_eq!(python::str(&Value::from(1e16)), "1e+16");
+/// ```
+#[must_use]
 pub fn str<'v>(value: &'v Value<'_>) -> Cow<'v, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),
@@ -19,7 +28,16 @@ pub fn str<'v>(value: &'v Value<'_>) -> Cow<'v, str> {
     }
 }
 
-/// What `repr(value)` gives.
+/// Returns the text of `repr(value)` in Python.
+///
+/// ```
+/// use karat_metrics::calls::{json, python};
+///
+/// let value = json::parse(r#"{"a": [true, null, "it's"]}"#)?;
+/// assert_eq!(python::repr(&value), r#"{'a': [True, None, "it's"]}"#);
+/// # Ok::<(), karat_metrics::calls::json::JsonError>(())
+/// ```
+#[must_use]
 pub fn repr(value: &Value<'_>) -> String {
     let mut text = String::new();
     // Writing into a String does not fail.
@@ -27,18 +45,35 @@ pub fn repr(value: &Value<'_>) -> String {
     text
 }
 
-/// Whether `str(a) == str(b)`.
+/// Returns `true` if `str(a) == str(b)` in Python.
+///
+/// ```
+/// use karat_metrics::calls::{Value, python};
+///
+/// assert!(python::same_text(&Value::from(1), &Value::from("1")));
+/// assert!(!python::same_text(&Value::from(1), &Value::from(1.0)));
+/// ```
+#[must_use]
 pub fn same_text(a: &Value<'_>, b: &Value<'_>) -> bool {
     match (a, b) {
         (Value::String(a), Value::String(b)) => a == b,
         (Value::String(text), other) | (other, Value::String(text)) => is_written_as(other, text),
-        // Of anything but strings, the text is a Python literal: it tells kind, order and every
+        // The text of anything but a string is a Python literal: it shows kind, order and every
         // digit, so equal texts mean identical values.
         _ => a.identical(b),
     }
 }
 
-/// The order of `str(a)` and `str(b)`: by code point, which is also that of UTF-8 bytes.
+/// Returns the order of `str(a)` and `str(b)` in Python: by code point, which is also the order of
+/// UTF-8 bytes.
+///
+/// ```
+/// use std::cmp::Ordering;
+/// use karat_metrics::calls::{Value, python};
+///
+/// assert_eq!(python::compare_text(&Value::from(10), &Value::from(9)), Ordering::Less);
+/// ```
+#[must_use]
 pub fn compare_text(a: &Value<'_>, b: &Value<'_>) -> Ordering {
     match (a, b) {
         // "False" comes before "True".
@@ -48,7 +83,7 @@ pub fn compare_text(a: &Value<'_>, b: &Value<'_>) -> Ordering {
     }
 }
 
-/// Whether `repr(value) == text`, without building the former.
+/// Returns `true` if `repr(value) == text`, without building the former.
 fn is_written_as(value: &Value<'_>, text: &str) -> bool {
     struct Rest<'t>(&'t str);
     impl Write for Rest<'_> {
@@ -132,7 +167,7 @@ fn shortest_digits(float: f64) -> (String, i32) {
         shortest.bytes().take_while(|&byte| byte != b'e').filter(u8::is_ascii_digit).count();
     // Of two shortest ones equally near (1033713465595588.25), Rust takes the upper, Python the even
     // one; and so does Rust if the number of digits is given. (At a power of two the nearest digits
-    // may give back its neighbour; then only the shortest ones will do.)
+    // may give back its neighbour; then only the shortest ones are right.)
     let nearest = format!("{float:.precision$e}", precision = count - 1);
     let chosen = if nearest.parse() == Ok(float) { nearest } else { shortest };
     let (digits, exponent) = chosen.split_once('e').unwrap_or((&chosen, "0"));
@@ -221,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_is_the_same_text_as_what_is_written_so() {
+    fn a_string_has_the_same_text_as_a_value_written_like_it() {
         let same = |a: &str, b: &str| same_text(&json::parse(a).unwrap(), &json::parse(b).unwrap());
         assert!(same("1", "\"1\""));
         assert!(same("\"None\"", "null"));

@@ -1,7 +1,7 @@
 //! The tool-call metrics of RAGAS 0.4.3 (`ToolCallAccuracy`, `ToolCallF1`), value for value.
 //!
-//! The classes in `ragas.metrics` and those in `ragas.metrics.collections` agree; so one function
-//! stands for both. Nothing is corrected here: both metrics have surprises, which the notes name.
+//! The classes in `ragas.metrics` and those in `ragas.metrics.collections` agree, so one function
+//! covers both. Nothing is corrected here: both metrics have surprises, which the notes describe.
 //! Metrics that we find better defined are `calls.exact`, `calls.alignment` and `calls.f1`.
 
 use std::cmp::Ordering;
@@ -22,7 +22,7 @@ pub(super) const METRICS: &[Metric] = &[
     },
     Metric {
         id: "ragas.tool_call_accuracy_unordered",
-        summary: "Share of the reference arguments that were given, if the tools are right in whatever order (RAGAS)",
+        summary: "Share of the reference arguments that were given, if the tools are right in any order (RAGAS)",
         formula: "ragas.tool_call_accuracy after sorting both lists by name, then by each argument's name and text, arguments in order of their names",
         better: Better::Higher,
         unit: Unit::Share,
@@ -49,17 +49,16 @@ pub(super) const METRICS: &[Metric] = &[
     },
 ];
 
-/// The definition of [`tool_call_accuracy`].
-/// An accuracy, and what RAGAS warns of while computing it.
+/// An accuracy, and the warning that RAGAS gives while computing it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Accuracy {
     /// From 0 to 1.
     pub score: f64,
-    /// Why the score may not mean what it seems to.
+    /// A reason to doubt the score.
     pub warning: Option<Warning>,
 }
 
-/// What RAGAS warns of.
+/// A warning of RAGAS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Warning {
     /// Calls were expected and none was made.
@@ -71,7 +70,8 @@ pub enum Warning {
 }
 
 impl Warning {
-    /// A short name for reports.
+    /// Returns a short name for reports.
+    #[must_use]
     pub fn id(self) -> &'static str {
         match self {
             Warning::NoPredictedCalls => "no_predicted_calls",
@@ -81,17 +81,39 @@ impl Warning {
     }
 }
 
-/// `ragas.tool_call_accuracy`: the calls in order.
+/// Returns the accuracy of the calls in order (`ragas.tool_call_accuracy`).
+///
+/// ```
+/// use karat_metrics::calls::ragas::{Warning, tool_call_accuracy};
+/// use karat_metrics::calls::{Call, Object};
+///
+/// let [a, b] = ["a", "b"].map(|name| Call::new(name, Object::new()));
+/// assert_eq!(tool_call_accuracy(&[a.clone(), b.clone()], &[a.clone(), b.clone()]).score, 1.0);
+/// let missing = tool_call_accuracy(&[a.clone()], &[a, b]);
+/// assert_eq!((missing.score, missing.warning), (0.0, Some(Warning::LengthMismatch)));
+/// ```
+#[must_use]
 pub fn tool_call_accuracy(called: &[Call<'_>], reference: &[Call<'_>]) -> Accuracy {
     by_position(called, reference, exact_similarity)
 }
 
-/// `ragas.tool_call_accuracy_levenshtein`: the calls in order, argument texts by likeness.
+/// Returns the accuracy of the calls in order, with graded similarity of argument texts
+/// (`ragas.tool_call_accuracy_levenshtein`).
+#[must_use]
 pub fn tool_call_accuracy_levenshtein(called: &[Call<'_>], reference: &[Call<'_>]) -> Accuracy {
     by_position(called, reference, levenshtein_similarity)
 }
 
-/// `ragas.tool_call_accuracy_unordered`: the calls sorted.
+/// Returns the accuracy of the sorted calls (`ragas.tool_call_accuracy_unordered`).
+///
+/// ```
+/// use karat_metrics::calls::ragas::tool_call_accuracy_unordered;
+/// use karat_metrics::calls::{Call, Object};
+///
+/// let [a, b] = ["a", "b"].map(|name| Call::new(name, Object::new()));
+/// assert_eq!(tool_call_accuracy_unordered(&[b.clone(), a.clone()], &[a, b]).score, 1.0);
+/// ```
+#[must_use]
 pub fn tool_call_accuracy_unordered(called: &[Call<'_>], reference: &[Call<'_>]) -> Accuracy {
     if let Some(decided) = decided_by_length(called, reference) {
         return decided;
@@ -108,7 +130,17 @@ pub fn tool_call_accuracy_unordered(called: &[Call<'_>], reference: &[Call<'_>])
     })
 }
 
-/// `ragas.tool_call_f1`: the calls as sets.
+/// Returns the F1 of the calls as sets (`ragas.tool_call_f1`).
+///
+/// ```
+/// use karat_metrics::calls::ragas::tool_call_f1;
+/// use karat_metrics::calls::{Call, Object};
+///
+/// let [a, b] = ["a", "b"].map(|name| Call::new(name, Object::new()));
+/// assert_eq!(tool_call_f1(&[a.clone()], &[a, b]), 0.6667);
+/// assert_eq!(tool_call_f1(&[], &[]), 0.0);
+/// ```
+#[must_use]
 pub fn tool_call_f1(called: &[Call<'_>], reference: &[Call<'_>]) -> f64 {
     if !called.is_empty() && same_letters_in_any_order(called, reference) {
         return 1.0;
@@ -143,7 +175,7 @@ fn decided_by_length(called: &[Call<'_>], reference: &[Call<'_>]) -> Option<Accu
         (0, 0) => Some(Accuracy { score: 1.0, warning: None }),
         (0, _) => warned(Warning::NoPredictedCalls),
         (_, 0) => warned(Warning::EmptyReference),
-        // RAGAS goes on to compare the names, which then differ for certain.
+        // RAGAS continues with the names, which certainly differ then.
         (called, reference) if called != reference => warned(Warning::LengthMismatch),
         _ => None,
     }
@@ -202,15 +234,15 @@ fn levenshtein_similarity(called: &Value<'_>, reference: &Value<'_>) -> f64 {
     1.0 - strsim::levenshtein(&called, &reference) as f64 / longer as f64
 }
 
-/// Whether the calls are a permutation of the reference that shows without reading any arguments:
-/// the most frequent case by far, and the cheapest to see. Tried on short lists only.
+/// Returns `true` if the calls are a permutation of the reference by the text of their arguments: by
+/// far the most frequent case, and the cheapest to detect. Tried on short lists only.
 fn same_letters_in_any_order(called: &[Call<'_>], reference: &[Call<'_>]) -> bool {
     if called.len() != reference.len() || called.len() > 16 {
         return false;
     }
     let mut taken = 0_u32;
     called.iter().enumerate().all(|(position, call)| {
-        // Its own place first, which is where it usually is.
+        // Its own position first, which is usually the right one.
         let places = std::iter::once(position).chain(0..reference.len());
         let fits = |place: &usize| {
             let other = &reference[*place];
@@ -252,8 +284,8 @@ fn with_sorted_keys<R>(object: &Object<'_>, use_order: impl FnOnce(&[usize]) -> 
     with_sorted(object.len(), |a, b| object.entry(a).0.cmp(object.entry(b).0), use_order)
 }
 
-/// By name, then by (argument name, argument text) in order of the argument names; what ends first
-/// comes first.
+/// By name, then by (argument name, argument text) in order of the argument names; the shorter one
+/// first.
 fn sort_order(a: &Call<'_>, b: &Call<'_>) -> Ordering {
     a.name.cmp(&b.name).then_with(|| {
         if a.written_alike(b) {
@@ -274,7 +306,7 @@ fn sort_order(a: &Call<'_>, b: &Call<'_>) -> Ordering {
     })
 }
 
-/// The sizes of the two sets of calls and of what they share.
+/// The sizes of the two sets of calls and of their intersection.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct SetSizes {
     called: usize,

@@ -1,8 +1,4 @@
-//! What else a trace is scored by: where it first goes wrong, whether it runs in a loop, and the
-//! definitions of the metrics that the agent evaluation counts.
-//!
-//! Formulas over calls stand here as functions; what is only counted (answers that hold, tokens) is
-//! counted by the evaluation and defined here, beside the rest.
+//! Properties of a whole trace: its first wrong call, and loops.
 
 use std::collections::BTreeSet;
 
@@ -10,21 +6,21 @@ use super::expected::{Expected, ExpectedCall, Presence, Step};
 use super::{Call, Equality, classes};
 use crate::registry::{Better, Metric, MetricKind, Unit};
 
-/// How often the same call makes a loop.
+/// The number of equal calls that make a loop.
 const REPEATED: usize = 3;
-/// How many readings of an expectation are followed at once.
+/// The largest number of interpretations of an expectation that are followed at once.
 const READINGS: usize = 4096;
 
 /// The metrics of this file.
 pub(super) const METRICS: &[Metric] = &[
     Metric {
         id: "calls.first_error",
-        summary: "Where the first wrong call stands",
-        formula: "the position, from 1, of the first call that no reading of the expectation allows there; one past the last call if the agent only stopped too early",
+        summary: "The position of the first wrong call",
+        formula: "the position, from 1, of the first call that no interpretation of the expectation allows there; one past the last call if the agent only stopped too early",
         better: Better::Higher,
         unit: Unit::Count,
         undefined: "the calls are as expected, or none were expected",
-        notes: "Ours. Averaged over the traces that go wrong, so it says how far they come and not how many they are: read it beside `calls.exact`.",
+        notes: "Ours. Averaged over the traces that go wrong, so it shows how far they get and not how many they are: read it together with `calls.exact`.",
         ..Metric::DEFAULT
     },
     Metric {
@@ -35,14 +31,25 @@ pub(super) const METRICS: &[Metric] = &[
         unit: Unit::Share,
         kind: MetricKind::Rate,
         undefined: "no trace has a call",
-        notes: "Ours. Calls are the same by JSON equality. A trace whose calls are exactly the expected ones is no loop.",
+        notes: "Ours. Calls are the same by JSON equality. A trace whose calls are exactly the expected ones is not a loop.",
         ..Metric::DEFAULT
     },
 ];
 
-/// Where the first wrong call stands.
-/// `calls.first_error`: the position, from 1, of the first call that is not as expected; `None` if all
-/// are.
+/// Returns the position, from 1, of the first call that is not as expected (`calls.first_error`);
+/// `None` if all are.
+///
+/// ```
+/// use karat_metrics::calls::traces::first_error;
+/// use karat_metrics::calls::{Call, Expected, Object};
+///
+/// let [a, b, c] = ["a", "b", "c"].map(|name| Call::new(name, Object::new()));
+/// let expected = Expected::from(&[a.clone(), b.clone()][..]);
+/// assert_eq!(first_error(&expected, &[a.clone(), c]), Some(2));
+/// assert_eq!(first_error(&expected, &[a.clone()]), Some(2));
+/// assert_eq!(first_error(&expected, &[a, b]), None);
+/// ```
+#[must_use]
 pub fn first_error(expected: &Expected<'_>, called: &[Call<'_>]) -> Option<usize> {
     let mut readings = BTreeSet::from([Reading { step: 0, met: 0 }]);
     for (position, call) in (1..).zip(called) {
@@ -62,7 +69,7 @@ pub fn first_error(expected: &Expected<'_>, called: &[Call<'_>]) -> Option<usize
     if readings.iter().any(done) { None } else { Some(called.len() + 1) }
 }
 
-/// How far an expectation has been met: the steps that are behind, and which calls of a group are.
+/// The progress through an expectation: the current step, and the calls of its group that were made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Reading {
     step: usize,
@@ -70,7 +77,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// This reading, and those that leave out what may be left out.
+    /// This interpretation, and those that omit optional calls next.
     fn skips(self, expected: &Expected<'_>) -> Vec<Reading> {
         let mut all = vec![self];
         let mut at = self;
@@ -91,7 +98,7 @@ impl Reading {
         all
     }
 
-    /// The readings under which the next call is this one.
+    /// The interpretations under which the next call is this one.
     fn after(self, expected: &Expected<'_>, call: &Call<'_>) -> Vec<Reading> {
         match expected.steps.get(self.step) {
             None => Vec::new(),
@@ -109,13 +116,26 @@ impl Reading {
         }
     }
 
-    /// Of a group of more than 64 calls, those beyond are never open: no task has such.
+    /// Calls beyond the 64th of a group count as made: no real task has so many.
     fn has_met(self, number: usize) -> bool {
         number >= 64 || self.met & (1 << number) != 0
     }
 }
 
-/// Whether an agent ran in a loop; see `calls.loop`.
+/// Returns `true` if the calls contain a loop (`calls.loop`): the same call three times, or a block of
+/// calls that is repeated at once.
+///
+/// ```
+/// use karat_metrics::calls::traces::has_loop;
+/// use karat_metrics::calls::{Call, Object};
+///
+/// let calls = |names: &'static str| -> Vec<Call> {
+///     names.split(' ').map(|name| Call::new(name, Object::new())).collect()
+/// };
+/// assert!(has_loop(&calls("a b a b")));
+/// assert!(!has_loop(&calls("a b a c")));
+/// ```
+#[must_use]
 pub fn has_loop(called: &[Call<'_>]) -> bool {
     let (classes, _, count) = classes::of(called, &[], Equality::Json);
     let mut counts = vec![0_usize; count];
@@ -128,7 +148,7 @@ pub fn has_loop(called: &[Call<'_>]) -> bool {
     (2..=classes.len() / 2).any(|length| has_block(&classes, length))
 }
 
-/// Whether a block of this length is followed by itself.
+/// Returns `true` if a block of this length is followed by itself.
 fn has_block(classes: &[usize], length: usize) -> bool {
     let mut alike = 0;
     for (earlier, later) in classes.iter().zip(&classes[length..]) {
@@ -164,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_is_followed_in_every_reading() {
+    fn every_interpretation_of_a_choice_is_followed() {
         let required = |name| ExpectedCall::from(&call(name, "{}"));
         let optional = |name| ExpectedCall { presence: Presence::Optional, ..required(name) };
         let expected = Expected {
@@ -183,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_is_a_call_made_thrice_or_a_block_repeated() {
+    fn a_loop_is_a_call_made_three_times_or_a_repeated_block() {
         assert!(!has_loop(&calls("")));
         assert!(!has_loop(&calls("a a")));
         assert!(has_loop(&calls("a b a c a")));

@@ -1,14 +1,23 @@
-//! The values that stand in a call's arguments.
+//! The values of a call's arguments.
 //!
-//! [`Value`] keeps what the peers look at and most JSON types lose: the order of keys, `1` against
+//! [`Value`] keeps what the metrics depend on and most JSON types lose: the order of keys, `1` against
 //! `1.0`, `-0.0`, and integers of any size. Text that needs no unescaping is borrowed from the input.
 //! There is deliberately no `==`: two values can be the same text, the same JSON or the same to
-//! Python, so callers say which through [`Equality`](super::Equality), or [`Value::identical`].
+//! Python, so callers choose by [`Equality`](super::Equality) or [`Value::identical`].
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// One JSON value.
+///
+/// ```
+/// use karat_metrics::calls::{Kind, json};
+///
+/// let value = json::parse("[1, 1.0, 123456789012345678901234567890]")?;
+/// assert_eq!(value.kind(), Kind::List);
+/// assert_eq!(value.to_string(), "[1,1.0,123456789012345678901234567890]");
+/// # Ok::<(), karat_metrics::calls::json::JsonError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub enum Value<'a> {
     /// `null`, Python's `None`.
@@ -31,7 +40,8 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// What kind of JSON value this is.
+    /// Returns the kind of this value.
+    #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
             Value::Null => Kind::Null,
@@ -43,7 +53,8 @@ impl Value<'_> {
         }
     }
 
-    /// The nearest float of a number; `None` for what is no number.
+    /// Returns the nearest float of a number; `None` for any other value.
+    #[must_use]
     pub fn as_number(&self) -> Option<f64> {
         match self {
             Value::Int(value) => Some(*value as f64),
@@ -53,7 +64,9 @@ impl Value<'_> {
         }
     }
 
-    /// Whether both are the same down to the order of keys, the kind of number and the sign of zero.
+    /// Returns `true` if both are the same down to the order of keys, the kind of number and the sign of
+    /// zero.
+    #[must_use]
     pub fn identical(&self, other: &Value<'_>) -> bool {
         match (self, other) {
             (Value::Null, Value::Null) => true,
@@ -70,7 +83,8 @@ impl Value<'_> {
         }
     }
 
-    /// The same value, borrowing nothing.
+    /// Converts to a value that borrows nothing.
+    #[must_use]
     pub fn into_owned(self) -> Value<'static> {
         match self {
             Value::Null => Value::Null,
@@ -120,17 +134,18 @@ impl std::fmt::Display for Kind {
 pub struct BigInt<'a>(Cow<'a, str>);
 
 impl<'a> BigInt<'a> {
-    /// Takes digits that the JSON reader has checked and found not to fit `i64`.
+    /// Takes digits that the JSON reader has checked and that do not fit `i64`.
     pub(super) fn from_checked(digits: &'a str) -> Self {
         BigInt(Cow::Borrowed(digits))
     }
 
-    /// The decimal digits, with a `-` in front if it is negative.
+    /// Returns the decimal digits, with a leading `-` if it is negative.
+    #[must_use]
     pub fn digits(&self) -> &str {
         &self.0
     }
 
-    /// Whether the float has exactly this integer's value.
+    /// Returns `true` if the float has exactly this integer's value.
     pub(super) fn equals_float(&self, float: f64) -> bool {
         // `{:.0}` writes every digit of a float, so this is exact; `inf` never equals digits.
         float.fract() == 0.0 && format!("{float:.0}") == self.0
@@ -138,6 +153,14 @@ impl<'a> BigInt<'a> {
 }
 
 /// An object's entries, in order, each key once.
+///
+/// ```
+/// use karat_metrics::calls::{Object, Value};
+///
+/// let object: Object = [("a", Value::from(1)), ("b", Value::from("x"))].into_iter().collect();
+/// assert_eq!(object.to_string(), r#"{"a":1,"b":"x"}"#);
+/// assert!(object.get("b").is_some());
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Object<'a> {
     entries: Vec<(Cow<'a, str>, Value<'a>)>,
@@ -147,27 +170,31 @@ pub struct Object<'a> {
 const FEW_KEYS: usize = 24;
 
 impl<'a> Object<'a> {
-    /// An object without entries.
+    /// Creates an object without entries.
+    #[must_use]
     pub const fn new() -> Self {
         Object { entries: Vec::new() }
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is no entry.
+    /// Returns `true` if the object has no entries.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The entries in order.
+    /// Returns the entries in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value<'a>)> + Clone {
         self.entries.iter().map(|(key, value)| (&**key, value))
     }
 
-    /// The value of a key. Looks through the keys one by one.
+    /// Returns the value of a key. Compares the keys one by one.
+    #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value<'a>> {
         self.entries.iter().find(|(known, _)| same_key(known, key)).map(|(_, value)| value)
     }
@@ -183,13 +210,15 @@ impl<'a> Object<'a> {
         (key, value)
     }
 
-    /// Whether both have identical entries in the same order.
+    /// Returns `true` if both have identical entries in the same order.
+    #[must_use]
     pub fn identical(&self, other: &Object<'_>) -> bool {
         self.len() == other.len()
             && self.iter().zip(other.iter()).all(|((a, x), (b, y))| a == b && x.identical(y))
     }
 
-    /// The same object, borrowing nothing.
+    /// Converts to an object that borrows nothing.
+    #[must_use]
     pub fn into_owned(self) -> Object<'static> {
         let owned = |(key, value): (Cow<'a, str>, Value<'a>)| {
             (Cow::Owned(key.into_owned()), value.into_owned())
@@ -210,13 +239,13 @@ impl<'a, K: Into<Cow<'a, str>>> FromIterator<(K, Value<'a>)> for Object<'a> {
     }
 }
 
-/// Puts an object together without ever comparing every key with every other.
+/// Builds an object without comparing every key with every other.
 #[derive(Default)]
 pub(super) struct ObjectBuilder<'a> {
     entries: Vec<(Cow<'a, str>, Value<'a>)>,
     /// One bit for each key, by a cheap hash: a key whose bit is not set is new.
     bits: u64,
-    /// Where the keys beyond the first few stand.
+    /// The positions of the keys beyond the first few.
     positions: Option<HashMap<Cow<'a, str>, usize>>,
 }
 
@@ -263,13 +292,13 @@ fn bit_of(key: &str) -> u64 {
     1 << ((hash as usize + bytes.len()) % 64)
 }
 
-/// Equality of keys that looks at one byte before it compares all: most keys differ there already.
+/// Equality of keys that compares one byte before all of them: most keys differ there already.
 #[inline]
 fn same_key(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.as_bytes().first() == b.as_bytes().first() && a == b
 }
 
-/// Finds keys of one object: first where the caller expects them, then by search.
+/// Finds keys of one object: first at the expected position, then by search.
 pub(super) struct Lookup<'o, 'a> {
     entries: &'o [(Cow<'a, str>, Value<'a>)],
     /// Positions sorted by key; made at the first search in a large object.
@@ -277,7 +306,7 @@ pub(super) struct Lookup<'o, 'a> {
 }
 
 impl<'o, 'a> Lookup<'o, 'a> {
-    /// The value of a key that probably stands at position `hint`.
+    /// The value of a key that is probably at position `hint`.
     pub(super) fn find(&mut self, key: &str, hint: usize) -> Option<&'o Value<'a>> {
         let entries = self.entries;
         if let Some((known, value)) = entries.get(hint)

@@ -1,10 +1,23 @@
-//! How alike two detectors are, whatever the truth.
+//! Agreement of two detectors, whatever the truth.
 
 use super::{Confusion, InputError};
 use crate::stats::mcnemar_exact;
 use crate::{Score, Undefined};
 
-/// How the verdicts of two detectors met on the same entries.
+/// The verdicts of two detectors on the same entries.
+///
+/// ```
+/// use karat_metrics::classification::Agreement;
+///
+/// let first = [true, true, false, false];
+/// let second = [true, false, false, false];
+/// let agreement = Agreement::from_verdicts(&first, &second)?;
+/// assert_eq!(agreement.observed(), Ok(0.75));
+/// assert_eq!(agreement.kappa(), Ok(0.5));
+/// assert_eq!(agreement.jaccard(), Ok(0.5));
+/// assert_eq!(agreement.mcnemar(), 1.0);
+/// # Ok::<(), karat_metrics::classification::InputError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Agreement {
     /// Flagged by both.
@@ -18,7 +31,10 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// Counts the verdicts of two detectors, entry by entry; `true` is flagged.
+    /// Counts the verdicts of two detectors, entry by entry; `true` means flagged.
+    ///
+    /// # Errors
+    /// If the lists differ in length.
     pub fn from_verdicts(first: &[bool], second: &[bool]) -> Result<Agreement, InputError> {
         let counts = Confusion::from_verdicts(first, second)?;
         Ok(Agreement {
@@ -31,15 +47,16 @@ impl Agreement {
 
     /// Counts the verdicts on one more entry.
     pub fn add(&mut self, first: bool, second: bool) {
-        match (first, second) {
-            (true, true) => self.both += 1,
-            (true, false) => self.only_first += 1,
-            (false, true) => self.only_second += 1,
-            (false, false) => self.neither += 1,
-        }
+        let count = match (first, second) {
+            (true, true) => &mut self.both,
+            (true, false) => &mut self.only_first,
+            (false, true) => &mut self.only_second,
+            (false, false) => &mut self.neither,
+        };
+        *count = count.saturating_add(1);
     }
 
-    /// Both counts together.
+    /// Returns the sum of both counts.
     #[must_use]
     pub fn plus(&self, other: &Agreement) -> Agreement {
         Agreement {
@@ -50,22 +67,33 @@ impl Agreement {
         }
     }
 
-    /// The share of entries with the same verdict.
+    /// Returns the share of entries with the same verdict.
+    ///
+    /// # Errors
+    /// If nothing was counted.
     pub fn observed(&self) -> Score {
         self.as_confusion().accuracy()
     }
 
-    /// Cohen's kappa: agreement beyond what their rates of flagging make likely by chance.
+    /// Returns Cohen's kappa: the agreement beyond the one that the rates of flagging make likely by
+    /// chance.
+    ///
+    /// # Errors
+    /// If nothing was counted, or both detectors give one and the same verdict throughout.
     pub fn kappa(&self) -> Score {
         self.as_confusion().kappa()
     }
 
-    /// Entries flagged by both, among those flagged by either.
+    /// Returns the share of entries flagged by both, among those flagged by either.
+    ///
+    /// # Errors
+    /// If neither flagged anything.
     pub fn jaccard(&self) -> Score {
         self.as_confusion().jaccard().map_err(|_| Undefined("neither flagged anything"))
     }
 
-    /// The exact p-value against both flagging equally often.
+    /// Returns the exact p-value against the hypothesis that both flag equally often.
+    #[must_use]
     pub fn mcnemar(&self) -> f64 {
         mcnemar_exact(self.only_first, self.only_second)
     }
@@ -96,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn two_silent_detectors_share_no_flags() {
+    fn two_silent_detectors_have_no_jaccard_index() {
         let silent = Agreement::from_verdicts(&[false; 3], &[false; 3]).unwrap();
         assert_eq!(silent.jaccard(), Err(Undefined("neither flagged anything")));
         assert!(silent.kappa().is_err());

@@ -9,7 +9,8 @@ use crate::{Score, Undefined};
 
 const NO_POSITIVES: Undefined = Undefined("no positive entries");
 const NO_NEGATIVES: Undefined = Undefined("no negative entries");
-const BAD_CEILING: Undefined = Undefined("a ceiling for the false-positive rate must lie in 0..1");
+const BAD_CEILING: Undefined =
+    Undefined("a ceiling for the false-positive rate must be between 0 and 1");
 
 /// The metrics of this file.
 pub(super) const METRICS: &[Metric] = &[
@@ -75,9 +76,18 @@ const RECALL_AT_FPR_NOTES: &str =
     "The threshold is chosen on the same data, so it flatters a little. Not interpolated.";
 
 /// Truth and score of each entry, checked and sorted once.
+///
+/// ```
+/// use karat_metrics::classification::Scores;
+///
+/// let scores = Scores::new(&[true, false, true, false], &[0.9, 0.8, 0.4, 0.1])?;
+/// assert_eq!(scores.roc_auc(), Ok(0.75));
+/// assert_eq!(scores.at_threshold(0.5).recall(), Ok(0.5));
+/// # Ok::<(), karat_metrics::classification::InputError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scores {
-    /// One step per distinct score, from the highest down: what is flagged at that threshold.
+    /// One step per distinct score, from the highest down, with the entries flagged at that threshold.
     steps: Vec<Step>,
     positives: u64,
     negatives: u64,
@@ -105,7 +115,7 @@ pub struct RocCurve {
     pub fpr: Vec<f64>,
     /// True-positive rates, ascending.
     pub tpr: Vec<f64>,
-    /// The score from which on an entry is flagged, descending.
+    /// The lowest score that is flagged, descending.
     pub thresholds: Vec<f64>,
 }
 
@@ -117,7 +127,7 @@ pub struct PrecisionRecallCurve {
     pub precision: Vec<f64>,
     /// Recall at each threshold, then 0.
     pub recall: Vec<f64>,
-    /// The score from which on an entry is flagged, ascending.
+    /// The lowest score that is flagged, ascending.
     pub thresholds: Vec<f64>,
 }
 
@@ -133,7 +143,10 @@ pub struct OperatingPoint {
 }
 
 impl Scores {
-    /// Takes the truth (`true` is positive) and the score of each entry; higher is more suspicious.
+    /// Takes the truth (`true` means positive) and the score of each entry; higher is more suspicious.
+    ///
+    /// # Errors
+    /// If the lists differ in length, or a score is not finite.
     pub fn new(truth: &[bool], scores: &[f64]) -> Result<Scores, InputError> {
         same_length(truth.len(), scores.len())?;
         if let Some(index) = scores.iter().position(|score| !score.is_finite()) {
@@ -157,8 +170,18 @@ impl Scores {
         Ok(Scores { steps, positives, negatives })
     }
 
-    /// Takes entries that are counted already: each score once, from the highest down, with how many
-    /// positive and negative entries have it. What a bootstrap needs, which draws the same scores again.
+    /// Takes entries that are counted already: each score once, from the highest down, with the number
+    /// of positive and negative entries that have it. For a bootstrap, which draws the same scores
+    /// again.
+    ///
+    /// ```
+    /// use karat_metrics::classification::Scores;
+    ///
+    /// let counted = Scores::from_ties([(0.9, 2, 0), (0.5, 1, 1)]);
+    /// let listed = Scores::new(&[true, true, true, false], &[0.9, 0.9, 0.5, 0.5])?;
+    /// assert_eq!(counted, listed);
+    /// # Ok::<(), karat_metrics::classification::InputError>(())
+    /// ```
     pub fn from_ties(ties: impl IntoIterator<Item = (f64, u64, u64)>) -> Scores {
         let (mut positives, mut negatives) = (0, 0);
         let mut steps = Vec::new();
@@ -173,7 +196,8 @@ impl Scores {
         Scores { steps, positives, negatives }
     }
 
-    /// How many positive entries there are.
+    /// Returns the number of positive entries.
+    #[must_use]
     pub fn positives(&self) -> u64 {
         self.positives
     }
@@ -192,7 +216,8 @@ impl Scores {
         })
     }
 
-    /// The counts when entries with at least this score are flagged.
+    /// Returns the counts when entries with at least this score are flagged.
+    #[must_use]
     pub fn at_threshold(&self, threshold: f64) -> Confusion {
         let flagged = self.steps.partition_point(|step| step.threshold >= threshold);
         let (hits, alarms) = match flagged.checked_sub(1) {
@@ -207,7 +232,10 @@ impl Scores {
         }
     }
 
-    /// The area under the ROC curve.
+    /// Returns the area under the ROC curve.
+    ///
+    /// # Errors
+    /// If no entry is positive or none is negative.
     pub fn roc_auc(&self) -> Score {
         self.both_classes()?;
         // Twice the area in pairs: whole numbers, so the result does not depend on the order.
@@ -222,8 +250,11 @@ impl Scores {
         Ok(twice / (2.0 * real(self.positives) * real(self.negatives)))
     }
 
-    /// The area under the ROC curve up to a false-positive rate, rescaled so that guessing is 0.5 and
-    /// perfection 1 (McClish 1989; scikit-learn's `max_fpr`).
+    /// Returns the area under the ROC curve up to a false-positive rate, rescaled so that guessing is
+    /// 0.5 and perfection 1 (McClish 1989; scikit-learn's `max_fpr`).
+    ///
+    /// # Errors
+    /// As [`roc_auc`](Self::roc_auc), and if the rate is not above 0 and at most 1.
     pub fn partial_auc(&self, max_fpr: f64) -> Score {
         if !(max_fpr > 0.0 && max_fpr <= 1.0) {
             return Err(BAD_CEILING);
@@ -245,7 +276,10 @@ impl Scores {
         Ok(0.5 * (1.0 + (area - guessing) / (max_fpr - guessing)))
     }
 
-    /// The sum of precision over the growth of recall.
+    /// Returns the sum of precision over the growth of recall.
+    ///
+    /// # Errors
+    /// If no entry is positive. (scikit-learn returns 0.)
     pub fn average_precision(&self) -> Score {
         if self.positives == 0 {
             return Err(NO_POSITIVES);
@@ -259,13 +293,28 @@ impl Scores {
         Ok(sum / real(self.positives))
     }
 
-    /// The highest recall among thresholds with a false-positive rate of at most `ceiling`.
+    /// Returns the highest recall among thresholds with a false-positive rate of at most `ceiling`.
+    ///
+    /// # Errors
+    /// If no entry is positive or none is negative, or the ceiling is not between 0 and 1.
     pub fn recall_at_fpr(&self, ceiling: f64) -> Score {
         Ok(self.best_under_fpr(ceiling)?.recall)
     }
 
-    /// The strictest threshold with the highest recall among those with a false-positive rate of at
-    /// most `ceiling`.
+    /// Returns the strictest threshold with the highest recall among those with a false-positive rate of
+    /// at most `ceiling`.
+    ///
+    /// ```
+    /// use karat_metrics::classification::Scores;
+    ///
+    /// let scores = Scores::new(&[true, true, false], &[0.9, 0.5, 0.5])?;
+    /// let point = scores.best_under_fpr(0.0).unwrap();
+    /// assert_eq!((point.threshold, point.recall), (0.9, 0.5));
+    /// # Ok::<(), karat_metrics::classification::InputError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`recall_at_fpr`](Self::recall_at_fpr).
     pub fn best_under_fpr(&self, ceiling: f64) -> Result<OperatingPoint, Undefined> {
         self.both_classes()?;
         if !(0.0..=1.0).contains(&ceiling) {
@@ -285,13 +334,29 @@ impl Scores {
         Ok(best)
     }
 
-    /// The ROC curve with a point for every distinct score (scikit-learn's `drop_intermediate=False`).
+    /// Returns the ROC curve with a point for every distinct score (scikit-learn's
+    /// `drop_intermediate=False`).
+    ///
+    /// ```
+    /// use karat_metrics::classification::Scores;
+    ///
+    /// let scores = Scores::new(&[true, false], &[0.9, 0.1])?;
+    /// let curve = scores.roc_curve().unwrap();
+    /// assert_eq!((curve.fpr, curve.tpr), (vec![0.0, 0.0, 1.0], vec![0.0, 1.0, 1.0]));
+    /// # Ok::<(), karat_metrics::classification::InputError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If no entry is positive or none is negative.
     pub fn roc_curve(&self) -> Result<RocCurve, Undefined> {
         self.curve_through(self.steps.iter())
     }
 
-    /// The ROC curve without the points that lie on a line with their neighbours in equal steps
+    /// Returns the ROC curve without the points that lie on a line with their neighbours in equal steps
     /// (scikit-learn's `drop_intermediate=True`): the same line with fewer points.
+    ///
+    /// # Errors
+    /// If no entry is positive or none is negative.
     pub fn roc_curve_of_corners(&self) -> Result<RocCurve, Undefined> {
         let last = self.steps.len().saturating_sub(1);
         let grows_alike = |before: u64, here: u64, after: u64| here - before == after - here;
@@ -306,7 +371,19 @@ impl Scores {
         self.curve_through(corners.map(|(_, step)| step))
     }
 
-    /// Precision and recall at every distinct score.
+    /// Returns precision and recall at every distinct score.
+    ///
+    /// ```
+    /// use karat_metrics::classification::Scores;
+    ///
+    /// let scores = Scores::new(&[true, false], &[0.9, 0.1])?;
+    /// let curve = scores.precision_recall_curve().unwrap();
+    /// assert_eq!((curve.precision, curve.recall), (vec![0.5, 1.0, 1.0], vec![1.0, 1.0, 0.0]));
+    /// # Ok::<(), karat_metrics::classification::InputError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If no entry is positive.
     pub fn precision_recall_curve(&self) -> Result<PrecisionRecallCurve, Undefined> {
         if self.positives == 0 {
             return Err(NO_POSITIVES);
@@ -365,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_that_are_not_numbers_are_refused_by_position() {
+    fn scores_that_are_not_numbers_are_rejected_by_position() {
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let refused = Scores::new(&[true, false], &[0.5, bad]);
             assert_eq!(refused, Err(InputError::NotFinite { index: 1 }));
@@ -385,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn ceilings_outside_of_zero_to_one_are_refused() {
+    fn ceilings_outside_zero_to_one_are_rejected() {
         let scores = Scores::new(&[false, true], &[0.1, 0.9]).unwrap();
         for ceiling in [-0.1, 1.1, f64::NAN] {
             assert_eq!(scores.recall_at_fpr(ceiling), Err(BAD_CEILING));

@@ -1,9 +1,22 @@
-//! Did a detector flag the right entries: metrics of verdicts, of scores and of categories.
+//! Metrics of classifiers and detectors: of verdicts, of scores and of categories.
 //!
-//! "Positive" is what the detector looks for (an attack), "flagged" its verdict. A quotient without a
-//! denominator is [`Undefined`](crate::Undefined) with its reason; scikit-learn's replacements for it
-//! are had through [`ZeroDivision`], so both can stand side by side. Abstentions are not verdicts:
-//! leave them out here and report [`coverage`] beside the rates.
+//! "Positive" is what the detector looks for (an attack), and "flagged" its verdict. A quotient
+//! without a denominator is [`Undefined`](crate::Undefined) with a reason; [`ZeroDivision`] gives
+//! scikit-learn's replacement for it. Abstentions are not verdicts: leave them out here and report
+//! [`coverage`] next to the rates.
+//!
+//! ```
+//! use karat_metrics::classification::{Confusion, Scores};
+//!
+//! let truth = [true, true, false, false];
+//! let counts = Confusion::from_verdicts(&truth, &[true, false, false, false])?;
+//! assert_eq!((counts.recall(), counts.fpr()), (Ok(0.5), Ok(0.0)));
+//!
+//! let scores = Scores::new(&truth, &[0.9, 0.4, 0.6, 0.1])?;
+//! assert_eq!(scores.roc_auc(), Ok(0.75));
+//! assert_eq!(scores.recall_at_fpr(0.0), Ok(0.5));
+//! # Ok::<(), karat_metrics::classification::InputError>(())
+//! ```
 
 mod agreement;
 mod counts;
@@ -26,8 +39,9 @@ const PARTS: &[&[Metric]] =
 /// The metrics of this family, in the order in which they are shown.
 pub const METRICS: &[Metric] = &registry::join::<_, { registry::total(PARTS) }>(PARTS);
 
-/// Input that is not data for these metrics at all, as opposed to data on which one is undefined.
+/// Invalid input, as opposed to valid data on which a metric is undefined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum InputError {
     /// Two lists that belong together differ in length.
     Lengths {
@@ -41,14 +55,19 @@ pub enum InputError {
         /// Its position in the list.
         index: usize,
     },
-    /// A label is not among those declared.
+    /// A label is not one of the declared labels.
     UnknownLabel {
         /// Its position in the list.
         index: usize,
     },
+    /// A label is declared twice.
+    DuplicateLabel {
+        /// The position of the second declaration.
+        index: usize,
+    },
     /// More labels than a table of all pairs of them can hold.
     TooManyLabels {
-        /// How many were declared.
+        /// The number of declared labels.
         count: usize,
     },
 }
@@ -63,7 +82,10 @@ impl std::fmt::Display for InputError {
                 write!(f, "the score at position {index} is not a finite number")
             }
             InputError::UnknownLabel { index } => {
-                write!(f, "the label at position {index} is not among the declared labels")
+                write!(f, "the label at position {index} is not one of the declared labels")
+            }
+            InputError::DuplicateLabel { index } => {
+                write!(f, "the label declared at position {index} is a duplicate")
             }
             InputError::TooManyLabels { count } => {
                 write!(f, "{count} labels are too many: at most {MAX_CLASSES}")

@@ -1,4 +1,4 @@
-//! Metrics of categories: which kind of attack was it said to be?
+//! Metrics of several classes, such as the kinds of attack.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,7 +9,20 @@ use crate::{Score, Undefined};
 /// The largest number of labels a [`Multiclass`] table accepts: it has a cell for every pair.
 pub const MAX_CLASSES: usize = 1_000;
 
-/// How often each true label got each predicted label.
+/// A confusion matrix of several classes.
+///
+/// ```
+/// use karat_metrics::classification::{Averaging, Confusion, Multiclass, ZeroDivision};
+///
+/// let truth = ["a", "a", "b", "c"];
+/// let predicted = ["a", "b", "b", "c"];
+/// let table = Multiclass::from_labels(&["a", "b", "c"], &truth, &predicted)?;
+/// assert_eq!(table.accuracy(), Ok(0.75));
+/// assert_eq!(table.rows().next(), Some(&[1, 1, 0][..]));
+/// let recall = table.average(Confusion::recall, Averaging::Macro, ZeroDivision::Zero);
+/// assert_eq!(recall, Ok(2.5 / 3.0));
+/// # Ok::<(), karat_metrics::classification::InputError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Multiclass {
     classes: usize,
@@ -17,20 +30,23 @@ pub struct Multiclass {
     cells: Vec<u64>,
 }
 
-/// How one number is made of one per class.
+/// The way to average a metric over classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Averaging {
     /// The plain mean over classes: a rare class counts as much as a common one.
     Macro,
-    /// The metric of all classes' counts together: every entry counts alike.
+    /// The metric of the summed counts of all classes: every entry counts the same.
     Micro,
     /// The mean over classes, weighted by the number of entries that truly belong to them.
     Weighted,
 }
 
 impl Multiclass {
-    /// Counts predictions against the truth. All labels must be among the declared ones, whose order
-    /// is that of the table.
+    /// Counts predictions against the truth. The order of the declared labels is that of the table.
+    ///
+    /// # Errors
+    /// If the lists differ in length, more than [`MAX_CLASSES`] labels are declared, one is declared
+    /// twice, or an entry has a label that is not declared.
     pub fn from_labels<L: Eq + Hash>(
         labels: &[L],
         truth: &[L],
@@ -40,8 +56,12 @@ impl Multiclass {
         if labels.len() > MAX_CLASSES {
             return Err(InputError::TooManyLabels { count: labels.len() });
         }
-        let places: HashMap<&L, usize> =
-            labels.iter().enumerate().map(|(place, label)| (label, place)).collect();
+        let mut places: HashMap<&L, usize> = HashMap::with_capacity(labels.len());
+        for (index, label) in labels.iter().enumerate() {
+            if places.insert(label, index).is_some() {
+                return Err(InputError::DuplicateLabel { index });
+            }
+        }
         let mut cells = vec![0; labels.len() * labels.len()];
         for (index, (truth, predicted)) in truth.iter().zip(predicted).enumerate() {
             let (Some(row), Some(column)) = (places.get(truth), places.get(predicted)) else {
@@ -52,12 +72,13 @@ impl Multiclass {
         Ok(Multiclass { classes: labels.len(), cells })
     }
 
-    /// The table: one row per true label, one column per predicted label.
+    /// Returns the table: one row per true label, one column per predicted label.
     pub fn rows(&self) -> impl Iterator<Item = &[u64]> {
         self.cells.chunks(self.classes.max(1))
     }
 
-    /// The counts of one class against all others, by its place among the declared labels.
+    /// Returns the counts of one class against all others, by its place among the declared labels.
+    #[must_use]
     pub fn class(&self, place: usize) -> Option<Confusion> {
         if place >= self.classes {
             return None;
@@ -73,10 +94,13 @@ impl Multiclass {
         })
     }
 
-    /// A metric over all classes, such as `average(Confusion::f1, …)`.
+    /// Averages a metric over all classes, as in `average(Confusion::f1, …)`.
     ///
-    /// The rule applies to each class; one that it leaves undefined is left out. If the classes that
-    /// remain have no entries to weigh them by, they weigh the same (as in scikit-learn).
+    /// The rule applies to each class; a class that it leaves undefined is left out. If the remaining
+    /// classes have no entries to weight them by, they have equal weights (as in scikit-learn).
+    ///
+    /// # Errors
+    /// If the metric is undefined for every class.
     pub fn average(
         &self,
         metric: impl Fn(&Confusion) -> Score,
@@ -103,7 +127,10 @@ impl Multiclass {
         }
     }
 
-    /// The share of entries with the right label.
+    /// Returns the share of entries with the right label.
+    ///
+    /// # Errors
+    /// If nothing was counted.
     pub fn accuracy(&self) -> Score {
         match self.total() {
             0 => Err(Undefined("no entries")),
@@ -111,7 +138,10 @@ impl Multiclass {
         }
     }
 
-    /// Matthews' correlation coefficient for several classes (Gorodkin's R_K).
+    /// Returns Matthews' correlation coefficient for several classes (Gorodkin's R_K).
+    ///
+    /// # Errors
+    /// If only one class is present, or only one was predicted. (scikit-learn returns 0.)
     pub fn mcc(&self) -> Score {
         let square = |count: u64| u128::from(count) * u128::from(count);
         let total = square(self.total());
@@ -158,7 +188,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_that_were_not_declared_are_refused_by_position() {
+    fn labels_that_are_not_declared_once_are_rejected_by_position() {
+        let twice = Multiclass::from_labels(&["a", "b", "a"], &["a"], &["a"]);
+        assert_eq!(twice, Err(InputError::DuplicateLabel { index: 2 }));
         let refused = Multiclass::from_labels(&["a", "b"], &["a", "b"], &["a", "c"]);
         assert_eq!(refused, Err(InputError::UnknownLabel { index: 1 }));
         let many: Vec<usize> = (0..=MAX_CLASSES).collect();
@@ -166,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_counted_is_undefined_throughout() {
+    fn without_entries_every_metric_is_undefined() {
         for labels in [vec![], vec!["a"], vec!["a", "b"]] {
             let empty = Multiclass::from_labels(&labels, &[], &[]).unwrap();
             assert!(empty.accuracy().is_err() && empty.mcc().is_err());
@@ -178,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn two_classes_are_the_plain_counts() {
+    fn a_table_of_two_classes_has_the_plain_counts() {
         let truth = [1, 1, 0, 0, 1];
         let predicted = [1, 0, 0, 1, 1];
         let table = Multiclass::from_labels(&[0, 1], &truth, &predicted).unwrap();

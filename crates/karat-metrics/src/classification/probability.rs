@@ -1,4 +1,4 @@
-//! Metrics of scores that claim to be probabilities: are they honest?
+//! Calibration: metrics of scores that claim to be probabilities.
 
 use super::{Scores, real};
 use crate::registry::{Better, Metric, Unit};
@@ -12,7 +12,7 @@ pub(super) const METRICS: &[Metric] = &[
         formula: "mean of (score − truth)², truth being 0 or 1",
         better: Better::Lower,
         unit: Unit::Share,
-        undefined: "no entries, or a score outside of 0..1",
+        undefined: "no entries, or a score outside 0..1",
         ..Metric::DEFAULT
     },
     Metric {
@@ -20,7 +20,7 @@ pub(super) const METRICS: &[Metric] = &[
         summary: "The mean surprise at the truth, given the stated probability",
         formula: "−mean of ln(probability given to the true class)",
         better: Better::Lower,
-        undefined: "no entries, or a score outside of 0..1",
+        undefined: "no entries, or a score outside 0..1",
         notes: "Probabilities are kept 2.2e-16 away from 0 and 1, as in scikit-learn; being sure and wrong \
             costs 36.",
         ..Metric::DEFAULT
@@ -28,12 +28,34 @@ pub(super) const METRICS: &[Metric] = &[
 ];
 
 impl Scores {
-    /// The mean of (score − truth)².
+    /// Returns the mean of (score − truth)².
+    ///
+    /// ```
+    /// use karat_metrics::classification::Scores;
+    ///
+    /// let scores = Scores::new(&[true, false], &[0.5, 0.5])?;
+    /// assert_eq!(scores.brier(), Ok(0.25));
+    /// # Ok::<(), karat_metrics::classification::InputError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the list is empty, or a score is not between 0 and 1.
     pub fn brier(&self) -> Score {
         self.mean_loss(|given_to_truth| (1.0 - given_to_truth) * (1.0 - given_to_truth))
     }
 
-    /// The mean of −ln(probability given to the true class).
+    /// Returns the mean of −ln(probability given to the true class).
+    ///
+    /// ```
+    /// use karat_metrics::classification::Scores;
+    ///
+    /// let scores = Scores::new(&[true, false], &[0.5, 0.5])?;
+    /// assert_eq!(scores.log_loss(), Ok(2f64.ln()));
+    /// # Ok::<(), karat_metrics::classification::InputError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the list is empty, or a score is not between 0 and 1.
     pub fn log_loss(&self) -> Score {
         self.mean_loss(|given| -libm::log(given.clamp(f64::EPSILON, 1.0 - f64::EPSILON)))
     }
@@ -58,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn being_sure_and_wrong_costs_much_but_not_everything() {
+    fn a_certain_and_wrong_score_has_a_finite_loss() {
         let wrong = Scores::new(&[true], &[0.0]).unwrap();
         let loss = wrong.log_loss().unwrap();
         assert!((loss - 36.04).abs() < 0.01, "{loss}");

@@ -10,29 +10,29 @@ pub(crate) const METRICS: &[Metric] = &[
         better: Better::Lower,
         unit: Unit::Share,
         kind: MetricKind::Rate,
-        undefined: "no trace forbids a call, or it is not known with which arguments a tool was called that is forbidden with some",
+        undefined: "no trace forbids a call, or a tool that is forbidden with some arguments was called and its arguments were not recorded",
         ..Metric::DEFAULT
     },
     Metric {
         id: "calls.similarity",
-        summary: "How alike the calls of two runs of a task are",
+        summary: "The similarity of the calls of two runs of a task",
         formula: "(calls that stayed + ½ · calls that moved + ¼ · calls with other arguments) ÷ calls of the longer run, mean over tasks",
         better: Better::Higher,
         unit: Unit::Share,
         rank: Some(Rank::new(140)),
         undefined: "the two runs have no task in common",
-        notes: "1 where neither run calls anything. Says that something changed, not whether for the better.",
+        notes: "1 if neither run calls anything. Shows that something changed, not whether it improved.",
         ..Metric::DEFAULT
     },
     Metric {
         id: "calls.confusion",
-        summary: "How often one tool was called instead of another",
+        summary: "The share of required calls of one tool where another was called instead",
         formula: "times that a wrong tool was called where the right one is missing ÷ times that the right one was required",
         better: Better::Lower,
         unit: Unit::Share,
         kind: MetricKind::Rate,
         undefined: "no tool was called instead of another",
-        notes: "Ours, one figure for each pair of tools, in the slices by `confusion`. Right calls and right tools with wrong arguments are taken away first; what is left over of the calls is paired with what is missing, in order.",
+        notes: "Ours, one figure for each pair of tools, in the slices by `confusion`. Right calls, and right tools with wrong arguments, are removed first; the remaining calls are paired with the missing ones, in order.",
         ..Metric::DEFAULT
     },
     Metric {
@@ -52,7 +52,7 @@ pub(crate) const METRICS: &[Metric] = &[
         better: Better::Higher,
         unit: Unit::Share,
         undefined: "no call was made, the tools are not known, or no arguments were recorded",
-        notes: "As MCP-Bench computes it: 0 where every call is of a tool that was not offered; any object fits a tool without a schema, and nothing fits a schema that cannot be used. JSON Schema 2020-12 unless the schema declares another dialect; `format` does not decide. Arguments that are not JSON do not fit; ones that were not recorded are left out. Not to be confused with `gauge.compliance`.",
+        notes: "As MCP-Bench computes it: 0 where every call is of a tool that was not offered; any object fits a tool without a schema, and nothing fits a schema that cannot be used. JSON Schema 2020-12 unless the schema declares another dialect; `format` is not checked. Arguments that are not JSON do not fit; arguments that were not recorded are left out. Not to be confused with `gauge.compliance`.",
         ..Metric::DEFAULT
     },
     Metric {
@@ -98,19 +98,19 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         id: "gauge.proactivity",
-        summary: "How often the agent makes the right calls without being told",
+        summary: "The share of tasks in which the agent makes the right calls without an instruction",
         formula: "tasks in which every required call was made as expected ÷ tasks that need a tool and do not instruct one",
         better: Better::Higher,
         unit: Unit::Share,
         kind: MetricKind::Rate,
         rank: Some(Rank::new(120)),
         undefined: "no such task",
-        notes: "A dimension of MCPGauge (arXiv 2508.12566). Extra calls cost nothing here.",
+        notes: "A dimension of MCPGauge (arXiv 2508.12566). Extra calls do not count.",
         ..Metric::DEFAULT
     },
     Metric {
         id: "gauge.compliance",
-        summary: "How often the agent uses the tool that it was told to use",
+        summary: "The share of tasks in which the agent uses the tool that it was instructed to use",
         formula: "tasks in which the instructed tool was called without an error and as expected ÷ tasks that instruct one",
         better: Better::Higher,
         unit: Unit::Share,
@@ -122,7 +122,7 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         id: "gauge.unneeded_call",
-        summary: "How often the agent calls a tool that it does not need",
+        summary: "The share of tasks without a need for tools in which the agent calls one",
         formula: "tasks in which a call was made ÷ tasks that need no tool",
         better: Better::Lower,
         unit: Unit::Share,
@@ -132,11 +132,11 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         id: "gauge.effectiveness",
-        summary: "What the tools are good for",
+        summary: "The gain in success from the tools",
         formula: "mean of (`task.success` with tools − without), over tasks that were tried both ways",
         better: Better::Higher,
         undefined: "no task was tried both ways",
-        notes: "A dimension of MCPGauge; from −1 to 1. Each task weighs the same however often it was run: its runs with tools are averaged, and so are those without. So are all `gauge` metrics with tools and without.",
+        notes: "A dimension of MCPGauge; from −1 to 1. Each task has the same weight however often it was run: its runs with tools are averaged, and so are those without. So are all `gauge` metrics with tools and without.",
         ..Metric::DEFAULT
     },
     Metric {
@@ -161,17 +161,17 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         id: "gauge.overhead_tokens",
-        summary: "The tokens that tools cost on top",
+        summary: "The additional tokens with tools",
         formula: "mean of (tokens with tools − without), over tasks that were tried both ways",
         better: Better::Lower,
         unit: Unit::Tokens,
         undefined: "no task was tried both ways with tokens recorded",
-        notes: "A dimension of MCPGauge; negative where tools save.",
+        notes: "A dimension of MCPGauge; negative if tools save.",
         ..Metric::DEFAULT
     },
     Metric {
         id: "gauge.overhead_tokens_ratio",
-        summary: "The tokens with tools for each one without",
+        summary: "The ratio of tokens with tools to those without",
         formula: "sum of tokens with tools ÷ sum without, over tasks that were tried both ways",
         better: Better::Lower,
         kind: MetricKind::Aggregate,
@@ -180,17 +180,17 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         id: "gauge.overhead_ms",
-        summary: "The milliseconds that tools cost on top",
+        summary: "The additional milliseconds with tools",
         formula: "mean of (milliseconds with tools − without), over tasks that were tried both ways",
         better: Better::Lower,
         unit: Unit::Milliseconds,
         undefined: "no task was tried both ways with milliseconds recorded",
-        notes: "A dimension of MCPGauge; negative where tools save.",
+        notes: "A dimension of MCPGauge; negative if tools save.",
         ..Metric::DEFAULT
     },
     Metric {
         id: "gauge.overhead_ms_ratio",
-        summary: "The milliseconds with tools for each one without",
+        summary: "The ratio of milliseconds with tools to those without",
         formula: "sum of milliseconds with tools ÷ sum without, over tasks that were tried both ways",
         better: Better::Lower,
         kind: MetricKind::Aggregate,
@@ -253,17 +253,17 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         id: "judge.task_completion",
-        summary: "How far tasks were completed, in the opinion of a model",
+        summary: "The degree of task completion, in the opinion of a model",
         formula: "mean of the votes from 0 to 1 on each unit of a conversation, averaged over units, then over traces",
         better: Better::Higher,
         unit: Unit::Share,
         undefined: "no votes were recorded",
-        notes: "An opinion: the report names judge and prompt, and no gate uses it unless it is named. Votes outside 0 to 1 are held to it; no unit is skipped.",
+        notes: "An opinion: the report names judge and prompt, and a gate uses it only if it is configured. Votes outside 0 to 1 are clamped; no unit is skipped.",
         ..Metric::DEFAULT
     },
     Metric {
         id: "judge.agreement",
-        summary: "How far a judge agrees with itself",
+        summary: "The agreement of a judge with itself",
         formula: "share of the votes on a unit that are on the side of the majority (0.5 and above, or below), averaged over units, then over traces",
         better: Better::Higher,
         unit: Unit::Share,

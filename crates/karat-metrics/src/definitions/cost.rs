@@ -1,7 +1,4 @@
-//! What an answer costs whoever reads it.
-//!
-//! Counted, not computed: the evaluation counts with a stated vocabulary, and this module only says
-//! what the number means.
+//! The cost of an answer to its reader, counted in tokens of a stated vocabulary.
 
 use crate::registry::{Better, Metric, Unit};
 
@@ -12,8 +9,8 @@ pub(crate) const METRICS: &[Metric] = &[Metric {
     better: Better::Lower,
     unit: Unit::Tokens,
     undefined: "for a query that was not answered, and where tokens are not counted",
-    notes: "Ours. For a system outside Karat the tokens of its whole answer as it came; for a \
-            built-in engine those of the definitions it lists, as JSON, each counted by itself. The \
+    notes: "Ours. For a system outside Karat the tokens of its whole answer; for a built-in \
+            engine those of the definitions it lists, as JSON, each counted separately. The \
             vocabulary is `cl100k_base`.",
     ..Metric::DEFAULT
 }];

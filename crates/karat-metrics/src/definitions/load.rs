@@ -1,13 +1,11 @@
-//! What a server does under load.
-//!
-//! Counted and timed by the evaluation; this module only says what the numbers mean.
+//! Metrics of a server under load.
 
 use crate::registry::{Better, Metric, MetricKind, Rank, Unit};
 
 const LATENCY_NOTES: &str = "Ours. Milliseconds, from an HDR histogram of three digits over calls that were \
-     answered or timed out; warm-up left \
-     out. In a closed loop from sending to answer; in an open loop from the moment at which the call \
-     was due, so that a server that stalls is not spared the calls that it held up.";
+     answered or timed out; without warm-up. In a \
+     closed loop from sending to answer; in an open loop from the moment at which the call was due, \
+     so that a stalling server is charged for the calls that it delayed.";
 
 /// A percentile of the time of a call.
 const fn latency(id: &'static str, summary: &'static str, formula: &'static str) -> Metric {
@@ -54,19 +52,19 @@ pub(crate) const METRICS: &[Metric] = &[
     latency("latency.max", "The time of the slowest answer", "the longest time of a call"),
     Metric {
         id: "throughput",
-        summary: "Answers in a second under load",
-        formula: "calls that ended as they should ÷ seconds from the first call to the last answer",
+        summary: "Answers per second under load",
+        formula: "calls that ended as expected ÷ seconds from the first call to the last answer",
         better: Better::Higher,
         unit: Unit::PerSecond,
         kind: MetricKind::Aggregate,
         rank: Some(Rank::new(80)),
         undefined: "when no call was made",
-        notes: "Ours. A ramp counts as part of the time; warm-up does not.",
+        notes: "Ours. A ramp counts as part of the time, warm-up does not.",
         ..Metric::DEFAULT
     },
     Metric {
         id: "error_rate",
-        summary: "Share of calls under load that did not end as they should",
+        summary: "Share of calls under load that did not end as expected",
         formula: "calls with an unexpected ending ÷ calls",
         better: Better::Lower,
         unit: Unit::Share,
@@ -74,24 +72,24 @@ pub(crate) const METRICS: &[Metric] = &[
         rank: Some(Rank::new(90)),
         undefined: "when no call was made",
         notes: "Ours. By class in the slices: tool error, protocol error, time-out, crash, invalid \
-                answer, failed connection, and a call that should have been refused and was not.",
+                answer, failed connection, and a call that should have been rejected but was not.",
         ..Metric::DEFAULT
     },
     Metric {
         id: "harness_cpu_us",
-        summary: "What one call costs Karat itself, in microseconds of processor time",
+        summary: "The cost of one call for Karat itself, in microseconds of processor time",
         formula: "processor time of Karat's own process while it measured ÷ calls",
         better: Better::Lower,
         unit: Unit::Microseconds,
         kind: MetricKind::Aggregate,
-        undefined: "where the system does not tell",
-        notes: "Ours. The server's own time is not in it, unless the server runs inside Karat.",
+        undefined: "where the operating system does not report it",
+        notes: "Ours. The server's own time is not included, unless the server runs inside Karat.",
         ..Metric::DEFAULT
     },
     Metric {
         id: "max_rate",
         summary: "The highest rate of calls at which the condition of `--find-max` held",
-        formula: "the highest tried rate (calls per second) that the server kept up with and that met it",
+        formula: "the highest tried rate (calls per second) that the server kept up with and that met the condition",
         better: Better::Higher,
         unit: Unit::PerSecond,
         kind: MetricKind::Aggregate,
@@ -101,8 +99,8 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         id: "max_concurrency",
-        summary: "The most calls at once at which the condition of `--find-max` held",
-        formula: "the highest tried number of calls under way at once that met it",
+        summary: "The highest number of concurrent calls at which the condition of `--find-max` held",
+        formula: "the highest tried number of concurrent calls that met the condition",
         better: Better::Higher,
         unit: Unit::Count,
         kind: MetricKind::Aggregate,

@@ -1,17 +1,14 @@
-//! The metrics of made-up and hostile calls: how a server bears what no suite would send.
-//!
-//! Each is a share of calls or of attacks; which call counts as what is the server evaluation's
-//! business.
+//! Metrics of generated and hostile calls.
 
 use crate::registry::{Better, Metric, MetricKind, Rank, Unit};
 
-const CHOSEN: &str = "Inputs are chosen, not drawn: the rate compares versions of one server under the \
-                      same seed, and says nothing about how often a user meets it.";
+const CHOSEN: &str = "Inputs are chosen, not sampled: the rate compares versions of one server under the \
+                      same seed, and does not estimate how often a user is affected.";
 
 pub(crate) const METRICS: &[Metric] = &[
     Metric {
         id: "schema.rejects_invalid",
-        summary: "The share of inputs against the input schema that are answered with an error",
+        summary: "The share of inputs that violate the input schema and are answered with an error",
         formula: "invalid inputs that end in a tool or protocol error ÷ invalid inputs that are answered",
         better: Better::Higher,
         unit: Unit::Share,
@@ -23,15 +20,15 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         id: "schema.accepts_valid",
-        summary: "The share of inputs that keep the input schema and are not refused as invalid",
+        summary: "The share of inputs that satisfy the input schema and are not rejected as invalid",
         formula: "valid inputs that do not end in a protocol error or a validator's tool error ÷ valid \
                   inputs that are answered",
         better: Better::Higher,
         unit: Unit::Share,
         kind: MetricKind::Rate,
         undefined: "no valid input was answered",
-        notes: "A tool error of another kind (there is no such file) is no refusal. Inputs that only \
-                break a `format` are left out.",
+        notes: "A tool error of another kind (the file does not exist) is not a rejection. Inputs that \
+                only violate a `format` are left out.",
         ..Metric::DEFAULT
     },
     Metric {
@@ -49,7 +46,7 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         id: "hang_rate",
         summary: "The share of calls that are not answered in time",
-        formula: "calls without an answer in the time of a call ÷ calls",
+        formula: "calls without an answer within the time limit ÷ calls",
         better: Better::Lower,
         unit: Unit::Share,
         kind: MetricKind::Rate,
@@ -59,7 +56,7 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         id: "invalid_result_rate",
-        summary: "The share of results that break the protocol or the output schema",
+        summary: "The share of results that violate the protocol or the output schema",
         formula: "results of a wrong form ÷ results",
         better: Better::Lower,
         unit: Unit::Share,
@@ -70,8 +67,8 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         id: "leak_rate",
-        summary: "The share of answers that give away the inside of the server",
-        formula: "answers with a stack trace, a place in its code or a planted secret ÷ answers",
+        summary: "The share of answers that reveal internals of the server",
+        formula: "answers with a stack trace, a location in its code or a planted secret ÷ answers",
         better: Better::Lower,
         unit: Unit::Share,
         kind: MetricKind::Rate,
@@ -81,7 +78,7 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         id: "fuzz.tools",
-        summary: "How many tools were called with made-up inputs",
+        summary: "The number of tools that were called with generated inputs",
         formula: "a count",
         better: Better::Higher,
         unit: Unit::Count,
@@ -90,8 +87,8 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         id: "fuzz.calls",
-        summary: "How many made-up inputs were sent",
-        formula: "a count; calls that make an input smaller are not in it",
+        summary: "The number of generated inputs that were sent",
+        formula: "a count, without the calls that shrink a failing input",
         better: Better::Higher,
         unit: Unit::Count,
         kind: MetricKind::Aggregate,
@@ -106,8 +103,9 @@ pub(crate) const METRICS: &[Metric] = &[
         kind: MetricKind::Rate,
         rank: Some(Rank::new(30)),
         undefined: "no attack applied",
-        notes: "Broken is what a canary proves: a token from beyond the root, a file that only an \
-                obeyed command makes, a call to a listener on 127.0.0.1, an answer beyond the limits.",
+        notes: "An attack counts as broken if a canary proves it: a token from outside the root, a file \
+                that only an executed command creates, a call to a listener on 127.0.0.1, an answer \
+                beyond the limits.",
         ..Metric::DEFAULT
     },
 ];

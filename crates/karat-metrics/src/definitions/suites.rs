@@ -1,6 +1,4 @@
-//! The metrics of suites: cases that pass, and values that keep the schemas a server declares.
-//!
-//! Each is a mean over cases; how a case is judged is the server evaluation's business.
+//! Metrics of test suites: passing cases, and values that satisfy the schemas a server declares.
 
 use crate::registry::{Better, Metric, MetricKind, Rank, Unit};
 
@@ -14,21 +12,21 @@ pub(crate) const METRICS: &[Metric] = &[
         kind: MetricKind::Rate,
         rank: Some(Rank::new(10)),
         undefined: "no cases",
-        notes: "An attempt succeeds when the call ends as expected, every expectation holds, the \
-                result keeps its schema and comes in time. The target is 0.95 unless the suite \
+        notes: "An attempt succeeds if the call ends as expected, every expectation holds, the \
+                result satisfies its schema and arrives in time. The target is 0.95 unless the suite \
                 states another; with one attempt that means success.",
         ..Metric::DEFAULT
     },
     Metric {
         id: "schema.input",
         summary: "The share of calls whose arguments fit the tool's input schema",
-        formula: "calls with valid arguments ÷ calls that want a result",
+        formula: "calls with valid arguments ÷ calls that expect a result",
         better: Better::Higher,
         unit: Unit::Share,
         kind: MetricKind::Rate,
-        undefined: "no call wants a result of a tool that the server has",
-        notes: "JSON Schema 2020-12 unless the schema declares another dialect; `format` does not \
-                decide.",
+        undefined: "no call expects a result of a tool that the server has",
+        notes: "JSON Schema 2020-12 unless the schema declares another dialect; `format` is \
+                not checked.",
         ..Metric::DEFAULT
     },
     Metric {
@@ -39,8 +37,8 @@ pub(crate) const METRICS: &[Metric] = &[
         unit: Unit::Share,
         kind: MetricKind::Rate,
         undefined: "no result of a tool that declares an output schema",
-        notes: "A result without structuredContent breaks the schema that its tool declares. Errors \
-                are not held to it.",
+        notes: "A result without structuredContent violates the schema that its tool declares. Errors \
+                do not have to satisfy it.",
         ..Metric::DEFAULT
     },
 ];

@@ -1,5 +1,4 @@
-//! Precision gathered along the ranking: average precision, R-precision, bpref and rank-biased
-//! precision.
+//! Precision along the ranking: average precision, R-precision, bpref and rank-biased precision.
 //!
 //! Relevance is a yes or no here, drawn at the relevance level; grades above it weigh the same,
 //! except in rank-biased precision, which follows ranx.
@@ -52,12 +51,12 @@ pub(super) const MEASURES: &[Definition] = &[
     Definition {
         metric: Metric {
             id: "bpref",
-            summary: "How seldom judged non-relevant documents stand above relevant ones",
+            summary: "The degree to which relevant documents rank above judged non-relevant ones",
             formula: "1/R · sum over relevant results of (1 - min(n, R) / min(N, R)), n = judged \
               non-relevant results above it, N = all documents judged non-relevant",
             better: Better::Higher,
             unit: Unit::Share,
-            notes: "Unjudged results and those with a negative grade are passed over, which makes it the \
+            notes: "Unjudged results and those with a negative grade are skipped, which makes it the \
             measure for incomplete judgements. R = 0 gives 0. As trec_eval 9 and 10.",
             ..Metric::DEFAULT
         },
@@ -66,18 +65,18 @@ pub(super) const MEASURES: &[Definition] = &[
     Definition {
         metric: Metric {
             id: "ranx.rbp.80",
-            summary: "Rank-biased precision of a reader who goes on to the next result 8 times out of 10",
+            summary: "Rank-biased precision of a reader who continues to the next result 8 times out of 10",
             formula: "(1 - p) · sum over relevant results of grade · p^(rank - 1), p = 0.8",
             better: Better::Higher,
             notes: "As ranx `rbp.80`, which weighs by the grade: with grades 0 and 1 it is the published \
-            measure and stays below 1, with higher grades it can exceed 1. Does not look at R.",
+            measure and stays below 1, with higher grades it can exceed 1. Does not depend on R.",
             ..Metric::DEFAULT
         },
         score: |ranking, _| Ok(ranking.rank_biased_precision()),
     },
 ];
 
-/// The chance that the reader of rank-biased precision goes on to the next result.
+/// The chance that the reader of rank-biased precision continues to the next result.
 const PERSISTENCE: f64 = 0.8;
 
 impl JudgedRanking {
@@ -150,7 +149,7 @@ mod tests {
 
     #[test]
     fn bpref_counts_judged_negatives_above_and_no_others() {
-        // One judged negative stands above the relevant document at rank 6; min(N, R) is 2.
+        // One judged negative is above the relevant document at rank 6; min(N, R) is 2.
         assert_eq!(example().bpref(), (1.0 + 1.0 + 0.5) / 4.0);
         let only_unjudged =
             JudgedRanking::from_grades([1, 0], [None, None, Some(1)], &Rules::default());

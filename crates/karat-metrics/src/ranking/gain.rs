@@ -1,5 +1,5 @@
-//! Normalised discounted cumulative gain: graded relevance, discounted by rank, divided by what the
-//! best possible ranking of the judged documents would get.
+//! Normalised discounted cumulative gain: graded relevance, discounted by rank, divided by the value
+//! of the best possible ranking of the judged documents.
 //!
 //! Gains come from the grades, whatever the relevance level. With grades 0 and 1 the linear and the
 //! exponential form are the same.

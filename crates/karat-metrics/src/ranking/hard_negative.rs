@@ -1,4 +1,4 @@
-//! Does something that looks right but is judged wrong stand above everything that is right?
+//! Hard negatives above every relevant document.
 //!
 //! A hard negative is a document judged 0 on purpose, because it resembles the right one. An agent
 //! that takes the first plausible tool would take it.
@@ -12,7 +12,7 @@ use crate::{Score, Undefined};
 pub(super) const MEASURES: &[Definition] = &[Definition {
     metric: Metric {
         id: "hard_negative_rate",
-        summary: "Share of queries where a tool judged 0 stands above every relevant one",
+        summary: "Share of queries where a tool judged 0 ranks above every relevant one",
         formula: "per query 1 if a result judged 0 ranks above every relevant document, a document \
               that was not retrieved ranking below all results, else 0; averaged",
         better: Better::Lower,
@@ -20,7 +20,7 @@ pub(super) const MEASURES: &[Definition] = &[Definition {
         kind: MetricKind::Rate,
         undefined: "for a query without a document judged 0, or without a relevant one",
         notes: "Ours; it needs judgements of 0 that were made on purpose. An empty result list is 0: \
-            look at recall beside it. Grades between 0 and the relevance level count neither way.",
+            read it together with recall. Grades between 0 and the relevance level count neither way.",
         ..Metric::DEFAULT
     },
     score: |ranking, _| ranking.hard_negative_first(),

@@ -1,9 +1,9 @@
-//! One query's results seen through its judgements.
+//! One query's results joined with its judgements.
 //!
-//! The join and the sort happen once, here. What is kept is small: the few results that carry a
+//! The join and the sort happen once, here. Only little is kept: the few results that have a
 //! positive grade or count as relevant, with their ranks, and the grades of the ideal ranking. Every
 //! measure is a short sum over those. A negative grade means "in the pool but not judged", as in
-//! trec_eval: it is neither relevant nor a judged non-relevant one.
+//! trec_eval: neither relevant nor judged non-relevant.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use super::measure::Cut;
 use super::order::{Rules, TieRule};
 
-/// Why a ranking cannot be scored.
+/// The reason why a ranking cannot be scored.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RankingError {
     /// The results list one document twice, so its rank is not defined.
@@ -47,18 +47,29 @@ impl std::fmt::Display for RankingError {
 
 impl std::error::Error for RankingError {}
 
-/// A result that some measure looks at: it is relevant or has a positive grade.
+/// A result that affects some measure: it is relevant or has a positive grade.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Hit {
     /// Its rank, from 1.
     pub(super) rank: usize,
     pub(super) grade: i64,
     pub(super) relevant: bool,
-    /// How many judged non-relevant results stand above it.
+    /// The number of judged non-relevant results above it.
     pub(super) nonrelevant_above: usize,
 }
 
-/// One query's results joined with its judgements; see the [module](super) for what it is for.
+/// One query's results joined with its judgements, ready to be [scored](JudgedRanking::score).
+///
+/// ```
+/// use karat_metrics::ranking::{JudgedRanking, Measure, Rules};
+///
+/// let judgements = [("a", 2), ("b", 1), ("c", 0)];
+/// let results = [("b", 0.7), ("x", 0.9), ("a", 0.4)];
+/// let ranking = JudgedRanking::from_scored(judgements, results, &Rules::default())?;
+/// assert_eq!(ranking.score(Measure::known("recall@2")), Ok(0.5));
+/// assert_eq!(ranking.score(Measure::known("mrr")), Ok(0.5));
+/// # Ok::<(), karat_metrics::ranking::RankingError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JudgedRanking {
     pub(super) hits: Vec<Hit>,
@@ -76,7 +87,7 @@ pub struct JudgedRanking {
 }
 
 impl JudgedRanking {
-    /// Joins judgements with scored results, which are put in order by `rules`.
+    /// Joins judgements with scored results, which are sorted by `rules`.
     ///
     /// # Errors
     /// If a document is judged or listed twice, or a score is not finite.
@@ -107,6 +118,13 @@ impl JudgedRanking {
 
     /// Joins judgements with results that are in order already, best first.
     ///
+    /// ```
+    /// use karat_metrics::ranking::{JudgedRanking, RankingError, Rules};
+    ///
+    /// let twice = JudgedRanking::from_ordered([("a", 1)], ["a", "a"], &Rules::default());
+    /// assert_eq!(twice, Err(RankingError::DuplicateResult { id: "a".to_owned() }));
+    /// ```
+    ///
     /// # Errors
     /// If a document is judged or listed twice.
     pub fn from_ordered<'a, 'b>(
@@ -122,7 +140,14 @@ impl JudgedRanking {
 
     /// Takes a join that is done already: the grades of all judgements in any order, and for each
     /// result, best first, its grade or `None` if it was not judged. The grades of results must be
-    /// among those of the judgements; otherwise the values mean nothing.
+    /// among those of the judgements; otherwise the values are meaningless.
+    ///
+    /// ```
+    /// use karat_metrics::ranking::{JudgedRanking, Measure, Rules};
+    ///
+    /// let ranking = JudgedRanking::from_grades([1, 1, 0], [None, Some(1)], &Rules::default());
+    /// assert_eq!(ranking.score(Measure::known("p@2")), Ok(0.5));
+    /// ```
     pub fn from_grades(
         judged: impl IntoIterator<Item = i64>,
         ranked: impl IntoIterator<Item = Option<i64>>,
@@ -133,7 +158,17 @@ impl JudgedRanking {
         ranking
     }
 
-    /// [`from_grades`](Self::from_grades) into the memory of an earlier query.
+    /// As [`from_grades`](Self::from_grades), but reuses the memory of an earlier query.
+    ///
+    /// ```
+    /// use karat_metrics::ranking::{JudgedRanking, Rules};
+    ///
+    /// let mut ranking = JudgedRanking::default();
+    /// for grades in [[1, 0, 1], [0, 0, 1]] {
+    ///     ranking.refill(grades, grades.map(Some), &Rules::default());
+    /// }
+    /// assert_eq!(ranking.relevant_count(), 1);
+    /// ```
     pub fn refill(
         &mut self,
         judged: impl IntoIterator<Item = i64>,
@@ -148,9 +183,16 @@ impl JudgedRanking {
         self.count_retrieved(retrieved, rules);
     }
 
-    /// As [`refill`](Self::refill), for whoever knows where the judged results stand without having
-    /// the whole list at hand: how many results there are, and the rank (from 1, among all results)
-    /// and grade of each that was judged, best first.
+    /// As [`refill`](Self::refill), without the whole list of results: takes their number, and the rank
+    /// (from 1, among all results) and grade of each judged one, best first.
+    ///
+    /// ```
+    /// use karat_metrics::ranking::{JudgedRanking, Measure, Rules};
+    ///
+    /// let mut ranking = JudgedRanking::default();
+    /// ranking.refill_placed([1, 1], 1_000, [(4, 1)], &Rules::default());
+    /// assert_eq!(ranking.score(Measure::known("mrr")), Ok(0.25));
+    /// ```
     pub fn refill_placed(
         &mut self,
         judged: impl IntoIterator<Item = i64>,
@@ -211,26 +253,26 @@ impl JudgedRanking {
         self.retrieved = if rules.judged_only { judged } else { all };
     }
 
-    /// How many documents are judged relevant. With 0, trec_eval gives every measure the value 0 and
-    /// keeps the query in the mean, and so do we; whoever wants it otherwise can see it here.
+    /// Returns the number of documents that are judged relevant. With 0, every measure that is defined
+    /// has the value 0 and the query stays in the mean, as in trec_eval; check here to leave it out.
     #[must_use]
     pub fn relevant_count(&self) -> usize {
         self.relevant
     }
 
-    /// How many results were ranked (with `judged_only`: those that were judged).
+    /// Returns the number of results (with `judged_only`, of those that were judged).
     #[must_use]
     pub fn retrieved_count(&self) -> usize {
         self.retrieved
     }
 
-    /// How many results are relevant.
+    /// Returns the number of relevant results.
     #[must_use]
     pub fn relevant_retrieved_count(&self) -> usize {
         self.relevant_retrieved
     }
 
-    /// How many documents are judged 0, the hard negatives.
+    /// Returns the number of documents that are judged 0, the hard negatives.
     #[must_use]
     pub fn hard_negative_count(&self) -> usize {
         self.hard_negatives
@@ -241,7 +283,7 @@ impl JudgedRanking {
         self.hits.iter().filter(|hit| hit.relevant)
     }
 
-    /// How many relevant results stand within the first k.
+    /// The number of relevant results among the first k.
     pub(super) fn relevant_within(&self, k: Cut) -> usize {
         self.relevant_hits().take_while(|hit| hit.rank <= limit(k)).count()
     }
@@ -255,12 +297,12 @@ pub(super) fn limit(k: Cut) -> usize {
     usize::try_from(k.get()).unwrap_or(usize::MAX)
 }
 
-/// `part / whole`, and 0 for an empty whole, as trec_eval has it.
+/// `part / whole`, and 0 for an empty whole, as in trec_eval.
 pub(super) fn ratio(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// The sum, which of nothing is 0; `Iterator::sum` makes it -0, and a report would say so.
+/// The sum. Of nothing it is 0; `Iterator::sum` returns -0, and a report would show it.
 pub(super) fn total(values: impl Iterator<Item = f64>) -> f64 {
     values.fold(0.0, |sum, value| sum + value)
 }
@@ -288,7 +330,7 @@ impl<'a, 'b> Judged<'a, 'b> {
         Ok(Self { by_id, grades, taken: HashSet::new() })
     }
 
-    /// The grade of a result, which may be asked for once only.
+    /// The grade of a result. A second request for the same result is an error.
     fn take(&mut self, id: &'b str) -> Result<Option<i64>, RankingError> {
         if !self.taken.insert(id) {
             return Err(RankingError::DuplicateResult { id: id.to_owned() });
@@ -307,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn ties_go_to_the_greater_id_unless_told_otherwise() {
+    fn ties_go_to_the_greater_id_unless_a_rule_says_otherwise() {
         let judgements = [("a", 1)];
         let results = [("b", 1.0), ("a", 1.0), ("c", 1.0)];
         let rank = |ties| {
@@ -320,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn single_precision_breaks_by_id_what_double_precision_tells_apart() {
+    fn scores_that_differ_in_double_precision_only_can_tie() {
         let judgements = [("a", 1)];
         let results = [("a", 0.100_000_001), ("b", 0.1)];
         let rank = |precision| {
@@ -390,14 +432,14 @@ mod tests {
     }
 
     #[test]
-    fn refilling_leaves_nothing_of_the_query_before() {
+    fn refilling_forgets_the_previous_query() {
         let mut ranking = JudgedRanking::from_grades([3, 0, 2], [Some(0), Some(3), None], &rules());
         ranking.refill([1], [None, Some(1)], &rules());
         assert_eq!(ranking, JudgedRanking::from_grades([1], [None, Some(1)], &rules()));
     }
 
     #[test]
-    fn placing_the_judged_results_is_the_same_as_listing_all() {
+    fn placing_the_judged_results_equals_listing_all() {
         for judged_only in [false, true] {
             let rules = Rules { judged_only, ..rules() };
             let judged = [2, 0, -1, 1, 1];

@@ -1,25 +1,35 @@
 //! Means over queries.
 //!
-//! Sums carry their rounding error along, so the result does not depend on how many queries there
-//! are, and hardly on their order. A query where a measure is undefined is left out of that
-//! measure's mean and counted.
+//! Sums compensate their rounding error, so the result hardly depends on the number of queries and
+//! their order. A query where a measure is undefined is left out of that measure's mean and counted.
 
 use super::judged::JudgedRanking;
 use super::measure::Measure;
 use crate::{Score, Undefined};
 
 /// A running mean of one measure.
+///
+/// ```
+/// use karat_metrics::Undefined;
+/// use karat_metrics::ranking::Mean;
+///
+/// let mut mean = Mean::default();
+/// mean.add(Ok(1.0));
+/// mean.add(Ok(0.5));
+/// mean.add(Err(Undefined("no document is judged 0")));
+/// assert_eq!((mean.value(), mean.count(), mean.undefined()), (Ok(0.75), 2, 1));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Mean {
     sum: f64,
-    /// What rounding has cost `sum` so far.
+    /// The rounding error of `sum` so far.
     lost: f64,
     count: usize,
     undefined: usize,
 }
 
 impl Mean {
-    /// Takes one query's value in, or counts it as undefined.
+    /// Adds one query's value, or counts it as undefined.
     pub fn add(&mut self, score: Score) {
         let Ok(value) = score else {
             self.undefined += 1;
@@ -35,10 +45,10 @@ impl Mean {
         self.sum = sum;
     }
 
-    /// The mean of the values so far.
+    /// Returns the mean of the values so far.
     ///
     /// # Errors
-    /// If there is none.
+    /// If no query had a value.
     pub fn value(&self) -> Score {
         if self.count == 0 {
             return Err(Undefined("no query has a value"));
@@ -46,13 +56,13 @@ impl Mean {
         Ok((self.sum + self.lost) / self.count as f64)
     }
 
-    /// How many queries had a value.
+    /// Returns the number of queries that had a value.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// For how many queries the measure was undefined.
+    /// Returns the number of queries for which the measure was undefined.
     #[must_use]
     pub fn undefined(&self) -> usize {
         self.undefined
@@ -62,6 +72,16 @@ impl Mean {
 /// The two means of a list of measures: over the queries that have results (trec_eval without
 /// `-c`), and over all judged queries, where one without results counts as an empty list
 /// (trec_eval `-c`, ir_measures, ranx `make_comparable`).
+///
+/// ```
+/// use karat_metrics::ranking::{Averages, JudgedRanking, Measure, Rules};
+///
+/// let mut averages = Averages::new(&[Measure::known("mrr")]);
+/// averages.add_evaluated(&JudgedRanking::from_grades([1], [Some(1)], &Rules::default()));
+/// averages.add_missing(&JudgedRanking::from_grades([1], [], &Rules::default()));
+/// assert_eq!(averages.over_evaluated()[0].value(), Ok(1.0));
+/// assert_eq!(averages.over_all()[0].value(), Ok(0.5));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Averages {
     measures: Vec<Measure>,
@@ -83,7 +103,7 @@ impl Averages {
         }
     }
 
-    /// Takes in a query that has results (an empty list is one too).
+    /// Adds a query that has results. An empty list counts too.
     pub fn add_evaluated(&mut self, ranking: &JudgedRanking) {
         self.score(ranking);
         for ((mean, all), score) in self.evaluated.iter_mut().zip(&mut self.all).zip(&self.scores) {
@@ -92,7 +112,7 @@ impl Averages {
         }
     }
 
-    /// Takes in a judged query that the run does not have. Give its judgements with no results.
+    /// Adds a judged query that the run does not have: its judgements with no results.
     pub fn add_missing(&mut self, ranking: &JudgedRanking) {
         self.score(ranking);
         for (all, score) in self.all.iter_mut().zip(&self.scores) {
@@ -105,24 +125,24 @@ impl Averages {
         self.scores.extend(self.measures.iter().map(|measure| ranking.score(*measure)));
     }
 
-    /// The measures, in the order in which they were given.
+    /// Returns the measures, in the order in which they were given.
     #[must_use]
     pub fn measures(&self) -> &[Measure] {
         &self.measures
     }
 
-    /// The values of the query that was taken in last, in the order of the measures.
+    /// Returns the values of the query that was added last, in the order of the measures.
     pub fn latest(&self) -> &[Score] {
         &self.scores
     }
 
-    /// The means over the queries that have results, in the order of the measures.
+    /// Returns the means over the queries that have results, in the order of the measures.
     #[must_use]
     pub fn over_evaluated(&self) -> &[Mean] {
         &self.evaluated
     }
 
-    /// The means over all judged queries, in the order of the measures.
+    /// Returns the means over all judged queries, in the order of the measures.
     #[must_use]
     pub fn over_all(&self) -> &[Mean] {
         &self.all
@@ -167,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn no_query_is_undefined_and_not_zero() {
+    fn a_mean_of_no_queries_is_undefined_and_not_zero() {
         assert!(averages(&["mrr"]).over_evaluated()[0].value().is_err());
     }
 

@@ -72,14 +72,14 @@ impl Measure {
     /// The measure with this id. In a constant, an unknown id does not compile.
     ///
     /// # Panics
-    /// If there is no such measure. Use it in constants only, where that is an error of the
+    /// If the id is unknown. Use it in constants only, where that is an error of the
     /// compiler, and [`str::parse`] elsewhere.
     #[must_use]
     #[expect(clippy::panic, reason = "documented, and an error of the compiler in a constant")]
     pub const fn known(id: &str) -> Measure {
         match Measure::find(id) {
             Some(measure) => measure,
-            None => panic!("there is no ranking measure with this id"),
+            None => panic!("this is not the id of a ranking measure"),
         }
     }
 

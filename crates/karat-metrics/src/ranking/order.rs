@@ -1,45 +1,58 @@
-//! The order in which results are taken, and what counts as relevant.
+//! The order of results, and the grades that count as relevant.
 //!
-//! Scores are compared largest first. What happens between equal scores, and at which precision two
-//! scores are equal, differs between tools and moves real numbers, so both are named here and the
+//! Scores are compared largest first. The order of equal scores, and the precision at which two
+//! scores are equal, differ between tools and change real results, so both have names here, and the
 //! default is that of trec_eval 10.
 
 use std::cmp::Ordering;
 
-/// What stands first when two results have the same score.
+/// The order of two results that have the same score.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TieRule {
-    /// The greater id, by bytes: trec_eval and pytrec_eval.
+    /// The greater id first, by bytes: trec_eval and pytrec_eval.
     #[default]
     IdDescending,
-    /// The smaller id, by bytes: `RR@k` of ir_measures.
+    /// The smaller id first, by bytes: `RR@k` of ir_measures.
     IdAscending,
-    /// The one that was listed first: ranx `Run` (there only up to 15 results; beyond that ranx
-    /// sorts unstably and its order is arbitrary).
+    /// The order of the list: ranx `Run` (there only up to 15 results; beyond that ranx sorts
+    /// unstably and its order is arbitrary).
     Insertion,
 }
 
-/// At which precision scores are compared.
+/// The precision at which scores are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ScorePrecision {
     /// Scores are rounded to 32 bits first, so 0.1 and 0.100000001 tie: pytrec_eval.
     F32,
-    /// As they are: trec_eval 10, ranx.
+    /// Scores are compared as they are: trec_eval 10, ranx.
     #[default]
     F64,
 }
 
-/// How a ranking is read: order, precision, and which grades are relevant.
+/// The conventions of a ranking: order, precision, and relevant grades.
+///
+/// ```
+/// use karat_metrics::ranking::{JudgedRanking, Measure, Rules, TieRule};
+///
+/// let judgements = [("a", 1)];
+/// let tied = [("b", 0.5), ("a", 0.5)];
+/// let mrr = |ties| {
+///     let rules = Rules { ties, ..Rules::default() };
+///     JudgedRanking::from_scored(judgements, tied, &rules).unwrap().score(Measure::known("mrr"))
+/// };
+/// assert_eq!(mrr(TieRule::IdDescending), Ok(0.5));
+/// assert_eq!(mrr(TieRule::IdAscending), Ok(1.0));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rules {
-    /// Who goes first among equal scores. Not used for a list that is already ordered.
+    /// The order of equal scores. Not used for a list that is already ordered.
     pub ties: TieRule,
-    /// At which precision scores are compared. Not used for a list that is already ordered.
+    /// The precision of the comparison. Not used for a list that is already ordered.
     pub precision: ScorePrecision,
-    /// The least grade that counts as relevant (trec_eval `-l`). With 0, everything judged does.
-    /// nDCG takes its gains from the grades and does not look at this.
+    /// The lowest grade that counts as relevant (trec_eval `-l`). With 0, every judged document is.
+    /// nDCG takes its gains from the grades and ignores it.
     pub relevance_level: u32,
-    /// Whether results without a judgement are removed before ranks are counted (trec_eval `-J`).
+    /// `true` to remove results without a judgement before ranks are counted (trec_eval `-J`).
     pub judged_only: bool,
 }
 
@@ -55,15 +68,22 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// Whether a grade counts as relevant.
+    /// Returns `true` if a grade counts as relevant.
     pub(super) fn is_relevant(&self, grade: i64) -> bool {
         grade >= i64::from(self.relevance_level)
     }
 }
 
 impl ScorePrecision {
-    /// A whole number that orders finite scores as this precision does: a greater score has a
+    /// Returns a whole number that orders finite scores as this precision does: a greater score has a
     /// greater key, and scores that tie (0 and -0 among them) have the same one.
+    ///
+    /// ```
+    /// use karat_metrics::ranking::ScorePrecision::{F32, F64};
+    ///
+    /// assert!(F64.key(0.1) < F64.key(0.100_000_001));
+    /// assert_eq!(F32.key(0.1), F32.key(0.100_000_001));
+    /// ```
     #[must_use]
     pub fn key(self, score: f64) -> u64 {
         let rounded = match self {
@@ -80,8 +100,15 @@ impl ScorePrecision {
 }
 
 impl TieRule {
-    /// Which of two results with equal scores goes first, by their ids. For
-    /// [`TieRule::Insertion`] the ids do not decide: keep the order of the list (sort stably).
+    /// Compares the ids of two results with equal scores; `Less` means that the left one comes first.
+    /// With [`TieRule::Insertion`] the ids do not decide: keep the order of the list (sort stably).
+    ///
+    /// ```
+    /// use std::cmp::Ordering;
+    /// use karat_metrics::ranking::TieRule;
+    ///
+    /// assert_eq!(TieRule::IdDescending.compare_ids(b"b", b"a"), Ordering::Less);
+    /// ```
     #[must_use]
     pub fn compare_ids(self, left: &[u8], right: &[u8]) -> Ordering {
         match self {
@@ -123,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn single_precision_ties_what_double_precision_tells_apart() {
+    fn single_precision_ties_scores_that_differ_in_double_precision() {
         let (left, right) = (0.1, 0.100_000_001);
         assert_eq!(ScorePrecision::F32.key(left), ScorePrecision::F32.key(right));
         assert!(ScorePrecision::F64.key(left) < ScorePrecision::F64.key(right));

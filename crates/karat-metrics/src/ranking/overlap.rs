@@ -1,5 +1,5 @@
-//! How many relevant documents are among the first k results, or among all of them: recall,
-//! precision and what is derived from the two.
+//! Recall, precision and what is derived from the two: the number of relevant documents among the
+//! first k results, or among all of them.
 //!
 //! All of them divide counts, and a query without relevant documents has the value 0 and stays in
 //! the mean, as in trec_eval.
@@ -42,7 +42,7 @@ pub(super) const MEASURES: &[Definition] = &[
     Definition {
         metric: Metric {
             id: "success@k",
-            summary: "Whether a relevant document is among the first k results",
+            summary: "Share of queries with a relevant document among the first k results",
             formula: "1 if at least one of the first k results is relevant, else 0",
             better: Better::Higher,
             unit: Unit::Share,

@@ -1,7 +1,7 @@
-//! How far down the first relevant document stands.
+//! Reciprocal rank of the first relevant document.
 //!
-//! The reciprocal of its rank, so the step from rank 1 to 2 costs half and one far down hardly
-//! anything. What comes after the first relevant document is not looked at.
+//! The step from rank 1 to 2 costs half, a step far down hardly anything. Results after the first
+//! relevant document do not matter.
 
 use super::judged::{JudgedRanking, limit};
 use super::measure::{Cut, Definition};
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grade_below_the_relevance_level_is_passed_over() {
+    fn a_grade_below_the_relevance_level_is_skipped() {
         let rules = Rules { relevance_level: 2, ..Rules::default() };
         let ranking = JudgedRanking::from_grades([1, 2], [Some(1), Some(2)], &rules);
         assert_eq!(ranking.reciprocal_rank(), 0.5);

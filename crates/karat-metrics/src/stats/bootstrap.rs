@@ -1,9 +1,10 @@
 //! Bootstrap intervals for means of per-item scores and for other statistics of items.
 //!
 //! Items (or clusters of items) are drawn again with replacement by [`Draws`], so a seed fixes the
-//! result to the last bit. If all values are equal the interval has no width: the bootstrap cannot
-//! see what the sample does not contain, and a rate of 0 or 1 is better served by
-//! [`wilson`](super::wilson) or [`clopper_pearson`](super::clopper_pearson).
+//! result to the last bit. If all values are equal the interval has no width (scipy agrees for the
+//! percentile method and returns NaN for BCa): the bootstrap cannot see what the sample does not
+//! contain, and for a rate of 0 or 1 [`wilson`](super::wilson) or
+//! [`clopper_pearson`](super::clopper_pearson) is the better choice.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use crate::{Score, Undefined};
 /// The largest number of resamples that bootstrap and permutation accept.
 pub const MAX_RESAMPLES: u32 = 1_000_000;
 
-/// How the resampled statistics become an interval.
+/// The construction of an interval from the resampled statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BootstrapMethod {
     /// Their quantiles. Never leaves the range of the metric.
@@ -28,20 +29,31 @@ pub enum BootstrapMethod {
     Bca,
 }
 
-/// What to draw and what to make of it.
+/// The settings of a bootstrap.
 ///
 /// The default is 2,000 percentile resamples at 95 % from seed 0. Percentile, because it is defined
 /// for every sample and keeps a rate within 0..1; 2,000, because the ends then wander by about 6 % of
 /// a standard error between seeds, at a few milliseconds for some hundred items.
+///
+/// ```
+/// use karat_metrics::stats::{Bootstrap, BootstrapMethod};
+///
+/// let scores = [0.0, 0.5, 1.0, 1.0, 0.5, 0.25];
+/// let bootstrap = Bootstrap { seed: 7, method: BootstrapMethod::Bca, ..Bootstrap::default() };
+/// let interval = bootstrap.mean(&scores)?;
+/// assert!(interval.low > 0.2 && interval.high < 0.9);
+/// assert_eq!(bootstrap.mean(&scores)?, interval);
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bootstrap {
-    /// How many times the sample is drawn again.
+    /// The number of times that the sample is drawn again, up to a million.
     pub resamples: usize,
-    /// Fixes the draws.
+    /// The seed of the draws.
     pub seed: u64,
     /// The confidence level, between 0 and 1.
     pub confidence: f64,
-    /// How the interval is formed.
+    /// The construction of the interval.
     pub method: BootstrapMethod,
 }
 
@@ -57,7 +69,10 @@ impl Default for Bootstrap {
 }
 
 impl Bootstrap {
-    /// An interval for the mean of independent items.
+    /// Returns an interval for the mean of independent items.
+    ///
+    /// # Errors
+    /// If there are fewer than two values, one is not finite, or a setting is out of range.
     pub fn mean(&self, xs: &[f64]) -> Result<Interval, Undefined> {
         self.check(xs.len())?;
         all_finite(xs)?;
@@ -68,10 +83,24 @@ impl Bootstrap {
         self.interval(mean(xs)?, means, || leave_one_out_means(xs))
     }
 
-    /// An interval for the mean of items that come in clusters (all tools of one server, all
+    /// Returns an interval for the mean of items that come in clusters (all tools of one server, all
     /// variants of one attack): whole clusters are drawn, and the mean is over all items drawn.
     ///
-    /// `clusters[i]` names the cluster of `xs[i]`; any numbers do.
+    /// `clusters[i]` identifies the cluster of `xs[i]`; any numbers will do.
+    ///
+    /// ```
+    /// use karat_metrics::stats::Bootstrap;
+    ///
+    /// let scores = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0];
+    /// let servers = [1, 1, 1, 2, 2, 2, 3, 3, 3];
+    /// let bootstrap = Bootstrap::default();
+    /// let clustered = bootstrap.clustered_mean(&scores, &servers)?;
+    /// assert!(clustered.width() > bootstrap.mean(&scores)?.width());
+    /// # Ok::<(), karat_metrics::Undefined>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`mean`](Self::mean), and if the lists differ in length or there is only one cluster.
     pub fn clustered_mean(&self, xs: &[f64], clusters: &[usize]) -> Result<Interval, Undefined> {
         if xs.len() != clusters.len() {
             return Err(Undefined("every value needs a cluster"));
@@ -102,10 +131,24 @@ impl Bootstrap {
         })
     }
 
-    /// An interval for any statistic of n items, which is given the indices of the items drawn.
+    /// Returns an interval for any statistic of n items, which is given the indices of the items drawn.
     ///
-    /// A resample on which the statistic is undefined (precision with nothing flagged) is left out;
-    /// if that happens to more than half of them, so is the interval.
+    /// A resample on which the statistic is undefined (precision with nothing flagged) is left out.
+    ///
+    /// ```
+    /// use karat_metrics::stats::{self, Bootstrap};
+    ///
+    /// let latencies = [12.0, 15.0, 11.0, 30.0, 14.0, 12.0, 13.0];
+    /// let interval = Bootstrap::default().statistic(latencies.len(), |drawn| {
+    ///     stats::median(&drawn.iter().map(|index| latencies[*index]).collect::<Vec<_>>())
+    /// })?;
+    /// assert!(interval.contains(13.0));
+    /// # Ok::<(), karat_metrics::Undefined>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there are fewer than two items, a setting is out of range, or the statistic is undefined on
+    /// the items themselves or on more than half of the resamples.
     pub fn statistic(
         &self,
         n: usize,
@@ -134,10 +177,23 @@ impl Bootstrap {
         })
     }
 
-    /// Percentile intervals for several statistics of the same draws, which cost one drawing together.
+    /// Returns percentile intervals for several statistics of the same draws, at the cost of drawing
+    /// once.
     ///
-    /// Each is as [`statistic`](Self::statistic) gives it with [`BootstrapMethod::Percentile`], whatever
-    /// the method.
+    /// Each is the one that [`statistic`](Self::statistic) returns with
+    /// [`BootstrapMethod::Percentile`], whatever the method of `self`.
+    ///
+    /// ```
+    /// use karat_metrics::stats::{self, Bootstrap};
+    ///
+    /// let scores = [0.0, 0.5, 1.0, 1.0, 0.5, 0.25];
+    /// let [mean, median] = Bootstrap::default().statistics(scores.len(), |drawn| {
+    ///     let drawn: Vec<f64> = drawn.iter().map(|index| scores[*index]).collect();
+    ///     [stats::mean(&drawn), stats::median(&drawn)]
+    /// });
+    /// assert!(mean?.width() < median?.width());
+    /// # Ok::<(), karat_metrics::Undefined>(())
+    /// ```
     pub fn statistics<const N: usize>(
         &self,
         n: usize,
@@ -168,8 +224,11 @@ impl Bootstrap {
         })
     }
 
-    /// The interval that follows from means already resampled (see [`resampled_means`]), by this
-    /// method and confidence; `resamples` and `seed` play no part.
+    /// Returns the interval that follows from means that were resampled elsewhere (see
+    /// [`resampled_means`]), by this method and confidence; `resamples` and `seed` are ignored.
+    ///
+    /// # Errors
+    /// If either list is empty or has a value that is not finite.
     pub fn from_means(&self, xs: &[f64], means: &[f64]) -> Result<Interval, Undefined> {
         all_finite(means)?;
         if means.is_empty() {
@@ -221,7 +280,7 @@ impl Bootstrap {
                 let z = normal::upper_quantile(tail);
                 let (from, to) = (shifted(-z), shifted(z));
                 if from.is_nan() || to.is_nan() || from > to {
-                    return Err(Undefined("the estimate lies outside of its resamples"));
+                    return Err(Undefined("the estimate lies outside its resamples"));
                 }
                 Ok(Interval { low: at(from)?, high: at(to)? })
             }
@@ -229,8 +288,21 @@ impl Bootstrap {
     }
 }
 
-/// The mean of each resample whose indices are given, for intervals that must not depend on our
-/// draws. Their [`sample_std`](super::sample_std) is the bootstrap standard error.
+/// Returns the mean of each resample whose indices are given, for intervals that must not depend on
+/// our draws. Their [`sample_std`](super::sample_std) is the bootstrap standard error.
+///
+/// ```
+/// use karat_metrics::stats::{Bootstrap, resampled_means};
+///
+/// let scores = [0.0, 0.5, 1.0];
+/// let means = resampled_means(&scores, &[[0, 1, 1], [2, 2, 1], [0, 1, 2]])?;
+/// assert_eq!(means[2], 0.5);
+/// assert!(Bootstrap::default().from_means(&scores, &means)?.contains(0.5));
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If a value is not finite, a resample is empty, or an index lies outside the sample.
 pub fn resampled_means<R: AsRef<[usize]>>(
     xs: &[f64],
     indices: &[R],
@@ -242,7 +314,7 @@ pub fn resampled_means<R: AsRef<[usize]>>(
             let resample = resample.as_ref();
             let mut sum = 0.0;
             for index in resample {
-                sum += xs.get(*index).ok_or(Undefined("an index lies outside of the sample"))?;
+                sum += xs.get(*index).ok_or(Undefined("an index lies outside the sample"))?;
             }
             if resample.is_empty() {
                 Err(Undefined("an empty resample"))
@@ -293,7 +365,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_statistics_at_once_are_each_as_by_itself() {
+    fn several_statistics_at_once_equal_each_one_alone() {
         let xs = [0.0, 1.0, 0.5, 0.25, 1.0, 0.0, 0.75];
         let bootstrap = Bootstrap { seed: 3, resamples: 200, ..Bootstrap::default() };
         let mean_of = |drawn: &[usize]| mean(&drawn.iter().map(|i| xs[*i]).collect::<Vec<_>>());
@@ -309,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_cannot_be_met_are_refused() {
+    fn requests_that_cannot_be_met_are_rejected() {
         let bootstrap = Bootstrap::default();
         assert!(bootstrap.mean(&[]).is_err());
         assert!(bootstrap.mean(&[1.0]).is_err());

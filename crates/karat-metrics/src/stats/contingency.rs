@@ -14,8 +14,16 @@ pub struct ChiSquared {
     pub p: f64,
 }
 
-/// McNemar's exact two-sided p-value: of the items on which two systems differ, `only_a` were right
-/// under the first only and `only_b` under the second only. Without a difference it is 1.
+/// Returns McNemar's exact two-sided p-value. Of the items on which two systems differ, `only_a` were
+/// right under the first only and `only_b` under the second only. Without a difference it is 1.
+///
+/// ```
+/// use karat_metrics::stats::mcnemar_exact;
+///
+/// assert!((mcnemar_exact(0, 10) - 2.0 / 1024.0).abs() < 1e-15);
+/// assert_eq!(mcnemar_exact(0, 0), 1.0);
+/// ```
+#[must_use]
 pub fn mcnemar_exact(only_a: u64, only_b: u64) -> f64 {
     // With one more on one side, each tail is a half.
     if only_a.abs_diff(only_b) <= 1 {
@@ -27,8 +35,21 @@ pub fn mcnemar_exact(only_a: u64, only_b: u64) -> f64 {
     (2.0 * tail).min(1.0)
 }
 
-/// McNemar's chi-squared test with Edwards' continuity correction. An approximation for large counts;
-/// prefer [`mcnemar_exact`].
+/// Runs McNemar's chi-squared test with Edwards' continuity correction. An approximation for large
+/// counts; prefer [`mcnemar_exact`].
+///
+/// ```
+/// use karat_metrics::stats::mcnemar_chi_squared;
+///
+/// let test = mcnemar_chi_squared(0, 10)?;
+/// assert_eq!(test.statistic, 8.1);
+/// assert!((test.p - 0.004_426_525_857_919_834).abs() < 1e-14);
+/// assert!(mcnemar_chi_squared(0, 0).is_err());
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If both counts are 0. (statsmodels returns a statistic of infinity and p = 0.)
 pub fn mcnemar_chi_squared(only_a: u64, only_b: u64) -> Result<ChiSquared, Undefined> {
     if only_a == 0 && only_b == 0 {
         return Err(Undefined("the two never differ"));
@@ -38,11 +59,21 @@ pub fn mcnemar_chi_squared(only_a: u64, only_b: u64) -> Result<ChiSquared, Undef
     Ok(ChiSquared { statistic, p: (2.0 * normal::upper_tail(statistic.sqrt())).min(1.0) })
 }
 
-/// Fisher's exact two-sided p-value for x1 of n1 against x2 of n2: the chance, with all margins
-/// fixed, of a table no likelier than the one observed.
+/// Returns Fisher's exact two-sided p-value for x1 of n1 against x2 of n2: the chance, with all margins
+/// fixed, of a table that is at most as likely as the observed one. It is 1 if one group is empty, or
+/// if all trials had the same outcome.
 ///
-/// Undefined if a count exceeds its total, if both groups are empty, and beyond 10^12 items, where
-/// summing takes too long and [`newcombe`](super::newcombe) serves as well.
+/// ```
+/// use karat_metrics::stats::fisher_exact;
+///
+/// assert!((fisher_exact(5, 5, 0, 5)? - 2.0 / 252.0).abs() < 1e-15);
+/// assert_eq!(fisher_exact(3, 3, 2, 2), Ok(1.0));
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If a count exceeds its total, both groups are empty (scipy returns 1), or there are more than
+/// 10^12 trials: summing takes too long there, and [`newcombe`](super::newcombe) serves as well.
 pub fn fisher_exact(x1: u64, n1: u64, x2: u64, n2: u64) -> Score {
     if x1 > n1 || x2 > n2 {
         return Err(Undefined("more successes than trials"));
@@ -70,7 +101,7 @@ pub fn fisher_exact(x1: u64, n1: u64, x2: u64, n2: u64) -> Score {
     Ok((left + right).min(1.0))
 }
 
-/// The tables with the margins of the observed one, told apart by their first cell.
+/// The tables with the margins of the observed one, identified by their first cell.
 struct Tables {
     good: u64,
     bad: u64,
@@ -97,7 +128,7 @@ impl Tables {
         hypergeometric_term(real(cell), real(self.good), real(self.bad), real(self.drawn))
     }
 
-    /// The first cell at or above `from` (itself above the mode) that is no likelier than the limit.
+    /// The first cell at or above `from` (itself above the mode) whose probability is within the limit.
     fn first_from(&self, from: u64, limit: f64) -> Option<u64> {
         let (mut low, mut high) = (from, self.highest() + 1);
         while low < high {
@@ -107,7 +138,7 @@ impl Tables {
         (low <= self.highest()).then_some(low)
     }
 
-    /// The last cell up to `to` (itself at most the mode) that is no likelier than the limit.
+    /// The last cell up to `to` (itself at most the mode) whose probability is within the limit.
     fn last_up_to(&self, to: u64, limit: f64) -> Option<u64> {
         let (mut low, mut high) = (self.lowest(), to + 1);
         while low < high {
@@ -183,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_tables_are_answered_or_refused() {
+    fn huge_tables_are_answered_or_rejected() {
         assert!(fisher_exact(u64::MAX, u64::MAX, u64::MAX, u64::MAX).is_err());
         assert!(fisher_exact(2, 1, 0, 1).is_err());
         let p = fisher_exact(250_000_000_000, 500_000_000_000, 249_999_000_000, 500_000_000_000)
@@ -194,8 +225,22 @@ mod tests {
     }
 
     #[test]
+    fn tables_without_a_second_group_or_outcome_show_nothing() {
+        for (x1, n1, x2, n2) in [(3, 3, 2, 2), (0, 0, 2, 7), (0, 5, 0, 0), (0, 4, 0, 9)] {
+            assert_eq!(fisher_exact(x1, n1, x2, n2), Ok(1.0), "{x1}/{n1} {x2}/{n2}");
+        }
+        assert_eq!(fisher_exact(0, 0, 0, 0), Err(Undefined("no trials")));
+    }
+
+    #[test]
     fn mcnemar_copes_with_any_counts() {
         assert_eq!(mcnemar_exact(0, 0), 1.0);
+        let test = mcnemar_chi_squared(5, 5).unwrap();
+        assert!(
+            (test.statistic - 0.1).abs() < 1e-15 && (test.p - 0.7518296340458492).abs() < 1e-14
+        );
+        let single = ChiSquared { statistic: 0.0, p: 1.0 };
+        assert_eq!(mcnemar_chi_squared(1, 0), Ok(single));
         assert!((mcnemar_exact(0, 1) - 1.0).abs() < 1e-15);
         assert!((mcnemar_exact(0, 10) - 2.0 / 1024.0).abs() < 1e-15);
         assert_eq!(mcnemar_exact(0, u64::MAX), 0.0);

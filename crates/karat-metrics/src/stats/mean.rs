@@ -1,4 +1,7 @@
-//! The mean of a list and how well it is known.
+//! Location and spread of a list of values.
+//!
+//! An empty list, a NaN or an infinity is [`Undefined`] in every function, where numpy and scipy
+//! return NaN.
 
 use super::special::student;
 use super::{Interval, QuantileMethod, all_finite, allowed_miss, length, quantile};
@@ -7,7 +10,20 @@ use crate::{Score, Undefined};
 const EMPTY: Undefined = Undefined("no values");
 const SINGLE: Undefined = Undefined("a single value has no spread");
 
-/// The arithmetic mean.
+/// Returns the arithmetic mean.
+///
+/// The mean of equal values is exactly that value.
+///
+/// ```
+/// use karat_metrics::stats::mean;
+///
+/// assert_eq!(mean(&[0.0, 0.5, 1.0]), Ok(0.5));
+/// assert_eq!(mean(&[0.1; 10]), Ok(0.1));
+/// assert!(mean(&[]).is_err());
+/// ```
+///
+/// # Errors
+/// If the list is empty or a value is not finite.
 pub fn mean(xs: &[f64]) -> Score {
     all_finite(xs)?;
     match xs {
@@ -25,7 +41,18 @@ pub fn mean(xs: &[f64]) -> Score {
     }
 }
 
-/// The sample standard deviation, with n − 1 in the denominator.
+/// Returns the sample standard deviation, with n − 1 in the denominator. It is exactly 0 for equal
+/// values.
+///
+/// ```
+/// use karat_metrics::stats::sample_std;
+///
+/// assert_eq!(sample_std(&[1.0, 3.0]), Ok(2f64.sqrt()));
+/// assert!(sample_std(&[1.0]).is_err());
+/// ```
+///
+/// # Errors
+/// If there are fewer than two values or one is not finite.
 pub fn sample_std(xs: &[f64]) -> Score {
     if xs.len() == 1 {
         return Err(SINGLE);
@@ -33,20 +60,52 @@ pub fn sample_std(xs: &[f64]) -> Score {
     spread(xs, length(xs.len()) - 1.0)
 }
 
-/// The standard deviation with n in the denominator: of these values, not of where they came from.
+/// Returns the standard deviation with n in the denominator: the spread of these values, not an
+/// estimate for the population that they were drawn from. It is 0 for a single value.
+///
+/// ```
+/// use karat_metrics::stats::population_std;
+///
+/// assert_eq!(population_std(&[1.0, 3.0]), Ok(1.0));
+/// assert_eq!(population_std(&[7.0]), Ok(0.0));
+/// ```
+///
+/// # Errors
+/// If the list is empty or a value is not finite.
 pub fn population_std(xs: &[f64]) -> Score {
     spread(xs, length(xs.len()))
 }
 
-/// The standard error of the mean: sample standard deviation over √n.
+/// Returns the standard error of the mean: the sample standard deviation over √n.
+///
+/// ```
+/// use karat_metrics::stats::sem;
+///
+/// assert_eq!(sem(&[1.0, 3.0]), Ok(1.0));
+/// ```
+///
+/// # Errors
+/// If there are fewer than two values or one is not finite.
 pub fn sem(xs: &[f64]) -> Score {
     Ok(sample_std(xs)? / length(xs.len()).sqrt())
 }
 
-/// Student's interval for the mean: mean ± t·s/√n, for values that are roughly normal or many.
+/// Returns Student's interval for the mean: mean ± t·s/√n, for values that are roughly normal or
+/// many.
 ///
-/// Equal values have no interval: their zero spread is more likely an accident of few values than a
-/// mean known without error.
+/// ```
+/// use karat_metrics::stats::t_interval;
+///
+/// let interval = t_interval(&[0.2, 0.4, 0.6], 0.95)?;
+/// assert!(interval.low < 0.0 && interval.high > 0.89);
+/// assert!(t_interval(&[0.5, 0.5, 0.5], 0.95).is_err());
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If there are fewer than two values, one is not finite, the confidence is not between 0 and 1, or
+/// all values are equal: a spread of zero is more likely an accident of few values than a mean known
+/// without error. (scipy returns an interval of no width, or NaN, depending on the function.)
 pub fn t_interval(xs: &[f64], confidence: f64) -> Result<Interval, Undefined> {
     let outside = allowed_miss(confidence)?;
     let (centre, error) = (mean(xs)?, sem(xs)?);
@@ -57,22 +116,52 @@ pub fn t_interval(xs: &[f64], confidence: f64) -> Result<Interval, Undefined> {
     Ok(Interval { low: centre - margin, high: centre + margin })
 }
 
-/// The median; between the two middle values if their number is even.
+/// Returns the median: the middle value, or the mean of the two middle values.
+///
+/// ```
+/// use karat_metrics::stats::median;
+///
+/// assert_eq!(median(&[9.0, 1.0, 2.0]), Ok(2.0));
+/// assert_eq!(median(&[9.0, 1.0, 2.0, 3.0]), Ok(2.5));
+/// ```
+///
+/// # Errors
+/// If the list is empty or a value is not finite.
 pub fn median(xs: &[f64]) -> Score {
     quantile(xs, 0.5, QuantileMethod::Linear)
 }
 
-/// The geometric mean, for ratios and times.
+/// Returns the geometric mean, for ratios and times.
+///
+/// The mean of equal values is exactly that value (scipy's `gmean` rounds on the way through the
+/// logarithm), and 0 among the values makes it 0.
+///
+/// ```
+/// use karat_metrics::stats::geometric_mean;
+///
+/// let doubled_and_halved = geometric_mean(&[2.0, 0.5])?;
+/// assert!((doubled_and_halved - 1.0).abs() < 1e-15);
+/// assert_eq!(geometric_mean(&[0.0, 3.0]), Ok(0.0));
+/// assert!(geometric_mean(&[1.0, -2.0]).is_err());
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If the list is empty, or a value is negative or not finite. (scipy returns NaN.)
 pub fn geometric_mean(xs: &[f64]) -> Score {
+    all_finite(xs)?;
     if xs.iter().any(|x| *x < 0.0) {
         return Err(Undefined("a geometric mean needs values that are not negative"));
     }
-    if xs.contains(&0.0) {
-        all_finite(xs)?;
-        return Ok(0.0);
+    match xs {
+        [] => Err(EMPTY),
+        [first, rest @ ..] if rest.iter().all(|x| x == first) => Ok(first.abs()),
+        _ if xs.contains(&0.0) => Ok(0.0),
+        _ => {
+            let logs: Vec<f64> = xs.iter().map(|x| libm::log(*x)).collect();
+            Ok(libm::exp(mean(&logs)?))
+        }
     }
-    let logs: Vec<f64> = xs.iter().map(|x| libm::log(*x)).collect();
-    Ok(libm::exp(mean(&logs)?))
 }
 
 fn spread(xs: &[f64], denominator: f64) -> Score {
@@ -80,6 +169,9 @@ fn spread(xs: &[f64], denominator: f64) -> Score {
     let largest = xs.iter().map(|x| (x - centre).abs()).fold(0.0, f64::max);
     if largest == 0.0 {
         return Ok(0.0);
+    }
+    if largest.is_infinite() {
+        return Err(Undefined("the values are too far apart for floating-point arithmetic"));
     }
     // Scaled by the largest deviation, squares neither overflow nor vanish.
     let squares: f64 = xs.iter().map(|x| (x - centre) / largest).map(|d| d * d).sum();
@@ -97,6 +189,8 @@ mod tests {
         let std = sample_std(&[1e200, -1e200]).unwrap();
         assert!((std / 1e200 - std::f64::consts::SQRT_2).abs() < 1e-15);
         assert!(sample_std(&[1e-200, -1e-200]).unwrap() > 1e-200);
+        assert!(sample_std(&[f64::MAX, f64::MAX, f64::MIN]).is_err());
+        assert!(median(&[f64::MIN, f64::MAX]).is_ok_and(|median| median == 0.0));
     }
 
     #[test]
@@ -107,11 +201,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_number_is_refused() {
+    fn a_value_that_is_not_a_number_is_rejected() {
         assert!(mean(&[1.0, f64::NAN]).is_err());
         assert!(mean(&[f64::INFINITY]).is_err());
         assert!(geometric_mean(&[0.0, f64::NAN]).is_err());
         assert_eq!(mean(&[]), Err(EMPTY));
         assert_eq!(sem(&[1.0]), Err(SINGLE));
+    }
+
+    #[test]
+    fn a_geometric_mean_of_degenerate_values_is_exact_or_undefined() {
+        for x in [3.0, 7.0, 0.1, 1e-300, f64::MAX] {
+            assert_eq!(geometric_mean(&[x; 5]), Ok(x));
+            assert_eq!(geometric_mean(&[x]), Ok(x));
+        }
+        assert_eq!(geometric_mean(&[0.0, 3.0]), Ok(0.0));
+        assert!(geometric_mean(&[-0.0]).is_ok_and(|mean| mean == 0.0 && mean.is_sign_positive()));
+        assert_eq!(geometric_mean(&[]), Err(EMPTY));
+        let negative = Err(Undefined("a geometric mean needs values that are not negative"));
+        assert_eq!(geometric_mean(&[1.0, -2.0]), negative);
+        assert_eq!(geometric_mean(&[0.0, -1.0]), negative);
+        assert_eq!(geometric_mean(&[-2.0]), negative);
+        assert!(geometric_mean(&[1.0, f64::INFINITY]).is_err());
     }
 }

@@ -1,10 +1,25 @@
-//! How sure can we be: intervals, paired tests, repeated runs and sample sizes.
+//! Uncertainty: intervals, paired tests, repeated runs and sample sizes.
 //!
 //! Every result depends on its arguments only: transcendental functions come from `libm` and random
 //! draws from a seeded PCG generator (see [`random`]), so the same call gives the same bits on every
-//! platform. A question that the data cannot answer is [`Undefined`] with its
-//! reason; nothing here panics or loops without bound, whatever the counts. Which interval or test
-//! belongs to which report is decided elsewhere.
+//! platform. A question that the data cannot answer is [`Undefined`] with a reason; nothing here
+//! panics or loops without bound, whatever the counts.
+//!
+//! ```
+//! use karat_metrics::stats::{self, Alternative, Bootstrap};
+//!
+//! // 45 of 50 cases passed: the rate to show, and the rate that this certifies.
+//! let shown = stats::wilson(45, 50, 0.95)?;
+//! assert!(shown.low > 0.78 && shown.high < 0.96);
+//! assert!(stats::clopper_pearson_lower(45, 50, 0.95)? > 0.80);
+//!
+//! // Two systems on the same items: the interval of the mean difference, and an exact test.
+//! let differences = [0.5, 0.0, 0.25, 0.25, 0.0, 0.5, -0.25, 0.5];
+//! let interval = Bootstrap::default().mean(&differences)?;
+//! let test = stats::sign_flip(&differences, Alternative::Greater, 30, 10_000, 0)?;
+//! assert!(interval.contains(0.21875) && test.exact);
+//! # Ok::<(), karat_metrics::Undefined>(())
+//! ```
 
 mod bootstrap;
 mod contingency;
@@ -36,10 +51,7 @@ pub use proportion::{
 };
 pub use quantile::{QuantileMethod, quantile, quantile_of_sorted};
 pub use runs::{METRICS, pass_at_k, pass_hat_k, reliability};
-pub use special::normal::{quantile as normal_quantile, upper_tail as normal_upper_tail};
-pub use special::student::{
-    two_sided_quantile as student_two_sided_quantile, upper_tail as student_upper_tail,
-};
+pub use special::student::two_sided_quantile as student_two_sided_quantile;
 pub use wilcoxon::{Wilcoxon, WilcoxonMethod, wilcoxon, wilcoxon_exact};
 
 use crate::Undefined;
@@ -54,18 +66,18 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether `value` lies within, ends included.
+    /// Returns `true` if `value` lies within the interval, ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 
-    /// The distance between the ends.
+    /// Returns the distance between the ends.
     pub fn width(&self) -> f64 {
         self.high - self.low
     }
 }
 
-/// The share of cases an interval of this confidence may miss, if the level makes sense.
+/// The share of cases that an interval of this confidence may miss.
 fn allowed_miss(confidence: f64) -> Result<f64, Undefined> {
     if confidence > 0.0 && confidence < 1.0 {
         Ok(1.0 - confidence)
@@ -74,7 +86,7 @@ fn allowed_miss(confidence: f64) -> Result<f64, Undefined> {
     }
 }
 
-/// Refuses lists in which arithmetic would silently spread a NaN or an infinity.
+/// Rejects lists in which arithmetic would silently spread a NaN or an infinity.
 fn all_finite(xs: &[f64]) -> Result<(), Undefined> {
     if xs.iter().all(|x| x.is_finite()) {
         Ok(())

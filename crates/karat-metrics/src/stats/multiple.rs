@@ -1,18 +1,33 @@
-//! Correcting p-values when several are judged together.
+//! Corrections of p-values that are judged together.
 //!
-//! All three return the corrected values in the order given. A p-value outside 0..1 is cut to it,
-//! and one that is not a number counts as 1, the value that claims nothing.
+//! All three return the corrected values in the order given. A p-value outside 0..1 is clamped to
+//! it, and NaN counts as 1, the value that claims nothing; scipy raises an error for both.
 
 use super::length;
 
-/// Bonferroni: each p-value times their number.
+/// Applies the Bonferroni correction: each p-value times their number.
+///
+/// ```
+/// use karat_metrics::stats::bonferroni;
+///
+/// assert_eq!(bonferroni(&[0.01, 0.4, 0.03]), [0.03, 1.0, 0.09]);
+/// ```
+#[must_use]
 pub fn bonferroni(p: &[f64]) -> Vec<f64> {
     let count = length(p.len());
     p.iter().map(|p| (valid(*p) * count).min(1.0)).collect()
 }
 
-/// Holm: the smallest times m, the next times m − 1 and so on, never below an earlier one. Keeps the
-/// chance of any false alarm below the level, as Bonferroni does, and never rejects less.
+/// Applies Holm's correction: the smallest times m, the next times m − 1 and so on, never below an
+/// earlier one. It keeps the chance of any false alarm below the level, as Bonferroni does, and never
+/// rejects less.
+///
+/// ```
+/// use karat_metrics::stats::holm;
+///
+/// assert_eq!(holm(&[0.01, 0.4, 0.03]), [0.03, 0.4, 0.06]);
+/// ```
+#[must_use]
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut corrected = vec![1.0; p.len()];
     let mut highest = 0.0;
@@ -23,8 +38,15 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// Benjamini-Hochberg: bounds the expected share of false alarms among the alarms, for tests that
-/// are independent or positively related.
+/// Applies the Benjamini-Hochberg correction, which bounds the expected share of false alarms among
+/// the alarms, for tests that are independent or positively related.
+///
+/// ```
+/// use karat_metrics::stats::benjamini_hochberg;
+///
+/// assert_eq!(benjamini_hochberg(&[0.01, 0.04, 0.03]), [0.03, 0.04, 0.04]);
+/// ```
+#[must_use]
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let mut corrected = vec![1.0; p.len()];
     let mut lowest = 1.0;
@@ -50,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_that_is_no_probability_claims_nothing() {
+    fn a_value_that_is_not_a_probability_claims_nothing() {
         for correct in [bonferroni, holm, benjamini_hochberg] {
             assert_eq!(correct(&[f64::NAN, -1.0, 7.0]), [1.0, 0.0, 1.0]);
             assert!(correct(&[]).is_empty());

@@ -1,15 +1,15 @@
 //! Two systems on the same items: t-test and sign test.
 //!
 //! `a[i]` and `b[i]` belong to the same item; the difference is a − b. The t-test assumes that the
-//! mean difference is about normal, which per-item scores of 0 and 1 need many items for; the
-//! exact tests in [`sign_flip`](super::sign_flip) and below assume only that a difference is as
+//! mean difference is roughly normal, which takes many items if their scores are 0 and 1; the exact
+//! tests ([`sign_flip`](super::sign_flip) and [`sign_test`]) assume only that a difference is as
 //! likely to be positive as negative.
 
 use super::special::student;
 use super::{Interval, all_finite, allowed_miss, length, mcnemar_exact, mean, sem};
 use crate::{Score, Undefined};
 
-/// What a paired t-test says.
+/// The result of a paired t-test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TTest {
     /// The mean of a − b.
@@ -28,15 +28,29 @@ pub struct TTest {
     pub interval: Interval,
 }
 
-/// Student's t-test on the differences a − b. Undefined if they are all equal (up to rounding):
-/// there is no spread to measure the mean by.
+/// Runs Student's t-test on the differences a − b.
+///
+/// ```
+/// use karat_metrics::stats::paired_t_test;
+///
+/// let test = paired_t_test(&[0.9, 0.8, 0.7, 0.9], &[0.5, 0.6, 0.6, 0.8])?;
+/// assert!((test.mean_difference - 0.2).abs() < 1e-15);
+/// assert!(test.t > 2.8 && test.p_greater < 0.04);
+///
+/// assert!(paired_t_test(&[2.0, 3.0, 4.0], &[1.0, 2.0, 3.0]).is_err());
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If the lists differ in length, there are fewer than two pairs, a difference is not finite, or all
+/// differences are equal up to rounding: there is no spread to measure the mean by. (For equal
+/// differences scipy's `ttest_rel` returns t = ±∞ and p = 0, which claims certainty from two pairs,
+/// or NaN if they are zero.)
 pub fn paired_t_test(a: &[f64], b: &[f64]) -> Result<TTest, Undefined> {
     let differences = differences(a, b)?;
     let mean_difference = mean(&differences)?;
     let error = sem(&differences)?;
-    if equal_up_to_rounding(&differences, a, b) {
-        return Err(Undefined("all differences are equal"));
-    }
+    check_spread(&differences, a, b)?;
     let t = mean_difference / error;
     let degrees = length(differences.len()) - 1.0;
     Ok(TTest {
@@ -50,7 +64,20 @@ pub fn paired_t_test(a: &[f64], b: &[f64]) -> Result<TTest, Undefined> {
     })
 }
 
-/// Student's interval for the mean of a − b. If all differences are equal it has no width.
+/// Returns Student's interval for the mean of a − b. Equal differences have an interval of no width, as
+/// in scipy: read it as "no spread was seen", not as certainty.
+///
+/// ```
+/// use karat_metrics::stats::paired_t_interval;
+///
+/// let interval = paired_t_interval(&[0.9, 0.8, 0.7, 0.9], &[0.5, 0.6, 0.6, 0.8], 0.9)?;
+/// assert!(interval.low > 0.0 && interval.contains(0.2));
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If the lists differ in length, there are fewer than two pairs, a difference is not finite, or the
+/// confidence is not between 0 and 1.
 pub fn paired_t_interval(a: &[f64], b: &[f64], confidence: f64) -> Result<Interval, Undefined> {
     let differences = differences(a, b)?;
     let outside = allowed_miss(confidence)?;
@@ -59,8 +86,21 @@ pub fn paired_t_interval(a: &[f64], b: &[f64], confidence: f64) -> Result<Interv
     Ok(Interval { low: centre - margin, high: centre + margin })
 }
 
-/// The exact two-sided sign test: only which of a and b is larger counts. Undefined if they never
-/// differ.
+/// Returns the exact two-sided p-value of the sign test, which only looks at which of a and b is
+/// larger.
+///
+/// ```
+/// use karat_metrics::stats::sign_test;
+///
+/// // Better on five items, worse on none, equal on one: 2 · (1/2)^5.
+/// let p = sign_test(&[2.0, 2.0, 3.0, 5.0, 9.0, 1.0], &[1.0, 1.0, 2.0, 4.0, 0.0, 1.0])?;
+/// assert!((p - 0.0625).abs() < 1e-15);
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If the lists differ in length, a difference is not finite, or a and b never differ: without a
+/// single trial scipy's `binomtest` raises an error too.
 pub fn sign_test(a: &[f64], b: &[f64]) -> Score {
     let differences = differences(a, b)?;
     let count = |wanted: fn(&f64) -> bool| differences.iter().filter(|d| wanted(d)).count() as u64;
@@ -81,13 +121,16 @@ pub(super) fn differences(a: &[f64], b: &[f64]) -> Result<Vec<f64>, Undefined> {
     Ok(differences)
 }
 
-/// Whether the differences vary by no more than the rounding of the values they come from:
-/// 0.3 − 0.2 and 0.2 − 0.1 are not the same float.
-fn equal_up_to_rounding(differences: &[f64], a: &[f64], b: &[f64]) -> bool {
+/// Rejects differences that vary by no more than the rounding of the values they come from: 0.3 − 0.2
+/// and 0.2 − 0.1 are not the same float, and scipy finds p = 3.5e-32 in three such pairs.
+fn check_spread(differences: &[f64], a: &[f64], b: &[f64]) -> Result<(), Undefined> {
     let scale = a.iter().chain(b).map(|x| x.abs()).fold(0.0, f64::max);
     let low = differences.iter().copied().fold(f64::INFINITY, f64::min);
     let high = differences.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    high - low <= 1e-15 * scale
+    if high - low <= 1e-15 * scale {
+        return Err(Undefined("all differences are equal"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -96,17 +139,30 @@ mod tests {
 
     #[test]
     fn differences_without_spread_have_no_t() {
-        let reason = Err(Undefined("all differences are equal"));
-        assert_eq!(paired_t_test(&[1.0, 0.0], &[1.0, 0.0]), reason);
-        assert_eq!(paired_t_test(&[0.3, 0.2, 0.4], &[0.2, 0.1, 0.3]), reason);
-        assert!(paired_t_test(&[1.0], &[0.0]).is_err());
+        let reason = Undefined("all differences are equal");
+        let pairs: [(&[f64], &[f64]); 4] = [
+            (&[1.0, 0.0], &[1.0, 0.0]),
+            (&[2.0, 3.0, 4.0], &[1.0, 2.0, 3.0]),
+            (&[1.0, 2.0, 3.0], &[2.0, 3.0, 4.0]),
+            (&[0.3, 0.2, 0.4], &[0.2, 0.1, 0.3]),
+        ];
+        for (a, b) in pairs {
+            assert_eq!(paired_t_test(a, b), Err(reason), "{a:?}");
+            let interval = paired_t_interval(a, b, 0.95).unwrap();
+            assert!(interval.width() < 1e-15 && interval.contains(a[0] - b[0]), "{interval:?}");
+        }
+        let single = Undefined("a single value has no spread");
+        assert_eq!(paired_t_test(&[1.0], &[0.0]), Err(single));
+        assert_eq!(paired_t_interval(&[1.0], &[0.0], 0.95), Err(single));
+        assert_eq!(paired_t_test(&[], &[]), Err(Undefined("no values")));
     }
 
     #[test]
-    fn lists_that_do_not_pair_up_are_refused() {
+    fn lists_that_do_not_pair_up_are_rejected() {
         assert!(paired_t_test(&[1.0, 2.0], &[1.0]).is_err());
         assert!(paired_t_test(&[f64::MAX, 1.0], &[f64::MIN, 1.0]).is_err());
         assert!(sign_test(&[f64::NAN], &[1.0]).is_err());
-        assert!(sign_test(&[1.0], &[1.0]).is_err());
+        assert_eq!(sign_test(&[1.0], &[1.0]), Err(Undefined("the two never differ")));
+        assert!(sign_test(&[], &[]).is_err());
     }
 }

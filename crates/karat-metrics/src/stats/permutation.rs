@@ -1,5 +1,5 @@
-//! The sign-flip test: if two systems are equally good, each paired difference could as well have
-//! had the other sign.
+//! The sign-flip test: if two systems are equally good, each paired difference could equally well
+//! have had the other sign.
 //!
 //! Exact wherever that is affordable: by counting when all differences are whole multiples of a
 //! common unit (0/1 outcomes, recalls with small denominators), whatever their number, and else by
@@ -12,7 +12,7 @@ use super::special::beta;
 use super::{MAX_RESAMPLES, all_finite, length, real};
 use crate::Undefined;
 
-/// Which outcomes count as extreme.
+/// The outcomes that count as extreme.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Alternative {
     /// A difference in either direction.
@@ -24,19 +24,19 @@ pub enum Alternative {
     Less,
 }
 
-/// What a permutation test says.
+/// The result of a permutation test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PermutationTest {
     /// The p-value, never 0.
     pub p: f64,
-    /// Whether all signs were considered.
+    /// `true` if all signs were considered.
     pub exact: bool,
-    /// How many random sign patterns were drawn; 0 if exact.
+    /// The number of random sign patterns that were drawn; 0 if exact.
     pub resamples: u64,
 }
 
-/// The largest number of differences whose signs are listed, whatever the caller allows: 2^40 sums,
-/// in two halves of 2^20.
+/// The largest number of differences whose signs are all listed, whatever the caller allows: 2^40
+/// sums, in two halves of 2^20.
 pub const MAX_ENUMERATED: u32 = 40;
 
 /// Cells times weights that counting may touch: about a tenth of a second.
@@ -45,13 +45,26 @@ const MAX_COUNTING_WORK: usize = 100_000_000;
 /// Differences this much smaller than the largest are taken for rounding, and count as zero.
 const ROUNDING: f64 = 1e-12;
 
-/// The sign-flip test on paired differences. Zero differences play no part; if there are no others,
-/// p is 1.
+/// Runs the sign-flip test on paired differences. Zero differences are ignored; if there are no
+/// others, p is 1.
 ///
 /// `max_exact` is the largest number of non-zero differences whose signs are all listed (at most
 /// [`MAX_ENUMERATED`]; 30 takes milliseconds, 40 a fraction of a second) when counting does not
 /// apply. `resamples` (1 to a million) and `seed` serve when neither does; p is then
 /// (extreme + 1) / (resamples + 1), the observed signs being one of the possible patterns.
+///
+/// ```
+/// use karat_metrics::stats::{Alternative, sign_flip};
+///
+/// // Better on four items, worse on none: 1 of 16 sign patterns is as extreme.
+/// let test = sign_flip(&[0.5, 0.25, 0.5, 1.0], Alternative::Greater, 30, 10_000, 0)?;
+/// assert_eq!((test.p, test.exact), (1.0 / 16.0, true));
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If the list is empty, a difference is not finite, or random signs are needed and `resamples` is 0
+/// or above a million.
 pub fn sign_flip(
     differences: &[f64],
     alternative: Alternative,
@@ -236,8 +249,8 @@ fn by_random_signs(
     (real(extreme) + 1.0) / (real(resamples) + 1.0)
 }
 
-/// The sum, and how far another sum of the same sizes may be off by rounding alone. The tolerance is
-/// relative to the sizes and not to the sum, which may be 0 up to noise.
+/// The sum, and the largest deviation of another sum of the same sizes by rounding alone. The
+/// tolerance is relative to the sizes and not to the sum, which may be 0 up to noise.
 fn observed_sum(differences: &[f64]) -> (f64, f64) {
     let sizes: f64 = differences.iter().map(|d| d.abs()).sum();
     (differences.iter().sum(), 1e-11 * sizes)
@@ -295,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_cannot_be_met_are_refused() {
+    fn requests_that_cannot_be_met_are_rejected() {
         let irregular = [1.0, std::f64::consts::PI];
         for resamples in [0, u64::MAX] {
             assert!(sign_flip(&irregular, Alternative::Less, 0, resamples, 0).is_err());

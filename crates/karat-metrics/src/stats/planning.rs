@@ -1,22 +1,39 @@
-//! How many items or runs a question needs.
+//! Sample sizes: the number of items or runs that a question needs.
 //!
-//! The functions return plain numbers for use in messages; a goal that no number of trials reaches
-//! (a ceiling of 0, a confidence of 1) is [`u64::MAX`], an effect that cannot be detected at all is
-//! infinite.
+//! The functions return plain numbers for use in messages. A goal that no number of trials reaches
+//! (a ceiling of 0, a confidence of 1) is [`u64::MAX`], and an effect that cannot be detected at all
+//! is infinite.
 
 use super::special::student;
 use super::{clopper_pearson_lower, clopper_pearson_upper, real};
 
-/// The smallest number of trials at which `failures` failures certify a failure rate of at most
-/// `ceiling`, by the one-sided Clopper-Pearson bound. No failures, 1 % and 95 %: 299.
+/// Returns the smallest number of trials at which `failures` failures certify a failure rate of at
+/// most `ceiling`, by the one-sided Clopper-Pearson bound.
+///
+/// ```
+/// use karat_metrics::stats::sample_size_for_ceiling;
+///
+/// // Without a failure, 299 trials certify a rate of at most 1 %.
+/// assert_eq!(sample_size_for_ceiling(0.01, 0, 0.95), 299);
+/// assert_eq!(sample_size_for_ceiling(0.0, 0, 0.95), u64::MAX);
+/// ```
+#[must_use]
 pub fn sample_size_for_ceiling(ceiling: f64, failures: u64, confidence: f64) -> u64 {
     smallest(failures.max(1), |n| {
         clopper_pearson_upper(failures, n, confidence).is_ok_and(|bound| bound <= ceiling)
     })
 }
 
-/// The smallest number of trials at which all but `failures` of them succeeding certify a success
-/// rate of at least `floor`, by the one-sided Clopper-Pearson bound.
+/// Returns the smallest number of trials, all but `failures` of them successful, that certify a
+/// success rate of at least `floor`, by the one-sided Clopper-Pearson bound.
+///
+/// ```
+/// use karat_metrics::stats::sample_size_for_floor;
+///
+/// assert_eq!(sample_size_for_floor(0.95, 0, 0.95), 59);
+/// assert_eq!(sample_size_for_floor(0.95, 1, 0.95), 93);
+/// ```
+#[must_use]
 pub fn sample_size_for_floor(floor: f64, failures: u64, confidence: f64) -> u64 {
     if floor >= 1.0 {
         // No bound reaches 1, but at some 10^16 trials it rounds to it.
@@ -27,8 +44,20 @@ pub fn sample_size_for_floor(floor: f64, failures: u64, confidence: f64) -> u64 
     })
 }
 
-/// The smallest mean difference that a two-sided paired t-test at level `alpha` on n items finds with
-/// the given power: (t(1 − alpha/2) + t(power)) · s / √n. Slightly cautious for few items.
+/// Returns the smallest mean difference that a two-sided paired t-test at level `alpha` on n items
+/// finds with the given power: (t(1 − alpha/2) + t(power)) · s / √n. Slightly cautious for few items.
+///
+/// It is 0 for differences without spread, and infinite for fewer than two items, and for arguments
+/// outside their range.
+///
+/// ```
+/// use karat_metrics::stats::minimum_detectable_effect;
+///
+/// let effect = minimum_detectable_effect(1.0, 34, 0.05, 0.8);
+/// assert!(effect > 0.48 && effect <= 0.5);
+/// assert_eq!(minimum_detectable_effect(1.0, 1, 0.05, 0.8), f64::INFINITY);
+/// ```
+#[must_use]
 pub fn minimum_detectable_effect(std_of_differences: f64, n: u64, alpha: f64, power: f64) -> f64 {
     let possible = |p: f64| p > 0.0 && p < 1.0;
     if n < 2 || !possible(alpha) || !possible(power) || !(0.0..).contains(&std_of_differences) {
@@ -44,8 +73,15 @@ pub fn minimum_detectable_effect(std_of_differences: f64, n: u64, alpha: f64, po
     (to_reject + to_reach).max(0.0) * std_of_differences / real(n).sqrt()
 }
 
-/// The smallest number of paired items at which [`minimum_detectable_effect`] is no larger than
+/// Returns the smallest number of paired items at which [`minimum_detectable_effect`] is at most
 /// `effect`.
+///
+/// ```
+/// use karat_metrics::stats::sample_size_for_effect;
+///
+/// assert_eq!(sample_size_for_effect(1.0, 0.5, 0.05, 0.8), 34);
+/// ```
+#[must_use]
 pub fn sample_size_for_effect(std_of_differences: f64, effect: f64, alpha: f64, power: f64) -> u64 {
     if effect.is_nan() || effect <= 0.0 {
         return u64::MAX;
@@ -84,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_goals_say_so() {
+    fn an_impossible_goal_needs_more_than_any_number() {
         assert_eq!(sample_size_for_ceiling(0.0, 0, 0.95), u64::MAX);
         assert_eq!(sample_size_for_ceiling(0.01, 0, 1.0), u64::MAX);
         assert_eq!(sample_size_for_ceiling(f64::NAN, 0, 0.95), u64::MAX);
@@ -92,7 +128,15 @@ mod tests {
         assert_eq!(sample_size_for_floor(1.0, 0, 0.95), u64::MAX);
         assert_eq!(sample_size_for_effect(1.0, 0.0, 0.05, 0.8), u64::MAX);
         assert_eq!(sample_size_for_effect(f64::NAN, 1.0, 0.05, 0.8), u64::MAX);
-        assert_eq!(minimum_detectable_effect(1.0, 1, 0.05, 0.8), f64::INFINITY);
+        for (std, n, alpha, power) in [
+            (1.0, 1, 0.05, 0.8),
+            (-1.0, 10, 0.05, 0.8),
+            (f64::NAN, 10, 0.05, 0.8),
+            (1.0, 10, 0.0, 0.8),
+            (1.0, 10, 0.05, 1.0),
+        ] {
+            assert_eq!(minimum_detectable_effect(std, n, alpha, power), f64::INFINITY);
+        }
     }
 
     #[test]
@@ -100,6 +144,7 @@ mod tests {
         assert_eq!(sample_size_for_ceiling(1.0, 0, 0.95), 1);
         assert_eq!(sample_size_for_ceiling(1.0, 7, 0.95), 7);
         assert_eq!(sample_size_for_effect(0.0, 0.1, 0.05, 0.8), 2);
+        assert_eq!(minimum_detectable_effect(0.0, 2, 0.05, 0.8), 0.0);
     }
 
     #[test]

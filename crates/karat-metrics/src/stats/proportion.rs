@@ -1,14 +1,29 @@
-//! Intervals for a rate: so many successes among so many independent trials.
+//! Intervals for a rate: a number of successes among a number of independent trials.
 //!
 //! Wilson is the one to show, one-sided Clopper-Pearson the one to certify with; the others are here
-//! because people compare with them. Clustered or repeated trials are narrower than they look: for
-//! those use [`Bootstrap::clustered_mean`](super::Bootstrap::clustered_mean).
+//! because other tools use them. For clustered or repeated trials all of them are too narrow: use
+//! [`Bootstrap::clustered_mean`](super::Bootstrap::clustered_mean) there.
+//!
+//! In every function, no trials, more successes than trials, and a confidence that is not between 0
+//! and 1 are [`Undefined`].
 
 use super::special::{beta, normal};
 use super::{Interval, allowed_miss, real};
 use crate::Undefined;
 
-/// The Wilson score interval: the rates that a z-test at this level would not reject.
+/// Returns the Wilson score interval: the rates that a z-test at this level would not reject.
+///
+/// ```
+/// use karat_metrics::stats::wilson;
+///
+/// let interval = wilson(0, 5, 0.95)?;
+/// assert_eq!(interval.low, 0.0);
+/// assert!((interval.high - 0.434_482_464_783_174_8).abs() < 1e-15);
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If `n` is 0, or the arguments are inconsistent.
 pub fn wilson(successes: u64, n: u64, confidence: f64) -> Result<Interval, Undefined> {
     let rate = Rate::new(successes, n)?;
     let z = normal::upper_quantile(allowed_miss(confidence)? / 2.0);
@@ -18,7 +33,20 @@ pub fn wilson(successes: u64, n: u64, confidence: f64) -> Result<Interval, Undef
     Ok(rate.within(centre - margin, centre + margin))
 }
 
-/// The Wilson interval with Yates' continuity correction: wider, close to Clopper-Pearson.
+/// Returns the Wilson interval with Yates' continuity correction: wider, close to Clopper-Pearson.
+/// scipy's `wilsoncc`.
+///
+/// ```
+/// use karat_metrics::stats::wilson_corrected;
+///
+/// let interval = wilson_corrected(0, 5, 0.95)?;
+/// assert_eq!(interval.low, 0.0);
+/// assert!((interval.high - 0.537_056_017_467_523_2).abs() < 1e-15);
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If `n` is 0, or the arguments are inconsistent.
 pub fn wilson_corrected(successes: u64, n: u64, confidence: f64) -> Result<Interval, Undefined> {
     let rate = Rate::new(successes, n)?;
     let z = normal::upper_quantile(allowed_miss(confidence)? / 2.0);
@@ -31,25 +59,71 @@ pub fn wilson_corrected(successes: u64, n: u64, confidence: f64) -> Result<Inter
     Ok(rate.within(centre - margin(1.0), centre + margin(-1.0)))
 }
 
-/// The two-sided Clopper-Pearson interval: covers the true rate at least this often, whatever it is.
+/// Returns the two-sided Clopper-Pearson interval: it covers the true rate at least this often,
+/// whatever the rate is.
+///
+/// ```
+/// use karat_metrics::stats::clopper_pearson;
+///
+/// let interval = clopper_pearson(5, 5, 0.95)?;
+/// assert!((interval.low - 0.478_176_249_895_018_56).abs() < 1e-12 && interval.high == 1.0);
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If `n` is 0, or the arguments are inconsistent.
 pub fn clopper_pearson(successes: u64, n: u64, confidence: f64) -> Result<Interval, Undefined> {
     let rate = Rate::new(successes, n)?;
     let tail = allowed_miss(confidence)? / 2.0;
     Ok(Interval { low: rate.exact_low(tail), high: rate.exact_high(tail) })
 }
 
-/// The one-sided upper Clopper-Pearson bound: with this confidence the rate is no higher.
+/// Returns the one-sided upper Clopper-Pearson bound: with this confidence the rate is not higher.
+///
+/// ```
+/// use karat_metrics::stats::clopper_pearson_upper;
+///
+/// // No failure in 299 trials: a failure rate of at most 1 %.
+/// assert!(clopper_pearson_upper(0, 299, 0.95)? <= 0.01);
+/// assert!(clopper_pearson_upper(0, 298, 0.95)? > 0.01);
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If `n` is 0, or the arguments are inconsistent.
 pub fn clopper_pearson_upper(successes: u64, n: u64, confidence: f64) -> Result<f64, Undefined> {
     Ok(Rate::new(successes, n)?.exact_high(allowed_miss(confidence)?))
 }
 
-/// The one-sided lower Clopper-Pearson bound: with this confidence the rate is no lower.
+/// Returns the one-sided lower Clopper-Pearson bound: with this confidence the rate is not lower.
+///
+/// ```
+/// use karat_metrics::stats::clopper_pearson_lower;
+///
+/// assert!(clopper_pearson_lower(59, 59, 0.95)? >= 0.95);
+/// assert_eq!(clopper_pearson_lower(0, 59, 0.95), Ok(0.0));
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If `n` is 0, or the arguments are inconsistent.
 pub fn clopper_pearson_lower(successes: u64, n: u64, confidence: f64) -> Result<f64, Undefined> {
     Ok(Rate::new(successes, n)?.exact_low(allowed_miss(confidence)?))
 }
 
-/// The Jeffreys interval: the equal-tailed posterior under a Beta(1/2, 1/2) prior. At 0 of n and at
-/// n of n it does not contain the observed rate.
+/// Returns the Jeffreys interval: the equal-tailed posterior under a Beta(1/2, 1/2) prior. At 0 of n
+/// and at n of n it does not contain the observed rate (nor does it in statsmodels).
+///
+/// ```
+/// use karat_metrics::stats::jeffreys;
+///
+/// let interval = jeffreys(0, 5, 0.95)?;
+/// assert!(interval.low > 0.0 && (interval.high - 0.379_377_142_299_039_4).abs() < 1e-12);
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If `n` is 0, or the arguments are inconsistent.
 pub fn jeffreys(successes: u64, n: u64, confidence: f64) -> Result<Interval, Undefined> {
     let rate = Rate::new(successes, n)?;
     let tail = allowed_miss(confidence)? / 2.0;
@@ -60,7 +134,19 @@ pub fn jeffreys(successes: u64, n: u64, confidence: f64) -> Result<Interval, Und
     })
 }
 
-/// The Agresti-Coull interval, cut to 0..1.
+/// Returns the Agresti-Coull interval, clamped to 0..1.
+///
+/// ```
+/// use karat_metrics::stats::agresti_coull;
+///
+/// let interval = agresti_coull(0, 5, 0.95)?;
+/// assert_eq!(interval.low, 0.0);
+/// assert!((interval.high - 0.489_054_859_632_860_3).abs() < 1e-12);
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If `n` is 0, or the arguments are inconsistent.
 pub fn agresti_coull(successes: u64, n: u64, confidence: f64) -> Result<Interval, Undefined> {
     let rate = Rate::new(successes, n)?;
     let z = normal::upper_quantile(allowed_miss(confidence)? / 2.0);
@@ -70,8 +156,17 @@ pub fn agresti_coull(successes: u64, n: u64, confidence: f64) -> Result<Interval
     Ok(cut(p_tilde - margin, p_tilde + margin))
 }
 
-/// The textbook interval p ± z·√(p(1−p)/n), cut to 0..1. Misleading for rates near 0 or 1 (it has no
-/// width at 0 of n); kept for comparison with tools that use it.
+/// Returns the textbook interval p ± z·√(p(1−p)/n), clamped to 0..1. It is misleading for rates near
+/// 0 or 1, and has no width at 0 of n and n of n; it is here for comparison with tools that use it.
+///
+/// ```
+/// use karat_metrics::stats::{Interval, normal_approximation};
+///
+/// assert_eq!(normal_approximation(0, 5, 0.95), Ok(Interval { low: 0.0, high: 0.0 }));
+/// ```
+///
+/// # Errors
+/// If `n` is 0, or the arguments are inconsistent.
 pub fn normal_approximation(
     successes: u64,
     n: u64,
@@ -83,8 +178,20 @@ pub fn normal_approximation(
     Ok(cut(rate.p - margin, rate.p + margin))
 }
 
-/// Newcombe's interval for the difference p1 − p2 of two independent rates, joined from their Wilson
-/// intervals. For rates on the same items compare item by item instead.
+/// Returns Newcombe's interval for the difference p1 − p2 of two independent rates, combined from
+/// their Wilson intervals. For rates on the same items compare item by item instead.
+///
+/// ```
+/// use karat_metrics::stats::newcombe;
+///
+/// let interval = newcombe(0, 5, 5, 5, 0.95)?;
+/// assert_eq!(interval.low, -1.0);
+/// assert!((interval.high + 0.385_549_005_690_343_56).abs() < 1e-12);
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If either rate has no trials, or the arguments are inconsistent.
 pub fn newcombe(
     x1: u64,
     n1: u64,
@@ -122,8 +229,8 @@ impl Rate {
         Ok(Rate { successes, failures, n, p: successes / n, q: failures / n })
     }
 
-    /// Cuts an interval to 0..1 and around the observed rate: rounding must not push it off the
-    /// estimate, and at 0 of n and n of n the end is known exactly.
+    /// Clamps an interval to 0..1 and makes it contain the observed rate: rounding must not exclude
+    /// the estimate, and at 0 of n and n of n one end is known exactly.
     fn within(&self, low: f64, high: f64) -> Interval {
         Interval {
             low: if self.successes == 0.0 { 0.0 } else { low.clamp(0.0, self.p) },
@@ -161,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn impossible_counts_and_levels_are_refused_with_a_reason() {
+    fn impossible_counts_and_levels_are_rejected_with_a_reason() {
         assert_eq!(wilson(0, 0, 0.95), Err(Undefined("no trials")));
         assert_eq!(wilson(2, 1, 0.95), Err(Undefined("more successes than trials")));
         for level in [0.0, 1.0, -0.1, 1.5, f64::NAN] {

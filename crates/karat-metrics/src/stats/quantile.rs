@@ -1,4 +1,4 @@
-//! Quantiles, by the definitions that numpy knows by these names.
+//! Quantiles, by the definitions that numpy has under these names.
 //!
 //! They differ where the data do not decide. [`QuantileMethod::Linear`] is what most tools print;
 //! [`QuantileMethod::InvertedCdf`] always returns a measured value, which suits latencies.
@@ -6,7 +6,7 @@
 use super::{all_finite, length};
 use crate::{Score, Undefined};
 
-/// Which value stands at a quantile that falls between two measured ones.
+/// The value of a quantile that falls between two measured values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum QuantileMethod {
     /// Interpolates at position (n − 1)·q. numpy's and R's default.
@@ -29,7 +29,7 @@ pub enum QuantileMethod {
 }
 
 impl QuantileMethod {
-    /// Every method, with numpy's name for it.
+    /// Every method, with its name in numpy.
     pub const ALL: &[(&'static str, QuantileMethod)] = &[
         ("linear", QuantileMethod::Linear),
         ("lower", QuantileMethod::Lower),
@@ -41,7 +41,7 @@ impl QuantileMethod {
         ("median_unbiased", QuantileMethod::MedianUnbiased),
     ];
 
-    /// Where the quantile lies between the values, which are counted from 0.
+    /// The position of the quantile among the values, counted from 0.
     fn position(self, n: f64, q: f64) -> f64 {
         let between = |start: f64| n * q + (start + q * (1.0 - 2.0 * start)) - 1.0;
         match self {
@@ -57,7 +57,18 @@ impl QuantileMethod {
     }
 }
 
-/// The q-quantile (0 ≤ q ≤ 1) of values in any order.
+/// Returns the q-quantile (0 ≤ q ≤ 1) of values in any order.
+///
+/// ```
+/// use karat_metrics::stats::{QuantileMethod, quantile};
+///
+/// let latencies = [9.0, 1.0, 2.0, 4.0];
+/// assert_eq!(quantile(&latencies, 0.5, QuantileMethod::Linear), Ok(3.0));
+/// assert_eq!(quantile(&latencies, 0.5, QuantileMethod::InvertedCdf), Ok(2.0));
+/// ```
+///
+/// # Errors
+/// If the list is empty, a value is not finite, or q is not between 0 and 1.
 pub fn quantile(xs: &[f64], q: f64, method: QuantileMethod) -> Score {
     all_finite(xs)?;
     let mut sorted = xs.to_vec();
@@ -65,7 +76,18 @@ pub fn quantile(xs: &[f64], q: f64, method: QuantileMethod) -> Score {
     quantile_of_sorted(&sorted, q, method)
 }
 
-/// The q-quantile of finite values in ascending order; saves the sorting when several are wanted.
+/// Returns the q-quantile of finite values in ascending order, which saves sorting them again when
+/// several quantiles are wanted.
+///
+/// ```
+/// use karat_metrics::stats::{QuantileMethod, quantile_of_sorted};
+///
+/// let sorted = [1.0, 2.0, 4.0, 9.0];
+/// assert_eq!(quantile_of_sorted(&sorted, 1.0, QuantileMethod::Linear), Ok(9.0));
+/// ```
+///
+/// # Errors
+/// If the list is empty or q is not between 0 and 1.
 pub fn quantile_of_sorted(sorted: &[f64], q: f64, method: QuantileMethod) -> Score {
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else {
         return Err(Undefined("no values"));
@@ -91,6 +113,9 @@ pub fn quantile_of_sorted(sorted: &[f64], q: f64, method: QuantileMethod) -> Sco
 /// From the nearer end, so that a share of 0 or 1 gives that end exactly.
 fn interpolate(low: f64, high: f64, share: f64) -> f64 {
     let step = high - low;
+    if step.is_infinite() {
+        return low * (1.0 - share) + high * share;
+    }
     if share < 0.5 { low + step * share } else { high - step * (1.0 - share) }
 }
 
@@ -107,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_without_an_answer_are_refused() {
+    fn questions_without_an_answer_are_rejected() {
         assert!(quantile(&[], 0.5, QuantileMethod::Linear).is_err());
         assert!(quantile(&[1.0], 1.1, QuantileMethod::Linear).is_err());
         assert!(quantile(&[1.0], f64::NAN, QuantileMethod::Linear).is_err());

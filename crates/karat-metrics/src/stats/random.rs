@@ -1,14 +1,23 @@
-//! The one source of randomness: a PCG generator and an unbiased way to draw from it.
+//! Seeded random draws: a PCG generator and an unbiased way to draw from it.
 //!
 //! The generator is PCG XSL-RR 128/64 (`rand_pcg::Pcg64`) on a fixed stream, its 128-bit state filled
 //! from the seed by two rounds of SplitMix64, so that neighbouring seeds give unrelated sequences.
-//! Both are fixed by their definitions, not by a library's idea of a standard generator, so a seed
-//! means the same draws on every platform and in every later version. Not for secrets.
+//! Both are fixed by their definitions, not by a library's choice of a standard generator, so a seed
+//! gives the same draws on every platform and in every later version. Not for secrets.
+//!
+//! ```
+//! use karat_metrics::stats::random::Draws;
+//!
+//! let mut draws = Draws::from_seed(7);
+//! let die = 1 + draws.below(6);
+//! assert!((1..=6).contains(&die));
+//! assert_eq!(Draws::from_seed(7).below(6) + 1, die);
+//! ```
 
 use rand::Rng;
 use rand_pcg::Pcg64;
 
-/// "karat" in ASCII: any constant does, it only must never change.
+/// "karat" in ASCII. Any constant will do, but it must never change.
 const STREAM: u128 = 0x6b_61_72_61_74;
 
 /// A seeded sequence of draws.
@@ -16,19 +25,20 @@ const STREAM: u128 = 0x6b_61_72_61_74;
 pub struct Draws(Pcg64);
 
 impl Draws {
-    /// The sequence that belongs to a seed.
+    /// Starts the sequence of a seed.
+    #[must_use]
     pub fn from_seed(seed: u64) -> Draws {
         let high = split_mix(seed.wrapping_add(GOLDEN));
         let low = split_mix(seed.wrapping_add(GOLDEN.wrapping_mul(2)));
         Draws(Pcg64::new(u128::from(high) << 64 | u128::from(low), STREAM))
     }
 
-    /// 64 random bits.
+    /// Draws 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A whole number from 0 to `bound` − 1, all equally likely; 0 if the bound is 0.
+    /// Draws a whole number from 0 to `bound` − 1, all equally likely; 0 if the bound is 0.
     ///
     /// Lemire's method: the high half of bits × bound, drawing again in the rare case that the low
     /// half falls among the 2^64 mod bound values that would favour some results.
@@ -43,7 +53,7 @@ impl Draws {
         high_half(product)
     }
 
-    /// An index into a list of `length` items.
+    /// Draws an index into a list of `length` items; 0 if there are none.
     #[expect(clippy::cast_possible_truncation, reason = "the draw is below a usize")]
     pub fn index(&mut self, length: usize) -> usize {
         self.below(length as u64) as usize
@@ -73,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_means_these_draws_for_ever() {
+    fn a_seed_gives_these_draws_forever() {
         let mut draws = Draws::from_seed(0);
         let first: Vec<u64> = (0..4).map(|_| draws.bits()).collect();
         assert_eq!(first, FIRST_OF_SEED_ZERO);

@@ -1,8 +1,7 @@
-//! Metrics of repeated runs: how often, at least once, every time.
+//! Metrics of repeated runs of one task: success rate, at least one success, successes only.
 //!
-//! From `successes` among `n` runs of one task the two estimators below are unbiased for drawing k
-//! runs without replacement; average them over tasks. Neither is defined for k above n: runs that
-//! were not made say nothing.
+//! From `successes` among `n` runs, [`pass_at_k`] and [`pass_hat_k`] are unbiased for drawing k runs
+//! without replacement; average them over tasks. Neither is defined for k above n.
 
 use super::real;
 use super::special::binomial::hypergeometric_term;
@@ -13,7 +12,7 @@ use crate::{Score, Undefined};
 pub const METRICS: &[Metric] = &[
     Metric {
         id: "reliability",
-        summary: "How often a task succeeds",
+        summary: "The share of successful runs",
         formula: "successful runs ÷ runs",
         better: Better::Higher,
         unit: Unit::Share,
@@ -40,30 +39,58 @@ pub const METRICS: &[Metric] = &[
         unit: Unit::Share,
         undefined: "fewer than k runs",
         notes: "The estimator of the HumanEval paper. It rises with k, so it flatters an unreliable \
-                system: read it beside `pass^k`.",
+                system: read it together with `pass^k`.",
         ..Metric::DEFAULT
     },
 ];
 
-/// Successes over runs.
+/// Returns successes over runs.
+///
+/// ```
+/// assert_eq!(karat_metrics::stats::reliability(3, 4), Ok(0.75));
+/// ```
+///
+/// # Errors
+/// If `n` is 0, or there are more successes than runs.
 pub fn reliability(successes: u64, n: u64) -> Score {
     checked(n, successes, 1)?;
     Ok(real(successes) / real(n))
 }
 
-/// The chance that at least one of k runs succeeds: 1 − C(n−c, k) / C(n, k).
+/// Returns the chance that at least one of k runs succeeds: 1 − C(n−c, k) / C(n, k).
+///
+/// ```
+/// use karat_metrics::stats::pass_at_k;
+///
+/// // 2 of 4 runs succeeded; of the six pairs of runs, one has no success.
+/// assert!((pass_at_k(4, 2, 2)? - 5.0 / 6.0).abs() < 1e-15);
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If k is 0 or above n, or there are more successes than runs.
 pub fn pass_at_k(n: u64, successes: u64, k: u64) -> Score {
     let failures = checked(n, successes, k)?;
     Ok(1.0 - all_from(failures, n, k))
 }
 
-/// The chance that k runs all succeed: C(c, k) / C(n, k).
+/// Returns the chance that k runs all succeed: C(c, k) / C(n, k).
+///
+/// ```
+/// use karat_metrics::stats::pass_hat_k;
+///
+/// assert!((pass_hat_k(4, 2, 2)? - 1.0 / 6.0).abs() < 1e-15);
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If k is 0 or above n, or there are more successes than runs.
 pub fn pass_hat_k(n: u64, successes: u64, k: u64) -> Score {
     checked(n, successes, k)?;
     Ok(all_from(successes, n, k))
 }
 
-/// The failures, if the numbers make sense together.
+/// The number of failures, if the arguments are consistent.
 fn checked(n: u64, successes: u64, k: u64) -> Result<u64, Undefined> {
     if n == 0 {
         return Err(Undefined("no runs"));
@@ -119,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_run_is_undefined() {
+    fn a_question_about_more_runs_than_there_were_is_undefined() {
         assert_eq!(pass_hat_k(3, 3, 4), Err(Undefined("fewer than k runs")));
         assert_eq!(pass_at_k(3, 1, 0), Err(Undefined("k must be at least 1")));
         assert_eq!(pass_at_k(0, 0, 1), Err(Undefined("no runs")));

@@ -1,7 +1,7 @@
 //! Wilcoxon's signed-rank test for paired scores.
 //!
-//! Zero differences are dropped and tied ones share their mean rank. The exact null distribution is
-//! counted for the ranks at hand, ties included, rather than taken from a table for untied ones.
+//! Zero differences are dropped, and tied ones share their mean rank. The exact null distribution is
+//! counted for the given ranks, ties included, rather than taken from a table for untied ones.
 
 use super::length;
 use super::paired::differences;
@@ -9,7 +9,7 @@ use super::permutation::tails_of_whole_weights;
 use super::special::normal;
 use crate::Undefined;
 
-/// How a p-value was obtained.
+/// The method that gave a p-value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WilcoxonMethod {
     /// From the exact distribution over all signs.
@@ -18,31 +18,55 @@ pub enum WilcoxonMethod {
     Normal,
 }
 
-/// What a signed-rank test says.
+/// The result of a signed-rank test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wilcoxon {
     /// The smaller of the two sums of ranks.
     pub statistic: f64,
     /// The two-sided p-value.
     pub p: f64,
-    /// Where it comes from.
+    /// The method that gave the p-value.
     pub method: WilcoxonMethod,
 }
 
-/// The largest number of non-zero differences that [`wilcoxon_exact`] counts out.
+/// The largest number of non-zero differences for which [`wilcoxon_exact`] counts all signs.
 const MAX_EXACT: usize = 400;
 
-/// The two-sided signed-rank test of a against b, choosing the method as scipy 1.17 does: exact up to
-/// 13 pairs, and up to 50 if there are neither ties nor zeros; normal otherwise. If a and b never
-/// differ, p is 1.
+/// Runs the two-sided signed-rank test of a against b, choosing the method as scipy 1.17 does: exact
+/// up to 13 pairs, and up to 50 if there are neither ties nor zeros; normal otherwise.
+///
+/// If a and b never differ, the statistic is 0 and p is 1 (scipy agrees up to 13 pairs and returns
+/// p = NaN beyond).
+///
+/// ```
+/// use karat_metrics::stats::{WilcoxonMethod, wilcoxon};
+///
+/// let test = wilcoxon(&[3.0, 5.0, 6.0, 8.0, 9.0], &[1.0, 2.0, 2.0, 3.0, 3.0])?;
+/// assert_eq!((test.statistic, test.p, test.method), (0.0, 0.0625, WilcoxonMethod::Exact));
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If the lists differ in length, are empty, or a difference is not finite.
 pub fn wilcoxon(a: &[f64], b: &[f64]) -> Result<Wilcoxon, Undefined> {
     let ranks = Ranks::new(&differences(a, b)?)?;
     let plain = !ranks.tied && ranks.doubled.len() == a.len();
     if a.len() <= 13 || (plain && a.len() <= 50) { ranks.exact() } else { Ok(ranks.normal()) }
 }
 
-/// The two-sided signed-rank test of a against b by the exact distribution, for up to 400 pairs that
-/// differ.
+/// Runs the two-sided signed-rank test of a against b by the exact distribution, also with ties.
+/// (scipy's `method="exact"` uses the distribution without ties, and finds p = 0.375 below.)
+///
+/// ```
+/// use karat_metrics::stats::wilcoxon_exact;
+///
+/// let test = wilcoxon_exact(&[1.0, 1.0, 2.0, -1.0], &[0.0; 4])?;
+/// assert_eq!((test.statistic, test.p), (2.0, 0.5));
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// As [`wilcoxon`], and if more than 400 pairs differ.
 pub fn wilcoxon_exact(a: &[f64], b: &[f64]) -> Result<Wilcoxon, Undefined> {
     Ranks::new(&differences(a, b)?)?.exact()
 }
@@ -141,11 +165,28 @@ mod tests {
     }
 
     #[test]
-    fn pairs_that_never_differ_give_no_evidence() {
+    fn pairs_that_never_differ_are_no_evidence() {
         for n in [1, 13, 14, 60] {
             let same = vec![0.5; n];
-            assert_eq!(wilcoxon(&same, &same).unwrap().p, 1.0, "{n}");
+            let test = wilcoxon(&same, &same).unwrap();
+            assert_eq!((test.statistic, test.p), (0.0, 1.0), "{n}");
+            assert_eq!(wilcoxon_exact(&same, &same).unwrap().p, 1.0, "{n}");
         }
-        assert!(wilcoxon(&[], &[]).is_err());
+        assert_eq!(wilcoxon(&[], &[]), Err(Undefined("no pairs")));
+        assert!(wilcoxon(&[f64::NAN], &[0.0]).is_err());
+    }
+
+    #[test]
+    fn a_single_difference_among_zeros_is_as_in_scipy() {
+        let one_of = |n: usize| {
+            let mut differences = vec![0.0; n];
+            differences[0] = 1.0;
+            wilcoxon(&differences, &vec![0.0; n]).unwrap()
+        };
+        assert_eq!(one_of(1).p, 1.0);
+        assert_eq!(one_of(13).p, 1.0);
+        assert!((one_of(14).p - 0.31731050786291415).abs() < 1e-14);
+        let ties = wilcoxon(&[1.0; 14], &[0.0; 14]).unwrap();
+        assert!((ties.p - 0.0001828106329818348).abs() < 1e-16, "{ties:?}");
     }
 }

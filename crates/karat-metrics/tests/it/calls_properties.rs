@@ -1,4 +1,4 @@
-//! What must hold for every list of calls, tried on generated ones.
+//! Properties of the call metrics on generated calls.
 
 // Helpers of tests are tests too: a panic is a failure with the data that explains it.
 use karat_metrics::calls::alignment::{agreement, alignment, exact};
@@ -10,7 +10,7 @@ use karat_metrics::calls::{Arguments, Call, Equality, Expected, Object, Value, p
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// Values from a small world, so that equal ones, and those equal in one way only, are frequent.
+/// Values from a small set, so that equal ones, and those equal in one sense only, are frequent.
 fn value() -> impl Strategy<Value = Value<'static>> {
     let texts =
         ["", "a", "1", "1.0", "True", "None", "[1]", "{'a': 1}", "it's", "\"", "\u{e9}\n\u{200b}"];
@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_calls_does_not_matter_where_it_should_not(
+    fn the_order_of_calls_does_not_matter_to_unordered_metrics(
         (called, expected) in pair(6),
         order in prop::collection::vec(any::<Index>(), 1..6),
     ) {
@@ -182,7 +182,7 @@ proptest! {
     }
 
     #[test]
-    fn an_inserted_call_costs_what_the_definitions_say(expected in calls(6), at in any::<Index>()) {
+    fn an_inserted_call_costs_as_much_as_defined(expected in calls(6), at in any::<Index>()) {
         let mut called = expected.clone();
         called.insert(at.index(expected.len() + 1), Call::new("unknown", Object::new()));
         let n = expected.len() as f64;
@@ -194,7 +194,7 @@ proptest! {
     }
 
     #[test]
-    fn the_alignment_is_the_best_there_is((called, expected) in pair(6)) {
+    fn the_alignment_is_the_best_possible((called, expected) in pair(6)) {
         // The textbook table over all calls, without the shortcut for equal ends.
         let mut best = vec![vec![0.0_f64; called.len() + 1]; expected.len() + 1];
         for i in 1..=expected.len() {
@@ -213,7 +213,7 @@ proptest! {
     }
 
     #[test]
-    fn few_and_many_calls_are_counted_alike((called, expected) in pair(40)) {
+    fn few_and_many_calls_are_counted_the_same_way((called, expected) in pair(40)) {
         // Both metrics switch to hashing for longer lists; this counts pair by pair throughout.
         let mut free: Vec<&Call<'_>> = expected.iter().collect();
         for call in &called {
@@ -249,7 +249,7 @@ proptest! {
     }
 
     #[test]
-    fn ragas_compares_what_python_writes((called, expected) in pair(5)) {
+    fn ragas_compares_the_texts_of_python((called, expected) in pair(5)) {
         let naive = |called: &[&Call<'_>], expected: &[&Call<'_>]| {
             if called.len() != expected.len()
                 || called.iter().zip(expected).any(|(a, b)| a.name != b.name)
@@ -305,7 +305,7 @@ proptest! {
     }
 
     #[test]
-    fn a_plain_list_scores_alike_as_an_expectation((called, expected) in pair(5)) {
+    fn a_plain_list_scores_the_same_as_an_expectation((called, expected) in pair(5)) {
         let model = Expected::from(&expected[..]);
         prop_assert_eq!(model.exact(&called), exact(&called, &expected));
         prop_assert!(close(model.alignment(&called), alignment(&called, &expected)));
@@ -313,7 +313,7 @@ proptest! {
     }
 
     #[test]
-    fn a_group_does_not_mind_the_order(
+    fn a_group_accepts_any_order(
         (called, expected) in pair(4),
         order in prop::collection::vec(any::<Index>(), 1..4),
     ) {
@@ -331,7 +331,7 @@ proptest! {
     }
 
     #[test]
-    fn an_optional_call_changes_nothing_if_made_or_not(
+    fn an_optional_call_changes_no_score_whether_made_or_not(
         (called, expected) in pair(4),
         at in any::<Index>(),
     ) {
@@ -354,7 +354,7 @@ proptest! {
     }
 
     #[test]
-    fn two_values_have_the_same_text_exactly_if_python_writes_them_alike(a in value(), b in value()) {
+    fn two_values_have_the_same_text_exactly_if_python_writes_the_same(a in value(), b in value()) {
         prop_assert_eq!(python::same_text(&a, &b), python::str(&a) == python::str(&b));
         prop_assert_eq!(python::compare_text(&a, &b), python::str(&a).cmp(&python::str(&b)));
         let text = Value::from(python::str(&a).into_owned());
@@ -380,7 +380,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_texts_are_json_to_us_as_to_serde_json(
+    fn our_reader_and_serde_json_accept_the_same_texts(
         value in wild_value(),
         at in any::<Index>(),
         byte in select(b"\"\\{}[]:,0123456789.eE+-tfn u\x01\x7f\n".to_vec()),

@@ -1,4 +1,4 @@
-//! What the metrics of detectors promise for any verdicts and scores, not only for the recorded ones.
+//! Properties of the classification metrics on generated verdicts and scores.
 
 // Counts in tests are small, so nothing is lost; helpers outside of test functions may panic too.
 use karat_metrics::classification::*;
@@ -27,7 +27,7 @@ fn scores(entries: &[(bool, f64)]) -> Scores {
     Scores::new(&truth, &scores).unwrap()
 }
 
-/// The definition: over all pairs of an attack and a benign entry, how often the attack wins.
+/// The definition: over all pairs of an attack and a benign entry, the share in which the attack wins.
 fn auc_by_pairs(entries: &[(bool, f64)]) -> Option<f64> {
     let side = |wanted| entries.iter().filter(move |(positive, _)| *positive == wanted);
     let mut wins = 0.0;
@@ -53,7 +53,7 @@ fn near(a: f64, b: f64) -> bool {
 
 proptest! {
     #[test]
-    fn every_metric_stays_within_its_bounds_or_says_why_not(counts in counts()) {
+    fn every_metric_is_within_its_bounds_or_undefined_with_a_reason(counts in counts()) {
         for metric in METRICS {
             match counts.metric(metric.id) {
                 Some(Ok(value)) => {
@@ -157,7 +157,7 @@ proptest! {
     }
 
     #[test]
-    fn reversing_the_scores_turns_the_area_around(entries in entries()) {
+    fn reversing_the_scores_mirrors_the_area(entries in entries()) {
         let reversed: Vec<(bool, f64)> = entries.iter().map(|(t, s)| (*t, -s)).collect();
         if let Ok(area) = scores(&entries).roc_auc() {
             prop_assert!(near(area + scores(&reversed).roc_auc().unwrap(), 1.0));
@@ -215,7 +215,7 @@ proptest! {
     }
 
     #[test]
-    fn thresholds_count_what_they_say(entries in entries(), threshold in 0.0..=1.0f64) {
+    fn a_threshold_counts_the_entries_at_or_above_it(entries in entries(), threshold in 0.0..=1.0f64) {
         let (truth, flagged): (Vec<bool>, Vec<bool>) =
             entries.iter().map(|(t, s)| (*t, *s >= threshold)).unzip();
         prop_assert_eq!(scores(&entries).at_threshold(threshold), Confusion::from_verdicts(&truth, &flagged).unwrap());
@@ -233,7 +233,7 @@ proptest! {
     }
 
     #[test]
-    fn any_scores_are_measured_or_refused(
+    fn any_scores_are_measured_or_rejected(
         entries in prop::collection::vec((any::<bool>(), any::<f64>()), 0..20),
     ) {
         let (truth, values): (Vec<bool>, Vec<f64>) = entries.iter().copied().unzip();

@@ -1,4 +1,4 @@
-//! DeepEval's tool correctness, against what DeepEval itself answered on every case of the vectors.
+//! DeepEval's tool correctness, against DeepEval's own results on every case of the vectors.
 
 // Helpers of tests are tests too: a panic is a failure with the data that explains it.
 use std::path::Path;
@@ -30,7 +30,7 @@ struct Case {
     expected: Map<String, serde_json::Value>,
 }
 
-/// Parameters and output stay as they are written: serde_json would lose what the metric looks at.
+/// Parameters and output stay as they are written: serde_json would lose details that matter to the metric.
 #[derive(Deserialize)]
 struct Tool {
     name: String,
@@ -64,7 +64,7 @@ fn object(text: &str) -> Object<'_> {
     object
 }
 
-/// Where DeepEval ends with an error and Karat has a result: how the key begins, and the error.
+/// The cases in which DeepEval fails and Karat has a result: the start of the key, and the error.
 ///
 /// The one reason: parameters recorded on one side only. DeepEval calls `.keys()` on `None`.
 const DEVIATIONS: &[(&str, &str)] =
@@ -102,7 +102,10 @@ fn check(case: &Case, tolerance: f64, failures: &mut Vec<String>) {
                 if DEVIATIONS.iter().find(listed).is_none() {
                     failures.push(format!("{} {key}: unlisted error {error}", case.id));
                 }
-                setting.measure(&told_apart(&called), &told_apart(&expected))
+                setting.measure(
+                    &with_distinct_parameters(&called),
+                    &with_distinct_parameters(&expected),
+                )
             }
         };
         let close = (ours.score - wanted.score).abs() <= tolerance * wanted.score.abs().max(1.0);
@@ -113,9 +116,9 @@ fn check(case: &Case, tolerance: f64, failures: &mut Vec<String>) {
 }
 
 /// The same calls with a parameter of its own in place of parameters that were not recorded. It is
-/// equal to itself and shares nothing with any other, which is what our result there promises; and
-/// DeepEval's formula is defined on it.
-fn told_apart<'a>(calls: &[Call<'a>]) -> Vec<Call<'a>> {
+/// equal to itself and shares nothing with any other, as our result assumes, and DeepEval's formula is
+/// defined on it.
+fn with_distinct_parameters<'a>(calls: &[Call<'a>]) -> Vec<Call<'a>> {
     let marked = |call: &Call<'a>| {
         let mark = || -> Object<'a> {
             [("parameters were not recorded", Value::Null)].into_iter().collect()

@@ -1,4 +1,4 @@
-//! RAGAS's tool-call metrics, against what RAGAS itself answered on every case of the vectors.
+//! RAGAS's tool-call metrics, against RAGAS's own results on every case of the vectors.
 
 // Helpers of tests are tests too: a panic is a failure with the data that explains it.
 use std::path::Path;
@@ -36,7 +36,7 @@ struct Message {
     tool_calls: Option<Vec<RecordedCall>>,
 }
 
-/// Arguments stay as they are written: serde_json would lose what the metrics look at.
+/// Arguments stay as they are written: serde_json would lose details that matter to the metrics.
 #[derive(Deserialize)]
 struct RecordedCall {
     name: String,
@@ -91,9 +91,9 @@ fn check(case: &Case, tolerance: f64, failures: &mut Vec<String>) {
                 accuracy(ragas::tool_call_accuracy_levenshtein(&called, &reference))
             }
             "legacy_f1" | "collections_f1" => ragas::tool_call_f1(&called, &reference),
-            unknown => panic!("{}: no metric stands for {unknown}", case.id),
+            unknown => panic!("{}: no metric for {unknown}", case.id),
         };
-        // RAGAS raised no error anywhere; if a new vector says it did, this is no number and fails.
+        // RAGAS raised no error anywhere; if a new vector says it did, this is not a number and fails.
         let expected = expected.as_f64().unwrap_or_else(|| panic!("{} {key}: {expected}", case.id));
         if (score - expected).abs() > tolerance * expected.abs().max(1.0) {
             failures.push(format!("{} {key}: {score}, RAGAS has {expected}", case.id));

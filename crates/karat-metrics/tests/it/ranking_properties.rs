@@ -1,8 +1,8 @@
-//! What must hold for any judgements and any results: the order of the input does not matter, values
-//! stay in their bounds, a better order is never worth less, and the one-pass computation agrees
-//! with formulas written out document by document.
+//! Properties of the ranking measures on generated judgements and results: the order of the input
+//! does not matter, values stay in their bounds, a better order never scores less, and the one-pass
+//! computation agrees with formulas written out document by document.
 
-// Clippy knows test functions but not the helpers beside them.
+// Clippy recognizes test functions but not their helpers.
 use std::collections::BTreeMap;
 
 use karat_metrics::Score;
@@ -32,7 +32,7 @@ fn measures() -> Vec<Measure> {
 }
 
 fn id() -> impl Strategy<Value = String> {
-    // Few ids, so that judgements and results meet, and beyond ASCII, so that bytes decide.
+    // Few ids, so that judgements and results overlap, and beyond ASCII, so that bytes decide.
     proptest::sample::select(
         &["a", "b", "c", "s:t", "s:t2", "s:t10", "Ω", "é", "z", "zz", "A", "~", "0", "00"][..],
     )
@@ -89,7 +89,7 @@ fn ordered(judged: &Judgements, results: &[String], rules: &Rules) -> JudgedRank
 mod naive {
     use super::*;
 
-    /// Puts results in order by looking at all that go before each.
+    /// Sorts results by counting those that come before each.
     pub(super) fn order(results: &[(String, f64)], rules: &Rules) -> Vec<String> {
         let score = |score: f64| match rules.precision {
             ScorePrecision::F32 => f64::from(score as f32),
@@ -205,7 +205,7 @@ fn close(left: f64, right: f64) -> bool {
     (left - right).abs() <= 1e-12 * right.abs().max(1.0)
 }
 
-/// Whether a change from `before` to `after` makes a measure worse, beyond rounding.
+/// Returns `true` if a change from `before` to `after` makes a measure worse, beyond rounding.
 fn is_worse(measure: Measure, before: Score, after: Score) -> bool {
     let (Ok(before), Ok(after)) = (before, after) else { return before.is_ok() != after.is_ok() };
     match measure.definition().better {

@@ -1,7 +1,7 @@
 //! Every value that ranx gave on the vectors is reproduced, ties in the order of insertion. Where
-//! ranx raised an error, what we do instead is asserted, and an error of another kind fails.
+//! ranx raised an error, our result is asserted instead, and an error of another kind fails.
 
-// Clippy knows test functions but not the helpers beside them.
+// Clippy recognizes test functions but not their helpers.
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -102,7 +102,7 @@ fn mean(qrels: &Object, run: &Object, peer_name: &str) -> f64 {
     averages.over_all()[0].value().unwrap()
 }
 
-/// Compares value after value, and remembers what does not agree.
+/// Compares values and collects the differences.
 struct Comparison {
     tolerance: f64,
     compared: usize,

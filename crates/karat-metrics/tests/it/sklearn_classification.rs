@@ -1,7 +1,7 @@
 //! Every value of vectors/sklearn_classification.json, obtained from scikit-learn, is reproduced.
 //!
-//! Where scikit-learn replaces an undefined value by a number, our rule for doing so is applied; where
-//! it gives NaN, ours must be undefined. Every case and every key must be known here: one that is not
+//! If scikit-learn replaces an undefined value by a number, our rule for doing so is applied; if it
+//! gives NaN, ours must be undefined. Every case and every key must be known here: one that is not
 //! fails the test, so nothing in the file can go unchecked.
 
 // Helpers outside of test functions may panic too: a broken vector file is a failed test.
@@ -135,7 +135,7 @@ fn metrics_of_verdicts_equal_those_of_scikit_learn() {
             _ => {
                 for (name, expected) in expected.as_object().unwrap() {
                     let rule = match (zero_division(key), name.as_str()) {
-                        // `jaccard_score` knows no `nan`: the vectors hold its default there.
+                        // `jaccard_score` has no `nan`: the vectors contain its default there.
                         (ZeroDivision::Undefined, "jaccard") => ZeroDivision::Zero,
                         (rule, _) => rule,
                     };

@@ -1,4 +1,4 @@
-//! What the statistics promise for any input, not only for the recorded ones.
+//! Properties of the statistics on generated input.
 
 use karat_metrics::stats::*;
 use proptest::prelude::*;
@@ -251,7 +251,7 @@ proptest! {
 }
 
 proptest! {
-    // Searching a sample size among huge counts is the slowest question of all.
+    // The search for a sample size among huge counts is the slowest of all.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]

@@ -3,7 +3,7 @@
 //! differently (double precision, printed to four decimals), and ir_measures, whose `RR@k` breaks
 //! ties the other way round.
 
-// Clippy knows test functions but not the helpers beside them.
+// Clippy recognizes test functions but not their helpers.
 use std::path::Path;
 
 use karat_metrics::ranking::{Averages, JudgedRanking, Measure, Rules, ScorePrecision, TieRule};
@@ -20,7 +20,7 @@ fn object(value: &Value) -> &Object {
     value.as_object().unwrap()
 }
 
-/// What a peer calls one of our measures, or one of the counts that it prints beside them.
+/// One of our measures under a peer's name, or one of the counts that the peer prints with them.
 enum Asked {
     Measure(Measure),
     Count(fn(&JudgedRanking) -> usize),
@@ -110,7 +110,7 @@ impl Evaluated {
     }
 }
 
-/// Compares value after value, and remembers what does not agree.
+/// Compares values and collects the differences.
 struct Comparison {
     tolerance: f64,
     compared: usize,
@@ -254,7 +254,9 @@ fn double_precision_prints_what_the_trec_eval_10_command_line_prints() {
         let evaluated = Evaluated::new(case, ScorePrecision::F64, TieRule::IdDescending);
         for (query, values) in object(expected) {
             for (name, peer) in object(values) {
-                let Asked::Measure(measure) = asked(name) else { panic!("{name} is no measure") };
+                let Asked::Measure(measure) = asked(name) else {
+                    panic!("{name} is not a measure")
+                };
                 let value = match query.as_str() {
                     "all" => evaluated.over_qrels(measure),
                     _ => {

@@ -6,7 +6,7 @@ use karat_io::text::printable;
 use karat_metrics::Score;
 use karat_metrics::ranking::{Measure, Rules, ScorePrecision};
 use serde_json::{Map, Value, json};
-use trec::{Found, MeasureMeans, Options, QueryScores, Summary};
+use trec::{MeasureMeans, Options, QueryList, QueryScores, Summary};
 
 use crate::cli::TrecArgs;
 use crate::exit::{Exit, Stop};
@@ -88,7 +88,7 @@ fn document(summary: &Summary, queries: Vec<Value>, per_query: bool) -> Value {
             summary.means.iter().map(|mean| (mean.measure.to_string(), number(&pick(mean))));
         Value::Object(pairs.collect::<Map<String, Value>>())
     };
-    let found = |found: &Found| json!({"count": found.count, "first": found.first});
+    let found = |found: &QueryList| json!({"count": found.count, "first": found.first});
     let mut document = json!({
         "schema": "karat.trec/1",
         "queries": {

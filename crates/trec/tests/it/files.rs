@@ -1,6 +1,6 @@
-//! TREC files as they come: in any order, with any white space, compressed, through a pipe, and wrong.
+//! TREC files in any order, with any white space, compressed, through a pipe, and invalid ones.
 
-// Clippy knows test functions but not the helpers beside them.
+// Clippy recognizes test functions but not their helpers.
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ fn values_are_right_on_a_small_example() {
 }
 
 #[test]
-fn the_rank_column_is_not_looked_at() {
+fn the_rank_column_is_ignored() {
     let shuffled_ranks = RUN.replace(" 1 3 t", " 2 3 t").replace(" 2 2 t", " nonsense 2 t");
     assert_ne!(shuffled_ranks, RUN);
     assert_eq!(
@@ -100,7 +100,7 @@ fn white_space_line_ends_and_byte_order_marks_change_nothing() {
 }
 
 #[test]
-fn compressed_files_are_read_whatever_they_are_called() {
+fn compressed_files_are_read_whatever_their_name() {
     let gzip = |text: &str| {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         encoder.write_all(text.as_bytes()).unwrap();
@@ -113,7 +113,7 @@ fn compressed_files_are_read_whatever_they_are_called() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_can_be_scored_though_it_can_be_read_only_once() {
+fn a_pipe_can_be_scored_although_it_can_be_read_only_once() {
     let files = Files::new(QRELS, "");
     std::fs::remove_file(files.run()).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(files.run()).status().unwrap().success());
@@ -124,7 +124,7 @@ fn a_pipe_can_be_scored_though_it_can_be_read_only_once() {
 }
 
 #[test]
-fn queries_that_only_one_file_has_are_counted_and_named() {
+fn queries_of_one_file_only_are_counted_and_listed() {
     // In the order of numbers, which is not the order of bytes.
     let qrels: String = (1..=20).map(|n| format!("{n} 0 a 1\n")).collect();
     let run: String =
@@ -150,7 +150,7 @@ fn queries_that_only_one_file_has_are_counted_and_named() {
 }
 
 #[test]
-fn nothing_in_common_is_nothing_measured() {
+fn files_without_a_common_query_have_undefined_means() {
     let summary =
         Files::new("q1 0 a 1\n", "other Q0 a 1 1 t\n").score(&Options::default()).unwrap();
     assert_eq!((summary.evaluated, summary.missing.count, summary.unjudged.count), (0, 1, 1));
@@ -166,7 +166,7 @@ fn a_query_without_relevant_documents_is_counted_and_kept() {
 }
 
 #[test]
-fn options_reach_the_ranking() {
+fn options_apply_to_the_ranking() {
     let files = Files::new(
         "q 0 a 1\nq 0 c 2\n",
         "q Q0 x 1 2 t\nq Q0 a 2 1 t\nq Q0 b 3 1 t\nq Q0 c 4 0.5 t\n",
@@ -182,8 +182,7 @@ fn options_reach_the_ranking() {
     assert_eq!(mrr(Rules { relevance_level: 2, ..rules }), 1.0 / 4.0);
 }
 
-/// Both files in the same order, and one or the other the other way round. What is in the middle part
-/// keeps its lines.
+/// Both files in the same order, and one or the other reversed. The middle part keeps its lines.
 fn in_every_order(qrels: [&str; 3], run: [&str; 3]) -> Vec<(String, String)> {
     let orders: [[usize; 3]; 2] = [[0, 1, 2], [2, 1, 0]];
     let mut all = Vec::new();
@@ -205,7 +204,7 @@ fn problem_of(qrels: &str, run: &str) -> (String, u64, LineProblem) {
 }
 
 #[test]
-fn a_wrong_line_is_named_with_its_file_and_number() {
+fn an_invalid_line_is_reported_with_file_and_number() {
     let good_run = "q1 Q0 a 1 3 t\n";
     let good_qrels = "q1 0 a 1\n";
     let columns = |found, expected| LineProblem::Columns { found, expected };
@@ -234,7 +233,7 @@ fn a_wrong_line_is_named_with_its_file_and_number() {
 }
 
 #[test]
-fn a_repeated_document_is_found_however_the_file_is_ordered() {
+fn a_duplicate_document_is_found_whatever_the_order_of_the_file() {
     let duplicate = |first| LineProblem::DuplicateResult {
         query: "\"q2\"".into(),
         document: "\"a\"".into(),
@@ -253,7 +252,7 @@ fn a_repeated_document_is_found_however_the_file_is_ordered() {
 }
 
 #[test]
-fn a_repeated_judgement_is_found_however_the_file_is_ordered() {
+fn a_duplicate_judgement_is_found_whatever_the_order_of_the_file() {
     let duplicate = |first| LineProblem::DuplicateJudgement {
         query: "\"q2\"".into(),
         document: "\"a\"".into(),
@@ -297,7 +296,7 @@ fn an_empty_file_is_an_error() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named() {
+fn the_error_for_a_missing_file_shows_its_path() {
     let files = Files::new(QRELS, RUN);
     let error =
         score(&files.qrels(), Path::new("no-such-run"), &Options::default(), None).unwrap_err();
@@ -308,7 +307,7 @@ fn a_file_that_is_not_there_is_named() {
 }
 
 #[test]
-fn a_line_without_end_is_an_error_and_not_a_full_memory() {
+fn an_endless_line_is_an_error_and_does_not_fill_the_memory() {
     let endless = [RUN.as_bytes(), &vec![b'x'; 3 << 20]].concat();
     let (file, line, problem) = {
         let files = Files::new(QRELS, endless);
@@ -321,7 +320,7 @@ fn a_line_without_end_is_an_error_and_not_a_full_memory() {
 }
 
 #[test]
-fn what_is_written_is_read_back_in_the_same_order() {
+fn a_written_run_is_read_back_in_the_same_order() {
     let golden = [("q1", vec![("s:a", 2), ("s:b", 0)]), ("q2", vec![("s:c", 1)])];
     let rankings: [(&str, &[&str]); 2] = [("q1", &["s:b", "s:z", "s:a"]), ("q2", &["s:c"])];
     let (mut qrels, mut run) = (Vec::new(), Vec::new());
@@ -372,7 +371,7 @@ fn lines(labels: &Labels, results: &Results) -> (Vec<Vec<String>>, Vec<Vec<Strin
 
 /// The counts of a summary, and its means, which may differ in the last bits with the order.
 fn assert_same(left: &Summary, right: &Summary) {
-    let found = |found: &trec::Found| found.count;
+    let found = |found: &trec::QueryList| found.count;
     let counts = |summary: &Summary| {
         let queries = [summary.judged, summary.in_run, summary.evaluated, summary.without_relevant];
         let only_one =

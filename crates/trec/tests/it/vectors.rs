@@ -1,7 +1,7 @@
-//! The vectors of trec_eval once more, through files: what pytrec_eval computes from a run, we compute
-//! from the file that the run is written to, for each query and for both means.
+//! The vectors of trec_eval through files: the results from the written files equal those that
+//! pytrec_eval computes from the run, for each query and for both means.
 
-// Clippy knows test functions but not the helpers beside them.
+// Clippy recognizes test functions but not their helpers.
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -31,7 +31,7 @@ fn ours(peer_name: &str) -> Option<Measure> {
     Some(id.parse().unwrap())
 }
 
-/// Ids with white space in them cannot be written to a file either.
+/// Ids that contain white space cannot be written to a file.
 fn can_be_written(case: &Value) -> bool {
     let sides = [object(&case["qrels"]), object(&case["run"])];
     let queries = sides.into_iter().flatten();
@@ -39,7 +39,7 @@ fn can_be_written(case: &Value) -> bool {
     ids.into_iter().all(|id| !id.contains(char::is_whitespace))
 }
 
-/// A query that was asked and got nothing back cannot be written to a file: there it is missing.
+/// A query with an empty list cannot be written to a file: there it is missing.
 fn has_empty_list(case: &Value) -> bool {
     object(&case["run"]).values().any(|results| object(results).is_empty())
 }
@@ -86,7 +86,7 @@ fn score_case(case: &Value, measures: Vec<Measure>) -> Scored {
 }
 
 #[test]
-fn files_give_what_pytrec_eval_gives() {
+fn results_from_files_equal_those_of_pytrec_eval() {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../karat-metrics/tests/vectors/trec_eval.json");
     let vectors: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();

@@ -119,7 +119,7 @@ fn continued_fraction(a: f64, b: f64, x: f64, y: f64) -> f64 {
     value
 }
 
-/// a − (a + b)x, how far x lies below the mean, without subtracting nearly equal products.
+/// a − (a + b)x, the distance of x below the mean, without subtracting nearly equal products.
 fn below_mean(a: f64, b: f64, x: f64, y: f64) -> f64 {
     a * y - b * x
 }

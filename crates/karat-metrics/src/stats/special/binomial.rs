@@ -71,7 +71,7 @@ fn stirling_error(z: f64) -> f64 {
     sum / z
 }
 
-/// x ln(x/m) + m − x: how far x lies from its expectation m, never negative.
+/// x ln(x/m) + m − x: the distance of x from its expectation m, never negative.
 fn deviance(x: f64, m: f64) -> f64 {
     let difference = x - m;
     if difference.abs() >= 0.1 * (x + m) {

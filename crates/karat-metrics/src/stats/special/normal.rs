@@ -3,12 +3,12 @@
 use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 
 /// P(Z > z) of a standard normal variable.
-pub fn upper_tail(z: f64) -> f64 {
+pub(in crate::stats) fn upper_tail(z: f64) -> f64 {
     0.5 * libm::erfc(z * FRAC_1_SQRT_2)
 }
 
 /// The z with P(Z < z) = p; minus and plus infinity at 0 and 1, NaN outside of them.
-pub fn quantile(p: f64) -> f64 {
+pub(in crate::stats) fn quantile(p: f64) -> f64 {
     if p < 0.5 { -upper_quantile(p) } else { upper_quantile(1.0 - p) }
 }
 
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_quantiles_are_met_to_the_last_digits() {
+    fn known_quantiles_agree_to_the_last_digits() {
         for (p, z) in [
             (0.5, 0.0),
             (0.975, 1.959963984540054),

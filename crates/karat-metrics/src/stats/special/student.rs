@@ -3,7 +3,7 @@
 use super::beta;
 
 /// P(T > t) with the given degrees of freedom (> 0).
-pub fn upper_tail(t: f64, degrees: f64) -> f64 {
+pub(in crate::stats) fn upper_tail(t: f64, degrees: f64) -> f64 {
     let square = t * t;
     let (x, y) = if square.is_finite() {
         (degrees / (degrees + square), square / (degrees + square))
@@ -14,8 +14,21 @@ pub fn upper_tail(t: f64, degrees: f64) -> f64 {
     if t >= 0.0 { 0.5 * outside } else { 0.5 + 0.5 * inside }
 }
 
-/// The t with P(|T| > t) = outside, for 0 < outside < 1.
+/// Returns the t with P(|T| > t) = `outside` under Student's distribution with the given degrees of
+/// freedom: infinity for 0, 0 for 1, and NaN if `outside` is not a probability or the degrees are not
+/// positive.
+///
+/// ```
+/// use karat_metrics::stats::student_two_sided_quantile;
+///
+/// let t = student_two_sided_quantile(0.05, 10.0);
+/// assert!((t - 2.228_138_851_986_274).abs() < 1e-12);
+/// ```
+#[must_use]
 pub fn two_sided_quantile(outside: f64, degrees: f64) -> f64 {
+    if !(0.0..=1.0).contains(&outside) || degrees.is_nan() || degrees <= 0.0 {
+        return f64::NAN;
+    }
     let (x, y) = beta::inverse(0.5 * degrees, 0.5, outside, 1.0 - outside);
     (degrees * (y / x)).sqrt()
 }
@@ -33,6 +46,17 @@ mod tests {
         }
         assert_eq!(upper_tail(1e200, 1.0), 0.0);
         assert!((upper_tail(-1.0, 1.0) - 0.75).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_quantile_outside_its_domain_is_not_a_number() {
+        for (outside, degrees) in
+            [(-0.1, 5.0), (1.1, 5.0), (f64::NAN, 5.0), (0.05, 0.0), (0.05, -1.0), (0.05, f64::NAN)]
+        {
+            assert!(two_sided_quantile(outside, degrees).is_nan(), "{outside} {degrees}");
+        }
+        assert_eq!(two_sided_quantile(0.0, 5.0), f64::INFINITY);
+        assert_eq!(two_sided_quantile(1.0, 5.0), 0.0);
     }
 
     #[test]
