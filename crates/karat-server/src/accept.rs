@@ -1,129 +1,85 @@
-//! From observations to snapshots: what a run writes that was told to update them.
+//! Acceptance of snapshots: `--update` writes them from what was observed.
 //!
-//! Only what would pass but for its snapshots is accepted: a call that ended wrong, another expectation
-//! that fails, an answer without the place that is looked at, or repetitions that differ keep what is
-//! stored and say why.
+//! A case is accepted only if nothing but its snapshots fails. A call with the wrong outcome, another
+//! failed expectation, an answer without the expected place, or attempts that differ leave the stored
+//! snapshots as they are, with the reason.
 
 use std::sync::Arc;
 
+use karat_core::error::EvalError;
+use karat_core::expect::Answer;
 use karat_core::journal::{Entry, Outcome};
-use karat_io::input::{InputError, WriteError};
 
 use crate::compliance::Contract;
-use crate::observation::{Attempt, Observed, Role};
-use crate::score::{answered, judge_but_snapshots};
-use crate::suite::matcher::{Answer, Prepared};
+use crate::judge::{answer_of, judge_without_snapshots};
+use crate::observation::{Attempt, CaseRun};
 use crate::suite::snapshot::{Snapshots, Store};
-use crate::suite::{Case, Step, snapshot_name};
+use crate::suite::{Case, snapshot_name};
 
-/// Why snapshots could not be updated.
-#[derive(Debug, thiserror::Error)]
-pub enum AcceptError {
-    /// What is stored cannot be read.
-    #[error(transparent)]
-    Read(#[from] InputError),
-    /// What is new cannot be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-}
-
-/// What was done.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Accepted {
-    /// Cases whose snapshots were written.
-    pub written: Vec<String>,
-    /// How many cases had the same already.
-    pub unchanged: usize,
-    /// Cases whose snapshots were left as they were, with the reason.
-    pub refused: Vec<String>,
-}
-
-impl Accepted {
-    /// In words, for the report.
-    #[must_use]
-    pub fn words(&self) -> Vec<String> {
-        let mut words = Vec::new();
-        let names = match self.written.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", self.written.join(", ")),
-        };
-        words.push(format!(
-            "snapshots of {} cases written{names}, of {} unchanged",
-            self.written.len(),
-            self.unchanged
-        ));
-        words.extend(self.refused.iter().map(|why| format!("no snapshot written for {why}")));
-        words
-    }
-}
-
-/// Writes the snapshots that the cases want, from what was observed.
+/// Writes the snapshots that the cases expect, and describes what was written and what was not.
 ///
 /// # Errors
-/// A file cannot be read or written.
-pub fn snapshots(
+/// If a file cannot be read or written.
+pub(crate) fn accept(
     store: &Store,
     cases: &[Arc<Case>],
-    entries: &[Entry<Observed>],
+    entries: &[Entry<CaseRun>],
     contract: &Contract,
-) -> Result<Accepted, AcceptError> {
-    let mut accepted = Accepted::default();
-    for (case, entry) in cases.iter().zip(entries) {
-        if !case.steps().any(Step::wants_snapshot) {
-            continue;
-        }
-        let Outcome::Answer(observed) = &entry.outcome else { continue };
-        match captured(case, observed, contract) {
-            Err(why) => accepted.refused.push(format!("{}: {why}", case.id)),
-            Ok(snapshots) if store.read(&case.id)? == snapshots => accepted.unchanged += 1,
+) -> Result<Vec<String>, EvalError> {
+    let (mut written, mut refused, mut unchanged) = (Vec::new(), Vec::new(), 0);
+    for (case, entry) in cases.iter().zip(entries).filter(|(case, _)| case.expects_snapshot()) {
+        let Outcome::Answer(run) = &entry.outcome else { continue };
+        match capture(case, run, contract) {
+            Err(why) => refused.push(format!("no snapshot written for {}: {why}", case.id)),
+            Ok(snapshots) if store.read(&case.id)? == snapshots => unchanged += 1,
             Ok(snapshots) => {
                 store.write(&case.id, &snapshots)?;
-                accepted.written.push(case.id.clone());
+                written.push(case.id.as_str());
             }
         }
     }
-    Ok(accepted)
+    let names = match written.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", written.join(", ")),
+    };
+    let count = written.len();
+    let summary = format!("snapshots of {count} cases written{names}, of {unchanged} unchanged");
+    Ok(std::iter::once(summary).chain(refused).collect())
 }
 
-/// What all attempts of a case agree on.
-fn captured(case: &Case, observed: &Observed, contract: &Contract) -> Result<Snapshots, String> {
-    let mut all = observed.attempts.iter().map(|attempt| attempted(case, attempt, contract));
+/// The snapshots on which all attempts of a case agree.
+fn capture(case: &Case, run: &CaseRun, contract: &Contract) -> Result<Snapshots, String> {
+    let mut all = run.attempts.iter().map(|attempt| capture_attempt(case, attempt, contract));
     let first = all.next().unwrap_or_else(|| Err("the call was not made".to_owned()))?;
     for other in all {
         let other = other?;
-        if let Some((name, _)) = other.iter().find(|(name, value)| first.get(*name) != Some(value))
-        {
+        let differing = other.iter().find(|(name, value)| first.get(*name) != Some(value));
+        if let Some((name, _)) = differing {
             return Err(format!(
-                "{name} is another one at each repetition; redact what changes (redact, redact_matches)"
+                "{name} differs between attempts; leave out what changes with redact or \
+                 redact_matches"
             ));
         }
     }
     Ok(first)
 }
 
-fn attempted(case: &Case, attempt: &Attempt, contract: &Contract) -> Result<Snapshots, String> {
-    if let Some(why) = judge_but_snapshots(case, attempt, contract).reasons.into_iter().next() {
+fn capture_attempt(
+    case: &Case,
+    attempt: &Attempt,
+    contract: &Contract,
+) -> Result<Snapshots, String> {
+    if let Some(why) = judge_without_snapshots(case, attempt, contract).reasons.into_iter().next() {
         return Err(why);
     }
-    let parts: [(Role, &[Step]); 3] = [
-        (Role::Setup, &case.setup),
-        (Role::Call, std::slice::from_ref(&case.step)),
-        (Role::Then, &case.then),
-    ];
     let mut found = Snapshots::new();
-    for (role, steps) in parts {
-        for (number, step) in steps.iter().enumerate().filter(|(_, step)| step.wants_snapshot()) {
-            let called = attempt
-                .calls
-                .iter()
-                .find(|called| called.role == role && called.number == number)
-                .ok_or("the call was not made")?;
-            let result = answered(&called.outcome).ok_or("there was no answer")?;
-            let answer = Answer::new(&result);
-            let wanted = step.matchers.iter().filter(|matcher| Prepared::is_snapshot(matcher));
-            for (at, value) in wanted.filter_map(|matcher| matcher.captured(&answer)).enumerate() {
-                found.insert(snapshot_name(role, number, at), value?);
-            }
+    for (role, number, step) in case.judged_steps().filter(|(_, _, step)| step.expects_snapshot()) {
+        let called = attempt.find(role, number).ok_or("the call was not made")?;
+        let result = answer_of(&called.outcome).ok_or("there was no answer")?;
+        let answer = Answer::new(&result);
+        let captured = step.matchers.iter().filter_map(|matcher| matcher.captured(&answer));
+        for (at, value) in captured.enumerate() {
+            found.insert(snapshot_name(role, number, at), value?);
         }
     }
     Ok(found)

@@ -1,24 +1,24 @@
-//! Whether the calls that clean up did: of each that did not, in words. They are nobody's score, but
-//! what they leave behind may decide the next case or the next run.
+//! Teardown calls that did not clean up. They do not affect scores, but what they leave behind may
+//! affect the next case or the next run.
 
 use std::sync::Arc;
 
 use karat_core::journal::{Entry, Outcome as Kept};
 
-use crate::observation::{Attempt, Observed, Outcome, Role};
-use crate::suite::{Case, Step};
-use crate::system::{numbered, unmet};
+use crate::judge::{call_name, unmet};
+use crate::observation::{Attempt, CaseRun, Outcome};
+use crate::suite::{Case, Role, Step};
 
-/// One line on the teardown of cases, and on that of the suite as the server found it.
+/// A warning about the teardown of cases, and about the problems of the suite's own teardown.
 pub(crate) fn warning(
     cases: &[Arc<Case>],
-    entries: &[Entry<Observed>],
+    entries: &[Entry<CaseRun>],
     of_the_suite: &[String],
 ) -> Option<String> {
     let mut problems: Vec<String> = Vec::new();
     for (case, entry) in cases.iter().zip(entries) {
-        let Kept::Answer(observed) = &entry.outcome else { continue };
-        let found = observed.attempts.iter().flat_map(|attempt| left_by(case, attempt));
+        let Kept::Answer(run) = &entry.outcome else { continue };
+        let found = run.attempts.iter().flat_map(|attempt| left_by(case, attempt));
         problems.extend(found.map(|problem| format!("{}: {problem}", case.id)));
     }
     problems.extend(of_the_suite.iter().map(|problem| format!("the suite: {problem}")));
@@ -30,41 +30,32 @@ pub(crate) fn warning(
     Some(format!("{count}: {first}"))
 }
 
-/// What the teardown of one attempt did not do.
+/// The teardown calls of one attempt that did not clean up.
 fn left_by(case: &Case, attempt: &Attempt) -> Vec<String> {
-    let mut problems = Vec::new();
-    for (number, step) in case.teardown.iter().enumerate() {
-        let place = format!("teardown {} ({})", number + 1, step.tool);
-        let made = attempt
-            .calls
-            .iter()
-            .find(|called| called.role == Role::Teardown && called.number == number);
-        let problem = match made {
-            Some(called) => unmet(step, &called.outcome).map(|why| format!("{place}: {why}")),
-            None => not_made(case, attempt, step).map(|why| format!("{place} was not made: {why}")),
-        };
-        problems.extend(problem);
-    }
-    problems
+    let problem = |(number, step): (usize, &Step)| {
+        let name = call_name(Role::Teardown, number, &step.tool);
+        match attempt.find(Role::Teardown, number) {
+            Some(called) => unmet(step, &called.outcome).map(|why| format!("{name}: {why}")),
+            None => not_made(case, attempt, step).map(|why| format!("{name} was not made: {why}")),
+        }
+    };
+    case.teardown.iter().enumerate().filter_map(problem).collect()
 }
 
-/// Why a call was not made, unless there was nothing to clean up: without the call that was to give
-/// the value, nothing came to be.
+/// The reason for which a call was not made; none if there was nothing to clean up, because the call
+/// that should have given the value did not succeed.
 fn not_made(case: &Case, attempt: &Attempt, step: &Step) -> Option<String> {
     let last = attempt.calls.last().map(|called| &called.outcome);
     if matches!(last, Some(Outcome::Crash { .. } | Outcome::Timeout)) {
         return Some("the server was gone".to_owned());
     }
-    let gave = |name: &String| {
-        numbered(case).filter(|(_, _, giver)| giver.save.contains_key(name)).any(
-            |(role, number, _)| {
-                attempt.calls.iter().any(|called| {
-                    (called.role, called.number) == (role, number)
-                        && called.outcome.class() == "result"
-                })
-            },
-        )
+    let succeeded = |role, number| {
+        attempt.find(role, number).is_some_and(|called| called.outcome.class() == "result")
     };
-    let name = step.names().into_iter().find(gave)?;
-    Some(format!("${{{name}}} was not in the answer that it is saved from"))
+    let given = |name: &String| {
+        case.judged_steps()
+            .any(|(role, number, giver)| giver.save.contains_key(name) && succeeded(role, number))
+    };
+    let name = step.names().into_iter().find(given)?;
+    Some(format!("${{{name}}} was not in the answer that should have had it"))
 }

@@ -1,9 +1,9 @@
-//! Results against the protocol, and arguments and results against the schemas that the server
-//! itself declares.
+//! Compliance of arguments and results with the schemas that the server declares, and of results with
+//! the protocol.
 //!
-//! Each schema is compiled once. A tool without an output schema promises nothing, so nothing can be
-//! said of its results; a tool that has one and answers without structured content breaks its word.
-//! The protocol is held to what the revision that is spoken demands, and to no more.
+//! Each schema is compiled once. The results of a tool without an output schema are not checked
+//! against one; a tool that has one and answers without structured content violates it. The protocol
+//! is checked as the negotiated revision defines it.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use serde_json::{Map, Value};
 
 use crate::observation::Outcome;
 
-/// The schemas of a server's tools, and the revision of the protocol that it speaks.
+/// The schemas of a server's tools, and the protocol revision that it speaks.
+#[derive(Default)]
 pub struct Contract {
     tools: BTreeMap<String, Schemas>,
     revision: Revision,
@@ -24,26 +25,25 @@ struct Schemas {
     output: Option<Result<Compiled, String>>,
 }
 
-/// How something fits a schema.
+/// The result of checking a value against a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// It does.
+    /// It fits.
     Fits {
-        /// What an engine that asserts formats would not accept.
+        /// Violations of `format`, which is not asserted.
         format_warnings: Vec<String>,
     },
-    /// It does not.
+    /// It does not fit.
     Breaks {
-        /// The first reasons.
+        /// The first violations.
         reasons: Vec<String>,
     },
-    /// Nothing is promised, so nothing can be said.
+    /// There is no schema.
     NotPromised,
 }
 
 impl Fit {
-    /// 1 or 0, or nothing where nothing can be said.
-    #[must_use]
+    /// 1 or 0; none without a schema.
     pub fn score(&self) -> Option<f64> {
         match self {
             Fit::Fits { .. } => Some(1.0),
@@ -52,8 +52,7 @@ impl Fit {
         }
     }
 
-    /// Why it does not fit.
-    #[must_use]
+    /// The violations.
     pub fn reasons(&self) -> &[String] {
         match self {
             Fit::Breaks { reasons } => reasons,
@@ -61,8 +60,7 @@ impl Fit {
         }
     }
 
-    /// What an engine that asserts formats would not accept.
-    #[must_use]
+    /// Violations of `format`.
     pub fn format_warnings(&self) -> &[String] {
         match self {
             Fit::Fits { format_warnings } => format_warnings,
@@ -75,12 +73,11 @@ impl Fit {
     }
 }
 
-/// How many reasons are given.
-const REASONS: usize = 3;
+/// The number of violations that are listed.
+const MAX_REASONS: usize = 3;
 
 impl Contract {
     /// Compiles the schemas of all tools.
-    #[must_use]
     pub fn new(definitions: &[Definition], revision: Revision) -> Contract {
         let compiled = |schema: Option<&Value>| {
             schema.map(|schema| Compiled::new(schema).map_err(|error| error.to_string()))
@@ -97,7 +94,6 @@ impl Contract {
     }
 
     /// Whether the server has the tool.
-    #[must_use]
     pub fn knows(&self, tool: &str) -> bool {
         self.tools.contains_key(tool)
     }
@@ -107,8 +103,7 @@ impl Contract {
         self.tools.keys().map(String::as_str)
     }
 
-    /// Arguments against the input schema.
-    #[must_use]
+    /// Checks arguments against the input schema.
     pub fn input(&self, tool: &str, arguments: &Map<String, Value>) -> Fit {
         match self.tools.get(tool).map(|schemas| &schemas.input) {
             None | Some(None) => Fit::NotPromised,
@@ -117,17 +112,16 @@ impl Contract {
         }
     }
 
-    /// What the protocol does not allow in a result.
-    #[must_use]
+    /// The first violation of the protocol in a result.
     pub fn malformed(&self, result: &Value) -> Option<&'static str> {
-        // A result that wants more input is another kind.
+        // A result that asks for more input has another form.
         if result.get("resultType").and_then(Value::as_str).is_some_and(|kind| kind != "complete") {
             return None;
         }
         if !result.get("isError").is_none_or(Value::is_boolean) {
             return Some("isError is not a boolean");
         }
-        // Before, the field was not known; since, it may hold any value.
+        // Earlier revisions do not have the field, later ones allow any value.
         let object = matches!(self.revision, Revision::V2025_06_18 | Revision::V2025_11_25);
         if object && !result.get("structuredContent").is_none_or(Value::is_object) {
             return Some("structuredContent is not an object");
@@ -137,8 +131,7 @@ impl Contract {
         blocks.iter().find_map(malformed_block)
     }
 
-    /// A result against the output schema. Errors are not held to it.
-    #[must_use]
+    /// Checks a result against the output schema, which errors need not fit.
     pub fn output(&self, tool: &str, outcome: &Outcome) -> Fit {
         let Outcome::Result { result } = outcome else { return Fit::NotPromised };
         let Some(Some(schema)) = self.tools.get(tool).map(|schemas| &schemas.output) else {
@@ -157,7 +150,7 @@ impl Contract {
     }
 }
 
-/// A block of any revision is one: what a newer one brought is no harm to an older client.
+/// Blocks of every revision are accepted: a newer one does no harm to an older client.
 fn malformed_block(block: &Value) -> Option<&'static str> {
     let text = |pointer: &str| block.pointer(pointer).is_some_and(Value::is_string);
     match block.get("type").and_then(Value::as_str) {
@@ -180,15 +173,16 @@ fn malformed_block(block: &Value) -> Option<&'static str> {
 
 fn fit(schema: &Compiled, value: &Value) -> Fit {
     let compliance = schema.check(value);
-    let words = |violation: &karat_core::schema::Violation| {
+    let shown = |violation: &karat_core::schema::Violation| {
         let place = if violation.instance_path.is_empty() { "/" } else { &violation.instance_path };
         format!("{place}: {}", violation.message)
     };
     if compliance.valid {
-        let format_warnings = compliance.format_warnings.iter().take(REASONS).map(words).collect();
+        let format_warnings =
+            compliance.format_warnings.iter().take(MAX_REASONS).map(shown).collect();
         return Fit::Fits { format_warnings };
     }
-    Fit::Breaks { reasons: compliance.errors.iter().take(REASONS).map(words).collect() }
+    Fit::Breaks { reasons: compliance.errors.iter().take(MAX_REASONS).map(shown).collect() }
 }
 
 #[cfg(test)]
@@ -198,10 +192,10 @@ mod tests {
     use super::*;
 
     fn contract() -> Contract {
-        spoken(Revision::default())
+        speaking(Revision::default())
     }
 
-    fn spoken(revision: Revision) -> Contract {
+    fn speaking(revision: Revision) -> Contract {
         let tool = json!({
             "name": "add",
             "inputSchema": {"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]},
@@ -219,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_held_to_the_input_schema() {
+    fn arguments_are_checked_against_the_input_schema() {
         let contract = contract();
         assert_eq!(contract.input("add", &arguments(&json!({"a": 1}))).score(), Some(1.0));
         let wrong = contract.input("add", &arguments(&json!({"a": "1"})));
@@ -230,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_held_to_the_output_schema_and_errors_are_not() {
+    fn results_are_checked_against_the_output_schema_and_errors_are_not() {
         let contract = contract();
         let result = |value: Value| Outcome::Result { result: value };
         let score = |tool: &str, outcome: &Outcome| contract.output(tool, outcome).score();
@@ -243,9 +237,9 @@ mod tests {
     }
 
     #[test]
-    fn results_that_the_protocol_allows_are_well_formed() {
+    fn valid_results_are_accepted() {
         for revision in Revision::ALL {
-            let contract = spoken(revision);
+            let contract = speaking(revision);
             for result in [
                 json!({"content": []}),
                 json!({"content": [{"type": "text", "text": ""}], "isError": false, "_meta": {"x": 1}}),
@@ -265,9 +259,9 @@ mod tests {
     }
 
     #[test]
-    fn results_that_the_protocol_does_not_allow_are_malformed() {
+    fn invalid_results_are_malformed() {
         for revision in Revision::ALL {
-            let contract = spoken(revision);
+            let contract = speaking(revision);
             for result in [
                 json!({}),
                 json!({"structuredContent": {"a": 1}}),
@@ -291,10 +285,10 @@ mod tests {
     }
 
     #[test]
-    fn structured_content_is_what_its_revision_allows() {
+    fn structured_content_is_checked_as_its_revision_defines_it() {
         let malformed = |revision: Revision, content: &Value| {
             let result = json!({"content": [], "structuredContent": content});
-            spoken(revision).malformed(&result).is_some()
+            speaking(revision).malformed(&result).is_some()
         };
         for content in [json!([1]), json!("x"), json!(null)] {
             assert!(malformed(Revision::V2025_06_18, &content), "{content}");

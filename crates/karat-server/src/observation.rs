@@ -1,109 +1,122 @@
-//! What was seen of a server: raw facts, journalled before anything is judged.
+//! Observations of a server: raw facts, written to the journal before anything is judged.
 //!
-//! Raw but for one thing: the secrets of the server's spec are taken out first, so that no journal,
-//! report or snapshot can hold them. What is judged is what is kept.
+//! Secrets of the server's spec are removed first, so that no journal, report or snapshot can hold
+//! them: what is judged is what is kept.
 
+use std::fmt;
 use std::time::Duration;
 
 use karat_mcp::{CallError, Redactor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Everything that one case brought to light.
+use crate::suite::Role;
+
+/// Everything that was observed of one case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Observed {
-    /// One entry for each repetition, in order.
+pub struct CaseRun {
+    /// The attempts, in order.
     pub attempts: Vec<Attempt>,
 }
 
-/// One run of a case.
+/// One attempt at a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
     /// The calls, in the order in which they were made.
     pub calls: Vec<Called>,
-    /// Why not all of them were made.
+    /// The reason for which not all of them were made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
 }
 
-/// One call and how it ended.
+impl Attempt {
+    /// The call of the case itself, if it was made.
+    pub fn call(&self) -> Option<&Called> {
+        self.find(Role::Call, 0)
+    }
+
+    /// The call with this role and number, if it was made.
+    pub(crate) fn find(&self, role: Role, number: usize) -> Option<&Called> {
+        self.calls.iter().find(|called| (called.role, called.number) == (role, number))
+    }
+
+    /// The time that the call of the case took.
+    pub fn latency(&self) -> Option<Duration> {
+        self.call().map(|called| Duration::from_nanos(called.nanos))
+    }
+}
+
+/// One call and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Called {
-    /// What the call is for.
+    /// The purpose of the call.
     pub role: Role,
-    /// Which of the calls of this role, from 0.
+    /// The number among the calls of this role, from 0.
     pub number: usize,
     /// The tool.
     pub tool: String,
-    /// The arguments as they were sent, but for secrets.
+    /// The arguments that were sent, without secrets.
     pub arguments: Map<String, Value>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
-    /// How long it took.
+    /// The time that it took, in nanoseconds.
     pub nanos: u64,
 }
 
-/// What a call is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Before the case.
-    Setup,
-    /// The case itself.
-    Call,
-    /// What the case left behind.
-    Then,
-    /// Cleaning up.
-    Teardown,
+impl Called {
+    /// The same without secrets.
+    pub(crate) fn redacted(mut self, redactor: &Redactor) -> Called {
+        redactor.hide_in_fields(&mut self.arguments);
+        self.outcome.redact(redactor);
+        self
+    }
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "ended")]
 pub enum Outcome {
-    /// With a result, as it was on the wire but for secrets.
+    /// A result, as it was on the wire except for secrets.
     Result {
         /// The result.
         result: Value,
     },
-    /// With a protocol error.
+    /// A protocol error.
     ProtocolError {
         /// The code.
         code: i64,
-        /// What the server said.
+        /// The message.
         message: String,
-        /// What more it said.
+        /// Additional data.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<Value>,
     },
-    /// With no answer in time.
+    /// No answer in time.
     Timeout,
-    /// With the end of the server.
+    /// The end of the server.
     Crash {
-        /// How it ended.
+        /// The reason.
         why: String,
     },
-    /// With an answer that the protocol does not know.
+    /// An answer that breaks the protocol.
     Invalid {
-        /// What is wrong with it.
+        /// The problem.
         why: String,
     },
-    /// With a connection that failed, or an HTTP status instead of an answer.
+    /// A connection that failed, or an HTTP status instead of an answer.
     Transport {
-        /// What happened.
+        /// The reason.
         why: String,
     },
 }
 
 impl Outcome {
-    /// Whether the tool says that it failed.
-    #[must_use]
+    /// Whether the tool reports an error.
     pub fn is_tool_error(&self) -> bool {
         matches!(self, Outcome::Result { result } if result.get("isError") == Some(&Value::Bool(true)))
     }
 
-    /// The class of the ending, as it is counted in reports.
-    #[must_use]
+    /// The class of the outcome, as it is counted in reports.
     pub fn class(&self) -> &'static str {
         match self {
             Outcome::Result { .. } if self.is_tool_error() => "tool_error",
@@ -116,23 +129,17 @@ impl Outcome {
         }
     }
 
-    /// The ending in words.
-    #[must_use]
-    pub fn words(&self) -> String {
-        match self {
-            Outcome::Result { .. } if self.is_tool_error() => "a tool error".to_owned(),
-            Outcome::Result { .. } => "a result".to_owned(),
-            Outcome::ProtocolError { code, message, .. } => {
-                format!("protocol error {code}: {message}")
-            }
-            Outcome::Timeout => "no answer in time".to_owned(),
-            Outcome::Crash { why } => format!("the end of the server: {why}"),
-            Outcome::Invalid { why } => format!("an invalid answer: {why}"),
-            Outcome::Transport { why } => format!("a failed connection: {why}"),
-        }
+    /// Whether the server answered at all.
+    pub fn is_answer(&self) -> bool {
+        matches!(self, Outcome::Result { .. } | Outcome::ProtocolError { .. })
     }
 
-    fn hide(&mut self, redactor: &Redactor) {
+    /// The old name of `to_string`.
+    pub(crate) fn words(&self) -> String {
+        self.to_string()
+    }
+
+    fn redact(&mut self, redactor: &Redactor) {
         if let Outcome::ProtocolError { data: Some(data), .. } = self {
             redactor.hide_in(data);
         }
@@ -145,11 +152,22 @@ impl Outcome {
             Outcome::Timeout => {}
         }
     }
+}
 
-    /// Whether the server answered at all.
-    #[must_use]
-    pub fn is_answer(&self) -> bool {
-        matches!(self, Outcome::Result { .. } | Outcome::ProtocolError { .. })
+/// A noun phrase that follows "ended with".
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Result { .. } if self.is_tool_error() => f.write_str("a tool error"),
+            Outcome::Result { .. } => f.write_str("a result"),
+            Outcome::ProtocolError { code, message, .. } => {
+                write!(f, "protocol error {code}: {message}")
+            }
+            Outcome::Timeout => f.write_str("no answer in time"),
+            Outcome::Crash { why } => write!(f, "the end of the server: {why}"),
+            Outcome::Invalid { why } => write!(f, "an invalid answer: {why}"),
+            Outcome::Transport { why } => write!(f, "a failed connection: {why}"),
+        }
     }
 }
 
@@ -168,28 +186,5 @@ impl From<CallError> for Outcome {
                 Outcome::Invalid { why: error.to_string() }
             }
         }
-    }
-}
-
-impl Called {
-    /// The same without secrets.
-    pub(crate) fn hidden(mut self, redactor: &Redactor) -> Called {
-        redactor.hide_in_fields(&mut self.arguments);
-        self.outcome.hide(redactor);
-        self
-    }
-}
-
-impl Attempt {
-    /// The call that the case is about, if it was made.
-    #[must_use]
-    pub fn call(&self) -> Option<&Called> {
-        self.calls.iter().find(|called| called.role == Role::Call)
-    }
-
-    /// How long the call of the case took.
-    #[must_use]
-    pub fn latency(&self) -> Option<Duration> {
-        self.call().map(|called| Duration::from_nanos(called.nanos))
     }
 }

@@ -1,53 +1,55 @@
-//! A live server that runs cases, and is started again when it falls over.
+//! A live server that runs cases and is restarted when it fails.
 //!
-//! One session serves the whole suite. When the server ends in the middle, or hangs and does not even
-//! answer a ping, the call says so, the next attempt gets a new session (with the suite's set-up calls
-//! made anew, for the old state is gone), and the restart is counted. A server that does not come back
-//! is lost. Saved values stay in memory as they are; what is seen of a call is kept without secrets.
+//! One session serves the whole suite. If the server ends, or hangs and does not even answer a ping, the
+//! outcome of the call records it, the next attempt gets a new session (with the suite's setup calls
+//! made again, since the old state is gone), and the restart is counted. A server that does not come
+//! back is lost. Saved values stay in memory as they are; observations are kept without secrets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use karat_core::error::EvalError;
+use karat_core::report::SystemRef;
 use karat_core::run::System;
 use karat_io::Failure;
 use karat_mcp::{
-    CallError, Conduct, Definition, Options, Redactor, ServerSpec, Session, StartError, serve,
+    CallError, Conduct, Definition, Options, Redactor, ServerInfo, ServerSpec, Session, StartError,
+    serve,
 };
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 use crate::demo;
-use crate::observation::{Attempt, Called, Observed, Outcome, Role};
-use crate::score::{answered, wrong_ending};
-use crate::suite::matcher::Answer;
+use crate::judge::{call_name, unmet};
+use crate::observation::{Attempt, Called, CaseRun, Outcome};
+use crate::plan::Plan;
 use crate::suite::variables::{self, Changes, Scope, Variables};
-use crate::suite::{Case, Step};
+use crate::suite::{Case, Role, Step};
 
-/// How often a server is started in a row before it counts as lost.
-const STARTS: u32 = 3;
-/// The longest that a server which did not answer a call may take to answer a ping.
-const PING: Duration = Duration::from_secs(5);
-/// How long a server may take to end by itself once everything is measured; then it is asked to. Some take
-/// a quarter of a second to do nothing, for which nobody should wait.
+/// The number of starts in a row after which a server counts as lost.
+const MAX_STARTS: u32 = 3;
+/// The time limit for a ping, after a call without an answer.
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time that a server has to end by itself after the measurement; then it is asked to. Some servers
+/// take a quarter of a second to do nothing, which is not worth waiting for.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
-/// The bytes under way between a session and a server in this process.
-const PIPE: usize = 64 << 10;
+/// The size of the buffer between a session and a server in this process, in bytes.
+const PIPE_BYTES: usize = 64 << 10;
 
-/// Where the server is.
+/// The place of a server.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// Started or reached as a spec says.
+    /// The program or address of a spec.
     Spec(Box<ServerSpec>),
     /// The demo server, in this process.
     Demo,
 }
 
 impl Target {
-    /// In one line that is safe to print.
-    #[must_use]
+    /// A one-line description that is safe to print.
     pub fn describe(&self) -> String {
         match self {
             Target::Spec(spec) => spec.describe(),
@@ -59,7 +61,7 @@ impl Target {
         let spec = match self {
             Target::Spec(spec) => spec,
             Target::Demo => {
-                let (ours, theirs) = tokio::io::duplex(PIPE);
+                let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
                 let (their_input, their_output) = tokio::io::split(theirs);
                 tokio::spawn(serve::over(
                     demo::offer(),
@@ -75,20 +77,42 @@ impl Target {
     }
 }
 
-/// A server that is measured.
+/// The error of a server that did not start; a wrong spec is bad input.
+pub(crate) fn not_started(error: StartError) -> EvalError {
+    match error {
+        StartError::Spec { why } => EvalError::Config(why),
+        other => EvalError::NotStarted(other.to_string()),
+    }
+}
+
+/// A server as reports name it.
+pub(crate) fn reference(described: String, info: &ServerInfo, target: f64) -> SystemRef {
+    SystemRef {
+        kind: "mcp".to_owned(),
+        name: if info.name.is_empty() { described.clone() } else { info.name.clone() },
+        version: Some(info.version.clone()).filter(|version| !version.is_empty()),
+        settings: BTreeMap::from([
+            ("server".to_owned(), described),
+            ("protocol".to_owned(), info.revision.to_string()),
+            ("target".to_owned(), target.to_string()),
+        ]),
+    }
+}
+
+/// A server under test.
 pub struct Server {
     target: Target,
     options: Options,
     setup: Vec<Arc<Step>>,
     session: Mutex<Option<Arc<Session>>>,
     variables: Mutex<Variables>,
-    /// Of the spec, so the same for every session.
+    /// Made from the spec, so the same for every session.
     redactor: OnceLock<Redactor>,
     listed: Mutex<Listed>,
     restarts: AtomicU64,
 }
 
-/// The tools of a server by name, and how many changes of its lists it had told of by then.
+/// The tools of a server by name, and the number of list changes that it had announced by then.
 #[derive(Default)]
 struct Listed {
     tools: BTreeMap<String, Definition>,
@@ -96,10 +120,10 @@ struct Listed {
 }
 
 impl Server {
-    /// Starts the server and makes the calls that come before the first case.
+    /// Starts the server and makes the calls before the first case.
     ///
     /// # Errors
-    /// When there is no session, or a set-up call does not come to a result.
+    /// If there is no session, or a setup call does not do what it should.
     pub async fn start(
         target: Target,
         options: Options,
@@ -120,10 +144,10 @@ impl Server {
         Ok(server)
     }
 
-    /// The session as it is now.
+    /// The current session, or a new one.
     ///
     /// # Errors
-    /// When the server is gone and does not come back.
+    /// If the server is gone and does not come back.
     pub async fn session(&self) -> Result<Arc<Session>, StartError> {
         let mut slot = self.session.lock().await;
         if let Some(session) = &*slot {
@@ -137,16 +161,16 @@ impl Server {
                     *slot = Some(Arc::clone(&session));
                     return Ok(session);
                 }
-                Err(error) if tried == STARTS => return Err(error),
+                Err(error) if tried == MAX_STARTS => return Err(error),
                 Err(_) => tried += 1,
             }
         }
     }
 
-    /// Lists the tools, unless they were listed since the server last told of a change.
+    /// Lists the tools, unless they were listed after the last change that the server announced.
     ///
     /// # Errors
-    /// Why there is no list.
+    /// If the server does not list them.
     pub(crate) async fn list(&self) -> Result<(), String> {
         let changes = Some(self.options.witness.list_changes());
         let mut listed = self.listed.lock().await;
@@ -155,28 +179,28 @@ impl Server {
         }
         let session = self.session().await.map_err(|error| error.to_string())?;
         let tools = session.tools().await.map_err(|error| error.to_string())?;
-        // A tool that is gone stays as it was: calls that were made to it are judged by that.
+        // A tool that was removed stays: the calls that were made to it are judged by it.
         listed.tools.extend(tools.into_iter().map(|tool| (tool.name().to_owned(), tool)));
         listed.changes = changes;
         Ok(())
     }
 
-    /// Every tool that was listed, as it was listed last.
+    /// Every tool that was listed, with its latest definition.
     pub(crate) async fn tools(&self) -> Vec<Definition> {
         self.listed.lock().await.tools.values().cloned().collect()
     }
 
-    /// What the server did beside answering, over all its sessions.
+    /// Conduct apart from answers, over all sessions.
     pub fn conduct(&self) -> Conduct {
         self.options.witness.conduct()
     }
 
-    /// How often the server had to be started again.
+    /// The number of restarts.
     pub fn restarts(&self) -> u64 {
         self.restarts.load(Ordering::Relaxed)
     }
 
-    /// What takes the secrets of the spec out of what is shown and kept.
+    /// The redactor for the secrets of the spec.
     pub fn redactor(&self) -> &Redactor {
         self.redactor.get_or_init(Redactor::default)
     }
@@ -193,7 +217,7 @@ impl Server {
             };
             if let Some(why) = why {
                 return Err(StartError::Handshake {
-                    why: format!("set-up call {} ({}): {why}", number + 1, step.tool),
+                    why: format!("{}: {why}", call_name(Role::Setup, number, &step.tool)),
                 });
             }
         }
@@ -201,7 +225,7 @@ impl Server {
         Ok(session)
     }
 
-    /// What has been saved up to now, for calls that go on from there.
+    /// The values that have been saved up to now.
     async fn scope(&self) -> Scope {
         Scope::new(self.variables.lock().await.clone())
     }
@@ -210,11 +234,11 @@ impl Server {
         variables::merge(&mut *self.variables.lock().await, changes);
     }
 
-    /// Makes one call that belongs to no case: how it ended, how long it took, and its answer in words
-    /// without the secrets of the spec.
+    /// Makes one call that belongs to no case. Returns its outcome, the time it took, and its answer as
+    /// text without the secrets of the spec.
     ///
     /// # Errors
-    /// When the server is gone and does not come back.
+    /// If the server is gone and does not come back.
     pub async fn call(
         &self,
         tool: &str,
@@ -237,7 +261,7 @@ impl Server {
         Ok((outcome, latency, words))
     }
 
-    /// Ends the server in good order where that is possible; the next call gets a fresh one.
+    /// Ends the server, in good order if possible; the next call gets a new one.
     pub async fn renew(&self) {
         let session = self.session.lock().await.take();
         if let Some(session) = session.and_then(Arc::into_inner) {
@@ -245,27 +269,27 @@ impl Server {
         }
     }
 
-    /// Whether the server answers a ping in this time. A refusal is a sign of life too.
+    /// Whether the server answers a ping in this time. A refusal is an answer too.
     pub(crate) async fn answers_ping(session: &Session, limit: Duration) -> bool {
         let nothing = Map::new();
         let asked = tokio::time::timeout(limit, session.request("ping", &nothing));
         matches!(asked.await, Ok(Ok(_) | Err(CallError::Protocol { .. })))
     }
 
-    /// How long a call may take.
+    /// The time limit for a call.
     pub(crate) fn call_timeout(&self) -> Duration {
         self.options.call_timeout
     }
 
-    /// Makes the calls that come after the last case, and says which of them did not clean up. How they
-    /// end is nobody's score. A call that needs a value which only cases outside of `ran` save is left
-    /// out: they left nothing behind.
+    /// Makes the calls after the last case. Returns the problems of those that did not clean up; they do
+    /// not affect scores. A call that needs a value which only cases outside of `ran` save is left out:
+    /// those cases left nothing behind.
     pub async fn tear_down(&self, steps: &[Step], ran: &[Arc<Case>]) -> Vec<String> {
         let mut problems = Vec::new();
         let mut session = None;
         let mut values = self.scope().await;
         for (number, step) in steps.iter().enumerate() {
-            let place = format!("teardown {} ({})", number + 1, step.tool);
+            let place = call_name(Role::Teardown, number, &step.tool);
             if !self.saved_by_some(step, steps, ran) {
                 continue;
             }
@@ -294,7 +318,7 @@ impl Server {
         problems
     }
 
-    /// Whether every value that a step needs is saved by a call that was due.
+    /// Whether every value that a step needs is saved by a call of this run.
     fn saved_by_some(&self, step: &Step, teardown: &[Step], ran: &[Arc<Case>]) -> bool {
         let due = (self.setup.iter().map(AsRef::as_ref))
             .chain(ran.iter().flat_map(|case| case.steps()))
@@ -304,10 +328,10 @@ impl Server {
         step.names().iter().all(|name| due.contains(name))
     }
 
-    /// Makes calls that come before another, and puts what they saved into its arguments.
+    /// Makes setup calls, and puts the values that they saved into arguments.
     ///
     /// # Errors
-    /// Which call did not end as it must, or which value is missing.
+    /// If a call does not do what it should, or a value is missing.
     pub(crate) async fn prepare(
         &self,
         setup: &[Step],
@@ -329,8 +353,11 @@ impl Server {
         arguments
     }
 
-    /// Makes one call, with the values that are known, and saves what it gives. The error says why it
-    /// could not be made. A session that is over is for the caller to lose.
+    /// Makes one call with the saved values, and saves values of its answer. Dropping a session that is
+    /// over is up to the caller.
+    ///
+    /// # Errors
+    /// If the call cannot be made because a value is missing.
     async fn make(
         &self,
         session: &Session,
@@ -351,8 +378,8 @@ impl Server {
         let whole = started.elapsed();
         let over = match &answered {
             Err(CallError::Timeout { .. }) => {
-                // A server that is busy with what nobody waits for any more would fail all that follows.
-                !Server::answers_ping(session, PING.min(self.options.call_timeout)).await
+                // A server that is still busy with this call would fail all calls that follow.
+                !Server::answers_ping(session, PING_TIMEOUT.min(self.options.call_timeout)).await
             }
             Err(error) => error.is_lost(),
             Ok(_) => false,
@@ -368,10 +395,10 @@ impl Server {
         values.save(&step.save, result);
         let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
         let called = Called { role, number, tool: step.tool.clone(), arguments, outcome, nanos };
-        Ok(Made { called: called.hidden(self.redactor()), over })
+        Ok(Made { called: called.redacted(self.redactor()), over })
     }
 
-    /// Forgets a session that is over, unless another attempt has already replaced it.
+    /// Drops a session that is over, unless another attempt has already replaced it.
     pub(crate) async fn lose(&self, lost: &Arc<Session>) {
         let mut slot = self.session.lock().await;
         if slot.as_ref().is_some_and(|session| Arc::ptr_eq(session, lost)) {
@@ -384,14 +411,14 @@ impl Server {
         let mut values = self.scope().await;
         let mut attempt = Attempt { calls: Vec::new(), stopped: None };
         let (mut going, mut over) = (true, false);
-        for (role, number, step) in numbered(case) {
+        for (role, number, step) in case.judged_steps() {
             if !going {
                 values.save(&step.save, None);
                 continue;
             }
             match self.make(&session, step, role, number, &mut values).await {
                 Ok(made) => {
-                    // Without its set-up the call would be another one.
+                    // Without its setup the call would be another one.
                     let missed = role == Role::Setup && !made.called.outcome.is_answer();
                     over = made.over;
                     going = !over && !missed;
@@ -404,11 +431,11 @@ impl Server {
             }
         }
         for (number, step) in case.teardown.iter().enumerate() {
-            // What the process kept is gone with it, and in the next one the same id may be another's.
+            // The state is gone with the process, and in the next one the same id may mean another thing.
             if over {
                 break;
             }
-            // A call that lacks a value has nothing to clean up; the others have.
+            // A call that lacks a value has nothing to clean up.
             let made = self.make(&session, step, Role::Teardown, number, &mut values).await;
             if let Ok(made) = made {
                 over = made.over;
@@ -425,34 +452,12 @@ impl Server {
 /// A call that was made.
 struct Made {
     called: Called,
-    /// Whether the session is of no use any more: the server ended, or does not even answer a ping.
+    /// Whether the session is over: the server ended, or does not even answer a ping.
     over: bool,
 }
 
-/// The calls of a case that are judged, in order, each with its role and its number in it.
-pub(crate) fn numbered(case: &Case) -> impl Iterator<Item = (Role, usize, &Step)> {
-    let parts: [(Role, &[Step]); 3] = [
-        (Role::Setup, &case.setup),
-        (Role::Call, std::slice::from_ref(&case.step)),
-        (Role::Then, &case.then),
-    ];
-    parts.into_iter().flat_map(|(role, steps)| {
-        steps.iter().enumerate().map(move |(number, step)| (role, number, step))
-    })
-}
-
-/// What a call that is no case of its own was to bring and did not: another ending, or another answer.
-pub(crate) fn unmet(step: &Step, outcome: &Outcome) -> Option<String> {
-    if let Some(wrong) = wrong_ending(step.ending, outcome) {
-        return Some(wrong);
-    }
-    let result = answered(outcome)?;
-    let answer = Answer::new(&result);
-    step.matchers.iter().find_map(|matcher| matcher.check(&answer).err())
-}
-
-/// One repetition after the other, or several at once where the case says so. What they save lives on
-/// in the order of their numbers; those that are under way at once all begin with the same values.
+/// Makes the attempts of a case, one after the other or several at once. Saved values are kept in the
+/// order of the attempts; those that are under way at once all start with the same values.
 async fn attempts(server: &Arc<Server>, case: &Arc<Case>) -> Result<Vec<Attempt>, StartError> {
     let repeat = case.repeat as usize;
     let mut found: BTreeMap<usize, Attempt> = BTreeMap::new();
@@ -482,7 +487,7 @@ async fn attempts(server: &Arc<Server>, case: &Arc<Case>) -> Result<Vec<Attempt>
                     }
                 }
             }
-            Some(Err(error)) => broken = format!("the attempt broke off: {error}"),
+            Some(Err(error)) => broken = format!("the attempt stopped: {error}"),
         }
     }
     server.keep(saved.into_iter().map(|(name, (_, value))| (name, value)).collect()).await;
@@ -495,25 +500,64 @@ async fn attempts(server: &Arc<Server>, case: &Arc<Case>) -> Result<Vec<Attempt>
     Ok(found.into_values().collect())
 }
 
-/// The server as [`karat_core::run`] asks it: one question is one case with all its repetitions.
-pub struct Cases(pub Arc<Server>);
+/// A live server with the cases of a suite: one question is one case with all its attempts.
+pub struct LiveSuite {
+    pub(crate) server: Arc<Server>,
+    cases: Vec<Arc<Case>>,
+    /// The server's description of itself.
+    pub(crate) info: ServerInfo,
+    /// The isolation of the server from the machine.
+    pub(crate) isolation: Vec<String>,
+    /// The tools at the start.
+    pub(crate) tools: Vec<Definition>,
+    /// The cases that this run asks.
+    pub(crate) plan: OnceLock<Plan>,
+}
 
-impl System for Cases {
-    type Question = Arc<Case>;
-    type Answer = Observed;
-
-    async fn ask(&self, _run: u32, case: &Arc<Case>) -> Result<Observed, Failure> {
-        let attempts = attempts(&self.0, case).await;
-        // Without a new list, the case is judged by the old one.
-        let _ = self.0.list().await;
-        match attempts {
-            Ok(attempts) => Ok(Observed { attempts }),
-            Err(error) => Err(Failure::lost(format!("it does not start again: {error}"))),
+impl LiveSuite {
+    /// Starts a server and lists its tools.
+    ///
+    /// # Errors
+    /// If it does not start, or has no tools.
+    pub(crate) async fn start(
+        target: Target,
+        options: Options,
+        setup: Vec<Arc<Step>>,
+        cases: Vec<Arc<Case>>,
+    ) -> Result<LiveSuite, EvalError> {
+        let server = Arc::new(Server::start(target, options, setup).await.map_err(not_started)?);
+        let session = server.session().await.map_err(not_started)?;
+        let (info, isolation) = (session.server().clone(), session.isolation().to_vec());
+        drop(session);
+        server.list().await.map_err(|why| {
+            EvalError::NothingMeasured(format!("the tools of the server cannot be listed: {why}"))
+        })?;
+        let tools = server.tools().await;
+        if tools.is_empty() {
+            // A suite that only expects errors would pass.
+            return Err(EvalError::NothingMeasured(
+                "the server offers no tools, so there is nothing to call".to_owned(),
+            ));
         }
+        Ok(LiveSuite { server, cases, info, isolation, tools, plan: OnceLock::new() })
     }
 }
 
-/// Arguments for a message: as JSON.
-pub(crate) fn shown(arguments: &Map<String, Value>) -> String {
-    serde_json::to_string(arguments).unwrap_or_default()
+impl System for LiveSuite {
+    /// The position of a case in the suite.
+    type Question = usize;
+    type Answer = CaseRun;
+
+    async fn ask(&self, _run: u32, position: &usize) -> Result<CaseRun, Failure> {
+        let Some(case) = self.cases.get(*position) else {
+            return Err(Failure::lost(format!("the suite has no case number {position}")));
+        };
+        let attempts = attempts(&self.server, case).await;
+        // Without a new list, the case is judged by the old one.
+        let _ = self.server.list().await;
+        match attempts {
+            Ok(attempts) => Ok(CaseRun { attempts }),
+            Err(error) => Err(Failure::lost(format!("it does not start again: {error}"))),
+        }
+    }
 }

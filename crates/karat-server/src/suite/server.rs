@@ -1,21 +1,20 @@
-//! `mcp_server` of a suite: the ways in which people write down a server.
+//! `mcp_server` of a suite, in the notations that people use for a server.
 //!
-//! A text is an address or a command line (split into words as a shell would, with no shell run); an
-//! object has the keys of an mcp.json entry. Where the suite is silent, the caller says which server.
+//! A text is an address or a command line (split into words like a shell, without running one); an
+//! object has the keys of an mcp.json entry.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use karat_core::expect::OneOrSeveral;
 use karat_mcp::{Isolation, Policies, Revision, ServerSpec, TransportKind};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::matcher::OneOrSeveral;
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
-    #[serde(default, deserialize_with = "words")]
+    #[serde(default, deserialize_with = "program_or_command")]
     command: Option<Vec<String>>,
     #[serde(default)]
     args: Vec<String>,
@@ -38,22 +37,20 @@ struct Written {
 }
 
 /// The program, or the whole command.
-fn words<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>, D::Error> {
+fn program_or_command<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>, D::Error> {
     from.deserialize_any(OneOrSeveral("command: a program or a list of words")).map(Some)
 }
 
-/// Reads what stands at `mcp_server`.
+/// Reads the value of `mcp_server`.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// If it does not describe a server.
 pub fn read(written: &Value) -> Result<ServerSpec, String> {
     match written {
         Value::String(text) => from_text(text),
         Value::Object(_) => from_object(written),
-        _ => {
-            Err("mcp_server is a command line, an address, or an object with command or url"
-                .to_owned())
-        }
+        _ => Err("mcp_server must be a command line, an address, or an object with command or url"
+            .to_owned()),
     }
 }
 
@@ -97,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_write_servers_in_several_ways() {
+    fn a_server_is_read_in_every_notation() {
         let command =
             |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
         assert_eq!(
@@ -116,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_server_is_refused() {
+    fn an_invalid_server_is_refused() {
         for wrong in [
             json!(""),
             json!(3),

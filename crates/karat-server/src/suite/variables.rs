@@ -1,45 +1,42 @@
-//! Values that one call leaves for a later one.
+//! Values that one call saves for later ones.
 //!
 //! `${name}` inside a string is replaced by the text of the value; a string that is nothing but
-//! `${name}` becomes the value itself, so that a number stays a number. `$${` stands for `${`.
+//! `${name}` becomes the value itself, so that a number stays a number. `$${` is an escaped `${`.
 
 use std::collections::BTreeMap;
 
+use karat_core::expect::Answer;
 use karat_io::json_path::JsonPath;
 use serde_json::{Map, Value};
 
-use super::matcher::Answer;
+/// The values that have been saved, by name.
+pub(crate) type Variables = BTreeMap<String, Value>;
 
-/// What has been kept so far, by name.
-pub type Variables = BTreeMap<String, Value>;
+/// The values that one attempt has saved, by name; none where it failed to.
+pub(crate) type Changes = BTreeMap<String, Option<Value>>;
 
-/// What one attempt has saved, or failed to save, by name.
-pub type Changes = BTreeMap<String, Option<Value>>;
-
-/// The values of one attempt: those that were there before it, and those that it saves itself. Attempts
-/// that are under way at once do not see each other's.
+/// The values of one attempt: those that were saved before it, and its own. Attempts that are under way
+/// at once do not see each other's.
 #[derive(Debug, Default)]
-pub struct Scope {
+pub(crate) struct Scope {
     known: Variables,
     changes: Changes,
 }
 
 impl Scope {
-    /// Begins with what was saved before.
-    #[must_use]
-    pub fn new(known: Variables) -> Scope {
+    /// The values at the start of an attempt.
+    pub(crate) fn new(known: Variables) -> Scope {
         Scope { known, changes: Changes::new() }
     }
 
-    /// What can be put in now.
-    #[must_use]
-    pub fn known(&self) -> &Variables {
+    /// The values that can be put in now.
+    pub(crate) fn known(&self) -> &Variables {
         &self.known
     }
 
-    /// Saves what the paths lead to in an answer. Where there is no answer, or nothing at the place, the
-    /// name is unknown from now on: what an earlier call left must not stand in for it.
-    pub fn save(&mut self, paths: &BTreeMap<String, JsonPath>, result: Option<&Value>) {
+    /// Saves the values at these paths of an answer. Without an answer, or with nothing at the path, the
+    /// name is unknown from now on: the value of an earlier call must not be used instead.
+    pub(crate) fn save(&mut self, paths: &BTreeMap<String, JsonPath>, result: Option<&Value>) {
         if paths.is_empty() {
             return;
         }
@@ -54,15 +51,14 @@ impl Scope {
         }
     }
 
-    /// What is different at the end.
-    #[must_use]
-    pub fn changes(self) -> Changes {
+    /// The changes that the attempt made.
+    pub(crate) fn changes(self) -> Changes {
         self.changes
     }
 }
 
-/// Puts in what an attempt has changed.
-pub fn merge(known: &mut Variables, changes: Changes) {
+/// Applies the changes of an attempt.
+pub(crate) fn merge(known: &mut Variables, changes: Changes) {
     for (name, value) in changes {
         match value {
             Some(value) => known.insert(name, value),
@@ -71,12 +67,11 @@ pub fn merge(known: &mut Variables, changes: Changes) {
     }
 }
 
-/// Puts the values in. A name that nobody has kept is an error: a call with `${id}` in it would be a
-/// different call.
+/// Puts the values into arguments.
 ///
 /// # Errors
-/// The first name that is not known.
-pub fn fill(
+/// If a name is unknown: a call with a literal `${id}` would be another call.
+pub(crate) fn fill(
     template: &Map<String, Value>,
     known: &Variables,
 ) -> Result<Map<String, Value>, String> {
@@ -116,9 +111,9 @@ fn text_filled(text: &str, known: &Variables) -> Result<Value, String> {
 fn unknown(name: &str, known: &Variables) -> String {
     let names: Vec<&str> = known.keys().map(String::as_str).collect();
     if names.is_empty() {
-        format!("${{{name}}} is not known: nothing has been saved before this call")
+        format!("${{{name}}} is unknown: no earlier call saved a value")
     } else {
-        format!("${{{name}}} is not known; saved so far: {}", names.join(", "))
+        format!("${{{name}}} is unknown; saved so far: {}", names.join(", "))
     }
 }
 
@@ -128,7 +123,7 @@ enum Part<'a> {
     Name(&'a str),
 }
 
-/// The names that a template asks for.
+/// Adds the names that a template needs.
 pub(crate) fn names(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::String(text) => {
@@ -153,7 +148,7 @@ fn parts(text: &str) -> Vec<Part<'_>> {
             rest = &rest[at + 2..];
             continue;
         }
-        // What is never closed is text.
+        // Without a closing brace it is text.
         let Some(length) = rest[at + 2..].find('}') else { break };
         if at > 0 {
             parts.push(Part::Text(&rest[..at]));
@@ -180,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_string_takes_the_value_and_a_part_takes_its_text() {
+    fn a_whole_string_becomes_the_value_and_a_part_its_text() {
         let template =
             json!({"id": "${id}", "text": "no. ${id} of ${name}", "deep": [{"x": "${name}"}]});
         let expected = json!({"id": 7, "text": "no. 7 of Ada", "deep": [{"x": "Ada"}]});
@@ -188,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_name_stays() {
+    fn an_escaped_or_unclosed_name_is_text() {
         for (text, expected) in [("$${id}", "${id}"), ("a ${id", "a ${id"), ("$5", "$5"), ("", "")]
         {
             assert_eq!(put_in(&json!(text)), Ok(json!(expected)), "{text}");
@@ -196,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_saved_is_unknown_and_only_changes_are_handed_on() {
+    fn a_value_that_was_not_saved_is_unknown_and_only_changes_are_passed_on() {
         let paths = BTreeMap::from([("id".to_owned(), JsonPath::parse("$.id").unwrap())]);
         let before = Variables::from([("id".to_owned(), json!(1)), ("other".to_owned(), json!(2))]);
         let answer = |id: Value| json!({"structuredContent": {"id": id}});
@@ -218,10 +213,10 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_an_error_that_lists_the_known_ones() {
+    fn the_error_for_an_unknown_name_lists_the_known_ones() {
         assert_eq!(
             put_in(&json!("${ID}")),
-            Err("${ID} is not known; saved so far: id, name".to_owned())
+            Err("${ID} is unknown; saved so far: id, name".to_owned())
         );
     }
 }

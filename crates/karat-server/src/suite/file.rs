@@ -1,0 +1,514 @@
+//! The file format of suites, JSON or YAML, and its checks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use karat_core::dataset::Digest;
+use karat_core::expect::{MatcherSpec, Texts};
+use karat_io::input::{self, Format, InputError, Limits};
+use karat_io::json_path::JsonPath;
+use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde_json::{Map, Value};
+
+use super::snapshot::Store;
+use super::{Case, Ending, Step, Suite, TARGET};
+
+/// The largest number of attempts of a case: each is kept and judged by itself.
+const MAX_REPEAT: u32 = 100_000;
+/// The largest number of attempts under way at once.
+const MAX_CONCURRENCY: usize = 10_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SuiteFile {
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default, rename = "description")]
+    _description: Option<String>,
+    #[serde(default, alias = "server")]
+    mcp_server: Option<Value>,
+    #[serde(default)]
+    target: Option<f64>,
+    #[serde(default)]
+    repeat: Option<u32>,
+    #[serde(default)]
+    setup: Vec<StepFile>,
+    #[serde(default)]
+    teardown: Vec<StepFile>,
+    #[serde(alias = "cases")]
+    test_cases: Vec<CaseFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StepFile {
+    tool: String,
+    #[serde(default)]
+    input: Map<String, Value>,
+    #[serde(default)]
+    expect: Expectations,
+    #[serde(default)]
+    error: Option<ErrorFile>,
+    #[serde(default)]
+    save: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaseFile {
+    #[serde(default, alias = "name")]
+    id: Option<String>,
+    #[serde(default, alias = "description")]
+    about: Option<String>,
+    #[serde(default)]
+    tags: BTreeSet<String>,
+    tool: String,
+    #[serde(default)]
+    input: Map<String, Value>,
+    #[serde(default)]
+    expected_output_contains: Option<Texts>,
+    #[serde(default)]
+    expected_error: Option<bool>,
+    #[serde(default)]
+    expected_behavior: Option<Behavior>,
+    #[serde(default)]
+    expect: Expectations,
+    #[serde(default)]
+    error: Option<ErrorFile>,
+    #[serde(default)]
+    save: BTreeMap<String, String>,
+    #[serde(default)]
+    setup: Vec<StepFile>,
+    #[serde(default)]
+    then: Vec<StepFile>,
+    #[serde(default)]
+    teardown: Vec<StepFile>,
+    #[serde(default)]
+    max_latency_ms: Option<u64>,
+    #[serde(default)]
+    repeat: Option<u32>,
+    #[serde(default)]
+    concurrency: Option<usize>,
+    #[serde(default)]
+    class: Option<String>,
+    #[serde(default)]
+    weight: Option<u32>,
+}
+
+/// The demand of a security case. Both mean that the call must not succeed.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Behavior {
+    Reject,
+    Deny,
+}
+
+/// One matcher or a list of them. Read by hand: the error of an untagged enum would only say that
+/// nothing fitted, and not which key is wrong.
+#[derive(Default)]
+struct Expectations(Vec<MatcherSpec>);
+
+impl<'de> Deserialize<'de> for Expectations {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Expectations, D::Error> {
+        struct OneOrSeveral;
+
+        impl<'de> Visitor<'de> for OneOrSeveral {
+            type Value = Expectations;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a matcher or a list of matchers")
+            }
+
+            fn visit_unit<E>(self) -> Result<Expectations, E> {
+                Ok(Expectations::default())
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Expectations, A::Error> {
+                let matcher = MatcherSpec::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Expectations(vec![matcher]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Expectations, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(Expectations)
+            }
+        }
+
+        deserializer.deserialize_any(OneOrSeveral)
+    }
+}
+
+/// `error: any`, `error: tool`, `error: protocol`, `error: -32602`, `error: allowed`.
+struct ErrorFile(Ending);
+
+impl<'de> Deserialize<'de> for ErrorFile {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<ErrorFile, D::Error> {
+        struct KindOrCode;
+
+        impl Visitor<'_> for KindOrCode {
+            type Value = ErrorFile;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("any, tool, protocol, allowed, or the code of a protocol error")
+            }
+
+            fn visit_i64<E>(self, code: i64) -> Result<ErrorFile, E> {
+                Ok(ErrorFile(Ending::ProtocolError(Some(code))))
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, code: u64) -> Result<ErrorFile, E> {
+                match i64::try_from(code) {
+                    Ok(code) => self.visit_i64(code),
+                    Err(_) => Err(E::invalid_value(Unexpected::Unsigned(code), &self)),
+                }
+            }
+
+            fn visit_str<E: serde::de::Error>(self, kind: &str) -> Result<ErrorFile, E> {
+                let ending = match kind {
+                    "any" => Ending::AnyError,
+                    "tool" => Ending::ToolError,
+                    "protocol" => Ending::ProtocolError(None),
+                    "allowed" => Ending::Whatever,
+                    other => return Err(E::invalid_value(Unexpected::Str(other), &self)),
+                };
+                Ok(ErrorFile(ending))
+            }
+        }
+
+        from.deserialize_any(KindOrCode)
+    }
+}
+
+/// Reads a suite from the content of its file, with its snapshots if there is a store.
+pub(super) fn read(
+    path: &Path,
+    bytes: Vec<u8>,
+    store: Option<&Store>,
+) -> Result<Suite, InputError> {
+    let limits = Limits::default();
+    let text = input::decode(&path.to_string_lossy(), &bytes, &limits)?;
+    let format =
+        Format::of(path).ok_or_else(|| InputError::UnknownFormat { path: path.to_owned() })?;
+    let file: SuiteFile = input::parse_with(path, &text, format, &limits)?;
+    let reader = Reader { path };
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let target = file.target.unwrap_or(TARGET);
+    if !(0.0..=1.0).contains(&target) {
+        return Err(reader.invalid("target", "must be between 0 and 1"));
+    }
+    let setup = reader.steps("setup", file.setup)?;
+    let teardown = reader.steps("teardown", file.teardown)?;
+    reader.refuse_snapshots("setup", &setup)?;
+    reader.refuse_snapshots("teardown", &teardown)?;
+    let mut digested = bytes.clone();
+    let mut ids = BTreeSet::new();
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+    let mut cases = Vec::with_capacity(file.test_cases.len());
+    for case in file.test_cases {
+        let number = numbers.entry(case.tool.clone()).or_default();
+        *number += 1;
+        let id = case.id.clone().unwrap_or_else(|| format!("{}-{number}", case.tool));
+        if !ids.insert(id.clone()) {
+            return Err(reader.invalid(&id, "duplicate id: an earlier case has it"));
+        }
+        let mut case = reader.case(id, case, file.repeat.unwrap_or(1))?;
+        if let Some(store) = store
+            && case.expects_snapshot()
+        {
+            let stored = store.read(&case.id)?;
+            case.fill(&store.file(&case.id), &stored);
+            // Another snapshot is another expectation, so the suite is another one too.
+            digested.extend(serde_json::to_vec(&(&case.id, &stored)).unwrap_or_default());
+        }
+        cases.push(Arc::new(case));
+    }
+    let suite = Suite {
+        name: file.name.or(stem).unwrap_or_default(),
+        digest: Digest::of(&digested),
+        path: path.to_owned(),
+        server: file.mcp_server,
+        target,
+        setup: setup.into_iter().map(Arc::new).collect(),
+        teardown,
+        cases,
+        bytes,
+    };
+    reader.check_names(&suite)?;
+    Ok(suite)
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+}
+
+impl Reader<'_> {
+    fn invalid(&self, place: &str, message: impl Into<String>) -> InputError {
+        InputError::invalid(self.path, place, message)
+    }
+
+    fn steps(&self, place: &str, steps: Vec<StepFile>) -> Result<Vec<Step>, InputError> {
+        steps
+            .into_iter()
+            .enumerate()
+            .map(|(index, step)| {
+                let place = format!("{place} {}", index + 1);
+                let ending = step.error.as_ref().map_or(Ending::Success, |error| error.0);
+                self.step(&place, step.tool, step.input, ending, &step.expect.0, step.save)
+            })
+            .collect()
+    }
+
+    /// Teardown calls, and calls before all cases, belong to no case that could fail.
+    fn refuse_snapshots(&self, place: &str, steps: &[Step]) -> Result<(), InputError> {
+        match steps.iter().any(Step::expects_snapshot) {
+            true => Err(self.invalid(
+                place,
+                "a snapshot can be expected only in a case, in its setup and in its then",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    fn step(
+        &self,
+        place: &str,
+        tool: String,
+        input: Map<String, Value>,
+        ending: Ending,
+        matchers: &[MatcherSpec],
+        save: BTreeMap<String, String>,
+    ) -> Result<Step, InputError> {
+        if tool.is_empty() {
+            return Err(self.invalid(place, "`tool` is empty"));
+        }
+        let matchers = matchers
+            .iter()
+            .enumerate()
+            .map(|(index, matcher)| {
+                let place = format!("{place}: expectation {}", index + 1);
+                matcher.compile().map_err(|message| self.invalid(&place, message))
+            })
+            .collect::<Result<_, _>>()?;
+        let save = save
+            .into_iter()
+            .map(|(name, path)| match JsonPath::parse(&path) {
+                Ok(path) => Ok((name, path)),
+                Err(message) => Err(self.invalid(&format!("{place}: save {name}"), message)),
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Step { tool, input, ending, matchers, save })
+    }
+
+    fn case(&self, id: String, case: CaseFile, repeat: u32) -> Result<Case, InputError> {
+        let ending = self.ending(&id, &case)?;
+        let needs_tool = case.expected_behavior.is_some() || ending == Ending::ToolError;
+        let mut matchers = case.expect.0;
+        matchers.extend(case.expected_output_contains.map(MatcherSpec::containing));
+        let repeat = case.repeat.unwrap_or(repeat);
+        let concurrency = case.concurrency.unwrap_or(1);
+        if repeat == 0 || concurrency == 0 {
+            return Err(self.invalid(&id, "`repeat` and `concurrency` must be at least 1"));
+        }
+        if repeat > MAX_REPEAT || concurrency > MAX_CONCURRENCY {
+            let message = format!(
+                "`repeat` must be at most {MAX_REPEAT} and `concurrency` at most \
+                 {MAX_CONCURRENCY}; for more calls use `karat server load`"
+            );
+            return Err(self.invalid(&id, message));
+        }
+        let step = self.step(&id, case.tool, case.input, ending, &matchers, case.save)?;
+        let teardown = self.steps(&format!("{id}: teardown"), case.teardown)?;
+        self.refuse_snapshots(&format!("{id}: teardown"), &teardown)?;
+        Ok(Case {
+            about: case.about,
+            tags: case.tags,
+            step,
+            setup: self.steps(&format!("{id}: setup"), case.setup)?,
+            then: self.steps(&format!("{id}: then"), case.then)?,
+            teardown,
+            max_latency_ms: case.max_latency_ms,
+            repeat,
+            concurrency,
+            class: case.class,
+            needs_tool,
+            weight: case.weight.unwrap_or(1),
+            id,
+        })
+    }
+
+    /// The expected outcome, which the plain form and ours write differently. They must agree.
+    fn ending(&self, id: &str, case: &CaseFile) -> Result<Ending, InputError> {
+        let stated = [
+            case.expected_error
+                .map(|wanted| if wanted { Ending::AnyError } else { Ending::Success }),
+            case.expected_behavior.as_ref().map(|_| Ending::AnyError),
+            case.error.as_ref().map(|error| error.0),
+        ];
+        let mut stated = stated.into_iter().flatten();
+        let first = stated.next().unwrap_or(Ending::Success);
+        match stated.any(|other| other != first) {
+            true => Err(self.invalid(
+                id,
+                "`expected_error`, `expected_behavior` and `error` contradict each other; keep one",
+            )),
+            false => Ok(first),
+        }
+    }
+
+    /// Every `${name}` must have been saved by an earlier call.
+    fn check_names(&self, suite: &Suite) -> Result<(), InputError> {
+        let setup = suite.setup.iter().map(|step| ("setup", &**step));
+        // A saved value is kept: later cases may build on it.
+        let cases =
+            suite.cases.iter().flat_map(|case| case.steps().map(|step| (case.id.as_str(), step)));
+        let teardown = suite.teardown.iter().map(|step| ("teardown", step));
+        let mut known: BTreeSet<&str> = BTreeSet::new();
+        for (place, step) in setup.chain(cases).chain(teardown) {
+            if let Some(name) = step.names().iter().find(|name| !known.contains(name.as_str())) {
+                return Err(self.invalid(place, format!("no earlier call saves ${{{name}}}")));
+            }
+            known.extend(step.save.keys().map(String::as_str));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(name: &str, text: &str) -> Result<Suite, InputError> {
+        Suite::parse(Path::new(name), text.as_bytes())
+    }
+
+    fn message(text: &str) -> String {
+        parse("suite.yaml", text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_plain_form_is_read_as_it_is() {
+        let suite = parse(
+            "plain.json",
+            r#"{"mcp_server": "node server.js", "test_cases": [
+                {"tool": "get_weather", "input": {"city": "Bern"}, "expected_output_contains": "temperature", "max_latency_ms": 2000},
+                {"tool": "invalid_tool", "input": {}, "expected_error": true}
+            ]}"#,
+        )
+        .unwrap();
+        assert_eq!(suite.name, "plain");
+        assert_eq!(suite.target, TARGET);
+        let ids: Vec<&str> = suite.cases.iter().map(|case| case.id.as_str()).collect();
+        assert_eq!(ids, ["get_weather-1", "invalid_tool-1"]);
+        assert_eq!(suite.cases[0].step.matchers.len(), 1);
+        assert_eq!(suite.cases[0].max_latency_ms, Some(2000));
+        assert_eq!(suite.cases[1].step.ending, Ending::AnyError);
+    }
+
+    #[test]
+    fn a_misspelt_matcher_is_named() {
+        for expect in ["{contain: x}", "[{equals: 1}, {contain: x}]", "{not: {contain: x}}"] {
+            let found = message(&format!("cases:\n  - {{tool: a, expect: {expect}}}\n"));
+            assert!(found.contains("unknown key `contain`"), "{found}");
+        }
+        assert!(message("cases:\n  - {tool: a, expect: 3}\n").contains("a matcher or a list"));
+    }
+
+    #[test]
+    fn kinds_of_errors_are_distinguished() {
+        let suite = parse(
+            "errors.yaml",
+            "cases:\n  - {tool: a, error: tool}\n  - {tool: b, error: -32602}\n  - {tool: c, error: protocol}\n  - {tool: d, expected_behavior: deny}\n  - {tool: e}\n",
+        )
+        .unwrap();
+        let endings: Vec<Ending> = suite.cases.iter().map(|case| case.step.ending).collect();
+        assert_eq!(
+            endings,
+            [
+                Ending::ToolError,
+                Ending::ProtocolError(Some(-32602)),
+                Ending::ProtocolError(None),
+                Ending::AnyError,
+                Ending::Success
+            ]
+        );
+    }
+
+    #[test]
+    fn values_pass_from_one_call_to_a_later_one_only() {
+        let good = "cases:\n  - {tool: create, save: {id: $.id}, then: [{tool: get, input: {id: '${id}'}, expect: {contains: x}}]}\n";
+        assert!(parse("good.yaml", good).is_ok());
+        for (bad, place) in [
+            (
+                "cases:\n  - {id: first, tool: get, input: {id: '${id}'}}\n  - {tool: create, save: {id: $.id}}\n",
+                "first",
+            ),
+            ("setup: [{tool: get, input: {id: '${id}'}}]\ncases:\n  - {tool: a}\n", "setup"),
+            ("teardown: [{tool: get, input: {id: '${id}'}}]\ncases:\n  - {tool: a}\n", "teardown"),
+        ] {
+            let found = message(bad);
+            assert!(found.contains(&format!("{place}: no earlier call saves ${{id}}")), "{found}");
+        }
+    }
+
+    #[test]
+    fn each_mistake_is_reported_with_its_place() {
+        for (text, expected) in [
+            (
+                "cases:\n  - {tool: a, expect: {contains: ''}}\n",
+                "a-1: expectation 1: contains: an empty text",
+            ),
+            ("cases:\n  - {tool: a, id: x}\n  - {tool: b, id: x}\n", "x: duplicate id"),
+            ("cases:\n  - {tool: a, repeat: 0}\n", "a-1: `repeat` and `concurrency`"),
+            ("repeat: 4294967295\ncases:\n  - {tool: a}\n", "a-1: `repeat` must be at most 100000"),
+            ("cases:\n  - {tool: a, concurrency: 10001}\n", "`concurrency` at most 10000"),
+            ("cases:\n  - {tool: ''}\n", "`tool` is empty"),
+            (
+                "cases:\n  - {tool: a, expected_error: false, error: tool}\n",
+                "contradict each other",
+            ),
+            ("target: 95\ncases: []\n", "target: must be between 0 and 1"),
+            ("cases:\n  - {tool: a, save: {x: 'a['}}\n", "save x"),
+            ("cases:\n  - {tool: a, expect: {snapshot: {redact: ['a[']}}}\n", "is not a path"),
+            (
+                "teardown: [{tool: a, expect: {snapshot: true}}]\ncases:\n  - {tool: a}\n",
+                "teardown: a snapshot can be expected only in a case",
+            ),
+            ("cases:\n  - {tool: a, expcted: 1}\n", "expcted"),
+            (
+                "cases:\n  - {tool: a, expect: {contains: 12}}\n",
+                "suite.yaml:2:24: invalid type: integer `12`, expected a text or a list of texts",
+            ),
+            (
+                "cases:\n  - {tool: a, error: foo}\n",
+                "\"foo\", expected any, tool, protocol, allowed, or the code of a protocol error",
+            ),
+            (
+                "cases:\n  - {tool: a, error: 99999999999999999999}\n",
+                "expected any, tool, protocol, allowed, or the code of a protocol error",
+            ),
+            ("cases:\n  - {tool: a, expect: {snapshot: {redct: []}}}\n", "unknown key `redct`"),
+            (
+                "cases:\n  - {tool: a, expect: {snapshot: 3}}\n",
+                "expected true, or an object with redact and redact_matches",
+            ),
+            (
+                "cases:\n  - {tool: a, expect: {exists: true}}\n",
+                "a-1: expectation 1: exists: every",
+            ),
+            (
+                "cases:\n  - {tool: a, then: [{tool: a, expect: {one_of: []}}]}\n",
+                "a-1: then 1: expectation 1: one_of",
+            ),
+            (
+                "cases:\n  - {tool: a, expect: {json: $.v, equals: 123456789012345678901234567891}}\n",
+                "a-1: expectation 1: equals: 1.2345678901234568e+29 is beyond 64 bits",
+            ),
+        ] {
+            let found = message(text);
+            assert!(found.contains(expected), "{text}: {found}");
+        }
+    }
+}

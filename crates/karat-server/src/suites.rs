@@ -1,0 +1,563 @@
+//! The evaluation of a server by a suite: a live server is asked case by case.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use karat_core::error::EvalError;
+use karat_core::evaluation::{
+    self, Common, Computes, Entry, Evaluation, Observations, Questions, RunContext, Scored, Start,
+};
+use karat_core::gate::Rule;
+use karat_core::journal::{Entry as Outcome, Outcome as Kept};
+use karat_core::kind::Kind;
+use karat_core::observed::{self, Observed};
+use karat_core::project::{AnyEntry, Root, Running};
+use karat_core::report::{DatasetRef, Item, ItemError, Report};
+use karat_core::run;
+use karat_mcp::{Options, Recorder, Redactor, ServerSpec};
+use serde::Deserialize;
+
+use crate::compliance::Contract;
+use crate::observation::{Attempt, CaseRun};
+use crate::plan::Plan;
+use crate::suite::snapshot::Store;
+use crate::suite::{Case, Suite, server};
+use crate::system::{self, LiveSuite, PATIENCE, Target};
+use crate::{accept, cleanup, controls, score, warnings};
+
+/// The time limit for a case: each call has a limit of its own, and a case may have many.
+const CASE_TIMEOUT: Duration = Duration::from_secs(86_400);
+
+/// The evaluation of a server by a suite.
+pub struct Suites;
+
+/// A `[[server]]` entry, apart from the settings that all entries share.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The suite, JSON or YAML.
+    pub suite: PathBuf,
+    /// The server, instead of the one that the suite names.
+    #[serde(default)]
+    pub server: Option<ServerSpec>,
+    /// A built-in server instead: `demo`.
+    #[serde(default)]
+    pub builtin: Option<String>,
+    /// Selects cases with one of these tags.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Selects the case with this id.
+    #[serde(default)]
+    pub case: Option<String>,
+    /// Records every message. Set by commands, never by a project.
+    #[serde(skip)]
+    pub recorder: Option<Recorder>,
+}
+
+impl Config {
+    /// The selected cases.
+    ///
+    /// # Errors
+    /// If there are none.
+    fn select(&self, suite: &Suite) -> Result<Vec<Arc<Case>>, EvalError> {
+        let wanted = |case: &&Arc<Case>| {
+            self.case.as_ref().is_none_or(|id| *id == case.id)
+                && (self.tags.is_empty() || self.tags.iter().any(|tag| case.tags.contains(tag)))
+        };
+        let selected: Vec<Arc<Case>> = suite.cases.iter().filter(wanted).cloned().collect();
+        if !selected.is_empty() {
+            return Ok(selected);
+        }
+        let mut tags: Vec<&str> =
+            suite.cases.iter().flat_map(|case| &case.tags).map(String::as_str).collect();
+        tags.sort_unstable();
+        tags.dedup();
+        let tags = match tags.is_empty() {
+            true => String::new(),
+            false => format!(" and these tags: {}", tags.join(", ")),
+        };
+        let count = suite.cases.len();
+        Err(EvalError::NothingMeasured(format!(
+            "no case matches; the suite has {count} cases{tags}"
+        )))
+    }
+}
+
+/// A suite with the server that it is for.
+pub struct Dataset {
+    suite: Suite,
+    target: Target,
+    /// Snapshot files that belong to no case.
+    orphans: Vec<PathBuf>,
+}
+
+impl Dataset {
+    /// The data of an entry whose suite has been read.
+    ///
+    /// # Errors
+    /// If no server is named, or the one that is named is not valid.
+    pub fn new(suite: Suite, config: &Config) -> Result<Dataset, EvalError> {
+        let target = match (&config.builtin, &config.server, &suite.server) {
+            (Some(_), _, _) => Target::Demo,
+            (None, Some(spec), _) => Target::Spec(Box::new(spec.clone())),
+            (None, None, Some(written)) => {
+                Target::Spec(Box::new(server::read(written).map_err(EvalError::Config)?))
+            }
+            (None, None, None) => {
+                return Err(EvalError::config(format!(
+                    "the suite {:?} names no server; add `mcp_server` to it, or give the server \
+                     after `--`",
+                    suite.name
+                )));
+            }
+        };
+        let orphans = suite.orphaned_snapshots();
+        Ok(Dataset { suite, target, orphans })
+    }
+
+    /// The suite.
+    pub fn suite(&self) -> &Suite {
+        &self.suite
+    }
+}
+
+/// Facts about the server and the run that scoring needs besides the answers.
+#[derive(Default)]
+pub struct Facts {
+    contract: Contract,
+    /// Whether the server changed its tools during the run.
+    tools_changed: bool,
+    restarts: u64,
+    conduct: Vec<String>,
+    isolation: Vec<String>,
+    redactor: Redactor,
+    /// Notes about the cases that were run and about their teardown.
+    notes: Vec<String>,
+    /// Notes about accepted snapshots.
+    accepted: Vec<String>,
+}
+
+impl Evaluation for Suites {
+    const KIND: Kind = Kind::Suite;
+    const TABLE: &'static str = "server";
+    const TAKES: &'static [&'static str] = &["timeout_ms", "start_timeout_ms"];
+    const ITEMS: &'static str = "cases";
+
+    type Config = Config;
+    type Dataset = Dataset;
+    type System = LiveSuite;
+    type Facts = Facts;
+
+    /// Without rules of its own, an entry demands that every case passes.
+    fn check(config: &Config, common: &mut Common) -> Result<(), EvalError> {
+        if common.gate.metrics.is_empty() && common.gate.protected.is_none() {
+            let all = Rule { min: Some(1.0), ..Rule::default() };
+            common.gate.metrics.insert("pass_rate".to_owned(), all);
+        }
+        match (&config.builtin, &config.server) {
+            (Some(_), Some(_)) => Err(EvalError::config("give `server` or `builtin`, not both")),
+            (Some(name), None) if name != "demo" => Err(EvalError::config(format!(
+                "there is no built-in server {name:?}; there is: demo"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn load(config: &Config, _: &Common, root: &Root<'_>) -> Result<Dataset, EvalError> {
+        let suite = match root.is_bundled() {
+            true => Suite::parse(&config.suite, &root.bytes(&config.suite)?)?,
+            false => Suite::load(&root.path(&config.suite))?,
+        };
+        Dataset::new(suite, config)
+    }
+
+    fn reference(data: &Dataset) -> DatasetRef {
+        data.suite.reference()
+    }
+
+    fn reads(config: &Config) -> Vec<PathBuf> {
+        vec![config.suite.clone()]
+    }
+
+    async fn start(
+        entry: &Entry<Suites>,
+        context: &RunContext<'_>,
+    ) -> Result<Start<Suites>, EvalError> {
+        let Entry { common, config, data: Dataset { suite, target, .. } } = entry;
+        config.select(suite)?;
+        let options = Options {
+            call_timeout: common.timeout(),
+            start_timeout: common.start_timeout(),
+            patience: PATIENCE,
+            folder: Some(context.folder.to_owned()),
+            recorder: config.recorder.clone(),
+            ..Options::default()
+        };
+        let (setup, cases) = (suite.setup.clone(), suite.cases.clone());
+        let live = LiveSuite::start(target.clone(), options, setup, cases).await?;
+        let reference = system::reference(target.describe(), &live.info, suite.target);
+        Ok(Start::Live { system: Arc::new(live), reference })
+    }
+
+    fn questions(
+        entry: &Entry<Suites>,
+        live: &LiveSuite,
+        known: &mut Vec<Outcome<CaseRun>>,
+    ) -> Result<Questions<Suites>, EvalError> {
+        let suite = &entry.data.suite;
+        let selected = entry.config.select(suite)?;
+        let plan = live.plan.get_or_init(|| Plan::new(&suite.cases, &selected, known));
+        let question = |at: &usize| (suite.cases[*at].id.clone(), Arc::new(*at));
+        Ok(plan.cases.iter().map(question).collect())
+    }
+
+    fn options(_: &Entry<Suites>) -> run::Options {
+        run::Options { timeout: CASE_TIMEOUT, ..run::Options::default() }
+    }
+
+    async fn finish(
+        entry: &Entry<Suites>,
+        live: &LiveSuite,
+        questions: &Questions<Suites>,
+        outcomes: &mut Vec<Outcome<CaseRun>>,
+    ) -> Result<Facts, EvalError> {
+        let suite = &entry.data.suite;
+        let (server, plan) = (&live.server, live.plan.get());
+        let case = |at: &usize| Arc::clone(&suite.cases[*at]);
+        let asked: Vec<Arc<Case>> =
+            plan.map(|plan| plan.asked.iter().map(case).collect()).unwrap_or_default();
+        let left = server.tear_down(&suite.teardown, &asked).await;
+        // Ended in good order: some servers send their last messages when their input ends.
+        server.renew().await;
+        let mut notes = plan.map(Plan::notes).unwrap_or_default();
+        let cases: Vec<Arc<Case>> = questions.iter().map(|(_, at)| case(at)).collect();
+        notes.extend(cleanup::warning(&cases, outcomes, &left));
+        let selected = entry.config.select(suite)?;
+        let selected: BTreeSet<&str> = selected.iter().map(|case| case.id.as_str()).collect();
+        outcomes.retain(|outcome| selected.contains(outcome.id.as_str()));
+        let tools = server.tools().await;
+        Ok(Facts {
+            contract: Contract::new(&tools, live.info.revision),
+            tools_changed: tools != live.tools,
+            restarts: server.restarts(),
+            conduct: server.conduct().remarks(),
+            isolation: live.isolation.clone(),
+            redactor: server.redactor().clone(),
+            notes,
+            accepted: Vec::new(),
+        })
+    }
+
+    /// Without a single answered call nothing was measured; failed calls are failed cases.
+    fn allow(observed: &Observations<'_, Suites>) -> Result<(), EvalError> {
+        let attempts = runs(observed.outcomes).flat_map(|run| &run.attempts);
+        let mut calls = attempts.flat_map(|attempt| &attempt.calls);
+        if calls.clone().any(|call| call.outcome.is_answer()) {
+            return Ok(());
+        }
+        let count = calls.clone().count();
+        let first = calls.next().map(|call| call.outcome.to_string());
+        let first = first.unwrap_or("no call was made".to_owned());
+        let all = std::iter::once(first).chain(observed.facts.conduct.iter().cloned());
+        Err(EvalError::NothingMeasured(observed.facts.redactor.hidden(format!(
+            "nothing was executed: none of {count} calls was answered (first: {})",
+            all.collect::<Vec<_>>().join("; ")
+        ))))
+    }
+
+    fn score(observed: &Observations<'_, Suites>) -> Result<Scored, EvalError> {
+        let Observations { entry, outcomes, facts, .. } = *observed;
+        let (suite, seed) = (&entry.data.suite, entry.common.seed);
+        let cases = entry.config.select(suite)?;
+        let mut items = Vec::new();
+        let mut scored = Vec::new();
+        for (case, outcome) in cases.iter().zip(outcomes) {
+            match &outcome.outcome {
+                Kept::Answer(run) => {
+                    scored.push(score::score(case, run, &facts.contract, suite.target));
+                }
+                Kept::Failure { class, message } => items.push(failed(case, class, message)),
+            }
+        }
+        items.extend(scored.iter().map(|case| case.item.clone()));
+        items.iter_mut().for_each(|item| redact(item, |text| facts.redactor.hidden(text)));
+        let warnings = [
+            warnings::failures(&scored),
+            warnings::restarts(facts.restarts),
+            warnings::untested_tools(&cases, &facts.contract),
+            warnings::missing_tools(&cases, &facts.contract),
+            warnings::formats(&scored),
+        ];
+        let changed = "the server changed its tools during the run; every call is judged by the \
+                       latest definition of its tool";
+        let warnings = (warnings.into_iter().flatten())
+            .chain(facts.notes.iter().cloned())
+            .chain(facts.conduct.iter().cloned())
+            .chain(warnings::leaked_secrets(outcomes, &facts.redactor))
+            .chain(facts.tools_changed.then(|| changed.to_owned()))
+            .chain(facts.accepted.iter().cloned())
+            .chain(orphans(&entry.data.orphans));
+        Ok(Scored {
+            metrics: score::metrics(&scored, seed),
+            slices: score::slices(&scored, seed),
+            items,
+            controls: controls::run(&cases, &facts.contract, suite.target, seed),
+            conventions: score::conventions(suite.target),
+            warnings: warnings.map(|text| facts.redactor.hidden(text)).collect(),
+            latencies: runs(outcomes)
+                .flat_map(|run| run.attempts.iter().filter_map(Attempt::latency))
+                .collect(),
+            isolation: facts.isolation.clone(),
+            ..Scored::default()
+        })
+    }
+}
+
+/// Measures an entry, accepts the answers as snapshots where nothing else fails, and reports against
+/// the accepted ones.
+///
+/// # Errors
+/// If nothing could be measured, or a snapshot cannot be written.
+pub async fn run_and_accept(
+    entry: &Entry<Suites>,
+    context: &RunContext<'_>,
+) -> Result<Report, EvalError> {
+    let mut collected = evaluation::collect(entry, context).await?;
+    let Entry { common, config, data: Dataset { suite, .. } } = entry;
+    let (store, cases) = (Store::of(&suite.path), config.select(suite)?);
+    let facts = &mut collected.facts;
+    facts.accepted = accept::accept(&store, &cases, &collected.outcomes, &facts.contract)?;
+    let data = Dataset::new(suite.with_stored_snapshots()?, config)?;
+    let accepted = Entry { common: common.clone(), config: config.clone(), data };
+    evaluation::report(&accepted, &collected, Some(context.folder))
+}
+
+/// An entry whose run accepts snapshots, for `--update`.
+pub struct AcceptSnapshots(pub Entry<Suites>);
+
+impl AnyEntry for AcceptSnapshots {
+    fn kind(&self) -> Kind {
+        self.0.kind()
+    }
+
+    fn common(&self) -> &Common {
+        &self.0.common
+    }
+
+    fn dataset(&self) -> DatasetRef {
+        self.0.dataset()
+    }
+
+    fn reads(&self) -> Vec<PathBuf> {
+        self.0.reads()
+    }
+
+    fn computes(&self) -> Option<Computes> {
+        self.0.computes()
+    }
+
+    fn run<'a>(&'a self, context: &'a RunContext<'a>) -> Running<'a> {
+        Box::pin(run_and_accept(&self.0, context))
+    }
+}
+
+/// The observations of the cases that were run.
+fn runs(outcomes: &[Outcome<CaseRun>]) -> impl Iterator<Item = &CaseRun> + Clone {
+    outcomes.iter().filter_map(|outcome| match &outcome.outcome {
+        Kept::Answer(run) => Some(run),
+        Kept::Failure { .. } => None,
+    })
+}
+
+/// The item of a case that could not be run.
+fn failed(case: &Case, class: &str, message: &str) -> Item {
+    Item {
+        id: case.id.clone(),
+        group: None,
+        tags: score::tags(case),
+        metrics: BTreeMap::new(),
+        per_run: Vec::new(),
+        observed: None,
+        error: Some(ItemError { class: class.to_owned(), message: message.to_owned() }),
+    }
+}
+
+/// Removes secrets from an item. Observations have none, but the texts of the suite may. Every field is
+/// listed, so that a new one is not forgotten.
+fn redact(item: &mut Item, hidden: impl Fn(String) -> String) {
+    let hide = |text: &mut String| *text = hidden(std::mem::take(text));
+    if let Some(error) = &mut item.error {
+        hide(&mut error.message);
+    }
+    let Some(Observed::Suite(observed)) = &mut item.observed else { return };
+    let observed::Suite {
+        about,
+        tool,
+        arguments,
+        ended: _,
+        answer,
+        attempts: _,
+        passed: _,
+        failures: _,
+        reasons,
+        more_reasons: _,
+        input_problems,
+    } = observed;
+    let single = about.iter_mut().chain(arguments).chain(answer);
+    single.chain(reasons).chain(input_problems).for_each(hide);
+    hide(tool);
+}
+
+fn orphans(files: &[PathBuf]) -> Option<String> {
+    let (first, count) = (files.first()?, files.len());
+    Some(format!("{count} snapshots belong to no case and can be removed: {}", first.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use karat_core::project::NoBundle;
+    use karat_core::run::Silent;
+
+    use super::*;
+
+    fn entry(folder: &Path, suite: &str) -> Result<Entry<Suites>, EvalError> {
+        std::fs::write(folder.join("s.yaml"), suite).unwrap();
+        let config = Config {
+            suite: PathBuf::from("s.yaml"),
+            builtin: Some("demo".to_owned()),
+            ..Config::default()
+        };
+        entry_of(folder, config)
+    }
+
+    fn entry_of(folder: &Path, config: Config) -> Result<Entry<Suites>, EvalError> {
+        let mut common = Common::named("demo");
+        Suites::check(&config, &mut common)?;
+        let data = Suites::load(&config, &common, &Root::folder_of(folder, &NoBundle))?;
+        Ok(Entry { common, config, data })
+    }
+
+    fn context(folder: &Path) -> RunContext<'_> {
+        RunContext { folder, journal: None, resume: false, progress: Arc::new(Silent) }
+    }
+
+    #[test]
+    fn every_case_must_pass_unless_the_entry_has_rules() {
+        let mut common = Common::named("x");
+        Suites::check(&Config::default(), &mut common).unwrap();
+        assert_eq!(common.gate.metrics["pass_rate"].min, Some(1.0));
+        let mut common = Common::named("x");
+        common.gate.metrics.insert("reliability".to_owned(), Rule::default());
+        Suites::check(&Config::default(), &mut common).unwrap();
+        assert_eq!(common.gate.metrics.keys().collect::<Vec<_>>(), ["reliability"]);
+    }
+
+    #[test]
+    fn a_wrong_server_is_bad_input_before_anything_starts() {
+        let folder = tempfile::tempdir().unwrap();
+        let load = |change: fn(&mut Config), suite: &str| {
+            std::fs::write(folder.path().join("s.yaml"), suite).unwrap();
+            let mut config = Config { suite: PathBuf::from("s.yaml"), ..Config::default() };
+            change(&mut config);
+            entry_of(folder.path(), config).map(|_| ()).unwrap_err()
+        };
+        let suite = "cases:\n  - {tool: echo}\n";
+        let both = |config: &mut Config| {
+            config.builtin = Some("demo".to_owned());
+            config.server = Some(ServerSpec::from_url("http://127.0.0.1:1"));
+        };
+        for (error, expected) in [
+            (load(|_| (), suite), "names no server"),
+            (load(|config| config.builtin = Some("x".to_owned()), suite), "there is: demo"),
+            (load(both, suite), "not both"),
+            (load(|_| (), "mcp_server: ''\ncases: []\n"), "mcp_server is empty"),
+        ] {
+            assert!(error.to_string().contains(expected), "{error}");
+            assert!(!error.is_not_measured(), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_suite_is_run_scored_and_reported() {
+        let folder = tempfile::tempdir().unwrap();
+        let entry = entry(
+            folder.path(),
+            "cases:\n  - {id: good, tool: echo, input: {text: hello}, expect: {contains: hello}}\n  \
+             - {id: bad, tool: echo, input: {text: hello}, expect: {contains: bye}}\n",
+        );
+        let entry = entry.unwrap();
+        let report = evaluation::evaluate(&entry, &context(folder.path())).await.unwrap();
+        assert_eq!(report.kind, Kind::Suite);
+        assert_eq!(report.metric("pass_rate").unwrap().value, Some(0.5));
+        assert_eq!(report.items[0].id, "bad");
+        let Some(Observed::Suite(observed)) = &report.items[0].observed else {
+            panic!("{report:?}")
+        };
+        assert_eq!(observed.reasons, [r#"the text is "hello", expected text containing "bye""#]);
+        assert!(report.controls.iter().all(|control| control.ok), "{:?}", report.controls);
+        assert_eq!(report.warnings[0], "failed attempts by class: wrong_output 1");
+    }
+
+    #[tokio::test]
+    async fn accepted_snapshots_are_those_that_the_report_is_about() {
+        let folder = tempfile::tempdir().unwrap();
+        let text =
+            "cases:\n  - {id: a, tool: echo, input: {text: hello}, expect: {snapshot: true}}\n";
+        let entry = entry(folder.path(), text).unwrap();
+        let digest = entry.data.suite.digest.to_string();
+        let context = context(folder.path());
+        let missing = evaluation::evaluate(&entry, &context).await.unwrap();
+        assert_eq!(missing.metric("pass_rate").unwrap().value, Some(0.0));
+        // The run keeps to the suite that it started with.
+        std::fs::write(folder.path().join("s.yaml"), "not: [a suite").unwrap();
+        let accepted = run_and_accept(&entry, &context).await.unwrap();
+        assert_eq!(accepted.metric("pass_rate").unwrap().value, Some(1.0));
+        assert_ne!(accepted.dataset.digest, digest);
+        let note = "snapshots of 1 cases written (a), of 0 unchanged";
+        assert!(accepted.warnings.iter().any(|text| text == note), "{:?}", accepted.warnings);
+        let again = run_and_accept(&entry, &context).await.unwrap();
+        assert_eq!(again.dataset.digest, accepted.dataset.digest);
+    }
+
+    #[tokio::test]
+    async fn a_selection_without_cases_is_not_measured() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut entry = entry(folder.path(), "cases:\n  - {tool: echo, tags: [b, a]}\n").unwrap();
+        entry.config.tags = vec!["c".to_owned()];
+        let error = evaluation::evaluate(&entry, &context(folder.path())).await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no case matches; the suite has 1 cases and these tags: a, b"
+        );
+        assert!(error.is_not_measured());
+    }
+
+    #[test]
+    fn no_text_of_an_item_keeps_a_secret() {
+        let secret = || "a hush-hush b".to_owned();
+        let mut item = Item {
+            id: "x".to_owned(),
+            group: None,
+            tags: BTreeMap::new(),
+            metrics: BTreeMap::new(),
+            per_run: Vec::new(),
+            observed: Some(Observed::Suite(observed::Suite {
+                about: Some(secret()),
+                tool: secret(),
+                arguments: Some(secret()),
+                answer: Some(secret()),
+                reasons: vec![secret(), secret()],
+                input_problems: vec![secret()],
+                ..observed::Suite::default()
+            })),
+            error: Some(ItemError { class: "timeout".to_owned(), message: secret() }),
+        };
+        redact(&mut item, |text| text.replace("hush-hush", "[redacted]"));
+        let shown = serde_json::to_string(&item).unwrap();
+        assert_eq!((shown.matches("hush").count(), shown.matches("[redacted]").count()), (0, 8));
+    }
+}
