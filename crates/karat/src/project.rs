@@ -3,9 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use karat_core::evaluation::{Entry, Evaluation};
 use karat_core::project::{
-    self, Baselines, Bundle as _, FILE, Planned, Project, Registry, Root, Settings,
+    self, AnyEntry, Baselines, Bundle as _, FILE, Planned, Project, Registry, Root, Settings,
 };
 use karat_io::input::{self, Limits};
 
@@ -31,7 +30,7 @@ pub(crate) fn load(named: Option<&Path>, baselines: Baselines) -> Result<Project
 }
 
 /// A project of one entry that a command line describes.
-pub(crate) fn of_one<E: Evaluation>(entry: Entry<E>) -> Project<'static> {
+pub(crate) fn of_any(entry: impl AnyEntry + 'static) -> Project<'static> {
     Project {
         root: Root::in_folder(".", &Embedded),
         entries: vec![Planned { entry: Box::new(entry), baseline: None }],
