@@ -130,7 +130,7 @@ impl ToolCorrectness {
     /// Returns the id with these settings: `deepeval.tool_correctness` and a suffix.
     #[must_use]
     pub fn id(&self) -> String {
-        format!("{}|{self}", TOOL_CORRECTNESS)
+        format!("{TOOL_CORRECTNESS}|{self}")
     }
 
     /// Compares the calls that were made with the expected ones.
@@ -385,7 +385,7 @@ pub struct NoPolicy;
 
 impl fmt::Display for NoPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} needs a list of allowed tools or one of denied tools", TOOL_PERMISSION)
+        write!(f, "{TOOL_PERMISSION} needs a list of allowed tools or one of denied tools")
     }
 }
 

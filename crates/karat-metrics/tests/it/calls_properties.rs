@@ -1,6 +1,5 @@
 //! Properties of the call metrics on generated calls.
 
-// Helpers of tests are tests too: a panic is a failure with the data that explains it.
 use karat_metrics::calls::alignment::{agreement, alignment, exact};
 use karat_metrics::calls::deepeval::ToolCorrectness;
 use karat_metrics::calls::expected::{ExpectedCall, Presence, Step};

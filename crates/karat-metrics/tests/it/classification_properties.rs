@@ -1,6 +1,5 @@
 //! Properties of the classification metrics on generated verdicts and scores.
 
-// Counts in tests are small, so nothing is lost; helpers outside of test functions may panic too.
 use karat_metrics::classification::*;
 use proptest::prelude::*;
 

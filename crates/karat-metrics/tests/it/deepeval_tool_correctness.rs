@@ -1,6 +1,5 @@
 //! DeepEval's tool correctness, against DeepEval's own results on every case of the vectors.
 
-// Helpers of tests are tests too: a panic is a failure with the data that explains it.
 use std::path::Path;
 
 use karat_metrics::calls::deepeval::{Outcome, ToolCorrectness};

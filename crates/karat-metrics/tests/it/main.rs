@@ -6,6 +6,7 @@
     clippy::panic,
     reason = "a panic is a failed test"
 )]
+#![allow(clippy::cast_possible_truncation, reason = "numbers in tests are small")]
 
 mod calls_properties;
 mod classification_properties;

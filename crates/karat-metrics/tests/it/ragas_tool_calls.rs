@@ -1,6 +1,5 @@
 //! RAGAS's tool-call metrics, against RAGAS's own results on every case of the vectors.
 
-// Helpers of tests are tests too: a panic is a failure with the data that explains it.
 use std::path::Path;
 
 use karat_metrics::calls::json::Reader;

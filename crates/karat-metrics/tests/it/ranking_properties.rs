@@ -2,7 +2,6 @@
 //! does not matter, values stay in their bounds, a better order never scores less, and the one-pass
 //! computation agrees with formulas written out document by document.
 
-// Clippy recognizes test functions but not their helpers.
 use std::collections::BTreeMap;
 
 use karat_metrics::Score;

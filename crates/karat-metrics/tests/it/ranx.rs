@@ -1,7 +1,6 @@
 //! Every value that ranx gave on the vectors is reproduced, ties in the order of insertion. Where
 //! ranx raised an error, our result is asserted instead, and an error of another kind fails.
 
-// Clippy recognizes test functions but not their helpers.
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -4,7 +4,6 @@
 //! gives NaN, ours must be undefined. Every case and every key must be known here: one that is not
 //! fails the test, so nothing in the file can go unchecked.
 
-// Helpers outside of test functions may panic too: a broken vector file is a failed test.
 use karat_metrics::Score;
 use karat_metrics::classification::*;
 use serde_json::Value;

@@ -3,7 +3,6 @@
 //! A NaN of the peers is our `Undefined`. Every case and every key must be known here: one that is
 //! not fails the test, so nothing in the file can go unchecked.
 
-// Helpers outside of test functions may panic too: a broken vector file is a failed test.
 use karat_metrics::stats::*;
 use karat_metrics::{Score, Undefined};
 use serde_json::Value;

@@ -3,7 +3,6 @@
 //! differently (double precision, printed to four decimals), and ir_measures, whose `RR@k` breaks
 //! ties the other way round.
 
-// Clippy recognizes test functions but not their helpers.
 use std::path::Path;
 
 use karat_metrics::ranking::{Averages, JudgedRanking, Measure, Rules, ScorePrecision, TieRule};

@@ -1,6 +1,5 @@
 //! TREC files in any order, with any white space, compressed, through a pipe, and invalid ones.
 
-// Clippy recognizes test functions but not their helpers.
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};

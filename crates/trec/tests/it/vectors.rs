@@ -1,7 +1,6 @@
 //! The vectors of trec_eval through files: the results from the written files equal those that
 //! pytrec_eval computes from the run, for each query and for both means.
 
-// Clippy recognizes test functions but not their helpers.
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
