@@ -5,9 +5,8 @@
 //! (verdicts to scored entries), [`controls`], and [`run()`], which puts them in line and returns the
 //! report. [`score_verdicts`] does the same with verdicts that were made elsewhere.
 
+pub mod aggregate_metrics;
 pub mod audit;
-pub mod change;
-pub mod compound;
 pub mod controls;
 pub mod dataset;
 pub mod decision;
@@ -15,6 +14,7 @@ pub mod detectors;
 pub mod score;
 pub mod system;
 pub mod systems;
+pub mod tuning_guard;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -15,7 +15,7 @@ use karat_io::text::clip;
 use karat_metrics::Undefined;
 use serde_json::{Value, json};
 
-use crate::compound;
+use crate::aggregate_metrics as compound;
 use crate::dataset::{Dataset, Sample};
 use crate::decision::{ANY, Decision, Judged, Ruling, rank};
 use crate::system::{Answer, Stated};
