@@ -1,10 +1,10 @@
-//! How many definitions the built-in detectors read in a second.
+//! Throughput of the built-in detectors.
 //!
-//! The definitions are generated: honest documentation of the length that real tools have, one in
-//! twenty with an attack in it, one in ten in another script. First a hundred thousand of them, made and
-//! scanned in batches as a crawler would: definitions per second on one thread and on all, and the peak of
-//! memory, which does not grow with their number. Then single cases by divan, whose counters report
-//! definitions and bytes per second. Building the word tables is not counted.
+//! The definitions are generated: honest documentation as long as that of real tools, one in twenty with
+//! an attack in it, one in ten sentences in another language. First a hundred thousand of them, made and
+//! scanned in batches as a crawler would: definitions per second on one thread and on all, and peak memory,
+//! which does not grow with their number. Then single cases with divan, whose counters report definitions
+//! and bytes per second. Reading the word lists is not measured.
 
 #![allow(clippy::print_stdout, reason = "a program that prints")]
 
@@ -18,13 +18,13 @@ use karat_metrics::stats::random::Draws;
 use serde_json::json;
 
 fn main() {
-    // Built on first use; not what is measured.
+    // The word lists are read on first use, which is not measured.
     detectors::scan(&Exhibit::default());
     in_batches(100_000, 1_000);
     divan::main();
 }
 
-/// Scans so many definitions, of which only a batch is in memory at a time, and prints what that took.
+/// Scans `count` definitions, only a batch of them in memory at a time, and prints the throughput.
 fn in_batches(count: usize, batch: usize) {
     let before = peak_kib();
     let (mut one, mut all, mut flagged) = (Duration::ZERO, Duration::ZERO, 0);
@@ -49,7 +49,7 @@ fn in_batches(count: usize, batch: usize) {
     }
 }
 
-/// The peak of resident memory, where the system tells.
+/// Peak resident memory, if the system reports it.
 fn peak_kib() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::DetectionError;
 use crate::audit::{Finding, Rule};
+pub use crate::definition::{Peer, Tool};
 
 /// The category of benign entries that look like an attack.
 pub const HARD_NEGATIVE: &str = "hard_negative";
@@ -46,44 +47,6 @@ impl Label {
     fn parse(text: &str) -> Option<Label> {
         [Label::Malicious, Label::Benign].into_iter().find(|label| label.name() == text)
     }
-}
-
-/// A tool definition, as a server serves it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Tool {
-    /// Its name; empty where a corpus gives descriptions only.
-    #[serde(default)]
-    pub name: String,
-    /// Its title.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// Its description.
-    #[serde(default)]
-    pub description: String,
-    /// The JSON Schema of its input.
-    #[serde(
-        default,
-        alias = "inputSchema",
-        alias = "schema",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub input_schema: Option<Value>,
-    /// The JSON Schema of its output.
-    #[serde(default, alias = "outputSchema", skip_serializing_if = "Option::is_none")]
-    pub output_schema: Option<Value>,
-    /// Its annotations.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub annotations: Option<Value>,
-}
-
-/// Another tool that is connected at the same time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Peer {
-    /// The server that offers it.
-    #[serde(default)]
-    pub server: String,
-    /// The tool.
-    pub tool: Tool,
 }
 
 /// Where an entry comes from and under which licence.

@@ -10,6 +10,7 @@ pub mod audit;
 pub mod controls;
 pub mod dataset;
 pub mod decision;
+mod definition;
 pub mod detectors;
 pub mod score;
 pub mod system;

@@ -16,8 +16,9 @@ use karat_io::process::Program;
 use serde::{Deserialize, Serialize};
 
 use crate::DetectionError;
-use crate::dataset::{Dataset, Peer, Sample, Tool};
+use crate::dataset::{Dataset, Sample};
 use crate::decision::Decision;
+pub use crate::definition::Exhibit;
 use crate::detectors;
 use crate::systems::batch::{Batch, BatchConfig};
 use crate::systems::builtin::Builtin;
@@ -25,36 +26,6 @@ use crate::systems::command::CommandScanner;
 use crate::systems::http::{HttpConfig, HttpScanner};
 use crate::systems::mcp::{McpConfig, McpScanner};
 use crate::systems::verdicts::Verdicts;
-
-/// What a system is shown: everything that a client would see, and nothing of the truth.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Exhibit {
-    /// The id of the entry.
-    pub id: String,
-    /// The definition under test.
-    pub tool: Tool,
-    /// The server that offers it.
-    pub server: String,
-    /// Other tools that are connected.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub peers: Vec<Peer>,
-    /// The definition as it was first approved.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<Tool>,
-    /// What a call returned.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<String>,
-    /// The instructions of the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<String>,
-}
-
-impl Exhibit {
-    /// A definition that stands alone.
-    pub fn of_tool(tool: Tool) -> Exhibit {
-        Exhibit { tool, ..Exhibit::default() }
-    }
-}
 
 impl From<&Sample> for Exhibit {
     fn from(sample: &Sample) -> Exhibit {

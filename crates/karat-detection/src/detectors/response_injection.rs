@@ -1,15 +1,15 @@
-//! Orders to the model in what a tool returned.
+//! Orders to the model in the result of a tool.
 //!
-//! A result is data. Text in it that turns to assistants and wants something done, sets instructions
-//! aside, or asks for secrets and conversation, is an attack on whoever reads it; text that speaks
-//! *about* such attacks is not.
+//! A result is data. Text in it that addresses assistants and asks for an action, overrides instructions,
+//! or asks for secrets and the conversation, is an attack on the model that reads it; text *about* such
+//! attacks is not.
 
-use super::instruction_phrases::windows;
-use super::lexicon::Mask;
+use super::finding::{Finding, Tier};
+use super::meaning::Mask;
 use super::reading::{Reading, Surface};
-use super::{Finding, Tier};
+use super::window::windows;
 
-/// What an order in a result would have done.
+/// The actions that an order in a result would ask for.
 const ACTS: Mask = Mask::TRANSFER
     .and(Mask::PUT)
     .and(Mask::DESTROY)
@@ -18,8 +18,7 @@ const ACTS: Mask = Mask::TRANSFER
     .and(Mask::UNASKED)
     .and(Mask::CONCEAL);
 
-/// What this detector finds.
-pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
+pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     if reading.exhibit.result.is_none() {
         return Vec::new();
     }

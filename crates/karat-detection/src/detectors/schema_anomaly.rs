@@ -1,18 +1,18 @@
-//! Parameters that collect what the tool has no use for: passwords and keys, the conversation, the
-//! model's instructions, personal data.
+//! Parameters that collect data the tool does not need: passwords and keys, the conversation, the model's
+//! instructions, personal data.
 //!
-//! A parameter is measured against what the tool is openly about: a vault may ask for secrets and a
-//! prompt checker for prompts. Values count as well: an example that shows a password teaches the model
-//! to send one, a default or constant address decides where things go.
+//! A parameter is compared with the declared subject of the tool: a vault may ask for secrets and a prompt
+//! checker for prompts. Values count as well: an example that shows a password teaches the model to send
+//! one, and a default or constant address decides where data goes.
 
-use super::instruction_phrases::windows;
-use super::lexicon::{Mask, mask_of_name};
-use super::literals::is_address;
-use super::reading::{Part, Reading, Surface, excerpt};
-use super::{Finding, Tier};
+use super::addresses::is_address;
+use super::finding::{Finding, Tier, excerpt};
+use super::lexicon::mask_of_name;
+use super::meaning::Mask;
+use super::reading::{Part, Reading, Surface};
+use super::window::windows;
 
-/// What this detector finds.
-pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
+pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     names(reading, &mut findings);
     descriptions(reading, &mut findings);
@@ -30,7 +30,7 @@ fn finding(part: &Part<'_>, rule: &'static str, tier: Tier, message: &str) -> Fi
     }
 }
 
-/// Whether the tool itself talks to a model, so that prompts are its business.
+/// Returns true if the tool itself talks to a model, so that prompts are its subject.
 fn is_about_models(reading: &Reading<'_>) -> bool {
     reading.purpose.has(Mask::CONTEXT.and(Mask::ASSISTANT))
 }
@@ -103,9 +103,8 @@ fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
     let mut contexts = 0;
     let mut shown = 0;
     for part in reading.parts.iter().filter(|part| part.surface == Surface::ParameterValue) {
-        let telling = Mask::SENSITIVE.and(Mask::EXTERNAL);
         let value = part.mask;
-        if !value.has(telling) && !part.raw.contains('=') {
+        if !value.has(Mask::SENSITIVE.and(Mask::EXTERNAL)) && !part.raw.contains('=') {
             continue;
         }
         let name = part.parameter.map(mask_of_name).unwrap_or(Mask::NONE);
@@ -135,7 +134,7 @@ fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
             }
             _ => {}
         }
-        // The name of a secret is not yet a secret.
+        // The name of a secret is not a secret.
         let more_than_a_name = part.raw.contains([' ', '=']);
         let unrelated = !(reading.purpose | name).has(Mask::SECRET);
         if part.keyword == "examples" && value.has(Mask::SECRET) && more_than_a_name && unrelated {
@@ -155,7 +154,7 @@ fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether a parameter is openly a path.
+/// Returns true if the name of a parameter says that it is a path.
 fn is_path(part: &Part<'_>) -> bool {
     part.parameter.is_some_and(|name| {
         let name = name.to_lowercase();
@@ -163,7 +162,7 @@ fn is_path(part: &Part<'_>) -> bool {
     })
 }
 
-/// `NAME_WITH_SECRET=value` in a line of its own, as environment files have it.
+/// Returns true if a line is `NAME_WITH_SECRET=value`, as in environment files.
 fn shows_secret(text: &str) -> bool {
     text.lines().any(|line| {
         let Some((name, value)) = line.trim().split_once('=') else { return false };
