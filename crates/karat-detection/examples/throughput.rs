@@ -4,8 +4,8 @@
 //! input, scans COUNT of them (from the start again where the file has fewer) and prints what that took:
 //! `{"cpu_seconds", "wall_seconds", "flagged", "definitions", "peak_kib"}`. The line `all` has them
 //! scanned on all processors, as `scan_all` does, any other on one thread; the CPU time is that of the
-//! first thread, which only waits where there are more, and is null then. Reading the file and building
-//! the word tables are not counted. benches/scanners/run drives it.
+//! first thread, which only waits where there are more, and is null then. Reading the file and the word
+//! lists is not counted. benches/scanners/run drives it.
 
 #![allow(clippy::print_stdout, reason = "a program that prints")]
 

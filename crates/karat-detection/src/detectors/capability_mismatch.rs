@@ -104,14 +104,14 @@ impl Promises {
         }
         let personal = here.has(Mask::PERSONAL) && here.has(Mask::TRANSFER);
         if self.closed && (personal || here.has(Mask::SENSITIVE) && here.has(Mask::THIRD_PARTY)) {
-            let message = "annotated as closed to the outside, but the text sends personal data on";
+            let message = "annotated as closed to the outside, but the text forwards personal data";
             return Some(("leaves", Tier::Block, message));
         }
         if (self.read_only || self.harmless)
             && here.has(Mask::IRREVERSIBLE)
             && here.has(Mask::DESTROY)
         {
-            let message = "annotated as harmless, but the text destroys something for good";
+            let message = "annotated as harmless, but the text destroys something permanently";
             return Some(("destructive", Tier::Block, message));
         }
         if self.read_only && acts {
@@ -121,7 +121,7 @@ impl Promises {
             return Some(("not-read-only", tier, message));
         }
         if self.reads && acts && here.has(outwards.and(Mask::SENSITIVE)) {
-            let message = "the name says that it looks, the text that it acts";
+            let message = "the name says that the tool reads, the text that it acts";
             return Some(("name-and-text", Tier::Warn, message));
         }
         None

@@ -45,19 +45,19 @@ fn rules_about_others(reading: &Reading<'_>) -> Vec<Finding> {
             findings.push(window.finding(
                 "rule-for-other-tool",
                 Tier::Block,
-                "a rule about another tool that leads outside or is kept from the user",
+                "a rule about another tool that leads outside or is hidden from the user",
             ));
         } else if here.has(Mask::AGAINST.and(Mask::UNASKED)) {
             findings.push(window.finding(
                 "rule-for-other-tool",
                 Tier::Block,
-                "a rule about another tool that works without or against the user",
+                "a rule about another tool that acts without or against the user",
             ));
         } else if here.has(Mask::SENSITIVE) && here.has(moves) {
             findings.push(window.finding(
                 "rule-for-other-tool",
                 Tier::Block,
-                "what another tool returns is to be handed over",
+                "asks for the output of another tool",
             ));
         } else if here.has(Mask::PEER)
             && here.has(Mask::REPLACE.and(Mask::OVERRIDE).and(Mask::DISPARAGE))
@@ -65,7 +65,7 @@ fn rules_about_others(reading: &Reading<'_>) -> Vec<Finding> {
             findings.push(window.finding(
                 "replaces-other-tool",
                 Tier::Block,
-                "claims the place of another server's tool",
+                "claims to replace another server's tool",
             ));
         } else if here.has(Mask::ALTER.and(Mask::DESTROY).and(Mask::DISABLE)) {
             let tier = if here.has(Mask::PEER) { Tier::Block } else { Tier::Warn };
@@ -84,7 +84,7 @@ fn boasting_name(name: &str) -> Option<Finding> {
     (boasts >= 2).then(|| Finding {
         rule: "boasting-name",
         tier: Tier::Block,
-        message: "the name recommends itself to whoever picks a tool".to_owned(),
+        message: "the name advertises the tool".to_owned(),
         place: "name".to_owned(),
         excerpt: name.to_owned(),
     })
@@ -120,7 +120,7 @@ fn posing_name(exhibit: &Exhibit, peer: &Peer) -> Option<(Tier, &'static str, St
     }
     let same_text = alike(&exhibit.tool.description, &peer.tool.description);
     if own == theirs {
-        let message = format!("has the name and the description of a tool of {}", peer.server);
+        let message = format!("has the same name and description as a tool of {}", peer.server);
         return same_text.then_some((Tier::Warn, "same-name", message));
     }
     if skeleton(own) == skeleton(theirs) {
@@ -132,12 +132,12 @@ fn posing_name(exhibit: &Exhibit, peer: &Peer) -> Option<(Tier, &'static str, St
         .is_some_and(|rest| rest.trim_start_matches(['_', '-', '.', ':', '/']) == theirs);
     if prefixed && !peer.server.is_empty() {
         let message =
-            format!("the name is that of {theirs} as clients prefix it for {}", peer.server);
+            format!("the name is {theirs} with the prefix that clients add for {}", peer.server);
         return Some((Tier::Block, "prefixed-name", message));
     }
     if same_text && own.len() >= MIN_NAME && one_edit(own, theirs) {
         let message =
-            format!("one letter away from {theirs} of {}, with its description", peer.server);
+            format!("one letter away from {theirs} of {}, with the same description", peer.server);
         return Some((Tier::Block, "look-alike-name", message));
     }
     None

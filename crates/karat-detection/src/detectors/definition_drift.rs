@@ -60,7 +60,7 @@ fn new_text(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Findin
         }
         let moves = Mask::TRANSFER.and(Mask::PUT).and(Mask::COLLECT);
         if here.has(Mask::EXTERNAL) && here.has(moves) && !had.has(Mask::EXTERNAL) {
-            add("new-address", Tier::Block, "since approval, something goes to an address outside");
+            add("new-address", Tier::Block, "since approval, something goes to an outside address");
         }
         if here.has(Mask::SENSITIVE) && here.has(moves) && !had.has(Mask::SENSITIVE) {
             add("new-claim", Tier::Block, "since approval, it asks for secrets or private data");
@@ -71,7 +71,7 @@ fn new_text(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Findin
             add(
                 "new-subject",
                 Tier::Warn,
-                "since approval, it speaks of secrets or of the conversation",
+                "since approval, it mentions secrets or the conversation",
             );
         }
         let misconduct = Mask::CONCEAL.and(Mask::AGAINST).and(Mask::UNASKED).and(Mask::EXECUTE);
@@ -86,11 +86,7 @@ fn new_text(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Findin
             add("new-destruction", Tier::Warn, "since approval, it removes or cancels something");
         }
         if here.has_all(Mask::DISABLE | Mask::CONTROL) && !had.has(Mask::DISABLE) {
-            add(
-                "new-weakness",
-                Tier::Warn,
-                "since approval, it switches off something that protects",
-            );
+            add("new-weakness", Tier::Warn, "since approval, it switches off a protection");
         }
     }
 }
@@ -198,7 +194,7 @@ fn defaults(path: &str, old: &Value, new: &Value, findings: &mut Vec<Finding>) {
         value.and_then(Value::as_str).is_some_and(|text| is_address(&text.to_lowercase()))
     };
     if leads_out(is) && !leads_out(was) {
-        add("new-default", Tier::Block, "since approval, the default leads to an address outside");
+        add("new-default", Tier::Block, "since approval, the default is an outside address");
     } else if let (Some(Value::String(_)), Some(value @ Value::String(_))) = (was, is) {
         let offered = |schema: &Value| {
             schema.get("enum").and_then(Value::as_array).is_some_and(|all| all.contains(value))
@@ -207,7 +203,7 @@ fn defaults(path: &str, old: &Value, new: &Value, findings: &mut Vec<Finding>) {
             add(
                 "new-default",
                 Tier::Warn,
-                "since approval, the default is a choice that did not exist",
+                "since approval, the default is a choice that did not exist before",
             );
         }
     }

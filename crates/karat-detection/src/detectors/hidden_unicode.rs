@@ -57,7 +57,10 @@ pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
             findings.push(Finding {
                 rule: "padding",
                 tier: Tier::Warn,
-                message: format!("a gap of {} blanks hides what follows", longest_gap(part.raw)),
+                message: format!(
+                    "a gap of {} blanks hides the text after it",
+                    longest_gap(part.raw)
+                ),
                 place: part.place(),
                 excerpt: excerpt(part.raw.trim_end(), part.raw.trim_end().len(), 0).into_owned(),
             });
@@ -123,7 +126,7 @@ fn report(part: &Part<'_>, seen: &Seen, findings: &mut Vec<Finding>) {
         );
     }
     if seen.selectors > 2 {
-        let message = format!("{} variation selectors stand in rows", seen.selectors);
+        let message = format!("{} variation selectors in a row", seen.selectors);
         add("variation-selectors", Tier::Block, message);
     }
     if seen.overrides > 0 {
@@ -152,7 +155,7 @@ fn report(part: &Part<'_>, seen: &Seen, findings: &mut Vec<Finding>) {
         add("private-use", Tier::Warn, "a private-use character".to_owned());
     }
     if seen.styled >= 3 {
-        let message = format!("{} words in a mathematical style instead of letters", seen.styled);
+        let message = format!("{} words in mathematical letters", seen.styled);
         add("styled-letters", Tier::Block, message);
     }
     if seen.struck >= MIN_MESSAGE {

@@ -46,17 +46,17 @@ fn judge(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut Vec<Find
     let mut add = |rule, tier, message| findings.push(window.finding(rule, tier, message));
 
     if here.has(Mask::CLASSIC) && !about_attacks && !window.cited(Mask::CLASSIC) {
-        add("ignore-previous", Tier::Block, "sets everything aside that came before");
+        add("ignore-previous", Tier::Block, "instructs the model to ignore everything before it");
     }
     if here.has(Mask::OBEY) && here.has(Mask::INSTRUCTIONS.and(Mask::CONTROL)) && !about_attacks {
-        add("obey-data", Tier::Block, "has text from elsewhere obeyed");
+        add("obey-data", Tier::Block, "instructs the model to obey text from elsewhere");
     }
     let for_models = here.has(Mask::ASSISTANT) || window.close(Mask::MODEL, Mask::INSTRUCTIONS, 40);
     if for_models && window.close(Mask::OVERRIDE, Mask::INSTRUCTIONS, 60) && !about_attacks {
         add(
             "override-instructions",
             Tier::Block,
-            "sets instructions of the model or its host aside",
+            "overrides instructions of the model or its host",
         );
     }
     if here.has(Mask::ROLE) && !about_attacks {
@@ -75,17 +75,17 @@ fn judge(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut Vec<Find
             Mask::TRANSFER.and(Mask::PUT).and(Mask::COLLECT).and(Mask::OVERRIDE).and(Mask::CONCEAL),
         );
         let tier = if acts { Tier::Block } else { Tier::Warn };
-        add("system-tag", tier, "mark-up that poses as an instruction of the system");
+        add("system-tag", tier, "mark-up that poses as a system instruction");
     }
     if here.has(Mask::CONCEAL) && !here.has(Mask::CARE) {
         let handled = around.has(Mask::SENSITIVE) && around.has(Mask::PUT.and(Mask::COLLECT));
         let tier = if around.has(HARM) || handled { Tier::Block } else { Tier::Warn };
-        add("conceal", tier, "keeps something from the user");
+        add("conceal", tier, "hides something from the user");
     }
     let outwards = Mask::EXTERNAL.and(Mask::THIRD_PARTY).and(Mask::SENSITIVE);
     let moves = Mask::TRANSFER.and(Mask::PUT);
     if here.has(Mask::QUIET) && here.has(outwards) && window.close(Mask::QUIET, moves, 30) {
-        add("quiet-transfer", Tier::Block, "sends something without a sound");
+        add("quiet-transfer", Tier::Block, "sends something silently");
     }
     exfiltration(reading, window, findings);
     behaviour(window, findings);
@@ -126,9 +126,9 @@ fn exfiltration(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut V
             .and(Mask::WHOLE)
             .and(Mask::OTHER_TOOL);
         if here.has(Mask::EXTERNAL) || around.has(Mask::CONCEAL.and(Mask::UNASKED)) {
-            add("hand-over-secret", Tier::Block, "sends secrets on");
+            add("hand-over-secret", Tier::Block, "forwards secrets");
         } else if !own && here.has(suspicious) {
-            add("hand-over-secret", Tier::Warn, "asks for secrets that the tool has no use for");
+            add("hand-over-secret", Tier::Warn, "asks for secrets that the tool does not need");
         }
     }
     if !own
@@ -136,24 +136,20 @@ fn exfiltration(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut V
         && here.has(Mask::USER)
         && !here.has(Mask::NEGATION)
     {
-        add("asks-for-secret", Tier::Warn, "has the user asked for a secret");
+        add("asks-for-secret", Tier::Warn, "makes the model ask the user for a secret");
     }
     if window.close(Mask::TRANSFER, Mask::EXTERNAL, 60)
         && !reading.purpose.has(Mask::TRANSFER.and(Mask::EXTERNAL))
     {
-        add(
-            "sends-outside",
-            Tier::Warn,
-            "sends something to an address that the tool is not about",
-        );
+        add("sends-outside", Tier::Warn, "sends something to an address unrelated to the tool");
     }
     let unseen = Mask::UNASKED.and(Mask::CONCEAL).and(Mask::AGAINST);
     let to_others = Mask::EXTERNAL.and(Mask::THIRD_PARTY);
     if here.has(Mask::PERSONAL) && here.has(Mask::TRANSFER.and(Mask::ACTS)) {
         if around.has(unseen) || here.has(Mask::THIRD_PARTY) {
-            add("hand-over-personal", Tier::Block, "sends personal data on");
+            add("hand-over-personal", Tier::Block, "forwards personal data");
         } else if around.has(to_others) {
-            add("hand-over-personal", Tier::Warn, "sends personal data to an address outside");
+            add("hand-over-personal", Tier::Warn, "sends personal data to an outside address");
         }
     }
 }
@@ -190,18 +186,18 @@ fn behaviour(window: &Window<'_, '_>, findings: &mut Vec<Finding>) {
         && !here.has(Mask::CARE.and(Mask::UNLESS))
         && window.close(Mask::DISABLE, Mask::CONTROL, 40)
     {
-        add("disable-control", Tier::Warn, "switches off something that protects");
+        add("disable-control", Tier::Warn, "switches off a protection");
     }
     let orders = Mask::PUT.and(Mask::WRITE).and(Mask::ALWAYS).and(Mask::QUIET).and(Mask::CONCEAL);
     if here.has(Mask::EXECUTE) && here.has(Mask::EXTERNAL.and(Mask::PERSIST)) && here.has(orders)
         || here.has(Mask::PERSIST) && here.has(Mask::PUT.and(Mask::WRITE))
     {
-        add("run-code", Tier::Block, "has code fetched and run, or kept for later");
+        add("run-code", Tier::Block, "fetches and runs code, or installs it for later");
     }
     let others = here.has(Mask::OTHER_TOOL);
     if here.has(Mask::SOLE) && (others || here.has(Mask::DISPARAGE)) {
-        add("no-other-tool", Tier::Block, "claims to be the only tool and speaks against others");
+        add("no-other-tool", Tier::Block, "claims to be the only tool and warns against others");
     } else if others && here.has(Mask::DISPARAGE) {
-        add("no-other-tool", Tier::Warn, "speaks against using other tools");
+        add("no-other-tool", Tier::Warn, "warns against other tools");
     }
 }

@@ -46,7 +46,7 @@ meanings! {
     COLLECT
     /// Passwords, keys, tokens.
     SECRET
-    /// What only the model knows: its instructions, the conversation.
+    /// Known to the model alone: its instructions, the conversation.
     CONTEXT
     /// Personal data.
     PERSONAL
@@ -132,7 +132,7 @@ meanings! {
     THIRD_PARTY
     /// Not to be undone.
     IRREVERSIBLE
-    /// What the tool itself does to the world: deletes, sends, pays.
+    /// Actions of the tool itself: deletes, sends, pays.
     ACTS
     /// Encoding and decoding.
     CODE

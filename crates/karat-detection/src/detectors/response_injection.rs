@@ -29,11 +29,11 @@ pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
             continue;
         }
         if here.has(Mask::ASSISTANT) && here.has(ACTS) && !here.has(Mask::CARE) {
-            let message = "turns to whoever reads it and wants something done";
+            let message = "addresses the model that reads it and asks for an action";
             findings.push(window.finding("order-to-reader", Tier::Block, message));
         }
         if here.has_all(Mask::OVERRIDE | Mask::INSTRUCTIONS) && here.has(Mask::MODEL) {
-            let message = "sets the reader's instructions aside";
+            let message = "overrides the reader's instructions";
             findings.push(window.finding("override-instructions", Tier::Block, message));
         }
         let reaches = Mask::EXTERNAL.and(Mask::SENSITIVE);
@@ -43,11 +43,11 @@ pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
             && here.has(reaches)
             && !here.has(Mask::CARE)
         {
-            let message = "turns to whoever reads it and wants something sent";
+            let message = "addresses the model that reads it and asks to send something";
             findings.push(window.finding("order-to-reader", Tier::Block, message));
         }
         if here.has_all(Mask::CONTEXT | Mask::EXTERNAL) {
-            let message = "an address that is to carry the conversation";
+            let message = "an address that would carry the conversation";
             findings.push(window.finding("hand-over", Tier::Block, message));
         }
         let hands_over = Mask::PUT.and(Mask::TRANSFER);
@@ -60,7 +60,7 @@ pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
             findings.push(window.finding("hand-over", Tier::Block, message));
         }
         if here.has(Mask::CONCEAL) && around.has(ACTS.without(Mask::CONCEAL)) {
-            let message = "wants something kept from the user";
+            let message = "asks to hide something from the user";
             findings.push(window.finding("conceal", Tier::Warn, message));
         }
         if here.has(Mask::EXECUTE) && here.has(Mask::EXTERNAL) {

@@ -42,7 +42,7 @@ fn names(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
         if mask.has(Mask::SECRET) && !reading.purpose.has(Mask::SECRET) {
             secrets += 1;
             if secrets == 2 {
-                let message = "several parameters for secrets in a tool that is not about any";
+                let message = "several parameters for secrets in a tool that is not about secrets";
                 findings.push(finding(part, "secret-parameters", Tier::Warn, message));
             }
         }
@@ -76,7 +76,7 @@ fn descriptions(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
             let tier = if asked { Tier::Block } else { Tier::Warn };
             findings.push(window.finding("collects-secret", tier, message));
         } else if name.has(Mask::CONTROL) && here.has(Mask::DISABLE) && !here.has(Mask::NEGATION) {
-            let message = "the text wants a control switched off";
+            let message = "the text asks to switch off a control";
             findings.push(window.finding("weakens-control", Tier::Block, message));
         } else if here.has(Mask::CONTEXT)
             && !is_about_models(reading)
@@ -119,16 +119,16 @@ fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
             }
             "default" | "const" => {
                 if value.has(Mask::SECRET_PATH) && !is_path(part) {
-                    let message = "a secret file is the preset value";
+                    let message = "the preset value is a secret file";
                     findings.push(finding(part, "preset-secret", Tier::Block, message));
                 }
                 let leads_out = part.raw.split_whitespace().any(is_address);
                 if leads_out && name.has(Mask::TRANSFER) && !reading.purpose.has(Mask::TRANSFER) {
-                    let message = "a fixed address that things are sent to";
+                    let message = "a preset address that data is sent to";
                     findings.push(finding(part, "preset-recipient", Tier::Block, message));
                 }
                 if part.raw.contains('@') && part.raw.split([' ', ':']).any(is_address) {
-                    let message = "a fixed recipient outside";
+                    let message = "a preset recipient outside";
                     findings.push(finding(part, "preset-recipient", Tier::Warn, message));
                 }
             }
@@ -142,13 +142,13 @@ fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
         }
         if (shows_secret(part.raw) || shown == 2) && !reading.purpose.has(Mask::SECRET) {
             shown += 1;
-            let message = "the example shows secrets, which teaches to send them";
+            let message = "the example shows secrets, which teaches the model to send them";
             findings.push(finding(part, "example-secret", Tier::Block, message));
         }
         if has_placeholder(part.raw)
             && value.has(Mask::CONTEXT.and(Mask::SECRET).and(Mask::PERSONAL))
         {
-            let message = "a placeholder for what should not be sent";
+            let message = "a placeholder for data that should not be sent";
             findings.push(finding(part, "placeholder", Tier::Block, message));
         }
     }
