@@ -4,8 +4,8 @@
 //! input, scans COUNT of them (from the start again where the file has fewer) and prints what that took:
 //! `{"cpu_seconds", "wall_seconds", "flagged", "definitions", "peak_kib"}`. The line `all` has them
 //! scanned on all processors, as `scan_all` does, any other on one thread; the CPU time is that of the
-//! first thread, which only waits where there are more, and is null then. Reading the file and building
-//! the word tables are not counted. benches/scanners/run drives it.
+//! first thread, which only waits where there are more, and is null then. Reading the file and the word
+//! lists is not counted. benches/scanners/run drives it.
 
 #![allow(clippy::print_stdout, reason = "a program that prints")]
 
@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use karat_detection::dataset::Tool;
 use karat_detection::detectors;
-use karat_detection::system::Exhibit;
+use karat_detection::system::ScanInput;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let count: usize = count.parse()?;
     let definitions = read(file)?;
-    detectors::scan(&Exhibit::default());
+    detectors::scan(&ScanInput::default());
     for line in std::io::stdin().lock().lines() {
         let all = line?.trim() == "all";
         let (began, before) = (Instant::now(), cpu_seconds()?);
@@ -51,22 +51,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn on_one(definitions: &[Exhibit], count: usize) -> usize {
+fn on_one(definitions: &[ScanInput], count: usize) -> usize {
     let scanned = definitions.iter().cycle().take(count);
     scanned.filter(|definition| detectors::scan(definition).flags()).count()
 }
 
 /// All of them in one call.
-fn on_all(definitions: &[Exhibit], count: usize) -> usize {
-    let scanned: Vec<&Exhibit> = definitions.iter().cycle().take(count).collect();
+fn on_all(definitions: &[ScanInput], count: usize) -> usize {
+    let scanned: Vec<&ScanInput> = definitions.iter().cycle().take(count).collect();
     detectors::scan_all(&scanned).iter().filter(|scan| scan.flags()).count()
 }
 
-fn read(file: &str) -> Result<Vec<Exhibit>, Box<dyn Error>> {
+fn read(file: &str) -> Result<Vec<ScanInput>, Box<dyn Error>> {
     let text = std::fs::read_to_string(file)?;
     let definitions = text.lines().map(|line| {
         let Definition { id, server, tool } = serde_json::from_str(line)?;
-        Ok(Exhibit { id, server, ..Exhibit::of_tool(tool) })
+        Ok(ScanInput { id, server, ..ScanInput::of_tool(tool) })
     });
     definitions.collect()
 }

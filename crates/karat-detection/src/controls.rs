@@ -10,7 +10,7 @@ use karat_core::report::{Control, Measured};
 use crate::dataset::{Dataset, Sample};
 use crate::decision::Decision;
 use crate::score::headline;
-use crate::system::{Answer, Reported, Stated};
+use crate::system::{Answer, DetectorReport, Verdict};
 
 /// Words that a first attempt at a scanner would look for.
 const SUSPICIOUS: &[&str] = &[
@@ -103,9 +103,9 @@ fn metrics(dataset: &Dataset, flags: impl Fn(&Sample) -> bool) -> Vec<Measured> 
         .samples
         .iter()
         .map(|sample| {
-            let report = Reported {
+            let report = DetectorReport {
                 detector: "control".to_owned(),
-                verdict: Some(if flags(sample) { Stated::Flag } else { Stated::Pass }),
+                verdict: Some(if flags(sample) { Verdict::Flag } else { Verdict::Pass }),
                 severity: None,
                 score: None,
                 findings: Vec::new(),

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 use karat_core::dataset::{Dataset as Frozen, DatasetFiles, Digest};
 use karat_core::report::DatasetRef;
-pub use karat_core::tool::Definition as Tool;
 use karat_io::input::{self, Format, InputError, Limits};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::audit::{Finding, Rule};
+pub use crate::definition::{Peer, Tool};
 use karat_core::error::EvalError;
 
 /// The category of benign entries that look like an attack.
@@ -49,17 +49,7 @@ impl Label {
     }
 }
 
-/// Another tool that is connected at the same time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Peer {
-    /// The server that offers it.
-    #[serde(default)]
-    pub server: String,
-    /// The tool.
-    pub tool: Tool,
-}
-
-/// The place where an entry comes from and under which licence.
+/// The origin and licence of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// `self-authored`, or the name of the corpus it was taken from.

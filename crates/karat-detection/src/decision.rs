@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::system::{Answer, Evidence, Reported, Stated};
+use crate::system::{Answer, DetectorReport, Evidence, Verdict};
 use karat_core::error::EvalError;
 
 /// The rule: `decision = { … }` of a system.
@@ -32,7 +32,7 @@ pub struct Judged {
     /// The detector.
     pub detector: String,
     /// What follows: no `Option`, but `Error` with the reason in `problem` where nothing does.
-    pub outcome: Stated,
+    pub outcome: Verdict,
     /// The highest severity that was reported, flagged or not.
     pub severity: Option<String>,
     /// The score.
@@ -45,16 +45,16 @@ impl Judged {
     /// Returns whether it was flagged, where there is a verdict.
     pub fn flagged(&self) -> Option<bool> {
         match self.outcome {
-            Stated::Flag => Some(true),
-            Stated::Pass => Some(false),
-            Stated::Unsupported | Stated::Error => None,
+            Verdict::Flag => Some(true),
+            Verdict::Pass => Some(false),
+            Verdict::Unsupported | Verdict::Error => None,
         }
     }
 }
 
 /// What follows from one answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ruling {
+pub struct Decided {
     /// The verdict of the whole system.
     pub whole: Judged,
     /// The verdict of each of its detectors.
@@ -109,7 +109,7 @@ impl Decision {
     }
 
     /// Applies the rule to what was answered.
-    pub fn judge(&self, answer: &Answer) -> Ruling {
+    pub fn judge(&self, answer: &Answer) -> Decided {
         let each: Vec<Judged> =
             answer.reports.iter().map(|report| self.judge_one(report)).collect();
         let chosen: Vec<&Judged> = each
@@ -119,7 +119,7 @@ impl Decision {
         let whole = match chosen.as_slice() {
             [] => Judged {
                 detector: self.detectors.first().cloned().unwrap_or_else(|| ANY.to_owned()),
-                outcome: Stated::Error,
+                outcome: Verdict::Error,
                 severity: None,
                 score: None,
                 problem: Some("the answer has no report of this detector".to_owned()),
@@ -127,19 +127,19 @@ impl Decision {
             [one] => (*one).clone(),
             several => together(several),
         };
-        Ruling { whole, each }
+        Decided { whole, each }
     }
 
-    fn judge_one(&self, report: &Reported) -> Judged {
+    fn judge_one(&self, report: &DetectorReport) -> Judged {
         let outcome = match report.verdict {
-            Some(stated @ (Stated::Unsupported | Stated::Error)) => Ok(stated),
+            Some(stated @ (Verdict::Unsupported | Verdict::Error)) => Ok(stated),
             stated => self.decide(report, stated),
         };
         let (outcome, mut problem) = match outcome {
             Ok(outcome) => (outcome, None),
-            Err(problem) => (Stated::Error, Some(problem)),
+            Err(problem) => (Verdict::Error, Some(problem)),
         };
-        if outcome == Stated::Error && problem.is_none() {
+        if outcome == Verdict::Error && problem.is_none() {
             let said = report.findings.iter().map(|finding| finding.message.as_str()).next();
             problem = Some(said.unwrap_or("the detector answered that it failed").to_owned());
         }
@@ -152,13 +152,13 @@ impl Decision {
         }
     }
 
-    fn decide(&self, report: &Reported, stated: Option<Stated>) -> Result<Stated, String> {
-        let flag = |flagged: bool| if flagged { Stated::Flag } else { Stated::Pass };
+    fn decide(&self, report: &DetectorReport, stated: Option<Verdict>) -> Result<Verdict, String> {
+        let flag = |flagged: bool| if flagged { Verdict::Flag } else { Verdict::Pass };
         if let Some(least) = self.min_score {
             return match report.score {
                 Some(score) if score.is_finite() => Ok(flag(score >= least)),
                 // Scanners that list findings only give scores to what they found, and to nothing else.
-                None if stated == Some(Stated::Pass) && is_silent(report) => Ok(Stated::Pass),
+                None if stated == Some(Verdict::Pass) && is_silent(report) => Ok(Verdict::Pass),
                 _ => Err("the answer has no score to decide by".to_owned()),
             };
         }
@@ -176,13 +176,13 @@ impl Decision {
 }
 
 /// Returns whether a report has no findings, but for notes that there was none.
-fn is_silent(report: &Reported) -> bool {
+fn is_silent(report: &DetectorReport) -> bool {
     let is_note = |found: &Evidence| !found.severity.is_empty() && rank(&found.severity) == 0;
     report.findings.iter().all(is_note)
 }
 
 /// The gravest severity of a report.
-fn severity(report: &Reported) -> Option<&str> {
+fn severity(report: &DetectorReport) -> Option<&str> {
     report
         .findings
         .iter()
@@ -195,15 +195,15 @@ fn severity(report: &Reported) -> Option<&str> {
 /// Several detectors as one: one flag is enough, a pass needs at least one that could judge, and a
 /// failure among silent ones is a failure.
 fn together(several: &[&Judged]) -> Judged {
-    let has = |outcome: Stated| several.iter().find(|judged| judged.outcome == outcome);
-    let (outcome, problem) = if has(Stated::Flag).is_some() {
-        (Stated::Flag, None)
-    } else if let Some(failed) = has(Stated::Error) {
-        (Stated::Error, failed.problem.as_ref().map(|why| format!("{}: {why}", failed.detector)))
-    } else if has(Stated::Pass).is_some() {
-        (Stated::Pass, None)
+    let has = |outcome: Verdict| several.iter().find(|judged| judged.outcome == outcome);
+    let (outcome, problem) = if has(Verdict::Flag).is_some() {
+        (Verdict::Flag, None)
+    } else if let Some(failed) = has(Verdict::Error) {
+        (Verdict::Error, failed.problem.as_ref().map(|why| format!("{}: {why}", failed.detector)))
+    } else if has(Verdict::Pass).is_some() {
+        (Verdict::Pass, None)
     } else {
-        (Stated::Unsupported, None)
+        (Verdict::Unsupported, None)
     };
     Judged {
         detector: ANY.to_owned(),
@@ -229,8 +229,13 @@ fn highest(several: &[&Judged]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn report(detector: &str, verdict: Stated, severity: &str, score: Option<f64>) -> Reported {
-        Reported {
+    fn report(
+        detector: &str,
+        verdict: Verdict,
+        severity: &str,
+        score: Option<f64>,
+    ) -> DetectorReport {
+        DetectorReport {
             detector: detector.to_owned(),
             verdict: Some(verdict),
             severity: (!severity.is_empty()).then(|| severity.to_owned()),
@@ -239,65 +244,65 @@ mod tests {
         }
     }
 
-    fn outcome(decision: &Decision, reports: Vec<Reported>) -> Stated {
+    fn outcome(decision: &Decision, reports: Vec<DetectorReport>) -> Verdict {
         decision.judge(&Answer { reports }).whole.outcome
     }
 
     #[test]
     fn the_same_answer_is_flagged_or_not_by_the_rule() {
-        let low = || vec![report("a", Stated::Flag, "low", Some(0.3))];
-        assert_eq!(outcome(&Decision::default(), low()), Stated::Flag);
+        let low = || vec![report("a", Verdict::Flag, "low", Some(0.3))];
+        assert_eq!(outcome(&Decision::default(), low()), Verdict::Flag);
         let grave = Decision {
             severities: vec!["High".to_owned(), "critical".to_owned()],
             ..Decision::default()
         };
-        assert_eq!(outcome(&grave, low()), Stated::Pass);
+        assert_eq!(outcome(&grave, low()), Verdict::Pass);
         let scored = Decision { min_score: Some(0.3), ..Decision::default() };
-        assert_eq!(outcome(&scored, low()), Stated::Flag);
-        assert_eq!(outcome(&scored, vec![report("a", Stated::Flag, "", None)]), Stated::Error);
+        assert_eq!(outcome(&scored, low()), Verdict::Flag);
+        assert_eq!(outcome(&scored, vec![report("a", Verdict::Flag, "", None)]), Verdict::Error);
     }
 
     #[test]
     fn a_pass_without_findings_and_score_stays_one_below_any_least_score() {
         let scored = Decision { min_score: Some(0.3), ..Decision::default() };
-        let mut silent = report("a", Stated::Pass, "", None);
-        assert_eq!(outcome(&scored, vec![silent.clone()]), Stated::Pass);
+        let mut silent = report("a", Verdict::Pass, "", None);
+        assert_eq!(outcome(&scored, vec![silent.clone()]), Verdict::Pass);
         silent.findings.push(Evidence::default());
-        assert_eq!(outcome(&scored, vec![silent]), Stated::Error);
+        assert_eq!(outcome(&scored, vec![silent]), Verdict::Error);
     }
 
     #[test]
     fn several_have_a_score_where_each_that_judges_has_one() {
         let score = |other| {
-            let reports = vec![report("a", Stated::Pass, "", Some(0.1)), other];
+            let reports = vec![report("a", Verdict::Pass, "", Some(0.1)), other];
             Decision::default().judge(&Answer { reports }).whole.score
         };
-        assert_eq!(score(report("b", Stated::Flag, "", Some(0.5))), Some(0.5));
-        assert_eq!(score(report("b", Stated::Flag, "", None)), None);
-        assert_eq!(score(report("b", Stated::Unsupported, "", None)), Some(0.1));
+        assert_eq!(score(report("b", Verdict::Flag, "", Some(0.5))), Some(0.5));
+        assert_eq!(score(report("b", Verdict::Flag, "", None)), None);
+        assert_eq!(score(report("b", Verdict::Unsupported, "", None)), Some(0.1));
     }
 
     #[test]
     fn an_abstention_is_no_verdict_and_an_error_is_no_pass() {
         let rule = Decision::default();
         let of = |a, b| vec![report("a", a, "", None), report("b", b, "", None)];
-        assert_eq!(outcome(&rule, of(Stated::Unsupported, Stated::Pass)), Stated::Pass);
+        assert_eq!(outcome(&rule, of(Verdict::Unsupported, Verdict::Pass)), Verdict::Pass);
         assert_eq!(
-            outcome(&rule, of(Stated::Unsupported, Stated::Unsupported)),
-            Stated::Unsupported
+            outcome(&rule, of(Verdict::Unsupported, Verdict::Unsupported)),
+            Verdict::Unsupported
         );
-        assert_eq!(outcome(&rule, of(Stated::Error, Stated::Pass)), Stated::Error);
-        assert_eq!(outcome(&rule, of(Stated::Error, Stated::Flag)), Stated::Flag);
-        assert_eq!(outcome(&rule, Vec::new()), Stated::Error);
+        assert_eq!(outcome(&rule, of(Verdict::Error, Verdict::Pass)), Verdict::Error);
+        assert_eq!(outcome(&rule, of(Verdict::Error, Verdict::Flag)), Verdict::Flag);
+        assert_eq!(outcome(&rule, Vec::new()), Verdict::Error);
     }
 
     #[test]
     fn only_the_chosen_detectors_decide() {
         let rule = Decision { detectors: vec!["b".to_owned()], ..Decision::default() };
         let reports =
-            vec![report("a", Stated::Flag, "", None), report("b", Stated::Pass, "", None)];
-        let ruling = rule.judge(&Answer { reports });
-        assert_eq!((ruling.whole.detector.as_str(), ruling.whole.outcome), ("b", Stated::Pass));
-        assert_eq!(ruling.each.len(), 2);
+            vec![report("a", Verdict::Flag, "", None), report("b", Verdict::Pass, "", None)];
+        let decided = rule.judge(&Answer { reports });
+        assert_eq!((decided.whole.detector.as_str(), decided.whole.outcome), ("b", Verdict::Pass));
+        assert_eq!(decided.each.len(), 2);
     }
 }

@@ -5,16 +5,17 @@
 //! flagged), [`score`] (verdicts to scored entries) and [`controls`]. [`score_verdicts`] scores
 //! verdicts that were made elsewhere.
 
+pub mod aggregate_metrics;
 pub mod audit;
-pub mod change;
-pub mod compound;
 pub mod controls;
 pub mod dataset;
 pub mod decision;
+mod definition;
 pub mod detectors;
 pub mod score;
 pub mod system;
 pub mod systems;
+pub mod tuning_guard;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -36,7 +37,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataset::{Dataset, Sample};
 use crate::decision::Decision;
-use crate::system::{Answer, Exhibit, Scanner, Stated, SystemConfig};
+use crate::system::{Answer, ScanInput, Scanner, SystemConfig, Verdict};
 use crate::systems::verdicts::Verdicts;
 
 /// The detection evaluation.
@@ -139,8 +140,8 @@ impl Evaluation for Detection {
     ) -> Result<Facts, EvalError> {
         let system = &entry.config.system;
         let second_pass = system.is_builtin().then(|| {
-            let by_id: BTreeMap<&str, &Exhibit> =
-                questions.iter().map(|(id, exhibit)| (id.as_str(), &**exhibit)).collect();
+            let by_id: BTreeMap<&str, &ScanInput> =
+                questions.iter().map(|(id, input)| (id.as_str(), &**input)).collect();
             controls::second_pass(outcomes, |id| scanner.repeat(by_id.get(id)?))
         });
         let mut warnings = scanner.notes();
@@ -259,7 +260,7 @@ pub fn score_verdicts(
 /// The reason for which an answer holds no verdict. An abstention is a verdict of its own kind.
 fn problem(decision: &Decision, answer: &Answer) -> Option<String> {
     let whole = decision.judge(answer).whole;
-    (whole.outcome == Stated::Error)
+    (whole.outcome == Verdict::Error)
         .then(|| format!("error: {}", whole.problem.unwrap_or_default()))
 }
 

@@ -15,10 +15,10 @@ use karat_core::report::{Item, ItemError, Measured, Slice};
 use karat_io::text::clip;
 use karat_metrics::Undefined;
 
-use crate::compound;
+use crate::aggregate_metrics as compound;
 use crate::dataset::{Dataset, Sample};
-use crate::decision::{ANY, Decision, Judged, Ruling, rank};
-use crate::system::{Answer, Stated};
+use crate::decision::{ANY, Decided, Decision, Judged, rank};
+use crate::system::{Answer, Verdict};
 
 /// The rates, in the order of the report.
 pub const RATES: &[Spec] = &[
@@ -37,7 +37,7 @@ const THRESHOLDS: usize = 12;
 /// One entry and what was ruled on it, run by run.
 struct Row<'a> {
     sample: &'a Sample,
-    runs: Vec<Result<(Ruling, &'a Answer), ItemError>>,
+    runs: Vec<Result<(Decided, &'a Answer), ItemError>>,
 }
 
 /// One detector's verdicts on all entries.
@@ -90,16 +90,16 @@ pub fn score(
         item.error =
             row.runs.iter().find_map(|run| run.as_ref().err().cloned()).or_else(|| problem(row));
     }
-    let counted = |wanted: fn(Stated) -> bool| {
+    let counted = |wanted: fn(Verdict) -> bool| {
         let outcomes = rows.iter().flat_map(|row| row.runs.iter().flatten());
-        outcomes.filter(|(ruling, _)| wanted(ruling.whole.outcome)).count()
+        outcomes.filter(|(decided, _)| wanted(decided.whole.outcome)).count()
     };
     let context = Context { rows: &rows, runs, seed };
     Scored {
         metrics: context.full(&items.iter().collect::<Vec<_>>(), &whole),
         slices: context.slices(&items, &whole, &each),
-        verdicts: counted(|outcome| matches!(outcome, Stated::Flag | Stated::Pass)),
-        unsupported: counted(|outcome| outcome == Stated::Unsupported),
+        verdicts: counted(|outcome| matches!(outcome, Verdict::Flag | Verdict::Pass)),
+        unsupported: counted(|outcome| outcome == Verdict::Unsupported),
         items,
     }
 }
@@ -149,10 +149,10 @@ fn rows<'a>(
 
 /// The reason why an answered entry has no verdict.
 fn problem(row: &Row<'_>) -> Option<ItemError> {
-    row.runs.iter().flatten().find_map(|(ruling, _)| {
-        (ruling.whole.outcome == Stated::Error).then(|| ItemError {
+    row.runs.iter().flatten().find_map(|(decided, _)| {
+        (decided.whole.outcome == Verdict::Error).then(|| ItemError {
             class: "error".to_owned(),
-            message: ruling.whole.problem.clone().unwrap_or_default(),
+            message: decided.whole.problem.clone().unwrap_or_default(),
         })
     })
 }
@@ -160,10 +160,10 @@ fn problem(row: &Row<'_>) -> Option<ItemError> {
 fn column<'a>(
     rows: &'a [Row<'a>],
     name: String,
-    pick: impl Fn(&'a Ruling) -> Option<&'a Judged>,
+    pick: impl Fn(&'a Decided) -> Option<&'a Judged>,
 ) -> Column {
-    let judged = |run: &'a Result<(Ruling, &Answer), ItemError>| {
-        run.as_ref().ok().and_then(|(ruling, _)| pick(ruling))
+    let judged = |run: &'a Result<(Decided, &Answer), ItemError>| {
+        run.as_ref().ok().and_then(|(decided, _)| pick(decided))
     };
     let flags = rows
         .iter()
@@ -184,20 +184,20 @@ fn whole_column(rows: &[Row<'_>], decision: &Decision) -> Column {
     let names: BTreeSet<&str> = rows
         .iter()
         .flat_map(|row| row.runs.iter().flatten())
-        .map(|(ruling, _)| ruling.whole.detector.as_str())
+        .map(|(decided, _)| decided.whole.detector.as_str())
         .collect();
     let name = match (decision.detectors.as_slice(), names.len()) {
         ([one], _) => one.clone(),
         (_, 1) => names.first().map_or_else(|| ANY.to_owned(), |name| (*name).to_owned()),
         _ => ANY.to_owned(),
     };
-    let mut whole = column(rows, name, |ruling| Some(&ruling.whole));
+    let mut whole = column(rows, name, |decided| Some(&decided.whole));
     let mut rulings = rows.iter().flat_map(|row| row.runs.iter().flatten());
-    whole.scored |= rulings.any(|(ruling, _)| {
+    whole.scored |= rulings.any(|(decided, _)| {
         let decides = |judged: &Judged| {
             decision.detectors.is_empty() || decision.detectors.contains(&judged.detector)
         };
-        ruling.each.iter().any(|judged| decides(judged) && judged.score.is_some())
+        decided.each.iter().any(|judged| decides(judged) && judged.score.is_some())
     });
     whole
 }
@@ -205,8 +205,8 @@ fn whole_column(rows: &[Row<'_>], decision: &Decision) -> Column {
 /// The detectors other than the whole, in the order in which answers name them.
 fn detector_columns(rows: &[Row<'_>], whole: &str) -> Vec<Column> {
     let mut names: Vec<&str> = Vec::new();
-    for (ruling, _) in rows.iter().flat_map(|row| row.runs.iter().flatten()) {
-        for judged in &ruling.each {
+    for (decided, _) in rows.iter().flat_map(|row| row.runs.iter().flatten()) {
+        for judged in &decided.each {
             if judged.detector != whole && !names.contains(&judged.detector.as_str()) {
                 names.push(&judged.detector);
             }
@@ -215,8 +215,8 @@ fn detector_columns(rows: &[Row<'_>], whole: &str) -> Vec<Column> {
     names
         .into_iter()
         .map(|name| {
-            column(rows, name.to_owned(), |ruling| {
-                ruling.each.iter().find(|judged| judged.detector == name)
+            column(rows, name.to_owned(), |decided| {
+                decided.each.iter().find(|judged| judged.detector == name)
             })
         })
         .collect()
@@ -430,8 +430,8 @@ impl Context<'_> {
     /// What would be flagged if only findings of at least this severity counted.
     fn tiers(&self) -> Vec<Slice> {
         let mut names: BTreeMap<u8, String> = BTreeMap::new();
-        for (ruling, _) in self.rows.iter().flat_map(|row| row.runs.iter().flatten()) {
-            if let Some(severity) = &ruling.whole.severity {
+        for (decided, _) in self.rows.iter().flat_map(|row| row.runs.iter().flatten()) {
+            if let Some(severity) = &decided.whole.severity {
                 names.entry(rank(severity)).or_insert_with(|| severity.to_lowercase());
             }
         }
@@ -464,9 +464,9 @@ impl Context<'_> {
     }
 
     fn flags(&self, flagged: impl Fn(&Judged) -> bool) -> Vec<Vec<Option<bool>>> {
-        let judge = |run: &Result<(Ruling, &Answer), ItemError>| {
-            let (ruling, _) = run.as_ref().ok()?;
-            ruling.whole.flagged().map(|_| flagged(&ruling.whole))
+        let judge = |run: &Result<(Decided, &Answer), ItemError>| {
+            let (decided, _) = run.as_ref().ok()?;
+            decided.whole.flagged().map(|_| flagged(&decided.whole))
         };
         self.rows.iter().map(|row| row.runs.iter().map(judge).collect()).collect()
     }
@@ -558,10 +558,10 @@ fn observe(row: &Row<'_>) -> Verdicts {
         notes: sample.notes.clone(),
         ..Verdicts::default()
     };
-    let Some(Ok((ruling, answer))) = row.runs.first() else { return observed };
-    observed.outcome = Some(outcome(sample, &ruling.whole));
+    let Some(Ok((decided, answer))) = row.runs.first() else { return observed };
+    observed.outcome = Some(outcome(sample, &decided.whole));
     let verdict = |judged: &Judged| (judged.detector.clone(), judged.outcome.name().to_owned());
-    observed.verdicts = ruling.each.iter().map(verdict).collect();
+    observed.verdicts = decided.each.iter().map(verdict).collect();
     for report in &answer.reports {
         if let Some(score) = report.score {
             observed.scores.insert(report.detector.clone(), score);
@@ -585,11 +585,11 @@ fn shown(text: &str) -> String {
 
 fn outcome(sample: &Sample, judged: &Judged) -> VerdictOutcome {
     match (judged.outcome, sample.is_malicious()) {
-        (Stated::Flag, true) => VerdictOutcome::TruePositive,
-        (Stated::Flag, false) => VerdictOutcome::FalsePositive,
-        (Stated::Pass, true) => VerdictOutcome::FalseNegative,
-        (Stated::Pass, false) => VerdictOutcome::TrueNegative,
-        (Stated::Unsupported, _) => VerdictOutcome::Unsupported,
-        (Stated::Error, _) => VerdictOutcome::Error,
+        (Verdict::Flag, true) => VerdictOutcome::TruePositive,
+        (Verdict::Flag, false) => VerdictOutcome::FalsePositive,
+        (Verdict::Pass, true) => VerdictOutcome::FalseNegative,
+        (Verdict::Pass, false) => VerdictOutcome::TrueNegative,
+        (Verdict::Unsupported, _) => VerdictOutcome::Unsupported,
+        (Verdict::Error, _) => VerdictOutcome::Error,
     }
 }

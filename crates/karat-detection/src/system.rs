@@ -1,6 +1,6 @@
 //! The systems that can be measured, what they are shown, and how a project names one.
 //!
-//! A system is shown an [`Exhibit`]: the definition without its label. It answers with what its
+//! A system is shown an [`ScanInput`]: the definition without its label. It answers with what its
 //! detectors reported ([`Answer`]): raw facts, kept in the journal. What counts as flagged is decided
 //! afterwards, by the [`Decision`] that belongs to the system's definition.
 
@@ -15,8 +15,9 @@ use karat_core::run::System;
 use karat_io::Failure;
 use serde::{Deserialize, Serialize};
 
-use crate::dataset::{Dataset, Peer, Sample, Tool};
+use crate::dataset::{Dataset, Sample};
 use crate::decision::Decision;
+pub use crate::definition::ScanInput;
 use crate::detectors;
 use crate::systems;
 use crate::systems::batch::{Batch, BatchConfig};
@@ -27,39 +28,9 @@ use crate::systems::mcp::{self, McpConfig, McpScanner};
 use crate::systems::verdicts::Verdicts;
 use karat_core::error::EvalError;
 
-/// What a system is shown: everything that a client would see, and nothing of the truth.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Exhibit {
-    /// The id of the entry.
-    pub id: String,
-    /// The definition under test.
-    pub tool: Tool,
-    /// The server that offers it.
-    pub server: String,
-    /// Other tools that are connected.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub peers: Vec<Peer>,
-    /// The definition as it was first approved.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<Tool>,
-    /// What a call returned.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<String>,
-    /// The instructions of the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<String>,
-}
-
-impl Exhibit {
-    /// A definition that stands alone.
-    pub fn of_tool(tool: Tool) -> Exhibit {
-        Exhibit { tool, ..Exhibit::default() }
-    }
-}
-
-impl From<&Sample> for Exhibit {
-    fn from(sample: &Sample) -> Exhibit {
-        Exhibit {
+impl From<&Sample> for ScanInput {
+    fn from(sample: &Sample) -> ScanInput {
+        ScanInput {
             id: sample.id.clone(),
             tool: sample.tool.clone(),
             server: sample.server.clone(),
@@ -74,7 +45,7 @@ impl From<&Sample> for Exhibit {
 /// What a detector said of an entry, in its own words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Stated {
+pub enum Verdict {
     /// Suspicious.
     Flag,
     /// Nothing found.
@@ -85,14 +56,14 @@ pub enum Stated {
     Error,
 }
 
-impl Stated {
+impl Verdict {
     /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
-            Stated::Flag => "flag",
-            Stated::Pass => "pass",
-            Stated::Unsupported => "unsupported",
-            Stated::Error => "error",
+            Verdict::Flag => "flag",
+            Verdict::Pass => "pass",
+            Verdict::Unsupported => "unsupported",
+            Verdict::Error => "error",
         }
     }
 }
@@ -119,12 +90,12 @@ pub struct Evidence {
 
 /// What one detector reported of one entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Reported {
+pub struct DetectorReport {
     /// The detector.
     pub detector: String,
     /// Its verdict, where it gives one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Stated>,
+    pub verdict: Option<Verdict>,
     /// The highest severity of its findings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub severity: Option<String>,
@@ -140,7 +111,7 @@ pub struct Reported {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// One report for each of its detectors.
-    pub reports: Vec<Reported>,
+    pub reports: Vec<DetectorReport>,
 }
 
 impl Answer {
@@ -149,7 +120,7 @@ impl Answer {
     pub(crate) fn complete<'d>(
         &mut self,
         detectors: impl Iterator<Item = &'d str>,
-        verdict: Stated,
+        verdict: Verdict,
         reason: &str,
     ) {
         let reason = Some(reason).filter(|reason| !reason.is_empty());
@@ -159,7 +130,7 @@ impl Answer {
             if self.reports.iter().any(|known| known.detector == detector) {
                 continue;
             }
-            self.reports.push(Reported {
+            self.reports.push(DetectorReport {
                 detector: detector.to_owned(),
                 verdict: Some(verdict),
                 severity: None,
@@ -370,11 +341,11 @@ pub enum Scanner {
 
 impl Scanner {
     /// Asks again, where that costs nothing: for the proof that the answers do not vary.
-    pub fn repeat(&self, exhibit: &Exhibit) -> Option<Answer> {
+    pub fn repeat(&self, input: &ScanInput) -> Option<Answer> {
         match self {
-            Scanner::Builtin(builtin) => Some(builtin.inspect(exhibit)),
+            Scanner::Builtin(builtin) => Some(builtin.inspect(input)),
             #[cfg(feature = "yara")]
-            Scanner::Yara(yara) => yara.inspect(exhibit).ok(),
+            Scanner::Yara(yara) => yara.inspect(input).ok(),
             _ => None,
         }
     }
@@ -400,28 +371,28 @@ impl Scanner {
 }
 
 impl System for Scanner {
-    type Question = Exhibit;
+    type Question = ScanInput;
     type Answer = Answer;
 
-    async fn ask(&self, run: u32, exhibit: &Exhibit) -> Result<Answer, Failure> {
+    async fn ask(&self, run: u32, input: &ScanInput) -> Result<Answer, Failure> {
         match self {
-            Scanner::Builtin(builtin) => Ok(builtin.inspect(exhibit)),
+            Scanner::Builtin(builtin) => Ok(builtin.inspect(input)),
             #[cfg(feature = "yara")]
-            Scanner::Yara(yara) => yara.inspect(exhibit),
-            Scanner::Command(command) => command.ask(run, exhibit).await,
-            Scanner::Batch(batch) => batch.answer(run, &exhibit.id),
-            Scanner::Http(http) => http.ask(run, exhibit).await,
-            Scanner::Mcp(mcp) => mcp.ask(run, exhibit).await,
-            Scanner::Verdicts(verdicts) => verdicts.answer(&exhibit.id),
+            Scanner::Yara(yara) => yara.inspect(input),
+            Scanner::Command(command) => command.ask(run, input).await,
+            Scanner::Batch(batch) => batch.answer(run, &input.id),
+            Scanner::Http(http) => http.ask(run, input).await,
+            Scanner::Mcp(mcp) => mcp.ask(run, input).await,
+            Scanner::Verdicts(verdicts) => verdicts.answer(&input.id),
         }
     }
 }
 
 /// The questions of a dataset.
-pub fn questions(dataset: &Dataset) -> Vec<(String, Arc<Exhibit>)> {
+pub fn questions(dataset: &Dataset) -> Vec<(String, Arc<ScanInput>)> {
     dataset
         .samples
         .iter()
-        .map(|sample| (sample.id.clone(), Arc::new(Exhibit::from(sample))))
+        .map(|sample| (sample.id.clone(), Arc::new(ScanInput::from(sample))))
         .collect()
 }

@@ -1,18 +1,18 @@
-//! Text that does what name, purpose or annotations deny.
+//! Text that contradicts the name, purpose or annotations.
 //!
 //! Annotations are promises: `readOnlyHint` that nothing changes, `destructiveHint: false` that nothing
 //! is lost, `openWorldHint: false` that nothing leaves. A description that breaks them is a mismatch,
-//! and so is a reading tool that goes on to delete, pay or send.
+//! and so is a reading tool that also deletes, pays or sends.
 
 use serde_json::Value;
 
-use super::instruction_phrases::{Window, windows};
-use super::lexicon::Mask;
+use super::finding::{Finding, Tier};
+use super::meaning::Mask;
 use super::reading::{Reading, Surface};
-use super::{Finding, Tier};
+use super::window::{Window, windows};
 
-/// Verbs that open the names of tools which only look.
-const LOOKING: &[&str] = &[
+/// First words of the names of tools that only read.
+const READING_VERBS: &[&str] = &[
     "get",
     "list",
     "read",
@@ -39,19 +39,18 @@ const LOOKING: &[&str] = &[
     "format",
 ];
 
-/// Parameters that switch a promise off when they are on by default.
+/// Parameters that break a promise if they are on by default.
 const SWITCHES: &[&str] =
     &["apply", "execute", "commit", "force", "delete", "send", "publish", "skip_backup"];
 
-/// What this detector finds.
-pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
+pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let promises = Promises::of(reading);
     if !promises.any() {
         return Vec::new();
     }
     let mut findings = Vec::new();
-    let told = |surface| matches!(surface, Surface::Description | Surface::ParameterText);
-    for window in windows(reading, told) {
+    let is_prose = |surface| matches!(surface, Surface::Description | Surface::ParameterText);
+    for window in windows(reading, is_prose) {
         if let Some((rule, tier, message)) = promises.broken_by(reading, &window) {
             findings.push(window.finding(rule, tier, message));
         }
@@ -62,17 +61,17 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     findings
 }
 
-/// What annotations and name promise.
+/// The promises of annotations and name.
 struct Promises {
     read_only: bool,
     harmless: bool,
     closed: bool,
-    looks: bool,
+    reads: bool,
 }
 
 impl Promises {
     fn of(reading: &Reading<'_>) -> Promises {
-        let annotations = reading.exhibit.tool.annotations.as_ref();
+        let annotations = reading.input.tool.annotations.as_ref();
         let promised = |hint: &str, value: bool| {
             annotations.and_then(|all| all.get(hint)).and_then(Value::as_bool) == Some(value)
         };
@@ -80,12 +79,12 @@ impl Promises {
             read_only: promised("readOnlyHint", true),
             harmless: promised("destructiveHint", false),
             closed: promised("openWorldHint", false),
-            looks: is_looking(&reading.exhibit.tool.name),
+            reads: is_reading_name(&reading.input.tool.name),
         }
     }
 
     fn any(&self) -> bool {
-        self.read_only || self.harmless || self.closed || self.looks
+        self.read_only || self.harmless || self.closed || self.reads
     }
 
     fn broken_by(
@@ -105,14 +104,14 @@ impl Promises {
         }
         let personal = here.has(Mask::PERSONAL) && here.has(Mask::TRANSFER);
         if self.closed && (personal || here.has(Mask::SENSITIVE) && here.has(Mask::THIRD_PARTY)) {
-            let message = "annotated as closed to the outside, but the text sends personal data on";
+            let message = "annotated as closed to the outside, but the text forwards personal data";
             return Some(("leaves", Tier::Block, message));
         }
         if (self.read_only || self.harmless)
             && here.has(Mask::IRREVERSIBLE)
             && here.has(Mask::DESTROY)
         {
-            let message = "annotated as harmless, but the text destroys something for good";
+            let message = "annotated as harmless, but the text destroys something permanently";
             return Some(("destructive", Tier::Block, message));
         }
         if self.read_only && acts {
@@ -121,21 +120,21 @@ impl Promises {
             let message = "annotated as read-only, but the text changes or sends something";
             return Some(("not-read-only", tier, message));
         }
-        if self.looks && acts && here.has(outwards.and(Mask::SENSITIVE)) {
-            let message = "the name says that it looks, the text that it acts";
+        if self.reads && acts && here.has(outwards.and(Mask::SENSITIVE)) {
+            let message = "the name says that the tool reads, the text that it acts";
             return Some(("name-and-text", Tier::Warn, message));
         }
         None
     }
 }
 
-fn is_looking(name: &str) -> bool {
+fn is_reading_name(name: &str) -> bool {
     let first = name.split(['_', '-', '.']).next().unwrap_or_default();
-    LOOKING.iter().any(|verb| verb.eq_ignore_ascii_case(first))
+    READING_VERBS.iter().any(|verb| verb.eq_ignore_ascii_case(first))
 }
 
-/// Whether the tool itself acts: the verb opens a sentence or clause, so that "an administrator
-/// cancels" is not meant.
+/// Returns true if the tool itself acts: the verb opens a sentence or clause, which excludes "an
+/// administrator cancels".
 fn acting(reading: &Reading<'_>, window: &Window<'_, '_>) -> bool {
     let sentence = window.sentence;
     reading.hits(sentence).iter().any(|hit| {
@@ -154,9 +153,9 @@ fn acting(reading: &Reading<'_>, window: &Window<'_, '_>) -> bool {
     })
 }
 
-/// Switches of a read-only tool that make it act unless they are turned off.
+/// Finds switches of a read-only tool that make it act unless they are turned off.
 fn switches(reading: &Reading<'_>) -> Vec<Finding> {
-    let schema = reading.exhibit.tool.input_schema.as_ref();
+    let schema = reading.input.tool.input_schema.as_ref();
     let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     properties
         .into_iter()

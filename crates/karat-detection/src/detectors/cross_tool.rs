@@ -1,87 +1,29 @@
-//! Reaching for other servers' tools: rules about them in a definition that is not theirs, and names
-//! that pose as theirs.
+//! Attacks on other servers' tools: rules about them in a definition that is not theirs, and names that
+//! pose as theirs.
 //!
-//! Naming another tool is honest in many ways (which of two to use, what to call first), so a name
-//! alone is nothing: what counts is what is asked of it.
+//! Honest definitions mention other tools too (which of two to use, which to call first), so a name alone
+//! is not a finding: it depends on what is asked of that tool.
 
 use std::collections::BTreeSet;
 
-use super::hidden_unicode::looks_like;
-use super::instruction_phrases::windows;
-use super::lexicon::{Hit, Mask};
+use super::characters::{is_invisible, looks_like};
+use super::finding::{Finding, Tier};
+use super::meaning::Mask;
+use super::peers::{MIN_NAME, foreign};
 use super::reading::{Reading, Surface};
-use super::{Finding, Tier};
-use crate::dataset::Peer;
-use crate::system::Exhibit;
+use super::window::windows;
+use crate::definition::{Peer, ScanInput};
 
-/// How many peers are compared with; a client has at most some hundred tools.
-const MOST_PEERS: usize = 1_000;
-/// The shortest name that is looked for in text.
-const SHORTEST: usize = 5;
-
-/// Marks the names of foreign tools and servers in laid-out text.
-pub(super) fn mark_peers(exhibit: &Exhibit, text: &str, hits: &mut Vec<Hit>) {
-    mark_named_tools(exhibit, text, hits);
-    if exhibit.peers.is_empty() {
-        return;
-    }
-    let own = exhibit.tool.name.to_lowercase();
-    let mut names: BTreeSet<String> = BTreeSet::new();
-    for peer in foreign(exhibit).take(MOST_PEERS) {
-        for name in [&peer.tool.name, &peer.server] {
-            let name = name.to_lowercase();
-            if name.len() >= SHORTEST && name != own {
-                names.insert(name);
-            }
-        }
-    }
-    let Ok(automaton) = aho_corasick::AhoCorasick::new(&names) else { return };
-    for found in automaton.find_iter(text) {
-        let (start, end) = (found.start(), found.end());
-        let letter =
-            |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
-        let before = start.checked_sub(1).and_then(|at| text.as_bytes().get(at));
-        if !letter(before) && !letter(text.as_bytes().get(end)) {
-            hits.push(Hit { start, end, mask: Mask::PEER, negated: false });
-        }
-    }
-}
-
-/// Marks tools that are called by name: `the send_mail tool`. Whose they are is not known.
-fn mark_named_tools(exhibit: &Exhibit, text: &str, hits: &mut Vec<Hit>) {
-    for number in 0..hits.len() {
-        if !hits[number].mask.has(Mask::TOOL_WORD) {
-            continue;
-        }
-        let before = text[..hits[number].start].trim_end();
-        // A name of more than a hundred bytes is none.
-        let near = before.ceil_char_boundary(before.len().saturating_sub(100));
-        let start = before[near..]
-            .trim_end_matches(['`', '"', '\''])
-            .rfind([' ', '`', '(', '"', '\''])
-            .map_or(near, |at| near + at + 1);
-        let name = before[start..].trim_end_matches(['`', '"', '\'']);
-        if name.contains('_') && name.is_ascii() && !name.eq_ignore_ascii_case(&exhibit.tool.name) {
-            hits.push(Hit { start, end: before.len(), mask: Mask::NAMED_TOOL, negated: false });
-        }
-    }
-}
-
-fn foreign(exhibit: &Exhibit) -> impl Iterator<Item = &Peer> {
-    exhibit.peers.iter().filter(|peer| peer.server != exhibit.server)
-}
-
-/// What this detector finds.
-pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
+pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = rules_about_others(reading);
-    findings.extend(boasting_name(&reading.exhibit.tool.name));
-    findings.extend(foreign(reading.exhibit).take(MOST_PEERS).filter_map(|peer| {
-        posing_name(reading.exhibit, peer).map(|(tier, rule, message)| Finding {
+    findings.extend(boasting_name(&reading.input.tool.name));
+    findings.extend(foreign(reading.input).filter_map(|peer| {
+        posing_name(reading.input, peer).map(|(tier, rule, message)| Finding {
             rule,
             tier,
             message,
             place: "name".to_owned(),
-            excerpt: format!("{} / {}", reading.exhibit.tool.name, peer.tool.name),
+            excerpt: format!("{} / {}", reading.input.tool.name, peer.tool.name),
         })
     }));
     findings
@@ -103,19 +45,19 @@ fn rules_about_others(reading: &Reading<'_>) -> Vec<Finding> {
             findings.push(window.finding(
                 "rule-for-other-tool",
                 Tier::Block,
-                "a rule about another tool that leads outside or is kept from the user",
+                "a rule about another tool that leads outside or is hidden from the user",
             ));
         } else if here.has(Mask::AGAINST.and(Mask::UNASKED)) {
             findings.push(window.finding(
                 "rule-for-other-tool",
                 Tier::Block,
-                "a rule about another tool that works without or against the user",
+                "a rule about another tool that acts without or against the user",
             ));
         } else if here.has(Mask::SENSITIVE) && here.has(moves) {
             findings.push(window.finding(
                 "rule-for-other-tool",
                 Tier::Block,
-                "what another tool returns is to be handed over",
+                "asks for the output of another tool",
             ));
         } else if here.has(Mask::PEER)
             && here.has(Mask::REPLACE.and(Mask::OVERRIDE).and(Mask::DISPARAGE))
@@ -123,7 +65,7 @@ fn rules_about_others(reading: &Reading<'_>) -> Vec<Finding> {
             findings.push(window.finding(
                 "replaces-other-tool",
                 Tier::Block,
-                "claims the place of another server's tool",
+                "claims to replace another server's tool",
             ));
         } else if here.has(Mask::ALTER.and(Mask::DESTROY).and(Mask::DISABLE)) {
             let tier = if here.has(Mask::PEER) { Tier::Block } else { Tier::Warn };
@@ -134,7 +76,7 @@ fn rules_about_others(reading: &Reading<'_>) -> Vec<Finding> {
     findings
 }
 
-/// A name that recommends itself: one such word may describe what the tool is about, two do not.
+/// Finds a name that advertises the tool: one such word may describe its subject, two do not.
 fn boasting_name(name: &str) -> Option<Finding> {
     let words = name.split(|c: char| !c.is_alphanumeric());
     let is_boast = |word: &&str| BOASTS.iter().any(|boast| boast.eq_ignore_ascii_case(word));
@@ -142,13 +84,13 @@ fn boasting_name(name: &str) -> Option<Finding> {
     (boasts >= 2).then(|| Finding {
         rule: "boasting-name",
         tier: Tier::Block,
-        message: "the name recommends itself to whoever picks a tool".to_owned(),
+        message: "the name advertises the tool".to_owned(),
         place: "name".to_owned(),
         excerpt: name.to_owned(),
     })
 }
 
-/// Words by which a name recommends itself.
+/// Words that advertise.
 const BOASTS: &[&str] = &[
     "official",
     "verified",
@@ -170,15 +112,15 @@ const BOASTS: &[&str] = &[
     "use",
 ];
 
-/// Whether a name is made to be taken for a foreign one.
-fn posing_name(exhibit: &Exhibit, peer: &Peer) -> Option<(Tier, &'static str, String)> {
-    let (own, theirs) = (&exhibit.tool.name, &peer.tool.name);
+/// Compares a name with a foreign one that it may pose as.
+fn posing_name(input: &ScanInput, peer: &Peer) -> Option<(Tier, &'static str, String)> {
+    let (own, theirs) = (&input.tool.name, &peer.tool.name);
     if own.is_empty() || theirs.is_empty() {
         return None;
     }
-    let same_text = alike(&exhibit.tool.description, &peer.tool.description);
+    let same_text = alike(&input.tool.description, &peer.tool.description);
     if own == theirs {
-        let message = format!("has the name and the description of a tool of {}", peer.server);
+        let message = format!("has the same name and description as a tool of {}", peer.server);
         return same_text.then_some((Tier::Warn, "same-name", message));
     }
     if skeleton(own) == skeleton(theirs) {
@@ -190,21 +132,21 @@ fn posing_name(exhibit: &Exhibit, peer: &Peer) -> Option<(Tier, &'static str, St
         .is_some_and(|rest| rest.trim_start_matches(['_', '-', '.', ':', '/']) == theirs);
     if prefixed && !peer.server.is_empty() {
         let message =
-            format!("the name is that of {theirs} as clients prefix it for {}", peer.server);
+            format!("the name is {theirs} with the prefix that clients add for {}", peer.server);
         return Some((Tier::Block, "prefixed-name", message));
     }
-    if same_text && own.len() >= SHORTEST && one_edit(own, theirs) {
+    if same_text && own.len() >= MIN_NAME && one_edit(own, theirs) {
         let message =
-            format!("one letter away from {theirs} of {}, with its description", peer.server);
+            format!("one letter away from {theirs} of {}, with the same description", peer.server);
         return Some((Tier::Block, "look-alike-name", message));
     }
     None
 }
 
-/// A name with everything folded that looks alike.
+/// A name with one form for all characters that look alike.
 fn skeleton(name: &str) -> String {
     name.chars()
-        .filter(|character| !super::hidden_unicode::is_invisible(*character))
+        .filter(|character| !is_invisible(*character))
         .flat_map(char::to_lowercase)
         .map(|character| looks_like(character).unwrap_or(character))
         .map(|character| match character {
@@ -217,7 +159,7 @@ fn skeleton(name: &str) -> String {
         .collect()
 }
 
-/// Whether two descriptions are copies: most words of each stand in the other.
+/// Returns true if two descriptions are copies: they share most of their words.
 fn alike(one: &str, other: &str) -> bool {
     if one.len() > 100_000 || other.len() > 100_000 {
         return one == other;
@@ -234,7 +176,7 @@ fn alike(one: &str, other: &str) -> bool {
     shared >= 4 && shared * 10 >= all * 8
 }
 
-/// Whether one letter added, dropped, changed or swapped leads from one name to the other.
+/// Returns true if one letter added, dropped, changed or swapped turns one name into the other.
 fn one_edit(one: &str, other: &str) -> bool {
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
     let (short, long): (Vec<char>, Vec<char>) = (short.chars().collect(), long.chars().collect());

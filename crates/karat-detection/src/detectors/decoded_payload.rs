@@ -1,27 +1,26 @@
-//! Text in disguise: base64, hex, escapes, numbers.
+//! Encoded text: base64, hex, escapes, numbers.
 //!
-//! Whatever decodes to readable text is read like a description. An example that decodes to a
-//! greeting, an image or a token header is nothing; a command, an address for secrets or an order to
-//! the model is. At most three layers are opened, and nothing grows: every code here is longer than
-//! what it stands for.
+//! Text that decodes to readable text is read like a description. An example that decodes to a greeting,
+//! an image or a token header is not a finding; a command, an address for secrets or an order to the model
+//! is. At most three layers are decoded, and nothing grows: every code here is longer than the text that it
+//! encodes.
 
-use super::instruction_phrases;
-use super::lexicon::Mask;
-use super::reading::{Part, Reading, excerpt};
+use super::finding::{Finding, Tier, excerpt};
+use super::meaning::Mask;
+use super::reading::{Part, Reading};
 use super::register::{BYTES, Register};
-use super::{Finding, Tier};
+use super::{instruction_phrases, lexicon};
 
-/// The shortest text that is worth decoding to.
-const SHORTEST: usize = 10;
-/// How many layers are opened.
-const LAYERS: usize = 3;
-/// How many candidates of one definition are decoded.
-const MOST: usize = 2_000;
+/// The shortest decoded text that counts.
+const MIN_TEXT: usize = 10;
+/// The most layers that are decoded.
+const MAX_LAYERS: usize = 3;
+/// The most candidates of one definition that are decoded.
+const MAX_CANDIDATES: usize = 2_000;
 
-/// What this detector finds.
-pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
+pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut budget = MOST;
+    let mut budget = MAX_CANDIDATES;
     let pieces = joined_pieces(reading);
     let parts = reading.parts.iter().map(|part| {
         let signs = Signs { codes: part.mask.has(Mask::CODE), escapes: part.has_escapes() };
@@ -31,12 +30,12 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
         (text.as_str(), Signs { codes: false, escapes: true }, Place::Pieces(place))
     });
     for (raw, signs, place) in parts.chain(pieces) {
-        // Shorter ones hold no code, unless they announce it.
-        if raw.len() < SHORTEST || raw.len() < SHORTEST_CODE && !signs.codes {
+        // Shorter ones have no code unless they announce it.
+        if raw.len() < MIN_TEXT || raw.len() < MIN_CODE && !signs.codes {
             continue;
         }
         for (code, token, text) in decoded(raw, signs, &mut budget) {
-            let Some((tier, why)) = judge(reading, code, &text, LAYERS, &mut budget) else {
+            let Some((tier, why)) = judge(reading, code, &text, MAX_LAYERS, &mut budget) else {
                 continue;
             };
             findings.push(Finding {
@@ -51,16 +50,16 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     findings
 }
 
-/// What speaks for code in a text.
+/// Signs of code in a text.
 #[derive(Clone, Copy)]
 struct Signs {
-    /// It speaks of codes.
+    /// True if it mentions codes.
     codes: bool,
-    /// It may hold characters written as escapes.
+    /// True if it may have characters written as escapes.
     escapes: bool,
 }
 
-/// Where something was found; put into words only if something was.
+/// The place of a candidate; described only if there is a finding.
 enum Place<'p> {
     Part(&'p Part<'p>),
     Pieces(&'p str),
@@ -75,8 +74,8 @@ impl Place<'_> {
     }
 }
 
-/// The allowed values of a parameter read together, where all of them look like code: a message in
-/// pieces.
+/// The allowed values of a parameter joined, if all of them look like code: a message in pieces. Each with
+/// its place.
 fn joined_pieces(reading: &Reading<'_>) -> Vec<(String, String)> {
     let mut joined: Vec<(Option<&str>, String, String, usize)> = Vec::new();
     for part in reading.parts.iter().filter(|part| part.keyword == "enum") {
@@ -98,7 +97,7 @@ fn joined_pieces(reading: &Reading<'_>) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What speaks against a decoded text.
+/// Judges a decoded text: the tier and the reason, if it is suspicious.
 fn judge(
     reading: &Reading<'_>,
     code: &str,
@@ -106,8 +105,8 @@ fn judge(
     layers: usize,
     budget: &mut usize,
 ) -> Option<(Tier, &'static str)> {
-    let inner = Reading::of_text(reading.exhibit, text);
-    let mask = inner.sentences.iter().fold(Mask::NONE, |mask, sentence| mask | sentence.mask);
+    let inner = Reading::of_text(reading.input, text);
+    let mask = inner.mask();
     if mask.has(Mask::EXECUTE) || mask.has(Mask::PERSIST) && mask.has(Mask::PUT.and(Mask::WRITE)) {
         return Some((Tier::Block, "a command"));
     }
@@ -122,11 +121,11 @@ fn judge(
     if acts && on || mask.has_all(Mask::OVERRIDE | Mask::INSTRUCTIONS) || mask.has(Mask::CONCEAL) {
         return Some((Tier::Block, "an instruction"));
     }
-    // A tool that is about codes shows sentences in code; any other has no reason to.
-    let meant = !ANNOUNCED.contains(&code) || inner.words() >= 4;
+    // A tool about codes may show encoded sentences; any other has no reason to.
+    let meant = !ANNOUNCED.contains(&code) || inner.hit_count() >= 4;
     if is_sentence(text) && meant && !reading.purpose.has(Mask::CODE) {
-        let told = reading.sentences.iter().any(|sentence| sentence.mask.has(Mask::CODE));
-        return Some((if told || acts { Tier::Block } else { Tier::Warn }, "a sentence"));
+        let announced = reading.mask().has(Mask::CODE);
+        return Some((if announced || acts { Tier::Block } else { Tier::Warn }, "a sentence"));
     }
     if layers > 1 {
         let signs = Signs { codes: mask.has(Mask::CODE), escapes: true };
@@ -139,7 +138,7 @@ fn judge(
     None
 }
 
-/// Whether a text is a sentence: several words of letters, as opposed to a key, a path or JSON.
+/// Returns true if a text is a sentence: several words of letters, as opposed to a key, a path or JSON.
 fn is_sentence(text: &str) -> bool {
     let plain =
         |c: char| c.is_alphanumeric() || c.is_whitespace() || ".,;:!?'-()%/@\"+#&*=_$€".contains(c);
@@ -149,8 +148,8 @@ fn is_sentence(text: &str) -> bool {
     text.chars().all(plain) && (words >= 5 || unspaced >= 10)
 }
 
-/// Everything in a text that decodes to readable text: what code, which part, what it says. Where the
-/// text speaks of codes, it is also read as a whole.
+/// Everything in a text that decodes to readable text: the code, the encoded part, the decoded text. A text
+/// that mentions codes is also decoded as a whole.
 fn decoded<'t>(
     text: &'t str,
     signs: Signs,
@@ -163,10 +162,10 @@ fn decoded<'t>(
         }
     };
     for token in code_runs(text) {
-        // `name=code`: what counts stands after the sign; at the end it is padding.
+        // `name=code`: the code is after the sign; a sign at the end is padding.
         let body = token.trim_end_matches('=');
         let token = body.rfind('=').map_or(token, |at| &token[at + 1..]);
-        if token.len() < SHORTEST_CODE || *budget == 0 {
+        if token.len() < MIN_CODE || *budget == 0 {
             continue;
         }
         *budget -= 1;
@@ -175,7 +174,7 @@ fn decoded<'t>(
         } else if token.len().is_multiple_of(2)
             && token.bytes().all(|byte| byte.is_ascii_hexdigit())
         {
-            add("hex", token, hex(token.bytes()));
+            add("hex", token, hex(token));
         } else if token.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'2'..=b'7' | b'=')) {
             add("base32", token, base32(token));
             add("base64", token, base64(token));
@@ -201,30 +200,30 @@ fn decoded<'t>(
     found
 }
 
-/// Whether a text has the beginning of an escape.
+/// Returns true if a text has the start of an escape.
 fn has_escapes(text: &str) -> bool {
     let bytes = text.as_bytes();
     memchr::memchr2_iter(b'\\', b'&', bytes)
         .any(|at| matches!(bytes[at..], [b'\\', b'u' | b'x', ..] | [b'&', b'#', ..]))
 }
 
-/// Whether a text has as many digits as the shortest run of numbers.
+/// Returns true if a text has as many digits as the shortest run of numbers.
 fn has_digits(text: &str) -> bool {
     let mut digits = 0;
     for chunk in text.as_bytes().chunks(128) {
-        // So few fit one byte, and then many are added at once.
+        // The count of one chunk fits a byte, so that the compiler adds many at once.
         digits += usize::from(chunk.iter().map(|byte| u8::from(byte.is_ascii_digit())).sum::<u8>());
     }
-    digits >= SHORTEST
+    digits >= MIN_TEXT
 }
 
-/// The shortest stretch of code that is decoded.
-const SHORTEST_CODE: usize = 16;
+/// The shortest code that is decoded.
+const MIN_CODE: usize = 16;
 
-/// Stretches without a break that could be code. Each covers a whole block of half its length, which
-/// few blocks of plain text are, since words are short.
+/// Stretches without a break that could be code. Each of them covers a whole block of half the minimal
+/// length, and few blocks of plain text are free of blanks, since words are short.
 fn code_runs(text: &str) -> Vec<&str> {
-    const BLOCK: usize = SHORTEST_CODE / 2;
+    const BLOCK: usize = MIN_CODE / 2;
     const { assert!(BLOCK == BYTES, "a block fits a register") };
     let bytes = text.as_bytes();
     let mut runs = Vec::new();
@@ -236,9 +235,9 @@ fn code_runs(text: &str) -> Vec<&str> {
             continue;
         }
         let before = bytes[done..at].iter().rev().take_while(|byte| is_code(**byte)).count();
-        let behind = bytes[at..].iter().take_while(|byte| is_code(**byte)).count();
-        done = at + behind;
-        if before + behind >= SHORTEST_CODE {
+        let after = bytes[at..].iter().take_while(|byte| is_code(**byte)).count();
+        done = at + after;
+        if before + after >= MIN_CODE {
             // Code is ASCII, so the cuts are between characters.
             runs.push(&text[at - before..done]);
         }
@@ -246,7 +245,7 @@ fn code_runs(text: &str) -> Vec<&str> {
     runs
 }
 
-/// The letters of base64 in both alphabets, of percent encoding, and nothing else.
+/// Returns true for the characters of base64 in both alphabets and of percent encoding.
 fn is_code(byte: u8) -> bool {
     const CODE: [bool; 256] = {
         let mut code = [false; 256];
@@ -261,7 +260,7 @@ fn is_code(byte: u8) -> bool {
     CODE[usize::from(byte)]
 }
 
-/// Decoded bytes that people can read.
+/// The text of decoded bytes, if people can read it.
 fn readable(bytes: Vec<u8>) -> Option<String> {
     let text = String::from_utf8(bytes).ok()?;
     let total = text.chars().count();
@@ -270,61 +269,56 @@ fn readable(bytes: Vec<u8>) -> Option<String> {
         .filter(|c| c.is_control() && !c.is_whitespace() || matches!(c, '\u{e000}'..='\u{f8ff}'))
         .count();
     let letters = text.chars().filter(|c| c.is_alphabetic() || *c == ' ').count();
-    (total >= SHORTEST && odd == 0 && letters * 10 >= total * 3).then_some(text)
+    (total >= MIN_TEXT && odd == 0 && letters * 10 >= total * 3).then_some(text)
 }
 
 fn base64(token: &str) -> Option<Vec<u8>> {
-    let body = token.trim_end_matches('=');
-    let mut bytes = Vec::with_capacity(body.len() * 3 / 4);
-    let (mut bits, mut held) = (0u32, 0);
-    for byte in body.bytes() {
-        let value = match byte {
+    decode_bits(token.trim_end_matches('='), 6, |byte| {
+        Some(match byte {
             b'A'..=b'Z' => byte - b'A',
             b'a'..=b'z' => byte - b'a' + 26,
             b'0'..=b'9' => byte - b'0' + 52,
             b'+' | b'-' => 62,
             b'/' | b'_' => 63,
             _ => return None,
-        };
-        bits = bits << 6 | u32::from(value);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push(((bits >> held) & 0xff) as u8);
-        }
-    }
-    Some(bytes)
+        })
+    })
 }
 
 fn base32(token: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(token.len() * 5 / 8);
-    let (mut bits, mut held) = (0u32, 0);
-    for byte in token.trim_end_matches('=').bytes() {
-        let value = match byte {
+    decode_bits(token.trim_end_matches('='), 5, |byte| {
+        Some(match byte {
             b'A'..=b'Z' => byte - b'A',
             b'2'..=b'7' => byte - b'2' + 26,
             _ => return None,
-        };
-        bits = bits << 5 | u32::from(value);
-        held += 5;
+        })
+    })
+}
+
+fn hex(token: &str) -> Option<Vec<u8>> {
+    decode_bits(token, 4, nibble)
+}
+
+/// Decodes a text in which each character encodes so many bits. Bits that do not fill a byte are dropped.
+fn decode_bits(text: &str, width: usize, value: impl Fn(u8) -> Option<u8>) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len() * width / 8);
+    let (mut bits, mut held) = (0u32, 0);
+    for byte in text.bytes() {
+        bits = bits << width | u32::from(value(byte)?);
+        held += width;
         if held >= 8 {
             held -= 8;
             bytes.push(((bits >> held) & 0xff) as u8);
         }
     }
     Some(bytes)
-}
-
-fn hex(digits: impl Iterator<Item = u8>) -> Option<Vec<u8>> {
-    let values: Option<Vec<u8>> = digits.map(nibble).collect();
-    Some(values?.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
 fn nibble(byte: u8) -> Option<u8> {
     char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
-/// Percent encoding that hides letters: spaces and punctuation alone are how links are written.
+/// Percent encoding that hides letters; links have it for spaces and punctuation alone.
 fn percent(token: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(token.len());
     let mut hidden = 0;
@@ -346,7 +340,7 @@ fn percent(token: &str) -> Option<Vec<u8>> {
     (hidden >= 4).then_some(bytes)
 }
 
-/// `\u0041`, `\x41` and `&#65;` in rows.
+/// Decodes `\u0041`, `\x41` and `&#65;`.
 fn escapes(text: &str) -> Option<Vec<u8>> {
     let mut plain = String::with_capacity(text.len());
     let mut replaced = 0;
@@ -381,7 +375,7 @@ fn escapes(text: &str) -> Option<Vec<u8>> {
         }
     }
     plain.push_str(rest);
-    (replaced >= SHORTEST).then(|| plain.into_bytes())
+    (replaced >= MIN_TEXT).then(|| plain.into_bytes())
 }
 
 /// Stretches of numbers that could be characters: `72 101 108`, `48 65 6c`, `01001000 01100101`.
@@ -395,7 +389,7 @@ fn number_runs(text: &str) -> Vec<&str> {
         match (in_run(byte), start) {
             (true, None) => start = Some(at),
             (false, Some(from)) => {
-                if at - from >= 2 * SHORTEST
+                if at - from >= 2 * MIN_TEXT
                     && text.is_char_boundary(from)
                     && text.is_char_boundary(at)
                 {
@@ -412,7 +406,7 @@ fn number_runs(text: &str) -> Vec<&str> {
 fn numbers(run: &str) -> Option<Vec<u8>> {
     let words: Vec<&str> =
         run.split([' ', ',', ':', '-', '\\']).filter(|word| !word.is_empty()).collect();
-    if words.len() < SHORTEST {
+    if words.len() < MIN_TEXT {
         return None;
     }
     let longest = |radix: u32, length: std::ops::RangeInclusive<usize>| -> Option<Vec<u8>> {
@@ -423,15 +417,15 @@ fn numbers(run: &str) -> Option<Vec<u8>> {
         });
         let values: Vec<Option<u8>> = values.collect();
         let runs = values.split(Option::is_none).map(|run| run.iter().flatten().copied().collect());
-        runs.max_by_key(|run: &Vec<u8>| run.len()).filter(|run| run.len() >= SHORTEST)
+        runs.max_by_key(|run: &Vec<u8>| run.len()).filter(|run| run.len() >= MIN_TEXT)
     };
     longest(2, 7..=8).or_else(|| longest(10, 2..=3)).or_else(|| longest(16, 2..=2))
 }
 
-/// Codes under which any text looks like text: what they give must make sense to count.
+/// Codes that turn any text into text, so that the result has to make sense to count.
 const ANNOUNCED: [&str; 2] = ["rot13", "reversed text"];
 
-/// Codes that look like words and have to be announced to be read: rot13 and reversal.
+/// Decodes rot13 and reversed text, which look like words and are decoded only if the text announces them.
 fn announced(text: &str) -> Option<(&'static str, String)> {
     let lower = text.to_ascii_lowercase();
     if lower.contains("rot13") || lower.contains("rot-13") || lower.contains("rot 13") {
@@ -442,36 +436,8 @@ fn announced(text: &str) -> Option<(&'static str, String)> {
         };
         return Some((ANNOUNCED[0], text.chars().map(turn).collect()));
     }
-    if REVERSED.iter().any(|word| lower.contains(word)) {
+    if lexicon::announces_reversed_text(&lower) {
         return Some((ANNOUNCED[1], text.chars().rev().collect()));
     }
     None
 }
-
-/// Words that announce text written from the end.
-const REVERSED: &[&str] = &[
-    "reversed text",
-    "in reverse",
-    "backwards",
-    "right to left",
-    "rückwärts",
-    "à l'envers",
-    "de droite à gauche",
-    "al revés",
-    "ao contrário",
-    "de trás para frente",
-    "al contrario",
-    "achterstevoren",
-    "baklänges",
-    "od tyłu",
-    "tersten",
-    "задом напер",
-    "в обратном порядке",
-    "معكوس",
-    "उल्टा",
-    "倒序",
-    "反写",
-    "逆から",
-    "逆順",
-    "거꾸로",
-];

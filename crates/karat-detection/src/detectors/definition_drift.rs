@@ -1,58 +1,51 @@
-//! What a definition gained or lost since it was approved (`before`).
+//! Changes of a definition since it was approved (`before`).
 //!
-//! New wording is nothing by itself. What counts is a new address, a new claim on secrets or
-//! conversation, a promise that is gone, a default that now shares or sends, an annotation that no
-//! longer protects.
+//! New wording alone is not a finding. A new address is one, a new claim on secrets or the conversation, a
+//! promise that is gone, a default that now shares or sends, an annotation that no longer protects.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::lexicon::{Mask, mask_of_name};
-use super::literals::is_address;
-use super::reading::{Reading, Sentence, Surface, excerpt};
-use super::{Finding, Tier};
-use crate::dataset::Tool;
-use crate::system::Exhibit;
+use super::addresses::is_address;
+use super::finding::{Finding, Tier, excerpt};
+use super::lexicon::mask_of_name;
+use super::meaning::Mask;
+use super::reading::{Reading, Sentence, Surface};
+use crate::definition::{ScanInput, Tool};
 
-/// How deep and wide schemas are compared.
-const MOST_NODES: usize = 10_000;
+/// The most schema nodes that are compared.
+const MAX_NODES: usize = 10_000;
 
-/// What this detector finds.
-pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
-    let Some(before) = &reading.exhibit.before else { return Vec::new() };
-    let earlier = Exhibit::of_tool(before.clone());
+pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
+    let Some(before) = &reading.input.before else { return Vec::new() };
+    let earlier = ScanInput::of_tool(before.clone());
     let then = Reading::of(&earlier);
     let mut findings = Vec::new();
     new_text(reading, &then, &mut findings);
     lost_promises(reading, &then, &mut findings);
-    annotations(before, &reading.exhibit.tool, &mut findings);
-    schemas(before, &reading.exhibit.tool, &mut findings);
+    annotations(before, &reading.input.tool, &mut findings);
+    schemas(before, &reading.input.tool, &mut findings);
     findings
 }
 
-fn union<'s>(sentences: impl Iterator<Item = &'s Sentence>) -> Mask {
-    sentences.fold(Mask::NONE, |mask, sentence| mask | sentence.mask)
-}
-
-/// The sentences that were not there before, but for those that were reworded.
+/// The sentences that are new or changed.
 fn fresh<'r>(reading: &'r Reading<'_>, then: &Reading<'_>) -> Vec<&'r Sentence> {
     let old: BTreeSet<&str> =
-        then.sentences.iter().map(|sentence| then.text(sentence.start, sentence.end)).collect();
+        then.sentences.iter().map(|sentence| then.sentence_text(sentence)).collect();
     reading
         .sentences
         .iter()
         .filter(|sentence| reading.part(sentence).surface != Surface::Result)
-        .filter(|sentence| !old.contains(reading.text(sentence.start, sentence.end)))
+        .filter(|sentence| !old.contains(reading.sentence_text(sentence)))
         .collect()
 }
 
 fn new_text(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Finding>) {
-    let had = union(then.sentences.iter());
-    let fresh = fresh(reading, then);
-    for sentence in &fresh {
+    let had = then.mask();
+    for sentence in fresh(reading, then) {
         let here = sentence.mask;
-        let text = reading.text(sentence.start, sentence.end);
+        let text = reading.sentence_text(sentence);
         let mut add = |rule, tier, message: &str| {
             findings.push(Finding {
                 rule,
@@ -67,7 +60,7 @@ fn new_text(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Findin
         }
         let moves = Mask::TRANSFER.and(Mask::PUT).and(Mask::COLLECT);
         if here.has(Mask::EXTERNAL) && here.has(moves) && !had.has(Mask::EXTERNAL) {
-            add("new-address", Tier::Block, "since approval, something goes to an address outside");
+            add("new-address", Tier::Block, "since approval, something goes to an outside address");
         }
         if here.has(Mask::SENSITIVE) && here.has(moves) && !had.has(Mask::SENSITIVE) {
             add("new-claim", Tier::Block, "since approval, it asks for secrets or private data");
@@ -78,11 +71,11 @@ fn new_text(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Findin
             add(
                 "new-subject",
                 Tier::Warn,
-                "since approval, it speaks of secrets or of the conversation",
+                "since approval, it mentions secrets or the conversation",
             );
         }
-        let conduct = Mask::CONCEAL.and(Mask::AGAINST).and(Mask::UNASKED).and(Mask::EXECUTE);
-        if here.has(conduct) && !had.has(conduct) {
+        let misconduct = Mask::CONCEAL.and(Mask::AGAINST).and(Mask::UNASKED).and(Mask::EXECUTE);
+        if here.has(misconduct) && !had.has(misconduct) {
             add(
                 "new-conduct",
                 Tier::Block,
@@ -93,20 +86,15 @@ fn new_text(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Findin
             add("new-destruction", Tier::Warn, "since approval, it removes or cancels something");
         }
         if here.has_all(Mask::DISABLE | Mask::CONTROL) && !had.has(Mask::DISABLE) {
-            add(
-                "new-weakness",
-                Tier::Warn,
-                "since approval, it switches off something that protects",
-            );
+            add("new-weakness", Tier::Warn, "since approval, it switches off a protection");
         }
     }
 }
 
 fn lost_promises(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Finding>) {
-    let now = union(reading.sentences.iter());
     let promise = then.sentences.iter().find(|sentence| sentence.mask.has(Mask::ASSURANCE));
     if let Some(promise) = promise
-        && !now.has(Mask::ASSURANCE)
+        && !reading.mask().has(Mask::ASSURANCE)
     {
         let acts = Mask::TRANSFER
             .and(Mask::DESTROY)
@@ -114,17 +102,14 @@ fn lost_promises(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<F
             .and(Mask::PAY)
             .and(Mask::ALTER)
             .and(Mask::EXTERNAL);
-        let tier = if union(fresh(reading, then).into_iter()).has(acts) {
-            Tier::Block
-        } else {
-            Tier::Warn
-        };
+        let acts = fresh(reading, then).iter().any(|sentence| sentence.mask.has(acts));
+        let tier = if acts { Tier::Block } else { Tier::Warn };
         findings.push(Finding {
             rule: "lost-promise",
             tier,
             message: "a promise of the approved definition is gone".to_owned(),
             place: then.part(promise).place(),
-            excerpt: excerpt(then.text(promise.start, promise.end), 0, 0).into_owned(),
+            excerpt: excerpt(then.sentence_text(promise), 0, 0).into_owned(),
         });
     }
 }
@@ -151,11 +136,11 @@ fn annotations(before: &Tool, now: &Tool, findings: &mut Vec<Finding>) {
 /// Compares parameters by their path.
 fn schemas(before: &Tool, now: &Tool, findings: &mut Vec<Finding>) {
     let (Some(before), Some(now)) = (&before.input_schema, &now.input_schema) else { return };
-    let mut waiting = vec![(String::new(), before, now)];
+    let mut pending = vec![(String::new(), before, now)];
     let mut visited = 0;
-    while let Some((path, old, new)) = waiting.pop() {
+    while let Some((path, old, new)) = pending.pop() {
         visited += 1;
-        if visited > MOST_NODES {
+        if visited > MAX_NODES {
             return;
         }
         defaults(&path, old, new, findings);
@@ -172,7 +157,7 @@ fn schemas(before: &Tool, now: &Tool, findings: &mut Vec<Finding>) {
         for (name, schema) in new_properties {
             let place = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             match old_properties.get(name) {
-                Some(old) => waiting.push((place, old, schema)),
+                Some(old) => pending.push((place, old, schema)),
                 None => {
                     if mask_of_name(name).has(Mask::SENSITIVE) && required.contains(name.as_str()) {
                         findings.push(Finding {
@@ -190,7 +175,7 @@ fn schemas(before: &Tool, now: &Tool, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A default that now leads elsewhere.
+/// Compares the defaults of a parameter.
 fn defaults(path: &str, old: &Value, new: &Value, findings: &mut Vec<Finding>) {
     let (was, is) = (old.get("default"), new.get("default"));
     if was == is {
@@ -209,7 +194,7 @@ fn defaults(path: &str, old: &Value, new: &Value, findings: &mut Vec<Finding>) {
         value.and_then(Value::as_str).is_some_and(|text| is_address(&text.to_lowercase()))
     };
     if leads_out(is) && !leads_out(was) {
-        add("new-default", Tier::Block, "since approval, the default leads to an address outside");
+        add("new-default", Tier::Block, "since approval, the default is an outside address");
     } else if let (Some(Value::String(_)), Some(value @ Value::String(_))) = (was, is) {
         let offered = |schema: &Value| {
             schema.get("enum").and_then(Value::as_array).is_some_and(|all| all.contains(value))
@@ -218,7 +203,7 @@ fn defaults(path: &str, old: &Value, new: &Value, findings: &mut Vec<Finding>) {
             add(
                 "new-default",
                 Tier::Warn,
-                "since approval, the default is a choice that did not exist",
+                "since approval, the default is a choice that did not exist before",
             );
         }
     }

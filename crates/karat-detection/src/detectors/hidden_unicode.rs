@@ -1,24 +1,25 @@
 //! Characters that a reviewer does not see, or sees as something else.
 //!
-//! Tag characters, zero-width characters inside words, direction overrides, variation selectors in
-//! rows, terminal escapes, letters of another script that look like Latin ones. What good writing needs
-//! stays quiet: joiners in emoji and in Indic or Persian words, direction marks in right-to-left text,
+//! Tag characters, zero-width characters inside words, direction overrides, variation selectors in a row,
+//! terminal escapes, letters of another script that look like Latin ones. Characters that honest text needs
+//! are not findings: joiners in emoji and in Indic or Persian words, direction marks in right-to-left text,
 //! the flags of England, Scotland and Wales.
 
-use super::reading::{Part, Reading, Surface, excerpt};
-use super::{Finding, Tier};
+use super::characters::{is_invisible, looks_like};
+use super::finding::{Finding, Tier, excerpt};
+use super::reading::{Part, Reading, Surface};
 
-/// So many zero-width characters are a message, not a slip.
-const MESSAGE: usize = 8;
-/// So much white space in a row pushes what follows out of sight.
-const PADDING: usize = 200;
+/// The number of zero-width characters that is a message rather than a slip.
+const MIN_MESSAGE: usize = 8;
+/// The number of blanks in a row that pushes the text after them out of sight.
+const MIN_PADDING: usize = 200;
 
-/// What stands in one text.
+/// The characters of interest in one text, counted.
 #[derive(Default)]
 struct Seen {
     /// Tag characters, decoded.
     tags: String,
-    /// Selectors in rows, counted.
+    /// Variation selectors in a row.
     selectors: usize,
     overrides: usize,
     marks: usize,
@@ -32,19 +33,18 @@ struct Seen {
     /// Marks that strike letters out.
     struck: usize,
     right_to_left: bool,
-    /// Where the first of them stands.
+    /// The place of the first of them.
     first: Option<usize>,
 }
 
-/// What this detector finds.
-pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
+pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for part in &reading.parts {
         let kinds = if part.has_odd_characters() { kinds(part.raw) } else { 0 };
         if kinds & HIDING != 0 {
             report(part, &look(part.raw), &mut findings);
         }
-        if kinds & DOUBLE != 0 && kinds & LATIN != 0 {
+        if kinds & LOOK_ALIKE != 0 && kinds & LATIN != 0 {
             findings.extend(posing_word(part.raw, part.surface).map(|word| Finding {
                 rule: "look-alike-letters",
                 tier: Tier::Block,
@@ -53,11 +53,14 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
                 excerpt: word.to_owned(),
             }));
         }
-        if may_have_gap(part.raw) && longest_gap(part.raw) >= PADDING {
+        if may_have_gap(part.raw) && longest_gap(part.raw) >= MIN_PADDING {
             findings.push(Finding {
                 rule: "padding",
                 tier: Tier::Warn,
-                message: format!("a gap of {} blanks hides what follows", longest_gap(part.raw)),
+                message: format!(
+                    "a gap of {} blanks hides the text after it",
+                    longest_gap(part.raw)
+                ),
                 place: part.place(),
                 excerpt: excerpt(part.raw.trim_end(), part.raw.trim_end().len(), 0).into_owned(),
             });
@@ -71,10 +74,10 @@ const LATIN: u8 = 1;
 /// A control character, or the first byte of characters of which some are hidden.
 const HIDING: u8 = 2;
 /// The first byte of letters of which some look like Latin ones.
-const DOUBLE: u8 = 4;
+const LOOK_ALIKE: u8 = 4;
 
-/// What each byte may be part of. Most texts have neither hidden characters nor doubles, and their bytes
-/// tell.
+/// The kinds of characters that each byte may be part of: most texts have neither hidden characters nor
+/// look-alikes, and their bytes are enough to know it.
 const KINDS: [u8; 256] = {
     let mut kinds = [0; 256];
     let mut byte: u8 = 0;
@@ -84,10 +87,10 @@ const KINDS: [u8; 256] = {
             b'\n' | b'\r' | b'\t' => 0,
             // Soft hyphens and controls; strokes and joiners; Arabic marks; Hangul and Mongolian fillers.
             0..=0x1f | 0x7f | 0xc2 | 0xcc | 0xcd | 0xd8 | 0xe1 | 0xe3 | 0xee..=0xf4 => HIDING,
-            // General punctuation and enclosed letters, among them doubles.
-            0xe2 => HIDING | DOUBLE,
+            // General punctuation and enclosed letters, some of them look-alikes.
+            0xe2 => HIDING | LOOK_ALIKE,
             // Latin extensions, phonetic letters, Greek, Cyrillic, Armenian.
-            0xc4 | 0xc9 | 0xce..=0xd6 => DOUBLE,
+            0xc4 | 0xc9 | 0xce..=0xd6 => LOOK_ALIKE,
             _ => 0,
         };
         if byte == u8::MAX {
@@ -97,7 +100,7 @@ const KINDS: [u8; 256] = {
     }
 };
 
-/// Everything that a text may hold.
+/// The kinds of characters that a text may have.
 fn kinds(text: &str) -> u8 {
     text.bytes().fold(0, |kinds, byte| kinds | KINDS[usize::from(byte)])
 }
@@ -113,7 +116,7 @@ fn report(part: &Part<'_>, seen: &Seen, findings: &mut Vec<Finding>) {
             excerpt: excerpt(part.raw, at, at).into_owned(),
         });
     };
-    // A page or a mail from elsewhere has slips of all kinds: there only a message counts.
+    // A page or a mail from elsewhere has slips of all kinds: only a message counts there.
     let strict = part.surface != Surface::Result;
     if !seen.tags.is_empty() {
         add(
@@ -123,7 +126,7 @@ fn report(part: &Part<'_>, seen: &Seen, findings: &mut Vec<Finding>) {
         );
     }
     if seen.selectors > 2 {
-        let message = format!("{} variation selectors stand in rows", seen.selectors);
+        let message = format!("{} variation selectors in a row", seen.selectors);
         add("variation-selectors", Tier::Block, message);
     }
     if seen.overrides > 0 {
@@ -137,7 +140,7 @@ fn report(part: &Part<'_>, seen: &Seen, findings: &mut Vec<Finding>) {
     } else if seen.controls > 0 && strict {
         add("control-characters", Tier::Warn, format!("{} control characters", seen.controls));
     }
-    if seen.zero_width >= MESSAGE {
+    if seen.zero_width >= MIN_MESSAGE {
         let message = format!("{} zero-width characters, enough for a message", seen.zero_width);
         add("zero-width", Tier::Block, message);
     } else if strict && (seen.inside_words > 0 || seen.zero_width > 1) {
@@ -152,10 +155,10 @@ fn report(part: &Part<'_>, seen: &Seen, findings: &mut Vec<Finding>) {
         add("private-use", Tier::Warn, "a private-use character".to_owned());
     }
     if seen.styled >= 3 {
-        let message = format!("{} words in a mathematical style instead of letters", seen.styled);
+        let message = format!("{} words in mathematical letters", seen.styled);
         add("styled-letters", Tier::Block, message);
     }
-    if seen.struck >= MESSAGE {
+    if seen.struck >= MIN_MESSAGE {
         let message = "text that is struck out for people, but not for a model".to_owned();
         add("struck-out", Tier::Block, message);
     }
@@ -164,7 +167,7 @@ fn report(part: &Part<'_>, seen: &Seen, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Counts what is hidden. One pass, with the characters before and after at hand.
+/// Counts hidden characters in one pass, looking at the characters before and after each.
 fn look(text: &str) -> Seen {
     let mut seen = Seen::default();
     let mut before = '\0';
@@ -173,7 +176,7 @@ fn look(text: &str) -> Seen {
     let mut earlier_styled = false;
     let mut characters = text.char_indices().peekable();
     while let Some((at, character)) = characters.next() {
-        // Nearly all text: printable ASCII, kana, ideographs.
+        // Most characters: printable ASCII, kana, ideographs.
         if matches!(character, ' '..='~' | '\u{3041}'..='\u{30ff}' | '\u{4e00}'..='\u{9fff}') {
             (flag, in_row, before) = (false, 0, character);
             continue;
@@ -264,7 +267,7 @@ fn look(text: &str) -> Seen {
     seen
 }
 
-/// Whether an invisible character does what it is for.
+/// Returns true if an invisible character serves its purpose.
 fn joins_honestly(before: char, character: char, after: char) -> bool {
     match character {
         // Joiners shape Arabic and Indic words and hold emoji together.
@@ -272,7 +275,7 @@ fn joins_honestly(before: char, character: char, after: char) -> bool {
             shapes(before) && (shapes(after) || !after.is_alphanumeric())
                 || is_emoji(before) && is_emoji(after)
         }
-        // Breaking hints where words are not set apart by spaces.
+        // Break hints in scripts that do not separate words by spaces.
         '\u{200b}' | '\u{2060}' => {
             let unspaced = |c: char| {
                 matches!(c, '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}')
@@ -312,7 +315,7 @@ fn is_styled(character: char) -> bool {
     )
 }
 
-/// How many short words are split by soft hyphens; they are meant for long ones.
+/// The number of short words that soft hyphens split; these are meant for long words.
 fn split_words(text: &str) -> usize {
     if !text.contains('\u{00ad}') {
         return 0;
@@ -327,48 +330,7 @@ fn is_latin(character: char) -> bool {
     character.is_ascii_alphabetic() || matches!(character, '\u{c0}'..='\u{24f}')
 }
 
-/// Whether a character shows as nothing: what the other detectors read past.
-pub(super) fn is_invisible(character: char) -> bool {
-    matches!(
-        character,
-        '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}'
-    )
-}
-
-/// The Latin letter that a letter of another script looks like.
-pub(super) fn looks_like(character: char) -> Option<char> {
-    Some(match character {
-        'а' | 'α' | 'ɑ' => 'a',
-        'в' | 'Β' | 'В' => 'b',
-        'с' | 'ϲ' | 'С' => 'c',
-        'ԁ' => 'd',
-        'е' | 'ε' | 'Е' | 'Ε' => 'e',
-        'ɡ' | 'ց' => 'g',
-        'һ' | 'Н' | 'Η' | 'հ' => 'h',
-        'і' | 'ι' | 'Ι' | 'І' | 'ı' => 'i',
-        'ј' | 'Ј' => 'j',
-        'к' | 'κ' | 'К' | 'Κ' => 'k',
-        'ӏ' | 'Ӏ' | 'ⅼ' => 'l',
-        'м' | 'М' | 'Μ' => 'm',
-        'ո' | 'Ν' => 'n',
-        'о' | 'ο' | 'О' | 'Ο' | 'օ' => 'o',
-        'р' | 'ρ' | 'Р' | 'Ρ' => 'p',
-        'ԛ' => 'q',
-        'ѕ' | 'Ѕ' => 's',
-        'т' | 'τ' | 'Т' | 'Τ' => 't',
-        'υ' | 'ս' => 'u',
-        'ν' | 'ѵ' => 'v',
-        'ԝ' | 'ω' => 'w',
-        'х' | 'χ' | 'Х' | 'Χ' => 'x',
-        'у' | 'γ' | 'У' | 'Υ' => 'y',
-        'Ζ' => 'z',
-        _ => return None,
-    })
-}
-
-/// A word in which Latin letters and their doubles from another script stand side by side.
+/// A word that mixes Latin letters with look-alikes from another script.
 fn posing_word(text: &str, surface: Surface) -> Option<&str> {
     if surface == Surface::Result || !may_pose(text) {
         return None;
@@ -378,28 +340,28 @@ fn posing_word(text: &str, surface: Surface) -> Option<&str> {
         let posing = word.chars().filter(|c| looks_like(*c).is_some()).count();
         let foreign = word.chars().filter(|c| c.is_alphabetic() && !is_latin(*c)).count();
         let cyrillic = word.chars().filter(|c| matches!(c, '\u{0400}'..='\u{052f}')).count();
-        let doubles = word.chars().filter(|c| "aceopxyABCEHKMOPTXy".contains(*c)).count();
-        // µm, ΔT and the like have a letter or two; a word that poses is a word.
+        let look_alikes = word.chars().filter(|c| "aceopxyABCEHKMOPTXy".contains(*c)).count();
+        // µm, ΔT and the like have a letter or two; a posing word has more.
         posing > 0 && posing == foreign && latin >= 3
-            || latin > 0 && latin == doubles && cyrillic >= 3 && cyrillic == foreign
+            || latin > 0 && latin == look_alikes && cyrillic >= 3 && cyrillic == foreign
     })
 }
 
-/// Whether Latin letters and possible doubles stand together without an ASCII sign between them.
+/// Returns true if a word may have both Latin letters and look-alikes.
 fn may_pose(text: &str) -> bool {
     text.as_bytes()
         .split(|byte| byte.is_ascii() && !byte.is_ascii_alphanumeric())
         .map(|word| word.iter().fold(0, |kinds, byte| kinds | KINDS[usize::from(*byte)]))
-        .any(|kinds| kinds & DOUBLE != 0 && kinds & LATIN != 0)
+        .any(|kinds| kinds & LOOK_ALIKE != 0 && kinds & LATIN != 0)
 }
 
-/// A gap of that length covers a whole block of half of it; looking at the ends of blocks is enough to
-/// rule one out.
+/// Returns false if no gap is long enough to count. A gap of that length covers a whole block of half of
+/// it, so it is enough to look at a few bytes of each block.
 fn may_have_gap(text: &str) -> bool {
-    let mut blocks = text.as_bytes().chunks_exact(PADDING / 2);
+    let mut blocks = text.as_bytes().chunks_exact(MIN_PADDING / 2);
     blocks.any(|block| {
         let blank = |at: usize| block.get(at).is_some_and(u8::is_ascii_whitespace);
-        blank(0) && blank(1) && blank(PADDING / 4) && blank(PADDING / 2 - 1)
+        blank(0) && blank(1) && blank(MIN_PADDING / 4) && blank(MIN_PADDING / 2 - 1)
     })
 }
 

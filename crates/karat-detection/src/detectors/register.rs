@@ -1,10 +1,9 @@
 //! Eight bytes of text at a time, in one register.
 //!
-//! Most text is plain ASCII, and what is asked of it (where does the word end, is anything special in
-//! here) has one answer for eight bytes as cheaply as for one. An answer is a [`Lanes`]: a bit for each
-//! byte. Nothing here knows what the bytes mean.
+//! Most text is plain ASCII, and the questions about it (where does the word end, is there a special byte)
+//! are answered for eight bytes as cheaply as for one. An answer is a [`Lanes`]: one bit for each byte.
 
-/// How many bytes there are.
+/// The number of bytes in a register.
 pub(super) const BYTES: usize = 8;
 
 /// One in each byte.
@@ -21,7 +20,7 @@ pub(super) struct Register(u64);
 pub(super) struct Lanes(u64);
 
 impl Register {
-    /// The first eight bytes of a text, zero behind its end.
+    /// The first eight bytes of a text, zeros after its end.
     #[inline]
     pub(super) fn of(text: &[u8]) -> Register {
         Register(match text.first_chunk() {
@@ -33,26 +32,25 @@ impl Register {
     /// The bytes between two of ASCII, both included.
     #[inline]
     pub(super) const fn within(self, low: u8, high: u8) -> Lanes {
-        // Without their highest bits the bytes are added to without a carry into the next one.
+        // Without their highest bits, sums of bytes do not carry into the next byte.
         let seven = self.0 & !HIGH;
         let from = seven + (0x80 - low as u64) * ONES;
         let beyond = seven + (0x7f - high as u64) * ONES;
         Lanes(from & !beyond & !self.0 & HIGH)
     }
 
-    /// The bytes that are this one of ASCII.
+    /// The bytes that equal an ASCII byte.
     #[inline]
     pub(super) const fn equal(self, byte: u8) -> Lanes {
         self.within(byte, byte)
     }
 
-    /// The bytes that are one of these. It is right up to the first of them; behind it, others may be said
-    /// to be among them that are not.
+    /// The bytes that are one of these. Exact up to the first of them; there may be wrong ones after it.
     #[inline]
     pub(super) fn first_of<const N: usize>(self, wanted: [u8; N]) -> Lanes {
         let mut zeros = 0;
         for byte in wanted {
-            // Where they are alike nothing is left, and taking one from nothing borrows the highest bit.
+            // Equal bytes become zero, and subtracting one from zero sets the highest bit.
             let differs = self.0 ^ (u64::from(byte) * ONES);
             zeros |= differs.wrapping_sub(ONES) & !differs;
         }
@@ -65,7 +63,7 @@ impl Register {
         self.within(b'a', b'z').or(self.within(b'0', b'9'))
     }
 
-    /// The first so many bytes as a number, zero behind them.
+    /// The first `count` bytes as a number, zeros after them.
     #[inline]
     pub(super) const fn first(self, count: usize) -> u64 {
         if count >= BYTES { self.0 } else { self.0 & ((1 << (8 * count)) - 1) }
@@ -78,37 +76,37 @@ impl Lanes {
     /// The first byte alone.
     pub(super) const FIRST: Lanes = Lanes(0x80);
 
-    /// These and those.
+    /// The bytes in either set.
     #[inline]
     pub(super) const fn or(self, other: Lanes) -> Lanes {
         Lanes(self.0 | other.0)
     }
 
-    /// Those that are among both.
+    /// The bytes in both sets.
     #[inline]
     pub(super) const fn and(self, other: Lanes) -> Lanes {
         Lanes(self.0 & other.0)
     }
 
-    /// The bytes that follow these; what `carried` says of the first.
+    /// The bytes that follow these; `carried` decides for the first.
     #[inline]
     pub(super) const fn followers(self, carried: Lanes) -> Lanes {
         Lanes(self.0 << 8 | carried.0)
     }
 
-    /// The others.
+    /// The other bytes.
     #[inline]
     pub(super) const fn not(self) -> Lanes {
         Lanes(!self.0 & HIGH)
     }
 
-    /// How many bytes stand before the first of them.
+    /// The number of bytes before the first of them.
     #[inline]
     pub(super) const fn before_first(self) -> usize {
         self.0.trailing_zeros() as usize / 8
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[inline]
     pub(super) const fn is_none(self) -> bool {
         self.0 == 0
@@ -120,19 +118,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_is_told_by_itself_in_every_place() {
+    fn every_byte_is_recognised_in_every_place() {
         for byte in 0..=u8::MAX {
             for place in 0..BYTES {
                 for around in [0, b' ', b'a', 0x7f, 0x80, 0xff] {
                     let mut bytes = [around; BYTES];
                     bytes[place] = byte;
                     let register = Register::of(&bytes);
-                    let told = |lanes: Lanes| lanes.0 >> (8 * place + 7) & 1 == 1;
-                    assert_eq!(told(register.equal(b' ')), byte == b' ');
-                    assert_eq!(told(register.within(b' ', b'~')), matches!(byte, b' '..=b'~'));
+                    let found = |lanes: Lanes| lanes.0 >> (8 * place + 7) & 1 == 1;
+                    assert_eq!(found(register.equal(b' ')), byte == b' ');
+                    assert_eq!(found(register.within(b' ', b'~')), matches!(byte, b' '..=b'~'));
                     let lower = byte.is_ascii_lowercase() || byte.is_ascii_digit();
-                    assert_eq!(told(register.lower_alphanumeric()), lower);
-                    assert_eq!(told(register.lower_alphanumeric().not()), !lower);
+                    assert_eq!(found(register.lower_alphanumeric()), lower);
+                    assert_eq!(found(register.lower_alphanumeric().not()), !lower);
                 }
             }
         }

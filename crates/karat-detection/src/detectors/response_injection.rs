@@ -1,15 +1,15 @@
-//! Orders to the model in what a tool returned.
+//! Orders to the model in the result of a tool.
 //!
-//! A result is data. Text in it that turns to assistants and wants something done, sets instructions
-//! aside, or asks for secrets and conversation, is an attack on whoever reads it; text that speaks
-//! *about* such attacks is not.
+//! A result is data. Text in it that addresses assistants and asks for an action, overrides instructions,
+//! or asks for secrets and the conversation, is an attack on the model that reads it; text *about* such
+//! attacks is not.
 
-use super::instruction_phrases::windows;
-use super::lexicon::Mask;
+use super::finding::{Finding, Tier};
+use super::meaning::Mask;
 use super::reading::{Reading, Surface};
-use super::{Finding, Tier};
+use super::window::windows;
 
-/// What an order in a result would have done.
+/// The actions that an order in a result would ask for.
 const ACTS: Mask = Mask::TRANSFER
     .and(Mask::PUT)
     .and(Mask::DESTROY)
@@ -18,9 +18,8 @@ const ACTS: Mask = Mask::TRANSFER
     .and(Mask::UNASKED)
     .and(Mask::CONCEAL);
 
-/// What this detector finds.
-pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
-    if reading.exhibit.result.is_none() {
+pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
+    if reading.input.result.is_none() {
         return Vec::new();
     }
     let mut findings = Vec::new();
@@ -30,11 +29,11 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
             continue;
         }
         if here.has(Mask::ASSISTANT) && here.has(ACTS) && !here.has(Mask::CARE) {
-            let message = "turns to whoever reads it and wants something done";
+            let message = "addresses the model that reads it and asks for an action";
             findings.push(window.finding("order-to-reader", Tier::Block, message));
         }
         if here.has_all(Mask::OVERRIDE | Mask::INSTRUCTIONS) && here.has(Mask::MODEL) {
-            let message = "sets the reader's instructions aside";
+            let message = "overrides the reader's instructions";
             findings.push(window.finding("override-instructions", Tier::Block, message));
         }
         let reaches = Mask::EXTERNAL.and(Mask::SENSITIVE);
@@ -44,11 +43,11 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
             && here.has(reaches)
             && !here.has(Mask::CARE)
         {
-            let message = "turns to whoever reads it and wants something sent";
+            let message = "addresses the model that reads it and asks to send something";
             findings.push(window.finding("order-to-reader", Tier::Block, message));
         }
         if here.has_all(Mask::CONTEXT | Mask::EXTERNAL) {
-            let message = "an address that is to carry the conversation";
+            let message = "an address that would carry the conversation";
             findings.push(window.finding("hand-over", Tier::Block, message));
         }
         let hands_over = Mask::PUT.and(Mask::TRANSFER);
@@ -61,7 +60,7 @@ pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
             findings.push(window.finding("hand-over", Tier::Block, message));
         }
         if here.has(Mask::CONCEAL) && around.has(ACTS.without(Mask::CONCEAL)) {
-            let message = "wants something kept from the user";
+            let message = "asks to hide something from the user";
             findings.push(window.finding("conceal", Tier::Warn, message));
         }
         if here.has(Mask::EXECUTE) && here.has(Mask::EXTERNAL) {

@@ -1,18 +1,18 @@
-//! Parameters that collect what the tool has no use for: passwords and keys, the conversation, the
-//! model's instructions, personal data.
+//! Parameters that collect data the tool does not need: passwords and keys, the conversation, the model's
+//! instructions, personal data.
 //!
-//! A parameter is measured against what the tool is openly about: a vault may ask for secrets and a
-//! prompt checker for prompts. Values count as well: an example that shows a password teaches the model
-//! to send one, a default or constant address decides where things go.
+//! A parameter is compared with the declared subject of the tool: a vault may ask for secrets and a prompt
+//! checker for prompts. Values count as well: an example that shows a password teaches the model to send
+//! one, and a default or constant address decides where data goes.
 
-use super::instruction_phrases::windows;
-use super::lexicon::{Mask, mask_of_name};
-use super::literals::is_address;
-use super::reading::{Part, Reading, Surface, excerpt};
-use super::{Finding, Tier};
+use super::addresses::is_address;
+use super::finding::{Finding, Tier, excerpt};
+use super::lexicon::mask_of_name;
+use super::meaning::Mask;
+use super::reading::{Part, Reading, Surface};
+use super::window::windows;
 
-/// What this detector finds.
-pub fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
+pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     names(reading, &mut findings);
     descriptions(reading, &mut findings);
@@ -30,7 +30,7 @@ fn finding(part: &Part<'_>, rule: &'static str, tier: Tier, message: &str) -> Fi
     }
 }
 
-/// Whether the tool itself talks to a model, so that prompts are its business.
+/// Returns true if the tool itself talks to a model, so that prompts are its subject.
 fn is_about_models(reading: &Reading<'_>) -> bool {
     reading.purpose.has(Mask::CONTEXT.and(Mask::ASSISTANT))
 }
@@ -42,7 +42,7 @@ fn names(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
         if mask.has(Mask::SECRET) && !reading.purpose.has(Mask::SECRET) {
             secrets += 1;
             if secrets == 2 {
-                let message = "several parameters for secrets in a tool that is not about any";
+                let message = "several parameters for secrets in a tool that is not about secrets";
                 findings.push(finding(part, "secret-parameters", Tier::Warn, message));
             }
         }
@@ -76,7 +76,7 @@ fn descriptions(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
             let tier = if asked { Tier::Block } else { Tier::Warn };
             findings.push(window.finding("collects-secret", tier, message));
         } else if name.has(Mask::CONTROL) && here.has(Mask::DISABLE) && !here.has(Mask::NEGATION) {
-            let message = "the text wants a control switched off";
+            let message = "the text asks to switch off a control";
             findings.push(window.finding("weakens-control", Tier::Block, message));
         } else if here.has(Mask::CONTEXT)
             && !is_about_models(reading)
@@ -103,9 +103,8 @@ fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
     let mut contexts = 0;
     let mut shown = 0;
     for part in reading.parts.iter().filter(|part| part.surface == Surface::ParameterValue) {
-        let telling = Mask::SENSITIVE.and(Mask::EXTERNAL);
         let value = part.mask;
-        if !value.has(telling) && !part.raw.contains('=') {
+        if !value.has(Mask::SENSITIVE.and(Mask::EXTERNAL)) && !part.raw.contains('=') {
             continue;
         }
         let name = part.parameter.map(mask_of_name).unwrap_or(Mask::NONE);
@@ -120,22 +119,22 @@ fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
             }
             "default" | "const" => {
                 if value.has(Mask::SECRET_PATH) && !is_path(part) {
-                    let message = "a secret file is the preset value";
+                    let message = "the preset value is a secret file";
                     findings.push(finding(part, "preset-secret", Tier::Block, message));
                 }
                 let leads_out = part.raw.split_whitespace().any(is_address);
                 if leads_out && name.has(Mask::TRANSFER) && !reading.purpose.has(Mask::TRANSFER) {
-                    let message = "a fixed address that things are sent to";
+                    let message = "a preset address that data is sent to";
                     findings.push(finding(part, "preset-recipient", Tier::Block, message));
                 }
                 if part.raw.contains('@') && part.raw.split([' ', ':']).any(is_address) {
-                    let message = "a fixed recipient outside";
+                    let message = "a preset recipient outside";
                     findings.push(finding(part, "preset-recipient", Tier::Warn, message));
                 }
             }
             _ => {}
         }
-        // The name of a secret is not yet a secret.
+        // The name of a secret is not a secret.
         let more_than_a_name = part.raw.contains([' ', '=']);
         let unrelated = !(reading.purpose | name).has(Mask::SECRET);
         if part.keyword == "examples" && value.has(Mask::SECRET) && more_than_a_name && unrelated {
@@ -143,19 +142,19 @@ fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
         }
         if (shows_secret(part.raw) || shown == 2) && !reading.purpose.has(Mask::SECRET) {
             shown += 1;
-            let message = "the example shows secrets, which teaches to send them";
+            let message = "the example shows secrets, which teaches the model to send them";
             findings.push(finding(part, "example-secret", Tier::Block, message));
         }
         if has_placeholder(part.raw)
             && value.has(Mask::CONTEXT.and(Mask::SECRET).and(Mask::PERSONAL))
         {
-            let message = "a placeholder for what should not be sent";
+            let message = "a placeholder for data that should not be sent";
             findings.push(finding(part, "placeholder", Tier::Block, message));
         }
     }
 }
 
-/// Whether a parameter is openly a path.
+/// Returns true if the name of a parameter says that it is a path.
 fn is_path(part: &Part<'_>) -> bool {
     part.parameter.is_some_and(|name| {
         let name = name.to_lowercase();
@@ -163,7 +162,7 @@ fn is_path(part: &Part<'_>) -> bool {
     })
 }
 
-/// `NAME_WITH_SECRET=value` in a line of its own, as environment files have it.
+/// Returns true if a line is `NAME_WITH_SECRET=value`, as in environment files.
 fn shows_secret(text: &str) -> bool {
     text.lines().any(|line| {
         let Some((name, value)) = line.trim().split_once('=') else { return false };

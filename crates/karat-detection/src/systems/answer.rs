@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::dataset::Tool;
-use crate::system::{Answer, Evidence, Exhibit, Reported, Stated};
+use crate::system::{Answer, DetectorReport, Evidence, ScanInput, Verdict};
 use karat_core::error::EvalError;
 
 /// Where an answer says what: `answer = { … }`. At least one of `verdict`, `flagged`, `severity` and
@@ -79,14 +79,14 @@ impl Flagged {
     }
 
     /// Where the path leads to several values, one flag among them is enough.
-    pub(super) fn read(&self, answer: &Value) -> Result<Stated, String> {
+    pub(super) fn read(&self, answer: &Value) -> Result<Verdict, String> {
         let found = self.path.find(answer);
         let verdicts =
             found.iter().map(|one| self.read_one(one)).collect::<Result<Vec<bool>, String>>()?;
         match verdicts.as_slice() {
             [] => Err(self.nothing()),
-            some if some.contains(&true) => Ok(Stated::Flag),
-            _ => Ok(Stated::Pass),
+            some if some.contains(&true) => Ok(Verdict::Flag),
+            _ => Ok(Verdict::Pass),
         }
     }
 
@@ -156,7 +156,7 @@ impl AnswerReader {
             .filter_map(Value::as_str)
             .max_by_key(|severity| crate::decision::rank(severity));
         Ok(Answer {
-            reports: vec![Reported {
+            reports: vec![DetectorReport {
                 detector: self.detector.to_owned(),
                 verdict,
                 severity: gravest.map(str::to_owned),
@@ -168,15 +168,15 @@ impl AnswerReader {
 }
 
 /// Several verdicts as one: a flag is enough, and a failure among silent ones is a failure.
-fn gravest(found: &[&Value]) -> Result<Stated, String> {
-    let verdicts = found.iter().map(|one| stated(one)).collect::<Result<Vec<Stated>, String>>()?;
-    [Stated::Flag, Stated::Error, Stated::Pass, Stated::Unsupported]
+fn gravest(found: &[&Value]) -> Result<Verdict, String> {
+    let verdicts = found.iter().map(|one| stated(one)).collect::<Result<Vec<Verdict>, String>>()?;
+    [Verdict::Flag, Verdict::Error, Verdict::Pass, Verdict::Unsupported]
         .into_iter()
         .find(|verdict| verdicts.contains(verdict))
         .ok_or_else(|| "the scanner gave no verdict".to_owned())
 }
 
-fn stated(found: &Value) -> Result<Stated, String> {
+fn stated(found: &Value) -> Result<Verdict, String> {
     serde_json::from_value(found.clone()).map_err(|_| {
         let found = super::text(&found.to_string());
         format!("{found} is no verdict; they are flag, pass, unsupported and error")
@@ -193,7 +193,7 @@ pub(super) struct Question {
 impl Question {
     /// Looks at a template; one that names an unknown place is refused.
     pub(super) fn new(template: &Value) -> Result<Question, String> {
-        template::fill_json(template, &places(&Exhibit::default(), 0))?;
+        template::fill_json(template, &places(&ScanInput::default(), 0))?;
         let written = template.to_string();
         Ok(Question {
             shows_result: written.contains("{result}"),
@@ -202,13 +202,13 @@ impl Question {
     }
 
     /// The values of one entry, unless the template cannot show all of it.
-    pub(super) fn values(&self, exhibit: &Exhibit, run: u32) -> Result<Values, Unshown> {
-        if exhibit.result.is_some() && !self.shows_result
-            || exhibit.instructions.is_some() && !self.shows_instructions
+    pub(super) fn values(&self, input: &ScanInput, run: u32) -> Result<Values, Unshown> {
+        if input.result.is_some() && !self.shows_result
+            || input.instructions.is_some() && !self.shows_instructions
         {
             return Err(Unshown);
         }
-        Ok(places(exhibit, run))
+        Ok(places(input, run))
     }
 }
 
@@ -221,9 +221,9 @@ impl Unshown {
     pub(super) fn answer(&self, detector: &str) -> Answer {
         let message = "the request does not show all that this entry consists of".to_owned();
         Answer {
-            reports: vec![Reported {
+            reports: vec![DetectorReport {
                 detector: detector.to_owned(),
-                verdict: Some(Stated::Unsupported),
+                verdict: Some(Verdict::Unsupported),
                 severity: None,
                 score: None,
                 findings: vec![Evidence { message, ..Evidence::default() }],
@@ -233,25 +233,25 @@ impl Unshown {
 }
 
 /// The places of a template, with their values.
-pub(super) fn places(exhibit: &Exhibit, run: u32) -> Values {
-    let tool = &exhibit.tool;
-    let peers: Vec<Value> = exhibit
+pub(super) fn places(input: &ScanInput, run: u32) -> Values {
+    let tool = &input.tool;
+    let peers: Vec<Value> = input
         .peers
         .iter()
         .map(|peer| json!({"server": peer.server, "tool": definition(&peer.tool)}))
         .collect();
     [
-        ("id", json!(exhibit.id)),
+        ("id", json!(input.id)),
         ("run", json!(run)),
-        ("server", json!(exhibit.server)),
+        ("server", json!(input.server)),
         ("name", json!(tool.name)),
         ("description", json!(tool.description)),
         ("schema", tool.input_schema.clone().unwrap_or(Value::Null)),
         ("tool", definition(tool)),
         ("peers", Value::Array(peers)),
-        ("before", exhibit.before.as_ref().map_or(Value::Null, definition)),
-        ("result", json!(exhibit.result)),
-        ("instructions", json!(exhibit.instructions)),
+        ("before", input.before.as_ref().map_or(Value::Null, definition)),
+        ("result", json!(input.result)),
+        ("instructions", json!(input.instructions)),
     ]
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value))
@@ -299,7 +299,7 @@ mod tests {
             {"bad": true, "safe": false, "score": 9, "said": "flag"},
             {"bad": false, "safe": true, "score": 3, "said": "error"},
         ]});
-        let (flag, pass) = (Some(Stated::Flag), Some(Stated::Pass));
+        let (flag, pass) = (Some(Verdict::Flag), Some(Verdict::Pass));
         assert_eq!(read(flagged("f[*].bad"), &mixed), Ok((flag, Some(9.0))));
         assert_eq!(read(flagged("!f[*].safe"), &mixed), Ok((flag, Some(9.0))));
         assert_eq!(read(worded("f[*].said"), &mixed), Ok((flag, None)));

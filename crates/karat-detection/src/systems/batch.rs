@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use super::answer::{Flagged, definition, highest};
 use super::sarif;
 use crate::dataset::{Dataset, Sample};
-use crate::system::{Answer, Reported, Stated};
+use crate::system::{Answer, DetectorReport, Verdict};
 use karat_core::error::EvalError;
 use karat_io::json_path::JsonPath;
 
@@ -380,13 +380,13 @@ fn complete(
         let passes = config.absent() == Absent::Pass && config.format == OutputFormat::Json;
         let (verdict, message) = match (shown, passes) {
             (false, _) => (
-                Stated::Unsupported,
+                Verdict::Unsupported,
                 "the file of tools cannot show all that this entry consists of",
             ),
-            (true, true) => (Stated::Pass, ""),
+            (true, true) => (Verdict::Pass, ""),
             // The entry is missing as a whole, or this detector's verdict on it.
             (true, false) if !answers.contains_key(&sample.id) => continue,
-            (true, false) => (Stated::Error, "the output has no verdict of it on this entry"),
+            (true, false) => (Verdict::Error, "the output has no verdict of it on this entry"),
         };
         let answer = answers.entry(sample.id.clone()).or_insert_with(|| Ok(Answer::default()));
         if let Ok(answer) = answer {
@@ -605,13 +605,13 @@ fn place<'d>(config: &BatchConfig, file: &ToolsFile<'d>, named: &str) -> Option<
 }
 
 /// One result of the scanner.
-fn reported(paths: &Paths, result: &Value) -> Result<Reported, String> {
+fn reported(paths: &Paths, result: &Value) -> Result<DetectorReport, String> {
     let texts = |path: &Option<JsonPath>| -> Vec<&str> {
         let found = path.iter().flat_map(|path| path.find(result));
         found.filter_map(Value::as_str).collect()
     };
     let verdict = match &paths.flagged {
-        None => Some(Stated::Flag),
+        None => Some(Verdict::Flag),
         Some(flagged) => Some(flagged.read(result)?),
     };
     let severities = texts(&paths.severity);
@@ -620,23 +620,23 @@ fn reported(paths: &Paths, result: &Value) -> Result<Reported, String> {
         Some(path) => path.find(result).into_iter().map(super::evidence).collect(),
         None => vec![super::evidence(result)],
     };
-    Ok(Reported {
+    Ok(DetectorReport {
         detector: texts(&paths.detector).first().map_or(DETECTOR, |name| name).to_owned(),
         verdict,
         severity: gravest.map(|severity| (*severity).to_owned()),
         score: highest(paths.score.iter().flat_map(|path| path.find(result))),
-        findings: if verdict == Some(Stated::Pass) { Vec::new() } else { findings },
+        findings: if verdict == Some(Verdict::Pass) { Vec::new() } else { findings },
     })
 }
 
 /// Several results of one detector on one entry are one report: the gravest of them.
-fn merge(answer: &mut Answer, report: Reported) {
+fn merge(answer: &mut Answer, report: DetectorReport) {
     let Some(known) = answer.reports.iter_mut().find(|known| known.detector == report.detector)
     else {
         return answer.reports.push(report);
     };
-    if report.verdict == Some(Stated::Flag) {
-        known.verdict = Some(Stated::Flag);
+    if report.verdict == Some(Verdict::Flag) {
+        known.verdict = Some(Verdict::Flag);
     }
     let graver = |severity: &Option<String>| severity.as_deref().map_or(0, crate::decision::rank);
     if graver(&report.severity) > graver(&known.severity) {

@@ -1,7 +1,7 @@
 //! The built-in detectors as a system: all together, with each beside, or one alone.
 
 use crate::detectors::{self, Detector, Finding, Reading};
-use crate::system::{Answer, Evidence, Exhibit, Reported, Stated};
+use crate::system::{Answer, DetectorReport, Evidence, ScanInput, Verdict};
 
 /// All built-in detectors, or one of them.
 pub struct Builtin {
@@ -15,12 +15,12 @@ impl Builtin {
     }
 
     /// What they find in a definition.
-    pub fn inspect(&self, exhibit: &Exhibit) -> Answer {
+    pub fn inspect(&self, input: &ScanInput) -> Answer {
         if let Some(detector) = self.only {
-            let findings = detector.inspect(&Reading::of(exhibit));
+            let findings = detector.inspect(&Reading::of(input));
             return Answer { reports: vec![reported(detector.name, &findings)] };
         }
-        let scan = detectors::scan(exhibit);
+        let scan = detectors::scan(input);
         let mut reports = vec![reported(detectors::COMBINED, &scan.findings)];
         // What each detector found stands with that detector; the whole needs no second copy.
         reports[0].findings.clear();
@@ -34,11 +34,11 @@ impl Builtin {
     }
 }
 
-fn reported(name: &str, findings: &[Finding]) -> Reported {
+fn reported(name: &str, findings: &[Finding]) -> DetectorReport {
     let flagged = detectors::flags(findings.iter());
-    Reported {
+    DetectorReport {
         detector: name.to_owned(),
-        verdict: Some(if flagged { Stated::Flag } else { Stated::Pass }),
+        verdict: Some(if flagged { Verdict::Flag } else { Verdict::Pass }),
         severity: findings
             .iter()
             .map(|finding| finding.tier)

@@ -12,7 +12,7 @@ use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::system::{Answer, Evidence, Exhibit, Reported, Stated};
+use crate::system::{Answer, DetectorReport, Evidence, ScanInput, Verdict};
 
 /// What the one detector of a command is called.
 pub const DETECTOR: &str = "command";
@@ -20,7 +20,7 @@ pub const DETECTOR: &str = "command";
 #[derive(Serialize)]
 struct Asked<'a> {
     #[serde(flatten)]
-    exhibit: &'a Exhibit,
+    input: &'a ScanInput,
     run: u32,
 }
 
@@ -28,7 +28,7 @@ struct Asked<'a> {
 struct Answered {
     id: String,
     #[serde(default)]
-    verdict: Option<Stated>,
+    verdict: Option<Verdict>,
     #[serde(default)]
     severity: Option<String>,
     #[serde(default)]
@@ -55,15 +55,15 @@ impl CommandScanner {
     ///
     /// # Errors
     /// When the answer is none, or the program is gone.
-    pub async fn ask(&self, run: u32, exhibit: &Exhibit) -> Reply<Answer> {
-        self.0.ask(&exhibit.id, &Asked { exhibit, run }).await
+    pub async fn ask(&self, run: u32, input: &ScanInput) -> Reply<Answer> {
+        self.0.ask(&input.id, &Asked { input, run }).await
     }
 }
 
 fn read(line: &str) -> Result<(String, Reply<Answer>), String> {
     let answered: Answered = serde_json::from_str(line).map_err(|error| error.to_string())?;
     let reply = match (answered.verdict, &answered.error) {
-        (None | Some(Stated::Error), Some(error)) => {
+        (None | Some(Verdict::Error), Some(error)) => {
             Err(Failure::new(FailureClass::Refused, super::text(error)))
         }
         (Some(verdict), _) => Ok(Answer { reports: vec![reported(&answered, verdict)] }),
@@ -75,9 +75,9 @@ fn read(line: &str) -> Result<(String, Reply<Answer>), String> {
     Ok((answered.id, reply))
 }
 
-fn reported(answered: &Answered, verdict: Stated) -> Reported {
+fn reported(answered: &Answered, verdict: Verdict) -> DetectorReport {
     let findings: Vec<Evidence> = answered.findings.iter().map(super::evidence).collect();
-    Reported {
+    DetectorReport {
         detector: DETECTOR.to_owned(),
         verdict: Some(verdict),
         severity: answered.severity.clone(),
@@ -99,9 +99,9 @@ mod tests {
         }
     }
 
-    fn exhibit(id: &str) -> Exhibit {
+    fn input(id: &str) -> ScanInput {
         let tool = Tool { description: "Lists files.".to_owned(), ..Tool::default() };
-        Exhibit { id: id.to_owned(), ..Exhibit::of_tool(tool) }
+        ScanInput { id: id.to_owned(), ..ScanInput::of_tool(tool) }
     }
 
     #[tokio::test]
@@ -111,7 +111,7 @@ a=json.loads(sys.stdin.readline()); b=json.loads(sys.stdin.readline())
 for q in (b,a): print(json.dumps({'id':q['id'],'verdict':'flag','severity':q['id']+'!','findings':['x',{'rule':'r','evidence':q['tool']['description']}]}),flush=True)
 sys.stdin.read()";
         let scanner = CommandScanner::start(&program(script)).unwrap();
-        let (one, two) = (exhibit("one"), exhibit("two"));
+        let (one, two) = (input("one"), input("two"));
         let (one, two) = tokio::join!(scanner.ask(0, &one), scanner.ask(0, &two));
         assert_eq!(one.unwrap().reports[0].severity.as_deref(), Some("one!"));
         let findings = two.unwrap().reports[0].findings.clone();
@@ -128,13 +128,13 @@ sys.stdin.readline(); print('sorry', file=sys.stderr); sys.exit(9)";
         let scanner = CommandScanner::start(&program(script)).unwrap();
         let mut classes = Vec::new();
         for _ in 0..4 {
-            classes.push(scanner.ask(0, &exhibit("q")).await.unwrap_err().class);
+            classes.push(scanner.ask(0, &input("q")).await.unwrap_err().class);
         }
         let invalid = FailureClass::InvalidAnswer;
         assert_eq!(classes, [invalid, FailureClass::Refused, invalid, invalid]);
-        let abstained = scanner.ask(0, &exhibit("q")).await.unwrap();
-        assert_eq!(abstained.reports[0].verdict, Some(Stated::Unsupported));
-        let lost = scanner.ask(0, &exhibit("q")).await.unwrap_err();
+        let abstained = scanner.ask(0, &input("q")).await.unwrap();
+        assert_eq!(abstained.reports[0].verdict, Some(Verdict::Unsupported));
+        let lost = scanner.ask(0, &input("q")).await.unwrap_err();
         assert!(lost.lost && lost.message.contains("sorry"), "{}", lost.message);
     }
 }

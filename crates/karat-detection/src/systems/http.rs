@@ -10,7 +10,7 @@ use karat_io::{Failure, FailureClass};
 use serde_json::{Value, json};
 
 use super::answer::{AnswerConfig, AnswerReader, Question};
-use crate::system::{Answer, Exhibit};
+use crate::system::{Answer, ScanInput};
 
 /// The name of the one detector of an endpoint.
 pub const DETECTOR: &str = "http";
@@ -35,7 +35,7 @@ pub(crate) fn check(config: &HttpConfig) -> Result<(), EvalError> {
     let config = complete(config);
     question(&config)?;
     config
-        .preview(&super::answer::places(&Exhibit::default(), 0))
+        .preview(&super::answer::places(&ScanInput::default(), 0))
         .map_err(|error| EvalError::config(format!("system: http: {error}")))?;
     AnswerReader::new(&config.answer, DETECTOR).map(drop)
 }
@@ -64,8 +64,8 @@ impl HttpScanner {
     ///
     /// # Errors
     /// If there is no answer, or none that can be read.
-    pub async fn ask(&self, run: u32, exhibit: &Exhibit) -> Result<Answer, Failure> {
-        let values = match self.question.values(exhibit, run) {
+    pub async fn ask(&self, run: u32, input: &ScanInput) -> Result<Answer, Failure> {
+        let values = match self.question.values(input, run) {
             Ok(values) => values,
             Err(unshown) => return Ok(unshown.answer(DETECTOR)),
         };

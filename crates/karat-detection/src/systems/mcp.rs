@@ -14,7 +14,7 @@ use karat_mcp::Reply;
 use serde_json::Value;
 
 use super::answer::{AnswerConfig, AnswerReader, Question};
-use crate::system::{Answer, Exhibit};
+use crate::system::{Answer, ScanInput};
 
 /// The name of the one detector of a server.
 pub const DETECTOR: &str = "mcp";
@@ -63,8 +63,8 @@ impl McpScanner {
     ///
     /// # Errors
     /// If there is no answer, or none that can be read.
-    pub async fn ask(&self, run: u32, exhibit: &Exhibit) -> Result<Answer, Failure> {
-        let values = match self.question.values(exhibit, run) {
+    pub async fn ask(&self, run: u32, input: &ScanInput) -> Result<Answer, Failure> {
+        let values = match self.question.values(input, run) {
             Ok(values) => values,
             Err(unshown) => return Ok(unshown.answer(DETECTOR)),
         };

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::system::{Evidence, Reported, Stated};
+use crate::system::{DetectorReport, Evidence, Verdict};
 
 /// The level of a result that is only a note that something was looked at; a result of another kind than
 /// `fail` has it too.
@@ -84,7 +84,7 @@ pub fn read(log: &Value, name_of: impl Fn(&str) -> Option<String>) -> Result<Sar
 
 impl Sarif {
     /// What each detector says of an entry: a flag where it has results, a pass where it has none.
-    pub fn reports(&self, entry: &str) -> Vec<Reported> {
+    pub fn reports(&self, entry: &str) -> Vec<DetectorReport> {
         self.detectors
             .iter()
             .map(|detector| {
@@ -95,9 +95,9 @@ impl Sarif {
                     .cloned()
                     .unwrap_or_default();
                 let flagged = findings.iter().any(|finding| finding.severity != NO_FINDING);
-                Reported {
+                DetectorReport {
                     detector: detector.clone(),
-                    verdict: Some(if flagged { Stated::Flag } else { Stated::Pass }),
+                    verdict: Some(if flagged { Verdict::Flag } else { Verdict::Pass }),
                     severity: None,
                     score: self.scores.get(&(entry.to_owned(), detector.clone())).copied(),
                     findings,

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::sarif;
 use crate::dataset::Dataset;
-use crate::system::{Answer, Reported, Stated};
+use crate::system::{Answer, DetectorReport, Verdict};
 use karat_core::error::EvalError;
 
 /// What the detector of lines without a name is called.
@@ -37,7 +37,7 @@ struct OwnLine {
     id: String,
     #[serde(default)]
     detector: Option<String>,
-    verdict: Stated,
+    verdict: Verdict,
     #[serde(default)]
     severity: Option<String>,
     #[serde(default)]
@@ -103,7 +103,7 @@ impl Verdicts {
         if format == Format::JsonLines {
             let lines: Vec<OwnLine> = input::parse(path, text, format)?;
             for line in lines {
-                let report = Reported {
+                let report = DetectorReport {
                     detector: line.detector.unwrap_or_else(|| DETECTOR.to_owned()),
                     verdict: Some(line.verdict),
                     severity: line.severity,
@@ -127,7 +127,7 @@ impl Verdicts {
         Ok(verdicts)
     }
 
-    fn add(&mut self, path: &Path, id: &str, report: Reported) -> Result<(), InputError> {
+    fn add(&mut self, path: &Path, id: &str, report: DetectorReport) -> Result<(), InputError> {
         let answer = self.answers.entry(id.to_owned()).or_default();
         if answer.reports.iter().any(|known| known.detector == report.detector) {
             let message = format!("{} gives two verdicts on this entry", report.detector);
@@ -147,7 +147,7 @@ impl Verdicts {
             let detectors = self.detectors.iter().map(String::as_str);
             answer.complete(
                 detectors,
-                Stated::Error,
+                Verdict::Error,
                 "the file has no verdict of it on this entry",
             );
         }
@@ -173,9 +173,9 @@ impl Verdicts {
                     let message = format!("{} is not among the file's detectors", verdict.detector);
                     return Err(InputError::invalid(path, entry.id.as_str(), message).into());
                 }
-                let report = Reported {
+                let report = DetectorReport {
                     detector: verdict.detector,
-                    verdict: Some(if verdict.flagged { Stated::Flag } else { Stated::Pass }),
+                    verdict: Some(if verdict.flagged { Verdict::Flag } else { Verdict::Pass }),
                     severity: verdict.max_severity.filter(|severity| !severity.is_empty()),
                     score: verdict.score,
                     findings: verdict.detections.iter().map(super::evidence).collect(),

@@ -16,7 +16,7 @@ use karat_io::input::{self, Limits};
 use karat_io::{Failure, FailureClass};
 use serde_json::Value;
 
-use crate::system::{Answer, Evidence, Exhibit, Reported, Stated};
+use crate::system::{Answer, DetectorReport, Evidence, ScanInput, Verdict};
 use karat_core::error::EvalError;
 
 /// The time one text may take.
@@ -65,9 +65,9 @@ impl Yara {
     ///
     /// # Errors
     /// When scanning took too long.
-    pub fn inspect(&self, exhibit: &Exhibit) -> Result<Answer, Failure> {
+    pub fn inspect(&self, input: &ScanInput) -> Result<Answer, Failure> {
         let mut findings = Vec::new();
-        for (place, text) in texts(exhibit) {
+        for (place, text) in texts(input) {
             let failed = |(error, _): (boreal::scanner::ScanError, ScanResult<'_>)| {
                 let message = format!("the scan of the {place} failed: {error}");
                 Failure::new(FailureClass::Refused, message)
@@ -90,9 +90,9 @@ impl Yara {
                 }
             }));
         }
-        let verdict = if findings.is_empty() { Stated::Pass } else { Stated::Flag };
+        let verdict = if findings.is_empty() { Verdict::Pass } else { Verdict::Flag };
         Ok(Answer {
-            reports: vec![Reported {
+            reports: vec![DetectorReport {
                 detector: "yara".to_owned(),
                 verdict: Some(verdict),
                 severity: None,
@@ -135,8 +135,8 @@ fn rule_files(path: &Path) -> Result<Vec<PathBuf>, EvalError> {
 }
 
 /// What is scanned, and what evidence calls it.
-fn texts(exhibit: &Exhibit) -> Vec<(&'static str, String)> {
-    let tool = &exhibit.tool;
+fn texts(input: &ScanInput) -> Vec<(&'static str, String)> {
+    let tool = &input.tool;
     let mut texts = vec![("description", tool.description.clone())];
     let mut rest: Vec<(&str, Value)> = vec![("name", Value::from(tool.name.as_str()))];
     rest.extend(tool.title.as_deref().map(|title| ("title", Value::from(title))));
@@ -152,8 +152,8 @@ fn texts(exhibit: &Exhibit) -> Vec<(&'static str, String)> {
         json.push('}');
         texts.push(("definition", json));
     }
-    texts.extend(exhibit.instructions.clone().map(|text| ("server instructions", text)));
-    texts.extend(exhibit.result.clone().map(|text| ("result", text)));
+    texts.extend(input.instructions.clone().map(|text| ("server instructions", text)));
+    texts.extend(input.result.clone().map(|text| ("result", text)));
     texts.retain(|(_, text)| !text.is_empty());
     texts
 }

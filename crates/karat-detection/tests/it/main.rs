@@ -14,3 +14,4 @@ mod remote;
 mod rules;
 mod scores;
 mod systems;
+mod tuning;

@@ -1,288 +1,97 @@
-//! The words that detectors look for, by what they mean.
+//! The words that detectors look for, by meaning.
 //!
-//! Detectors reason over meanings ([`Mask`]), not over phrases: "send" and "отправьте" are both
-//! [`Mask::TRANSFER`]. Each language has a table of its own; adding a language adds a file and a line
-//! here. All tables are looked up in one pass, whatever the language of the text, because attackers
-//! mix them. A term is a word or a few and begins where a word or a sign does; `*` at its end means that
-//! the word may go on.
+//! Each language has a word list in the `lexicon` folder of the crate; a new language is a new file there
+//! and a line in [`LISTS`]. All lists are searched in one pass, whatever the language of the text, because
+//! attackers mix languages. They are read on first use. A test reports every mistake in them with its file
+//! and line, so reading them here leaves faulty lines out instead of failing.
 
-mod arabic;
-mod chinese;
-mod dutch;
-mod english;
-mod french;
-mod german;
-mod hindi;
-mod italian;
-mod japanese;
-mod korean;
-mod polish;
-mod portuguese;
-mod russian;
-mod spanish;
-mod swedish;
-mod technical;
 mod terms;
-mod turkish;
+mod word_list;
 
-use std::ops::{BitOr, BitOrAssign};
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use self::terms::{Place, Term, Terms};
-use super::reading::Reading;
+use self::word_list::{Heading, WordList};
+use super::characters::{fold_name, has_borders};
+use super::meaning::{Hit, Mask};
 use super::register::{BYTES, Register};
 
-/// One language's words.
-type Table = &'static [(Mask, &'static [&'static str])];
-
-const TABLES: &[Table] = &[
-    technical::TERMS,
-    english::TERMS,
-    german::TERMS,
-    french::TERMS,
-    spanish::TERMS,
-    portuguese::TERMS,
-    italian::TERMS,
-    dutch::TERMS,
-    swedish::TERMS,
-    polish::TERMS,
-    turkish::TERMS,
-    russian::TERMS,
-    arabic::TERMS,
-    hindi::TERMS,
-    chinese::TERMS,
-    japanese::TERMS,
-    korean::TERMS,
-];
-
-/// A set of meanings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Mask(u64);
-
-macro_rules! meanings {
-    ($($(#[$doc:meta])* $name:ident = $bit:expr;)*) => {
-        impl Mask {
-            $($(#[$doc])* pub const $name: Mask = Mask(1 << $bit);)*
-        }
+macro_rules! lists {
+    ($($file:literal,)*) => {
+        &[$(WordList { file: $file, text: include_str!(concat!("../../../lexicon/", $file)) },)*]
     };
 }
 
-meanings! {
-    /// Not, never, without.
-    NEGATION = 0;
-    /// A negation that follows its verb.
-    NEGATION_AFTER = 1;
-    /// To tell, show, mention.
-    TELL = 2;
-    /// The person served: user, customer, patient.
-    USER = 3;
-    /// Keeping something from the user.
-    CONCEAL = 4;
-    /// To put into a parameter: pass, fill in, append, copy.
-    PUT = 5;
-    /// To send elsewhere.
-    TRANSFER = 6;
-    /// To read, open, collect.
-    COLLECT = 7;
-    /// Passwords, keys, tokens.
-    SECRET = 8;
-    /// What only the model knows: its instructions, the conversation.
-    CONTEXT = 9;
-    /// Personal data.
-    PERSONAL = 10;
-    /// A file that holds secrets.
-    SECRET_PATH = 11;
-    /// An address, host or network outside.
-    EXTERNAL = 12;
-    /// To ignore, cancel, supersede.
-    OVERRIDE = 13;
-    /// Instructions, rules, guidance.
-    INSTRUCTIONS = 14;
-    /// Belonging to the model or its host: your, system, safety.
-    MODEL = 15;
-    /// Previous, all, above.
-    PRIOR = 16;
-    /// A new role for the model.
-    ROLE = 17;
-    /// A word that calls an assistant by its kind.
-    ASSISTANT = 18;
-    /// Other tools, in general.
-    OTHER_TOOL = 19;
-    /// A tool or server of the peers, by its name.
-    PEER = 20;
-    /// To use, to call.
-    USE = 21;
-    /// The only one, the official one.
-    SOLE = 22;
-    /// Even if, regardless of.
-    EVEN_IF = 23;
-    /// To want, ask for, say.
-    WANT = 24;
-    /// Against what the user asked for.
-    AGAINST = 25;
-    /// To ask back, confirmation, consent.
-    ASK = 26;
-    /// Acting without asking.
-    UNASKED = 27;
-    /// To delete, cancel, revoke.
-    DESTROY = 28;
-    /// To switch off, skip, bypass.
-    DISABLE = 29;
-    /// What protects: checks, alarms, audit.
-    CONTROL = 30;
-    /// Code fetched and run.
-    EXECUTE = 31;
-    /// Where code survives a restart.
-    PERSIST = 32;
-    /// Broken, unavailable, unsafe.
-    DISPARAGE = 33;
-    /// To take the place of.
-    REPLACE = 34;
-    /// Speaking about attacks: lesson, example, phishing.
-    ABOUT_ATTACKS = 35;
-    /// Always, each time, any.
-    ALWAYS = 36;
-    /// A promise that nothing happens: read-only, nothing is sent.
-    ASSURANCE = 38;
-    /// To change a value that the user gave.
-    ALTER = 39;
-    /// The whole of it: full, complete, everything.
-    WHOLE = 40;
-    /// A claim that the user has agreed.
-    PRETEXT = 41;
-    /// To write, create, update.
-    WRITE = 42;
-    /// A mark-up that poses as the system.
-    SYSTEM_TAG = 43;
-    /// To pay, charge, order.
-    PAY = 44;
-    /// The ways in which a user stays in control: ask first, show before.
-    CARE = 45;
-    /// Only, unless, except.
-    UNLESS = 46;
-    /// An answer that is asked of the model: reply, summary.
-    ANSWER = 47;
-    /// Not to tell, in languages that say it in one word.
-    UNTOLD = 48;
-    /// To say this very thing: mention this, reveal it.
-    TELL_THIS = 49;
-    /// Without a sound; common in honest documentation too.
-    QUIET = 50;
-    /// Others who would like to have the data.
-    THIRD_PARTY = 51;
-    /// What cannot be undone.
-    IRREVERSIBLE = 52;
-    /// What the tool itself does to the world: deletes, sends, pays.
-    ACTS = 53;
-    /// Encoding and decoding.
-    CODE = 54;
-    /// An appeal to what the model is supposed to want or fear.
-    APPEAL = 55;
-    /// A mail address.
-    MAILBOX = 56;
-    /// The order that every collection of attacks begins with: ignore previous instructions.
-    CLASSIC = 57;
-    /// To obey what stands in the data.
-    OBEY = 58;
-    /// To give away what is known: reveal, print, dump.
-    DIVULGE = 59;
-    /// A tool called by its name: the send_mail tool.
-    NAMED_TOOL = 60;
-    /// The word "tool" itself.
-    TOOL_WORD = 61;
+/// All word lists.
+const LISTS: &[WordList] = lists![
+    "technical.txt",
+    "english.txt",
+    "german.txt",
+    "french.txt",
+    "spanish.txt",
+    "portuguese.txt",
+    "italian.txt",
+    "dutch.txt",
+    "swedish.txt",
+    "polish.txt",
+    "turkish.txt",
+    "russian.txt",
+    "arabic.txt",
+    "hindi.txt",
+    "chinese.txt",
+    "japanese.txt",
+    "korean.txt",
+];
+
+static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::read(LISTS));
+
+struct Lexicon {
+    terms: Terms,
+    reversed_text: Vec<&'static str>,
+    abbreviations: Vec<&'static str>,
 }
 
-impl Mask {
-    /// Nothing.
-    pub const NONE: Mask = Mask(0);
-
-    /// What only the user, the host or the model should see.
-    pub const SENSITIVE: Mask =
-        Mask(Mask::SECRET.0 | Mask::CONTEXT.0 | Mask::PERSONAL.0 | Mask::SECRET_PATH.0);
-
-    /// Whether any of these meanings is in it.
-    pub const fn has(self, any: Mask) -> bool {
-        self.0 & any.0 != 0
-    }
-
-    /// Whether all of these meanings are in it.
-    pub const fn has_all(self, all: Mask) -> bool {
-        self.0 & all.0 == all.0
-    }
-
-    /// Both together, in constants.
-    pub const fn and(self, other: Mask) -> Mask {
-        Mask(self.0 | other.0)
-    }
-
-    /// What is left without these.
-    pub const fn without(self, other: Mask) -> Mask {
-        Mask(self.0 & !other.0)
-    }
-}
-
-impl BitOr for Mask {
-    type Output = Mask;
-
-    fn bitor(self, other: Mask) -> Mask {
-        Mask(self.0 | other.0)
-    }
-}
-
-impl BitOrAssign for Mask {
-    fn bitor_assign(&mut self, other: Mask) {
-        self.0 |= other.0;
-    }
-}
-
-/// A word that was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hit {
-    /// Where it begins in the buffer.
-    pub start: usize,
-    /// Where it ends.
-    pub end: usize,
-    /// What it means.
-    pub mask: Mask,
-    /// Whether a negation governs it.
-    pub negated: bool,
-}
-
-fn lexicon() -> &'static Terms {
-    static LEXICON: OnceLock<Terms> = OnceLock::new();
-    LEXICON.get_or_init(|| Terms::of(&all_terms()))
-}
-
-fn all_terms() -> Vec<Term> {
-    let mut terms = Vec::new();
-    for (mask, written) in TABLES.iter().flat_map(|table| table.iter()) {
-        for text in *written {
-            let word = text.trim_end_matches('*');
-            let bordered = word.chars().next_back().is_some_and(has_borders);
-            terms.push(Term { text: word, mask: *mask, open: text.ends_with('*') || !bordered });
+impl Lexicon {
+    fn read(lists: &[WordList]) -> Lexicon {
+        let (mut terms, mut reversed_text, mut abbreviations) =
+            (Vec::new(), Vec::new(), Vec::new());
+        for entry in lists.iter().flat_map(|list| list.entries().flatten()) {
+            match entry.heading {
+                Heading::Meaning(mask) => {
+                    // Words of scripts without borders may have endings attached.
+                    let bordered = entry.term.chars().next_back().is_some_and(has_borders);
+                    terms.push(Term { text: entry.term, mask, open: entry.open || !bordered });
+                }
+                Heading::ReversedText => reversed_text.push(entry.term),
+                Heading::Abbreviation => abbreviations.push(entry.term),
+            }
         }
+        Lexicon { terms: Terms::of(&terms), reversed_text, abbreviations }
     }
-    terms
 }
 
-/// Whether words of this character's script are set apart by spaces and stand without prefixes.
-fn has_borders(character: char) -> bool {
-    character.is_ascii_alphanumeric()
-        || matches!(character, '\u{c0}'..='\u{24f}' | '\u{370}'..='\u{52f}' | '\u{1e00}'..='\u{1eff}')
+/// Returns true if a full stop after this word, in lower case, does not end a sentence.
+pub(super) fn is_abbreviation(word: &str) -> bool {
+    LEXICON.abbreviations.contains(&word)
+}
+
+/// Returns true if a text, in lower case, announces text that is written from its end.
+pub(super) fn announces_reversed_text(text: &str) -> bool {
+    LEXICON.reversed_text.iter().any(|phrase| text.contains(phrase))
 }
 
 /// Finds the terms in laid-out text: the longest at each place where a word or a sign begins.
 pub(super) fn look_up(text: &str, hits: &mut Vec<Hit>) {
-    let lexicon = lexicon();
+    let terms = &LEXICON.terms;
     let bytes = text.as_bytes();
     let mut look = |start: usize, place: &Place<'_>| {
-        let found = lexicon.longest(place, |length| ends_word(text, start + length));
+        let found = terms.longest(place, |length| ends_word(text, start + length));
         if let Some((length, mask)) = found {
-            hits.push(Hit { start, end: start + length, mask, negated: false });
+            hits.push(Hit::new(start, start + length, mask));
         }
     };
     let mut at = 0;
-    // Whether a letter of a script with borders stands right before.
+    // True right after a letter of a script with borders.
     let mut within_word = false;
     while let Some(byte) = bytes.get(at) {
         let rest = &bytes[at..];
@@ -294,17 +103,17 @@ pub(super) fn look_up(text: &str, hits: &mut Vec<Hit>) {
             b'a'..=b'z' | b'0'..=b'9' => {
                 let first = Register::of(rest);
                 let place = Place { rest, first, word: word_length(first, rest) };
-                if !within_word && lexicon.may_begin_with_word(&place) {
+                if !within_word && terms.may_begin_with_word(&place) {
                     look(at, &place);
                 }
                 at += place.word;
-                // Most words end with a blank, and there is nothing to see in it.
+                // Most words end with a blank, where no term begins.
                 within_word = bytes.get(at) != Some(&b' ');
                 at += usize::from(!within_word);
             }
             0..0x80 => {
                 let place = Place { rest, first: Register::of(rest), word: 0 };
-                if lexicon.may_begin_with_sign(&place) {
+                if terms.may_begin_with_sign(&place) {
                     look(at, &place);
                 }
                 within_word = false;
@@ -313,7 +122,7 @@ pub(super) fn look_up(text: &str, hits: &mut Vec<Hit>) {
             _ => {
                 let (length, bordered) = other_character(*byte, &text[at..]);
                 let place = Place { rest, first: Register::of(rest), word: 0 };
-                if !(within_word && bordered) && lexicon.may_begin_otherwise(&place) {
+                if !(within_word && bordered) && terms.may_begin_otherwise(&place) {
                     look(at, &place);
                 }
                 within_word = bordered;
@@ -323,18 +132,25 @@ pub(super) fn look_up(text: &str, hits: &mut Vec<Hit>) {
     }
 }
 
-/// Everything that a text means by its words.
+/// The meanings in a laid-out text.
 fn meanings(text: &str) -> Mask {
     let mut hits = Vec::new();
     look_up(text, &mut hits);
-    hits.iter().fold(Mask::NONE, |mask, hit| mask | hit.mask)
+    hits.iter().map(|hit| hit.mask).collect()
+}
+
+/// The meanings in a name such as `send_password-reset` or `sendMail`.
+pub(super) fn mask_of_name(name: &str) -> Mask {
+    let mut words = String::with_capacity(name.len() + 8);
+    fold_name(&name[..name.floor_char_boundary(200)], &mut words);
+    meanings(&words)
 }
 
 /// The length of a character that is not ASCII, and whether its script has borders.
 #[inline]
 fn other_character(first: u8, text: &str) -> (usize, bool) {
     match first {
-        // From U+2000 on no script has any.
+        // From U+2000 on no script has borders.
         0xe2..0xf0 => (3, false),
         0xf0.. => (4, false),
         _ => {
@@ -344,7 +160,8 @@ fn other_character(first: u8, text: &str) -> (usize, bool) {
     }
 }
 
-/// How many lower-case letters and digits of ASCII a text begins with; its first eight bytes are at hand.
+/// The number of lower-case letters and digits of ASCII that a text begins with. `first` holds its first
+/// eight bytes.
 #[inline]
 fn word_length(first: Register, text: &[u8]) -> usize {
     let length = first.lower_alphanumeric().not().before_first();
@@ -357,7 +174,7 @@ fn long_word_rest(text: &[u8]) -> usize {
     text.iter().position(|byte| !is_letter(byte)).unwrap_or(text.len())
 }
 
-/// Whether no letter follows.
+/// Returns true if no letter follows.
 fn ends_word(text: &str, end: usize) -> bool {
     match text.as_bytes().get(end) {
         None => true,
@@ -366,264 +183,128 @@ fn ends_word(text: &str, end: usize) -> bool {
     }
 }
 
-/// The meanings in a name such as `send_password-reset` or `sendMail`.
-pub(super) fn mask_of_name(name: &str) -> Mask {
-    let mut words = String::with_capacity(name.len() + 8);
-    fold_name(&name[..name.floor_char_boundary(200)], &mut words);
-    meanings(&words)
-}
-
-/// Cuts a name into its words.
-pub(super) fn fold_name(name: &str, words: &mut String) {
-    let mut lower = false;
-    // Without a way out in between, many bytes are looked at together.
-    let is_odd = |byte: u8| !matches!(byte, b' '..=b'@' | b'['..=b'~');
-    if !name.bytes().fold(false, |odd, byte| odd | is_odd(byte)) {
-        let mut start = 0;
-        for (at, _) in name.bytes().enumerate().filter(|(_, byte)| *byte == b'_') {
-            words.push_str(&name[start..at]);
-            words.push(' ');
-            start = at + 1;
-        }
-        words.push_str(&name[start..]);
-        return;
-    }
-    if name.is_ascii() {
-        for byte in name.bytes() {
-            if byte.is_ascii_uppercase() && lower {
-                words.push(' ');
-            }
-            let letter =
-                if matches!(byte, b'_' | b'\n') { b' ' } else { byte.to_ascii_lowercase() };
-            words.push(char::from(letter));
-            lower = byte.is_ascii_lowercase();
-        }
-        return;
-    }
-    for character in name.chars() {
-        match character {
-            '_' => words.push(' '),
-            '\n' => words.push(' '),
-            other => {
-                if lower && other.is_uppercase() {
-                    words.push(' ');
-                }
-                let mut folded = other.to_lowercase();
-                words.push(folded.next().unwrap_or(other));
-            }
-        }
-        lower = character.is_lowercase();
-    }
-}
-
-/// Within how many bytes a negation governs what follows.
-const REACH: usize = 48;
-/// Within how many bytes a negation after the verb governs it.
-const REACH_BACK: usize = 30;
-
-/// A chain of meanings that together mean something else.
-struct Chain {
-    steps: &'static [Mask],
-    /// How many bytes may lie between one step and the next.
-    gap: usize,
-    gives: Mask,
-}
-
-const CHAINS: &[Chain] = &[
-    // Do not … tell … the user; nothing to tell the user.
-    Chain { steps: &[Mask::NEGATION, Mask::TELL, Mask::USER], gap: 40, gives: Mask::CONCEAL },
-    Chain { steps: &[Mask::NEGATION, Mask::TELL_THIS], gap: 30, gives: Mask::CONCEAL },
-    Chain { steps: &[Mask::USER, Mask::UNTOLD], gap: 60, gives: Mask::CONCEAL },
-    Chain { steps: &[Mask::UNTOLD, Mask::USER], gap: 60, gives: Mask::CONCEAL },
-    // Do not … mention … in the answer.
-    Chain { steps: &[Mask::NEGATION, Mask::TELL, Mask::ANSWER], gap: 16, gives: Mask::CONCEAL },
-    // Without asking; no confirmation is needed.
-    Chain { steps: &[Mask::NEGATION, Mask::ASK], gap: 24, gives: Mask::UNASKED },
-    Chain { steps: &[Mask::ASK, Mask::NEGATION_AFTER], gap: 12, gives: Mask::UNASKED },
-    // Even if … the user … wants something else.
-    Chain { steps: &[Mask::EVEN_IF, Mask::USER], gap: 40, gives: Mask::AGAINST },
-    Chain { steps: &[Mask::EVEN_IF, Mask::WANT], gap: 40, gives: Mask::AGAINST },
-    Chain { steps: &[Mask::USER, Mask::EVEN_IF], gap: 30, gives: Mask::AGAINST },
-];
-
-/// Drops words that are part of a longer term: "no" in "no matter what" negates nothing.
-pub(super) fn keep_longest(hits: &mut Vec<Hit>) {
-    hits.sort_unstable_by_key(|hit| (hit.start, std::cmp::Reverse(hit.end)));
-    let mut end = 0;
-    let mut covering = (0, 0);
-    hits.retain(|hit| {
-        let inside = hit.end <= end && (hit.start, hit.end) != covering;
-        if hit.end > end {
-            end = hit.end;
-            covering = (hit.start, hit.end);
-        }
-        !inside
-    });
-}
-
-/// Marks what is negated, and adds what chains of words mean together.
-pub(super) fn derive(reading: &mut Reading<'_>) {
-    for number in 0..reading.sentences.len() {
-        let (text, hits, sentence) = reading.hits_mut(number);
-        if hits.is_empty() {
-            continue;
-        }
-        mark_negated(text, hits);
-        drop_false_care(hits);
-        for hit in hits.iter_mut() {
-            // "Tell the user" is care; "do not tell the user" is its contrary.
-            if hit.negated && hit.mask.has_all(Mask::CARE | Mask::TELL | Mask::USER) {
-                hit.mask |= Mask::CONCEAL;
-            }
-        }
-        let mut present = hits.iter().fold(Mask::NONE, |mask, hit| mask | hit.mask);
-        for chain in CHAINS {
-            if chain.steps.iter().all(|step| present.has(*step)) {
-                apply(chain, text, hits);
-                present |= chain.gives;
-            }
-        }
-        sentence.mask = hits.iter().fold(Mask::NONE, |mask, hit| {
-            let meant = if hit.negated { hit.mask.without(NEGATABLE) } else { hit.mask };
-            mask | meant
-        });
-    }
-}
-
-/// Meanings that turn into their contrary when negated; the others stay what they are.
-const NEGATABLE: Mask = Mask::PUT
-    .and(Mask::TRANSFER)
-    .and(Mask::COLLECT)
-    .and(Mask::OVERRIDE)
-    .and(Mask::DESTROY)
-    .and(Mask::DISABLE)
-    .and(Mask::ALTER)
-    .and(Mask::WRITE)
-    .and(Mask::PAY)
-    .and(Mask::REPLACE)
-    .and(Mask::EXECUTE)
-    .and(Mask::USE)
-    .and(Mask::CARE)
-    .and(Mask::ACTS)
-    .and(Mask::ROLE)
-    .and(Mask::CLASSIC)
-    .and(Mask::OBEY)
-    .and(Mask::DIVULGE);
-
-fn mark_negated(text: &str, hits: &mut [Hit]) {
-    // Where the last negation ended, while its clause lasts.
-    let mut last: Option<usize> = None;
-    for number in 0..hits.len() {
-        let hit = hits[number];
-        if let Some(end) = last
-            && hit.start >= end
-        {
-            let broken = hit.start - end > REACH || clause_ends(&text[end..hit.start]);
-            hits[number].negated = !broken;
-        }
-        if hit.mask.has(Mask::NEGATION) {
-            last = Some(hit.end);
-        }
-        if hit.mask.has(Mask::NEGATION_AFTER) {
-            for earlier in hits[..number].iter_mut().rev() {
-                let near = earlier.end <= hit.start && hit.start - earlier.end <= REACH_BACK;
-                if !near && earlier.end + REACH_BACK < hit.start {
-                    break;
-                }
-                if near && !clause_ends(&text[earlier.end..hit.start]) {
-                    earlier.negated = true;
-                }
-            }
-        }
-    }
-}
-
-/// "Confirm with the user" inside "without confirming with the user" is no care.
-fn drop_false_care(hits: &mut [Hit]) {
-    for number in 1..hits.len() {
-        let (earlier, later) = (hits[number - 1], hits[number]);
-        if later.start < earlier.end {
-            let both = earlier.mask | later.mask;
-            if both.has_all(Mask::CARE | Mask::UNASKED) {
-                hits[number - 1].mask = earlier.mask.without(Mask::CARE);
-                hits[number].mask = later.mask.without(Mask::CARE);
-            }
-        }
-    }
-}
-
-fn clause_ends(between: &str) -> bool {
-    between.char_indices().any(|(at, character)| match character {
-        ',' | ';' | ':' | '(' | ')' | '、' | '，' | '；' | '،' | '"' | '«' | '»' => true,
-        ' ' => between[at..].starts_with(" but ") || between[at..].starts_with(" and then "),
-        _ => false,
-    })
-}
-
-/// Adds what a chain gives to its last word, for each place where the chain is found.
-fn apply(chain: &Chain, text: &str, hits: &mut [Hit]) {
-    let Some((first, rest)) = chain.steps.split_first() else { return };
-    for start in 0..hits.len() {
-        if !hits[start].mask.has(*first) {
-            continue;
-        }
-        let mut at = start;
-        let complete = rest.iter().all(|step| {
-            let end = hits[at].end;
-            let next =
-                (at + 1..hits.len()).take_while(|n| hits[*n].start <= end + chain.gap).find(|n| {
-                    hits[*n].start >= end
-                        && hits[*n].mask.has(*step)
-                        && !text[end..hits[*n].start].contains([';', '(', ')', '；'])
-                });
-            match next {
-                Some(next) => {
-                    at = next;
-                    true
-                }
-                None => false,
-            }
-        });
-        if complete {
-            hits[at].mask |= chain.gives;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::super::characters::fold;
+    use super::super::meaning::MEANINGS;
+    use super::word_list::{Entry, Mistake};
     use super::*;
 
+    /// The folder of the word lists.
+    const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/lexicon");
+
+    /// The reason why a term could never be found, if there is one.
+    fn problem(entry: &Entry) -> Option<&'static str> {
+        let term = entry.term;
+        let as_laid_out = |character: char| match character {
+            ' '..='~' => !character.is_ascii_uppercase(),
+            other => fold(other) == Some(other),
+        };
+        if term.len() < 2 {
+            Some("is too short: a term has at least two bytes")
+        } else if term.contains("  ") {
+            Some("has two blanks in a row")
+        } else if !term.chars().all(as_laid_out) {
+            Some(
+                "is never found: write lower case, ' \" and - for quotes and dashes, nothing invisible",
+            )
+        } else if term.contains('*') && !term.contains("***") {
+            Some("has a star inside: the star goes to the end of the term")
+        } else {
+            None
+        }
+    }
+
+    /// Every mistake in a word list.
+    fn mistakes(list: WordList) -> Vec<Mistake> {
+        let mut seen: Vec<Entry> = Vec::new();
+        let checked = list.entries().filter_map(|entry| match entry {
+            Err(mistake) => Some(mistake),
+            Ok(entry) => {
+                let twin =
+                    |known: &Entry| Entry { line: 0, ..*known } == Entry { line: 0, ..entry };
+                let twice = seen.iter().any(twin).then_some("is twice under this heading");
+                seen.push(entry);
+                let problem = problem(&entry).or(twice)?;
+                Some(list.mistake(entry.line, entry.term, problem))
+            }
+        });
+        checked.collect()
+    }
+
     #[test]
-    fn every_term_is_found_where_it_stands_alone() {
-        for Term { text, mask, .. } in all_terms() {
+    fn the_word_lists_have_no_mistakes() {
+        let found: Vec<String> =
+            LISTS.iter().flat_map(|list| mistakes(*list)).map(|found| found.to_string()).collect();
+        assert!(found.is_empty(), "correct these lines in {FOLDER}:\n{}", found.join("\n"));
+    }
+
+    #[test]
+    fn a_mistake_is_reported_with_its_file_line_and_entry() {
+        let report = |text| -> Vec<String> {
+            mistakes(WordList { file: "test.txt", text }).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(report("# A comment.\n\ntell + user:\n  show the user\n  tell*\n"), [""; 0]);
+        assert_eq!(report("tell:\n  no |\n"), [""; 0]);
+        let cases = [
+            ("  early\n", "test.txt:1: \"early\" has no valid heading above it"),
+            ("tell:\n  show\n  show\n", "test.txt:3: \"show\" is twice under this heading"),
+            ("tell\n", "test.txt:1: \"tell\" is neither an indented term nor a heading such as"),
+            ("tell:\n\n  Show\n", "test.txt:3: \"Show\" is never found: write lower case"),
+            ("tell:\n  don’t\n", "test.txt:2: \"don’t\" is never found: write lower case"),
+            ("tell:\n  a  b\n", "test.txt:2: \"a  b\" has two blanks in a row"),
+            ("tell:\n  a*b\n", "test.txt:2: \"a*b\" has a star inside"),
+            ("tell:\n  *\n", "test.txt:2: \"\" is too short"),
+        ];
+        for (text, expected) in cases {
+            let found = report(text);
+            assert!(found.len() == 1 && found[0].starts_with(expected), "{text:?}: {found:?}");
+        }
+        assert_eq!(report("tell + usr:\n  show\n").len(), 2, "an unknown meaning has no terms");
+    }
+
+    #[test]
+    fn every_file_in_the_folder_is_a_list_or_the_readme() {
+        let files = std::fs::read_dir(FOLDER).unwrap();
+        let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        let known = LISTS.iter().map(|list| list.file).chain(["README.md"]).map(str::to_owned);
+        assert_eq!(files.collect::<BTreeSet<_>>(), known.collect::<BTreeSet<_>>());
+    }
+
+    #[test]
+    fn the_readme_lists_every_meaning() {
+        let readme = std::fs::read_to_string(Path::new(FOLDER).join("README.md")).unwrap();
+        let rows: String = MEANINGS
+            .iter()
+            .map(|(name, _, doc)| format!("| `{}` | {} |\n", name.to_lowercase(), doc.trim()))
+            .collect();
+        assert!(readme.contains(&rows), "put these rows into the table of README.md:\n{rows}");
+    }
+
+    fn entries() -> impl Iterator<Item = Entry> {
+        LISTS.iter().flat_map(|list| list.entries().flatten())
+    }
+
+    #[test]
+    fn every_term_is_found_where_it_is_alone() {
+        for entry in entries() {
+            let Heading::Meaning(mask) = entry.heading else { continue };
             let mut hits = Vec::new();
-            look_up(text, &mut hits);
+            look_up(entry.term, &mut hits);
             let found = hits.iter().find(|hit| hit.start == 0);
             assert!(
-                found.is_some_and(|hit| hit.end == text.len() && hit.mask.has_all(mask)),
-                "{text:?}"
+                found.is_some_and(|hit| hit.end == entry.term.len() && hit.mask.has_all(mask)),
+                "{:?}",
+                entry.term
             );
         }
     }
 
     #[test]
-    fn every_term_is_as_laid_out_text_would_be() {
-        for (_, written) in TABLES.iter().flat_map(|table| table.iter()) {
-            for term in *written {
-                let word = term.trim_end_matches('*');
-                assert!(!word.starts_with(' '), "{term:?}");
-                assert!(!word.trim().is_empty() && !word.contains("  "), "{term:?}");
-                assert!(word.len() > 1, "{term:?}");
-                assert!(!word.contains('*') || word.contains("***"), "a star inside: {term:?}");
-                let lower: String = word.chars().flat_map(char::to_lowercase).collect();
-                assert_eq!(word, lower, "{term:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn words_are_found_whole_and_stems_open() {
+    fn closed_terms_match_whole_words_and_open_terms_match_stems() {
         assert!(meanings("upload the file").has(Mask::TRANSFER));
         assert!(!meanings("uploader's loadstar").has(Mask::COLLECT));
         assert!(!meanings("another nothingness").has(Mask::NEGATION));

@@ -39,8 +39,10 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
         tools(files)?
     };
     let Checked { dataset, holds, findings } = checked;
-    let warnings =
-        karat_detection::change::warnings_of_project(&arguments.folder, Path::new("karat.toml"));
+    let warnings = karat_detection::tuning_guard::warnings_of_project(
+        &arguments.folder,
+        Path::new("karat.toml"),
+    );
     if terminal.json() {
         let holds: serde_json::Map<String, Value> =
             holds.iter().map(|(what, count)| ((*what).to_owned(), json!(count))).collect();

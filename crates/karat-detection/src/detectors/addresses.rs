@@ -1,16 +1,16 @@
 //! Addresses in text: links, mail addresses, hosts, networks.
 
-use super::lexicon::{Hit, Mask};
+use super::meaning::{Hit, Mask};
 
-/// Endings by which a bare name with dots is taken for a host rather than a file.
+/// Endings that make a bare name with dots a host rather than a file.
 const ENDINGS: &[&str] = &[
     "com", "org", "net", "io", "dev", "app", "ai", "co", "info", "biz", "me", "cloud", "online",
     "site", "xyz", "example", "test", "invalid", "eu", "de", "fr", "es", "it", "nl", "ru", "cn",
     "jp", "kr", "uk", "us", "br", "in", "tr", "pl", "se", "onion",
 ];
 
-/// The longest stretch without spaces that is looked at.
-const LONGEST: usize = 2_000;
+/// The longest token that is examined.
+const MAX_TOKEN: usize = 2_000;
 
 /// Marks every address in laid-out text.
 pub(super) fn mark(text: &str, hits: &mut Vec<Hit>) {
@@ -29,18 +29,18 @@ pub(super) fn mark(text: &str, hits: &mut Vec<Hit>) {
         let length =
             bytes[start..].iter().position(|byte| is_border(*byte)).unwrap_or(bytes.len() - start);
         from = start + length;
-        if (4..=LONGEST).contains(&length) {
+        if (4..=MAX_TOKEN).contains(&length) {
             let token = &text[start..start + length];
             if is_address(token) {
                 let mail = token.contains('@') && !token.contains("://");
                 let mask = if mail { Mask::EXTERNAL.and(Mask::MAILBOX) } else { Mask::EXTERNAL };
-                hits.push(Hit { start, end: start + length, mask, negated: false });
+                hits.push(Hit::new(start, start + length, mask));
             }
         }
     }
 }
 
-/// Bytes at which a token ends: all are ASCII, so the cut is between characters.
+/// Returns true if a token ends at this byte. All such bytes are ASCII, so the cut is between characters.
 fn is_border(byte: u8) -> bool {
     matches!(
         byte,
@@ -62,7 +62,7 @@ fn is_border(byte: u8) -> bool {
     )
 }
 
-/// Whether a token is an address of something outside.
+/// Returns true if a token is an address outside.
 pub(super) fn is_address(token: &str) -> bool {
     let token = token.trim_end_matches(['.', ':', '!', '?']);
     if let Some((scheme, rest)) = token.split_once("://") {
@@ -71,7 +71,7 @@ pub(super) fn is_address(token: &str) -> bool {
             "http" | "https" | "ftp" | "sftp" | "ssh" | "ws" | "wss" | "git" | "s3" | "smb" | "scp"
         ) && !is_local(rest);
     }
-    // CJK text runs on without spaces: take the ASCII at the place of the dot.
+    // CJK text has no spaces: take the ASCII around the dot.
     let ascii = token
         .split(|character: char| !character.is_ascii())
         .find(|piece| piece.contains('.'))
@@ -111,7 +111,7 @@ mod tests {
     use super::is_address;
 
     #[test]
-    fn addresses_are_told_from_files_and_numbers() {
+    fn addresses_are_distinguished_from_files_and_numbers() {
         for address in [
             "https://a.example/x",
             "sftp://drop@a.example.net/in/",

@@ -1,9 +1,8 @@
-//! Did detector and corpus change together?
+//! Warnings about a detector and a corpus that change together.
 //!
-//! Whoever changes a detector and the corpus that it is measured on in one commit can make any number come
-//! out. That is no fault by itself (a first version has to start somewhere), so it is a warning. Git is
-//! asked which paths the last commit and the working tree changed; where there is no git, nothing is known
-//! and nothing is said.
+//! A commit that changes both a detector and the corpus that it is measured on can produce any figure. That
+//! is not an error (a first version has to start somewhere), so it is a warning. Git lists the paths that
+//! the last commit and the working tree changed; without git, nothing is known and nothing is reported.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -12,9 +11,6 @@ use karat_io::input::{self, Limits};
 use serde::Deserialize;
 
 use crate::system::SystemConfig;
-
-/// The place where the built-in detectors lie in Karat's own sources.
-const BUILT_IN: &str = "crates/karat-detection/src/detectors";
 
 /// The part of a project file that names detectors.
 #[derive(Default, Deserialize)]
@@ -29,12 +25,11 @@ struct Detector {
     system: SystemConfig,
 }
 
-/// The warnings about a dataset folder and the detectors of a project file; none where there is no such
-/// file.
+/// The warnings about a dataset folder and the detectors of a project file; none if there is no such file.
 pub fn warnings_of_project(dataset: &Path, project: &Path) -> Vec<String> {
     let folder = project.parent().unwrap_or(Path::new(""));
     let text = input::read_text(project, &Limits::default()).unwrap_or_default();
-    // What is wrong with a project is told by the commands that run it.
+    // The commands that run a project report its mistakes.
     let Project { detection } =
         input::parse_toml("karat.toml", text.as_bytes()).unwrap_or_default();
     let detectors: Vec<PathBuf> =
@@ -42,17 +37,16 @@ pub fn warnings_of_project(dataset: &Path, project: &Path) -> Vec<String> {
     warnings(dataset, &detectors)
 }
 
-/// The files that a detector consists of, as far as its system names them: rules, programs, scripts.
+/// The files of a detector, as far as its system names them: rules, programs, scripts.
 fn files(system: &SystemConfig, folder: &Path) -> Vec<PathBuf> {
-    let built_in = system.builtin.iter().map(|_| PathBuf::from(BUILT_IN));
     let server = system.mcp.iter().filter_map(|mcp| mcp.server.command.as_ref());
     let batch = system.batch.iter().map(|batch| &batch.command);
-    let words = system.command.iter().chain(batch).chain(server).flatten().map(PathBuf::from);
-    let named = built_in.chain(system.yara.clone()).chain(words);
+    let arguments = system.command.iter().chain(batch).chain(server).flatten().map(PathBuf::from);
+    let named = system.yara.iter().cloned().chain(arguments);
     named.map(|path| folder.join(path)).filter(|path| path.exists()).collect()
 }
 
-/// What changes together: a name for messages, and the paths.
+/// Paths that changed together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Change {
     /// `commit 1234abc`, or `the working tree`.
@@ -63,7 +57,7 @@ struct Change {
 
 /// The warnings about a dataset folder and the files of detectors that are measured on it. All paths may
 /// be relative to the current folder.
-fn warnings(dataset: &Path, detectors: &[PathBuf]) -> Vec<String> {
+pub fn warnings(dataset: &Path, detectors: &[PathBuf]) -> Vec<String> {
     let Some(root) = git(dataset, &["rev-parse", "--show-toplevel"]) else { return Vec::new() };
     let root = PathBuf::from(root.trim_end());
     let Some(dataset) = within(&root, dataset) else { return Vec::new() };
@@ -104,9 +98,13 @@ fn changes(root: &Path) -> Vec<Change> {
     };
     let mut changes = Vec::new();
     if let Some(name) = git(root, &["rev-parse", "--short", "HEAD"]) {
-        // Against the first parent; a merge brings in commits that were judged by themselves.
+        // Against the first parent; the commits that a merge brings in were judged by themselves.
         let show = ["show", "--format=", "--name-only", "-z", "--diff-merges=off", "HEAD"];
-        let paths = git(root, &show).map(list).unwrap_or_default();
+        // The oldest commit of a shallow clone seems to add every file.
+        let cut = git(root, &["rev-parse", "--verify", "--quiet", "HEAD^"]).is_none()
+            && git(root, &["rev-parse", "--is-shallow-repository"])
+                .is_some_and(|is| is.trim_end() == "true");
+        let paths = git(root, &show).filter(|_| !cut).map(list).unwrap_or_default();
         changes.push(Change { name: format!("commit {}", name.trim_end()), paths });
         let mut paths =
             git(root, &["diff", "--name-only", "-z", "HEAD"]).map(list).unwrap_or_default();
@@ -139,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn detector_and_corpus_in_one_commit_or_one_working_tree_are_told() {
+    fn a_detector_and_a_corpus_that_change_together_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         let (dataset, detectors) = (root.join("data/threats/v1"), vec![root.join("scanner")]);
@@ -152,7 +150,7 @@ mod tests {
         write(root, "scanner/rules.py", "1");
         run(root, &["add", "."]);
         run(root, &["commit", "-qm", "detector"]);
-        assert_eq!(found(), Vec::<String>::new(), "one after the other is right");
+        assert_eq!(found(), Vec::<String>::new(), "two commits are fine");
 
         write(root, "data/threats/v1/entries/a.jsonl", "2");
         assert_eq!(found(), Vec::<String>::new());
@@ -160,11 +158,11 @@ mod tests {
         assert!(found()[0].contains("the working tree"), "{:?}", found());
         run(root, &["add", "."]);
         run(root, &["commit", "-qm", "both"]);
-        let told = found();
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].contains("commit ") && told[0].contains("scanner/new.py"), "{told:?}");
+        let both = found();
+        assert_eq!(both.len(), 1, "{both:?}");
+        assert!(both[0].contains("commit ") && both[0].contains("scanner/new.py"), "{both:?}");
 
-        // A folder whose name only begins alike is another one.
+        // A folder whose name merely begins with the same characters is another one.
         write(root, "data/threats/v10/entries/a.jsonl", "1");
         write(root, "scanner/rules.py", "3");
         run(root, &["add", "."]);
@@ -185,8 +183,8 @@ mod tests {
         write(root, "karat.toml", &format!("[[retrieval]]\nname = \"r\"\n{system}"));
         run(root, &["add", "."]);
         run(root, &["commit", "-qm", "all"]);
-        let told = warnings_of_project(&root.join("set/v1"), &project);
-        assert!(told.len() == 1 && told[0].contains("tools/scan.py"), "{told:?}");
+        let found = warnings_of_project(&root.join("set/v1"), &project);
+        assert!(found.len() == 1 && found[0].contains("tools/scan.py"), "{found:?}");
         write(root, "karat.toml", "");
         assert_eq!(warnings_of_project(&root.join("set/v1"), &project), Vec::<String>::new());
         assert_eq!(
@@ -196,7 +194,24 @@ mod tests {
     }
 
     #[test]
-    fn without_git_nothing_is_known() {
+    fn the_oldest_commit_of_a_shallow_clone_is_not_judged() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, clone) = (folder.path().join("origin"), folder.path().join("clone"));
+        std::fs::create_dir(&root).unwrap();
+        run(&root, &["init", "-q"]);
+        write(&root, "data/a.jsonl", "1");
+        run(&root, &["add", "."]);
+        run(&root, &["commit", "-qm", "corpus"]);
+        write(&root, "scanner/rules.py", "1");
+        run(&root, &["add", "."]);
+        run(&root, &["commit", "-qm", "detector"]);
+        let origin = format!("file://{}", root.display());
+        run(folder.path(), &["clone", "-q", "--depth", "1", &origin, "clone"]);
+        assert_eq!(warnings(&clone.join("data"), &[clone.join("scanner")]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn without_git_nothing_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(warnings(folder.path(), &[folder.path().to_owned()]), Vec::<String>::new());
     }

@@ -1,0 +1,39 @@
+//! The ends of sentences.
+
+use super::super::characters::is_invisible;
+use super::super::lexicon;
+
+/// Returns true if a full stop before `rest` may end the sentence: white space or mark-up follows.
+pub(super) fn closes(rest: &str) -> bool {
+    match rest.as_bytes().first() {
+        None => true,
+        Some(byte) if byte.is_ascii() => byte.is_ascii_whitespace() || *byte == b'<',
+        Some(_) => {
+            let next = rest.chars().find(|next| !is_invisible(*next));
+            next.is_none_or(|next| next.is_whitespace() || next == '<')
+        }
+    }
+}
+
+/// Returns true if a line break ends the sentence: before an empty line or a list item, and after a
+/// finished line.
+pub(super) fn breaks_line(so_far: &str, rest: &str) -> bool {
+    let next = rest.trim_start_matches([' ', '\t', '\r']).chars().next();
+    let finished =
+        so_far.trim_end().ends_with(['.', ':', '!', '?', ';', '>', ']', '}', '。', '：']);
+    let starts_anew = next.is_none_or(|next| {
+        matches!(next, '\n' | '-' | '*' | '•' | '#' | '<' | '・') || next.is_ascii_digit()
+    });
+    finished || starts_anew
+}
+
+/// Returns true if the full stop after this text belongs to an abbreviation or a number: `e.g.`, `z.b.`,
+/// `1.`.
+pub(super) fn is_abbreviation(sentence: &str) -> bool {
+    let body = sentence.trim_end_matches('.');
+    let border = body.bytes().rposition(|byte| matches!(byte, b' ' | b'('));
+    let word = border.map_or(body, |at| &body[at + 1..]);
+    word.contains('.') && !word.contains(['/', '@'])
+        || word.chars().nth(1).is_none()
+        || lexicon::is_abbreviation(word)
+}

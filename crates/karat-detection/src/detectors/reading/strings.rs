@@ -1,0 +1,165 @@
+//! The strings of a definition: a walk over its fields and schemas.
+
+use serde_json::Value;
+
+use super::parts::{Part, Surface};
+use crate::definition::ScanInput;
+
+/// The most strings of one definition that are read; a schema with more was not made for people.
+const MAX_PARTS: usize = 20_000;
+
+/// Adds the strings of a definition to `parts`.
+pub(super) fn collect<'a>(input: &'a ScanInput, parts: Vec<Part<'a>>) -> Vec<Part<'a>> {
+    let mut collector = Collector { parts };
+    collector.input(input);
+    collector.parts
+}
+
+struct Collector<'a> {
+    parts: Vec<Part<'a>>,
+}
+
+/// A schema node that is still to be visited.
+#[derive(Clone, Copy)]
+struct Pending<'a> {
+    node: &'a Value,
+    parameter: Option<&'a str>,
+    required: bool,
+}
+
+impl<'a> Pending<'a> {
+    /// A child of this node, about the same parameter.
+    fn child(self, node: &'a Value) -> Pending<'a> {
+        Pending { node, ..self }
+    }
+}
+
+impl<'a> Collector<'a> {
+    fn input(&mut self, input: &'a ScanInput) {
+        let tool = &input.tool;
+        self.push(Part::new(Surface::Server, &input.server));
+        self.push(Part::new(Surface::Name, &tool.name));
+        if let Some(title) = &tool.title {
+            self.push(Part::new(Surface::Title, title));
+        }
+        self.push(Part::new(Surface::Description, &tool.description));
+        if let Some(annotations) = &tool.annotations {
+            self.schema(annotations, Surface::Title);
+        }
+        if let Some(instructions) = &input.instructions {
+            self.push(Part::new(Surface::Instructions, instructions));
+        }
+        if let Some(schema) = &tool.input_schema {
+            self.schema(schema, Surface::ParameterText);
+        }
+        if let Some(schema) = &tool.output_schema {
+            self.schema(schema, Surface::Output);
+        }
+        if let Some(result) = &input.result {
+            self.push(Part::new(Surface::Result, result));
+        }
+    }
+
+    fn push(&mut self, part: Part<'a>) {
+        if !part.raw.is_empty() && self.parts.len() < MAX_PARTS {
+            self.parts.push(part);
+        }
+    }
+
+    /// Adds every string of a schema, without recursion: depth costs memory on the heap, not the stack.
+    fn schema(&mut self, root: &'a Value, surface: Surface) {
+        let mut pending = Vec::with_capacity(16);
+        pending.push(Pending { node: root, parameter: None, required: false });
+        while let Some(at) = pending.pop() {
+            if self.parts.len() >= MAX_PARTS {
+                return;
+            }
+            match at.node {
+                Value::Object(fields) => {
+                    for (key, value) in fields.iter().rev() {
+                        match key.as_str() {
+                            "properties" | "patternProperties" | "$defs" | "definitions" => {
+                                let needed = fields.get("required").and_then(Value::as_array);
+                                self.properties(value, needed, surface, &mut pending);
+                            }
+                            "title" | "description" | "$comment" => self.text(value, at, surface),
+                            "default" => self.values(value, "default", at, surface),
+                            "enum" => self.values(value, "enum", at, surface),
+                            "const" => self.values(value, "const", at, surface),
+                            "examples" | "example" => self.values(value, "examples", at, surface),
+                            "type" | "format" | "$ref" | "$schema" | "$id" | "required"
+                            | "pattern" => {}
+                            _ if value.is_object() || value.is_array() => {
+                                pending.push(at.child(value));
+                            }
+                            _ => self.text(value, at, surface),
+                        }
+                    }
+                }
+                Value::Array(items) => {
+                    pending.extend(items.iter().rev().map(|item| at.child(item)));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn properties(
+        &mut self,
+        value: &'a Value,
+        needed: Option<&'a Vec<Value>>,
+        surface: Surface,
+        pending: &mut Vec<Pending<'a>>,
+    ) {
+        let Value::Object(properties) = value else { return };
+        for (name, node) in properties.iter().rev() {
+            let required = needed
+                .is_some_and(|names| names.iter().any(|needed| needed.as_str() == Some(name)));
+            let parameter = Some(name.as_str());
+            if surface == Surface::ParameterText && self.parts.len() < MAX_PARTS {
+                let part = Part::new(Surface::ParameterName, name);
+                self.parts.push(Part { parameter, required, ..part });
+            }
+            pending.push(Pending { node, parameter, required });
+        }
+    }
+
+    fn text(&mut self, value: &'a Value, at: Pending<'a>, surface: Surface) {
+        if let Value::String(text) = value
+            && !text.is_empty()
+        {
+            let Pending { parameter, required, .. } = at;
+            self.parts.push(Part { parameter, required, ..Part::new(surface, text) });
+        }
+    }
+
+    /// Adds every string in default, allowed and example values.
+    fn values(
+        &mut self,
+        value: &'a Value,
+        keyword: &'static str,
+        at: Pending<'a>,
+        surface: Surface,
+    ) {
+        let surface =
+            if surface == Surface::ParameterText { Surface::ParameterValue } else { surface };
+        let Pending { parameter, required, .. } = at;
+        let mut add = |text: &'a str| {
+            self.push(Part { parameter, required, keyword, ..Part::new(surface, text) });
+        };
+        // Nearly all values are strings or numbers, which need no list.
+        let mut pending = match value {
+            Value::String(text) => return add(text),
+            Value::Array(_) | Value::Object(_) => vec![value],
+            _ => return,
+        };
+        while let Some(value) = pending.pop() {
+            match value {
+                Value::String(text) => add(text),
+                Value::Array(items) => pending.extend(items.iter().rev()),
+                Value::Object(fields) => pending.extend(fields.values().rev()),
+                _ => {}
+            }
+        }
+    }
+}
