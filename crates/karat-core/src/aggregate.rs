@@ -14,7 +14,7 @@ use crate::report::{Better, Count, Interval, Item, Measured, Slice};
 /// The confidence level of every interval in a report.
 pub const LEVEL: f64 = 0.95;
 
-/// What the items' values are.
+/// The nature of the items' values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Average {
     /// Each item has a score; the metric is their mean, its interval from a bootstrap over the
@@ -29,7 +29,7 @@ pub enum Average {
 pub struct Spec {
     /// The metric's id.
     pub id: &'static str,
-    /// What its values are.
+    /// The nature of its values.
     pub kind: Average,
 }
 

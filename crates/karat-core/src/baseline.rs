@@ -88,7 +88,7 @@ pub struct ItemReference {
 }
 
 impl Baseline {
-    /// What a report would be as a baseline.
+    /// Makes a baseline of a report.
     pub fn from_report(report: &Report) -> Baseline {
         let references = |metrics: &[report::Measured]| {
             metrics

@@ -191,7 +191,7 @@ pub struct Observations<'a, E: Evaluation> {
     pub system: &'a SystemRef,
     /// The outcomes, in the order of run, then question.
     pub outcomes: &'a [Outcome<Answer<E>>],
-    /// What the system told apart from its answers.
+    /// Facts from the system apart from its answers.
     pub facts: &'a E::Facts,
     /// The number of runs.
     pub runs: u32,
@@ -212,7 +212,7 @@ pub struct Scored {
     pub controls: Vec<Control>,
     /// The rules behind the numbers.
     pub conventions: BTreeMap<String, String>,
-    /// What a careful reader should know.
+    /// Remarks for a careful reader.
     pub warnings: Vec<String>,
     /// Checks that the evaluation makes itself; the gate adds its own to them.
     pub checks: Vec<Check>,
@@ -220,7 +220,7 @@ pub struct Scored {
     pub latencies: Vec<Duration>,
     /// Times by size, where they are not those of `latencies`.
     pub latency_bins: Option<Vec<Bin>>,
-    /// What kept the system apart from the machine.
+    /// The isolation that was in force.
     pub isolation: Vec<String>,
 }
 
@@ -241,7 +241,7 @@ pub trait Evaluation: Sized + Send + Sync + 'static {
     type Dataset: Send + Sync;
     /// The system that is asked.
     type System: System;
-    /// What a system told apart from its answers: its tools, its conduct, a second pass.
+    /// Facts from the system apart from its answers: its tools, its conduct, a second pass.
     type Facts: Default + Send + Sync;
 
     /// Completes and checks an entry before its data is read: contradictions, default rules.
@@ -339,13 +339,13 @@ pub fn allowance<E: Evaluation>(observed: &Observations<'_, E>) -> Result<(), Ev
     }
 }
 
-/// What was collected from a system, not yet scored.
+/// The outcomes of a run, not yet scored.
 pub struct Collected<E: Evaluation> {
     /// The system as the report names it.
     pub system: SystemRef,
     /// The outcomes, in the order of run, then question.
     pub outcomes: Vec<Outcome<Answer<E>>>,
-    /// What the system told apart from its answers.
+    /// Facts from the system apart from its answers.
     pub facts: E::Facts,
     /// The number of runs.
     pub runs: u32,

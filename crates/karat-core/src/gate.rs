@@ -29,7 +29,7 @@ const POWER: f64 = 0.8;
 /// The most item names in one reason; the check carries them all.
 const NAMED: usize = 5;
 
-/// What the project demands of one evaluation entry.
+/// The rules of a project for one entry.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
@@ -86,7 +86,7 @@ pub enum GateError {
     UnknownMetric {
         /// The text as it was written.
         id: String,
-        /// What may have been meant.
+        /// The nearest known id.
         nearest: Option<String>,
     },
     /// The metric exists, but this evaluation does not compute it.

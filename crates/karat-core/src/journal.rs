@@ -23,7 +23,7 @@ pub const SCHEMA: &str = "karat.journal/2";
 /// The longest line that is read back; a longer one was not written by us.
 const MAX_LINE: u64 = 256 << 20;
 
-/// What makes a run the same run.
+/// The identity of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// Always [`SCHEMA`].
@@ -51,7 +51,7 @@ pub struct Entry<A> {
     pub id: String,
     /// The time the answer took, in nanoseconds.
     pub nanos: u64,
-    /// What was answered, or how asking failed for good.
+    /// The answer, or the final failure.
     pub outcome: Outcome<A>,
 }
 
@@ -63,14 +63,14 @@ pub enum Outcome<A> {
     Answer(A),
     /// It did not, after all retries.
     Failure {
-        /// What kind of failure.
+        /// The class of the failure.
         class: String,
         /// A description of the failure.
         message: String,
     },
 }
 
-/// What can go wrong with a journal.
+/// An error of a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// The file cannot be read or written.
@@ -90,7 +90,7 @@ pub enum JournalError {
     OtherRun {
         /// The file.
         path: PathBuf,
-        /// What differs.
+        /// The difference.
         difference: String,
     },
     /// A line in the middle cannot be read.

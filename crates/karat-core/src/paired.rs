@@ -17,7 +17,7 @@ use crate::report::{Interval, Item, Report};
 /// Differences smaller than this are rounding, not change.
 pub(crate) const ROUNDING: f64 = 1e-12;
 
-/// How near a mean of scores must come to a value to be what that value is made of, relative to it.
+/// The relative distance within which a mean of scores counts as equal to a value.
 const SAME: f64 = 1e-9;
 
 /// Every item's scores, by its id.
@@ -142,7 +142,7 @@ impl<'a> Paired<'a> {
         }
     }
 
-    /// What is independent of each other: a number for each item or, where items share groups, for
+    /// The independent units: a number for each item or, where items share groups, for
     /// each group, in which they stand or fall together. Where all share one group there is nothing
     /// else to draw from, and the items are taken by themselves.
     pub(crate) fn blocks(&self, of: impl Fn(&Pair<'a>) -> f64) -> Vec<f64> {

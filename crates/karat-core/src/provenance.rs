@@ -34,7 +34,7 @@ impl Stopwatch {
         }
     }
 
-    /// What the report says of this run. `project` is the folder whose commit is recorded.
+    /// The `environment` of the report. `project` is the folder whose commit is recorded.
     pub fn environment(&self, latencies: &[Duration], project: Option<&Path>) -> Environment {
         let seconds = self.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         Environment {
@@ -117,7 +117,7 @@ fn utc(seconds: u64) -> String {
 /// The time git may take: a folder on a dead network drive must not hold up a report.
 const GIT_TIME: Duration = Duration::from_secs(20);
 
-/// What git prints in a folder, or nothing where it fails, does not end or is not there.
+/// Returns the output of git in a folder; none if it fails, does not end or is not installed.
 pub fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
     ask_git(folder, arguments).ok()
 }
@@ -138,7 +138,7 @@ pub fn is_tracked(file: &Path) -> Result<bool, String> {
         .map(|listed| !listed.is_empty())
 }
 
-/// What git prints in a folder, or why it does not.
+/// Returns the output of git in a folder, or the reason there is none.
 fn ask_git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
     let mut command = Command::new("git");
     command
@@ -151,7 +151,7 @@ fn ask_git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
     output_within(&mut command, GIT_TIME)
 }
 
-/// What a program prints, if it ends well in time; otherwise it is killed. What it says on stderr is
+/// Returns the output of a program if it succeeds in time; otherwise it is killed. Its stderr is
 /// the reason if it does not end well.
 fn output_within(command: &mut Command, limit: Duration) -> Result<String, String> {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();

@@ -37,7 +37,7 @@ pub struct Report {
     pub evaluation: Evaluation,
     /// The name that the project file gives this entry; unique within its evaluation.
     pub name: String,
-    /// What it was measured on.
+    /// The data.
     pub dataset: DatasetRef,
     /// The measured system.
     pub system: SystemRef,
@@ -53,7 +53,7 @@ pub struct Report {
     /// The same metrics over parts of the items.
     #[serde(default)]
     pub slices: Vec<Slice>,
-    /// What was observed and scored, item by item, sorted by id.
+    /// The items with their observations and scores, sorted by id.
     #[serde(default)]
     pub items: Vec<Item>,
     /// The proofs that the harness can fail.
@@ -62,10 +62,10 @@ pub struct Report {
     /// The paired comparison with the baseline, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
-    /// What the gate said, where there is one.
+    /// The decision of the gate, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<Gate>,
-    /// What a careful reader should know before trusting the numbers.
+    /// Remarks for a careful reader.
     #[serde(default)]
     pub warnings: Vec<String>,
     /// Times, versions and latencies: the only part that differs between equal runs.
@@ -86,7 +86,7 @@ pub struct DatasetRef {
 /// The system that was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SystemRef {
-    /// How it was reached: `builtin`, `command`, `http`, `mcp`, `file`.
+    /// The kind of adapter: `builtin`, `command`, `http`, `mcp`, `file`.
     pub kind: String,
     /// Its name.
     pub name: String,
@@ -202,10 +202,10 @@ pub struct Item {
     /// The scores of each run, where there was more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub per_run: Vec<BTreeMap<String, Option<f64>>>,
-    /// What the system answered, in the first run.
+    /// The observation in the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
-    /// What went wrong while asking, if anything did.
+    /// The failure, if the item was not answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ItemError>,
 }
@@ -213,9 +213,9 @@ pub struct Item {
 /// A question that the system did not answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ItemError {
-    /// What kind of failure it was.
+    /// The class of the failure.
     pub class: String,
-    /// What happened, in words.
+    /// A description of the failure.
     pub message: String,
 }
 
@@ -224,7 +224,7 @@ pub struct ItemError {
 pub struct Control {
     /// The control, such as `oracle` or `descriptions-removed`.
     pub name: String,
-    /// Where it must land, in words.
+    /// The expected result, as text.
     pub expected: String,
     /// The place where it landed.
     pub metrics: Vec<Measured>,
@@ -235,7 +235,7 @@ pub struct Control {
 /// The paired comparison of a report with a baseline or another report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// What it was compared with, in words.
+    /// The other side, as text.
     pub against: String,
     /// One entry for each metric that both sides have.
     pub deltas: Vec<Delta>,
@@ -285,7 +285,7 @@ pub struct Delta {
     pub gained: Vec<String>,
 }
 
-/// What the gate decided, and why.
+/// The decision of the gate, with its reasons.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
     /// The worst of its checks.
@@ -342,7 +342,7 @@ pub struct Check {
     /// The value in the baseline.
     #[serde(default)]
     pub baseline: Option<f64>,
-    /// What follows.
+    /// The verdict.
     pub verdict: Verdict,
     /// The reason, in one sentence.
     pub reason: String,
@@ -372,7 +372,7 @@ pub struct Environment {
     /// The place where the project stood: commit and whether files were changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// What really kept the system apart from the machine, in words; empty where nothing did.
+    /// The isolation that was in force, as text; empty if there was none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub isolation: Vec<String>,
 }
@@ -401,7 +401,7 @@ pub struct Bin {
     pub count: u64,
 }
 
-/// What `karat check --json` prints and writes.
+/// The document of `karat check --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckReport {
     /// Always `karat.check/1` here.
@@ -425,7 +425,7 @@ pub struct NotMeasured {
     pub evaluation: Evaluation,
     /// The entry.
     pub name: String,
-    /// What was in the way.
+    /// The reason.
     pub reason: String,
 }
 

@@ -20,7 +20,7 @@ use crate::journal::{Entry, JournalError, Outcome};
 pub trait System: Send + Sync + 'static {
     /// The question.
     type Question: Send + Sync + 'static;
-    /// What comes back: raw facts, not scores.
+    /// The answer: raw facts, not scores.
     type Answer: Serialize + DeserializeOwned + Send + 'static;
 
     /// Asks one question. `run` counts from 0 and is for systems that want a seed for each run.

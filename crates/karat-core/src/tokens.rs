@@ -1,4 +1,4 @@
-//! What a text costs in a model's context, in tokens.
+//! The cost of a text in a model's context, in tokens.
 //!
 //! Counted with the `cl100k_base` vocabulary, which is inside the binary. Models differ by some per
 //! cent; what matters here is whether something got longer or shorter. Loading the vocabulary takes

@@ -71,7 +71,7 @@ fn read(file: &str) -> Result<Vec<ScanInput>, Box<dyn Error>> {
     definitions.collect()
 }
 
-/// What this thread has used of a processor, from the kernel's own count.
+/// The processor time of this thread, as the kernel counts it.
 fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let nanoseconds: f64 = text.split_whitespace().next().ok_or("no schedstat")?.parse()?;

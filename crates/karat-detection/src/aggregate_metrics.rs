@@ -259,7 +259,7 @@ fn share_of_attacks(id: &str, measured: &Measured, scored: &[Scores]) -> Option<
 struct Drawn {
     /// Every score that occurs, from the highest down.
     levels: Vec<f64>,
-    /// What is drawn together, for each run: the places of its scores, and which are of attacks.
+    /// The units that are drawn together, for each run: the places of its scores, and which are of attacks.
     units: Vec<Vec<Vec<(usize, bool)>>>,
 }
 
@@ -300,7 +300,7 @@ impl Drawn {
     }
 }
 
-/// What two detectors say of one entry.
+/// The verdicts of two detectors on one entry.
 pub struct Both<'a> {
     /// The entries that are drawn together with it.
     pub group: Option<&'a str>,

@@ -57,7 +57,7 @@ pub enum Rule {
     SourceDenied,
     /// A hard negative does not say which attack it resembles.
     MissingResembles,
-    /// What an entry resembles is no attack category of the corpus.
+    /// An entry resembles something that is not an attack category of the corpus.
     UnknownResembles,
     /// The id is empty.
     EmptyId,

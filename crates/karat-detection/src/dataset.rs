@@ -25,7 +25,7 @@ pub const HARD_NEGATIVE: &str = "hard_negative";
 /// The category of benign entries that look like nothing in particular.
 pub const PLAIN_BENIGN: &str = "benign";
 
-/// What an entry is.
+/// The label of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Label {
@@ -65,7 +65,7 @@ pub struct Provenance {
 pub struct Sample {
     /// Its id, unique in the dataset.
     pub id: String,
-    /// What it is.
+    /// The label.
     pub label: Label,
     /// The kind of attack, `hard_negative` or `benign`; empty where the file gives none.
     pub category: String,
@@ -85,7 +85,7 @@ pub struct Sample {
     /// The definition as it was first approved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Tool>,
-    /// What a call of the tool returned.
+    /// The result of a call of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     /// The instructions of the server.
@@ -97,7 +97,7 @@ pub struct Sample {
     /// The language of the text, such as `en`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
-    /// What makes it what it is, for a reviewer.
+    /// The reason for the label, for a reviewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
     /// The place where it comes from; `None` where the file does not say.
@@ -145,9 +145,9 @@ pub struct Dataset {
     pub reference: DatasetRef,
     /// The entries, sorted by id.
     pub samples: Vec<Sample>,
-    /// What had to be left out, for the audit; empty in a dataset that may be measured on.
+    /// Entries that had to be left out, for the audit; empty in a dataset that may be measured on.
     pub refused: Vec<Finding>,
-    /// What can be measured on and was hardly meant so, for the audit.
+    /// Entries that can be measured on but look like mistakes, for the audit.
     pub odd: Vec<Finding>,
     /// File, and line where there are lines, of each entry.
     pub places: BTreeMap<String, String>,

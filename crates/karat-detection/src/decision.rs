@@ -1,4 +1,4 @@
-//! What counts as flagged: part of a detector's definition, and stated in the report.
+//! The rule for what counts as flagged: part of a detector's definition, and stated in the report.
 //!
 //! A scanner reports findings with severities or scores; whether that flags an entry is a rule, and a
 //! different rule is a different detector. The rule is applied to recorded answers, so the same answers
@@ -26,12 +26,12 @@ pub struct Decision {
     pub min_score: Option<f64>,
 }
 
-/// What follows for one detector and one entry.
+/// The decision for one detector and one entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
     /// The detector.
     pub detector: String,
-    /// What follows: no `Option`, but `Error` with the reason in `problem` where nothing does.
+    /// The verdict; `Error` with the reason in `problem` if there is none.
     pub outcome: Verdict,
     /// The highest severity that was reported, flagged or not.
     pub severity: Option<String>,
@@ -52,7 +52,7 @@ impl Judged {
     }
 }
 
-/// What follows from one answer.
+/// The decisions for one answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decided {
     /// The verdict of the whole system.

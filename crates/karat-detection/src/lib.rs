@@ -60,7 +60,7 @@ pub struct Config {
     pub system: SystemConfig,
 }
 
-/// What a scanner told apart from its verdicts.
+/// Facts from the scanner apart from its verdicts.
 #[derive(Default)]
 pub struct Facts {
     warnings: Vec<String>,

@@ -222,7 +222,7 @@ fn detector_columns(rows: &[Row<'_>], whole: &str) -> Vec<Column> {
         .collect()
 }
 
-/// What one verdict is worth.
+/// The scores of one verdict.
 fn values(sample: &Sample, flagged: Option<bool>) -> BTreeMap<String, Option<f64>> {
     let rate = |hit: bool| flagged.map(|flagged| f64::from(u8::from(flagged == hit)));
     let mut values =
@@ -311,7 +311,7 @@ pub fn metric_ids() -> Vec<&'static str> {
     rates.chain(compound::FROM_COUNTS).chain(compound::from_scores()).collect()
 }
 
-/// What everything is computed from.
+/// The data that everything is computed from.
 struct Context<'a> {
     rows: &'a [Row<'a>],
     runs: u32,
@@ -427,7 +427,7 @@ impl Context<'_> {
             .collect()
     }
 
-    /// What would be flagged if only findings of at least this severity counted.
+    /// The flags if only findings of at least this severity counted.
     fn tiers(&self) -> Vec<Slice> {
         let mut names: BTreeMap<u8, String> = BTreeMap::new();
         for (decided, _) in self.rows.iter().flat_map(|row| row.runs.iter().flatten()) {
@@ -447,7 +447,7 @@ impl Context<'_> {
             .collect()
     }
 
-    /// What would be flagged at other scores than the one that was chosen.
+    /// The flags at other scores than the one that was chosen.
     fn thresholds(&self, whole: &Column) -> Vec<Slice> {
         let mut scores: Vec<f64> = whole.scores.iter().flatten().flatten().copied().collect();
         scores.sort_by(f64::total_cmp);
@@ -492,7 +492,7 @@ fn parts<'i>(items: &'i [Item], by: &str) -> BTreeMap<String, Vec<&'i Item>> {
     parts
 }
 
-/// How alike the detectors are in pairs, and what each adds to the others; over the first run.
+/// The agreement of detectors in pairs, and the contribution of each; over the first run.
 fn agreement(rows: &[Row<'_>], columns: &[Column], seed: u64) -> Vec<Slice> {
     if columns.len() < 2 {
         return Vec::new();
@@ -540,7 +540,7 @@ fn agreement(rows: &[Row<'_>], columns: &[Column], seed: u64) -> Vec<Slice> {
     slices
 }
 
-/// What a reader of the report wants to see of one entry: the text, the verdicts and their reasons.
+/// The observation of one entry: the text, the verdicts and their reasons.
 fn observe(row: &Row<'_>) -> Verdicts {
     let sample = row.sample;
     let in_schema = sample.surface.as_deref().is_some_and(|surface| {

@@ -42,7 +42,7 @@ impl From<&Sample> for ScanInput {
     }
 }
 
-/// What a detector said of an entry, in its own words.
+/// The verdict of a detector on an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -77,7 +77,7 @@ pub struct Evidence {
     /// The severity.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub severity: String,
-    /// What, in words.
+    /// The explanation.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// The place where in the definition.
@@ -88,7 +88,7 @@ pub struct Evidence {
     pub excerpt: String,
 }
 
-/// What one detector reported of one entry.
+/// The report of one detector on one entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DetectorReport {
     /// The detector.
@@ -99,15 +99,15 @@ pub struct DetectorReport {
     /// The highest severity of its findings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub severity: Option<String>,
-    /// How suspicious, where it gives a number.
+    /// The score, if it gives one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// What it found.
+    /// The findings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Evidence>,
 }
 
-/// What a system answered about one entry.
+/// The answer of a system on one entry.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// One report for each of its detectors.
@@ -179,7 +179,7 @@ pub struct SystemConfig {
 }
 
 impl SystemConfig {
-    /// What the report says of it. Values of `env` may be secrets and are left out.
+    /// The reference in the report. Values of `env` may be secrets and are left out.
     ///
     /// # Errors
     /// When the configuration contradicts itself.
@@ -360,7 +360,7 @@ impl Scanner {
         }
     }
 
-    /// What a reader of the report should know of it.
+    /// Remarks for the reader of the report.
     pub fn notes(&self) -> Vec<String> {
         match self {
             Scanner::Batch(batch) => batch.notes(),

@@ -1,4 +1,4 @@
-//! What makes a tools dataset worth measuring on, checked by measuring it.
+//! The quality of a tools dataset, checked by measuring it.
 //!
 //! Near-identical descriptions may stand only inside a declared group; a query must not repeat the
 //! words of the tool it asks for, unless it is of kind `direct`; a server's queries must not be

@@ -36,7 +36,7 @@ const ENOUGH_HITS: f64 = 200.0;
 /// The most answers that are drawn for it.
 const MOST_SHUFFLES: u32 = 100_000;
 
-/// How sure it must be that the engine is better without descriptions before the harness is doubted.
+/// The significance at which an engine that is better without descriptions makes the harness doubtful.
 const DOUBT: f64 = 0.01;
 
 /// Runs all controls.
@@ -128,7 +128,7 @@ fn shuffled(dataset: &Dataset, limit: usize, rounds: u32, seed: u64) -> Vec<Scor
     sums.into_iter().map(|sums| sums.map(average)).collect()
 }
 
-/// What chance gives one query.
+/// The distribution of one query's score under chance.
 struct Chance {
     /// The mean of 1/rank of the first relevant tool, 0 beyond the limit.
     mean: f64,

@@ -26,7 +26,7 @@ pub const MAX_RELEVANCE: u8 = 2;
 pub struct Query {
     /// Its id, unique in the dataset.
     pub id: String,
-    /// What a person or an agent would ask.
+    /// The text of the query.
     pub query: String,
     /// The tools that answer it, and which look as if they did.
     pub labels: Vec<Label>,
@@ -36,10 +36,10 @@ pub struct Query {
     /// `train`, `dev` or `test`.
     #[serde(default)]
     pub split: Option<String>,
-    /// What a reviewer should know.
+    /// Notes for a reviewer.
     #[serde(default)]
     pub notes: Option<String>,
-    /// Where it stands among the queries: in a golden file its place, in a folder by id.
+    /// Its position among the queries: in a golden file by place, in a folder by id.
     #[serde(skip)]
     pub place: usize,
 }
@@ -61,7 +61,7 @@ pub struct Group {
     pub id: String,
     /// Its tools.
     pub tools: Vec<String>,
-    /// What they have in common.
+    /// The reason they are a group.
     #[serde(default)]
     pub why: Option<String>,
 }
@@ -75,7 +75,7 @@ pub struct Dangling {
     pub tool_id: String,
 }
 
-/// What to do about labels whose tool the corpus does not have.
+/// The treatment of labels whose tool is not in the corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Labels {
     /// It is an error: the files do not belong together.

@@ -29,7 +29,7 @@ const KEPT: usize = 8;
 /// The number of tools that stand above the right one are named.
 const NAMED: usize = 3;
 
-/// What is asked in one line.
+/// The request in one line.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Request {
@@ -43,7 +43,7 @@ struct Request {
     split: Option<String>,
 }
 
-/// What is said of a tool instead of what the corpus says.
+/// The replacement for a tool's description in the corpus.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Override {

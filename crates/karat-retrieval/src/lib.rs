@@ -91,7 +91,7 @@ impl Config {
     }
 }
 
-/// What a search told apart from its answers.
+/// Facts from the search apart from its answers.
 #[derive(Default)]
 pub struct Facts {
     warnings: Vec<String>,

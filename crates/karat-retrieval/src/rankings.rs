@@ -21,7 +21,7 @@ use karat_core::error::EvalError;
 /// The most runs that a file may be of; as many as a project may ask for.
 const MOST_RUNS: u32 = 10_000;
 
-/// What a query without lines in a TREC run means: the format cannot tell.
+/// The meaning of a query without lines in a TREC run: the format does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Absent {
     /// It was not answered.
@@ -31,7 +31,7 @@ pub enum Absent {
     Empty,
 }
 
-/// What a file says of each query, in each run.
+/// The outcomes in a file, for each query and run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rankings {
     entries: Vec<Entry<Ranking>>,
@@ -57,7 +57,7 @@ struct Line {
     outcome: Option<Outcome<Ranking>>,
 }
 
-/// What an item of a report has observed.
+/// The observation of an item of a report.
 impl Rankings {
     /// Reads lines of rankings, a run journal, or a report.
     ///

@@ -65,7 +65,7 @@ impl Default for ReadyConfig {
     }
 }
 
-/// How a tool is asked for, the plainest way first.
+/// The ways to ask for a tool, the plainest first.
 const WORDINGS: [fn(&Tool) -> String; 4] = [
     |tool| tool.tool.clone(),
     |tool| tool.tool_id.clone(),

@@ -27,7 +27,7 @@ pub const SPECS: &[Spec] = &[
     Spec { id: "hard_negative_rate", kind: Average::Rate },
 ];
 
-/// What the answers cost in a model's context: the last metric, where it is counted.
+/// The tokens of the answers: the last metric, if they are counted.
 pub const ANSWER_TOKENS: Spec = Spec { id: "answer_tokens", kind: Average::Mean };
 
 /// The metrics that these outcomes have.
@@ -75,7 +75,7 @@ pub fn beyond(limit: usize) -> Option<String> {
     })
 }
 
-/// What is noticed beside the scores.
+/// Anomalies apart from the scores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Anomalies {
     /// Answered ids that are not in the corpus, and how often.
@@ -243,7 +243,7 @@ fn note_unknown(dataset: &Dataset, ranking: &Ranking, anomalies: &mut Anomalies)
     }
 }
 
-/// What a reader of the report wants to see of one query: the tools that were found, those that were
+/// The observation of one query: the tools that were found, those that were
 /// missed, and those above the first relevant one.
 fn observe(query: &Query, ranking: &Ranking) -> observed::Ranking {
     let relevance: BTreeMap<&str, u8> =

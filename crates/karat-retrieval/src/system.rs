@@ -30,12 +30,12 @@ pub struct Ranked {
     pub score: Option<f64>,
 }
 
-/// What a system answered to one query.
+/// The answer to one query.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ranking {
     /// The tools, best first.
     pub ranked: Vec<Ranked>,
-    /// What the answer costs in a model's context, where that is counted.
+    /// The tokens of the answer, if they are counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_tokens: Option<u64>,
 }
@@ -47,7 +47,7 @@ impl Ranking {
     }
 }
 
-/// What a system is asked.
+/// The question to a system.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Question {
     /// The query's id.
@@ -109,7 +109,7 @@ pub struct SystemConfig {
     pub version: Option<String>,
 }
 
-/// What starting a system takes beside its configuration.
+/// The surroundings that starting a system needs.
 pub struct Setting<'a> {
     /// The tools that are searched.
     pub dataset: &'a Dataset,
@@ -172,7 +172,7 @@ impl SystemConfig {
         }
     }
 
-    /// What the report says of it. Values of `env` and headers may be secrets and are left out.
+    /// The reference in the report. Values of `env` and headers may be secrets and are left out.
     pub fn reference(&self) -> Result<SystemRef, EvalError> {
         let (kind, name, settings) = match self.reach()? {
             Reach::Builtin(engine) => ("builtin", engine.name.to_owned(), BTreeMap::new()),
@@ -255,7 +255,7 @@ pub enum Search {
     Builtin {
         /// The engine.
         engine: Box<dyn Engine>,
-        /// What each definition costs in a context, where that is counted.
+        /// The tokens of each definition, if they are counted.
         costs: Option<Definitions>,
     },
     /// A program that is kept running.
@@ -267,7 +267,7 @@ pub enum Search {
 }
 
 impl Search {
-    /// What the report says of it that only shows once it is built, such as a digest of weights.
+    /// The settings for the report that are known only once it is built, such as a digest of weights.
     pub fn settings(&self) -> BTreeMap<String, String> {
         match self {
             Search::Builtin { engine, .. } => engine.settings(),
@@ -275,7 +275,7 @@ impl Search {
         }
     }
 
-    /// What a reader of the report should know of it, once it has been asked.
+    /// Remarks for the reader of the report, once it has been asked.
     pub fn notes(&self) -> Vec<String> {
         match self {
             Search::Mcp(mcp) => mcp.notes(),

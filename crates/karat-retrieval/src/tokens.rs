@@ -1,4 +1,4 @@
-//! What a search answer costs in a model's context, in tokens (see [`karat_core::tokens`]).
+//! The cost of a search answer in a model's context, in tokens (see [`karat_core::tokens`]).
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::dataset::Tool;
 use crate::system::Ranked;
 
-/// What each definition of a corpus costs: for engines that answer with ids alone.
+/// The tokens of each definition of a corpus: for engines that answer with ids alone.
 pub struct Definitions(HashMap<String, u64>);
 
 impl Definitions {

@@ -1,4 +1,4 @@
-//! How Karat ends: one type for all exit codes, and the error that carries one.
+//! Exit codes: one type for all of them, and the error that carries one.
 
 use karat_core::error::EvalError;
 use karat_core::project::ProjectError;

@@ -1,4 +1,4 @@
-//! What Karat shows while it works: results on stdout, everything else on stderr.
+//! The terminal: results on stdout, everything else on stderr.
 //!
 //! On a terminal progress is a bar; elsewhere (CI, pipes) it is a few plain lines. With `--quiet`
 //! there is none. A reader that has seen enough may go: what is left is not printed, and the exit code

@@ -1,4 +1,4 @@
-//! Where asynchronous work runs, and how it is stopped: one runtime, and signals that leave no program
+//! The runtime of asynchronous work, and its end: one runtime, and signals that leave no program
 //! behind.
 
 use karat_io::process::end_all_on_signal;

@@ -1,4 +1,4 @@
-//! What can be wrong with a dataset.
+//! Errors of datasets.
 
 use std::io;
 use std::path::PathBuf;
@@ -70,7 +70,7 @@ pub enum DatasetError {
     BadName {
         /// The file.
         file: PathBuf,
-        /// What is wrong with the name.
+        /// The problem with the name.
         reason: BadPath,
     },
     /// A file was asked for that is not part of the dataset.

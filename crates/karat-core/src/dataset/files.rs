@@ -82,7 +82,7 @@ pub enum DatasetFiles {
     Folder(PathBuf),
     /// Inside the program, so that it runs without its repository.
     Embedded {
-        /// What messages call it.
+        /// The name in messages.
         name: &'static str,
         /// The files.
         files: EmbeddedFiles,
@@ -90,7 +90,7 @@ pub enum DatasetFiles {
 }
 
 impl DatasetFiles {
-    /// What messages call a file.
+    /// The name of a file in messages.
     #[must_use]
     pub fn label(&self, path: &str) -> PathBuf {
         match self {

@@ -137,7 +137,7 @@ impl Dataset {
     }
 }
 
-/// What a dataset is, as its maker says; everything in a manifest but the files.
+/// The description of a dataset: everything in a manifest except the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
     /// The name: lower-case letters, digits, `-`, `_` and `.`.
@@ -146,7 +146,7 @@ pub struct Meta {
     pub version: Version,
     /// The licence, as an SPDX expression where there is one.
     pub licence: String,
-    /// How the dataset was made, in words.
+    /// A description of how the dataset was made.
     pub made: String,
 }
 
@@ -160,13 +160,13 @@ pub struct Manifest {
     pub version: Version,
     /// The licence, as an SPDX expression where there is one.
     pub licence: String,
-    /// How the dataset was made, in words.
+    /// A description of how the dataset was made.
     pub made: String,
     /// Every file with its digest.
     pub files: BTreeMap<FilePath, Digest>,
 }
 
-/// What [`Manifest::freeze`] does with a folder that is already frozen with other files.
+/// The treatment by [`Manifest::freeze`] of a folder that is already frozen with other files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfFrozen {
     /// Refuse: a frozen dataset does not change.

@@ -16,7 +16,7 @@ use crate::report::{Better, Check, Measured, Report, Verdict};
 /// With fewer independent differences than this even one-sided signs that all agree are chance.
 const FEWEST: u64 = 5;
 
-/// What a `max_drop` or `max_rise` compares with.
+/// The other side of a `max_drop` or `max_rise`.
 pub(super) struct Against<'a> {
     id: &'a str,
     rule: &'static str,
@@ -114,7 +114,7 @@ pub(super) fn with_baseline(
     if case.paired.is_mean() { case.over_items(&words) } else { case.over_runs(&words, loss) }
 }
 
-/// What one decision is made from.
+/// The data of one decision.
 struct Case<'a> {
     against: &'a Against<'a>,
     measured: &'a Measured,

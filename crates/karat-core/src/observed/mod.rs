@@ -1,4 +1,4 @@
-//! What was observed of one item: one typed variant for each kind of report.
+//! The observation of one item: one typed variant for each kind of report.
 //!
 //! Scorers write these types and every renderer reads them, so a renamed field does not compile in
 //! a renderer that shows it. In JSON an observation is the object of its variant with the kind in
@@ -26,7 +26,7 @@ pub use self::traces::{Difference, ShownCall, ShownExpectation, Step, Traces, Tr
 pub use self::verdicts::{DetectorFinding, VerdictOutcome, Verdicts};
 use crate::kind::Kind;
 
-/// What was observed of one item.
+/// The observation of one item.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Observed {

@@ -37,7 +37,7 @@ pub(super) struct Graph {
 /// One subschema.
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    /// What it takes to look at its own keywords.
+    /// The cost of its own keywords.
     pub(super) weight: u64,
     /// The number of times the subschemas on the same value are gone through.
     pub(super) times: u64,
@@ -273,7 +273,7 @@ impl<'s> Builder<'s> {
             .filter_map(|(key, value)| Some((key.clone(), self.id(value)?)))
     }
 
-    /// What a reference means; nothing for a built-in meta-schema. Where it could mean one of
+    /// The target of a reference; none for a built-in meta-schema. Where it could mean one of
     /// several, all of them, so that counts stay upper bounds.
     fn targets(&self, reference: &str, place: &Place<'s>) -> Vec<Id> {
         let (_, fragment) = reference.split_once('#').unwrap_or((reference, ""));
@@ -302,7 +302,7 @@ impl<'s> Builder<'s> {
         ids
     }
 
-    /// What a fragment other than an anchor means in a resource.
+    /// The target of a fragment other than an anchor in a resource.
     fn part(&self, resource: &Resource<'s>, fragment: &str) -> Option<&'s Value> {
         resource.value.pointer(fragment)
     }

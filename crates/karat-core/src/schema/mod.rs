@@ -31,7 +31,7 @@ use karat_io::text::{clip, printable};
 const DEPTH: usize = 128;
 /// JSON values in a schema.
 const SCHEMA_SIZE: usize = 100_000;
-/// What the regular expressions of a schema may cost together (see `size.rs`).
+/// The limit for the cost of all regular expressions of a schema (see `size.rs`).
 const PATTERN_COST: u64 = 1_000_000;
 /// Violations that are described, and how many are told apart from those of formats. The rest are
 /// counted.
@@ -81,7 +81,7 @@ pub enum SchemaError {
     /// A reference leads nowhere.
     #[error("a reference cannot be resolved: {message}")]
     BadReference {
-        /// What the engine said.
+        /// The message of the engine.
         message: String,
     },
     /// References lead in a circle that no value ends.
@@ -117,11 +117,11 @@ pub struct Compliance {
     pub valid: bool,
     /// The verdict of an engine that asserts formats.
     pub valid_with_formats: bool,
-    /// What is violated; the first 100.
+    /// The violations; the first 100.
     pub errors: Vec<Violation>,
     /// The number of more.
     pub more_errors: usize,
-    /// What is violated only when formats are asserted; the first 100.
+    /// The violations that exist only if formats are asserted; the first 100.
     pub format_warnings: Vec<Violation>,
 }
 
@@ -162,7 +162,7 @@ pub struct Violation {
     pub schema_path: String,
     /// The keyword that is violated.
     pub keyword: String,
-    /// What is wrong, in words, printable.
+    /// A printable description of the problem.
     pub message: String,
 }
 

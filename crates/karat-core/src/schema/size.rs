@@ -1,4 +1,4 @@
-//! How large a JSON value is, and what its regular expressions would cost if it is a schema.
+//! The size of a JSON value, and the cost of its regular expressions if it is a schema.
 
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! An answer in JSON of a scanner's own making, read through path expressions; and the question, filled
 //! into a template.
 //!
-//! What HTTP and MCP scanners share: which fields of the answer say what, and which parts of an entry the
+//! Shared by HTTP and MCP scanners: the meaning of the answer's fields, and the parts of an entry that the
 //! template shows. An entry that has a result or instructions which the template does not show cannot be
 //! judged, so it is `unsupported` and the scanner is not asked.
 
@@ -15,7 +15,7 @@ use crate::dataset::Tool;
 use crate::system::{Answer, DetectorReport, Evidence, ScanInput, Verdict};
 use karat_core::error::EvalError;
 
-/// Where an answer says what: `answer = { … }`. At least one of `verdict`, `flagged`, `severity` and
+/// The paths of an answer: `answer = { … }`. At least one of `verdict`, `flagged`, `severity` and
 /// `score` is needed; the last two with a decision that goes by them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,7 +33,7 @@ pub struct AnswerConfig {
     /// A score.
     #[serde(default)]
     pub score: Option<String>,
-    /// What is shown as evidence.
+    /// The evidence.
     #[serde(default)]
     pub findings: Option<String>,
 }
@@ -78,7 +78,7 @@ impl Flagged {
         Ok(Flagged { path, written: text.to_owned(), turned: plain != text })
     }
 
-    /// Where the path leads to several values, one flag among them is enough.
+    /// If the path leads to several values, one flag among them is enough.
     pub(super) fn read(&self, answer: &Value) -> Result<Verdict, String> {
         let found = self.path.find(answer);
         let verdicts =
@@ -140,7 +140,7 @@ impl AnswerReader {
         Ok(reader)
     }
 
-    /// What an answer says.
+    /// Reads an answer.
     pub(super) fn read(&self, answer: &Value) -> Result<Answer, String> {
         let find = |path: &Option<JsonPath>| -> Vec<Value> {
             path.iter().flat_map(|path| path.find(answer)).cloned().collect()

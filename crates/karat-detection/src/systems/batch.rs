@@ -29,7 +29,7 @@ use karat_io::json_path::JsonPath;
 
 /// The most that a program may print.
 const MOST_OUTPUT: usize = 256 << 20;
-/// What the detector is called where the output names none.
+/// The name of the detector if the output names none.
 pub const DETECTOR: &str = "batch";
 
 /// `batch = { … }` of a system.
@@ -42,23 +42,23 @@ pub struct BatchConfig {
     /// The form of the tools file.
     #[serde(default)]
     pub tools: ToolsShape,
-    /// What tools are called in the file.
+    /// The names of tools in the file.
     #[serde(default)]
     pub names: Names,
-    /// What comes back.
+    /// The format of the output.
     #[serde(default)]
     pub format: OutputFormat,
-    /// Where the results are, such as `$.results[*]`.
+    /// The path of the results, such as `$.results[*]`.
     #[serde(default)]
     pub results: Option<String>,
     /// Within a result: the name of the tool, or the id.
     #[serde(default)]
     pub entry: Option<String>,
-    /// What stands before the name where `entry` finds a longer text: `tool:` for `tool:add.description`.
+    /// The text before the name if `entry` finds a longer text: `tool:` for `tool:add.description`.
     /// The longest name of the file that follows it is meant.
     #[serde(default)]
     pub entry_prefix: Option<String>,
-    /// What becomes of a result that names no tool of the file.
+    /// The treatment of a result that names no tool of the file.
     #[serde(default)]
     pub unplaced: Unplaced,
     /// Within a result: whether it is a flag; a leading `!` turns it round (`!is_safe`).
@@ -76,7 +76,7 @@ pub struct BatchConfig {
     /// Within a result: what is shown as evidence.
     #[serde(default)]
     pub findings: Option<String>,
-    /// What an entry is that the output does not mention.
+    /// The verdict on an entry that the output does not mention.
     #[serde(default)]
     pub absent: Option<Absent>,
     /// The time one run of the program may take, in milliseconds.
@@ -104,7 +104,7 @@ pub enum ToolsShape {
     Servers,
 }
 
-/// What becomes of a result that names no tool of the file.
+/// The treatment of a result that names no tool of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unplaced {
@@ -115,7 +115,7 @@ pub enum Unplaced {
     Count,
 }
 
-/// What tools are called in the file.
+/// The names of tools in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Names {
@@ -126,7 +126,7 @@ pub enum Names {
     Id,
 }
 
-/// What comes back.
+/// The format of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputFormat {
@@ -137,7 +137,7 @@ pub enum OutputFormat {
     Sarif,
 }
 
-/// What an entry is that the output does not mention.
+/// The verdict on an entry that the output does not mention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Absent {
@@ -230,7 +230,7 @@ impl BatchConfig {
     }
 }
 
-/// What the program said of every entry, for each run.
+/// The program's answers on every entry, for each run.
 #[derive(Debug, Default)]
 pub struct Batch {
     runs: Vec<Answers>,
@@ -241,7 +241,7 @@ pub struct Batch {
     unheard: BTreeSet<String>,
 }
 
-/// What was said of each entry.
+/// The answer on each entry.
 type Answers = BTreeMap<String, Result<Answer, String>>;
 
 /// The number of results there that were.
@@ -299,7 +299,7 @@ impl Batch {
         &self.times
     }
 
-    /// What a reader of the report should know.
+    /// Remarks for the reader of the report.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = vec![
             "answer times are shares of whole runs of the program, its start-up included"
@@ -322,7 +322,7 @@ impl Batch {
         notes
     }
 
-    /// What was said of an entry in a run.
+    /// The answer on an entry in a run.
     ///
     /// # Errors
     /// When nothing was said of it.
@@ -511,7 +511,7 @@ fn parse_output(text: &str) -> Result<Value, String> {
 
 struct Printed {
     text: String,
-    /// How the program ended, for messages.
+    /// The exit of the program, for messages.
     end: String,
 }
 

@@ -14,7 +14,7 @@ impl Builtin {
         Builtin { only: detectors::find(name) }
     }
 
-    /// What they find in a definition.
+    /// The findings in a definition.
     pub fn inspect(&self, input: &ScanInput) -> Answer {
         if let Some(detector) = self.only {
             let findings = detector.inspect(&Reading::of(input));

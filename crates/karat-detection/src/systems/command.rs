@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::system::{Answer, DetectorReport, Evidence, ScanInput, Verdict};
 
-/// What the one detector of a command is called.
+/// The name of the one detector of a command.
 pub const DETECTOR: &str = "command";
 
 #[derive(Serialize)]

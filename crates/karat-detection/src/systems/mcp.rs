@@ -1,6 +1,6 @@
 //! A scanner that is itself an MCP server: one call of one of its tools for each entry.
 //!
-//! What is read through the paths is the structured content of the result, or else the JSON in its
+//! The paths start in the structured content of the result, or else the JSON in its
 //! text; `from` picks another part.
 
 use std::path::Path;

@@ -21,7 +21,7 @@ const NO_FINDING: &str = "none";
 pub struct Sarif {
     /// The tools that made them; their runs have all ended well.
     pub detectors: Vec<String>,
-    /// What each found, by entry and detector.
+    /// The findings, by entry and detector.
     pub results: BTreeMap<String, BTreeMap<String, Vec<Evidence>>>,
     /// The highest security severity of what was found, by entry and detector, where rules carry one.
     pub scores: BTreeMap<(String, String), f64>,
@@ -83,7 +83,7 @@ pub fn read(log: &Value, name_of: impl Fn(&str) -> Option<String>) -> Result<Sar
 }
 
 impl Sarif {
-    /// What each detector says of an entry: a flag where it has results, a pass where it has none.
+    /// The verdict of each detector on an entry: a flag if it has results, a pass if it has none.
     pub fn reports(&self, entry: &str) -> Vec<DetectorReport> {
         self.detectors
             .iter()

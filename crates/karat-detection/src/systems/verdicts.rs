@@ -19,7 +19,7 @@ use crate::dataset::Dataset;
 use crate::system::{Answer, DetectorReport, Verdict};
 use karat_core::error::EvalError;
 
-/// What the detector of lines without a name is called.
+/// The name of the detector of lines without one.
 pub const DETECTOR: &str = "file";
 
 /// The verdicts of a file, by entry.

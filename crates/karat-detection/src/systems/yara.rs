@@ -1,6 +1,6 @@
 //! YARA rules that the user gives, run by boreal.
 //!
-//! What is scanned: the description; the rest of the definition as JSON with ASCII escapes and a blank
+//! Scanned are the description and the rest of the definition as JSON with ASCII escapes and a blank
 //! after `:` and `,`, which is how Python scanners write it and what public rules were made for; the
 //! server instructions; the result. Each is scanned by itself, so a rule never matches across two. Rules
 //! may match strings and use the modules of boreal that look at bytes; they cannot read files or start
@@ -134,7 +134,7 @@ fn rule_files(path: &Path) -> Result<Vec<PathBuf>, EvalError> {
     Ok(files)
 }
 
-/// What is scanned, and what evidence calls it.
+/// The scanned texts, each with its name in evidence.
 fn texts(input: &ScanInput) -> Vec<(&'static str, String)> {
     let tool = &input.tool;
     let mut texts = vec![("description", tool.description.clone())];

@@ -69,7 +69,7 @@ fn load(folder: &Path) -> Result<(StaticModel, Digest), EvalError> {
     Ok((loaded, Digest::of(digests.join(" ").as_bytes())))
 }
 
-/// What of a tool is embedded. Names are split into words, as a person would read them.
+/// The text of a tool that is embedded. Names are split into words, as a person would read them.
 fn text(tool: &Tool) -> String {
     let name = [words(&tool.server), words(&tool.tool)].concat().join(" ");
     let title = tool.title.as_deref().unwrap_or_default();

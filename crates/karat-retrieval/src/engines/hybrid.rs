@@ -15,9 +15,9 @@ use crate::dataset::Tool;
 use crate::system::Ranked;
 use karat_core::error::EvalError;
 
-/// How much the first ranks weigh over later ones; 60 is what everyone uses.
+/// The weight of first ranks over later ones; 60 is the customary value.
 const K: f64 = 60.0;
-/// How many results of each engine are joined, at least.
+/// The minimum number of results of each engine that are joined.
 const DEPTH: usize = 100;
 
 /// Both engines over one corpus.

@@ -20,22 +20,22 @@ pub trait Engine: Send + Sync {
     /// The best tools, best first; equal scores by id.
     fn search(&self, query: &str, limit: usize) -> Vec<Ranked>;
 
-    /// What else the report should say of it, such as the digest of its weights.
+    /// Further settings for the report, such as the digest of its weights.
     fn settings(&self) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
 }
 
-/// What building an engine gives, or why it could not be built.
+/// A built engine, or the reason it could not be built.
 pub type Built = Result<Box<dyn Engine>, EvalError>;
 
 /// A built-in engine: its name, what it does, and how it is built.
 pub struct Builtin {
     /// The name in `system = { builtin = "…" }`.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// A one-line description.
     pub summary: &'static str,
-    /// Whether it needs a folder of embeddings.
+    /// True if it needs a folder of embeddings.
     pub needs_weights: bool,
     /// Indexes a corpus, with the folder of its weights.
     pub build: fn(&[Tool], Option<&Path>) -> Built,

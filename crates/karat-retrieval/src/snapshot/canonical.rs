@@ -22,7 +22,7 @@ pub fn digest(value: &Value) -> Digest {
     Digest::of(text(value).as_bytes())
 }
 
-/// What is read is bounded in depth, so this ends.
+/// Input is bounded in depth, so this ends.
 fn write(value: &Value, text: &mut String) {
     match value {
         Value::Array(items) => {

@@ -25,11 +25,11 @@ const LONGEST_REASON: usize = 500;
 /// A server to capture.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// What the corpus calls it; without it, what it calls itself.
+    /// The name in the corpus; by default its own.
     pub name: Option<String>,
     /// The way it is reached.
     pub spec: ServerSpec,
-    /// How the provenance calls that, without secrets and paths of this machine.
+    /// The description in the provenance, without secrets and local paths.
     pub described: String,
     /// The package it comes from.
     pub package: Option<Package>,
@@ -44,14 +44,14 @@ pub struct Options {
     pub parallel: usize,
 }
 
-/// What was captured.
+/// The captured servers.
 #[derive(Debug, Default)]
 pub struct Captured {
     /// The definitions.
     pub snapshot: Snapshot,
     /// The place where they come from.
     pub origins: BTreeMap<String, Origin>,
-    /// What failed and why, by name or description.
+    /// The failures with their reasons, by name or description.
     pub failed: BTreeMap<String, String>,
 }
 
@@ -182,7 +182,7 @@ pub struct List {
 /// One server of a list. Fields that only an installer needs are not looked at.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Listed {
-    /// What the corpus calls it.
+    /// The name in the corpus.
     pub name: String,
     /// `npm`, `pypi` and so on.
     pub registry: String,

@@ -1,4 +1,4 @@
-//! What changed between two snapshots, field by field.
+//! The changes between two snapshots, field by field.
 //!
 //! Tools are matched by `server:tool`. Every place in a definition that differs is one change with a
 //! JSON Pointer, so that a reworded description of one parameter is seen as that and not as "the
@@ -55,10 +55,10 @@ pub struct Changed {
 pub struct Field {
     /// A JSON Pointer into the definition, such as `/inputSchema/properties/limit/default`.
     pub path: String,
-    /// What stood there; nothing where it was added.
+    /// The earlier value; none if it was added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
-    /// What stands there; nothing where it was removed.
+    /// The present value; none if it was removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
 }

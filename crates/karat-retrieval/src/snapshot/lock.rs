@@ -26,7 +26,7 @@ pub struct Lock {
     pub servers: BTreeMap<String, LockedServer>,
 }
 
-/// What a lock holds of one server.
+/// The entry of one server in a lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedServer {
@@ -40,7 +40,7 @@ pub struct LockedServer {
     pub tools: BTreeMap<String, Digest>,
 }
 
-/// How a corpus differs from its lock; ids are `server:tool`.
+/// The differences between a corpus and its lock; ids are `server:tool`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Mismatch {
     /// In the lock and not in the corpus.

@@ -38,7 +38,7 @@ pub struct Snapshot {
 /// One server, as it presents itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Server {
-    /// What it says of itself beside its name: title, version, instructions, package and so on.
+    /// Its description of itself apart from the name: title, version, instructions, package and so on.
     pub about: Map<String, Value>,
     /// Its definitions as served: `name`, `description`, `inputSchema` and the rest, in order.
     pub tools: Vec<Value>,

@@ -28,7 +28,7 @@ pub const PROVENANCE: &str = "provenance.json";
 pub struct Provenance {
     /// `karat.capture/1`.
     pub schema: String,
-    /// How each server was reached and what it answered, by name.
+    /// The way each server was reached and its answers, by name.
     pub servers: BTreeMap<String, Origin>,
     /// When and where; the only part that differs between two captures of the same servers. It is
     /// left out of a frozen version, so that the same definitions have the same digest.
@@ -54,7 +54,7 @@ pub struct Origin {
 /// The name of this form of provenance.
 pub const SCHEMA: &str = "karat.capture/1";
 
-/// What a version was made from.
+/// The source of a version.
 pub struct Source<'a> {
     /// A captured folder.
     pub snapshot: &'a Path,
@@ -62,7 +62,7 @@ pub struct Source<'a> {
     pub golden: Golden<'a>,
 }
 
-/// Where the queries and groups of a new version come from. What lies in the snapshot wins.
+/// The source of the queries and groups of a new version. Those in the snapshot take precedence.
 pub enum Golden<'a> {
     /// From the version before, if there is one.
     Previous,
@@ -72,7 +72,7 @@ pub enum Golden<'a> {
     None,
 }
 
-/// What became of a freeze.
+/// The result of a freeze.
 pub enum Outcome {
     /// A new version was made.
     Made(Box<Made>),
@@ -86,7 +86,7 @@ pub struct Made {
     pub folder: PathBuf,
     /// Its manifest.
     pub manifest: Manifest,
-    /// What changed since the version before, if there was one.
+    /// The changes since the previous version, if there was one.
     pub since: Option<(Version, Diff)>,
 }
 

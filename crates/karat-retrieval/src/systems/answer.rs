@@ -1,4 +1,4 @@
-//! Where in an answer the ranked ids are: the part that HTTP endpoints and MCP tools share.
+//! The place of the ranked ids in an answer: the part that HTTP endpoints and MCP tools share.
 //!
 //! A search answers with JSON of its own shape. A project says where the results stand in it, how an
 //! id of the corpus (`server:tool`) is made of a result, and, if it likes, where the score is. An
@@ -33,12 +33,12 @@ pub struct AnswerConfig {
     /// A path to the results, such as `results[*]`. Without it, the answer itself is the list.
     #[serde(default)]
     pub ids: Option<String>,
-    /// How an id is made of a result, such as `{server_name}:{tool.name}`, each place a path into
+    /// The rule that makes an id of a result, such as `{server_name}:{tool.name}`, each place a path into
     /// the result; or one path alone. Several rules are tried in turn, and the first that finds all
     /// of its parts counts. Without any: a text is an id, and an object has it in `tool_id`.
     #[serde(default)]
     pub id: Rules,
-    /// What stands between server and tool in the ids of the system, where that is not `:`.
+    /// The separator of server and tool in the ids of the system, if it is not `:`.
     #[serde(default)]
     pub separator: Option<String>,
     /// A path from a result to its score. It is recorded; the order is that of the list.
@@ -107,7 +107,7 @@ impl AnswerConfig {
     /// Finds what is wrong with the paths and rules before anything is asked.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// A description of the problem.
     pub fn check(&self) -> Result<(), String> {
         let optional = |path: &Option<String>| path.as_deref().map(JsonPath::parse).transpose();
         optional(&self.json_at)?;
@@ -120,7 +120,7 @@ impl AnswerConfig {
         Ok(())
     }
 
-    /// What the report says of it: the rules are part of what was measured.
+    /// The settings for the report: the rules are part of what was measured.
     pub(crate) fn settings(&self) -> impl Iterator<Item = (String, String)> {
         [
             ("answer.json_at", self.json_at.clone()),
@@ -199,7 +199,7 @@ impl AnswerReader {
         ranked.collect::<Result<Vec<Ranked>, Failure>>().map(Ranking::new)
     }
 
-    /// What a text costs in a model's context, if that is counted.
+    /// The tokens of a text, if they are counted.
     pub fn tokens(&self, text: &str) -> Option<u64> {
         self.count_tokens.then(|| tokens::count(text))
     }

@@ -83,7 +83,7 @@ pub(crate) struct CaptureArgs {
     /// A list of servers to start, such as datasets/real-servers/v1/servers.toml
     #[arg(long = "servers", value_name = "FILE", group = "source", requires = "installed")]
     pub(crate) list: Option<PathBuf>,
-    /// Where the servers of the list are installed, each in a folder with its name
+    /// The folder in which the servers of the list are installed, each in a folder with its name
     #[arg(long, value_name = "FOLDER", requires = "list")]
     pub(crate) installed: Option<PathBuf>,
     /// A file that names servers: mcp.json, .vscode/mcp.json, claude_desktop_config.json …
@@ -98,7 +98,7 @@ pub(crate) struct CaptureArgs {
     /// A server at an address
     #[arg(long, value_name = "URL", group = "source")]
     pub(crate) url: Option<String>,
-    /// What the corpus calls the server; without it, what it calls itself
+    /// The name of the server in the corpus; by default its own
     #[arg(long, conflicts_with_all = ["list", "config"])]
     pub(crate) name: Option<String>,
     /// A variable for the command
@@ -146,10 +146,10 @@ pub(crate) struct ServeArgs {
     /// The file for the configuration
     #[arg(long, value_name = "FILE", requires = "proxy_config")]
     pub(crate) out: Option<PathBuf>,
-    /// Where the proxy is to listen
+    /// The address on which the proxy listens
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub(crate) proxy_listen: SocketAddr,
-    /// Where the proxy is to keep its data; without it, a folder beside the configuration
+    /// The proxy's data folder; by default next to the configuration
     #[arg(long, value_name = "FOLDER")]
     pub(crate) proxy_data: Option<PathBuf>,
     /// The key of the proxy's HTTP search

@@ -19,7 +19,7 @@ pub(crate) struct InitArgs {
     /// The CI that runs it; repeatable, or several with commas. Without it, github
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub(crate) ci: Vec<Ci>,
-    /// Where CI clones Karat from, as https://…, ssh://… or git@HOST:PATH, with #REF for a tag, branch
+    /// The address from which CI clones Karat, as https://…, ssh://… or git@HOST:PATH, with #REF for a tag, branch
     /// or commit; without it, where this karat was installed from
     #[arg(long, value_name = "URL[#REF]")]
     pub(crate) karat_from: Option<String>,

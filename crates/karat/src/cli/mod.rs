@@ -36,7 +36,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// How Karat shows itself; the same for every command.
+/// The options that all commands share.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct Face {
     /// Print only errors and failures

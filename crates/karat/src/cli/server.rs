@@ -35,7 +35,7 @@ pub(crate) struct TargetArgs {
     /// The server in that file; without --config, in the one file of the usual places that has it
     #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "url"])]
     pub(crate) server: Option<String>,
-    /// How messages travel, if not stdio for a command and streamable HTTP for an address
+    /// The transport; by default stdio for a command and streamable HTTP for an address
     #[arg(long, value_name = "KIND")]
     pub(crate) transport: Option<Transport>,
     /// The one protocol revision to speak, such as 2025-06-18; otherwise negotiated
@@ -47,7 +47,7 @@ pub(crate) struct TargetArgs {
     /// A header of each request; repeatable. ${VAR} is taken from the environment
     #[arg(long = "header", value_name = "NAME: VALUE")]
     pub(crate) headers: Vec<String>,
-    /// Where the server runs
+    /// The folder in which the server runs
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub(crate) struct TargetArgs {
     pub(crate) command: Vec<String>,
 }
 
-/// What a server gets that asks something of its client. Without these it is refused.
+/// Answers to requests of the server. Without these they are refused.
 #[derive(Args, Clone, Default)]
 pub(crate) struct PolicyArgs {
     /// Answer requests for sampling with this text
@@ -73,7 +73,7 @@ pub(crate) struct PolicyArgs {
     pub(crate) roots: Vec<String>,
 }
 
-/// What stands between the server and the machine.
+/// The isolation of the server.
 #[derive(Args, Clone, Default)]
 pub(crate) struct IsolationArgs {
     /// Keep the server apart from the machine: no network, nothing of your home, bounded resources
@@ -94,7 +94,7 @@ pub(crate) struct IsolationArgs {
     pub(crate) limits: Vec<String>,
 }
 
-/// What is kept of the sessions.
+/// The recording of the sessions.
 #[derive(Args, Clone, Default)]
 pub(crate) struct RecordArgs {
     /// Write every message to this file as JSON lines; karat demo-server --replay is then that server
@@ -187,7 +187,7 @@ pub(crate) struct LoadArgs {
     /// The time over which the load grows to its full size
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub(crate) ramp: String,
-    /// What is left out at the start: a time, or a number of calls
+    /// The part at the start that is not measured: a time, or a number of calls
     #[arg(long, value_name = "TIME_OR_CALLS", default_value = "1s")]
     pub(crate) warm_up: String,
     /// Look for the most load under which this holds, such as 'p99<200ms': at a growing rate, or at a

@@ -86,7 +86,7 @@ pub(crate) fn update(arguments: &BaselineArgs, terminal: &Terminal) -> Result<Ex
     Ok(Exit::Pass)
 }
 
-/// What became of one baseline, or would.
+/// The update of one baseline, done or planned.
 #[derive(Serialize)]
 struct Update {
     evaluation: Evaluation,

@@ -149,7 +149,7 @@ pub(crate) fn conclude(
     published.exit(arguments.strict)
 }
 
-/// What a run came to, and why some of it could not be written down.
+/// The result of a run, and the reasons why some of it could not be written.
 struct Published {
     document: CheckReport,
     unwritten: Vec<String>,
@@ -208,7 +208,7 @@ fn write(document: &CheckReport, output: Output, path: &Path) -> Result<(), Stop
     Ok(write_atomic(path, text.as_bytes())?)
 }
 
-/// What did not pass, in a line each: nothing at all if everything did.
+/// The failures, one per line; empty if everything passed.
 pub(crate) fn trouble(document: &CheckReport) -> String {
     let mut lines = String::new();
     for report in &document.reports {
@@ -256,7 +256,7 @@ fn not_run(plan: &Project<'_>) -> Vec<NotRun> {
         .collect()
 }
 
-/// What was measured, and what could not be.
+/// The reports, and the entries that could not be measured.
 pub(crate) struct Measured<'a> {
     pub(crate) reports: Vec<(Report, &'a Planned)>,
     pub(crate) not_measured: Vec<NotMeasured>,
@@ -280,7 +280,7 @@ pub(crate) fn select(
     Ok(plan)
 }
 
-/// What to do about a run that ended early, where the command can.
+/// The advice for a run that ended early, if the command can resume.
 const GOES_ON: &str = "--resume goes on from here";
 
 /// Runs every entry of the plan. Ctrl-C ends it in good order: programs are stopped, and the journal
@@ -336,7 +336,7 @@ async fn entries<'a>(
     Ok(measured)
 }
 
-/// Where reports and journals go: a relative folder is inside the project.
+/// The folder for reports and journals: a relative one is inside the project.
 fn out_folder(plan: &Project<'_>, arguments: &CheckArgs) -> PathBuf {
     plan.root.folder().join(&arguments.out)
 }

@@ -18,7 +18,7 @@ const NAMED: usize = 5;
 /// The most slices that a message lists.
 const LISTED: usize = 20;
 
-/// What `karat compare --json` prints.
+/// The document of `karat compare --json`.
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,

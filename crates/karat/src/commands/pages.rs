@@ -1,4 +1,4 @@
-//! What is printed to be installed elsewhere: completions, the manual page, JSON Schemas.
+//! Documents to install elsewhere: completions, the manual page, JSON Schemas.
 
 use clap::CommandFactory as _;
 

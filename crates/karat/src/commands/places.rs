@@ -1,4 +1,4 @@
-//! Where a run may write: not over a file that git tracks, and not over one that the project reads.
+//! The places where a run may write: not over a file that git tracks, and not over one that the project reads.
 //! A place is judged by the file that is really written, whatever links lead there, and before
 //! anything runs. Whether it can be written shows only when it is.
 
@@ -9,7 +9,7 @@ use karat_io::input::{destination, write_atomic};
 
 use crate::exit::Stop;
 
-/// What makes git leave a folder of reports alone; also how Karat knows such a folder again.
+/// The marker that makes git ignore a folder of reports, and by which Karat recognizes one.
 const IGNORED: &[u8] = b"# Made by karat; nothing here belongs into version control.\n*\n";
 
 /// Makes the folder, and keeps it out of version control: reports are made, never committed. A folder
@@ -22,7 +22,7 @@ pub(crate) fn prepare(folder: &Path) -> Result<(), Stop> {
     Ok(())
 }
 
-/// What a run writes is made, never committed: a file that git tracks is not written over.
+/// Outputs are generated, never committed: a file that git tracks is not overwritten.
 pub(crate) fn untracked<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Stop> {
     for path in paths {
         let real = destination(path);
@@ -55,7 +55,7 @@ fn is_ours(file: &Path) -> bool {
     ignore.is_some_and(|ignore| std::fs::read(ignore).is_ok_and(|text| text == IGNORED))
 }
 
-/// What is measured with is not written over: baselines, datasets, suites, the project file.
+/// Inputs are not overwritten: baselines, datasets, suites, the project file.
 pub(crate) fn unread<'a>(
     paths: impl IntoIterator<Item = &'a Path>,
     reads: &[PathBuf],

@@ -1,4 +1,4 @@
-//! What the tests share: a small corpus and a place to run in.
+//! Shared by the tests: a small corpus and a folder to run in.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

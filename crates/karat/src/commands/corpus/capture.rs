@@ -99,7 +99,7 @@ fn not_captured(captured: &Captured, asked: usize) -> Stop {
     Stop::not_measured(message)
 }
 
-/// What is to be captured, from the one source that was given.
+/// The servers to capture, from the one source that was given.
 fn targets(arguments: &CaptureArgs, scratch: &Path) -> Result<Vec<Target>, Stop> {
     if let (Some(list), Some(installed)) = (&arguments.list, &arguments.installed) {
         return listed(list, installed, &arguments.servers, scratch);

@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &DiffArgs, terminal: &Terminal) -> Result<Exit, Sto
     Ok(if arguments.exit_code && !diff.is_empty() { Exit::GateFailed } else { Exit::Pass })
 }
 
-/// What can be compared with its like.
+/// Things that can be compared with their like.
 enum Corpus {
     Tools(Snapshot),
     /// Labelled entries, by id.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::ProxyConfig;
 
-/// What the proxy is told of itself.
+/// The proxy's own settings.
 pub(super) struct Proxy {
     pub(super) listen: SocketAddr,
     pub(super) data: PathBuf,

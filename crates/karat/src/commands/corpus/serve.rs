@@ -144,7 +144,7 @@ async fn ended() {
     let _ = karat_io::process::end_all_on_signal().await;
 }
 
-/// Where a server is served. Names come from corpora and may hold anything.
+/// The path of a server. Names come from corpora and may contain anything.
 fn path(name: &str) -> String {
     let mut path = String::from("/");
     for byte in name.bytes() {

@@ -15,7 +15,7 @@ use crate::cli::VerifyArgs;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
-/// What was found in a dataset, of whichever kind it is.
+/// The findings in a dataset of any kind.
 struct Checked {
     dataset: DatasetRef,
     /// The number of what it holds.

@@ -69,7 +69,7 @@ pub(super) fn complete(arguments: &InitArgs, terminal: &Terminal) -> Result<Answ
     Ok(Answers { user, ci, origin })
 }
 
-/// Where CI gets Karat from; nothing at all takes what is known already.
+/// The source of Karat for CI; an empty answer takes the known one.
 fn where_from(terminal: &Terminal) -> Result<Option<Origin>, Stop> {
     let known = Origin::of_this_program();
     terminal.print("From which address does CI clone Karat?\n")?;

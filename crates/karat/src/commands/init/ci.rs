@@ -95,7 +95,7 @@ pub(super) fn builds_karat(ci: Ci) -> bool {
     matches!(ci, Ci::Github | Ci::Gitlab)
 }
 
-/// What is left to do by hand, and what CI will do.
+/// The remaining manual steps, and what CI will do.
 pub(super) fn to_do(wanted: &[Ci], origin: Option<&Origin>) -> Vec<String> {
     let mut lines = Vec::new();
     if wanted.contains(&Ci::PreCommit) {

@@ -28,7 +28,7 @@ struct File {
     shared: bool,
 }
 
-/// What was done, and what is left to do.
+/// The steps that were done, and those that remain.
 #[derive(Default, Serialize)]
 struct Outcome {
     wrote: Vec<PathBuf>,
@@ -177,7 +177,7 @@ impl Outcome {
         text
     }
 
-    /// What is left to the user, which `--quiet` must not swallow.
+    /// The steps that remain for the user, which `--quiet` must not hide.
     fn to_add(&self) -> String {
         let mut text = String::new();
         for (path, lines) in &self.add {

@@ -1,4 +1,4 @@
-//! Where CI gets Karat from: an address that git can clone, and a commit, tag or branch. It comes from
+//! The source of Karat for CI: an address that git can clone, and a commit, tag or branch. It comes from
 //! the user, or from where the running program was installed from. An address that only this machine
 //! knows is none, and credentials are never written down.
 
@@ -8,7 +8,7 @@ use karat_core::provenance::git;
 use karat_io::input::{Limits, load};
 use karat_io::text::printable;
 
-/// What an address is, for a message.
+/// The kind of an address, for a message.
 const FORMS: &str = "https://…, ssh://… or git@HOST:PATH, with #REF for a tag, branch or commit";
 /// The longest address, and the longest name of a ref, that is written into a file.
 const LONGEST: usize = 1_000;
@@ -43,7 +43,7 @@ impl Origin {
         Ok(Origin { address: found.without_secret, reference })
     }
 
-    /// Where the running program came from, if that is known and others can reach it.
+    /// The origin of the running program, if it is known and others can reach it.
     pub(super) fn of_this_program() -> Option<Origin> {
         installed(&std::env::current_exe().ok()?).or_else(|| {
             Some(Origin { address: usable(env!("CARGO_PKG_REPOSITORY"))?, reference: None })
@@ -138,7 +138,7 @@ fn usable(address: &str) -> Option<String> {
     Address::parse(address).ok().map(|found| found.without_secret)
 }
 
-/// Where an installed program came from. Cargo keeps that in `.crates.toml` above the folder `bin` of
+/// The origin of an installed program. Cargo keeps that in `.crates.toml` above the folder `bin` of
 /// what it installed; a program in another place was not installed by it.
 fn installed(program: &Path) -> Option<Origin> {
     let folder = program.parent().filter(|folder| folder.ends_with("bin"))?;
@@ -194,7 +194,7 @@ fn path_of(address: &str) -> Option<PathBuf> {
     Some(PathBuf::from(String::from_utf8(path).ok()?))
 }
 
-/// Where a checkout was cloned from, at its commit if that is one that others can have.
+/// The origin of a checkout, at its commit if others can have it.
 fn from_checkout(folder: &Path) -> Option<Origin> {
     // As it stands in the settings of the checkout first: rewriting belongs to this machine.
     let asked: [&[&str]; 2] =

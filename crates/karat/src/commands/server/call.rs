@@ -1,5 +1,5 @@
 //! `karat server call`: one call, its result as it was on the wire but for the secrets of the server.
-//! What a finding is played again with.
+//! Replays a finding.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What `karat server fuzz` and `attack` have in common: reading their arguments, and showing what was
+//! Shared by `karat server fuzz` and `attack`: reading their arguments, and showing what was
 //! found.
 
 use std::fmt::Write as _;

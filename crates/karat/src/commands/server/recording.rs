@@ -22,7 +22,7 @@ impl<'a> Recording<'a> {
         Ok(Recording { asked: Some((path, recorder)) })
     }
 
-    /// What a session writes to.
+    /// The recorder of a session.
     pub(super) fn recorder(&self) -> Option<Recorder> {
         self.asked.as_ref().map(|(_, recorder)| recorder.clone())
     }

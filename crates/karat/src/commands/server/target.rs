@@ -134,7 +134,7 @@ fn refined(arguments: &TargetArgs, mut spec: ServerSpec) -> Result<ServerSpec, S
     Ok(spec)
 }
 
-/// What the server gets that asks: each flag holds over what the spec says.
+/// The answers to requests of the server: each flag takes precedence over the spec.
 fn answer(arguments: &PolicyArgs, spec: &mut ServerSpec) -> Result<(), Stop> {
     let mut policies = spec.policies.clone().unwrap_or_default();
     if let Some(text) = &arguments.sampling {
