@@ -38,7 +38,7 @@ pub fn measure(spec: Spec, items: &[&Item], runs: u32, seed: u64) -> Measured {
     measure_named(spec.id, spec.kind, items, runs, seed)
 }
 
-/// Averages a score over tasks, drawn again by tasks for the interval; what stands twice under one
+/// Averages a score over tasks, drawn again by tasks for the interval; what is listed twice under one
 /// name is drawn together. For a metric whose id is only known when it is measured, such as `pass^7`.
 pub fn over_tasks<'a>(
     id: &str,

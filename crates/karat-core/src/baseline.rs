@@ -147,7 +147,9 @@ impl Baseline {
             baseline.kind = Some(observed::kind_of_version_1(&baseline.evaluation, &[]));
         }
         let twice = |place: &str, names: Vec<String>| match first_twice(names) {
-            Some(name) => Err(InputError::invalid(path, name, format!("stands twice in {place}"))),
+            Some(name) => {
+                Err(InputError::invalid(path, name, format!("is listed twice in {place}")))
+            }
             None => Ok(()),
         };
         let ids = |metrics: &[Reference]| metrics.iter().map(|metric| metric.id.clone()).collect();

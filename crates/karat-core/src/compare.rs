@@ -61,7 +61,7 @@ impl std::str::FromStr for SliceKey {
 }
 
 impl SliceKey {
-    /// Returns whether an item belongs to the slice. It belongs to one for each of its tags, which stand in it
+    /// Returns whether an item belongs to the slice. It belongs to one for each of its tags, which are in it
     /// in one line.
     pub fn holds(&self, item: &Item) -> bool {
         let tagged = |tags: &String| format!(", {tags}, ").contains(&format!(", {}, ", self.value));
@@ -98,7 +98,7 @@ pub enum CompareError {
         after: String,
     },
     /// An item that cannot be paired.
-    #[error("item {id:?} stands twice {side}, so it cannot be compared")]
+    #[error("item {id:?} is listed twice {side}, so it cannot be compared")]
     Twice {
         /// The one.
         id: String,
@@ -193,7 +193,7 @@ pub fn comparable(before: &Baseline, after: &Report) -> Result<(), CompareError>
     Ok(())
 }
 
-/// The ids, each of which stands there once.
+/// The ids, each of which occurs once.
 fn distinct<'a>(
     ids: impl Iterator<Item = &'a str>,
     side: &'static str,

@@ -98,13 +98,13 @@ pub enum GateError {
     NotComputed {
         /// The text as it was written.
         id: String,
-        /// The slice, in words, or empty.
+        /// The slice, as text, or empty.
         place: String,
         /// The ones that exist.
         known: String,
     },
     /// The slice does not exist.
-    #[error("gate: there is no slice {slice:?}; there are: {}", printable(known))]
+    #[error("gate: there is not a slice {slice:?}; there are: {}", printable(known))]
     NoSlice {
         /// The text as it was written.
         slice: String,
@@ -140,7 +140,7 @@ pub enum GateError {
     MissingInBaseline {
         /// The metric.
         id: String,
-        /// The slice, in words, or empty.
+        /// The slice, as text, or empty.
         place: String,
     },
     /// The baseline is of other data.
@@ -534,7 +534,7 @@ fn protect(
         fate.push(item.id.clone());
         lost.push(item.id.clone());
     }
-    let told: Vec<String> = [(&worse, "got worse"), (&gone, "have no score any more")]
+    let notes: Vec<String> = [(&worse, "got worse"), (&gone, "have no score any more")]
         .into_iter()
         .filter(|(items, _)| !items.is_empty())
         .map(|(items, what)| {
@@ -552,7 +552,7 @@ fn protect(
         reason: if lost.is_empty() {
             format!("none of {} protected items got worse", held.len())
         } else {
-            told.join("; ")
+            notes.join("; ")
         },
         items: lost,
     })

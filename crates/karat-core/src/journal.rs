@@ -55,7 +55,7 @@ pub struct Entry<A> {
     pub outcome: Outcome<A>,
 }
 
-/// An answer, or the failure that stands in its place.
+/// An answer, or the failure in its place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome<A> {

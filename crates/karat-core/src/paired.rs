@@ -123,7 +123,7 @@ impl<'a> Paired<'a> {
         Some(after - before).map(|delta| if delta.abs() <= ROUNDING { 0.0 } else { delta })
     }
 
-    /// The means before and after over the items scored both times; `None` where the value is no mean
+    /// The means before and after over the items scored both times; `None` where the value is not a mean
     /// or no item was scored twice.
     pub(crate) fn means(&self) -> Option<(f64, f64)> {
         let average = self.average?;
@@ -143,7 +143,7 @@ impl<'a> Paired<'a> {
     }
 
     /// The independent units: a number for each item or, where items share groups, for
-    /// each group, in which they stand or fall together. Where all share one group there is nothing
+    /// each group, in which they succeed or fail together. Where all share one group there is nothing
     /// else to draw from, and the items are taken by themselves.
     pub(crate) fn blocks(&self, of: impl Fn(&Pair<'a>) -> f64) -> Vec<f64> {
         let scored: Vec<(&Item, f64)> =

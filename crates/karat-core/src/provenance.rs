@@ -125,14 +125,14 @@ pub fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
 /// Returns whether git tracks a file, by the name that it has without links; no where there is no repository.
 ///
 /// # Errors
-/// With what git said, if it cannot be asked: then nobody knows.
+/// With what git said, if it cannot be asked: then it is unknown.
 pub fn is_tracked(file: &Path) -> Result<bool, String> {
     // The folder of a tracked file may be gone.
     let folder = file.ancestors().skip(1).find(|folder| may_be_repository(folder));
     let Some((folder, name)) = folder.and_then(|it| Some((it, file.strip_prefix(it).ok()?))) else {
         return Ok(false);
     };
-    let name = name.to_str().ok_or("its name is no text")?;
+    let name = name.to_str().ok_or("its name is not text")?;
     // A name is a name, whatever it would mean as a pattern.
     ask_git(folder, &["--literal-pathspecs", "ls-files", "-z", "--", name])
         .map(|listed| !listed.is_empty())
@@ -170,7 +170,7 @@ fn output_within(command: &mut Command, limit: Duration) -> Result<String, Strin
         let first = said.lines().map(str::trim).find(|line| !line.is_empty());
         return Err(first.map_or_else(|| ended.to_string(), ToOwned::to_owned));
     }
-    String::from_utf8(bytes).map_err(|_| "its output is no text".to_owned())
+    String::from_utf8(bytes).map_err(|_| "its output is not text".to_owned())
 }
 
 /// Reads a stream to its end in a thread of its own: a program that hangs must not hold up the caller.
@@ -179,7 +179,7 @@ fn read_aside(mut stream: impl Read + Send + 'static) -> Receiver<std::io::Resul
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = stream.read_to_end(&mut bytes);
-        // Nobody listens any more once the time is over.
+        // No one is listening once the time is over.
         let _ = send.send(read.map(|_| bytes));
     });
     received
@@ -224,8 +224,8 @@ mod tests {
         let limit = Duration::from_millis(50);
         assert!(output_within(Command::new("sleep").arg("600"), limit).is_err());
         let long = Duration::from_secs(600);
-        let told = output_within(Command::new("echo").arg("word"), long);
-        assert_eq!(told.as_deref(), Ok("word\n"));
+        let notes = output_within(Command::new("echo").arg("word"), long);
+        assert_eq!(notes.as_deref(), Ok("word\n"));
         assert!(output_within(&mut Command::new("false"), long).is_err());
     }
 

@@ -90,7 +90,7 @@ pub struct SystemRef {
     pub kind: String,
     /// Its name.
     pub name: String,
-    /// Its version, where it tells one.
+    /// Its version, if it reports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// The decision rule and settings that are part of what was measured, without secrets.
@@ -309,7 +309,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The name as it stands in reports.
+    /// The name as used in reports.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Pass => "pass",

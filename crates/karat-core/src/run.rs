@@ -297,7 +297,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers with the length of the question; fails on the words that it was told to.
+    /// Answers with the length of the question; fails on the words it was given.
     struct Lengths {
         asked: Mutex<Vec<String>>,
         fail_first: Mutex<HashMap<String, Failure>>,

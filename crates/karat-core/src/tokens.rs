@@ -22,7 +22,7 @@ pub fn count(text: &str) -> u64 {
 }
 
 /// The text in pieces that end before a space between two words. The vocabulary never joins such a
-/// space with what stands before it, so cutting there changes no count.
+/// space with what precedes it, so cutting there changes no count.
 fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         if text.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! [`audit`] lists everything that speaks against it: entries without category, source or licence,
 //! licences that do not allow redistribution, sources that are known to be restricted, attack
-//! categories for which nothing harmless stands on the other side, and what looks like a slip of the
+//! categories for which there are no harmless counterparts, and what looks like a slip of the
 //! pen: unknown keys and splits, empty ids and tools. It judges what is written, not whether it is true.
 
 use std::collections::{BTreeMap, BTreeSet};

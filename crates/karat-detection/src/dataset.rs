@@ -36,7 +36,7 @@ pub enum Label {
 }
 
 impl Label {
-    /// The name as it stands in files and reports.
+    /// The name as used in files and reports.
     pub fn name(self) -> &'static str {
         match self {
             Label::Malicious => "malicious",
@@ -106,7 +106,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// An ordinary tool that nobody doubts, from another corpus.
+    /// An ordinary tool without doubt, from another corpus.
     pub fn plain(id: impl Into<String>, server: impl Into<String>, tool: Tool) -> Sample {
         Sample {
             id: id.into(),
@@ -204,7 +204,7 @@ impl Dataset {
     ///
     /// # Errors
     /// When a file is not what the manifest says, cannot be read, or holds an entry that cannot be
-    /// measured on: an unknown label, an id that stands twice, nothing to look at.
+    /// measured on: an unknown label, an id that is listed twice, nothing to look at.
     pub fn open(files: DatasetFiles) -> Result<Dataset, EvalError> {
         Self::open_for_audit(files)?.sound()
     }
@@ -265,7 +265,7 @@ impl Dataset {
         self.samples.sort_by(|a, b| a.id.cmp(&b.id));
         if let Some(pair) = self.samples.windows(2).find(|pair| pair[0].id == pair[1].id) {
             return Err(EvalError::Config(format!(
-                "system: the id {} stands both in {} and in {}",
+                "system: the id {} is in both {} and {}",
                 pair[0].id, self.reference.id, from.id
             )));
         }
@@ -352,8 +352,7 @@ impl Builder {
             }
         };
         if let Some((first, _)) = self.samples.get(&raw.id) {
-            let message =
-                format!("the id stands twice, in {} and in {}", first.display(), path.display());
+            let message = format!("duplicate id (in {} and {})", first.display(), path.display());
             return self.refused.push(Finding::new(&raw.id, Rule::DuplicateId, message));
         }
         let sample = Sample {

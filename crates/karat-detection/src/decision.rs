@@ -37,7 +37,7 @@ pub struct Judged {
     pub severity: Option<String>,
     /// The score.
     pub score: Option<f64>,
-    /// The reason why there is no verdict, where there is none.
+    /// The reason why there is not a verdict, where there is none.
     pub problem: Option<String>,
 }
 
@@ -64,7 +64,7 @@ pub struct Decided {
 /// The name of several detectors together, where one of them is enough.
 pub const ANY: &str = "any";
 
-/// The rank of a severity, whoever names it; higher is graver.
+/// The rank of a severity, by any name; higher is more severe.
 pub fn rank(severity: &str) -> u8 {
     match severity.to_ascii_lowercase().as_str() {
         "critical" => 6,
@@ -90,7 +90,7 @@ impl Decision {
         Ok(())
     }
 
-    /// The rule as it stands in the report.
+    /// The rule as used in the report.
     pub(crate) fn settings(&self, builtin: bool) -> BTreeMap<String, String> {
         let flagged = if let Some(score) = self.min_score {
             format!("a score of at least {score}")
@@ -218,7 +218,7 @@ fn together(several: &[&Judged]) -> Judged {
 }
 
 /// The highest score of those that judged. Where one of them gave none there is no score of the whole:
-/// its flags would stand below the low scores of others.
+/// its flags would rank below the low scores of others.
 fn highest(several: &[&Judged]) -> Option<f64> {
     let judging = several.iter().filter(|judged| judged.flagged().is_some());
     let scores = judging.map(|judged| judged.score).collect::<Option<Vec<f64>>>()?;

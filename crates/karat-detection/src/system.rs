@@ -115,7 +115,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Adds this verdict for each detector that has given none, with the reason in words where there is
+    /// Adds this verdict for each detector that has given none, with the reason as text where there is
     /// one.
     pub(crate) fn complete<'d>(
         &mut self,

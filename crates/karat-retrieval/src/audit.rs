@@ -1,6 +1,6 @@
 //! The quality of a tools dataset, checked by measuring it.
 //!
-//! Near-identical descriptions may stand only inside a declared group; a query must not repeat the
+//! Near-identical descriptions may be only inside a declared group; a query must not repeat the
 //! words of the tool it asks for, unless it is of kind `direct`; a server's queries must not be
 //! spread over train and test. Each breach is a [`Finding`] that names what to change.
 
@@ -163,7 +163,7 @@ fn overlap(
         let common = asked.intersection(&offered).count();
         if common as f64 > LARGEST_OVERLAP * asked.len() as f64 {
             let message = format!(
-                "{common} of its {} content words stand in the name and first sentence of {}",
+                "{common} of its {} content words are in the name and first sentence of {}",
                 asked.len(),
                 label.tool_id
             );
@@ -195,7 +195,7 @@ fn stem(word: &str) -> String {
     word.to_owned()
 }
 
-/// A server whose queries stand in both train and test lets a tuned description leak into the score.
+/// A server whose queries are in both train and test lets a tuned description leak into the score.
 fn leaks(dataset: &Dataset, findings: &mut Vec<Finding>) {
     let mut splits: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
     for query in &dataset.queries {

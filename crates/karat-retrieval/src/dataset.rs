@@ -206,7 +206,7 @@ impl Builder {
             }
             let id = query.id.clone();
             if self.queries.insert(id.clone(), (path.to_owned(), query)).is_some() {
-                return Err(InputError::invalid(path, id.as_str(), "this query id stands twice"));
+                return Err(InputError::invalid(path, id.as_str(), "duplicate query id"));
             }
         }
         Ok(())
@@ -235,12 +235,9 @@ impl Builder {
         let mut seen = BTreeSet::new();
         for (path, group) in &self.groups {
             if !seen.insert(&group.id) {
-                return Err(InputError::invalid(
-                    path,
-                    group.id.as_str(),
-                    "this group id stands twice",
-                )
-                .into());
+                return Err(
+                    InputError::invalid(path, group.id.as_str(), "duplicate group id").into()
+                );
             }
             if let Some(unknown) =
                 group.tools.iter().find(|id| !self.corpus.tools.contains_key(*id))

@@ -2,7 +2,7 @@
 //!
 //! One JSON line in, one out. In: `{"id"?, "overrides": {"server:tool": "new description"},
 //! "queries": ["q-1", …]}`, or `"split": "train"` instead of queries, or neither for all. Out: the
-//! score of each query, their mean, what was ranked, and a sentence that says what stands in the way.
+//! score of each query, their mean, what was ranked, and a sentence that says the obstacle.
 //! A line that cannot be answered gives `{"error": …}`, and the next one is read. The golden queries
 //! are read once and only compared with; their digest is in every answer.
 
@@ -26,7 +26,7 @@ use karat_core::error::EvalError;
 pub const SCHEMA: &str = "karat.fitness/1";
 /// The number of indexes that are kept: an optimiser often comes back to a candidate it has tried.
 const KEPT: usize = 8;
-/// The number of tools that stand above the right one are named.
+/// The number of tools that rank above the right one are named.
 const NAMED: usize = 3;
 
 /// The request in one line.
@@ -241,14 +241,14 @@ impl Fitness {
         Scored { id: &query.id, score, ranking, feedback }
     }
 
-    /// One sentence on the relevant tool that stands lowest, the more relevant one first.
+    /// One sentence on the relevant tool that ranks lowest, the more relevant one first.
     fn feedback(&self, index: &Index, query: &Query, ranked: &[Ranked]) -> String {
         let rank = |id: &str| ranked.iter().position(|ranked| ranked.tool_id == id);
         let relevance = |id: &str| {
             query.labels.iter().find(|label| label.tool_id == id).map_or(0, |label| label.relevance)
         };
         let relevant = query.labels.iter().filter(|label| label.relevance > 0);
-        // Above a tool may stand those that are at least as relevant.
+        // Above a tool may rank those that are at least as relevant.
         let above = |id: &str, at: usize| -> Vec<&str> {
             let others = ranked[..at].iter().map(|ranked| ranked.tool_id.as_str());
             others.filter(|other| relevance(other) < relevance(id)).collect()

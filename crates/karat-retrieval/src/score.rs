@@ -206,7 +206,7 @@ pub fn judged(query: &Query, ranking: &Ranking) -> Result<JudgedRanking, String>
     .map_err(|error| error.to_string())
 }
 
-/// The server of the best tool: queries about one server stand or fall together.
+/// The server of the best tool: queries about one server succeed or fail together.
 fn server(query: &Query) -> Option<String> {
     let best = query.labels.iter().map(|label| label.relevance).max()?;
     let server = |id: &str| id.split_once(':').map_or(id, |(server, _)| server).to_owned();

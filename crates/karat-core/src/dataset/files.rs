@@ -19,7 +19,7 @@ use karat_io::text::printable;
 pub struct FilePath(String);
 
 impl FilePath {
-    /// The path as it stands in the manifest.
+    /// The path as used in the manifest.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

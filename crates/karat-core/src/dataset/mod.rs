@@ -266,7 +266,7 @@ impl Manifest {
     /// Makes the manifest of a folder: computes all digests and writes `manifest.toml`.
     ///
     /// The same files and words give the same bytes. A folder that is frozen with the same files may
-    /// be frozen again, to mend the words.
+    /// be frozen again, to improve the wording.
     ///
     /// # Errors
     /// When the folder is empty, holds what a dataset may not, or is frozen with other files and

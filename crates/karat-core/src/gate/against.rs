@@ -134,7 +134,7 @@ impl Case<'_> {
         self.paired.pairs.iter().filter(worse).map(|pair| pair.item.id.clone()).collect()
     }
 
-    /// A check with this outcome, and with what lost or gained its score told at the end.
+    /// A check with this outcome, and with what lost or gained its score named at the end.
     fn check(&self, verdict: Verdict, mut reason: String) -> Check {
         reason.push_str(&self.unscored());
         Check {
@@ -151,13 +151,13 @@ impl Case<'_> {
     }
 
     fn unscored(&self) -> String {
-        let told = |items: &[String], one: &str, several: &str| match items.len() {
+        let notes = |items: &[String], one: &str, several: &str| match items.len() {
             0 => String::new(),
             1 => format!("; 1 item {one}{}", list(items)),
             n => format!("; {n} items {several}{}", list(items)),
         };
-        told(&self.paired.lost, "has no score any more", "have no score any more")
-            + &told(&self.paired.gained, "had no score before", "had no score before")
+        notes(&self.paired.lost, "has no score any more", "have no score any more")
+            + &notes(&self.paired.gained, "had no score before", "had no score before")
     }
 
     /// The values, and those of the pairs where they tell something else.
@@ -218,7 +218,7 @@ impl Case<'_> {
                 check: self.check(
                     Verdict::Inconclusive,
                     format!(
-                        "{words}: the data cannot tell whether the loss is within {limit} \
+                        "{words}: the data cannot decide whether the loss is within {limit} \
                          (p = {holds:.3}{over}){}",
                         enough(&shifted, if grouped { "groups" } else { "items" })
                     ),
@@ -235,7 +235,7 @@ impl Case<'_> {
         }
     }
 
-    /// For a value that is no mean over items: how the runs now stand to the runs before.
+    /// For a value that is not a mean over items: how the runs now stand to the runs before.
     fn over_runs(&self, words: &str, loss: f64) -> Undecided {
         let limit = self.limit;
         let before = &self.against.reference;
@@ -246,7 +246,7 @@ impl Case<'_> {
                 return self.check(Verdict::Pass, format!("{words}: unchanged")).into();
             }
             let reason = format!(
-                "{words}: the data cannot tell whether the loss is within {limit}; the value is no \
+                "{words}: the data cannot decide whether the loss is within {limit}; the value is no \
                  mean over items, and not every run has one of its own"
             );
             return self.check(Verdict::Inconclusive, reason).into();

@@ -33,7 +33,7 @@ const DEPTH: usize = 128;
 const SCHEMA_SIZE: usize = 100_000;
 /// The limit for the cost of all regular expressions of a schema (see `size.rs`).
 const PATTERN_COST: u64 = 1_000_000;
-/// Violations that are described, and how many are told apart from those of formats. The rest are
+/// Violations that are described, and how many are distinguished from those of formats. The rest are
 /// counted.
 const DESCRIBED: usize = 100;
 const COMPARED: usize = 10_000;
@@ -85,7 +85,7 @@ pub enum SchemaError {
         message: String,
     },
     /// References lead in a circle that no value ends.
-    #[error("the reference at {at} leads back to where it stands; such a schema decides nothing")]
+    #[error("the reference at {at} leads back to itself; such a schema decides nothing")]
     Circular {
         /// A place on the circle, as a JSON pointer.
         at: String,
@@ -251,7 +251,7 @@ fn short(message: &str) -> String {
     clip(&printable(message), 300).into_owned()
 }
 
-/// A JSON pointer in words.
+/// A JSON pointer as text.
 fn place(pointer: &str) -> String {
     if pointer.is_empty() { "the root".to_owned() } else { short(pointer) }
 }

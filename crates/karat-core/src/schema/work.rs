@@ -98,7 +98,7 @@ impl Count<'_> {
             _ => {}
         }
         if node.meta > 0 {
-            // Meta-schemas call what the schema anchors as `meta`; then there is no telling.
+            // Meta-schemas call what the schema anchors as `meta`; then it is unknown.
             if node.meta_returns {
                 return Err(TooMuch);
             }

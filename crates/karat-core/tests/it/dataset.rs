@@ -137,10 +137,10 @@ fn a_frozen_dataset_changes_only_by_force() {
     assert!(error.to_string().ends_with("make v2"), "{error}");
     assert_eq!(fs::read(folder.join(MANIFEST)).unwrap(), before, "nothing was written");
 
-    // The words may be mended while the files are the same.
+    // The words may be reworded while the files are the same.
     fs::write(folder.join("corpus.json"), "{\"tools\": []}").unwrap();
-    let mended = Meta { made: "better said".into(), ..meta() };
-    Manifest::freeze(&folder, mended, IfFrozen::Refuse).unwrap();
+    let reworded = Meta { made: "better said".into(), ..meta() };
+    Manifest::freeze(&folder, reworded, IfFrozen::Refuse).unwrap();
     assert_eq!(Manifest::load(&folder).unwrap().made, "better said");
 
     fs::write(folder.join("new.json"), "{}").unwrap();

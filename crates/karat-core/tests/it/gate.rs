@@ -148,7 +148,7 @@ fn a_drop_beyond_the_tolerance_fails_and_names_metric_and_item() {
     let (found, reason) = verdict(&policy(&[("mrr", max_drop(0.1))]), &after, &before);
     assert_eq!(found, Verdict::Fail);
     assert!(reason.contains("mrr") && reason.contains("a2"), "{reason}");
-    // The same loss within the tolerance passes, and is still told.
+    // The same loss within the tolerance passes, and is still notes.
     let (found, reason) = verdict(&policy(&[("mrr", max_drop(0.125))]), &after, &before);
     assert_eq!(found, Verdict::Pass);
     assert!(reason.contains("worse on 1"), "{reason}");
@@ -408,7 +408,7 @@ fn items_that_lose_their_score_do_not_hide_a_loss() {
             (18, ["a00".into(), "a01".into()].as_slice())
         );
     }
-    // The other way round: what has a score only now is no gain.
+    // The other way round: what has a score only now is not a gain.
     let back = compare(&Baseline::from_report(&after), &before, &[]).unwrap();
     assert_eq!(back.deltas[0].gained, ["a00", "a01"]);
     assert!(back.deltas[0].delta.unwrap() > 0.0);
@@ -636,16 +636,16 @@ fn what_stands_twice_is_refused() {
     for (change, words) in [
         (
             (|b| b.items.push(b.items[0].clone())) as fn(&mut Baseline),
-            "a1: stands twice in `items`",
+            "a1: is listed twice in `items`",
         ),
-        (|b| b.metrics.push(b.metrics[0].clone()), "mrr: stands twice in `metrics`"),
-        (|b| b.slices.push(b.slices[0].clone()), "kind=a: stands twice in `slices`"),
+        (|b| b.metrics.push(b.metrics[0].clone()), "mrr: is listed twice in `metrics`"),
+        (|b| b.slices.push(b.slices[0].clone()), "kind=a: is listed twice in `slices`"),
         (
             |b| {
                 let again = b.slices[1].metrics[0].clone();
                 b.slices[1].metrics.push(again);
             },
-            "mrr: stands twice in the metrics of slice kind=b",
+            "mrr: is listed twice in the metrics of slice kind=b",
         ),
     ] {
         let message = refused(change);
@@ -654,9 +654,9 @@ fn what_stands_twice_is_refused() {
     let mut twice = report(&[vec![("a1", 1.0), ("b1", 1.0)]]);
     twice.items.push(twice.items[0].clone());
     let error = compare(&original, &twice, &[]).unwrap_err().to_string();
-    assert!(error.contains("\"a1\" stands twice now"), "{error}");
+    assert!(error.contains("\"a1\" is listed twice now"), "{error}");
     let error = compare(&Baseline::from_report(&twice), &twice, &[]).unwrap_err().to_string();
-    assert!(error.contains("\"a1\" stands twice before"), "{error}");
+    assert!(error.contains("\"a1\" is listed twice before"), "{error}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ use karat_core::error::EvalError;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerConfig {
-    /// The verdict in words: `flag`, `pass`, `unsupported`, `error`.
+    /// The verdict as text: `flag`, `pass`, `unsupported`, `error`.
     #[serde(default)]
     pub verdict: Option<String>,
     /// True if it is a flag: true or false, a number, a list that is empty or not; a leading `!` turns
@@ -96,7 +96,7 @@ impl Flagged {
             Value::Array(list) => !list.is_empty(),
             Value::Number(number) => number.as_f64() != Some(0.0),
             Value::Null => return Err(self.nothing()),
-            other => return Err(format!("{} is no verdict", super::text(&other.to_string()))),
+            other => return Err(format!("{} is not a verdict", super::text(&other.to_string()))),
         };
         Ok(flagged ^ self.turned)
     }
@@ -179,7 +179,7 @@ fn gravest(found: &[&Value]) -> Result<Verdict, String> {
 fn stated(found: &Value) -> Result<Verdict, String> {
     serde_json::from_value(found.clone()).map_err(|_| {
         let found = super::text(&found.to_string());
-        format!("{found} is no verdict; they are flag, pass, unsupported and error")
+        format!("{found} is not a verdict; they are flag, pass, unsupported and error")
     })
 }
 

@@ -5,7 +5,7 @@
 //! scanners end with 0 whatever they find, others with 1 if they find anything. Whether an entry that
 //! the output does not mention passed or is missing has to be said (`absent`).
 //!
-//! Scanners find tools by name, so no name may stand twice in a file: entries with equal names go into
+//! Scanners find tools by name, so no name may be listed twice in a file: entries with equal names go into
 //! different files and the program runs once for each. What such a file cannot show (the result of a
 //! call, server instructions) cannot be judged, so an entry that has either is `unsupported`. Scanners
 //! of client configurations get a file of servers instead, one for each entry.
@@ -398,7 +398,7 @@ fn complete(
 /// The entries of one file, by the names that they have in it.
 type ToolsFile<'d> = BTreeMap<String, &'d Sample>;
 
-/// Spreads the entries over files in which no tool name stands twice: scanners find tools by name, or
+/// Spreads the entries over files in which no tool name is listed twice: scanners find tools by name, or
 /// take equal names of two servers for an attack.
 fn files<'d>(dataset: &'d Dataset, config: &BatchConfig) -> Vec<ToolsFile<'d>> {
     let mut files: Vec<(BTreeSet<&str>, ToolsFile<'d>)> = Vec::new();

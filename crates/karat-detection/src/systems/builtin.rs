@@ -1,4 +1,4 @@
-//! The built-in detectors as a system: all together, with each beside, or one alone.
+//! The built-in detectors as a system: all together, with each listed, or one alone.
 
 use crate::detectors::{self, Detector, Finding, Reading};
 use crate::system::{Answer, DetectorReport, Evidence, ScanInput, Verdict};
@@ -22,7 +22,7 @@ impl Builtin {
         }
         let scan = detectors::scan(input);
         let mut reports = vec![reported(detectors::COMBINED, &scan.findings)];
-        // What each detector found stands with that detector; the whole needs no second copy.
+        // What each detector found is kept with that detector; the whole needs no second copy.
         reports[0].findings.clear();
         reports.extend(
             detectors::DETECTORS

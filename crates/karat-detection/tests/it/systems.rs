@@ -182,7 +182,7 @@ for t in tools:
     found = "id_rsa" in t["description"]
     by = {"yara": {"severity": "HIGH" if "<IMPORTANT>" in t["description"] else ("LOW" if found else "SAFE"), "names": ["keys"]}}
     out.append({"tool_name": t["name"], "is_safe": not found, "findings": by})
-print("a line of log that is no JSON")
+print("a line of log that is not JSON")
 print(json.dumps(out, indent=1))
 sys.exit(1 if any(not o["is_safe"] for o in out) else 0)
 "#;
@@ -362,8 +362,8 @@ async fn a_detector_passes_what_only_another_one_mentions() {
     // One that never found anything is known from the decision, and the report says so.
     let quiet = run(folder.path(), &two("detectors = [\"c\"]", by), &dataset).await.unwrap();
     assert_eq!((value(&quiet, "recall"), value(&quiet, "coverage")), (Some(0.0), Some(1.0)));
-    let told = "the decision names c, which no result of the scanner does";
-    assert!(quiet.warnings.iter().any(|note| note.contains(told)), "{:?}", quiet.warnings);
+    let notes = "the decision names c, which no result of the scanner does";
+    assert!(quiet.warnings.iter().any(|note| note.contains(notes)), "{:?}", quiet.warnings);
 }
 
 #[tokio::test]

@@ -48,7 +48,7 @@ impl Dense {
 fn load(folder: &Path) -> Result<(StaticModel, Digest), EvalError> {
     if !folder.is_dir() {
         return Err(EvalError::Config(format!(
-            "system: weights: there is no folder {}; scripts/distil-static makes one, and nothing is \
+            "system: weights: there is not a folder {}; scripts/distil-static makes one, and nothing is \
              downloaded at run time",
             folder.display()
         )));
@@ -63,7 +63,7 @@ fn load(folder: &Path) -> Result<(StaticModel, Digest), EvalError> {
             InputError::invalid(
                 folder,
                 "weights",
-                format!("these are no static embeddings: {error:#}"),
+                format!("these are not static embeddings: {error:#}"),
             )
         })?;
     Ok((loaded, Digest::of(digests.join(" ").as_bytes())))

@@ -55,7 +55,7 @@ pub struct Captured {
     pub failed: BTreeMap<String, String>,
 }
 
-/// Captures every target. `progress` is told of each as it ends.
+/// Captures every target. `progress` is notified of each as it ends.
 pub async fn capture(
     targets: Vec<Target>,
     options: Options,
@@ -201,15 +201,13 @@ impl List {
     /// Reads a list.
     ///
     /// # Errors
-    /// When it cannot be read, or a name stands twice.
+    /// When it cannot be read, or a name is listed twice.
     pub fn read(path: &Path) -> Result<List, InputError> {
         let text = input::read_text(path, &Limits::default())?;
         let list: List = input::parse(path, &text, Format::Toml)?;
         let mut names = BTreeSet::new();
         match list.server.iter().find(|server| !names.insert(&server.name)) {
-            Some(twice) => {
-                Err(InputError::invalid(path, twice.name.as_str(), "this server stands twice"))
-            }
+            Some(twice) => Err(InputError::invalid(path, twice.name.as_str(), "duplicate server")),
             None => Ok(list),
         }
     }

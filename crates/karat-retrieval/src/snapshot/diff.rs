@@ -113,7 +113,7 @@ impl Diff {
         self.entries(&format!("{name}:"), &before.by_name(), &after.by_name());
     }
 
-    /// Compares what has a name on both sides; `prefix` stands before the names in what differs.
+    /// Compares what has a name on both sides; `prefix` precedes the names in what differs.
     pub fn entries(
         &mut self,
         prefix: &str,

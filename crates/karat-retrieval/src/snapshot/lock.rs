@@ -1,7 +1,7 @@
 //! The lock: the digest of every definition of every server, without its text.
 //!
 //! So a corpus of other people's servers can be named exactly and checked after it was captured
-//! again, while none of their words stand in the repository. A lock says nothing of instructions or
+//! again, while none of their texts are in the repository. A lock says nothing of instructions or
 //! titles of servers, only of tools.
 
 use std::collections::{BTreeMap, BTreeSet};

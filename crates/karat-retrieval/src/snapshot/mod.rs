@@ -162,7 +162,7 @@ impl Snapshot {
             let tools = &mut self.servers.entry(server.clone()).or_default().tools;
             if tools.iter().any(|known| name(known) == name(&definition)) {
                 let id = format!("{server}:{}", name(&definition));
-                return Err(InputError::invalid(path, id, "this tool id stands twice"));
+                return Err(InputError::invalid(path, id, "duplicate tool id"));
             }
             tools.push(definition);
         }

@@ -1,6 +1,6 @@
 //! Writing snapshots: a captured folder, and the next frozen version of a dataset.
 //!
-//! A folder appears whole or not at all: it is made beside its place and moved there. What is frozen
+//! A folder appears whole or not at all: it is made next to its place and moved there. What is frozen
 //! is never touched; a refresh is `v<N+1>`.
 
 use std::collections::BTreeMap;
@@ -107,7 +107,7 @@ pub fn write(folder: &Path, snapshot: &Snapshot, provenance: &Provenance) -> Res
             return Err(InputError::invalid(folder, "server", message).into());
         }
     }
-    let made = beside(folder)?;
+    let made = sibling(folder)?;
     for (name, server) in &snapshot.servers {
         put(&made.path().join(TOOLS).join(file_name(name)), &document(name, server))?;
     }
@@ -130,7 +130,7 @@ pub fn next_version(
     let name = dataset.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
     let snapshot = Snapshot::open(source.snapshot)?;
     if snapshot.is_empty() {
-        let message = "there is no tool in it; nothing is frozen";
+        let message = "there is not a tool in it; nothing is frozen";
         return Err(InputError::invalid(source.snapshot, TOOLS, message).into());
     }
     let last = last_version(dataset)?;
@@ -145,7 +145,7 @@ pub fn next_version(
     }
     let version = last.map_or(Version::new(1), Version::next);
     let folder = dataset.join(version.to_string());
-    let made = beside(&folder)?;
+    let made = sibling(&folder)?;
     let (captured, origin) = copy_all(source, dataset, last, made.path())?;
     let made_how = match captured {
         Some(environment) => format!(
@@ -264,7 +264,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), DatasetError> {
 }
 
 /// A new folder on the same disk as the one that it will become.
-fn beside(folder: &Path) -> Result<tempfile::TempDir, WriteError> {
+fn sibling(folder: &Path) -> Result<tempfile::TempDir, WriteError> {
     let parent = match folder.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -1,6 +1,6 @@
 //! The place of the ranked ids in an answer: the part that HTTP endpoints and MCP tools share.
 //!
-//! A search answers with JSON of its own shape. A project says where the results stand in it, how an
+//! A search answers with JSON of its own shape. A project says where the results are in it, how an
 //! id of the corpus (`server:tool`) is made of a result, and, if it likes, where the score is. An
 //! answer that is not of that shape is an invalid answer, never an empty ranking: only a list that
 //! is there and has nothing in it is empty.
@@ -256,7 +256,7 @@ impl ListPath {
             [Value::Null] => Ok(Vec::new()),
             [Value::Array(items)] if !self.every => Ok(items.iter().collect()),
             [Value::Array(_) | Value::Object(_)] if self.every => Ok(self.path.find(value)),
-            _ => Err(invalid(&format!("{} is no list: {}", self.written, shown(heads[0])))),
+            _ => Err(invalid(&format!("{} is not a list: {}", self.written, shown(heads[0])))),
         }
     }
 }
@@ -293,7 +293,7 @@ impl IdRule {
 
 fn json(text: &str) -> Result<Value, Failure> {
     input::parse_json("the answer", text.as_bytes())
-        .map_err(|error| invalid(&format!("the answer is no JSON ({error}): {}", quoted(text))))
+        .map_err(|error| invalid(&format!("the answer is not JSON ({error}): {}", quoted(text))))
 }
 
 fn shown(value: &Value) -> String {
@@ -383,7 +383,7 @@ mod tests {
         }
         for (answer, words) in [
             ("{\"error\": \"index gone\"}", "no results[*]: {\"error\":\"index gone\"}"),
-            ("{\"results\": \"none\"}", "is no list"),
+            ("{\"results\": \"none\"}", "is not a list"),
             ("{\"results\": [{\"title\": 1}]}", "no id can be made of the result {\"title\":1}"),
             ("<html>busy</html>", "no JSON"),
             ("", "no JSON"),
