@@ -1,7 +1,7 @@
 //! Server evaluation: does an MCP server answer correctly, validly, reliably, fast and safely?
 //!
 //! [`suites`] evaluates a server by a [`suite`]: [`system`] is a live server that is restarted when it
-//! fails, [`observation`] holds what was observed of it, and the private modules `judge`, `score` and
+//! fails, [`live_suite`] asks it case by case, [`observation`] holds what was observed of it, and the private modules `judge`, `score` and
 //! `controls` turn that into a report. [`compliance`] checks arguments and results against declared
 //! schemas and the protocol. [`lint`] checks tool definitions without calling a tool, [`load`] makes
 //! many calls at once, [`fuzz`] and [`attack`] call tools with generated and with hostile arguments;
@@ -16,6 +16,7 @@ pub mod demo;
 pub mod fuzz;
 mod judge;
 pub mod lint;
+pub mod live_suite;
 pub mod load;
 pub mod observation;
 mod plan;

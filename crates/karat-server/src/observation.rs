@@ -171,18 +171,19 @@ impl fmt::Display for Outcome {
     }
 }
 
-impl From<CallError> for Outcome {
-    fn from(error: CallError) -> Outcome {
-        match error {
-            CallError::Timeout { .. } => Outcome::Timeout,
-            CallError::Protocol { code, message, data } => {
+impl From<Result<Value, CallError>> for Outcome {
+    fn from(answered: Result<Value, CallError>) -> Outcome {
+        match answered {
+            Ok(result) => Outcome::Result { result },
+            Err(CallError::Timeout { .. }) => Outcome::Timeout,
+            Err(CallError::Protocol { code, message, data }) => {
                 Outcome::ProtocolError { code, message, data }
             }
-            CallError::Closed { why } => Outcome::Crash { why },
-            CallError::Transport { .. } | CallError::Http { .. } => {
+            Err(CallError::Closed { why }) => Outcome::Crash { why },
+            Err(error @ (CallError::Transport { .. } | CallError::Http { .. })) => {
                 Outcome::Transport { why: error.to_string() }
             }
-            CallError::Invalid { .. } | CallError::TooLarge { .. } => {
+            Err(error @ (CallError::Invalid { .. } | CallError::TooLarge { .. })) => {
                 Outcome::Invalid { why: error.to_string() }
             }
         }

@@ -20,11 +20,12 @@ use karat_mcp::{Options, Recorder, Redactor, ServerSpec};
 use serde::Deserialize;
 
 use crate::compliance::Contract;
+use crate::live_suite::LiveSuite;
 use crate::observation::{Attempt, CaseRun};
 use crate::plan::Plan;
 use crate::suite::snapshot::Store;
 use crate::suite::{Case, Suite, server};
-use crate::system::{self, LiveSuite, PATIENCE, Target};
+use crate::system::{self, PATIENCE, Target};
 use crate::{accept, cleanup, controls, score, warnings};
 
 /// The time limit for a case: each call has a limit of its own, and a case may have many.

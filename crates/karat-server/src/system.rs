@@ -12,20 +12,16 @@ use std::time::{Duration, Instant};
 
 use karat_core::error::EvalError;
 use karat_core::report::SystemRef;
-use karat_core::run::System;
-use karat_io::Failure;
 use karat_mcp::{
     CallError, Conduct, Definition, Options, Redactor, ServerInfo, ServerSpec, Session, StartError,
     serve,
 };
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
-use tokio::task::JoinSet;
 
 use crate::demo;
 use crate::judge::{call_name, unmet};
-use crate::observation::{Attempt, Called, CaseRun, Outcome};
-use crate::plan::Plan;
+use crate::observation::{Called, Outcome};
 use crate::suite::variables::{self, Changes, Scope, Variables};
 use crate::suite::{Case, Role, Step};
 
@@ -226,11 +222,11 @@ impl Server {
     }
 
     /// The values that have been saved up to now.
-    async fn scope(&self) -> Scope {
+    pub(crate) async fn scope(&self) -> Scope {
         Scope::new(self.variables.lock().await.clone())
     }
 
-    async fn keep(&self, changes: Changes) {
+    pub(crate) async fn keep(&self, changes: Changes) {
         variables::merge(&mut *self.variables.lock().await, changes);
     }
 
@@ -245,18 +241,11 @@ impl Server {
         arguments: &Map<String, Value>,
     ) -> Result<(Outcome, Duration, String), StartError> {
         let session = self.session().await?;
-        let started = Instant::now();
-        let answered = session.call(tool, arguments).await;
-        let whole = started.elapsed();
-        let (outcome, latency) = match answered {
-            Ok(reply) => (Outcome::Result { result: reply.raw }, reply.latency),
-            Err(error) => {
-                if error.is_lost() {
-                    self.lose(&session).await;
-                }
-                (Outcome::from(error), whole)
-            }
-        };
+        let (answered, latency) = send(&session, tool, arguments).await;
+        if answered.as_ref().is_err_and(CallError::is_lost) {
+            self.lose(&session).await;
+        }
+        let outcome = Outcome::from(answered);
         let words = self.redactor().hidden(crate::probe::live::words(&outcome));
         Ok((outcome, latency, words))
     }
@@ -358,7 +347,7 @@ impl Server {
     ///
     /// # Errors
     /// If the call cannot be made because a value is missing.
-    async fn make(
+    pub(crate) async fn make(
         &self,
         session: &Session,
         step: &Step,
@@ -373,9 +362,7 @@ impl Server {
                 return Err(why);
             }
         };
-        let started = Instant::now();
-        let answered = session.call(&step.tool, &arguments).await;
-        let whole = started.elapsed();
+        let (answered, latency) = send(session, &step.tool, &arguments).await;
         let over = match &answered {
             Err(CallError::Timeout { .. }) => {
                 // A server that is still busy with this call would fail all calls that follow.
@@ -384,15 +371,8 @@ impl Server {
             Err(error) => error.is_lost(),
             Ok(_) => false,
         };
-        let (outcome, latency) = match answered {
-            Ok(reply) => (Outcome::Result { result: reply.raw }, reply.latency),
-            Err(error) => (Outcome::from(error), whole),
-        };
-        let result = match &outcome {
-            Outcome::Result { result } => Some(result),
-            _ => None,
-        };
-        values.save(&step.save, result);
+        values.save(&step.save, answered.as_ref().ok());
+        let outcome = Outcome::from(answered);
         let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
         let called = Called { role, number, tool: step.tool.clone(), arguments, outcome, nanos };
         Ok(Made { called: called.redacted(self.redactor()), over })
@@ -405,159 +385,24 @@ impl Server {
             *slot = None;
         }
     }
+}
 
-    async fn attempt(&self, case: &Case) -> Result<(Attempt, Changes), StartError> {
-        let session = self.session().await?;
-        let mut values = self.scope().await;
-        let mut attempt = Attempt { calls: Vec::new(), stopped: None };
-        let (mut going, mut over) = (true, false);
-        for (role, number, step) in case.judged_steps() {
-            if !going {
-                values.save(&step.save, None);
-                continue;
-            }
-            match self.make(&session, step, role, number, &mut values).await {
-                Ok(made) => {
-                    // Without its setup the call would be another one.
-                    let missed = role == Role::Setup && !made.called.outcome.is_answer();
-                    over = made.over;
-                    going = !over && !missed;
-                    attempt.calls.push(made.called);
-                }
-                Err(why) => {
-                    attempt.stopped = Some(why);
-                    going = false;
-                }
-            }
-        }
-        for (number, step) in case.teardown.iter().enumerate() {
-            // The state is gone with the process, and in the next one the same id may mean another thing.
-            if over {
-                break;
-            }
-            // A call that lacks a value has nothing to clean up.
-            let made = self.make(&session, step, Role::Teardown, number, &mut values).await;
-            if let Ok(made) = made {
-                over = made.over;
-                attempt.calls.push(made.called);
-            }
-        }
-        if over {
-            self.lose(&session).await;
-        }
-        Ok((attempt, values.changes()))
+/// Sends one call. Returns its result and the time it took.
+async fn send(
+    session: &Session,
+    tool: &str,
+    arguments: &Map<String, Value>,
+) -> (Result<Value, CallError>, Duration) {
+    let started = Instant::now();
+    match session.call(tool, arguments).await {
+        Ok(reply) => (Ok(reply.raw), reply.latency),
+        Err(error) => (Err(error), started.elapsed()),
     }
 }
 
 /// A call that was made.
-struct Made {
-    called: Called,
+pub(crate) struct Made {
+    pub(crate) called: Called,
     /// Whether the session is over: the server ended, or does not even answer a ping.
-    over: bool,
-}
-
-/// Makes the attempts of a case, one after the other or several at once. Saved values are kept in the
-/// order of the attempts; those that are under way at once all start with the same values.
-async fn attempts(server: &Arc<Server>, case: &Arc<Case>) -> Result<Vec<Attempt>, StartError> {
-    let repeat = case.repeat as usize;
-    let mut found: BTreeMap<usize, Attempt> = BTreeMap::new();
-    let mut saved: BTreeMap<String, (usize, Option<Value>)> = BTreeMap::new();
-    let mut broken = String::new();
-    let mut under_way = JoinSet::new();
-    let mut next = 0;
-    loop {
-        while next < repeat && under_way.len() < case.concurrency {
-            let (server, case, number) = (Arc::clone(server), Arc::clone(case), next);
-            under_way.spawn(async move { (number, server.attempt(&case).await) });
-            next += 1;
-        }
-        match under_way.join_next().await {
-            None => break,
-            Some(Ok((number, attempt))) => {
-                let (attempt, changes) = attempt?;
-                found.insert(number, attempt);
-                if case.concurrency == 1 {
-                    server.keep(changes).await;
-                    continue;
-                }
-                for (name, value) in changes {
-                    let last = saved.entry(name).or_insert((number, None));
-                    if number >= last.0 {
-                        *last = (number, value);
-                    }
-                }
-            }
-            Some(Err(error)) => broken = format!("the attempt stopped: {error}"),
-        }
-    }
-    server.keep(saved.into_iter().map(|(name, (_, value))| (name, value)).collect()).await;
-    if !broken.is_empty() {
-        for number in 0..repeat {
-            let stopped = Some(broken.clone());
-            found.entry(number).or_insert(Attempt { calls: Vec::new(), stopped });
-        }
-    }
-    Ok(found.into_values().collect())
-}
-
-/// A live server with the cases of a suite: one question is one case with all its attempts.
-pub struct LiveSuite {
-    pub(crate) server: Arc<Server>,
-    cases: Vec<Arc<Case>>,
-    /// The server's description of itself.
-    pub(crate) info: ServerInfo,
-    /// The isolation of the server from the machine.
-    pub(crate) isolation: Vec<String>,
-    /// The tools at the start.
-    pub(crate) tools: Vec<Definition>,
-    /// The cases that this run asks.
-    pub(crate) plan: OnceLock<Plan>,
-}
-
-impl LiveSuite {
-    /// Starts a server and lists its tools.
-    ///
-    /// # Errors
-    /// If it does not start, or has no tools.
-    pub(crate) async fn start(
-        target: Target,
-        options: Options,
-        setup: Vec<Arc<Step>>,
-        cases: Vec<Arc<Case>>,
-    ) -> Result<LiveSuite, EvalError> {
-        let server = Arc::new(Server::start(target, options, setup).await.map_err(not_started)?);
-        let session = server.session().await.map_err(not_started)?;
-        let (info, isolation) = (session.server().clone(), session.isolation().to_vec());
-        drop(session);
-        server.list().await.map_err(|why| {
-            EvalError::NothingMeasured(format!("the tools of the server cannot be listed: {why}"))
-        })?;
-        let tools = server.tools().await;
-        if tools.is_empty() {
-            // A suite that only expects errors would pass.
-            return Err(EvalError::NothingMeasured(
-                "the server offers no tools, so there is nothing to call".to_owned(),
-            ));
-        }
-        Ok(LiveSuite { server, cases, info, isolation, tools, plan: OnceLock::new() })
-    }
-}
-
-impl System for LiveSuite {
-    /// The position of a case in the suite.
-    type Question = usize;
-    type Answer = CaseRun;
-
-    async fn ask(&self, _run: u32, position: &usize) -> Result<CaseRun, Failure> {
-        let Some(case) = self.cases.get(*position) else {
-            return Err(Failure::lost(format!("the suite has no case number {position}")));
-        };
-        let attempts = attempts(&self.server, case).await;
-        // Without a new list, the case is judged by the old one.
-        let _ = self.server.list().await;
-        match attempts {
-            Ok(attempts) => Ok(CaseRun { attempts }),
-            Err(error) => Err(Failure::lost(format!("it does not start again: {error}"))),
-        }
-    }
+    pub(crate) over: bool,
 }

@@ -41,43 +41,25 @@ impl Condition {
     /// # Errors
     /// The reason, as the predicate of a sentence about the value.
     pub(super) fn check(&self, value: &Value, source: Source) -> Result<(), String> {
-        let unmet = match self {
-            Condition::Schema(schema) => return fits(schema, value),
-            Condition::Snapshot(snapshot) => return snapshot.check(value),
-            Condition::Count(wanted) => match count(value, source) {
-                Some(count) if count == *wanted => None,
-                Some(count) => return Err(format!("has {count} entries, expected {wanted}")),
-                None => Some(self.to_string()),
-            },
+        let holds_for = |conditions: &[Condition]| {
+            conditions.iter().any(|condition| condition.check(value, source).is_ok())
+        };
+        let numbers = || numbers(value, source).into_iter();
+        let holds = match self {
+            Condition::Equals(wanted, case) => same(value, wanted, *case, source),
+            Condition::OneOf(all, case) => {
+                all.iter().any(|wanted| same(value, wanted, *case, source))
+            }
             // Of several texts only the one that is missing is named, or the one that is there.
             Condition::Contains(texts, case) => {
                 let text = folded(value, *case);
                 let missing = texts.iter().find(|wanted| !text.contains(&*case.fold(wanted)));
-                missing.map(|wanted| containing(std::slice::from_ref(wanted)))
+                return missing.map_or(Ok(()), |text| unmet(value, &containing(&[text])));
             }
             Condition::Lacks(texts, case) => {
                 let text = folded(value, *case);
                 let found = texts.iter().find(|unwanted| text.contains(&*case.fold(unwanted)));
-                found.map(|unwanted| without(std::slice::from_ref(unwanted)))
-            }
-            other => (!other.holds(value, source)).then(|| other.to_string()),
-        };
-        match unmet {
-            None => Ok(()),
-            Some(expected) => {
-                Err(format!("is {}, expected {expected}", quoted(value, MAX_COLUMNS)))
-            }
-        }
-    }
-
-    fn holds(&self, value: &Value, source: Source) -> bool {
-        let number = |holds: &dyn Fn(f64) -> bool| {
-            numbers(value, source).iter().any(|number| holds(number.as_f64()))
-        };
-        match self {
-            Condition::Equals(wanted, case) => same(value, wanted, *case, source),
-            Condition::OneOf(wanted, case) => {
-                wanted.iter().any(|wanted| same(value, wanted, *case, source))
+                return found.map_or(Ok(()), |text| unmet(value, &without(&[text])));
             }
             Condition::Includes(wanted) => match (value, wanted) {
                 (Value::String(text), Value::String(part)) => text.contains(part),
@@ -85,22 +67,22 @@ impl Condition {
                 _ => false,
             },
             Condition::Matches(pattern) => pattern.is_match(&text_of(value)),
-            Condition::Near(near) => {
-                numbers(value, source).iter().any(|number| near.accepts(number))
-            }
-            Condition::AtLeast(least) => number(&|number| number >= *least),
-            Condition::AtMost(most) => number(&|number| number <= *most),
+            Condition::Schema(schema) => return fits(schema, value),
+            Condition::Near(near) => numbers().any(|number| near.accepts(&number)),
+            Condition::AtLeast(least) => numbers().any(|number| number.as_f64() >= *least),
+            Condition::AtMost(most) => numbers().any(|number| number.as_f64() <= *most),
+            Condition::Count(wanted) => match count(value, source) {
+                Some(found) if found != *wanted => {
+                    return Err(format!("has {found} entries, expected {wanted}"));
+                }
+                found => found.is_some(),
+            },
             Condition::Exists(exists) => *exists,
-            Condition::AnyOf(conditions) => {
-                conditions.iter().any(|condition| condition.check(value, source).is_ok())
-            }
-            Condition::Not(condition) => condition.check(value, source).is_err(),
-            Condition::Contains(..)
-            | Condition::Lacks(..)
-            | Condition::Count(_)
-            | Condition::Schema(_)
-            | Condition::Snapshot(_) => self.check(value, source).is_ok(),
-        }
+            Condition::Snapshot(snapshot) => return snapshot.check(value),
+            Condition::AnyOf(conditions) => holds_for(conditions),
+            Condition::Not(condition) => !holds_for(std::slice::from_ref(condition)),
+        };
+        if holds { Ok(()) } else { unmet(value, self) }
     }
 
     /// Whether an answer with nothing in it can be right: that is what is expected, or that something
@@ -165,6 +147,10 @@ impl fmt::Display for Condition {
     }
 }
 
+fn unmet(value: &Value, expected: &dyn fmt::Display) -> Result<(), String> {
+    Err(format!("is {}, expected {expected}", quoted(value, MAX_COLUMNS)))
+}
+
 fn fits(schema: &Compiled, value: &Value) -> Result<(), String> {
     match schema.check(value).errors.first() {
         None => Ok(()),
@@ -176,16 +162,16 @@ fn fits(schema: &Compiled, value: &Value) -> Result<(), String> {
     }
 }
 
-fn containing(texts: &[String]) -> String {
+fn containing(texts: &[impl AsRef<str>]) -> String {
     format!("text containing {}", listed(texts, "and"))
 }
 
-fn without(texts: &[String]) -> String {
+fn without(texts: &[impl AsRef<str>]) -> String {
     format!("text without {}", listed(texts, "or"))
 }
 
-fn listed(texts: &[String], joint: &str) -> String {
-    let shown = texts.iter().map(|text| quoted(&Value::from(text.as_str()), MAX_COLUMNS));
+fn listed(texts: &[impl AsRef<str>], joint: &str) -> String {
+    let shown = texts.iter().map(|text| quoted(&text.as_ref().into(), MAX_COLUMNS));
     shown.collect::<Vec<_>>().join(&format!(" {joint} "))
 }
 

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use karat_metrics::calls::{self, json};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::answer::Source;
@@ -57,15 +57,8 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-impl Serialize for Number {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let number: Result<serde_json::Number, _> = self.0.parse();
-        number.map_err(serde::ser::Error::custom)?.serialize(to)
-    }
-}
-
 /// A number and the largest distance from it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Near {
     /// The number.

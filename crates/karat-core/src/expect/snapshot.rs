@@ -4,7 +4,6 @@
 //! caller stores the values and puts them in ([`Snapshot::fill`]).
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -12,8 +11,8 @@ use karat_io::json_path::JsonPath;
 use karat_io::text::printable;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use super::{Case, pattern, quoted};
 
@@ -25,8 +24,7 @@ const MAX_DIFFERENCES: usize = 6;
 const MAX_COLUMNS: usize = 80;
 
 /// `snapshot: true`, or what is left out of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum SnapshotSpec {
     /// All of the value; `false` is refused.
     Plain(bool),
@@ -35,7 +33,7 @@ pub enum SnapshotSpec {
 }
 
 /// The parts that are left out of a snapshot.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RedactionSpec {
     /// Paths in the value.
@@ -113,7 +111,8 @@ impl Snapshot {
 
     /// A value as it is stored: redacted, with sorted keys.
     pub(super) fn of(&self, value: &Value) -> Value {
-        let mut value = sorted(value);
+        let mut value = value.clone();
+        value.sort_all_objects();
         for path in &self.paths {
             for found in path.find_mut(&mut value) {
                 *found = Value::from(REDACTED);
@@ -164,21 +163,6 @@ impl Snapshot {
             "differs from its snapshot in {file} (--update accepts it): {}",
             differences.join("; ")
         ))
-    }
-}
-
-/// The same value with the keys of every object in order.
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Array(items) => items.iter().map(sorted).collect(),
-        Value::Object(fields) => {
-            let ordered: BTreeMap<&String, Value> =
-                fields.iter().map(|(key, value)| (key, sorted(value))).collect();
-            let fields: Map<String, Value> =
-                ordered.into_iter().map(|(key, value)| (key.clone(), value)).collect();
-            Value::Object(fields)
-        }
-        other => other.clone(),
     }
 }
 

@@ -1,11 +1,12 @@
 //! Expectations as people write them, and their compilation.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use karat_io::json_path::JsonPath;
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{Deserializer, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::condition::Condition;
@@ -21,76 +22,59 @@ const MAX_DEPTH: usize = 16;
 
 /// An expectation as it is written: at most one place, exactly one condition. The
 /// [module](super) describes the keys.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MatcherSpec {
     /// The place: a path in the data.
-    #[serde(alias = "path", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "path")]
     pub json: Option<String>,
     /// The place: a path in the whole result of a tool, as it was on the wire.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     /// The place: the content block with this number, from 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<usize>,
 
     /// The value; null is a value like any other.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "stated")]
+    #[serde(deserialize_with = "stated")]
     pub equals: Option<Value>,
     /// The values, of which it is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub one_of: Option<Vec<Value>>,
     /// The texts that are all in the text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub contains: Option<Texts>,
     /// The texts of which none is in the text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lacks: Option<Texts>,
     /// The entry that is in the list, or the text that is in the text.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "stated")]
+    #[serde(deserialize_with = "stated")]
     pub includes: Option<Value>,
     /// The regular expression that is found in the text.
-    #[serde(alias = "regex", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "regex")]
     pub matches: Option<String>,
     /// The JSON Schema that the value fits.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
     /// The number that the value is near to, with its tolerance.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub near: Option<Near>,
     /// The number that the value is near to, with `within` as its tolerance.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<Number>,
     /// The tolerance of `number`; 0 if it is not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<f64>,
     /// The smallest number that will do.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
     /// The largest number that will do.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
     /// The number of entries of a list or object, or of characters of a text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<usize>,
     /// Whether there is a value at the place.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub exists: Option<bool>,
     /// The type of the content block, such as `image`.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub block_type: Option<String>,
     /// The value that was accepted earlier.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<SnapshotSpec>,
     /// Conditions on the same place, of which one holds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub any_of: Option<Vec<MatcherSpec>>,
     /// The condition on the same place that does not hold.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub not: Option<Box<MatcherSpec>>,
 
     /// Whether upper and lower case are the same.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ignore_case: bool,
 }
 
@@ -100,35 +84,52 @@ fn stated<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error>
 }
 
 /// One text or several.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Texts(Vec<String>);
 
 impl<'de> Deserialize<'de> for Texts {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Texts, D::Error> {
         let wanted = "a text or a list of texts; a number in quotes is a text";
-        from.deserialize_any(OneOrSeveral(wanted)).map(Texts)
+        one_or_several(from, wanted).map(Texts)
     }
 }
 
-/// Reads one text or a list of them; holds the description of what is expected. The error of an
-/// untagged enum would only say that nothing fitted.
-pub struct OneOrSeveral(pub &'static str);
+/// Reads one value or a list of them. The error of an untagged enum would only say that nothing fitted,
+/// and not which key is wrong.
+///
+/// # Errors
+/// If it is neither, with the description of what is `expected`.
+pub fn one_or_several<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+    expected: &'static str,
+) -> Result<Vec<T>, D::Error> {
+    struct OneOrSeveral<T>(&'static str, PhantomData<T>);
 
-impl<'de> Visitor<'de> for OneOrSeveral {
-    type Value = Vec<String>;
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrSeveral<T> {
+        type Value = Vec<T>;
 
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.0)
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str(self.0)
+        }
+
+        fn visit_unit<E>(self) -> Result<Vec<T>, E> {
+            Ok(Vec::new())
+        }
+
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Vec<T>, E> {
+            T::deserialize(text.into_deserializer()).map(|one| vec![one])
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Vec<T>, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(map)).map(|one| vec![one])
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Vec<T>, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(list))
+        }
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Vec<String>, E> {
-        Ok(vec![text.to_owned()])
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Vec<String>, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(list))
-    }
+    from.deserialize_any(OneOrSeveral(expected, PhantomData))
 }
 
 impl MatcherSpec {
@@ -142,9 +143,6 @@ impl MatcherSpec {
     /// # Errors
     /// If something is wrong with it, or it cannot fail, or cannot pass.
     pub fn compile(&self) -> Result<Matcher, String> {
-        if let Some(wanted) = &self.block_type {
-            return self.compile_type(wanted);
-        }
         let (place, condition) = (self.place()?, self.condition(0)?);
         match (&condition, &place) {
             (Condition::Exists(_), Place::Text) => {
@@ -159,30 +157,18 @@ impl MatcherSpec {
         }
     }
 
-    /// The type of a block is a field of the result like any other.
-    fn compile_type(&self, wanted: &str) -> Result<Matcher, String> {
-        let Some(block) = self.block else {
-            return Err("type is about a content block: give its number with block".to_owned());
-        };
-        let spec = MatcherSpec {
-            block: None,
-            block_type: None,
-            result: Some(format!("$.content[{block}].type")),
-            equals: Some(wanted.into()),
-            ..self.clone()
-        };
-        match self.json.is_some() || self.result.is_some() || self.equals.is_some() {
-            true => Err("give nothing but block together with type".to_owned()),
-            false => spec.compile(),
-        }
-    }
-
     fn place(&self) -> Result<Place, String> {
-        match (&self.json, &self.result, self.block) {
-            (None, None, None) => Ok(Place::Text),
-            (Some(path), None, None) => Ok(Place::Data(JsonPath::parse(path)?, path.clone())),
-            (None, Some(path), None) => Ok(Place::Result(JsonPath::parse(path)?, path.clone())),
-            (None, None, Some(block)) => Ok(Place::Block(block)),
+        let result = |path: &str| Ok(Place::Result(JsonPath::parse(path)?, path.to_owned()));
+        match (&self.json, &self.result, self.block, &self.block_type) {
+            (None, None, None, None) => Ok(Place::Text),
+            (Some(path), None, None, None) => Ok(Place::Data(JsonPath::parse(path)?, path.clone())),
+            (None, Some(path), None, None) => result(path),
+            (None, None, Some(block), None) => Ok(Place::Block(block)),
+            // The type of a block is a field of the result like any other.
+            (None, None, Some(block), Some(_)) => result(&format!("$.content[{block}].type")),
+            (_, _, _, Some(_)) => {
+                Err("type is about a content block: give its number with block".to_owned())
+            }
             _ => Err("give at most one of json, result and block".to_owned()),
         }
     }
@@ -210,6 +196,7 @@ impl MatcherSpec {
             self.at_most.map(|bound| finite("at_most", bound).map(Condition::AtMost)),
             self.count.map(|count| Ok(Condition::Count(count))),
             self.exists.map(|exists| Ok(Condition::Exists(exists))),
+            self.block_type.as_ref().map(|name| equals(&name.as_str().into(), case)),
             self.snapshot
                 .as_ref()
                 .map(|snapshot| Ok(Condition::Snapshot(Box::new(snapshot.compile()?)))),
@@ -260,7 +247,7 @@ impl MatcherSpec {
         if depth == MAX_DEPTH {
             return Err(format!("{name} is nested more than {MAX_DEPTH} deep"));
         }
-        if !matches!(self.place(), Ok(Place::Text)) || self.block_type.is_some() {
+        if !matches!(self.place(), Ok(Place::Text)) {
             return Err(format!("{name}: give the place outside of it"));
         }
         match self.condition(depth + 1).map_err(|error| format!("{name}: {error}"))? {
@@ -330,21 +317,13 @@ fn schema(schema: &Value) -> Result<Condition, String> {
 
 /// Whether a schema has no keys but those that explain it.
 fn accepts_everything(schema: &Value) -> bool {
-    const EXPLAIN: [&str; 10] = [
-        "$schema",
-        "$id",
-        "$comment",
-        "$defs",
-        "definitions",
-        "title",
-        "description",
-        "default",
-        "examples",
-        "deprecated",
-    ];
+    const EXPLAIN: &str = "$schema $id $comment $defs definitions title description default \
+                           examples deprecated";
     match schema {
         Value::Bool(everything) => *everything,
-        Value::Object(keys) => keys.keys().all(|key| EXPLAIN.contains(&key.as_str())),
+        Value::Object(keys) => {
+            keys.keys().all(|key| EXPLAIN.split(' ').any(|explains| explains == key))
+        }
         _ => false,
     }
 }

@@ -6,12 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use karat_core::dataset::Digest;
-use karat_core::expect::{MatcherSpec, Texts};
+use karat_core::expect::{MatcherSpec, Texts, one_or_several};
 use karat_io::input::{self, Format, InputError, Limits};
 use karat_io::json_path::JsonPath;
 use serde::Deserialize;
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::de::{Deserializer, Error, Unexpected, Visitor};
 use serde_json::{Map, Value};
 
 use super::snapshot::Store;
@@ -107,37 +106,13 @@ enum Behavior {
     Deny,
 }
 
-/// One matcher or a list of them. Read by hand: the error of an untagged enum would only say that
-/// nothing fitted, and not which key is wrong.
+/// One matcher or a list of them.
 #[derive(Default)]
 struct Expectations(Vec<MatcherSpec>);
 
 impl<'de> Deserialize<'de> for Expectations {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Expectations, D::Error> {
-        struct OneOrSeveral;
-
-        impl<'de> Visitor<'de> for OneOrSeveral {
-            type Value = Expectations;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a matcher or a list of matchers")
-            }
-
-            fn visit_unit<E>(self) -> Result<Expectations, E> {
-                Ok(Expectations::default())
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Expectations, A::Error> {
-                let matcher = MatcherSpec::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Expectations(vec![matcher]))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Expectations, A::Error> {
-                Vec::deserialize(SeqAccessDeserializer::new(list)).map(Expectations)
-            }
-        }
-
-        deserializer.deserialize_any(OneOrSeveral)
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Expectations, D::Error> {
+        one_or_several(from, "a matcher or a list of matchers").map(Expectations)
     }
 }
 
@@ -159,14 +134,14 @@ impl<'de> Deserialize<'de> for ErrorFile {
                 Ok(ErrorFile(Ending::ProtocolError(Some(code))))
             }
 
-            fn visit_u64<E: serde::de::Error>(self, code: u64) -> Result<ErrorFile, E> {
+            fn visit_u64<E: Error>(self, code: u64) -> Result<ErrorFile, E> {
                 match i64::try_from(code) {
                     Ok(code) => self.visit_i64(code),
                     Err(_) => Err(E::invalid_value(Unexpected::Unsigned(code), &self)),
                 }
             }
 
-            fn visit_str<E: serde::de::Error>(self, kind: &str) -> Result<ErrorFile, E> {
+            fn visit_str<E: Error>(self, kind: &str) -> Result<ErrorFile, E> {
                 let ending = match kind {
                     "any" => Ending::AnyError,
                     "tool" => Ending::ToolError,

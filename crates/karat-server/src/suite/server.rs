@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use karat_core::expect::OneOrSeveral;
+use karat_core::expect::one_or_several;
 use karat_mcp::{Isolation, Policies, Revision, ServerSpec, TransportKind};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -38,7 +38,7 @@ struct Written {
 
 /// The program, or the whole command.
 fn program_or_command<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>, D::Error> {
-    from.deserialize_any(OneOrSeveral("command: a program or a list of words")).map(Some)
+    one_or_several(from, "command: a program or a list of words").map(Some)
 }
 
 /// Reads the value of `mcp_server`.
@@ -121,6 +121,7 @@ mod tests {
             json!({}),
             json!({"command": "a", "url": "http://x"}),
             json!({"comand": "a"}),
+            json!({"command": null}),
             json!({"command": "a", "policies": {"sampling": "yes"}}),
         ] {
             assert!(read(&wrong).is_err(), "{wrong}");
