@@ -237,7 +237,8 @@ pub fn read_entry<E: Evaluation>(
     mut table: TomlTable<'_>,
 ) -> Result<(Common, E::Config), InputError> {
     let taken = |key: &str| KEYS.contains(&key) || E::TAKES.contains(&key);
-    let refused = table.keys().find(|key| OPTIONAL_KEYS.contains(key) && !taken(key));
+    let known = |key: &str| taken(key) || E::OWNS.contains(&key);
+    let refused = table.keys().find(|key| OPTIONAL_KEYS.contains(key) && !known(key));
     if let Some(key) = refused {
         let known: Vec<&str> = KEYS.iter().chain(E::TAKES).copied().collect();
         return Err(table.unknown_key(key, &known));

@@ -438,7 +438,7 @@ mod tests {
     fn entry_of(folder: &Path, config: Config) -> Result<Entry<Suites>, EvalError> {
         let mut common = Common::named("demo");
         Suites::check(&config, &mut common)?;
-        let data = Suites::load(&config, &common, &Root::folder_of(folder, &NoBundle))?;
+        let data = Suites::load(&config, &common, &Root::in_folder(folder, &NoBundle))?;
         Ok(Entry { common, config, data })
     }
 

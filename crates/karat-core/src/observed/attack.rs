@@ -13,6 +13,9 @@ pub struct Attack {
     pub about: String,
     /// The result.
     pub status: AttackStatus,
+    /// The parameter in the tool's definition, as a JSON pointer.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub at: String,
     /// The number of attempts.
     #[serde(default)]
     pub attempts: u64,

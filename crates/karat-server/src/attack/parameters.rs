@@ -1,43 +1,43 @@
-//! Where in the arguments of a tool an attack could go in, by type, name, format and description.
+//! The parameters of a tool that could carry an attack, by type, name, format and description.
 //!
-//! References are followed, of alternatives the one is taken that carries most, and objects and lists
-//! are walked into, as far as the bounds here allow.
+//! References are resolved, the alternative that carries most is chosen, and objects and lists are
+//! searched within bounds.
 
 use karat_mcp::Definition;
 use serde_json::{Map, Value};
 
 use crate::fuzz::shape::{Plain, Shapes};
 use crate::fuzz::values::{Extent, base};
-use crate::probe::caution::words;
+use crate::probe::destructive_tools::{is_in, split_name};
 
-/// How many places of one tool are looked at when those within others are counted, and how deep they lie.
-const PLACES: usize = 40;
-const DEPTH: usize = 4;
-/// How often a value stands in a list that demands several.
-const ENTRIES: u64 = 4;
+/// The number of parameters of one tool including nested ones, and their depth.
+const MAX_PARAMETERS: usize = 40;
+const MAX_DEPTH: usize = 4;
+/// The number of copies of a value in a list that demands several.
+const MAX_ENTRIES: u64 = 4;
 
-/// A place in the arguments of a tool that takes a value.
+/// A place in the arguments of a tool.
 #[derive(Clone, Debug)]
 pub(super) struct Parameter {
-    /// The names on the way to it, with dots between.
+    /// The names that lead to it, with dots between them.
     pub(super) name: String,
-    /// The parameter at the outer level that it is or lies in.
+    /// The top-level parameter that contains it, or itself.
     pub(super) outer: String,
     /// Its own name.
     key: String,
-    /// What it takes, without references and alternatives.
+    /// Its schema, without references and alternatives.
     schema: Plain,
-    /// What is said about it.
+    /// Its descriptions.
     about: String,
-    /// What stands around the value, from the outside in.
+    /// The objects and lists around the value, from the outside in.
     around: Vec<Around>,
 }
 
 #[derive(Clone, Debug)]
 enum Around {
-    /// An object with what it must have beside the value.
+    /// An object with its other required fields.
     Field { others: Map<String, Value>, name: String },
-    /// A list with so many of the value.
+    /// A list with this many copies of the value.
     Entries(usize),
 }
 
@@ -61,14 +61,14 @@ pub(super) fn of(tool: &Definition) -> Vec<Parameter> {
     found
 }
 
-/// Finds the places at and below one value.
+/// Finds the parameters at and below one value.
 fn walk(shapes: &Shapes<'_>, schema: &Value, mut here: Parameter, found: &mut Vec<Parameter>) {
-    if here.around.len() > DEPTH || (!here.is_outer() && found.len() >= PLACES) {
+    if here.around.len() > MAX_DEPTH || (!here.is_outer() && found.len() >= MAX_PARAMETERS) {
         return;
     }
-    // What cannot be understood may take anything. The first of the best counts.
+    // A schema that is not understood may allow anything. The first of the best counts.
     let ways = shapes.alternatives(schema);
-    let best = ways.into_iter().rev().max_by_key(burden).unwrap_or_default();
+    let best = ways.into_iter().rev().max_by_key(capacity).unwrap_or_default();
     for said in [schema.get("description"), best.get("description")].into_iter().flatten() {
         here.about.push_str(&said.as_str().unwrap_or_default().to_lowercase());
         here.about.push(' ');
@@ -85,7 +85,7 @@ fn walk_list(shapes: &Shapes<'_>, here: &Parameter, found: &mut Vec<Parameter>) 
     let before = found.len();
     if let Some(items) = here.schema.get("items") {
         let least = here.schema.get("minItems").and_then(Value::as_u64).unwrap_or(1);
-        let count = usize::try_from(least.clamp(1, ENTRIES)).unwrap_or(1);
+        let count = usize::try_from(least.clamp(1, MAX_ENTRIES)).unwrap_or(1);
         let mut inner = here.clone();
         inner.around.push(Around::Entries(count));
         walk(shapes, items, inner, found);
@@ -117,8 +117,8 @@ fn walk_object(shapes: &Shapes<'_>, here: Parameter, found: &mut Vec<Parameter>)
     }
 }
 
-/// How much an alternative can carry.
-fn burden(way: &Plain) -> u8 {
+/// The capacity of an alternative to carry an attack.
+fn capacity(way: &Plain) -> u8 {
     let is_listed = way.contains_key("enum") || way.contains_key("const");
     match way.get("type").and_then(Value::as_str) {
         _ if is_listed => 1,
@@ -130,93 +130,51 @@ fn burden(way: &Plain) -> u8 {
     }
 }
 
-const PATHS: &[&str] = &[
-    "path",
-    "paths",
-    "file",
-    "files",
-    "filename",
-    "filepath",
-    "dir",
-    "directory",
-    "folder",
-    "source",
-    "destination",
-    "location",
-    "document",
-    "uri",
-    "root",
-    "cwd",
-    "workdir",
-    "repo",
-];
-const URLS: &[&str] = &[
-    "url", "urls", "uri", "uris", "link", "links", "href", "endpoint", "webhook", "callback",
-    "host", "address", "website", "site", "page", "feed",
-];
-const QUERIES: &[&str] = &[
-    "query", "sql", "filter", "where", "search", "term", "name", "user", "username", "id", "key",
-    "table", "column", "email", "order", "sort",
-];
-const COUNTS: &[&str] = &[
-    "count", "limit", "n", "size", "length", "number", "num", "max", "maximum", "amount", "times",
-    "repeat", "lines", "bytes", "rows", "pages", "depth", "width", "height", "top", "total",
-];
-const PATTERNS: &[&str] = &["pattern", "regex", "regexp", "regular", "expression", "glob"];
-/// Names of hosts, which may be put into an address by the tool.
-const HOSTS: &[&str] = &["host", "hosts", "hostname", "address", "domain", "ip", "server", "node"];
-/// Parameters of such a name are there to be run.
-const RUN: &[&str] = &["command", "commands", "cmd", "script", "shell", "bash", "eval"];
-/// Together with those they still are.
-const RUN_BESIDE: &[&str] = &[
-    "code",
-    "python",
-    "javascript",
-    "js",
-    "source",
-    "line",
-    "run",
-    "execute",
-    "exec",
-    "to",
-    "the",
-];
-/// Words of tools that run what they are given.
-const RUNNERS: &[&str] =
-    &["shell", "bash", "powershell", "terminal", "eval", "evaluate", "python", "javascript"];
-/// What such a tool may be called as well, or what is said of it.
-const RUNS: &[&str] = &[
-    "run",
-    "runs",
-    "exec",
-    "execute",
-    "executes",
-    "interpreter",
-    "sandbox",
-    "code",
-    "snippet",
-    "evaluates",
-    "script",
-];
-/// Parameters of such a name are there to be asked of a database.
-const DATABASES: &[&str] = &["sql", "query", "queries", "statement", "statements", "cypher"];
-const LANGUAGES: &[&str] = &["sql", "cypher"];
+/// Words in the names of parameters.
+const PATHS: &str = "\
+    path paths file files filename filepath dir directory folder source destination location \
+    document uri root cwd workdir repo";
+const URLS: &str = "\
+    url urls uri uris link links href endpoint webhook callback host address website site page \
+    feed";
+const QUERIES: &str = "\
+    query sql filter where search term name user username id key table column email order sort";
+const COUNTS: &str = "\
+    count limit n size length number num max maximum amount times repeat lines bytes rows pages \
+    depth width height top total";
+const PATTERNS: &str = "pattern regex regexp regular expression glob";
+/// Names of hosts, to which a tool may add the rest of an address.
+const HOSTS: &str = "host hosts hostname address domain ip server node";
+/// Words in the names of parameters whose purpose is to be run, and words that may go with them.
+const RUN: &str = "command commands cmd script shell bash eval";
+const RUN_COMPANIONS: &str = "code python javascript js source line run execute exec to the";
+/// Words in the names of tools that run their input, and further words in their names and descriptions.
+const RUNNERS: &str = "shell bash powershell terminal eval evaluate python javascript";
+const RUNS: &str = "\
+    run runs exec execute executes interpreter sandbox code snippet evaluates script";
+/// Words in the names of parameters whose purpose is to query a database, and query languages.
+const DATABASES: &str = "sql query queries statement statements cypher";
+const LANGUAGES: &str = "sql cypher";
 
 /// The words of a text.
-fn said(text: &str) -> impl Iterator<Item = &str> {
+fn tokenize(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-/// Whether a text speaks of a query in its language, and not only of a database that has one.
-fn speaks_of_queries(text: &str) -> bool {
-    let found: Vec<&str> = said(text).collect();
-    found.windows(2).any(|two| {
-        (LANGUAGES.contains(&two[0]) || two[0] == "select") && DATABASES.contains(&two[1])
-    })
+/// Whether a text mentions queries in a query language, not only a database that has one.
+fn mentions_queries(text: &str) -> bool {
+    let found: Vec<&str> = tokenize(text).collect();
+    found
+        .windows(2)
+        .any(|two| (is_in(two[0], LANGUAGES) || two[0] == "select") && is_in(two[1], DATABASES))
 }
 
-fn has_any(found: &[String], list: &[&str]) -> bool {
-    found.iter().any(|word| list.contains(&word.as_str()))
+fn has_any(found: &[String], list: &str) -> bool {
+    found.iter().any(|word| is_in(word, list))
+}
+
+fn has_only(found: &[String], list: &str) -> bool {
+    !found.is_empty() && found.iter().all(|word| is_in(word, list))
 }
 
 impl Parameter {
@@ -224,49 +182,48 @@ impl Parameter {
         self.schema.get("type").and_then(Value::as_str)
     }
 
-    fn has_word(&self, list: &[&str]) -> bool {
-        has_any(&words(&self.name), list)
+    fn has_word(&self, list: &str) -> bool {
+        has_any(&split_name(&self.name), list)
     }
 
-    fn is_said(&self, list: &[&str]) -> bool {
-        said(&self.about).any(|word| list.contains(&word))
+    fn is_described(&self, list: &str) -> bool {
+        tokenize(&self.about).any(|word| is_in(word, list))
     }
 
-    fn has_format(&self, list: &[&str]) -> bool {
-        let format = self.schema.get("format").and_then(Value::as_str).unwrap_or_default();
-        list.contains(&format)
+    fn has_format(&self, list: &str) -> bool {
+        self.schema.get("format").and_then(Value::as_str).is_some_and(|one| is_in(one, list))
     }
 
-    /// Whether it is a parameter of the tool itself, and not within another one.
+    /// Whether it is a top-level parameter.
     pub(super) fn is_outer(&self) -> bool {
         self.name == self.outer
     }
 
-    /// A text that is not one of a list, long enough for an attack.
+    /// Whether it takes any text, long enough for an attack.
     pub(super) fn is_free_text(&self) -> bool {
         let longest = self.schema.get("maxLength").and_then(Value::as_u64).unwrap_or(u64::MAX);
         let typed = self.kind().is_none_or(|kind| kind == "string");
         let listed = self.schema.contains_key("enum") || self.schema.contains_key("const");
-        let dated = self.has_format(&["date", "date-time", "time", "duration", "uuid"]);
+        let dated = self.has_format("date date-time time duration uuid");
         typed && !listed && !dated && longest >= 12
     }
 
     pub(super) fn is_path(&self) -> bool {
-        let described = ["path", "file", "folder", "directory"];
-        self.is_free_text() && (self.has_word(PATHS) || self.is_said(&described))
+        let described = "path file folder directory";
+        self.is_free_text() && (self.has_word(PATHS) || self.is_described(described))
     }
 
     pub(super) fn is_url(&self) -> bool {
         self.is_free_text()
             && (self.has_word(URLS)
                 || self.has_word(HOSTS)
-                || self.has_format(&["uri", "url", "iri", "uri-reference", "hostname"])
-                || self.is_said(&["url"]))
+                || self.has_format("uri url iri uri-reference hostname")
+                || self.is_described("url"))
     }
 
     /// Whether it may be only a part of an address.
     pub(super) fn is_host(&self) -> bool {
-        self.is_url() && (self.has_word(HOSTS) || self.has_format(&["hostname"]))
+        self.is_url() && (self.has_word(HOSTS) || self.has_format("hostname"))
     }
 
     pub(super) fn is_query(&self) -> bool {
@@ -287,37 +244,33 @@ impl Parameter {
         self.is_number() && self.has_word(COUNTS)
     }
 
-    /// Whether running what it is given is what it is for: its whole name says so, or it is the one
-    /// text of a tool that is a shell. A word among others (`country_code`, `run_report`) is none.
+    /// Whether its purpose is to be run: its whole name says so, or it is the only text of a tool that
+    /// is a shell. One word among others (`country_code`, `run_report`) does not say so.
     pub(super) fn runs_commands(&self, tool: &Definition, is_only_text: bool) -> bool {
-        let (own, name) = (words(&self.key), words(tool.name()));
+        let (own, name) = (split_name(&self.key), split_name(tool.name()));
         let about = tool.description().unwrap_or_default().to_lowercase();
-        let all = |list: &[&[&str]]| {
-            !own.is_empty()
-                && own.iter().all(|word| list.iter().any(|list| list.contains(&word.as_str())))
-        };
-        let is_command = has_any(&own, RUN) && all(&[RUN, RUN_BESIDE]);
-        let is_code = all(&[RUN_BESIDE]) && has_any(&own, &["code", "python", "javascript", "js"]);
+        let is_command = has_any(&own, RUN) && has_only(&own, &format!("{RUN} {RUN_COMPANIONS}"));
+        let is_code = has_only(&own, RUN_COMPANIONS) && has_any(&own, "code python javascript js");
         let is_run = has_any(&name, RUNNERS)
             || has_any(&name, RUNS)
-            || said(&about).chain(said(&self.about)).any(|word| RUNS.contains(&word));
+            || tokenize(&about).chain(tokenize(&self.about)).any(|word| is_in(word, RUNS));
         is_command || (is_code && is_run) || (is_only_text && has_any(&name, RUNNERS))
     }
 
-    /// Whether asking a database what it is given is what it is for: its whole name says so, and it or
-    /// its tool speaks of SQL as a language.
+    /// Whether its purpose is to query a database: its whole name says so, and it or its tool mentions
+    /// a query language.
     pub(super) fn asks_database(&self, tool: &Definition) -> bool {
-        let (own, name) = (words(&self.key), words(tool.name()));
+        let (own, name) = (split_name(&self.key), split_name(tool.name()));
         let about = tool.description().unwrap_or_default().to_lowercase();
-        let is_query = !own.is_empty() && own.iter().all(|word| DATABASES.contains(&word.as_str()));
+        let is_query = has_only(&own, DATABASES);
         let is_language = has_any(&own, LANGUAGES)
             || has_any(&name, LANGUAGES)
-            || speaks_of_queries(&self.about)
-            || speaks_of_queries(&about);
+            || mentions_queries(&self.about)
+            || mentions_queries(&about);
         is_query && is_language
     }
 
-    /// The most that the schema allows, if it says so.
+    /// The maximum that the schema gives.
     pub(super) fn maximum(&self) -> Option<i64> {
         let number = |key: &str| {
             let bound = self.schema.get(key)?;
@@ -326,7 +279,7 @@ impl Parameter {
         number("maximum").or(number("exclusiveMaximum").map(|most| most.saturating_sub(1)))
     }
 
-    /// Puts a value in its place, with what must stand around it.
+    /// Puts a value in its place, with the objects and lists around it.
     pub(super) fn put(&self, arguments: &mut Map<String, Value>, mut value: Value) {
         for (depth, around) in self.around.iter().enumerate().rev() {
             value = match around {
@@ -343,7 +296,7 @@ impl Parameter {
     }
 }
 
-/// The whole part of a bound, if it can be one.
+/// The integer part of a bound, if it fits.
 #[expect(clippy::cast_possible_truncation, reason = "checked to be within")]
 fn whole(bound: f64) -> Option<i64> {
     (bound.is_finite() && bound.abs() < 9e15).then_some(bound as i64)
@@ -372,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_known_by_name_format_and_description() {
+    fn parameters_are_recognized_by_name_format_and_description() {
         let text = json!({"type": "string"});
         assert!(parameter("filePath", &text).is_path());
         assert!(
@@ -393,14 +346,14 @@ mod tests {
     }
 
     #[test]
-    fn what_has_only_some_values_cannot_carry_an_attack() {
+    fn a_parameter_with_few_values_cannot_carry_an_attack() {
         assert!(!parameter("path", &json!({"type": "string", "enum": ["a"]})).is_path());
         assert!(!parameter("path", &json!({"type": "string", "maxLength": 3})).is_path());
         assert!(!parameter("path", &json!({"type": "integer"})).is_path());
     }
 
     #[test]
-    fn a_value_has_the_form_that_its_place_asks_for() {
+    fn a_value_is_wrapped_as_its_schema_demands() {
         let put = |schema: &Value| {
             let mut arguments = Map::new();
             let places = of(&tool("t", "", &json!({"p": schema})));
@@ -420,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn places_within_others_have_names_and_a_bound() {
+    fn nested_parameters_have_names_and_their_number_is_bounded() {
         let object = json!({"type": "object", "properties": {"path": {"$ref": "#/$defs/place"}}});
         let places = of(&tool("t", "", &json!({"options": object, "count": {"type": "integer"}})));
         let names: Vec<&str> = places.iter().map(|place| place.name.as_str()).collect();
@@ -429,11 +382,11 @@ mod tests {
         let many: Map<String, Value> =
             (0..100).map(|at| (format!("p{at}"), json!({"type": "string"}))).collect();
         let wide = json!({"type": "object", "properties": many});
-        assert!(of(&tool("t", "", &json!({"a": wide, "b": {}}))).len() <= PLACES + 2);
+        assert!(of(&tool("t", "", &json!({"a": wide, "b": {}}))).len() <= MAX_PARAMETERS + 2);
     }
 
     #[test]
-    fn a_tool_that_runs_commands_is_no_hole_by_itself() {
+    fn a_tool_whose_purpose_is_to_run_commands_is_recognized() {
         assert!(runs("x", "command") && runs("x", "shell_command") && runs("x", "script"));
         assert!(runs("run_python", "code") && runs("bash", "input"));
         for (tool, name) in [
@@ -448,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_takes_sql_is_no_hole_by_itself_and_one_that_has_a_database_may_be() {
+    fn a_tool_whose_purpose_is_to_run_sql_is_recognized() {
         let asks = |about: &str, name: &str, said: &str| {
             let schema = json!({name: {"type": "string", "description": said}});
             let tool = tool("find_user", about, &schema);

@@ -1,10 +1,9 @@
-//! The demo server: tools that are good, slow, flaky and wrong, on purpose and always in the same way.
+//! The demo server: tools that are good, slow, flaky or wrong, on purpose and always in the same way.
 //!
-//! It is what the bundled project, the documentation and the tests measure, so each fault is one that
-//! Karat must find. State lives as long as the process; nothing touches the disk or the network. The
-//! tools that do are in [`vulnerable`], and are offered only where that is asked for.
+//! The bundled project, the documentation and the tests measure it, so Karat must find each of its
+//! faults. State lives as long as the process; nothing touches the disk or the network. The tools that
+//! do are in [`vulnerable`], and are offered only on request.
 
-pub mod conformance;
 pub mod vulnerable;
 
 use std::collections::BTreeMap;
@@ -15,16 +14,16 @@ use std::time::Duration;
 use karat_mcp::serve::{Offer, ProtocolError, Respond};
 use serde_json::{Value, json};
 
-/// The longest that `wait` waits.
-const LONGEST_WAIT_MS: u64 = 10_000;
+/// The longest time that `wait` waits.
+const MAX_WAIT_MS: u64 = 10_000;
 /// The longest note that is kept.
-const LONGEST_NOTE: usize = 2_000;
-/// Every call of this number fails.
+const MAX_NOTE: usize = 2_000;
+/// Every call with a multiple of this number fails.
 const FLAKY_EVERY: u64 = 4;
-/// The code for arguments that a tool cannot take.
+/// The code for invalid arguments.
 const INVALID_PARAMS: i64 = -32602;
 
-/// What the demo server offers.
+/// The tools of the demo server.
 #[must_use]
 pub fn offer() -> Offer {
     Offer {
@@ -63,7 +62,7 @@ fn tool(name: &str, description: &str, properties: &Value, required: &[&str]) ->
     })
 }
 
-/// The same tool, one that changes something.
+/// The same tool, but it changes something.
 fn changing(mut tool: Value) -> Value {
     tool["annotations"]["readOnlyHint"] = json!(false);
     tool
@@ -100,7 +99,7 @@ fn keep_note() -> Value {
     let tool = tool(
         "keep_note",
         "Keeps a note until the server ends, and returns the number under which it can be read.",
-        &json!({"text": {"type": "string", "description": "The note", "minLength": 1, "maxLength": LONGEST_NOTE}}),
+        &json!({"text": {"type": "string", "description": "The note", "minLength": 1, "maxLength": MAX_NOTE}}),
         &["text"],
     );
     changing(with_output(tool, &json!({"id": {"type": "integer"}}), &["id"]))
@@ -130,7 +129,7 @@ fn wait() -> Value {
     tool(
         "wait",
         "Answers only after the given time has passed: a slow tool, to try time limits on.",
-        &json!({"ms": {"type": "integer", "description": "Milliseconds to wait", "minimum": 0, "maximum": LONGEST_WAIT_MS}}),
+        &json!({"ms": {"type": "integer", "description": "Milliseconds to wait", "minimum": 0, "maximum": MAX_WAIT_MS}}),
         &["ms"],
     )
 }
@@ -162,7 +161,7 @@ pub struct Demo {
     flaky_calls: AtomicU64,
 }
 
-/// The parameters of each tool: what else is given is refused, as the schemas say.
+/// The parameters of each tool: others are refused, as the schemas say.
 const PARAMETERS: &[(&str, &[&str])] = &[
     ("add", &["a", "b"]),
     ("echo", &["text"]),
@@ -221,8 +220,8 @@ impl Demo {
     fn keep(&self, arguments: &Value) -> Value {
         match text_argument(arguments, "text") {
             Ok(text) if text.is_empty() => failed("text must not be empty"),
-            Ok(text) if text.chars().count() > LONGEST_NOTE => {
-                failed(&format!("text must have at most {LONGEST_NOTE} characters"))
+            Ok(text) if text.chars().count() > MAX_NOTE => {
+                failed(&format!("text must have at most {MAX_NOTE} characters"))
             }
             Ok(text) => {
                 let id = self.kept.fetch_add(1, Ordering::Relaxed) + 1;
@@ -263,11 +262,11 @@ impl Demo {
 
 async fn wait_for(arguments: &Value) -> Value {
     match arguments.get("ms").and_then(Value::as_u64) {
-        Some(ms) if ms <= LONGEST_WAIT_MS => {
+        Some(ms) if ms <= MAX_WAIT_MS => {
             tokio::time::sleep(Duration::from_millis(ms)).await;
             said(&format!("waited {ms} ms"))
         }
-        _ => failed(&format!("ms must be a whole number from 0 to {LONGEST_WAIT_MS}")),
+        _ => failed(&format!("ms must be a whole number from 0 to {MAX_WAIT_MS}")),
     }
 }
 
@@ -294,7 +293,7 @@ fn structured(content: &Value) -> Value {
     json!({"content": [{"type": "text", "text": content.to_string()}], "structuredContent": content})
 }
 
-/// Bad arguments come back as a result, so that a model can correct them.
+/// A tool error, so that a model can correct its arguments.
 fn failed(why: &str) -> Value {
     json!({"content": [{"type": "text", "text": why}], "isError": true})
 }
@@ -305,13 +304,13 @@ mod tests {
     use crate::lint;
 
     #[test]
-    fn its_definitions_pass_their_own_lint() {
+    fn the_demo_has_no_lint_findings() {
         let settings = lint::Settings { count_tokens: &|text| text.len() as u64 / 4, allow: &[] };
         assert_eq!(lint::lint(&offer().tools, &settings).findings, []);
     }
 
     #[tokio::test]
-    async fn every_tool_that_is_offered_answers() {
+    async fn every_tool_answers() {
         let demo = Demo::default();
         for tool in offer().tools {
             let name = tool["name"].as_str().unwrap();

@@ -1,10 +1,9 @@
-//! Tools with holes, and beside each hole a tool that does the same without it.
+//! Tools with vulnerabilities, each with a twin that does the same without one.
 //!
-//! They are what `karat server fuzz` and `karat server attack` are proven on: whatever is broken here
-//! must be found, and whatever is safe must not be. They really read files, start a shell and open
-//! connections, so they exist only in a process that was started with `--vulnerable`, listen on
-//! loopback alone, connect to 127.0.0.1 alone, and show no variable of the environment whose name
-//! does not begin with `KARAT_`.
+//! `karat server fuzz` and `karat server attack` are tested on them: every vulnerability must be found,
+//! and no safe tool may be reported. They really read files, start a shell and open connections, so they
+//! exist only in a process that was started with `--vulnerable`, are served on loopback alone, connect to
+//! 127.0.0.1 alone, and show only environment variables whose names begin with `KARAT_`.
 
 use std::future::pending;
 use std::net::Ipv4Addr;
@@ -22,19 +21,19 @@ use tokio::process::Command;
 
 use super::{Demo, failed, said, text_argument, tool};
 
-/// The most that `count_unsafe` answers with: more than a session takes in.
-const MOST_BYTES: usize = 24 << 20;
-/// The most that `count_safe` counts to.
-const MOST_LINES: u64 = 1_000;
-/// So many calls of `crowd_unsafe` at once end the server.
+/// The size of the largest answer of `count_unsafe`: more than a session accepts.
+const MAX_BYTES: usize = 24 << 20;
+/// The largest number that `count_safe` counts to.
+const MAX_LINES: u64 = 1_000;
+/// The number of calls of `crowd_unsafe` at once that ends the server.
 const CROWD: usize = 50;
-/// How long a call of `crowd_unsafe` takes.
-const CROWD_STAYS: Duration = Duration::from_millis(50);
-/// How much of a page is read, and how often a redirect is followed.
-const PAGE: u64 = 64 << 10;
-const REDIRECTS: usize = 3;
+/// The duration of a call of `crowd_unsafe`.
+const CROWD_DURATION: Duration = Duration::from_millis(50);
+/// The size of a page, and the number of redirects that are followed.
+const MAX_PAGE: u64 = 64 << 10;
+const MAX_REDIRECTS: usize = 3;
 
-/// What the demo server offers with its holes: the usual tools first.
+/// The tools of the demo server, then the vulnerable ones and their twins.
 #[must_use]
 pub fn offer() -> Offer {
     let mut offer = super::offer();
@@ -80,8 +79,8 @@ fn tools() -> Vec<Value> {
         tool("settings_hidden_unsafe", "Shows its settings as hexadecimal.", &json!({}), &[]),
         tool("settings_safe", "Shows the names of its settings.", &json!({}), &[]),
         one("count_unsafe", "Counts as far as it is told.", "count", lines(None)),
-        one("count_safe", "Counts to a limit.", "count", lines(Some(MOST_LINES))),
-        tool("crowd_unsafe", "Bears a few calls at once and no crowd.", &json!({}), &[]),
+        one("count_safe", "Counts to a limit.", "count", lines(Some(MAX_LINES))),
+        tool("crowd_unsafe", "Handles a few calls at once and fails with many.", &json!({}), &[]),
         one("emoji_unsafe", "Ends the server when the text has an emoji.", "text", text("A text")),
         one("trace_unsafe", "Shows its insides when it fails.", "item", text("The item")),
         one(
@@ -99,7 +98,7 @@ fn tools() -> Vec<Value> {
     ]
 }
 
-/// The demo server with its holes.
+/// The demo server with its vulnerable tools.
 pub struct Vulnerable {
     demo: Demo,
     root: TempDir,
@@ -110,7 +109,7 @@ impl Vulnerable {
     /// Makes the root with its files.
     ///
     /// # Errors
-    /// When there is no place for temporary files.
+    /// If no temporary folder can be made.
     pub fn new() -> std::io::Result<Vulnerable> {
         let root = tempfile::Builder::new().prefix("karat-demo-").tempdir()?;
         std::fs::write(root.path().join("welcome.txt"), "This file may be read.\n")?;
@@ -154,7 +153,7 @@ impl Vulnerable {
         ran(command).await
     }
 
-    /// Ends as a crash would, but without leaving files behind.
+    /// Ends like a crash, but without leaving files behind.
     fn end(&self) -> ! {
         let _ = std::fs::remove_dir_all(self.root.path());
         std::process::exit(101)
@@ -164,7 +163,7 @@ impl Vulnerable {
         if self.crowd.fetch_add(1, Ordering::SeqCst) >= CROWD {
             self.end();
         }
-        tokio::time::sleep(CROWD_STAYS).await;
+        tokio::time::sleep(CROWD_DURATION).await;
         self.crowd.fetch_sub(1, Ordering::SeqCst);
         said("room for one more")
     }
@@ -226,7 +225,7 @@ impl Respond for Vulnerable {
             "settings_hidden_unsafe" => said(&hexadecimal(&settings())),
             "settings_safe" => said("KARAT_CANARY_SECRET (hidden)"),
             "count_unsafe" => counted(arguments, None),
-            "count_safe" => counted(arguments, Some(MOST_LINES)),
+            "count_safe" => counted(arguments, Some(MAX_LINES)),
             "crowd_unsafe" => self.crowd().await,
             "emoji_unsafe" => {
                 if text.chars().any(|c| ('\u{1F300}'..='\u{1FAFF}').contains(&c)) {
@@ -245,7 +244,7 @@ impl Respond for Vulnerable {
     }
 }
 
-/// Runs a program without input and says what it printed.
+/// Runs a program without input and returns its output.
 async fn ran(mut command: Command) -> Value {
     command.stdin(Stdio::null()).kill_on_drop(true);
     match command.output().await {
@@ -257,7 +256,7 @@ async fn ran(mut command: Command) -> Value {
     }
 }
 
-/// The people in the table.
+/// The rows of the table.
 const USERS: [(&str, &str); 2] = [("ada", "likes engines"), ("grace", "likes compilers")];
 
 fn found(name: &str) -> Value {
@@ -267,8 +266,8 @@ fn found(name: &str) -> Value {
     }
 }
 
-/// Plays a database that gets `SELECT note FROM users WHERE name = '…'` with the name put in between:
-/// a quote ends the text, and what follows it is obeyed. No real database is near.
+/// Simulates a database that gets `SELECT note FROM users WHERE name = '…'` with the name inserted: a
+/// quote ends the text, and the rest is executed. There is no real database.
 fn queried(name: &str) -> Value {
     let Some((start, rest)) = name.split_once('\'') else { return found(name) };
     let rest = rest.to_ascii_uppercase();
@@ -288,10 +287,10 @@ fn queried(name: &str) -> Value {
     if rows.is_empty() { failed("there is no such user") } else { said(&rows.join("\n")) }
 }
 
-/// Gets a page from 127.0.0.1, and from nowhere else.
+/// Fetches a page from 127.0.0.1, and from nowhere else.
 async fn fetched(url: &str) -> Value {
     let mut url = url.to_owned();
-    for _ in 0..=REDIRECTS {
+    for _ in 0..=MAX_REDIRECTS {
         let Some((port, path)) = on_loopback(&url) else {
             return failed("only pages of 127.0.0.1 are fetched here");
         };
@@ -328,7 +327,7 @@ async fn get(port: u16, path: &str) -> std::io::Result<String> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut page = Vec::new();
-    stream.take(PAGE).read_to_end(&mut page).await?;
+    stream.take(MAX_PAGE).read_to_end(&mut page).await?;
     Ok(String::from_utf8_lossy(&page).into_owned())
 }
 
@@ -350,7 +349,7 @@ fn counted(arguments: &Value, most: Option<u64>) -> Value {
         Some(count) if most.is_none_or(|most| count <= most) => {
             let mut lines = String::new();
             for line in 1..=count {
-                if lines.len() > MOST_BYTES {
+                if lines.len() > MAX_BYTES {
                     break;
                 }
                 lines.push_str(&line.to_string());
@@ -362,7 +361,7 @@ fn counted(arguments: &Value, most: Option<u64>) -> Value {
     }
 }
 
-/// Fails as a careless server in Python would.
+/// Fails like a careless server in Python.
 fn traced(item: &str) -> Value {
     if item == "pear" {
         return said("there are pears");
@@ -384,14 +383,14 @@ mod tests {
     }
 
     #[test]
-    fn the_holes_are_not_offered_unless_asked_for() {
+    fn vulnerable_tools_are_offered_only_on_request() {
         let usual = super::super::offer();
         assert!(usual.tools.iter().all(|tool| !tool["name"].to_string().contains("unsafe")));
         assert!(offer().tools.len() > usual.tools.len());
     }
 
     #[tokio::test]
-    async fn a_file_beyond_the_root_is_read_by_the_one_and_refused_by_the_other() {
+    async fn a_file_outside_the_root_is_read_by_one_tool_and_refused_by_its_twin() {
         let outside = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(outside.path(), "beyond").unwrap();
         let path = json!({"path": outside.path()});
@@ -402,14 +401,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_shell_obeys_what_follows_the_host() {
+    async fn the_shell_runs_the_text_after_the_host() {
         let hostile = json!({"host": "x; echo $((6*7))"});
         assert!(call("reach_host_unsafe", hostile.clone()).await.1.contains("\n42"));
         assert!(!call("reach_host_safe", hostile).await.1.contains("\n42"));
     }
 
     #[tokio::test]
-    async fn the_query_obeys_what_follows_the_quote() {
+    async fn the_query_runs_the_text_after_the_quote() {
         let hostile = json!({"user": "x' UNION SELECT 6*7 --"});
         assert_eq!(call("find_user_unsafe", hostile.clone()).await, (false, "42".to_owned()));
         assert!(call("find_user_safe", hostile).await.0);

@@ -1,11 +1,11 @@
 //! The inputs for one tool, from its input schema.
 //!
-//! First what can be listed: what is required, what is possible, every edge of every parameter, every
-//! type in the wrong place, what is missing and what is too much. Parameters are looked for inside of
-//! objects, lists and maps, and below every alternative of a schema, each around arguments in which it
-//! has a meaning. The kinds take turns, and within a kind the parameters do, so that a small number of
-//! cases has some of each; what is left is filled up with seeded mixtures. Whether an input keeps the
-//! schema is decided by the schema engine alone, and no input is made twice.
+//! First the inputs that can be listed: the required and all possible arguments, every edge of every
+//! parameter, every wrong type, missing and surplus fields. Parameters are found inside objects, lists
+//! and maps and below every alternative of a schema, each within arguments in which it has a meaning.
+//! The kinds take turns, and so do the parameters within a kind, so that even a few cases have some of
+//! each. The rest is filled with seeded mixtures. The schema validator alone decides whether an input
+//! matches, and no input is made twice.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -14,95 +14,98 @@ use karat_core::schema::Compiled;
 use karat_metrics::stats::random::Draws;
 use serde_json::{Map, Value, json};
 
-use super::base::{Bases, Mender};
+use super::case::{Case, InputKind as Kind, Validity};
 use super::place::{self, Step, with};
+use super::repair::{Bases, Repair};
 use super::shape::{Plain, Shapes};
 use super::values::{self, Extent, Reach, Try};
-use super::{Case, Kind, Validity};
 
-/// How many places of one schema are filled, and how deep they are looked for.
-const PLACES: usize = 64;
-const DEPTH: usize = 5;
-/// Around how many arguments inputs are made, and in how many places they are looked for.
-const BASES: usize = 24;
-const LOOKED: usize = 256;
-/// How many huge inputs one tool gets, and in how many places.
-const MOST_HUGE: usize = 6;
+/// The number of places of one schema that are filled, and their depth.
+const MAX_PLACES: usize = 64;
+const MAX_DEPTH: usize = 5;
+/// The number of base arguments, and of parts of the schema that are searched for them.
+const MAX_BASES: usize = 24;
+const MAX_PARTS: usize = 256;
+/// The number of huge inputs of one tool, and of the places they are put in.
+const MAX_HUGE: usize = 6;
 const HUGE_PLACES: usize = 3;
-/// How often a mixture is tried before there are taken to be no more.
-const MIXTURES: usize = 20;
+/// The number of duplicate mixtures after which there are assumed to be no more.
+const MAX_DUPLICATES: usize = 20;
 
-/// What a tool is to be called with, and what the caller should know of it.
-pub struct Plan {
+/// The inputs for a tool.
+pub(super) struct Plan {
     /// The inputs.
-    pub cases: Vec<Case>,
-    /// What stands in the way of measuring, in words.
-    pub warnings: Vec<String>,
-    /// The schema can be used, and yet no input could be made that keeps it.
-    pub none_valid: bool,
+    pub(super) cases: Vec<Case>,
+    /// Obstacles to measuring.
+    pub(super) warnings: Vec<String>,
+    /// Whether the schema is usable and still no input could be made that matches it.
+    pub(super) none_valid: bool,
 }
 
-/// The inputs for a tool: `count` of them, or fewer where there are not so many.
+/// The inputs for a schema: `count` of them, or fewer if there are not so many.
 #[must_use]
 pub fn cases(schema: Option<&Value>, count: usize, seed: u64) -> Vec<Case> {
     plan(schema, &Map::new(), count, seed).cases
 }
 
-/// The same around arguments that are known to work: where a parameter is not the one that is tried, it
-/// has the value that is given here.
-#[must_use]
-pub fn plan(schema: Option<&Value>, known: &Map<String, Value>, count: usize, seed: u64) -> Plan {
+/// Plans `count` inputs for a tool, or fewer if there are not so many. Parameters that an input does not
+/// vary have their `known` value.
+pub(super) fn plan(
+    schema: Option<&Value>,
+    known: &Map<String, Value>,
+    count: usize,
+    seed: u64,
+) -> Plan {
     let open = json!({"type": "object"});
     let mut warnings = Vec::new();
-    let judge = match schema.map(Compiled::new) {
+    let validator = match schema.map(Compiled::new) {
         None => None,
-        Some(Ok(judge)) => Some(judge),
+        Some(Ok(validator)) => Some(validator),
         Some(Err(error)) => {
             warnings.push(format!(
-                "its input schema cannot be used, so no input counts as valid or as invalid: {error}"
+                "its input schema is unusable, so no input counts as valid or as invalid: {error}"
             ));
             None
         }
     };
-    let schema = schema.filter(|_| judge.is_some()).unwrap_or(&open);
+    let schema = schema.filter(|_| validator.is_some()).unwrap_or(&open);
     let shapes = Shapes::new(schema);
-    let mender = Mender { shapes: &shapes, schema, judge: judge.as_ref(), known };
-    let Bases { least, full, keep, unused } = mender.bases();
-    let draft = Draft::of(&mender, least, full);
-    let mut maker = Maker { judge: judge.as_ref(), seen: HashSet::new(), cases: Vec::new() };
+    let repair = Repair { shapes: &shapes, schema, validator: validator.as_ref(), known };
+    let Bases { least, full, is_valid, unused } = repair.bases();
+    let draft = Draft::of(&repair, least, full);
+    let mut maker =
+        Maker { validator: validator.as_ref(), seen: HashSet::new(), cases: Vec::new() };
     maker.listed(&draft, count);
     maker.mixed(&draft, count, seed);
     let cases = maker.cases;
     let invalid = |case: &Case| matches!(case.validity, Validity::Invalid { .. });
-    let none_valid = !keep && !cases.is_empty() && cases.iter().all(invalid);
+    let none_valid = !is_valid && !cases.is_empty() && cases.iter().all(invalid);
     if none_valid {
         warnings.push(
-            "no input could be made that keeps its schema, so only its refusals were tried; give \
-             values that it takes with --set, or as examples in the schema"
+            "no input that matches its schema could be generated, so only refusals were tested; give \
+             valid values with --set, or as examples in the schema"
                 .to_owned(),
         );
     }
     let quoted =
-        |name: &String| format!("--set {name} is not used, for its schema forbids the value");
+        |name: &String| format!("--set {name} is not used because its schema forbids the value");
     warnings.extend(unused.iter().map(quoted));
     Plan { cases, warnings, none_valid }
 }
 
-/// The plainest arguments that keep a schema, as far as they can be made, with what is known to work.
-#[must_use]
-pub fn plainest(schema: Option<&Value>, known: &Map<String, Value>) -> Map<String, Value> {
+/// The simplest arguments that match a schema, as far as they can be made, with the known values.
+pub(crate) fn plainest(schema: Option<&Value>, known: &Map<String, Value>) -> Map<String, Value> {
     let open = json!({"type": "object"});
     let schema = schema.unwrap_or(&open);
     let shapes = Shapes::new(schema);
-    let judge = Compiled::new(schema).ok();
-    Mender { shapes: &shapes, schema, judge: judge.as_ref(), known }.least()
+    let validator = Compiled::new(schema).ok();
+    Repair { shapes: &shapes, schema, validator: validator.as_ref(), known }.least()
 }
 
-/// Whether arguments keep a schema.
-#[must_use]
-pub fn validity(judge: Option<&Compiled>, arguments: &Map<String, Value>) -> Validity {
-    let Some(judge) = judge else { return Validity::Unclear };
-    let found = judge.check(&Value::Object(arguments.clone()));
+/// Whether arguments match a schema.
+pub(super) fn validity(validator: Option<&Compiled>, arguments: &Map<String, Value>) -> Validity {
+    let Some(validator) = validator else { return Validity::Unclear };
+    let found = validator.check(&Value::Object(arguments.clone()));
     if found.not_checked().is_some() || (found.valid && !found.valid_with_formats) {
         return Validity::Unclear;
     }
@@ -120,25 +123,25 @@ pub fn validity(judge: Option<&Compiled>, arguments: &Map<String, Value>) -> Val
     }
 }
 
-/// A place in the arguments, with what fits there and what does not.
+/// A place in the arguments, with the values to try there.
 struct Place {
     steps: Vec<Step>,
-    /// The arguments in which it is, by number.
+    /// The number of the base arguments that contain it.
     base: usize,
     tries: Vec<Try>,
-    /// The object around it demands it.
+    /// Whether the object around it requires it.
     required: bool,
 }
 
-/// What is known of a schema before inputs are made from it.
+/// The base arguments of a schema and the places in them.
 struct Draft {
     least: Map<String, Value>,
-    /// First the arguments that have everything, then those with other alternatives in some place.
+    /// The full arguments first, then those with another alternative in some place.
     bases: Vec<Map<String, Value>>,
     places: Vec<Place>,
 }
 
-/// A part of the schema that is still to be looked into.
+/// A part of the schema that is still to be searched.
 struct Part {
     schema: Value,
     base: usize,
@@ -146,51 +149,51 @@ struct Part {
 }
 
 impl Draft {
-    fn of(mender: &Mender<'_>, least: Map<String, Value>, full: Map<String, Value>) -> Draft {
+    fn of(repair: &Repair<'_>, least: Map<String, Value>, full: Map<String, Value>) -> Draft {
         let mut draft = Draft { least, bases: vec![full], places: Vec::new() };
-        let root = Part { schema: mender.schema.clone(), base: 0, steps: Vec::new() };
+        let root = Part { schema: repair.schema.clone(), base: 0, steps: Vec::new() };
         let mut parts = VecDeque::from([root]);
-        for _ in 0..LOOKED {
+        for _ in 0..MAX_PARTS {
             let Some(part) = parts.pop_front() else { break };
-            draft.look(mender, &part, &mut parts);
+            draft.look(repair, &part, &mut parts);
         }
         draft
     }
 
-    /// Notes the places inside of a part, below each of its alternatives.
-    fn look(&mut self, mender: &Mender<'_>, part: &Part, parts: &mut VecDeque<Part>) {
-        if part.steps.len() >= DEPTH {
+    /// Finds the places inside a part, below each of its alternatives.
+    fn look(&mut self, repair: &Repair<'_>, part: &Part, parts: &mut VecDeque<Part>) {
+        if part.steps.len() >= MAX_DEPTH {
             return;
         }
-        for (number, way) in mender.shapes.alternatives(&part.schema).iter().enumerate() {
-            let Some(base) = self.base_of(mender, part, way, number) else { continue };
+        for (number, way) in repair.shapes.alternatives(&part.schema).iter().enumerate() {
+            let Some(base) = self.base_of(repair, part, way, number) else { continue };
             let Some(value) = self.value(base, &part.steps) else { continue };
             for (step, schema, required) in inner(way, &value) {
-                if self.places.len() >= PLACES {
+                if self.places.len() >= MAX_PLACES {
                     return;
                 }
                 let mut steps = part.steps.clone();
                 steps.push(step);
-                // What had to give way to something else is tried where it has its place.
+                // A value that was left out for another gets base arguments of its own.
                 let base = match place::at(&self.bases[base], &steps) {
                     Some(_) => base,
-                    None => values::base(mender.shapes, &schema, Extent::All)
-                        .and_then(|value| self.rebased(mender, base, &steps, value))
+                    None => values::base(repair.shapes, &schema, Extent::All)
+                        .and_then(|value| self.rebased(repair, base, &steps, value))
                         .unwrap_or(base),
                 };
                 let reach =
                     if self.places.len() < HUGE_PLACES { Reach::Huge } else { Reach::Small };
-                let tries = values::edges(mender.shapes, &schema, reach);
+                let tries = values::edges(repair.shapes, &schema, reach);
                 self.places.push(Place { steps: steps.clone(), base, tries, required });
                 parts.push_back(Part { schema, base, steps });
             }
         }
     }
 
-    /// The arguments in which a part is as this alternative has it.
+    /// The base arguments in which a part has this alternative.
     fn base_of(
         &mut self,
-        mender: &Mender<'_>,
+        repair: &Repair<'_>,
         part: &Part,
         way: &Plain,
         number: usize,
@@ -204,39 +207,39 @@ impl Draft {
         if fits && number == 0 {
             return Some(part.base);
         }
-        let value = values::of_way(mender.shapes, way, Extent::All)?;
+        let value = values::of_way(repair.shapes, way, Extent::All)?;
         match inner(way, &value).is_empty() {
             true => None,
-            false => self.rebased(mender, part.base, &part.steps, value),
+            false => self.rebased(repair, part.base, &part.steps, value),
         }
     }
 
-    /// Other arguments, with this in that place, if they can keep the schema.
+    /// Base arguments with this value in that place, if they can match the schema.
     fn rebased(
         &mut self,
-        mender: &Mender<'_>,
+        repair: &Repair<'_>,
         base: usize,
         steps: &[Step],
         value: Value,
     ) -> Option<usize> {
         let (list, object) = (value.is_array(), value.is_object());
         let changed = match steps {
-            [] => mender.filled(Some(value)),
+            [] => repair.filled(Some(value)),
             _ => with(&self.bases[base], steps, Some(value))?,
         };
-        let mended = mender.mended(changed)?;
+        let repaired = repair.repaired(changed)?;
         let there = |value: &Value| value.is_array() == list && value.is_object() == object;
-        if !steps.is_empty() && !place::at(&mended, steps).is_some_and(there) {
+        if !steps.is_empty() && !place::at(&repaired, steps).is_some_and(there) {
             return None;
         }
-        if let Some(known) = self.bases.iter().position(|known| *known == mended) {
-            // At the root that is nothing new; elsewhere it was made for another place.
+        if let Some(known) = self.bases.iter().position(|known| *known == repaired) {
+            // At the root they are nothing new; elsewhere they were made for another place.
             return (!steps.is_empty()).then_some(known);
         }
-        if self.bases.len() >= BASES {
+        if self.bases.len() >= MAX_BASES {
             return None;
         }
-        self.bases.push(mended);
+        self.bases.push(repaired);
         Some(self.bases.len() - 1)
     }
 
@@ -248,7 +251,7 @@ impl Draft {
     }
 }
 
-/// What is directly inside of a value, by its schema: the step, the schema, and whether it must be there.
+/// The values directly inside a value: the step, the schema, and whether it is required.
 fn inner(way: &Plain, value: &Value) -> Vec<(Step, Value, bool)> {
     let required = values::required(way);
     let mut found = Vec::new();
@@ -257,10 +260,10 @@ fn inner(way: &Plain, value: &Value) -> Vec<(Step, Value, bool)> {
         let required = required.contains(&name.as_str());
         found.push((Step::Key(name.clone()), schema.clone(), required));
     }
-    // Of fields with made-up names one stands for all, and so does one of the entries of a list.
-    let made_up = |name: &&String| !properties.is_some_and(|known| known.contains_key(*name));
+    // One field with an invented name represents all of them, and so does one entry of a list.
+    let is_invented = |name: &&String| !properties.is_some_and(|known| known.contains_key(*name));
     let mut fields = value.as_object().into_iter().flat_map(Map::keys);
-    if let Some(name) = fields.rfind(made_up)
+    if let Some(name) = fields.rfind(is_invented)
         && let Some(schema) = values::property(way, name).filter(|schema| schema.is_object())
     {
         found.push((Step::Key(name.clone()), schema.clone(), false));
@@ -275,23 +278,23 @@ fn inner(way: &Plain, value: &Value) -> Vec<(Step, Value, bool)> {
     found
 }
 
-/// An input that is not made yet: all of them together would be large.
+/// An input that is not made yet: all of them together would need much memory.
 struct Job<'d> {
     about: String,
     change: Change<'d>,
 }
 
-/// What is changed in the arguments of a place.
+/// A change of base arguments.
 enum Change<'d> {
-    /// Nothing is sent.
+    /// No arguments at all.
     Nothing,
-    /// Something else altogether.
+    /// These arguments as they are.
     Whole(&'d Map<String, Value>),
-    /// This is left out.
+    /// Without the value in this place.
     Without(&'d Place),
-    /// This is put in.
+    /// With this value in this place.
     With(&'d Place, &'d Value),
-    /// This field is too much, in the object there or in all of it.
+    /// With a surplus field, in the object in this place or at the top.
     Surplus(Option<&'d Place>, &'static str),
 }
 
@@ -312,17 +315,17 @@ impl Change<'_> {
     }
 }
 
-/// Fields that no schema has.
+/// Surplus fields.
 const SURPLUS: [(&str, &str); 5] = [
-    ("karat_extra", "a field too much"),
-    ("__proto__", "a field that is named __proto__"),
-    ("constructor", "a field that is named constructor"),
+    ("karat_extra", "a surplus field"),
+    ("__proto__", "a field named __proto__"),
+    ("constructor", "a field named constructor"),
     ("", "a field without a name"),
     ("\u{202e}👍", "a field with a strange name"),
 ];
 
 struct Maker<'a> {
-    judge: Option<&'a Compiled>,
+    validator: Option<&'a Compiled>,
     seen: HashSet<Digest>,
     cases: Vec<Case>,
 }
@@ -331,12 +334,12 @@ impl Maker<'_> {
     fn push(&mut self, kind: Kind, about: String, arguments: Map<String, Value>) {
         let text = Value::Object(arguments.clone()).to_string();
         if self.seen.insert(Digest::of(text.as_bytes())) {
-            let validity = validity(self.judge, &arguments);
+            let validity = validity(self.validator, &arguments);
             self.cases.push(Case { kind, about, arguments, validity });
         }
     }
 
-    /// What can be listed, the kinds in turns.
+    /// Makes the inputs that can be listed, with the kinds taking turns.
     fn listed(&mut self, draft: &Draft, count: usize) {
         let everywhere: Vec<Try> =
             values::of_all_types().into_iter().chain(values::deep()).collect();
@@ -358,21 +361,21 @@ impl Maker<'_> {
         }
     }
 
-    /// Seeded mixtures until there are enough.
+    /// Adds seeded mixtures until there are enough inputs.
     fn mixed(&mut self, draft: &Draft, count: usize, seed: u64) {
         let mut draws = Draws::from_seed(seed);
-        let mut fruitless = 0;
-        while self.cases.len() < count && fruitless < MIXTURES && !draft.places.is_empty() {
+        let mut duplicates = 0;
+        while self.cases.len() < count && duplicates < MAX_DUPLICATES && !draft.places.is_empty() {
             let before = self.cases.len();
             let arguments = mixture(draft, &mut draws);
             self.push(Kind::Mixed, "a mixture".to_owned(), arguments);
-            fruitless = if self.cases.len() == before { fruitless + 1 } else { 0 };
+            duplicates = if self.cases.len() == before { duplicates + 1 } else { 0 };
         }
     }
 }
 
-/// Some places changed at once: about half of few, and about two of many, so that what is right in all
-/// other places lets through what is wrong in these.
+/// Changes several places at once: about half of a few, and about two of many, so that wrong values are
+/// not hidden behind others.
 fn mixture(draft: &Draft, draws: &mut Draws) -> Map<String, Value> {
     let (base, mut arguments) = match draws.below(2) {
         0 => (0, draft.least.clone()),
@@ -401,10 +404,10 @@ fn mixture(draft: &Draft, draws: &mut Draws) -> Map<String, Value> {
     arguments
 }
 
-/// The inputs of one kind by their turn, which is a round and a place.
+/// The inputs of one kind, by round and place.
 type Turns<'d> = BTreeMap<(usize, usize), Vec<Job<'d>>>;
 
-/// Everything that can be listed, by kind, the places of a kind in turns.
+/// All inputs that can be listed, by kind, with the places taking turns.
 fn jobs<'d>(draft: &'d Draft, everywhere: &'d [Try]) -> BTreeMap<Kind, Vec<Job<'d>>> {
     let mut all: BTreeMap<Kind, Turns<'d>> = BTreeMap::new();
     let mut add = |kind: Kind, turn: (usize, usize), about: String, change: Change<'d>| {
@@ -413,12 +416,13 @@ fn jobs<'d>(draft: &'d Draft, everywhere: &'d [Try]) -> BTreeMap<Kind, Vec<Job<'
     };
     let first = (0, 0);
     let least = Change::Whole(&draft.least);
-    add(Kind::Edge, first, "what is required and no more".to_owned(), least);
+    add(Kind::Edge, first, "only the required arguments".to_owned(), least);
     for (number, base) in draft.bases.iter().enumerate() {
-        let about = if number == 0 { "all that there is" } else { "all of another alternative" };
+        let about =
+            if number == 0 { "all arguments" } else { "all arguments of another alternative" };
         add(Kind::Edge, first, about.to_owned(), Change::Whole(base));
     }
-    add(Kind::Missing, first, "nothing".to_owned(), Change::Nothing);
+    add(Kind::Missing, first, "no arguments".to_owned(), Change::Nothing);
     for (key, about) in SURPLUS {
         add(Kind::Extra, first, about.to_owned(), Change::Surplus(None, key));
     }
@@ -426,18 +430,18 @@ fn jobs<'d>(draft: &'d Draft, everywhere: &'d [Try]) -> BTreeMap<Kind, Vec<Job<'
     for (number, place) in draft.places.iter().enumerate() {
         let name = place::name(&place.steps);
         let (kind, whether) = match place.required {
-            true => (Kind::Missing, "which is required"),
-            false => (Kind::Edge, "which is optional"),
+            true => (Kind::Missing, "required"),
+            false => (Kind::Edge, "optional"),
         };
-        let about = format!("{name} left out, {whether}");
+        let about = format!("without {name}, which is {whether}");
         add(kind, (0, number), about, Change::Without(place));
-        // Too much inside of it, where it is an object.
+        // A surplus field inside it, if it is an object.
         let change = Change::Surplus(Some(place), SURPLUS[0].0);
-        add(Kind::Extra, (0, number), format!("{name} with a field too much"), change);
+        add(Kind::Extra, (0, number), format!("{name} with a surplus field"), change);
         for (kind, tries) in by_kind(place.tries.iter().chain(everywhere)) {
             for (at, one) in tries.iter().enumerate() {
                 huge += usize::from(kind == Kind::Huge);
-                if kind == Kind::Huge && huge > MOST_HUGE {
+                if kind == Kind::Huge && huge > MAX_HUGE {
                     continue;
                 }
                 let turn = (round(kind, at, tries.len(), number), number);
@@ -457,8 +461,8 @@ fn by_kind<'d>(tries: impl Iterator<Item = &'d Try>) -> BTreeMap<Kind, Vec<&'d T
     found
 }
 
-/// In which round a try has its turn. Where all places have the same tries each begins with another,
-/// so that few cases have many of them.
+/// The round of a try. Where all places have the same tries each place begins with another one, so
+/// that even a few cases have many of them.
 fn round(kind: Kind, at: usize, of: usize, place: usize) -> usize {
     match kind {
         Kind::Type | Kind::Unicode | Kind::Injection => (at + of - place % of.max(1)) % of.max(1),
@@ -466,7 +470,7 @@ fn round(kind: Kind, at: usize, of: usize, place: usize) -> usize {
     }
 }
 
-/// A short text of characters from all over Unicode.
+/// A short text of characters from all of Unicode.
 fn scribble(draws: &mut Draws) -> String {
     let length = draws.below(12);
     (0..length)
@@ -506,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_number_of_cases_has_some_of_each_kind() {
+    fn a_few_cases_have_some_of_each_kind() {
         let few = cases(Some(&schema()), 20, 0);
         assert_eq!(few.len(), 20);
         assert_eq!(kinds(&few).len(), 9, "{:?}", kinds(&few));
@@ -514,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn the_edges_of_every_parameter_are_there() {
+    fn the_edges_of_every_parameter_are_tried() {
         let all = cases(Some(&schema()), 1_000, 0);
         let has = |wanted: Value, valid: bool| {
             all.iter().any(|case| {
@@ -537,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plainest_arguments_keep_the_schema() {
+    fn the_simplest_arguments_match_the_schema() {
         let judge = Compiled::new(&schema()).unwrap();
         let plain = plainest(Some(&schema()), &Map::new());
         assert_eq!(validity(Some(&judge), &plain), Validity::Valid, "{plain:?}");
@@ -550,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_to_work_stands_around_what_is_tried() {
+    fn parameters_that_are_not_varied_have_their_known_value() {
         let known = json!({"name": "good", "elsewhere": 1});
         let known = known.as_object().unwrap();
         assert_eq!(plainest(Some(&schema()), known)["name"], "good");
@@ -561,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_makes_the_same_cases_and_another_seed_others() {
+    fn the_same_seed_gives_the_same_cases_and_another_seed_others() {
         let text = |seed| {
             let cases = cases(Some(&schema()), 1_000, seed);
             cases
@@ -574,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn no_case_is_made_twice_and_an_unusable_schema_still_gives_some() {
+    fn no_case_is_made_twice_and_an_unusable_schema_gives_cases() {
         let all = cases(Some(&schema()), 1_000, 3);
         let texts: HashSet<String> =
             all.iter().map(|case| Value::Object(case.arguments.clone()).to_string()).collect();
@@ -586,7 +590,7 @@ mod tests {
         }
     }
 
-    /// Whether some case has this value in that place (by its JSON pointer), with this validity.
+    /// Whether some case has this value at this JSON pointer, with this validity.
     fn tried(cases: &[Case], pointer: &str, value: &Value, valid: bool) -> bool {
         cases.iter().any(|case| {
             let whole = Value::Object(case.arguments.clone());
@@ -599,7 +603,7 @@ mod tests {
     }
 
     #[test]
-    fn the_entries_of_a_list_and_of_a_map_are_gone_into() {
+    fn the_entries_of_lists_and_maps_are_varied() {
         let entry = json!({"type": "object", "required": ["k", "s"], "properties": {
             "k": {"type": "integer", "maximum": 5}, "s": {"type": "string"}}});
         let list = cases(Some(&one(&json!({"type": "array", "items": entry}))), 200, 0);
@@ -619,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn every_alternative_is_gone_into() {
+    fn every_alternative_is_varied() {
         let with = |kind: &str, name: &str| {
             json!({"type": "object", "required": ["kind", name], "additionalProperties": false,
                 "properties": {"kind": {"const": kind}, name: {"type": "integer", "maximum": 5}}})
@@ -643,7 +647,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_stand_beside_another_is_tried_without_it() {
+    fn parameters_that_exclude_each_other_are_tried_separately() {
         let schema = json!({"type": "object", "properties": {
             "id": {"type": "integer", "maximum": 5}, "name": {"type": "string", "maxLength": 3}},
             "oneOf": [{"required": ["id"]}, {"required": ["name"]}]});
@@ -652,7 +656,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_cases_have_some_of_every_parameter() {
+    fn every_parameter_has_its_turn_in_a_few_cases() {
         let names: Vec<String> = (0..8).map(|number| format!("n{number}")).collect();
         let properties: Map<String, Value> =
             names.iter().map(|name| (name.clone(), json!({"type": "integer"}))).collect();
@@ -671,19 +675,19 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_no_input_keeps_is_said_to_be_one() {
+    fn a_schema_that_no_input_matches_is_reported() {
         let nothing = one(&json!({"type": "integer", "minimum": 5, "maximum": 3}));
         let plan = plan(Some(&nothing), &Map::new(), 100, 0);
         assert!(plan.none_valid && plan.warnings[0].contains("no input"), "{:?}", plan.warnings);
         let known = json!({"name": 7});
         let good = super::plan(Some(&schema()), known.as_object().unwrap(), 100, 0);
         assert!(!good.none_valid);
-        assert_eq!(good.warnings, ["--set name is not used, for its schema forbids the value"]);
+        assert_eq!(good.warnings, ["--set name is not used because its schema forbids the value"]);
         let unusable = super::plan(Some(&json!({"type": "objekt"})), &Map::new(), 100, 0);
-        assert!(!unusable.none_valid && unusable.warnings[0].contains("cannot be used"));
+        assert!(!unusable.none_valid && unusable.warnings[0].contains("is unusable"));
     }
 
-    /// Schemas as servers write them, and some that nobody should write.
+    /// Schemas as servers write them, and some that make no sense.
     fn any_schema() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(json!({"type": "string"})),
@@ -720,7 +724,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
-        fn what_is_called_valid_is_valid_and_what_is_called_invalid_is_not(schema in any_schema(), seed in any::<u64>()) {
+        fn the_validity_of_every_case_is_that_of_the_validator(schema in any_schema(), seed in any::<u64>()) {
             let wrapped = json!({"type": "object", "properties": {"p": schema}});
             let Ok(judge) = Compiled::new(&wrapped) else { return Ok(()) };
             for case in cases(Some(&wrapped), 60, seed) {

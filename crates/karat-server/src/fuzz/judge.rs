@@ -1,307 +1,129 @@
-//! What an answer to an input says about the server. Talks to nobody: the same answer to the same
-//! input is always the same flaw.
+//! Judges the answer to an input. Pure: the same answer to the same input always has the same flaws.
 
 use serde_json::{Map, Value};
 
-use super::{Validity, leak};
+use super::case::Validity;
+use super::leak;
+use super::rules::{
+    ACCEPTED, CRASH, EXTRA, HANG, INVALID_RESULT, PLACE, PROTOCOL, REJECTED, SECRET, TRACE,
+};
 use crate::compliance::Contract;
 use crate::observation::Outcome;
-use crate::probe::disguise::carried;
-use crate::probe::{Rule, Severity};
+use crate::probe::Rule;
+use crate::probe::encodings::find_encoded;
+use crate::probe::reaction::{self, INVALID_PARAMS, Reaction};
 
-/// The server ended.
-pub const CRASH: Rule = Rule {
-    id: "fuzz-crash",
-    severity: Severity::Error,
-    summary: "an input ends the server or its connection",
-    help: "Every other client of the server is cut off with it. Catch the failure where the input is \
-           read, and answer with a tool error.",
-};
-/// The server does not answer.
-pub const HANG: Rule = Rule {
-    id: "fuzz-hang",
-    severity: Severity::Error,
-    summary: "an input is never answered",
-    help: "A client waits until it gives up, and so does its user. Bound the work by the input's size \
-           and by time, and refuse what is beyond. --timeout-ms says how long is waited.",
-};
-/// The result breaks the protocol or the tool's own schema.
-pub const INVALID_RESULT: Rule = Rule {
-    id: "fuzz-invalid-result",
-    severity: Severity::Error,
-    summary: "a result breaks the protocol or the tool's output schema",
-    help: "Clients that check results drop it. Return what the output schema promises, or a result \
-           with isError.",
-};
-/// The input breaks the schema and is taken.
-pub const ACCEPTED: Rule = Rule {
-    id: "fuzz-accepted-invalid",
-    severity: Severity::Error,
-    summary: "an input that breaks the input schema is answered as if it were right",
-    help: "A model that errs is not told, and the tool works on values that it was not made for. \
-           Check the arguments against the schema before using them.",
-};
-/// The input has fields that the schema forbids.
-pub const EXTRA: Rule = Rule {
-    id: "fuzz-accepted-extra",
-    severity: Severity::Warning,
-    summary: "fields that the input schema forbids are passed over",
-    help: "A mistyped optional parameter goes unnoticed. Refuse unknown fields, or allow them in the \
-           schema.",
-};
-/// A stack trace is in the answer.
-pub const TRACE: Rule = Rule {
-    id: "fuzz-stack-trace",
-    severity: Severity::Error,
-    summary: "an answer carries a stack trace",
-    help: "It tells an attacker how the server is built, and a model nothing that it could use. Say \
-           what was wrong with the input, and log the rest.",
-};
-/// A secret of the environment is in the answer.
-pub const SECRET: Rule = Rule {
-    id: "fuzz-leaked-secret",
-    severity: Severity::Error,
-    summary: "an answer carries a secret from the server's environment",
-    help: "Whatever a tool answers goes to a model, its provider and its logs. Never put the \
-           environment into an answer.",
-};
-/// A place in the code is in an error.
-pub const PLACE: Rule = Rule {
-    id: "fuzz-internal-path",
-    severity: Severity::Warning,
-    summary: "an error names a file and line of the server's own code",
-    help: "It tells how and where the server is installed. Say what was wrong with the input instead.",
-};
-/// The input keeps the schema and is refused as invalid.
-pub const REJECTED: Rule = Rule {
-    id: "fuzz-rejected-valid",
-    severity: Severity::Warning,
-    summary: "an input that keeps the input schema is refused as invalid",
-    help: "The schema promises more than the tool can take, and a model has nothing else to go by. \
-           Write the limit into the schema.",
-};
-/// Bad arguments come back as a protocol error.
-pub const PROTOCOL: Rule = Rule {
-    id: "fuzz-protocol-error",
-    severity: Severity::Note,
-    summary: "bad arguments are answered with a protocol error, not with a tool error",
-    help: "Many clients do not show protocol errors to the model, so it cannot correct itself. Return \
-           a result with isError and say what is wrong.",
-};
-/// No valid input came to a success.
-pub const NEVER: Rule = Rule {
-    id: "fuzz-never-succeeded",
-    severity: Severity::Note,
-    summary: "no valid input led to a success",
-    help: "The tool may need things that exist (a file, an id), so only its error paths were tried. \
-           Give such values as examples or defaults in the schema.",
-};
-
-/// Every rule, in the order of weight.
-pub const RULES: &[&Rule] = &[
-    &CRASH,
-    &HANG,
-    &SECRET,
-    &TRACE,
-    &INVALID_RESULT,
-    &ACCEPTED,
-    &EXTRA,
-    &REJECTED,
-    &PLACE,
-    &PROTOCOL,
-    &NEVER,
-];
-
-/// Something wrong with an answer.
-#[derive(Clone, Debug)]
-pub struct Flaw {
-    /// Which rule.
-    pub rule: &'static Rule,
-    /// What tells it from other flaws of the same rule on the same tool.
-    pub key: String,
-    /// In words.
-    pub message: String,
-    /// Where in the tool's definition.
-    pub at: String,
-}
-
-/// What an answer amounts to, for the rates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// A success.
-    Accepted,
-    /// An error that says that the input is wrong, by its form.
-    Refused,
-    /// A tool error of any other kind.
-    Failed,
-    /// No answer that could be called either.
-    NoAnswer,
-}
-
-/// The codes with which arguments are refused as a protocol error.
-pub(crate) const INVALID_PARAMS: i64 = -32602;
 const INTERNAL_ERROR: i64 = -32603;
 
-/// Marks that validators leave in tool errors.
-const REFUSALS: [&str; 4] =
-    ["-32602", "Input validation error", "validation error for ", "validation errors for "];
+/// A flaw of an answer.
+#[derive(Clone, Debug)]
+pub(super) struct Flaw {
+    pub(super) rule: &'static Rule,
+    /// Distinguishes flaws of the same rule on the same tool.
+    pub(super) key: String,
+    pub(super) message: String,
+    /// The place in the tool's definition.
+    pub(super) at: String,
+}
 
-/// What the answer amounts to.
-#[must_use]
-pub fn verdict(outcome: &Outcome) -> Verdict {
-    match outcome {
-        Outcome::Result { .. } if outcome.is_tool_error() => {
-            let text = text(outcome);
-            match REFUSALS.iter().any(|mark| text.contains(mark)) {
-                true => Verdict::Refused,
-                false => Verdict::Failed,
-            }
+impl Flaw {
+    /// Whether both are the same flaw, seen with different inputs.
+    pub(super) fn is_same(&self, other: &Flaw) -> bool {
+        self.rule.id == other.rule.id && self.key == other.key
+    }
+
+    /// Marks a crash from which the server did not recover: it is a finding of its own, even if a
+    /// smaller input broke a connection before.
+    pub(super) fn mark_as_gone(&mut self) {
+        if self.rule.id == CRASH.id {
+            "gone".clone_into(&mut self.key);
+            self.message.push_str(", and the server did not come back");
         }
-        Outcome::Result { .. } => Verdict::Accepted,
-        Outcome::ProtocolError { .. } => Verdict::Refused,
-        Outcome::Transport { why } if why.starts_with("HTTP status 4") => Verdict::Refused,
-        _ => Verdict::NoAnswer,
     }
 }
 
-/// What the judge knows beside the answer.
-pub struct Judge<'a> {
-    /// The schemas.
-    pub contract: &'a Contract,
-    /// What must not be in any answer.
-    pub secret: Option<&'a str>,
+/// Finds what is wrong with answers.
+pub(super) struct Judge<'a> {
+    /// The schemas of the tools.
+    pub(super) contract: &'a Contract,
+    /// A value that must not be in any answer.
+    pub(super) secret: &'a str,
 }
 
 impl Judge<'_> {
-    /// All that is wrong with an answer, the worst first.
-    #[must_use]
-    pub fn flaws(
+    /// The flaws of an answer, the most severe first.
+    pub(super) fn flaws(
         &self,
         tool: &str,
         arguments: &Map<String, Value>,
         validity: &Validity,
         outcome: &Outcome,
     ) -> Vec<Flaw> {
+        let reaction = Reaction::from(outcome);
         let mut flaws = Vec::new();
         let mut add = |rule: &'static Rule, key: &str, at: &str, message: String| {
             flaws.push(Flaw { rule, key: key.to_owned(), message, at: at.to_owned() });
         };
         match outcome {
             Outcome::Crash { why } => add(&CRASH, "crash", "", format!("the server ended: {why}")),
-            Outcome::Transport { .. } if verdict(outcome) == Verdict::Refused => {}
+            Outcome::Transport { .. } if reaction == Reaction::Refused => {}
             Outcome::Transport { why } => {
                 let why = why.trim_start_matches("the connection failed: ");
                 add(&CRASH, "connection", "", format!("the connection failed: {why}"));
             }
-            Outcome::Timeout => add(&HANG, "hang", "", "there was no answer in time".to_owned()),
+            Outcome::Timeout => add(&HANG, "hang", "", "no answer in time".to_owned()),
             Outcome::Invalid { why } => add(&INVALID_RESULT, "protocol", "", why.clone()),
             Outcome::Result { result } => {
                 if let Some(why) = self.contract.malformed(result) {
                     add(&INVALID_RESULT, why, "", why.to_owned());
                 } else if let Some(why) = self.contract.output(tool, outcome).reasons().first() {
-                    let message = format!("the result breaks the output schema: {why}");
+                    let message = format!("the result violates the output schema: {why}");
                     add(&INVALID_RESULT, "output", "/outputSchema", message);
                 }
             }
             Outcome::ProtocolError { .. } => {}
         }
-        let text = text(outcome);
-        if let Some(how) = self.secret.and_then(|secret| carried(&text, secret)) {
-            let message = format!("the answer has the value of an environment variable, {how}");
+        let text = reaction::text(outcome);
+        if let Some(how) = find_encoded(&text, self.secret) {
+            let message = format!("the answer contains an environment variable, {how}");
             add(&SECRET, "secret", "", message);
         }
-        // What was sent and came back is no leak.
+        // What was sent and comes back is not a leak.
         let echoed = || Value::Object(arguments.clone()).to_string();
         if let Some(language) = leak::stack_trace(&text) {
-            add(&TRACE, language, "", format!("the answer has a stack trace of {language}"));
-        } else if verdict(outcome) != Verdict::Accepted
+            add(&TRACE, language, "", format!("the answer contains a {language} stack trace"));
+        } else if reaction != Reaction::Accepted
             && let Some(place) = leak::source_place(&text)
             && !echoed().contains(place)
         {
             add(&PLACE, "place", "", format!("the error names {place}"));
         }
-        match (validity, verdict(outcome)) {
-            (Validity::Invalid { keyword, at, why }, Verdict::Accepted) => {
+        match (validity, reaction) {
+            (Validity::Invalid { keyword, at, why }, Reaction::Accepted) => {
                 let surplus =
                     matches!(keyword.as_str(), "additionalProperties" | "unevaluatedProperties");
                 let rule = if surplus { &EXTRA } else { &ACCEPTED };
                 let at = format!("/inputSchema{at}");
-                add(
-                    rule,
-                    &format!("{keyword} {at}"),
-                    &at,
-                    format!("it was accepted although {why}"),
-                );
+                add(rule, &format!("{keyword} {at}"), &at, format!("accepted although {why}"));
             }
-            (Validity::Valid, Verdict::Refused) => {
+            (Validity::Valid, Reaction::Refused) => {
                 let message = format!("a valid input was refused with {}", outcome.words());
                 add(&REJECTED, "valid", "/inputSchema", message);
             }
             _ => {}
         }
-        // What cannot be read at all is answered by whoever reads it, and not by the tool.
+        // A message that cannot be parsed is answered before it reaches the tool, so other codes are
+        // not the tool's.
         if let (
             Validity::Invalid { why, .. },
             Outcome::ProtocolError { code: code @ (INVALID_PARAMS | INTERNAL_ERROR), .. },
         ) = (validity, outcome)
         {
-            let message = format!("protocol error {code} where a tool error is due ({why})");
+            let message = format!("protocol error {code} instead of a tool error ({why})");
             add(&PROTOCOL, "protocol error", "", message);
         }
         flaws.sort_by_key(|flaw| std::cmp::Reverse(flaw.rule.severity));
         flaws
-    }
-}
-
-/// Marks what a server did not come back from: it is a finding of its own, whatever smaller input broke
-/// a connection before.
-pub(super) fn gone(flaw: &mut Flaw) {
-    if flaw.rule.id == CRASH.id {
-        "gone".clone_into(&mut flaw.key);
-        flaw.message = format!("{}, and the server did not come back", flaw.message);
-    }
-}
-
-/// What the server said, in whatever way.
-pub(crate) fn text(outcome: &Outcome) -> String {
-    match outcome {
-        Outcome::Result { result } => {
-            let mut text = String::new();
-            gather(result, &mut text);
-            text
-        }
-        Outcome::ProtocolError { message, data, .. } => {
-            let mut text = format!("{message}\n");
-            if let Some(data) = data {
-                gather(data, &mut text);
-            }
-            text
-        }
-        Outcome::Crash { .. } | Outcome::Timeout => String::new(),
-        Outcome::Invalid { why } | Outcome::Transport { why } => why.clone(),
-    }
-}
-
-/// Every text, name and number in a value, one after the other, each on a line of its own.
-fn gather(value: &Value, into: &mut String) {
-    match value {
-        Value::String(text) => {
-            into.push_str(text);
-            into.push('\n');
-        }
-        Value::Number(number) => {
-            into.push_str(&number.to_string());
-            into.push('\n');
-        }
-        Value::Array(list) => list.iter().for_each(|value| gather(value, into)),
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                into.push_str(name);
-                into.push('\n');
-                gather(value, into);
-            }
-        }
-        Value::Null | Value::Bool(_) => {}
     }
 }
 
@@ -315,7 +137,7 @@ mod tests {
     fn found(validity: &Validity, outcome: &Outcome) -> Vec<&'static str> {
         let tool = json!({"name": "t", "outputSchema": {"type": "object", "required": ["a"]}});
         let contract = Contract::new(&[Definition::new(tool).unwrap()], Revision::default());
-        let judge = Judge { contract: &contract, secret: Some("hush-hush") };
+        let judge = Judge { contract: &contract, secret: "hush-hush" };
         let flaws = judge.flaws("t", &Map::new(), validity, outcome);
         flaws.into_iter().map(|flaw| flaw.rule.id).collect()
     }
@@ -331,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn endings_that_no_input_excuses() {
+    fn crashes_hangs_and_broken_answers_are_flaws_for_every_input() {
         let valid = Validity::Valid;
         assert_eq!(found(&valid, &Outcome::Crash { why: String::new() }), ["fuzz-crash"]);
         assert_eq!(found(&valid, &Outcome::Timeout), ["fuzz-hang"]);
@@ -346,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_answer_has_no_flaw_and_a_bad_one_has() {
+    fn a_correct_answer_has_no_flaw_and_a_wrong_one_has() {
         let good = result("fine", &json!({"structuredContent": {"a": 1}}));
         assert_eq!(found(&Validity::Valid, &good), [""; 0]);
         assert_eq!(found(&Validity::Unclear, &good), [""; 0]);
@@ -359,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_due_and_their_kind_is_noted() {
+    fn a_tool_error_is_right_and_a_protocol_error_is_noted() {
         let error = result("there is no such file", &json!({"isError": true}));
         assert_eq!(found(&Validity::Valid, &error), [""; 0]);
         assert_eq!(found(&invalid("type"), &error), [""; 0]);
@@ -372,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn leaks_are_found_in_whatever_answer() {
+    fn leaks_are_found_in_every_kind_of_answer() {
         let trace = "Traceback (most recent call last):\n  File \"/a.py\", line 1, in f";
         let error = result(trace, &json!({"isError": true}));
         assert_eq!(found(&invalid("type"), &error), ["fuzz-stack-trace"]);

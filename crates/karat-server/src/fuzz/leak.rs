@@ -1,14 +1,14 @@
-//! What an answer gives away of the inside of a server.
+//! Internals of the server in an answer.
 //!
-//! Stack traces are known by their build, not by their words: the frames of a language look like
-//! nothing else. One frame alone may be a quotation, so where a language has no headline two are
-//! needed. A file with a line number counts only in an error, for there are tools that list code.
+//! Stack traces are recognized by the form of their frames, not by words. One frame alone may be a
+//! quotation, so two are needed in languages whose traces have no headline. A file with a line number
+//! counts only in an error, because there are tools that list code.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// A language, the pattern of its trace, and how often it must be found.
+/// A language, the pattern of its trace, and the number of matches that are needed.
 const TRACES: &[(&str, &str, usize)] = &[
     ("Python", r"Traceback \(most recent call last\):\s", 1),
     ("Python", r#"File "[^"\n]+", line \d+, in \S+"#, 1),
@@ -27,7 +27,7 @@ const TRACES: &[(&str, &str, usize)] = &[
     ("C or C++", r"==\d+==ERROR: \w+Sanitizer: ", 1),
 ];
 
-/// A source file by its whole path, with a line.
+/// The full path of a source file, with a line.
 const PLACE: &str = r"(?:/[\w.@+-]+){2,}\.(?:py|js|mjs|cjs|ts|rb|go|rs|java|kt|cs|php|ex|c|cc|cpp)(?::\d+|\(\d+\)|, line \d+)";
 
 static COMPILED: LazyLock<Vec<(&str, Regex, usize)>> = LazyLock::new(|| {
@@ -51,7 +51,7 @@ pub(super) fn stack_trace(text: &str) -> Option<&'static str> {
         .map(|(language, ..)| *language)
 }
 
-/// A place in the server's own code that the text names.
+/// A place in the server's own code that is in the text.
 #[must_use]
 pub(super) fn source_place(text: &str) -> Option<&str> {
     SOURCE.as_ref()?.find(text).map(|found| found.as_str())
@@ -62,13 +62,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_pattern_is_one() {
+    fn every_pattern_compiles() {
         assert_eq!(COMPILED.len(), TRACES.len());
         assert!(SOURCE.is_some());
     }
 
     #[test]
-    fn traces_of_several_languages_are_known() {
+    fn traces_of_every_language_are_recognized() {
         let traces = [
             (
                 "Python",
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn talk_about_errors_is_no_trace() {
+    fn text_about_errors_is_not_a_trace() {
         for text in [
             "Error: there is no such file",
             "ValueError: invalid literal for int()",

@@ -1,4 +1,4 @@
-//! Places in arguments: how they are named, looked up and changed.
+//! Places in arguments: naming, looking up and changing them.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ pub(super) enum Step {
     Entry(usize),
 }
 
-/// The steps as people write them: `filter.tags[0]`.
+/// The steps as people write them, such as `filter.tags[0]`.
 pub(super) fn name(steps: &[Step]) -> String {
     let mut name = String::new();
     for step in steps {
@@ -25,7 +25,7 @@ pub(super) fn name(steps: &[Step]) -> String {
     name
 }
 
-/// The steps of a JSON pointer into a value, as far as there is one.
+/// The steps of a JSON pointer into a value; none if it points to nothing.
 pub(super) fn steps(pointer: &str, value: &Value) -> Option<Vec<Step>> {
     let mut here = value;
     let mut found = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn steps(pointer: &str, value: &Value) -> Option<Vec<Step>> {
     Some(found)
 }
 
-/// What stands one step further.
+/// The value one step further.
 fn next<'a>(value: &'a Value, step: &Step) -> Option<&'a Value> {
     match step {
         Step::Key(key) => value.get(key),
@@ -49,14 +49,14 @@ fn next<'a>(value: &'a Value, step: &Step) -> Option<&'a Value> {
     }
 }
 
-/// What stands in a place.
+/// The value in a place.
 pub(super) fn at<'a>(arguments: &'a Map<String, Value>, steps: &[Step]) -> Option<&'a Value> {
     let (first, rest) = steps.split_first()?;
     let Step::Key(key) = first else { return None };
     rest.iter().try_fold(arguments.get(key)?, next)
 }
 
-/// The arguments with a value put into a place; `None` takes what is there away.
+/// The arguments with a value put into a place; `None` removes the one that is there.
 pub(super) fn with(
     arguments: &Map<String, Value>,
     steps: &[Step],
@@ -88,7 +88,7 @@ pub(super) fn with(
     Some(object(Some(whole)))
 }
 
-/// The fields of an object; none where it is something else.
+/// The fields of an object; none if it is something else.
 pub(super) fn object(value: Option<Value>) -> Map<String, Value> {
     match value {
         Some(Value::Object(fields)) => fields,
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pointer_leads_to_a_place_that_can_be_changed() {
+    fn a_place_is_found_by_its_pointer_and_can_be_changed() {
         let whole = json!({"a/b": {"l": [{"k": 1}, 2]}});
         let found = steps("/a~1b/l/0/k", &whole).unwrap();
         assert_eq!(name(&found), "a/b.l[0].k");

@@ -1,26 +1,26 @@
-//! A schema made simple: references followed, alternatives spread out, one type at a time.
+//! Simplified schemas: references resolved, alternatives listed, one type each.
 //!
-//! This is for making values, not for judging them: what it does not understand (`if`, `not`,
-//! `dependentSchemas`) it passes over, and the schema engine says of each value what it is.
+//! They are for making values, not for judging them: keywords that are not understood (`if`, `not`,
+//! `dependentSchemas`) are ignored, and the schema validator decides whether a value matches.
 
 use std::cell::Cell;
 
 use serde_json::{Map, Value, json};
 
-/// How deep schemas are looked into, and how many alternatives of one are tried.
-const DEPTH: usize = 10;
-const ALTERNATIVES: usize = 8;
-/// How many parts of a schema are looked at for one answer: unions of unions grow fast.
-const STEPS: usize = 2_000;
+/// The depth to which schemas are followed, and the number of alternatives.
+const MAX_DEPTH: usize = 10;
+const MAX_ALTERNATIVES: usize = 8;
+/// The number of parts of a schema that are visited for one answer: unions of unions grow fast.
+const MAX_STEPS: usize = 2_000;
 
 /// A schema without references, unions and lists of types.
 pub(crate) type Plain = Map<String, Value>;
 
-/// Makes schemas plain, within one document.
+/// Simplifies schemas within one document.
 pub(crate) struct Shapes<'a> {
     root: &'a Value,
     steps: Cell<usize>,
-    /// What may still be spent on one value, about in bytes.
+    /// The approximate number of bytes that are left for one value.
     budget: Cell<usize>,
 }
 
@@ -29,40 +29,40 @@ impl<'a> Shapes<'a> {
         Shapes { root, steps: Cell::new(0), budget: Cell::new(0) }
     }
 
-    /// The ways in which a value can keep the schema, simplest first as it is written.
+    /// The alternatives of a schema, in its own order.
     pub(crate) fn alternatives(&self, schema: &Value) -> Vec<Plain> {
         let mut found = Vec::new();
-        self.steps.set(STEPS);
-        self.spread(schema, DEPTH, &mut found);
-        found.truncate(ALTERNATIVES);
+        self.steps.set(MAX_STEPS);
+        self.spread(schema, MAX_DEPTH, &mut found);
+        found.truncate(MAX_ALTERNATIVES);
         found
     }
 
-    /// Begins a value that may become so large.
+    /// Begins a value of at most this size.
     pub(super) fn allow(&self, bytes: usize) {
         self.budget.set(bytes);
     }
 
-    /// Spends on the value, if there is enough left: a page of schema can ask for more than there is
+    /// Takes bytes from the budget, if there are enough: a short schema can demand more than fits into
     /// memory.
     pub(super) fn spend(&self, bytes: usize) -> Option<()> {
         self.budget.set(self.budget.get().checked_sub(bytes)?);
         Some(())
     }
 
-    /// What is left.
+    /// The bytes that are left.
     pub(super) fn left(&self) -> usize {
         self.budget.get()
     }
 
-    /// The first way.
+    /// The first alternative.
     pub(crate) fn plain(&self, schema: &Value) -> Option<Plain> {
         self.alternatives(schema).into_iter().next()
     }
 
     fn spread(&self, schema: &Value, depth: usize, found: &mut Vec<Plain>) {
         let steps = self.steps.get();
-        if depth == 0 || steps == 0 || found.len() >= ALTERNATIVES {
+        if depth == 0 || steps == 0 || found.len() >= MAX_ALTERNATIVES {
             return;
         }
         self.steps.set(steps - 1);
@@ -126,7 +126,7 @@ impl<'a> Shapes<'a> {
     }
 }
 
-/// The type that keywords speak of where none is stated.
+/// The type that the keywords imply if none is given.
 fn implied(fields: &Plain) -> Option<&'static str> {
     let has = |keys: &[&str]| keys.iter().any(|key| fields.contains_key(*key));
     if has(&["const", "enum"]) {
@@ -144,7 +144,7 @@ fn implied(fields: &Plain) -> Option<&'static str> {
     }
 }
 
-/// Both schemas at once, as far as that can be written without solving anything.
+/// Both schemas combined, as far as that is possible without solving anything.
 fn merge(mut one: Plain, other: &Plain) -> Plain {
     for (key, value) in other {
         match (key.as_str(), one.get_mut(key), value) {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn references_unions_and_lists_of_types_are_spread_out() {
+    fn references_unions_and_lists_of_types_become_alternatives() {
         let schema = json!({
             "$defs": {"n": {"type": ["integer", "null"]}},
             "anyOf": [{"$ref": "#/$defs/n"}, {"minLength": 1}, {"properties": {}}],
@@ -183,15 +183,15 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_refers_to_itself_comes_to_an_end() {
+    fn a_schema_that_refers_to_itself_has_few_alternatives() {
         let schema = json!({"$ref": "#"});
         assert!(Shapes::new(&schema).alternatives(&schema).is_empty());
         let schema = json!({"anyOf": [{"$ref": "#"}, {"$ref": "#"}, {"type": "null"}]});
-        assert!(Shapes::new(&schema).alternatives(&schema).len() <= ALTERNATIVES);
+        assert!(Shapes::new(&schema).alternatives(&schema).len() <= MAX_ALTERNATIVES);
     }
 
     #[test]
-    fn all_of_is_put_together() {
+    fn the_parts_of_all_of_are_combined() {
         let schema = json!({"allOf": [
             {"type": "object", "properties": {"a": {}}, "required": ["a"]},
             {"properties": {"b": {}}, "required": ["b"]},

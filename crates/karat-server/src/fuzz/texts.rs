@@ -1,44 +1,44 @@
-//! The strings that programs trip over, and a string for a pattern or a format.
+//! Strings that programs often handle wrongly, and strings for a pattern or a format.
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
 
-/// Unicode that is handled wrongly more often than not, each with what it is.
+/// Unicode that is often handled wrongly, with a description.
 pub(super) const UNICODE: &[(&str, &str)] = &[
     ("an emoji of several characters", "👩\u{200d}🔬"),
     ("a flag", "🇨🇭"),
-    ("text that runs from right to left", "שלום"),
-    ("an override of the reading direction", "a\u{202e}txt.exe"),
-    ("isolates that are never closed", "\u{2066}\u{2067}\u{2068}x"),
+    ("right-to-left text", "שלום"),
+    ("a direction override", "a\u{202e}txt.exe"),
+    ("unclosed isolates", "\u{2066}\u{2067}\u{2068}x"),
     ("a zero byte", "a\0b"),
     ("control characters", "\u{1}\u{8}\u{1b}[31mred\u{1b}[0m\u{7f}"),
-    ("a tower of combining marks", "Z\u{334}\u{321}\u{327}\u{357}\u{35a}\u{30e}\u{342}\u{301}"),
+    ("stacked combining marks", "Z\u{334}\u{321}\u{327}\u{357}\u{35a}\u{30e}\u{342}\u{301}"),
     ("a decomposed letter", "e\u{301}"),
-    ("a character that is no character", "\u{ffff}\u{fffe}"),
+    ("noncharacters", "\u{ffff}\u{fffe}"),
     ("the replacement character", "\u{fffd}"),
-    ("an escape of half a surrogate, as text", "\\ud800"),
+    ("an escaped lone surrogate", "\\ud800"),
     ("the highest character", "\u{10ffff}"),
     ("a byte order mark", "\u{feff}x"),
     ("invisible letters", "a\u{200b}\u{2060}\u{ad}b"),
     ("tag characters", "x\u{e0041}\u{e0042}"),
     ("a letter that changes length with its case", "İßŉ"),
     ("digits of another script", "٣٤"),
-    ("white space of several kinds", "\u{a0}\u{2003}\u{3000}\t\r\n"),
-    ("separators of lines", "a\u{2028}b\u{2029}c\u{85}d"),
+    ("several kinds of white space", "\u{a0}\u{2003}\u{3000}\t\r\n"),
+    ("line separators", "a\u{2028}b\u{2029}c\u{85}d"),
 ];
 
-/// Text that is dangerous where it is put into a command, a query, a path, a page or a format.
+/// Text that is dangerous inside a command, a query, a path, a page or a format.
 pub(super) const INJECTION: &[(&str, &str)] = &[
     ("a quote", "'"),
     ("both quotes and a backslash", "\"'\\"),
     ("a query that is always true", "' OR '1'='1"),
     ("the end of a query", "x'); --"),
     ("a command after a semicolon", "; true"),
-    ("a command in the middle", "$(true)`true`"),
+    ("a command substitution", "$(true)`true`"),
     ("a pipe", "| true && true"),
     ("an option", "--help"),
-    ("a path upwards", "../../../../etc/hostname"),
+    ("a path with parent folders", "../../../../etc/hostname"),
     ("an absolute path", "/dev/null"),
-    ("a path with escapes", "..%2f..%2f%00"),
+    ("an encoded path", "..%2f..%2f%00"),
     ("a template", "{{7*7}}${7*7}<%= 7*7 %>"),
     ("markup", "<script>1</script><!--"),
     ("an entity", "<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>"),
@@ -48,14 +48,14 @@ pub(super) const INJECTION: &[(&str, &str)] = &[
     ("a header", "x\r\nSet-Cookie: a=b"),
     ("a wild card", "*?[a-z]{1,2}"),
     ("a pattern that backtracks", "(a+)+$"),
-    ("words that are values", "null"),
+    ("a word that is a value", "null"),
     ("a number as text", "1e309"),
-    ("a name of an object's ancestor", "__proto__"),
-    ("JSON within text", "{\"a\": [1, {\"b\": null}]}"),
+    ("the name of an object prototype", "__proto__"),
+    ("JSON inside text", "{\"a\": [1, {\"b\": null}]}"),
     ("an address", "http://127.0.0.1:9/"),
 ];
 
-/// A value of each format that the schema language knows.
+/// A value of a format of JSON Schema.
 pub(super) fn of_format(format: &str) -> Option<&'static str> {
     Some(match format {
         "date-time" => "2024-02-29T23:59:59Z",
@@ -78,7 +78,7 @@ pub(super) fn of_format(format: &str) -> Option<&'static str> {
     })
 }
 
-/// The same by number, for the formats that lists of different values have.
+/// Different values of a format, by number.
 pub(super) fn numbered_format(format: &str, number: usize) -> Option<String> {
     Some(match format {
         "email" | "idn-email" => format!("someone{number}@karat.invalid"),
@@ -90,7 +90,7 @@ pub(super) fn numbered_format(format: &str, number: usize) -> Option<String> {
     })
 }
 
-/// A number in letters, with at least so many of them.
+/// A number in letters, of at least this length.
 pub(super) fn letters(number: usize, least: usize) -> String {
     let (mut text, mut rest) = (Vec::new(), number);
     while rest > 0 || text.len() < least {
@@ -100,11 +100,11 @@ pub(super) fn letters(number: usize, least: usize) -> String {
     text.into_iter().rev().collect()
 }
 
-/// How long a string may become.
-const LONGEST: usize = 10_000;
+/// The longest string that is made.
+const MAX_LENGTH: usize = 10_000;
 
-/// A string that a regular expression finds, if it is of the simple kind: what may be repeated without
-/// an end is repeated so often, and other numbers choose other characters.
+/// A string that matches a regular expression, if that is a simple one. Unbounded repetitions are made
+/// `repeats` times, and other numbers choose other characters.
 pub(super) fn of_pattern(pattern: &str, repeats: u32, number: usize) -> Option<String> {
     let parsed = regex_syntax::Parser::new().parse(pattern).ok()?;
     let mut spelled = Spelled { text: String::new(), repeats, number };
@@ -115,13 +115,13 @@ pub(super) fn of_pattern(pattern: &str, repeats: u32, number: usize) -> Option<S
 struct Spelled {
     text: String,
     repeats: u32,
-    /// What is left of the number: every class takes its share.
+    /// The rest of the number: every character class takes its share.
     number: usize,
 }
 
 impl Spelled {
     fn spell(&mut self, hir: &Hir) -> Option<()> {
-        if self.text.len() > LONGEST {
+        if self.text.len() > MAX_LENGTH {
             return None;
         }
         match hir.kind() {
@@ -151,7 +151,7 @@ impl Spelled {
         Some(())
     }
 
-    /// A letter or digit where there is one: the ends of ranges are often odd.
+    /// A letter or digit if there is one: the ends of ranges are often unusual.
     fn choose(&mut self, class: &ClassUnicode) -> Option<char> {
         let has = |c: &char| class.iter().any(|range| (range.start()..=range.end()).contains(c));
         let plain: Vec<char> = ['a', 'A', '1', '-']
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_finds_the_string_that_was_made_for_it() {
+    fn a_string_for_a_pattern_matches_it() {
         for pattern in [
             "^[a-z]{3}-\\d{4}$",
             "^(cat|dog)s?$",
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_tell_texts_apart() {
+    fn different_numbers_give_different_texts() {
         let many = |of: &dyn Fn(usize) -> String| {
             (0..300).map(of).collect::<std::collections::HashSet<String>>().len()
         };

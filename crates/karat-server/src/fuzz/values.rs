@@ -1,38 +1,38 @@
-//! Values for a schema: the simplest, the fullest, several that differ, and those at and beyond its
-//! edges. Whether one keeps the schema is for the engine to say.
+//! Values for a schema: the simplest, the fullest, several different ones, and those at and beyond its
+//! edges. The schema validator decides which of them match.
 
 use std::collections::HashSet;
 
 use regex::Regex;
 use serde_json::{Map, Number, Value, json};
 
-use super::Kind;
+use super::case::InputKind as Kind;
 use super::shape::{Plain, Shapes};
 use super::texts;
 
-/// How deep values are made.
-const DEPTH: usize = 6;
-/// How deep the deep ones are: below the limits of the schema engine and of most JSON readers.
+/// The depth to which values are made.
+const MAX_DEPTH: usize = 6;
+/// The depth of deep values: below the limits of the schema validator and of most JSON readers.
 const DEEP: usize = 100;
-/// How long the long ones are.
+/// The lengths of long texts.
 const LONG: usize = 64 << 10;
 const HUGE: usize = 1 << 20;
-/// How many entries the long lists have.
+/// The number of entries of long lists.
 const MANY: usize = 10_000;
-/// Longer bounds than this are not tried out.
-const LONGEST_BOUND: usize = 256 << 10;
-/// How large a whole value may become, and a list by itself.
-const LARGEST: usize = 256 << 10;
-const LARGEST_LIST: usize = 1 << 20;
-/// What every value costs, however small.
+/// The largest bound that is tried.
+const MAX_BOUND: usize = 256 << 10;
+/// The largest size of a whole value, and of a list by itself.
+const MAX_BYTES: usize = 256 << 10;
+const MAX_LIST_BYTES: usize = 1 << 20;
+/// The size that every value counts, however small.
 const EACH: usize = 16;
-/// How many values of an enumeration are tried.
-const ENUMERATED: usize = 64;
-/// How many fields of an object are made up, and how many values are made in vain for one that differs.
-const MADE_UP: usize = 64;
-const IN_VAIN: usize = 64;
+/// The number of values of an enumeration that are tried.
+const MAX_ENUM: usize = 64;
+/// The number of fields that are invented for an object, and of attempts at a value that differs.
+const MAX_INVENTED: usize = 64;
+const MAX_ATTEMPTS: usize = 64;
 
-/// A value to be put in some place, with what it is for.
+/// A value to put in some place, with its purpose.
 #[derive(Clone, Debug)]
 pub(super) struct Try {
     pub(super) kind: Kind,
@@ -40,41 +40,43 @@ pub(super) struct Try {
     pub(super) value: Value,
 }
 
-fn attempt(kind: Kind, about: impl Into<String>, value: Value) -> Try {
-    Try { kind, about: about.into(), value }
+impl Try {
+    fn new(kind: Kind, about: impl Into<String>, value: Value) -> Try {
+        Try { kind, about: about.into(), value }
+    }
 }
 
-/// Which properties an object gets.
+/// The properties that an object gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     Required,
     All,
 }
 
-/// How large the values at the edges become.
+/// The size of the values at the edges.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     Small,
     Huge,
 }
 
-/// The plainest value of a schema.
+/// The simplest value of a schema.
 pub(crate) fn base(shapes: &Shapes<'_>, schema: &Value, extent: Extent) -> Option<Value> {
-    shapes.allow(LARGEST);
-    based(shapes, schema, extent, DEPTH)
+    shapes.allow(MAX_BYTES);
+    based(shapes, schema, extent, MAX_DEPTH)
 }
 
-/// The plainest value of one way to keep a schema.
+/// The simplest value of one alternative of a schema.
 pub(super) fn of_way(shapes: &Shapes<'_>, plain: &Plain, extent: Extent) -> Option<Value> {
-    shapes.allow(LARGEST);
-    of_plain(shapes, plain, extent, DEPTH - 1)
+    shapes.allow(MAX_BYTES);
+    of_plain(shapes, plain, extent, MAX_DEPTH - 1)
 }
 
-/// The entries of a list of this length, where the way is a list.
+/// The entries of a list of this length, if the alternative is a list.
 pub(super) fn list_of(shapes: &Shapes<'_>, plain: &Plain, count: usize) -> Vec<Value> {
-    shapes.allow(LARGEST);
+    shapes.allow(MAX_BYTES);
     match kind_of(plain) {
-        Some("array") => list(shapes, plain, count, Extent::Required, DEPTH - 1),
+        Some("array") => list(shapes, plain, count, Extent::Required, MAX_DEPTH - 1),
         _ => Vec::new(),
     }
 }
@@ -92,7 +94,7 @@ fn of_plain(shapes: &Shapes<'_>, plain: &Plain, extent: Extent, depth: usize) ->
     if let Some(value) =
         stated.or_else(|| suggested.filter(|value| !value.is_null() && !leads_away(value)))
     {
-        shapes.spend(weight(value))?;
+        shapes.spend(byte_size(value))?;
         return Some(value.clone());
     }
     match kind_of(plain) {
@@ -113,8 +115,8 @@ fn of_plain(shapes: &Shapes<'_>, plain: &Plain, extent: Extent, depth: usize) ->
     }
 }
 
-/// Whether a value names a place on the network that is not this machine: made-up calls are not to be
-/// heard of elsewhere only because a schema has an address as its default.
+/// Whether a value is the address of another machine: generated calls must not reach one only because
+/// a schema has its address as a default.
 fn leads_away(value: &Value) -> bool {
     let Some((_, rest)) = value.as_str().and_then(|text| text.split_once("://")) else {
         return false;
@@ -126,13 +128,13 @@ pub(super) fn kind_of(plain: &Plain) -> Option<&str> {
     plain.get("type").and_then(Value::as_str)
 }
 
-/// Names that an object must have.
+/// The names that an object must have.
 pub(super) fn required(plain: &Plain) -> Vec<&str> {
     let names = plain.get("required").and_then(Value::as_array);
     names.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The schema of a property, by its name, by its form, or for want of both.
+/// The schema of a property: by its name, by a pattern, or the one of all other properties.
 pub(super) fn property<'a>(plain: &'a Plain, name: &str) -> Option<&'a Value> {
     let named = plain.get("properties").and_then(|properties| properties.get(name));
     let formed = || {
@@ -170,17 +172,17 @@ fn object(shapes: &Shapes<'_>, plain: &Plain, extent: Extent, depth: usize) -> V
             names.for_each(|name| demand(shapes, plain, name, &mut object, depth));
         }
     }
-    let least = length(plain, "minProperties").unwrap_or(0).min(MADE_UP);
+    let least = length(plain, "minProperties").unwrap_or(0).min(MAX_INVENTED);
     for (name, _) in properties.into_iter().flatten() {
         if object.len() < least {
             demand(shapes, plain, name, &mut object, depth);
         }
     }
-    make_up(shapes, plain, least, extent, &mut object, depth);
+    invent(shapes, plain, least, extent, &mut object, depth);
     Value::Object(object)
 }
 
-/// Puts a property into an object that needs it.
+/// Adds a property that the object needs.
 fn demand(
     shapes: &Shapes<'_>,
     plain: &Plain,
@@ -196,9 +198,9 @@ fn demand(
     object.insert(name.to_owned(), made.unwrap_or_else(|| json!("text")));
 }
 
-/// Fields with made-up names: as many as an object lacks, and one more where the schema says what such
-/// a field holds and all is asked for.
-fn make_up(
+/// Adds fields with invented names: as many as the object lacks, and one more if all fields are wanted
+/// and the schema describes such fields.
+fn invent(
     shapes: &Shapes<'_>,
     plain: &Plain,
     least: usize,
@@ -216,16 +218,16 @@ fn make_up(
     if pattern.is_none() && others == Some(&json!(false)) {
         return;
     }
-    for number in 0..wanted + IN_VAIN {
+    for number in 0..wanted + MAX_ATTEMPTS {
         if object.len() >= wanted {
             return;
         }
-        let Some(name) = made_up_name(shapes, plain, pattern, number) else { return };
+        let Some(name) = invented_name(shapes, plain, pattern, number) else { return };
         demand(shapes, plain, &name, object, depth);
     }
 }
 
-fn made_up_name(
+fn invented_name(
     shapes: &Shapes<'_>,
     plain: &Plain,
     pattern: Option<&str>,
@@ -249,7 +251,7 @@ fn made_up_name(
     }
 }
 
-/// How many entries a list gets: as few as it may have, and one to go into where all is asked for.
+/// The number of entries of a list: as few as possible, and at least one if everything is wanted.
 fn entries(plain: &Plain, extent: Extent) -> usize {
     let contained = usize::from(contained(plain).is_some());
     let least = length(plain, "minItems").unwrap_or(0).max(contained);
@@ -261,7 +263,7 @@ fn entries(plain: &Plain, extent: Extent) -> usize {
     }
 }
 
-/// What one entry of a list must be.
+/// The schema that one entry of a list must match.
 fn contained(plain: &Plain) -> Option<&Value> {
     plain.get("contains").filter(|_| plain.get("minContains") != Some(&json!(0)))
 }
@@ -279,7 +281,7 @@ fn list(
     let rest = plain.get("items").unwrap_or(&any);
     let one = based(shapes, rest, extent, depth);
     let count = match &one {
-        Some(one) if prefix.is_none() => count.min(shapes.left() / (weight(one) + EACH)),
+        Some(one) if prefix.is_none() => count.min(shapes.left() / (byte_size(one) + EACH)),
         _ => count,
     };
     let distinct = plain.get("uniqueItems") == Some(&json!(true));
@@ -297,7 +299,7 @@ fn list(
             _ => one.clone(),
         };
         let Some(value) = value else { break };
-        if shapes.spend(weight(&value) + EACH).is_none() {
+        if shapes.spend(byte_size(&value) + EACH).is_none() {
             break;
         }
         if distinct {
@@ -308,7 +310,7 @@ fn list(
     values
 }
 
-/// The next value that is not there yet.
+/// The next value that is not in the list yet.
 fn fresh(
     shapes: &Shapes<'_>,
     ways: &[Plain],
@@ -316,7 +318,7 @@ fn fresh(
     number: &mut usize,
     depth: usize,
 ) -> Option<Value> {
-    for _ in 0..IN_VAIN {
+    for _ in 0..MAX_ATTEMPTS {
         let value = another(shapes, ways, *number, depth)?;
         *number += 1;
         if !seen.contains(&value.to_string()) {
@@ -326,11 +328,11 @@ fn fresh(
     None
 }
 
-/// One of many values that keep a schema, by number; two numbers may give the same.
+/// One of many values of a schema, by number; two numbers may give the same.
 fn another(shapes: &Shapes<'_>, ways: &[Plain], number: usize, depth: usize) -> Option<Value> {
     let mut number = number;
     for plain in ways {
-        match how_many(plain) {
+        match value_count(plain) {
             Some(many) if number >= many => number -= many,
             _ => {
                 if let Some(value) = numbered(shapes, plain, number, depth) {
@@ -342,8 +344,8 @@ fn another(shapes: &Shapes<'_>, ways: &[Plain], number: usize, depth: usize) -> 
     None
 }
 
-/// How many values there are, where they can be counted.
-fn how_many(plain: &Plain) -> Option<usize> {
+/// The number of values, if they can be counted.
+fn value_count(plain: &Plain) -> Option<usize> {
     if plain.contains_key("const") {
         return Some(1);
     }
@@ -393,9 +395,9 @@ fn numbered(shapes: &Shapes<'_>, plain: &Plain, number: usize, depth: usize) -> 
 }
 
 fn numbered_text(plain: &Plain, number: usize) -> String {
-    let least = length(plain, "minLength").unwrap_or(0).min(LONGEST_BOUND);
+    let least = length(plain, "minLength").unwrap_or(0).min(MAX_BOUND);
     if let Some(pattern) = plain.get("pattern").and_then(Value::as_str) {
-        let repeats = u32::try_from(least).unwrap_or(1).clamp(1, MOST_REPEATS);
+        let repeats = u32::try_from(least).unwrap_or(1).clamp(1, MAX_REPEATS);
         return texts::of_pattern(pattern, repeats, number).unwrap_or_default();
     }
     let format = plain.get("format").and_then(Value::as_str);
@@ -433,13 +435,13 @@ fn numbered_number(plain: &Plain, number: usize) -> Option<Value> {
     found.into_iter().find(|value| above(*value) && below(*value)).and_then(real)
 }
 
-/// About how many bytes a value takes.
-fn weight(value: &Value) -> usize {
+/// The approximate size of a value in bytes.
+fn byte_size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + EACH,
-        Value::Array(list) => EACH + list.iter().map(weight).sum::<usize>(),
+        Value::Array(list) => EACH + list.iter().map(byte_size).sum::<usize>(),
         Value::Object(fields) => {
-            EACH + fields.iter().map(|(key, value)| key.len() + weight(value)).sum::<usize>()
+            EACH + fields.iter().map(|(key, value)| key.len() + byte_size(value)).sum::<usize>()
         }
         _ => EACH,
     }
@@ -449,15 +451,15 @@ fn length(plain: &Plain, key: &str) -> Option<usize> {
     plain.get(key).and_then(Value::as_u64).and_then(|length| usize::try_from(length).ok())
 }
 
-/// How often what a pattern repeats without an end is repeated at most.
-const MOST_REPEATS: u32 = 1_000;
+/// The number of repetitions where a pattern has no upper bound.
+const MAX_REPEATS: u32 = 1_000;
 
 fn string(plain: &Plain) -> String {
     if let Some(pattern) = plain.get("pattern").and_then(Value::as_str)
         && let Some(text) = texts::of_pattern(pattern, 1, 0)
     {
         let least = length(plain, "minLength").unwrap_or(0);
-        let repeats = u32::try_from(least).unwrap_or(MOST_REPEATS).min(MOST_REPEATS);
+        let repeats = u32::try_from(least).unwrap_or(MAX_REPEATS).min(MAX_REPEATS);
         if text.chars().count() < least
             && let Some(longer) = texts::of_pattern(pattern, repeats, 0)
         {
@@ -471,9 +473,9 @@ fn string(plain: &Plain) -> String {
     fitted("text", plain)
 }
 
-/// The text within the bounds of its length.
+/// The text, extended or cut to the bounds of its length.
 fn fitted(text: &str, plain: &Plain) -> String {
-    let least = length(plain, "minLength").unwrap_or(0).min(LONGEST_BOUND);
+    let least = length(plain, "minLength").unwrap_or(0).min(MAX_BOUND);
     let most = length(plain, "maxLength").unwrap_or(usize::MAX);
     let missing = least.saturating_sub(text.chars().count());
     text.chars().chain(std::iter::repeat_n('a', missing)).take(most).collect()
@@ -503,7 +505,7 @@ fn number(plain: &Plain) -> Option<Value> {
     real(wanted)
 }
 
-/// A number as JSON has it: whole where it is whole.
+/// A number as JSON: an integer if it is whole.
 #[expect(clippy::cast_possible_truncation, reason = "only whole numbers below 2^53 are converted")]
 fn real(number: f64) -> Option<Value> {
     if number.fract() == 0.0 && number.abs() < 9e15 {
@@ -512,30 +514,30 @@ fn real(number: f64) -> Option<Value> {
     Number::from_f64(number).map(Value::Number)
 }
 
-/// Values at the edges of the schema and beyond: some keep it, some break it, the engine says which.
+/// Values at the edges of the schema and beyond: some match it and some do not.
 pub(super) fn edges(shapes: &Shapes<'_>, schema: &Value, reach: Reach) -> Vec<Try> {
     let mut found = Vec::new();
     for plain in shapes.alternatives(schema) {
         for (key, kind) in [("const", Kind::Edge), ("default", Kind::Edge)] {
             if let Some(value) = plain.get(key).filter(|value| !leads_away(value)) {
-                found.push(attempt(kind, format!("its {key}"), value.clone()));
+                found.push(Try::new(kind, format!("its {key}"), value.clone()));
             }
         }
         for key in ["enum", "examples"] {
             let values = plain.get(key).and_then(Value::as_array);
             let here = values.into_iter().flatten().filter(|value| !leads_away(value));
-            for value in here.take(ENUMERATED) {
-                found.push(attempt(Kind::Edge, format!("a value of its {key}"), value.clone()));
+            for value in here.take(MAX_ENUM) {
+                found.push(Try::new(Kind::Edge, format!("a value of its {key}"), value.clone()));
             }
         }
         match kind_of(&plain) {
             Some("string") => strings(&plain, reach, &mut found),
             Some("integer" | "number") => numbers(&plain, &mut found),
             Some("boolean") => {
-                found.push(attempt(Kind::Edge, "true", json!(true)));
-                found.push(attempt(Kind::Edge, "false", json!(false)));
+                found.push(Try::new(Kind::Edge, "true", json!(true)));
+                found.push(Try::new(Kind::Edge, "false", json!(false)));
             }
-            Some("null") => found.push(attempt(Kind::Edge, "null", Value::Null)),
+            Some("null") => found.push(Try::new(Kind::Edge, "null", Value::Null)),
             Some("array") => lists(shapes, &plain, reach, &mut found),
             Some("object") => objects(shapes, &plain, &mut found),
             _ => {
@@ -548,51 +550,55 @@ pub(super) fn edges(shapes: &Shapes<'_>, schema: &Value, reach: Reach) -> Vec<Tr
 }
 
 fn strings(plain: &Plain, reach: Reach, found: &mut Vec<Try>) {
-    found.push(attempt(Kind::Edge, "a plain text", json!(string(plain))));
-    found.push(attempt(Kind::Boundary, "an empty text", json!("")));
+    found.push(Try::new(Kind::Edge, "a plain text", json!(string(plain))));
+    found.push(Try::new(Kind::Boundary, "an empty text", json!("")));
     let of = |count: usize| json!("a".repeat(count));
     for (key, name) in [("minLength", "shortest"), ("maxLength", "longest")] {
-        let Some(bound) = length(plain, key).filter(|bound| *bound < LONGEST_BOUND) else {
+        let Some(bound) = length(plain, key).filter(|bound| *bound < MAX_BOUND) else {
             continue;
         };
-        found.push(attempt(Kind::Boundary, format!("the {name} text"), of(bound)));
+        found.push(Try::new(Kind::Boundary, format!("the {name} text"), of(bound)));
         let beyond = if key == "minLength" { bound.checked_sub(1) } else { Some(bound + 1) };
         if let Some(beyond) = beyond {
             let about = format!("one character beyond the {name}");
-            found.push(attempt(Kind::Boundary, about, of(beyond)));
+            found.push(Try::new(Kind::Boundary, about, of(beyond)));
         }
-        // A bound is in characters; whoever counts bytes or UTF-16 trips over these.
+        // A bound is in characters: code that counts bytes or UTF-16 units fails on these.
         let wide = json!("👍".repeat(bound.min(LONG)));
-        found.push(attempt(Kind::Unicode, format!("the {name} text, of wide characters"), wide));
+        found.push(Try::new(Kind::Unicode, format!("the {name} text of wide characters"), wide));
     }
     if plain.contains_key("pattern") {
-        found.push(attempt(Kind::Boundary, "a text against its pattern", json!("\u{7}~ !")));
+        found.push(Try::new(
+            Kind::Boundary,
+            "a text that does not match its pattern",
+            json!("\u{7}~ !"),
+        ));
     }
     if let Some(format) = plain.get("format").and_then(Value::as_str) {
         if let Some(text) = texts::of_format(format) {
-            found.push(attempt(Kind::Edge, format!("a {format}"), json!(text)));
+            found.push(Try::new(Kind::Edge, format!("a {format}"), json!(text)));
         }
-        found.push(attempt(Kind::Boundary, format!("no {format}"), json!("not this")));
+        found.push(Try::new(Kind::Boundary, format!("not a {format}"), json!("not this")));
     }
     if plain.contains_key("enum") || plain.contains_key("const") {
-        found.push(attempt(Kind::Boundary, "a text that is not listed", json!("karat-unlisted")));
+        found.push(Try::new(Kind::Boundary, "a text that is not listed", json!("karat-unlisted")));
         return;
     }
     for (about, text) in texts::UNICODE {
-        found.push(attempt(Kind::Unicode, *about, json!(text)));
+        found.push(Try::new(Kind::Unicode, *about, json!(text)));
     }
     for (about, text) in texts::INJECTION {
-        found.push(attempt(Kind::Injection, *about, json!(text)));
+        found.push(Try::new(Kind::Injection, *about, json!(text)));
     }
     if reach == Reach::Huge {
-        found.push(attempt(Kind::Huge, "a long text", of(LONG)));
-        found.push(attempt(Kind::Huge, "a huge text", of(HUGE)));
+        found.push(Try::new(Kind::Huge, "a long text", of(LONG)));
+        found.push(Try::new(Kind::Huge, "a huge text", of(HUGE)));
     }
 }
 
 fn numbers(plain: &Plain, found: &mut Vec<Try>) {
     if let Some(value) = number(plain) {
-        found.push(attempt(Kind::Edge, "a plain number", value));
+        found.push(Try::new(Kind::Edge, "a plain number", value));
     }
     for key in ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"] {
         let Some(bound) = plain.get(key).and_then(Value::as_f64) else { continue };
@@ -602,14 +608,14 @@ fn numbers(plain: &Plain, found: &mut Vec<Try>) {
                     0.0 => format!("its {key}"),
                     _ => format!("one from its {key}"),
                 };
-                found.push(attempt(Kind::Boundary, about, value));
+                found.push(Try::new(Kind::Boundary, about, value));
             }
         }
     }
     if let Some(step) = plain.get("multipleOf").and_then(Value::as_f64)
         && let Some(value) = real(step * 1.5)
     {
-        found.push(attempt(Kind::Boundary, "no multiple", value));
+        found.push(Try::new(Kind::Boundary, "not a multiple", value));
     }
     let list: &[(&str, Value)] = &[
         ("zero", json!(0)),
@@ -617,55 +623,54 @@ fn numbers(plain: &Plain, found: &mut Vec<Try>) {
         ("negative zero", json!(-0.0)),
         ("a fraction", json!(1.5)),
         ("2^31", json!(2_147_483_648_u64)),
-        ("beyond exact floats", json!(9_007_199_254_740_993_u64)),
-        ("the least of 64 bits", json!(i64::MIN)),
-        ("the most of 64 bits", json!(u64::MAX)),
+        ("an integer beyond exact floats", json!(9_007_199_254_740_993_u64)),
+        ("the smallest 64-bit integer", json!(i64::MIN)),
+        ("the largest 64-bit integer", json!(u64::MAX)),
         ("a very large number", json!(1e300)),
         ("a very small number", json!(5e-324)),
     ];
     for (about, value) in list {
-        found.push(attempt(Kind::Edge, *about, value.clone()));
+        found.push(Try::new(Kind::Edge, *about, value.clone()));
     }
 }
 
 fn lists(shapes: &Shapes<'_>, plain: &Plain, reach: Reach, found: &mut Vec<Try>) {
     let of = |count: usize| {
-        shapes.allow(LARGEST_LIST);
-        Value::Array(list(shapes, plain, count, Extent::Required, DEPTH - 1))
+        shapes.allow(MAX_LIST_BYTES);
+        Value::Array(list(shapes, plain, count, Extent::Required, MAX_DEPTH - 1))
     };
-    found.push(attempt(Kind::Boundary, "an empty list", json!([])));
-    found.push(attempt(Kind::Edge, "a list of one", of(1)));
+    found.push(Try::new(Kind::Boundary, "an empty list", json!([])));
+    found.push(Try::new(Kind::Edge, "a list of one", of(1)));
     for key in ["minItems", "maxItems"] {
         let Some(bound) = length(plain, key).filter(|bound| *bound < MANY) else { continue };
-        found.push(attempt(Kind::Boundary, format!("a list of {key}"), of(bound)));
+        found.push(Try::new(Kind::Boundary, format!("a list of {key}"), of(bound)));
         let beyond = if key == "minItems" { bound.checked_sub(1) } else { Some(bound + 1) };
         if let Some(beyond) = beyond {
-            found.push(attempt(Kind::Boundary, format!("a list beyond {key}"), of(beyond)));
+            found.push(Try::new(Kind::Boundary, format!("a list beyond {key}"), of(beyond)));
         }
     }
     if plain.get("uniqueItems") == Some(&json!(true))
         && let Value::Array(one) = of(1)
         && let Some(one) = one.first()
     {
-        found.push(attempt(Kind::Boundary, "a list with an entry twice", json!([one, one])));
+        found.push(Try::new(Kind::Boundary, "a list with a duplicate entry", json!([one, one])));
     }
     if reach == Reach::Huge {
-        found.push(attempt(Kind::Huge, "a long list", of(MANY)));
+        found.push(Try::new(Kind::Huge, "a long list", of(MANY)));
     }
-    found.push(attempt(Kind::Type, "a list of everything", json!([null, true, 1, "a", [], {}])));
+    found.push(Try::new(Kind::Type, "a list of everything", json!([null, true, 1, "a", [], {}])));
 }
 
 fn objects(shapes: &Shapes<'_>, plain: &Plain, found: &mut Vec<Try>) {
-    for (about, extent) in
-        [("what is required", Extent::Required), ("all that there is", Extent::All)]
+    for (about, extent) in [("the required fields", Extent::Required), ("all fields", Extent::All)]
     {
-        shapes.allow(LARGEST);
-        found.push(attempt(Kind::Edge, about, object(shapes, plain, extent, DEPTH - 1)));
+        shapes.allow(MAX_BYTES);
+        found.push(Try::new(Kind::Edge, about, object(shapes, plain, extent, MAX_DEPTH - 1)));
     }
-    found.push(attempt(Kind::Missing, "an empty object", json!({})));
+    found.push(Try::new(Kind::Missing, "an empty object", json!({})));
 }
 
-/// Values of every type: whatever the schema wants, most of these are something else.
+/// Values of every type: most of them do not match, whatever the schema is.
 pub(super) fn of_all_types() -> Vec<Try> {
     let list: &[(&str, Value)] = &[
         ("null", Value::Null),
@@ -680,12 +685,12 @@ pub(super) fn of_all_types() -> Vec<Try> {
         ("an object", json!({"text": "text"})),
     ];
     let of = |(about, value): &(&str, Value)| {
-        attempt(Kind::Type, format!("{about} in its place"), value.clone())
+        Try::new(Kind::Type, format!("{about} instead"), value.clone())
     };
     list.iter().map(of).collect()
 }
 
-/// Nested as deep as readers can be expected to read.
+/// Values nested as deep as readers can be expected to read.
 pub(super) fn deep() -> Vec<Try> {
     let (mut list, mut object) = (json!([]), json!({}));
     for _ in 1..DEEP {
@@ -693,8 +698,8 @@ pub(super) fn deep() -> Vec<Try> {
         object = json!({"a": object});
     }
     vec![
-        attempt(Kind::Deep, format!("{DEEP} lists in each other"), list),
-        attempt(Kind::Deep, format!("{DEEP} objects in each other"), object),
+        Try::new(Kind::Deep, format!("{DEEP} nested lists"), list),
+        Try::new(Kind::Deep, format!("{DEEP} nested objects"), object),
     ]
 }
 
@@ -703,7 +708,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_elsewhere_is_not_taken_from_a_schema() {
+    fn the_address_of_another_machine_is_not_taken_from_a_schema() {
         let schema = json!({"type": "string", "format": "uri", "default": "https://example.com/a",
             "examples": ["https://example.com/b", "http://127.0.0.1:1/c"]});
         let shapes = Shapes::new(&schema);
@@ -716,7 +721,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_asks_for_more_than_there_is_gets_what_there_is() {
+    fn a_schema_that_demands_too_much_gets_a_bounded_value() {
         let mut nested = json!({"type": "string", "minLength": 1_000_000_000});
         for _ in 0..4 {
             nested = json!({"type": "array", "minItems": 1_000_000, "items": nested});
@@ -730,10 +735,10 @@ mod tests {
         let shapes = Shapes::new(&schema);
         for extent in [Extent::Required, Extent::All] {
             let whole = base(&shapes, &schema, extent).unwrap_or_default();
-            assert!(weight(&whole) < 4 * LARGEST, "{}", weight(&whole));
+            assert!(byte_size(&whole) < 4 * MAX_BYTES, "{}", byte_size(&whole));
         }
         let largest =
-            edges(&shapes, &schema, Reach::Huge).iter().map(|one| weight(&one.value)).max();
-        assert!(largest < Some(4 * LARGEST_LIST), "{largest:?}");
+            edges(&shapes, &schema, Reach::Huge).iter().map(|one| byte_size(&one.value)).max();
+        assert!(largest < Some(4 * MAX_LIST_BYTES), "{largest:?}");
     }
 }

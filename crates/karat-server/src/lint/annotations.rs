@@ -1,14 +1,17 @@
 //! Rules about annotations.
 
-use super::{Findings, Rule, Server, Severity};
+use karat_core::finding::Severity;
+
+use super::{Findings, Server};
+use crate::probe::Rule;
+use crate::probe::destructive_tools::is_in;
 
 pub(super) const MISSING: Rule = Rule {
     id: "annotations-missing",
     severity: Severity::Note,
-    summary: "the tool does not say whether it only reads",
+    summary: "the tool does not declare whether it only reads",
     help: "Without `readOnlyHint` a client must assume that the tool changes things and may destroy \
            them, and asks the user each time.",
-    check: missing,
 };
 
 pub(super) const CONTRADICTION: Rule = Rule {
@@ -16,38 +19,31 @@ pub(super) const CONTRADICTION: Rule = Rule {
     severity: Severity::Warning,
     summary: "annotations contradict each other or the name",
     help: "A client that trusts `readOnlyHint` does not ask before a call. Correct the hint.",
-    check: contradiction,
 };
 
-/// First words of names that change something.
-const CHANGES: [&str; 14] = [
-    "create", "update", "delete", "remove", "write", "send", "insert", "drop", "move", "rename",
-    "upload", "publish", "merge", "kill",
-];
+/// Words with which the names of tools begin that change something.
+const CHANGES: &str = "create update delete remove write send insert drop move rename upload publish \
+    merge kill";
 
-fn missing(server: &Server<'_>, findings: &mut Findings<'_>) {
-    for (index, tool) in server.tools.iter().enumerate() {
-        if tool.hint("readOnlyHint").is_none() {
-            findings.tool(index, tool, "/annotations", "there is no readOnlyHint".to_owned());
-        }
-    }
+pub(super) fn missing(server: &Server<'_>, findings: &mut Findings<'_>) {
+    findings.each(server, "/annotations", |tool| match tool.hint("readOnlyHint") {
+        None => Some("there is no readOnlyHint".to_owned()),
+        Some(_) => None,
+    });
 }
 
-fn contradiction(server: &Server<'_>, findings: &mut Findings<'_>) {
-    for (index, tool) in server.tools.iter().enumerate() {
+pub(super) fn contradiction(server: &Server<'_>, findings: &mut Findings<'_>) {
+    findings.each(server, "/annotations/readOnlyHint", |tool| {
         if tool.hint("readOnlyHint") != Some(true) {
-            continue;
+            return None;
+        }
+        if tool.hint("destructiveHint") == Some(true) {
+            return Some("readOnlyHint and destructiveHint are both true".to_owned());
         }
         let first = first_word(tool.name());
-        let message = if tool.hint("destructiveHint") == Some(true) {
-            "readOnlyHint and destructiveHint are both true".to_owned()
-        } else if CHANGES.contains(&first.as_str()) {
-            format!("readOnlyHint is true, and the name begins with {first:?}")
-        } else {
-            continue;
-        };
-        findings.tool(index, tool, "/annotations/readOnlyHint", message);
-    }
+        is_in(&first, CHANGES)
+            .then(|| format!("readOnlyHint is true, and the name begins with {first:?}"))
+    });
 }
 
 /// The first word of a name in snake_case, kebab-case or camelCase, in lower case.
@@ -70,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_that_keeps_silent_about_reading_is_found() {
+    fn a_tool_without_a_read_only_hint_is_found() {
         let definitions = [
             json!({"name": "a"}),
             json!({"name": "b", "annotations": {"title": "B"}}),
@@ -80,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reading_tool_that_deletes_is_found() {
+    fn a_read_only_tool_that_deletes_is_found() {
         let read = json!({"readOnlyHint": true});
         let definitions = [
             json!({"name": "deleteFile", "annotations": read}),

@@ -1,13 +1,15 @@
-//! Rules about what definitions cost: every tool on offer is paid for in every turn.
+//! Rules about the cost of definitions: every tool is paid for in every turn.
 
+use karat_core::finding::Severity;
 use serde_json::{Value, json};
 
 use super::definition::Definition;
-use super::{Cost, Findings, Rule, Server, Severity};
+use super::{Cost, Findings, Server};
+use crate::probe::Rule;
 
-/// Tokens of one tool from which it is worth a look.
+/// The tokens of one tool that are worth a note.
 const TOOL_TOKENS: u64 = 1_000;
-/// Tokens of all tools together from which a server crowds out the task.
+/// The tokens of all tools together that leave too little room for the task.
 const SERVER_TOKENS: u64 = 20_000;
 
 pub(super) const TOOL: Rule = Rule {
@@ -16,19 +18,17 @@ pub(super) const TOOL: Rule = Rule {
     summary: "the definition costs more than 1,000 tokens",
     help: "It is paid for in every turn of every conversation that offers it. Move long usage notes \
            to the server instructions or to documentation that is read when needed.",
-    check: tool,
 };
 
 pub(super) const SERVER: Rule = Rule {
     id: "server-cost",
     severity: Severity::Warning,
     summary: "all definitions together cost more than 20,000 tokens",
-    help: "Models choose worse from many tools, and the cost is paid in every turn. Split the \
+    help: "Models choose worse among many tools, and the cost is paid in every turn. Split the \
            server, or let clients choose a set of tools.",
-    check: server,
 };
 
-/// The tokens of what a client passes on to a model: name, description and input schema.
+/// The tokens of the parts that a client passes on to a model: name, description and input schema.
 pub(super) fn of(tool: &Definition<'_>, count: &dyn Fn(&str) -> u64) -> Cost {
     let passed_on = json!({
         "name": tool.name(),
@@ -38,7 +38,7 @@ pub(super) fn of(tool: &Definition<'_>, count: &dyn Fn(&str) -> u64) -> Cost {
     Cost { tool: tool.name().to_owned(), tokens: count(&passed_on.to_string()) }
 }
 
-fn tool(server: &Server<'_>, findings: &mut Findings<'_>) {
+pub(super) fn tool(server: &Server<'_>, findings: &mut Findings<'_>) {
     for (index, (tool, cost)) in server.tools.iter().zip(&server.costs).enumerate() {
         if cost.tokens > TOOL_TOKENS {
             findings.tool(index, tool, "", format!("the definition costs {} tokens", cost.tokens));
@@ -46,7 +46,7 @@ fn tool(server: &Server<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn server(server: &Server<'_>, findings: &mut Findings<'_>) {
+pub(super) fn server(server: &Server<'_>, findings: &mut Findings<'_>) {
     let tokens = server.tokens();
     if tokens > SERVER_TOKENS {
         findings.server(format!("{} tools cost {tokens} tokens", server.tools.len()));
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_definition_and_a_crowd_of_them_are_found() {
+    fn a_long_definition_and_many_definitions_are_found() {
         let long = |words: usize| json!({"name": "t", "description": "word ".repeat(words)});
         assert_eq!(found(&TOOL, &[long(900)]), []);
         assert_eq!(found(&TOOL, &[long(1100)]).len(), 1);

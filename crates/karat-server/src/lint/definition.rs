@@ -1,13 +1,13 @@
-//! A tool definition as a rule sees it: the served JSON, with the parts that rules ask for.
+//! A tool definition as it was served, with accessors for the rules.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// How deep parameters are looked for inside each other.
+/// The depth to which parameters are searched.
 const DEPTH: usize = 16;
 
-/// Keywords whose schemas all speak of the value that the schema around them speaks of.
+/// Keywords whose schemas apply to the same value as the schema around them.
 const ALTERNATIVES: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
 /// One definition as it was served.
@@ -19,29 +19,29 @@ pub(super) struct Definition<'a> {
 pub(super) struct Parameter<'a> {
     /// The names that lead to it, joined with dots; `[]` for the items of an array.
     pub(super) name: String,
-    /// Where its schema stands in the definition, as a JSON pointer.
+    /// The place of its schema in the definition, as a JSON pointer.
     pub(super) at: String,
     /// Its schema.
     pub(super) schema: &'a Value,
-    /// The schema in which its references lead.
+    /// The schema that its references point into.
     root: &'a Value,
 }
 
-/// A schema inside the input schema that stands for objects of its own.
+/// A schema inside the input schema that describes whole objects.
 pub(super) struct Object<'a> {
-    /// Where it stands in the definition, as a JSON pointer.
+    /// Its place in the definition, as a JSON pointer.
     pub(super) at: String,
     pub(super) schema: &'a Value,
 }
 
 impl Parameter<'_> {
-    /// Whether something says what it is for: its own schema, one it refers to, or one of several. What
-    /// stands behind a reference that leads elsewhere is not known.
+    /// Whether its own schema, one that it refers to or an alternative has a description. A reference to
+    /// another document counts as one.
     pub(super) fn is_described(&self) -> bool {
         described(self.schema, self.root, DEPTH)
     }
 
-    /// A text field of its schema that is not blank.
+    /// A text of its schema that is not blank.
     pub(super) fn text(&self, key: &str) -> Option<&str> {
         self.schema.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
     }
@@ -57,7 +57,7 @@ impl<'a> Definition<'a> {
         Definition { raw }
     }
 
-    /// The name, empty where there is none.
+    /// The name; empty if there is none.
     pub(super) fn name(&self) -> &'a str {
         self.text("name").unwrap_or_default()
     }
@@ -84,8 +84,8 @@ impl<'a> Definition<'a> {
         self.annotations()?.get(key)?.as_bool()
     }
 
-    /// Every parameter, outer before inner, in the order of the schema. One that several references lead to
-    /// is named once.
+    /// Every parameter, outer before inner, in the order of the schema. One that several references
+    /// point to is listed once.
     pub(super) fn parameters(&self) -> Vec<Parameter<'a>> {
         self.walk().parameters
     }
@@ -108,20 +108,20 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// Where the input schema stands in a definition.
+/// The place of the input schema in a definition.
 const INPUT: &str = "/inputSchema";
 
-/// What was found on the way through an input schema.
+/// A walk through an input schema.
 struct Walk<'a> {
     root: &'a Value,
-    /// The places that were visited: a reference may lead back.
+    /// The places that were visited: references may be circular.
     seen: BTreeSet<String>,
     parameters: Vec<Parameter<'a>>,
     objects: Vec<Object<'a>>,
 }
 
 impl<'a> Walk<'a> {
-    /// `whole` says that the schema alone decides what properties its object has.
+    /// `whole` means that this schema alone decides which properties its object has.
     fn visit(&mut self, schema: &'a Value, name: &str, at: &str, whole: bool, depth: usize) {
         if depth == 0 || !self.seen.insert(at.to_owned()) {
             return;
@@ -149,7 +149,7 @@ impl<'a> Walk<'a> {
         }
         for keyword in ALTERNATIVES {
             let schemas = schema.get(keyword).and_then(Value::as_array);
-            // Alternatives of an object share its properties; together they make one object as well.
+            // Alternatives of an object share its properties, and together they describe one object.
             let whole = whole && properties.is_none() && keyword != "allOf";
             for (place, schema) in schemas.into_iter().flatten().enumerate() {
                 self.visit(schema, name, &format!("{at}/{keyword}/{place}"), whole, depth - 1);
@@ -158,7 +158,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Where a reference to a part of the same schema leads, with its place in the definition.
+/// The target of a reference within the same schema, with its place in the definition.
 fn target<'a>(schema: &Value, root: &'a Value) -> Option<(&'a Value, String)> {
     let pointer = schema.get("$ref")?.as_str()?.strip_prefix('#')?;
     Some((root.pointer(pointer)?, format!("{INPUT}{pointer}")))
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn references_and_alternatives_are_followed_and_end() {
+    fn references_and_alternatives_are_followed_once() {
         let raw = json!({"inputSchema": {
             "properties": {
                 "order": {"$ref": "#/$defs/order"},
@@ -246,17 +246,17 @@ mod tests {
     }
 
     #[test]
-    fn a_description_may_stand_behind_a_reference_or_in_an_alternative() {
+    fn a_description_may_be_in_a_referenced_schema_or_an_alternative() {
         let raw = json!({"inputSchema": {
             "properties": {
-                "a": {"$ref": "#/$defs/told"},
+                "a": {"$ref": "#/$defs/described"},
                 "b": {"$ref": "#/$defs/bare"},
-                "c": {"anyOf": [{"$ref": "#/$defs/told"}, {"type": "null"}]},
+                "c": {"anyOf": [{"$ref": "#/$defs/described"}, {"type": "null"}]},
                 "d": {"anyOf": [{"$ref": "#/$defs/bare"}, {"type": "null"}]},
                 "e": {"$ref": "elsewhere.json"},
                 "f": {"$ref": "#/properties/f"},
             },
-            "$defs": {"told": {"description": "A place"}, "bare": {"type": "string"}},
+            "$defs": {"described": {"description": "A place"}, "bare": {"type": "string"}},
         }});
         let bare: Vec<String> = Definition::read(&raw)
             .parameters()

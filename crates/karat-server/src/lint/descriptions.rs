@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{Findings, Rule, Server, Severity};
+use karat_core::finding::Severity;
 
-/// Fewer words than this cannot say what a tool does and when to use it.
+use super::{Findings, Server};
+use crate::probe::Rule;
+
+/// The number of words below which a description cannot say what a tool does and when to use it.
 const FEW_WORDS: usize = 4;
 
 pub(super) const MISSING: Rule = Rule {
@@ -13,29 +16,25 @@ pub(super) const MISSING: Rule = Rule {
     summary: "the tool has no description",
     help: "A model chooses by the description; without one it has the name alone. Say what the \
            tool does, when to use it and what comes back.",
-    check: missing,
 };
 
 pub(super) const SHORT: Rule = Rule {
     id: "description-short",
     severity: Severity::Warning,
     summary: "the description has fewer than four words",
-    help: "A description that repeats the name tells nothing new. Say what the tool does and when \
-           to use it rather than another.",
-    check: short,
+    help: "A description that repeats the name adds nothing. Say what the tool does and when to use \
+           it instead of another.",
 };
 
 pub(super) const DUPLICATE: Rule = Rule {
     id: "description-duplicate",
     severity: Severity::Warning,
     summary: "two tools have the same description",
-    help: "A model cannot tell the two apart, nor can a search. Say what differs.",
-    check: duplicate,
+    help: "Neither a model nor a search can tell the two apart. Say what differs.",
 };
 
-/// A script without spaces has no words to count: one character of it says about as much as half a
-/// word of others.
-fn words(text: &str) -> usize {
+/// The number of words. In a script without spaces, two characters count as a word.
+fn word_count(text: &str) -> usize {
     let dense = text
         .chars()
         .filter(|c| matches!(u32::from(*c), 0x3040..=0x30ff | 0x3400..=0x9fff | 0x0e00..=0x0e7f))
@@ -43,26 +42,21 @@ fn words(text: &str) -> usize {
     text.split_whitespace().count().max(dense.div_ceil(2))
 }
 
-fn missing(server: &Server<'_>, findings: &mut Findings<'_>) {
-    for (index, tool) in server.tools.iter().enumerate() {
-        if tool.description().is_none() {
-            findings.tool(index, tool, "/description", "there is no description".to_owned());
-        }
-    }
+pub(super) fn missing(server: &Server<'_>, findings: &mut Findings<'_>) {
+    findings.each(server, "/description", |tool| match tool.description() {
+        None => Some("there is no description".to_owned()),
+        Some(_) => None,
+    });
 }
 
-fn short(server: &Server<'_>, findings: &mut Findings<'_>) {
-    for (index, tool) in server.tools.iter().enumerate() {
-        let Some(description) = tool.description() else { continue };
-        let words = words(description);
-        if words < FEW_WORDS {
-            let message = format!("the description has {words} words");
-            findings.tool(index, tool, "/description", message);
-        }
-    }
+pub(super) fn short(server: &Server<'_>, findings: &mut Findings<'_>) {
+    findings.each(server, "/description", |tool| {
+        let words = word_count(tool.description()?);
+        (words < FEW_WORDS).then(|| format!("the description has {words} words"))
+    });
 }
 
-fn duplicate(server: &Server<'_>, findings: &mut Findings<'_>) {
+pub(super) fn duplicate(server: &Server<'_>, findings: &mut Findings<'_>) {
     let mut first: BTreeMap<String, usize> = BTreeMap::new();
     for (index, tool) in server.tools.iter().enumerate() {
         let Some(description) = tool.description() else { continue };
@@ -94,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_without_spaces_is_not_short_for_that() {
+    fn a_description_in_a_script_without_spaces_is_not_short() {
         let definitions = [
             json!({"name": "a", "description": "Get user"}),
             json!({"name": "b", "description": "指定したファイルを読み込みます"}),

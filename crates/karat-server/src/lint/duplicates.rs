@@ -1,26 +1,28 @@
-//! The rule about tools that say nearly the same.
+//! The rule about tools whose definitions are nearly the same.
 
 use std::collections::BTreeSet;
 
-use super::definition::Definition;
-use super::{Findings, Rule, Server, Severity};
+use karat_core::finding::Severity;
 
-/// The share of common words from which two tools are near-duplicates.
+use super::definition::Definition;
+use super::{Findings, Server};
+use crate::probe::Rule;
+
+/// The share of common words that makes two tools near-duplicates.
 const SHARED: f64 = 0.8;
-/// With fewer words than this, sharing most of them says little.
+/// The number of words below which sharing most of them means little.
 const ENOUGH_WORDS: usize = 6;
 
 pub(super) const NEAR_DUPLICATE: Rule = Rule {
     id: "near-duplicate",
     severity: Severity::Warning,
     summary: "two tools share at least four fifths of their words",
-    help: "A model picks between them by chance. Merge them, with a parameter for what differs, or \
+    help: "A model chooses between them by chance. Merge them, with a parameter for what differs, or \
            say in each description when to use it and not the other.",
-    check: near_duplicate,
 };
 
 /// The words of name, description and parameter names.
-fn words(tool: &Definition<'_>) -> BTreeSet<String> {
+fn tokenize(tool: &Definition<'_>) -> BTreeSet<String> {
     let mut text = format!("{} {}", tool.name(), tool.description().unwrap_or_default());
     for parameter in tool.parameters() {
         text.push(' ');
@@ -32,8 +34,8 @@ fn words(tool: &Definition<'_>) -> BTreeSet<String> {
         .collect()
 }
 
-fn near_duplicate(server: &Server<'_>, findings: &mut Findings<'_>) {
-    let words: Vec<BTreeSet<String>> = server.tools.iter().map(words).collect();
+pub(super) fn near_duplicate(server: &Server<'_>, findings: &mut Findings<'_>) {
+    let words: Vec<BTreeSet<String>> = server.tools.iter().map(tokenize).collect();
     for (index, tool) in server.tools.iter().enumerate() {
         // Equal descriptions are a finding of their own.
         let nearest = (0..index)
@@ -50,7 +52,7 @@ fn near_duplicate(server: &Server<'_>, findings: &mut Findings<'_>) {
 }
 
 fn jaccard(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
-    // No two sets whose sizes differ this much can share so many words.
+    // Two sets whose sizes differ too much cannot share enough words.
     let (small, large) = (a.len().min(b.len()), a.len().max(b.len()));
     if small < ENOUGH_WORDS || (small as f64) < SHARED * large as f64 {
         return 0.0;
@@ -67,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_that_differ_in_a_word_are_found_and_relatives_are_not() {
+    fn tools_that_differ_in_a_word_are_found_and_related_tools_are_not() {
         let definitions = [
             json!({"name": "list_open_issues", "description": "Lists the open issues of a repository, newest first, with labels and authors."}),
             json!({"name": "list_closed_issues", "description": "Lists the closed issues of a repository, newest first, with labels and authors."}),

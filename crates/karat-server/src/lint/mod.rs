@@ -1,8 +1,8 @@
-//! Static quality of tool definitions: what a model and a client will trip over, found without a call.
+//! Static quality of tool definitions: what models and clients will stumble over, found without a call.
 //!
-//! Each rule stands in a file of its family with its id, severity, reason and test; [`RULES`] lists
-//! them all, and the help, the docs and SARIF are made from that list. A rule reads definitions as
-//! they were served; nothing is repaired on the way. Findings come in the order of tools, then rules.
+//! Each rule is in the file of its family with its id, severity, reason and test; [`rules`] lists them
+//! all, and the help, the docs and SARIF are made from that list. A rule reads definitions as they were
+//! served; nothing is repaired before. Findings are in the order of tools, then rules.
 
 mod annotations;
 mod cost;
@@ -13,100 +13,58 @@ mod names;
 mod parameters;
 mod schemas;
 
+use karat_core::finding::{Finding, Severity};
 use serde::Serialize;
 use serde_json::Value;
 
 use self::definition::Definition;
+use crate::probe::Rule;
 
-/// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Worth knowing; nothing breaks.
-    Note,
-    /// A model is likely to choose or call the tool wrongly.
-    Warning,
-    /// A client cannot use the tool as it is.
-    Error,
-}
+/// Finds what violates a rule.
+type Check = fn(&Server<'_>, &mut Findings<'_>);
 
-impl Severity {
-    /// The name in reports, and the level in SARIF.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Severity::Note => "note",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        }
-    }
-}
-
-/// One rule, with everything a reader of a finding wants to know.
-pub struct Rule {
-    /// Its id, stable, as it stands in reports and in an allow-list.
-    pub id: &'static str,
-    /// How bad a finding of it is.
-    pub severity: Severity,
-    /// What it looks for, in one line.
-    pub summary: &'static str,
-    /// Why it matters and what to do.
-    pub help: &'static str,
-    check: fn(&Server<'_>, &mut Findings<'_>),
-}
-
-/// Every rule, in the order in which they are shown.
-pub const RULES: &[&Rule] = &[
-    &names::INVALID,
-    &names::DUPLICATE,
-    &descriptions::MISSING,
-    &descriptions::SHORT,
-    &descriptions::DUPLICATE,
-    &schemas::INPUT_INVALID,
-    &schemas::INPUT_NOT_OBJECT,
-    &schemas::OUTPUT_INVALID,
-    &schemas::OUTPUT_NOT_OBJECT,
-    &schemas::REQUIRED_UNKNOWN,
-    &parameters::UNDOCUMENTED,
-    &parameters::UNTYPED,
-    &parameters::ENUM_CANDIDATE,
-    &duplicates::NEAR_DUPLICATE,
-    &annotations::MISSING,
-    &annotations::CONTRADICTION,
-    &cost::TOOL,
-    &cost::SERVER,
+/// Every rule with its check, in the order in which they are shown.
+const CHECKS: &[(&Rule, Check)] = &[
+    (&names::INVALID, names::invalid),
+    (&names::DUPLICATE, names::duplicate),
+    (&descriptions::MISSING, descriptions::missing),
+    (&descriptions::SHORT, descriptions::short),
+    (&descriptions::DUPLICATE, descriptions::duplicate),
+    (&schemas::INPUT_INVALID, schemas::input_invalid),
+    (&schemas::INPUT_NOT_OBJECT, schemas::input_not_object),
+    (&schemas::OUTPUT_INVALID, schemas::output_invalid),
+    (&schemas::OUTPUT_NOT_OBJECT, schemas::output_not_object),
+    (&schemas::REQUIRED_UNKNOWN, schemas::required_unknown),
+    (&parameters::UNDOCUMENTED, parameters::undocumented),
+    (&parameters::UNTYPED, parameters::untyped),
+    (&parameters::ENUM_CANDIDATE, parameters::enum_candidate),
+    (&duplicates::NEAR_DUPLICATE, duplicates::near_duplicate),
+    (&annotations::MISSING, annotations::missing),
+    (&annotations::CONTRADICTION, annotations::contradiction),
+    (&cost::TOOL, cost::tool),
+    (&cost::SERVER, cost::server),
 ];
 
-/// What a rule found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// Which rule.
-    pub rule: &'static str,
-    /// How bad.
-    pub severity: Severity,
-    /// The tool, by name; empty where it is about the server as a whole.
-    pub tool: String,
-    /// Where in the definition, as a JSON pointer.
-    pub at: String,
-    /// What is wrong, with the names concerned.
-    pub message: String,
+/// Every rule, in the order in which they are shown.
+pub fn rules() -> Vec<&'static Rule> {
+    CHECKS.iter().map(|(rule, _)| *rule).collect()
 }
 
-/// What the definition of one tool costs a model that is offered it.
+/// The cost of the definition of one tool for a model that gets it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cost {
     /// The tool.
     pub tool: String,
-    /// Tokens of name, description and input schema as compact JSON.
+    /// The tokens of name, description and input schema as compact JSON.
     pub tokens: u64,
 }
 
-/// What lint says of a server.
+/// The result of linting a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// How many tools were looked at.
+    /// The number of tools.
     pub tools: usize,
-    /// What was found.
+    /// The findings.
     pub findings: Vec<Finding>,
     /// The cost of each tool, in served order.
     pub costs: Vec<Cost>,
@@ -115,22 +73,22 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The worst severity among the findings.
+    /// The highest severity among the findings.
     #[must_use]
     pub fn worst(&self) -> Option<Severity> {
         self.findings.iter().map(|finding| finding.severity).max()
     }
 }
 
-/// What lint needs to know beside the definitions.
+/// The settings of lint.
 pub struct Settings<'a> {
     /// Counts the tokens of a text.
     pub count_tokens: &'a dyn Fn(&str) -> u64,
-    /// Rules that are not run, by id.
+    /// The ids of rules that are not run.
     pub allow: &'a [String],
 }
 
-/// The definitions of a server, read for the rules.
+/// The definitions of a server.
 struct Server<'a> {
     tools: Vec<Definition<'a>>,
     costs: Vec<Cost>,
@@ -142,13 +100,27 @@ impl Server<'_> {
     }
 }
 
-/// Takes what one rule finds.
+/// Collects the findings of one rule.
 struct Findings<'a> {
     rule: &'a Rule,
     found: Vec<(usize, Finding)>,
 }
 
 impl Findings<'_> {
+    /// A finding about each tool with a problem, in this place of its definition.
+    fn each<'s>(
+        &mut self,
+        server: &Server<'s>,
+        at: &str,
+        problem: impl Fn(&Definition<'s>) -> Option<String>,
+    ) {
+        for (index, tool) in server.tools.iter().enumerate() {
+            if let Some(message) = problem(tool) {
+                self.tool(index, tool, at, message);
+            }
+        }
+    }
+
     /// A finding about the tool at `index`.
     fn tool(
         &mut self,
@@ -167,26 +139,28 @@ impl Findings<'_> {
 
     fn push(&mut self, index: usize, tool: String, at: String, message: String) {
         let Rule { id, severity, .. } = *self.rule;
-        self.found.push((index, Finding { rule: id, severity, tool, at, message }));
+        let rule = id.to_owned();
+        self.found
+            .push((index, Finding { rule, severity, tool, at, message, ..Finding::default() }));
     }
 }
 
-/// Runs every rule that is not allowed away over the definitions of one server.
+/// Runs every rule that is not in the allow-list over the definitions of one server.
 #[must_use]
 pub fn lint(definitions: &[Value], settings: &Settings<'_>) -> Outcome {
     let tools: Vec<Definition<'_>> = definitions.iter().map(Definition::read).collect();
     let costs = tools.iter().map(|tool| cost::of(tool, settings.count_tokens)).collect();
     let server = Server { tools, costs };
     let mut found = Vec::new();
-    for rule in RULES {
+    for (rule, check) in CHECKS {
         if settings.allow.iter().any(|id| id == rule.id) {
             continue;
         }
         let mut findings = Findings { rule, found: Vec::new() };
-        (rule.check)(&server, &mut findings);
+        check(&server, &mut findings);
         found.append(&mut findings.found);
     }
-    // Stable: within a tool the order of the rules stays.
+    // The sort is stable: within a tool the order of the rules is kept.
     found.sort_by_key(|(index, _)| *index);
     Outcome {
         tools: server.tools.len(),
@@ -196,17 +170,11 @@ pub fn lint(definitions: &[Value], settings: &Settings<'_>) -> Outcome {
     }
 }
 
-/// A rule by its id.
-#[must_use]
-pub fn rule(id: &str) -> Option<&'static Rule> {
-    RULES.iter().copied().find(|rule| rule.id == id)
-}
-
 #[cfg(test)]
 mod testing {
     use super::*;
 
-    /// What one rule finds in these definitions: tool, place and message.
+    /// The findings of one rule in these definitions: tool, place and message.
     pub(super) fn found(rule: &Rule, definitions: &[Value]) -> Vec<(String, String, String)> {
         let settings =
             Settings { count_tokens: &|text| text.split_whitespace().count() as u64, allow: &[] };
@@ -218,7 +186,7 @@ mod testing {
             .collect()
     }
 
-    /// The tools that one rule complains about.
+    /// The tools with findings of one rule.
     pub(super) fn tools(rule: &Rule, definitions: &[Value]) -> Vec<String> {
         found(rule, definitions).into_iter().map(|(tool, _, _)| tool).collect()
     }
@@ -232,11 +200,11 @@ mod tests {
 
     #[test]
     fn ids_are_unique_and_every_rule_explains_itself() {
-        let mut ids: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
+        let mut ids: Vec<&str> = rules().iter().map(|rule| rule.id).collect();
         ids.sort_unstable();
         ids.dedup();
-        assert_eq!(ids.len(), RULES.len());
-        for rule in RULES {
+        assert_eq!(ids.len(), CHECKS.len());
+        for rule in rules() {
             assert!(rule.summary.len() > 10 && rule.help.len() > 20, "{}", rule.id);
         }
     }
@@ -268,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_definition_is_a_finding_and_not_a_crash() {
+    fn an_invalid_definition_is_a_finding_and_not_a_crash() {
         for broken in [json!(null), json!(7), json!("x"), json!([]), json!({}), json!({"name": 3})]
         {
             let settings = Settings { count_tokens: &|_| 1, allow: &[] };

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{Findings, Rule, Server, Severity};
+use karat_core::finding::Severity;
 
-/// The longest name that every client takes.
-const LONGEST: usize = 64;
+use super::{Findings, Server};
+use crate::probe::Rule;
+
+/// The longest name that every client accepts.
+const MAX_LENGTH: usize = 64;
 
 pub(super) const INVALID: Rule = Rule {
     id: "name-invalid",
@@ -13,42 +16,39 @@ pub(super) const INVALID: Rule = Rule {
     summary: "the name is missing, or has characters that clients refuse",
     help: "Use letters, digits, `_`, `-` and `.`, at most 64 of them: the model interfaces that \
            clients pass names on to refuse others, and then the whole list of tools is refused.",
-    check: invalid,
 };
 
 pub(super) const DUPLICATE: Rule = Rule {
     id: "name-duplicate",
     severity: Severity::Error,
     summary: "two tools of the server have the same name",
-    help: "A call says only the name, so one of the two can never be reached. Rename one.",
-    check: duplicate,
+    help: "A call has only the name, so one of the two can never be called. Rename one.",
 };
 
-fn invalid(server: &Server<'_>, findings: &mut Findings<'_>) {
-    for (index, tool) in server.tools.iter().enumerate() {
+pub(super) fn invalid(server: &Server<'_>, findings: &mut Findings<'_>) {
+    findings.each(server, "/name", |tool| {
         let name = tool.name();
-        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-        let problem = if name.is_empty() {
-            "the tool has no name".to_owned()
-        } else if let Some(bad) = name.chars().find(|c| !allowed(*c)) {
-            format!("the name has the character {bad:?}")
-        } else if name.len() > LONGEST {
-            format!("the name has {} characters, more than {LONGEST}", name.len())
-        } else {
-            continue;
-        };
-        findings.tool(index, tool, "/name", problem);
-    }
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        if name.is_empty() {
+            return Some("the tool has no name".to_owned());
+        }
+        if let Some(bad) = name.chars().find(|c| !is_allowed(*c)) {
+            return Some(format!("the name contains the character {bad:?}"));
+        }
+        let length = name.len();
+        (length > MAX_LENGTH)
+            .then(|| format!("the name has {length} characters, more than {MAX_LENGTH}"))
+    });
 }
 
-fn duplicate(server: &Server<'_>, findings: &mut Findings<'_>) {
+pub(super) fn duplicate(server: &Server<'_>, findings: &mut Findings<'_>) {
     let mut first: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, tool) in server.tools.iter().enumerate() {
         if tool.name().is_empty() {
             continue;
         }
         if let Some(earlier) = first.get(tool.name()) {
-            let message = format!("tool {} of the list has this name already", earlier + 1);
+            let message = format!("tool {} of the list has the same name", earlier + 1);
             findings.tool(index, tool, "/name", message);
         } else {
             first.insert(tool.name(), index);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_tool_of_the_same_name_is_found() {
+    fn a_second_tool_with_the_same_name_is_found() {
         let definitions = [json!({"name": "a"}), json!({"name": "b"}), json!({"name": "a"})];
         let found = found(&DUPLICATE, &definitions);
         assert_eq!(found.len(), 1);

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use karat_core::finding::Severity;
 use serde_json::Value;
 
 use super::definition::Parameter;
-use super::{Findings, Rule, Server, Severity};
+use super::{Findings, Server};
+use crate::probe::Rule;
 
 pub(super) const UNDOCUMENTED: Rule = Rule {
     id: "parameter-undocumented",
@@ -13,27 +15,24 @@ pub(super) const UNDOCUMENTED: Rule = Rule {
     summary: "a parameter has no description",
     help: "A model guesses what to put there: units, formats, whether a name or an id is meant. \
            One line is enough.",
-    check: undocumented,
 };
 
 pub(super) const UNTYPED: Rule = Rule {
     id: "parameter-untyped",
     severity: Severity::Warning,
-    summary: "a parameter does not say what values it takes",
-    help: "Without a type every value is valid, so a wrong one is found only inside the tool. Give \
+    summary: "a parameter does not declare which values it takes",
+    help: "Without a type every value is valid, so a wrong one is detected only inside the tool. Give \
            `type`, `enum`, `const`, or a reference.",
-    check: untyped,
 };
 
 pub(super) const ENUM_CANDIDATE: Rule = Rule {
     id: "enum-candidate",
     severity: Severity::Note,
-    summary: "a description lists the values that a parameter takes, and the schema does not",
-    help: "As an `enum` a client can check them and a model cannot invent another.",
-    check: enum_candidate,
+    summary: "the values of a parameter are listed in its description and not in its schema",
+    help: "With an `enum` a client can check them and a model cannot invent another.",
 };
 
-/// Keywords that say what values a schema takes.
+/// Keywords that declare the values of a schema.
 const DECIDES: [&str; 9] =
     ["type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "$dynamicRef", "not"];
 
@@ -52,13 +51,13 @@ fn each(
     }
 }
 
-fn undocumented(server: &Server<'_>, findings: &mut Findings<'_>) {
+pub(super) fn undocumented(server: &Server<'_>, findings: &mut Findings<'_>) {
     each(server, findings, |parameter| {
         (!parameter.is_described()).then(|| "there is no description".to_owned())
     });
 }
 
-fn untyped(server: &Server<'_>, findings: &mut Findings<'_>) {
+pub(super) fn untyped(server: &Server<'_>, findings: &mut Findings<'_>) {
     each(server, findings, |parameter| {
         let decides = parameter.schema == &Value::Bool(false)
             || DECIDES.iter().any(|keyword| parameter.has(keyword));
@@ -66,7 +65,7 @@ fn untyped(server: &Server<'_>, findings: &mut Findings<'_>) {
     });
 }
 
-fn enum_candidate(server: &Server<'_>, findings: &mut Findings<'_>) {
+pub(super) fn enum_candidate(server: &Server<'_>, findings: &mut Findings<'_>) {
     each(server, findings, |parameter| {
         let plain = parameter.schema.get("type").and_then(Value::as_str) == Some("string");
         if !plain || ["enum", "const", "pattern", "format"].iter().any(|key| parameter.has(key)) {
@@ -77,8 +76,8 @@ fn enum_candidate(server: &Server<'_>, findings: &mut Findings<'_>) {
     });
 }
 
-/// Values that a description lists: three or more quoted words in one sentence that says so. Examples
-/// are not a list of all values.
+/// The values that a description lists: three or more quoted words in a sentence that announces a list.
+/// Examples are not a list of all values.
 fn listed(description: &str) -> Option<Vec<String>> {
     description.split(['.', ';', '\n']).find_map(|sentence| {
         let lower = sentence.to_lowercase();
@@ -100,7 +99,7 @@ fn quoted(sentence: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for mark in ['\'', '"', '`'] {
         let parts: Vec<&str> = sentence.split(mark).collect();
-        // Between an opening and a closing mark lies every second part.
+        // Every second part is between an opening and a closing mark.
         for part in parts.iter().skip(1).step_by(2) {
             let word = !part.is_empty() && part.len() <= 40 && !part.contains(char::is_whitespace);
             if word && !part.starts_with(',') {
@@ -127,9 +126,9 @@ mod tests {
     }
 
     #[test]
-    fn parameters_without_a_description_are_found_nested_ones_too() {
+    fn parameters_without_a_description_are_found_at_every_depth() {
         let properties = json!({
-            "told": {"type": "string", "description": "The path"},
+            "described": {"type": "string", "description": "The path"},
             "bare": {"type": "string"},
             "outer": {"type": "object", "description": "Options", "properties": {"inner": {"type": "integer"}}},
             "referred": {"$ref": "#/$defs/x"},
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_that_takes_anything_is_found() {
+    fn a_parameter_that_takes_any_value_is_found() {
         let properties =
             json!({"a": {"description": "x"}, "b": true, "c": {"enum": [1, 2]}, "d": false});
         assert_eq!(
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn listed_values_are_an_enum_and_examples_are_not() {
+    fn listed_values_are_found_and_examples_are_not() {
         let properties = json!({
             "order": {"type": "string", "description": "Must be one of 'name', 'date' or 'size'."},
             "unit": {"type": "string", "description": "For example 'km', 'mile' or 'yard'; must be known."},

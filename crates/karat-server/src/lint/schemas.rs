@@ -1,57 +1,54 @@
 //! Rules about the schemas of input and output.
 
+use karat_core::finding::Severity;
 use karat_core::schema::Compiled;
 use karat_io::text::{clip, printable};
 use serde_json::Value;
 
 use super::definition::Definition;
-use super::{Findings, Rule, Server, Severity};
+use super::{Findings, Server};
+use crate::probe::Rule;
 
-/// How much of an engine's message is shown.
+/// The number of columns of a validator's message.
 const SHOWN: usize = 200;
 
 pub(super) const INPUT_INVALID: Rule = Rule {
     id: "input-schema-invalid",
     severity: Severity::Error,
     summary: "the input schema is missing or not a valid JSON Schema",
-    help: "Arguments cannot be checked against it, and clients refuse the tool. The default \
-           dialect is 2020-12; references lead to other parts of the same schema only.",
-    check: input_invalid,
+    help: "Arguments cannot be validated, and clients refuse the tool. The default dialect is 2020-12; \
+           references must stay within the same schema.",
 };
 
 pub(super) const INPUT_NOT_OBJECT: Rule = Rule {
     id: "input-schema-not-object",
     severity: Severity::Error,
-    summary: "the input schema does not say `\"type\": \"object\"`",
-    help: "MCP asks for an object at the top of every input schema. A tool without parameters says \
+    summary: "the input schema does not have `\"type\": \"object\"`",
+    help: "MCP requires an object at the top of every input schema. A tool without parameters has \
            {\"type\": \"object\", \"additionalProperties\": false}.",
-    check: input_not_object,
 };
 
 pub(super) const OUTPUT_INVALID: Rule = Rule {
     id: "output-schema-invalid",
     severity: Severity::Error,
     summary: "the output schema is not a valid JSON Schema",
-    help: "Clients check structured results against it and refuse every result of the tool.",
-    check: output_invalid,
+    help: "Clients validate structured results against it and refuse every result of the tool.",
 };
 
 pub(super) const OUTPUT_NOT_OBJECT: Rule = Rule {
     id: "output-schema-not-object",
     severity: Severity::Warning,
-    summary: "the output schema does not say `\"type\": \"object\"`",
-    help: "Until revision 2025-11-25 structured results are objects, and clients of that time refuse the \
-           tool. Put the value into a field of an object.",
-    check: output_not_object,
+    summary: "the output schema does not have `\"type\": \"object\"`",
+    help: "Up to revision 2025-11-25 structured results are objects, and clients of these revisions \
+           refuse the tool. Put the value into a field of an object.",
 };
 
 pub(super) const REQUIRED_UNKNOWN: Rule = Rule {
     id: "required-unknown",
     severity: Severity::Error,
     summary: "`required` names a parameter that the schema does not have",
-    help: "A model is told to give a parameter of which it knows nothing, and with \
+    help: "A model has to give a parameter that it knows nothing about, and with \
            `additionalProperties: false` no call can be valid. Usually a misspelling.",
-    check: required_unknown,
 };
 
 fn problem(schema: &Value) -> Option<String> {
@@ -60,23 +57,18 @@ fn problem(schema: &Value) -> Option<String> {
         .map(|error| clip(&printable(&error.to_string()), SHOWN).into_owned())
 }
 
-fn input_invalid(server: &Server<'_>, findings: &mut Findings<'_>) {
-    for (index, tool) in server.tools.iter().enumerate() {
-        let message = match tool.input_schema() {
-            None => Some("there is no inputSchema".to_owned()),
-            Some(schema) => problem(schema),
-        };
-        if let Some(message) = message {
-            findings.tool(index, tool, "/inputSchema", message);
-        }
-    }
+pub(super) fn input_invalid(server: &Server<'_>, findings: &mut Findings<'_>) {
+    findings.each(server, "/inputSchema", |tool| match tool.input_schema() {
+        None => Some("there is no inputSchema".to_owned()),
+        Some(schema) => problem(schema),
+    });
 }
 
-fn input_not_object(server: &Server<'_>, findings: &mut Findings<'_>) {
+pub(super) fn input_not_object(server: &Server<'_>, findings: &mut Findings<'_>) {
     not_object(server, findings, "/inputSchema/type", Definition::input_schema);
 }
 
-fn output_not_object(server: &Server<'_>, findings: &mut Findings<'_>) {
+pub(super) fn output_not_object(server: &Server<'_>, findings: &mut Findings<'_>) {
     not_object(server, findings, "/outputSchema/type", Definition::output_schema);
 }
 
@@ -86,35 +78,28 @@ fn not_object<'a>(
     at: &str,
     schema: impl Fn(&Definition<'a>) -> Option<&'a Value>,
 ) {
-    for (index, tool) in server.tools.iter().enumerate() {
-        let Some(schema) = schema(tool) else { continue };
-        if schema.get("type").and_then(Value::as_str) != Some("object") {
-            findings.tool(index, tool, at, "the type at the top is not \"object\"".to_owned());
-        }
-    }
+    findings.each(server, at, |tool| {
+        let is_object = schema(tool)?.get("type").and_then(Value::as_str) == Some("object");
+        (!is_object).then(|| "the type at the top is not \"object\"".to_owned())
+    });
 }
 
-fn output_invalid(server: &Server<'_>, findings: &mut Findings<'_>) {
-    for (index, tool) in server.tools.iter().enumerate() {
-        if let Some(message) = tool.output_schema().and_then(problem) {
-            findings.tool(index, tool, "/outputSchema", message);
-        }
-    }
+pub(super) fn output_invalid(server: &Server<'_>, findings: &mut Findings<'_>) {
+    findings.each(server, "/outputSchema", |tool| tool.output_schema().and_then(problem));
 }
 
-fn required_unknown(server: &Server<'_>, findings: &mut Findings<'_>) {
+pub(super) fn required_unknown(server: &Server<'_>, findings: &mut Findings<'_>) {
     for (index, tool) in server.tools.iter().enumerate() {
         for object in tool.objects() {
             for name in unknown(object.schema) {
-                let message = format!("{name:?} is required and not among the properties");
+                let message = format!("{name:?} is required but not among the properties");
                 findings.tool(index, tool, format!("{}/required", object.at), message);
             }
         }
     }
 }
 
-/// Required names that are not properties. Where the schema gets properties from elsewhere, nothing
-/// can be said.
+/// The required names that are not properties; none if the schema may get properties from elsewhere.
 fn unknown(schema: &Value) -> Vec<&str> {
     const ELSEWHERE: [&str; 6] =
         ["$ref", "allOf", "anyOf", "oneOf", "patternProperties", "dependentSchemas"];
@@ -139,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn schemas_that_decide_nothing_are_found() {
+    fn invalid_schemas_are_found() {
         let definitions = [
             json!({"name": "none"}),
             json!({"name": "type", "inputSchema": {"type": "objekt"}}),
@@ -168,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_schema_that_is_no_object_is_told() {
+    fn an_output_schema_that_is_not_an_object_is_found() {
         let definitions = [
             json!({"name": "a", "outputSchema": {"type": "array"}}),
             json!({"name": "b", "outputSchema": {"type": "object"}}),
@@ -178,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn required_names_are_looked_for_in_every_object_and_not_in_parts_of_one() {
+    fn required_names_are_checked_in_whole_objects_only() {
         let definition = json!({"name": "a", "inputSchema": {
             "type": "object",
             "properties": {
@@ -202,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_required_name_is_found_unless_it_may_come_from_elsewhere() {
+    fn a_misspelt_required_name_is_found_unless_properties_come_from_elsewhere() {
         let schema =
             json!({"type": "object", "properties": {"path": {}}, "required": ["path", "pth"]});
         let mut open = schema.clone();

@@ -1,6 +1,6 @@
-//! Which call comes next.
+//! The mix of calls and their order.
 //!
-//! Calls are drawn by weight from a seeded sequence, so the same seed makes the same calls in the same
+//! Calls are drawn by weight from a seeded sequence, so the same seed gives the same calls in the same
 //! order, however fast the server answers.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,25 +12,23 @@ use crate::suite::{Case, Ending, Step};
 
 /// One call of the mix.
 #[derive(Clone, Debug)]
-pub struct Call {
-    /// Its name in the report.
-    pub id: String,
-    /// The tool.
-    pub tool: String,
-    /// How it must end.
-    pub ending: Ending,
-    /// How often it comes, compared with the others.
-    pub weight: u32,
-    /// The arguments, with `${name}` where values go in.
-    pub input: Map<String, Value>,
-    /// Calls that are made once, before the load.
-    pub setup: Option<Arc<Case>>,
+pub(super) struct Call {
+    /// The name in the report.
+    pub(super) id: String,
+    pub(super) tool: String,
+    /// The ending that it must have.
+    pub(super) ending: Ending,
+    /// The frequency, compared with the other calls.
+    pub(super) weight: u32,
+    /// The arguments, with `${name}` for values that are inserted.
+    pub(super) input: Map<String, Value>,
+    /// The case whose set-up calls are made once, before the load.
+    pub(super) setup: Option<Arc<Case>>,
 }
 
 impl Call {
     /// A call to one tool that must succeed.
-    #[must_use]
-    pub fn to(tool: &str, input: Map<String, Value>) -> Call {
+    pub(super) fn to(tool: &str, input: Map<String, Value>) -> Call {
         Call {
             id: tool.to_owned(),
             tool: tool.to_owned(),
@@ -60,7 +58,7 @@ impl From<&Arc<Case>> for Call {
 #[derive(Debug)]
 pub(super) struct Mix {
     pub(super) calls: Vec<Call>,
-    /// The sum of the weights up to and with each call.
+    /// The sums of the weights up to and including each call.
     sums: Vec<u64>,
     draws: Mutex<Draws>,
     seed: u64,
@@ -117,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_come_as_often_as_their_weight_says() {
+    fn calls_are_drawn_in_proportion_to_their_weights() {
         let order = first(&mix(&[1, 0, 3], 0), 4_000);
         let count = |wanted| order.iter().filter(|call| **call == wanted).count();
         assert_eq!(count(1), 0);

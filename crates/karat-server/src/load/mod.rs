@@ -1,13 +1,14 @@
-//! Load: how fast, and how well, a server answers many calls.
+//! Load: how fast and how reliably a server answers many calls.
 //!
-//! The mix of calls comes from a suite or is a single call; a closed loop keeps a number of calls under
-//! way, an open loop begins them at a rate. What is judged is how calls end, not what they say: suites
-//! do that. The cost of the harness itself stands in the report, so that nobody has to guess whose time
-//! was measured.
+//! [`Load`] is the evaluation. The mix of calls comes from a suite or is a single call; a closed loop
+//! keeps a number of calls under way, an open loop begins them at a rate. How calls end is judged, not
+//! what they say: suites do that. The cost of the harness itself is in the report, so that it can be told
+//! apart from the server's.
 
-mod drive;
+mod driver;
 mod mix;
-mod report;
+mod plan;
+mod score;
 mod search;
 mod tally;
 
@@ -15,262 +16,353 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use karat_core::provenance::Stopwatch;
-use karat_core::report::{DatasetRef, Report};
+use karat_core::dataset::Digest;
+use karat_core::error::EvalError;
+use karat_core::evaluation::{
+    Common, Computes, Entry, Evaluation, Observations, Questions, RunContext, Scored, Start,
+};
+use karat_core::journal::{Entry as Outcome, Outcome as Kept};
+use karat_core::kind::Kind;
+use karat_core::project::Root;
+use karat_core::report::DatasetRef;
+use karat_core::run::{Options, Progress, System};
+use karat_io::Failure;
 use karat_io::text::printable;
-use karat_mcp::{Definition, Options, ServerSpec, TransportKind};
+use karat_mcp::{Definition, TransportKind};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-pub use self::mix::Call;
+pub use self::plan::{Config, Length};
 pub use self::search::{Condition, Step};
-pub use self::tally::Class;
 
-use self::drive::{Connection, Rig, Stretch};
-use self::mix::Mix;
-use self::report::Findings;
-use crate::suite::{self, Case};
-use crate::system::{Server, Target};
-use crate::{ServerError, cleanup};
+use self::driver::{Connection, Phase, Sessions};
+use self::mix::{Call, Mix};
+use self::plan::Plan;
+use self::tally::Class;
+use crate::cleanup;
+use crate::probe::first_few;
+use crate::probe::live::{self, not_started, system_ref};
+use crate::suite::{self, Case, Suite};
+use crate::system::{PATIENCE, Server, Target};
 
-/// How calls follow one another.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Shape {
-    /// This many are under way at any time.
-    Closed {
-        /// How many.
-        concurrency: usize,
-    },
-    /// This many begin in a second, whether or not earlier ones have been answered.
-    Open {
-        /// Calls in a second.
-        rate: f64,
-    },
+/// The number of tools that are named in a message.
+const NAMED: usize = 20;
+
+/// The load evaluation.
+pub struct Load;
+
+/// The calls of a load.
+pub struct Data {
+    calls: Vec<Call>,
+    setup: Vec<Arc<suite::Step>>,
+    teardown: Vec<suite::Step>,
+    /// The server that the suite names.
+    server: Option<Value>,
+    reference: DatasetRef,
 }
 
-/// How long something goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Length {
-    /// For a time.
-    Time(Duration),
-    /// For a number of calls.
-    Calls(u64),
+/// The result of a load.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Measurement {
+    /// The steps of the search for the highest load.
+    steps: Vec<Step>,
+    /// The measured load; the highest one that holds where a maximum is searched for.
+    phase: Phase,
 }
 
-/// What to do to which server.
-#[derive(Debug)]
-pub struct Plan {
-    /// The name of the report.
-    pub name: String,
-    /// What the calls come from, as the report names it.
-    pub dataset: DatasetRef,
-    /// The server.
-    pub server: ServerSpec,
-    /// The calls; never empty.
-    pub calls: Vec<Call>,
-    /// Calls before all others.
-    pub setup: Vec<Arc<suite::Step>>,
-    /// Calls after all others.
-    pub teardown: Vec<suite::Step>,
-    /// How calls follow one another; where a maximum is looked for, where to begin.
-    pub shape: Shape,
-    /// Sessions: processes of a server over stdio, connections to one over HTTP.
-    pub connections: usize,
-    /// The time over which the load grows to its full size.
-    pub ramp: Duration,
-    /// How long it is measured; where a maximum is looked for, how long each step is.
-    pub length: Length,
-    /// What is left out at the start.
-    pub warm_up: Length,
-    /// What must hold, where the most load under which it does is looked for.
-    pub find_max: Option<Condition>,
-    /// The seed of the order of calls.
-    pub seed: u64,
-    /// How long a call may take.
-    pub call_timeout: Duration,
-    /// How long the server may take to start.
-    pub start_timeout: Duration,
-    /// The folder in which programs run and from which relative paths start.
-    pub folder: PathBuf,
+/// What the servers reported apart from their answers.
+#[derive(Default)]
+pub struct Facts {
+    restarts: u64,
+    isolation: Vec<String>,
+    warnings: Vec<String>,
 }
 
-/// Loads the server and reports.
-///
-/// # Errors
-/// When nothing could be measured: the server does not start, is lost, or answers no call.
-pub async fn run(plan: Plan, say: &(dyn Fn(&str) + Sync)) -> Result<Report, ServerError> {
-    let stopwatch = Stopwatch::start();
-    let options = Options {
-        call_timeout: plan.call_timeout,
-        start_timeout: plan.start_timeout,
-        patience: crate::system::PATIENCE,
-        folder: Some(plan.folder.clone()),
-        ..Options::default()
-    };
-    let rig = Arc::new(rig(&plan, &options).await?);
-    let first = match rig.connections.first() {
-        Some(connection) => connection.server.session().await?,
-        None => return Err(ServerError::Spec("at least one connection is needed".to_owned())),
-    };
-    let (info, isolation) = (first.server().clone(), first.isolation().to_vec());
-    let tools = first.tools().await.map_err(|error| ServerError::NoTools(error.to_string()))?;
-    lacking(&plan.calls, &tools)?;
-    drop(first);
+/// The sessions that are loaded; the one question is the whole load.
+pub struct LoadSystem {
+    sessions: Arc<Sessions>,
+    plan: Plan,
+    isolation: Vec<String>,
+    /// Whether all sessions are with the same server.
+    is_shared: bool,
+    options: karat_mcp::Options,
+    progress: Arc<dyn Progress>,
+}
 
-    let warm_up = warm_up(&rig, &plan).await;
-    executed(warm_up.as_ref())?;
-    let (steps, stretch) = match &plan.find_max {
-        Some(condition) => search::run(&rig, &plan, condition, say).await,
-        None => (Vec::new(), drive::run(&rig, plan.shape, plan.ramp, plan.length).await),
-    };
-    executed(&stretch)?;
-    still_there(&rig, &stretch).await?;
-    let mut left = Vec::new();
-    let prepared: Vec<Arc<Case>> =
-        plan.calls.iter().filter_map(|call| call.setup.clone()).collect();
-    // What sessions with one and the same server share is cleaned up once.
-    let cleaning = if shares_one_server(&plan)? { 1 } else { rig.connections.len() };
-    for connection in rig.connections.iter().take(cleaning) {
-        left.extend(connection.server.tear_down(&plan.teardown, &prepared).await);
+impl System for LoadSystem {
+    type Question = ();
+    /// The error says why nothing was measured.
+    type Answer = Result<Measurement, String>;
+
+    async fn ask(&self, _: u32, (): &()) -> Result<Result<Measurement, String>, Failure> {
+        Ok(self.measure().await)
     }
-    for connection in &rig.connections {
-        connection.server.renew().await;
-    }
-    let restarts = rig.connections.iter().map(|connection| connection.server.restarts()).sum();
-    let findings = Findings { plan: &plan, mix: &rig.mix, info, steps, stretch, restarts };
-    let mut report = findings.report(&stopwatch);
-    report.warnings.extend(cleanup::warning(&[], &[], &left));
-    report.warnings.extend(options.witness.conduct().remarks());
-    report.environment.isolation = isolation;
-    Ok(report)
 }
 
-/// Whether all sessions are with the same server.
-fn shares_one_server(plan: &Plan) -> Result<bool, ServerError> {
-    Ok(plan.server.transport()? != TransportKind::Stdio)
-}
-
-/// Starts every session, and makes the calls that come once before the load.
-async fn rig(plan: &Plan, options: &Options) -> Result<Rig, ServerError> {
-    let one_server = shares_one_server(plan)?;
-    let mut connections: Vec<Connection> = Vec::with_capacity(plan.connections);
-    for number in 0..plan.connections {
-        let target = Target::Spec(Box::new(plan.server.clone()));
-        // Sessions with one and the same server share what the first has prepared.
-        if one_server && let Some(first) = connections.first() {
-            let arguments = first.arguments.clone();
-            let server = Server::start(target, options.clone(), Vec::new()).await?;
-            connections.push(Connection::new(server, arguments));
-            continue;
+impl LoadSystem {
+    async fn measure(&self) -> Result<Measurement, String> {
+        let LoadSystem { sessions, plan, .. } = self;
+        if ![Length::Calls(0), Length::Time(Duration::ZERO)].contains(&plan.warm_up) {
+            let warm_up = driver::run(sessions, plan.shape, Duration::ZERO, plan.warm_up).await;
+            check_executed(&warm_up)?;
         }
-        let server = Server::start(target, options.clone(), plan.setup.clone()).await?;
-        let mut arguments = Vec::with_capacity(plan.calls.len());
-        for call in &plan.calls {
-            let setup = call.setup.as_ref().map_or(&[][..], |case| &case.setup);
-            arguments.push(server.prepare(setup, &call.input).await.map_err(|why| {
-                ServerError::NotStarted(karat_mcp::StartError::Handshake {
-                    why: format!("{}: set-up on connection {}: {why}", call.id, number + 1),
-                })
-            })?);
-        }
-        connections.push(Connection::new(server, arguments));
-    }
-    Ok(Rig { connections, mix: Mix::new(plan.calls.clone(), plan.seed) })
-}
-
-async fn warm_up(rig: &Arc<Rig>, plan: &Plan) -> Option<Stretch> {
-    match plan.warm_up {
-        Length::Calls(0) => return None,
-        Length::Time(time) if time.is_zero() => return None,
-        _ => {}
-    }
-    Some(drive::run(rig, plan.shape, Duration::ZERO, plan.warm_up).await)
-}
-
-/// A call that must succeed needs its tool.
-fn lacking(calls: &[Call], tools: &[Definition]) -> Result<(), ServerError> {
-    let listed = |name: &str| tools.iter().any(|tool| tool.name() == name);
-    let mut wanting = calls.iter().filter(|call| call.ending == suite::Ending::Success);
-    match wanting.find(|call| !listed(&call.tool)) {
-        None => Ok(()),
-        Some(call) => Err(ServerError::Spec(format!(
-            "{}: the server has no tool {:?}; it has: {}",
-            printable(&call.id),
-            call.tool,
-            shown(tools.iter().map(Definition::name))
-        ))),
-    }
-}
-
-/// The first names of many.
-fn shown<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
-    const SHOWN: usize = 20;
-    let more = names.len().saturating_sub(SHOWN);
-    let first: Vec<_> = names.take(SHOWN).map(|name| printable(name).into_owned()).collect();
-    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{rest}", first.join(", "))
-}
-
-/// A server at an address is not ours to see ending: where connections failed, it is asked once more.
-async fn still_there(rig: &Rig, stretch: &Stretch) -> Result<(), ServerError> {
-    if !stretch.tally.all.classes.contains_key(&Class::Transport) {
-        return Ok(());
-    }
-    for connection in &rig.connections {
-        let answered = match connection.server.session().await {
-            Ok(session) => session.tools().await.map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
+        let (steps, phase) = match &plan.find_max {
+            Some(condition) => search::run(sessions, plan, condition, self.progress.as_ref()).await,
+            None => (Vec::new(), driver::run(sessions, plan.shape, plan.ramp, plan.length).await),
         };
-        if let Err(why) = answered {
-            return Err(ServerError::NotStarted(karat_mcp::StartError::NotStarted {
-                why: format!("it was lost under load and does not answer any more: {why}"),
-            }));
+        check_executed(&phase)?;
+        self.check_still_there(&phase).await?;
+        Ok(Measurement { steps, phase })
+    }
+
+    /// The end of a server at an address cannot be seen: if connections failed, it is asked once more.
+    async fn check_still_there(&self, phase: &Phase) -> Result<(), String> {
+        if !phase.tally.all.classes.contains_key(&Class::Transport) {
+            return Ok(());
         }
-    }
-    Ok(())
-}
-
-/// Not one call that ended as it should is not a measurement, and neither is a server that was lost.
-fn executed<'a>(stretch: impl Into<Option<&'a Stretch>>) -> Result<(), ServerError> {
-    let Some(stretch) = stretch.into() else { return Ok(()) };
-    if let Some(why) = &stretch.lost {
-        return Err(ServerError::NotStarted(karat_mcp::StartError::NotStarted {
-            why: format!("it was lost under load and does not start again: {why}"),
-        }));
-    }
-    let all = &stretch.tally.all;
-    if all.ok() > 0 {
-        return Ok(());
-    }
-    let first = stretch.tally.first.values().next();
-    let first = first.cloned().unwrap_or_else(|| "no call was made".to_owned());
-    let attempts = usize::try_from(all.calls()).unwrap_or(usize::MAX);
-    Err(match all.answered() {
-        0 => ServerError::NothingExecuted { attempts, first },
-        _ => ServerError::NothingWell { attempts, first },
-    })
-}
-
-/// The processor time of this process so far, over all its threads; in nanoseconds from the scheduler.
-fn own_time() -> Option<Duration> {
-    let threads = std::fs::read_dir("/proc/self/task").ok()?;
-    let mut sum = 0_u64;
-    for thread in threads.flatten() {
-        // A thread that has ended in between had its say in an earlier stretch.
-        let Ok(line) = std::fs::read_to_string(thread.path().join("schedstat")) else { continue };
-        sum += line.split_ascii_whitespace().next()?.parse::<u64>().ok()?;
-    }
-    Some(Duration::from_nanos(sum))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn work_takes_processor_time() {
-        let before = own_time().unwrap();
-        let mut sum = 0_u64;
-        while own_time().unwrap() < before + Duration::from_millis(5) {
-            sum = std::hint::black_box(sum.wrapping_add(1));
+        for connection in &self.sessions.connections {
+            let answered = match connection.server.session().await {
+                Ok(session) => session.tools().await.map_err(|error| error.to_string()),
+                Err(error) => Err(error.to_string()),
+            };
+            answered.map_err(|why| {
+                format!("the server was lost under load and does not answer any more: {why}")
+            })?;
         }
+        Ok(())
     }
+}
+
+/// Refuses a load in which no call ended as it should, or whose server was lost.
+fn check_executed(phase: &Phase) -> Result<(), String> {
+    if let Some(why) = &phase.lost {
+        return Err(format!("the server was lost under load and cannot be restarted: {why}"));
+    }
+    let (all, first) = (&phase.tally.all, phase.tally.first.values().next());
+    let first = first.map_or("no call was made", String::as_str);
+    let calls = all.calls();
+    match (all.ok(), all.answered()) {
+        (1.., _) => Ok(()),
+        (0, 0) => Err(format!(
+            "nothing was executed: none of {calls} calls was answered (first: {first})"
+        )),
+        (0, _) => Err(format!(
+            "nothing was measured: none of {calls} calls ended as it should (first: {first})"
+        )),
+    }
+}
+
+impl Evaluation for Load {
+    const KIND: Kind = Kind::Load;
+    const TABLE: &'static str = "load";
+    const TAKES: &'static [&'static str] = &["timeout_ms", "start_timeout_ms"];
+    const OWNS: &'static [&'static str] = &["concurrency"];
+    const ITEMS: &'static str = "loads";
+
+    type Config = Config;
+    type Dataset = Data;
+    type System = LoadSystem;
+    type Facts = Facts;
+
+    fn check(config: &Config, _: &mut Common) -> Result<(), EvalError> {
+        config.plan().map(drop)
+    }
+
+    fn load(config: &Config, _: &Common, root: &Root<'_>) -> Result<Data, EvalError> {
+        let data = match &config.suite {
+            Some(file) => of_suite(config, root, file)?,
+            None => of_call(config.tool.as_deref().unwrap_or_default(), &config.input),
+        };
+        live::target(config.server.as_ref(), config.builtin.as_deref(), data.server.as_ref())?;
+        Ok(data)
+    }
+
+    fn reference(data: &Data) -> DatasetRef {
+        data.reference.clone()
+    }
+
+    fn reads(config: &Config) -> Vec<PathBuf> {
+        config.suite.iter().cloned().collect()
+    }
+
+    fn computes(config: &Config, data: &Data) -> Option<Computes> {
+        let calls = data.calls.iter().filter(|_| data.calls.len() > 1);
+        let calls = calls.map(|call| ("call".to_owned(), call.id.clone()));
+        let classes = Class::ERRORS.map(|class| ("class".to_owned(), class.name().to_owned()));
+        let plan = config.plan().ok()?;
+        let metrics = score::metric_ids(&plan).map(str::to_owned).collect();
+        Some(Computes { metrics, slices: calls.chain(classes).collect(), open: false })
+    }
+
+    async fn start(
+        entry: &Entry<Load>,
+        context: &RunContext<'_>,
+    ) -> Result<Start<Load>, EvalError> {
+        let Entry { common, config, data } = entry;
+        let plan = config.plan()?;
+        let (server, builtin) = (config.server.as_ref(), config.builtin.as_deref());
+        let target = live::target(server, builtin, data.server.as_ref())?;
+        let is_shared = match &target {
+            Target::Spec(spec) => spec.transport().map_err(not_started)? != TransportKind::Stdio,
+            Target::Demo => false,
+        };
+        let options = karat_mcp::Options {
+            patience: PATIENCE,
+            ..live::session_options(common, context.folder, config.recorder.as_ref())
+        };
+        let mut connections: Vec<Connection> = Vec::with_capacity(plan.connections);
+        for number in 1..=plan.connections {
+            let shared = connections.first().filter(|_| is_shared);
+            let connection = match shared.map(|first| first.arguments.clone()) {
+                // Sessions with the same server share what the first one has prepared.
+                Some(arguments) => {
+                    let server = Server::start(target.clone(), options.clone(), Vec::new()).await;
+                    Connection::new(server.map_err(not_started)?, arguments)
+                }
+                None => connect(data, target.clone(), &options, number).await?,
+            };
+            connections.push(connection);
+        }
+        let first = match connections.first() {
+            Some(first) => first.server.session().await.map_err(not_started)?,
+            None => return Err(EvalError::config("`connections` must be at least 1")),
+        };
+        let tools = first.tools().await.map_err(|error| {
+            EvalError::NothingMeasured(format!("the server's tools cannot be listed: {error}"))
+        })?;
+        check_tools(&data.calls, &tools)?;
+        let mut reference = system_ref(target.describe(), first.server());
+        reference.settings.insert("load".to_owned(), plan.to_string());
+        let system = LoadSystem {
+            isolation: first.isolation().to_vec(),
+            sessions: Arc::new(Sessions {
+                connections,
+                mix: Mix::new(data.calls.clone(), common.seed),
+            }),
+            plan,
+            is_shared,
+            options,
+            progress: Arc::clone(&context.progress),
+        };
+        Ok(Start::Live { system: Arc::new(system), reference })
+    }
+
+    fn questions(
+        _: &Entry<Load>,
+        _: &LoadSystem,
+        known: &mut Vec<Outcome<Result<Measurement, String>>>,
+    ) -> Result<Questions<Load>, EvalError> {
+        known.retain(|outcome| matches!(outcome.outcome, Kept::Answer(Ok(_))));
+        Ok(vec![("load".to_owned(), Arc::new(()))])
+    }
+
+    fn options(_: &Entry<Load>) -> Options {
+        // Each call has its own time limit, and the plan says how long the load lasts.
+        Options { timeout: Duration::MAX, ..Options::default() }
+    }
+
+    async fn finish(
+        entry: &Entry<Load>,
+        system: &LoadSystem,
+        _: &Questions<Load>,
+        outcomes: &mut Vec<Outcome<Result<Measurement, String>>>,
+    ) -> Result<Facts, EvalError> {
+        let connections = &system.sessions.connections;
+        let mut left = Vec::new();
+        if outcomes.iter().all(|outcome| matches!(outcome.outcome, Kept::Answer(Ok(_)))) {
+            let prepared: Vec<Arc<Case>> =
+                entry.data.calls.iter().filter_map(|call| call.setup.clone()).collect();
+            // Sessions with the same server share what is to be cleaned up.
+            let cleaning = if system.is_shared { 1 } else { connections.len() };
+            for connection in connections.iter().take(cleaning) {
+                left.extend(connection.server.tear_down(&entry.data.teardown, &prepared).await);
+            }
+        }
+        for connection in connections {
+            connection.server.renew().await;
+        }
+        let mut warnings: Vec<String> = cleanup::warning(&[], &[], &left).into_iter().collect();
+        warnings.extend(system.options.witness.conduct().remarks());
+        Ok(Facts {
+            restarts: connections.iter().map(|connection| connection.server.restarts()).sum(),
+            isolation: system.isolation.clone(),
+            warnings,
+        })
+    }
+
+    fn score(observed: &Observations<'_, Load>) -> Result<Scored, EvalError> {
+        score::score(observed)
+    }
+}
+
+/// The cases of a suite as calls.
+fn of_suite(config: &Config, root: &Root<'_>, file: &PathBuf) -> Result<Data, EvalError> {
+    let suite = match root.is_bundled() {
+        true => Suite::parse(file, &root.bytes(file)?),
+        false => Suite::load(&root.path(file)),
+    };
+    let suite = suite.map_err(EvalError::config)?;
+    let is_wanted = |case: &&Arc<Case>| {
+        let tags = &config.tags;
+        case.weight > 0 && (tags.is_empty() || tags.iter().any(|tag| case.tags.contains(tag)))
+    };
+    let calls: Vec<Call> = suite.cases.iter().filter(is_wanted).map(Call::from).collect();
+    if calls.is_empty() {
+        return Err(EvalError::NothingMeasured(format!(
+            "no case is left to load the server with; the suite has {} cases",
+            suite.cases.len()
+        )));
+    }
+    let reference = DatasetRef {
+        id: suite.name,
+        version: "suite".to_owned(),
+        digest: suite.digest.to_string(),
+    };
+    let Suite { setup, teardown, server, .. } = suite;
+    Ok(Data { calls, setup, teardown, server, reference })
+}
+
+/// One call that must succeed.
+fn of_call(tool: &str, input: &Map<String, Value>) -> Data {
+    let text = Value::Object(input.clone()).to_string();
+    let reference = DatasetRef {
+        id: tool.to_owned(),
+        version: "call".to_owned(),
+        digest: Digest::of(text.as_bytes()).to_string(),
+    };
+    let calls = vec![Call::to(tool, input.clone())];
+    Data { calls, setup: Vec::new(), teardown: Vec::new(), server: None, reference }
+}
+
+/// Starts a session, and makes the calls that come once before the load.
+async fn connect(
+    data: &Data,
+    target: Target,
+    options: &karat_mcp::Options,
+    number: usize,
+) -> Result<Connection, EvalError> {
+    let server = Server::start(target, options.clone(), data.setup.clone()).await;
+    let server = server.map_err(not_started)?;
+    let mut arguments = Vec::with_capacity(data.calls.len());
+    for call in &data.calls {
+        let setup = call.setup.as_ref().map_or(&[][..], |case| &case.setup);
+        arguments.push(server.prepare(setup, &call.input).await.map_err(|why| {
+            EvalError::NotStarted(format!("{}: set-up on connection {number}: {why}", call.id))
+        })?);
+    }
+    Ok(Connection::new(server, arguments))
+}
+
+/// Refuses calls that must succeed and whose tool does not exist.
+fn check_tools(calls: &[Call], tools: &[Definition]) -> Result<(), EvalError> {
+    let exists = |name: &str| tools.iter().any(|tool| tool.name() == name);
+    let mut needed = calls.iter().filter(|call| call.ending == suite::Ending::Success);
+    let Some(call) = needed.find(|call| !exists(&call.tool)) else { return Ok(()) };
+    let names: Vec<String> = tools.iter().map(|tool| printable(tool.name()).into_owned()).collect();
+    Err(EvalError::config(format!(
+        "{}: the server has no tool {:?}; it has: {}",
+        printable(&call.id),
+        call.tool,
+        first_few(&names, NAMED)
+    )))
 }

@@ -1,31 +1,35 @@
-//! The most load under which a condition holds: doubled until it breaks, then the gap is halved.
+//! Searches for the highest load under which a condition holds: doubled until it fails, then bisected.
 //!
-//! Each step is a stretch of its own and stands in the report. A rate holds only if the server also
-//! keeps up with it; otherwise a queue grows and no quantile of a short stretch shows it.
+//! Each step is a phase of its own and is in the report. A rate holds only if the server also keeps up
+//! with it; otherwise a queue grows that no quantile of a short phase shows.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::drive::{self, Rig, Stretch};
-use super::tally::Counted;
-use super::{Plan, Shape};
+use karat_core::run::Progress;
+use serde::{Deserialize, Serialize};
 
-/// How often the load is doubled at most.
-const DOUBLINGS: usize = 20;
-/// The most calls at once, and in a second, that are tried.
-const MOST_AT_ONCE: f64 = 10_000.0;
-const MOST_IN_A_SECOND: f64 = 1_000_000.0;
-/// How often the gap between what holds and what does not is halved.
-const HALVINGS: usize = 5;
-/// The gap at which the search ends, as a share of what holds.
+use super::driver::{self, Phase, Sessions};
+use super::plan::{Plan, Shape};
+use super::tally::CallStats;
+use crate::probe::time::Time;
+
+/// The number of steps, and of those that bisect.
+const MAX_STEPS: usize = 20;
+const MAX_BISECTIONS: usize = 5;
+/// The largest numbers of calls at once and in a second.
+const MAX_CONCURRENCY: f64 = 10_000.0;
+const MAX_RATE: f64 = 1_000_000.0;
+/// The gap at which the search ends, as a share of the load that holds.
 const CLOSE_ENOUGH: f64 = 0.05;
-/// The share of the asked rate that a server must reach to keep up.
+/// The share of the rate that a server must answer to keep up.
 const KEEPS_UP: f64 = 0.95;
-/// The share of errors beyond which nothing holds, unless the condition is about errors.
-const ERRORS: f64 = 0.01;
+/// The share of errors at which no load holds, unless the condition is about errors.
+const MAX_ERRORS: f64 = 0.01;
 
-/// What must hold, such as `p99<200ms`.
-#[derive(Clone, Debug, PartialEq)]
+/// A condition such as `p99<200ms`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Condition {
     subject: Subject,
     limit: f64,
@@ -39,10 +43,10 @@ enum Subject {
 }
 
 impl Condition {
-    /// Reads `p50<20ms`, `p99.9<1s`, `max<2s`, `error_rate<0.5%`.
+    /// Parses `p50<20ms`, `p99.9<1s`, `max<2s` or `error_rate<0.5%`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// If it has another form.
     pub fn parse(text: &str) -> Result<Condition, String> {
         let wrong = || format!("{text:?}: write it as p99<200ms, max<1s or error_rate<1%");
         let (subject, limit) = text.split_once('<').ok_or_else(wrong)?;
@@ -61,21 +65,21 @@ impl Condition {
                 Some(percent) => percent.trim().parse::<f64>().ok().map(|percent| percent / 100.0),
                 None => limit.parse::<f64>().ok(),
             },
-            _ => milliseconds(limit),
+            _ => limit.parse().ok().map(|Time(time)| time.as_nanos() as f64 / 1e6),
         };
         let limit = limit.filter(|limit| limit.is_finite() && *limit > 0.0).ok_or_else(wrong)?;
         Ok(Condition { subject, limit })
     }
 
-    /// Why it does not hold, or nothing.
-    fn broken(&self, found: &Counted) -> Option<String> {
+    /// The reason for which it does not hold, if it does not.
+    fn broken(&self, found: &CallStats) -> Option<String> {
         let errors = found.error_rate()?;
         let value = match self.subject {
-            Subject::Quantile(share) => found.quantile_ms(share),
-            Subject::Max => found.max_ms(),
+            Subject::Quantile(share) => found.times.quantile_ms(share),
+            Subject::Max => found.times.max_ms(),
             Subject::ErrorRate => Some(errors),
         };
-        if self.subject != Subject::ErrorRate && errors > ERRORS {
+        if self.subject != Subject::ErrorRate && errors > MAX_ERRORS {
             return Some(format!("{:.1} % errors", errors * 100.0));
         }
         match value {
@@ -86,13 +90,12 @@ impl Condition {
     }
 }
 
-fn milliseconds(text: &str) -> Option<f64> {
-    for (unit, factor) in [("ms", 1.0), ("us", 1e-3), ("µs", 1e-3), ("s", 1e3)] {
-        if let Some(number) = text.strip_suffix(unit) {
-            return number.trim().parse::<f64>().ok().map(|number| number * factor);
-        }
+impl TryFrom<String> for Condition {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Condition, String> {
+        Condition::parse(&text)
     }
-    None
 }
 
 impl std::fmt::Display for Condition {
@@ -106,81 +109,72 @@ impl std::fmt::Display for Condition {
 }
 
 /// One step of the search.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Step {
     /// Calls in a second, or calls at once.
     pub load: f64,
-    /// What it reached, in calls a second.
+    /// The calls that ended well in a second.
     pub throughput: f64,
     /// The 50th and the 99th percentile, in milliseconds.
     pub p50_p99_ms: (Option<f64>, Option<f64>),
     /// The share of errors.
     pub error_rate: Option<f64>,
-    /// Why the condition does not hold here; nothing if it does.
+    /// The reason for which the condition does not hold; none if it does.
     pub broken: Option<String>,
 }
 
-/// Looks for the most load. The stretch is that of the most load that holds, or of the last step.
+/// Searches for the highest load. The phase is that of the highest load that holds, or of the last step.
 pub(super) async fn run(
-    rig: &Arc<Rig>,
+    sessions: &Arc<Sessions>,
     plan: &Plan,
     condition: &Condition,
-    say: &(dyn Fn(&str) + Sync),
-) -> (Vec<Step>, Stretch) {
+    progress: &dyn Progress,
+) -> (Vec<Step>, Phase) {
     let mut steps = Vec::new();
-    let mut best: Option<(f64, Stretch)> = None;
+    let mut best: Option<(f64, Phase)> = None;
     let mut broken_at: Option<f64> = None;
     let mut load = match plan.shape {
         Shape::Closed { concurrency } => concurrency as f64,
         Shape::Open { rate } => rate,
     };
-    let whole = matches!(plan.shape, Shape::Closed { .. });
-    let mut halvings = 0;
+    let is_whole = matches!(plan.shape, Shape::Closed { .. });
+    let mut bisections = 0;
     loop {
-        let stretch = drive::run(rig, shape(plan.shape, load), plan.ramp, plan.length).await;
-        let step = judge(&stretch, plan, load, condition);
-        say(&words(&step));
-        let (holds, lost) = (step.broken.is_none(), stretch.lost.is_some());
+        let phase = driver::run(sessions, shape(plan.shape, load), plan.ramp, plan.length).await;
+        let step = judge(&phase, plan, load, condition);
+        progress.working(&step.to_string());
+        let (holds, is_lost) = (step.broken.is_none(), phase.lost.is_some());
         steps.push(step);
-        if lost {
-            return (steps, stretch);
+        if is_lost {
+            return (steps, phase);
         }
-        let fallback = if holds {
-            best = Some((load, stretch));
-            None
-        } else {
-            broken_at = Some(load);
-            Some(stretch)
-        };
-        let next = next(best.as_ref().map(|(load, _)| *load), broken_at, whole);
-        halvings += usize::from(broken_at.is_some());
-        match next {
-            Some(next) if steps.len() < DOUBLINGS && halvings <= HALVINGS => load = next,
-            _ => {
-                let stretch = best.map(|(_, stretch)| stretch).or(fallback);
-                // There is a best step or the last one is broken.
-                let stretch = match stretch {
-                    Some(stretch) => stretch,
-                    None => drive::run(rig, shape(plan.shape, load), plan.ramp, plan.length).await,
-                };
-                return (steps, stretch);
-            }
+        let held = best.as_ref().map(|(load, _)| *load);
+        let (held, broken) = if holds { (Some(load), broken_at) } else { (held, Some(load)) };
+        bisections += usize::from(broken.is_some());
+        let next = next(held, broken, is_whole)
+            .filter(|_| steps.len() < MAX_STEPS && bisections <= MAX_BISECTIONS);
+        match (next, holds) {
+            (Some(next), true) => best = Some((std::mem::replace(&mut load, next), phase)),
+            (Some(next), false) => load = next,
+            (None, true) => return (steps, phase),
+            (None, false) => return (steps, best.map_or(phase, |(_, phase)| phase)),
         }
+        broken_at = broken;
     }
 }
 
-/// What to try next; nothing when the gap is small.
-fn next(holds: Option<f64>, broken: Option<f64>, whole: bool) -> Option<f64> {
+/// The load to try next; none when the gap is small.
+fn next(holds: Option<f64>, broken: Option<f64>, is_whole: bool) -> Option<f64> {
     let (low, high) = match (holds, broken) {
         (Some(holds), None) => {
-            let most = if whole { MOST_AT_ONCE } else { MOST_IN_A_SECOND };
+            let most = if is_whole { MAX_CONCURRENCY } else { MAX_RATE };
             return Some(holds * 2.0).filter(|more| *more <= most);
         }
         (holds, Some(broken)) => (holds.unwrap_or(0.0), broken),
         (None, None) => return None,
     };
     let middle = f64::midpoint(low, high);
-    let middle = if whole { middle.floor() } else { middle };
+    let middle = if is_whole { middle.floor() } else { middle };
     let close = high - low <= low * CLOSE_ENOUGH || middle <= low || middle < 0.01;
     (!close).then_some(middle)
 }
@@ -197,42 +191,40 @@ fn shape(like: Shape, load: f64) -> Shape {
     }
 }
 
-fn judge(stretch: &Stretch, plan: &Plan, load: f64, condition: &Condition) -> Step {
-    let all = &stretch.tally.all;
-    let throughput = all.ok() as f64 / stretch.elapsed.as_secs_f64();
+fn judge(phase: &Phase, plan: &Plan, load: f64, condition: &Condition) -> Step {
+    let all = &phase.tally.all;
+    let throughput = all.ok() as f64 / phase.elapsed.as_secs_f64();
     let falls_behind = match plan.shape {
-        Shape::Open { .. } => behind(all.answered() as f64, stretch.elapsed, load, plan.ramp),
+        Shape::Open { .. } => behind(all.answered() as f64, phase.elapsed, load, plan.ramp),
         Shape::Closed { .. } => None,
     };
     Step {
         load,
         throughput,
-        p50_p99_ms: (all.quantile_ms(0.5), all.quantile_ms(0.99)),
+        p50_p99_ms: (all.times.quantile_ms(0.5), all.times.quantile_ms(0.99)),
         error_rate: all.error_rate(),
         broken: condition.broken(all).or(falls_behind),
     }
 }
 
-/// Whether calls are answered more slowly than they come, whatever the answers are.
+/// The reason for which the server does not keep up: calls are answered more slowly than they begin.
 fn behind(answered: f64, elapsed: Duration, rate: f64, ramp: Duration) -> Option<String> {
-    let due = drive::due_by(elapsed, rate, ramp);
-    // A few calls at the end of a short stretch are no queue.
-    let behind = answered < due * KEEPS_UP && due - answered > 2.0;
+    let due = driver::due_by(elapsed, rate, ramp);
+    // A few calls at the end of a short phase are not a queue.
+    let is_behind = answered < due * KEEPS_UP && due - answered > 2.0;
     let each = answered / elapsed.as_secs_f64();
-    behind.then(|| format!("it does not keep up: {each:.1} calls/s are answered"))
+    is_behind.then(|| format!("it does not keep up: {each:.1} calls/s are answered"))
 }
 
-fn words(step: &Step) -> String {
-    let ms = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.2}"));
-    let (p50, p99) = step.p50_p99_ms;
-    format!(
-        "load {:.1}: {:.1} calls/s, p50 {} ms, p99 {} ms: {}",
-        step.load,
-        step.throughput,
-        ms(p50),
-        ms(p99),
-        step.broken.as_deref().unwrap_or("holds")
-    )
+impl std::fmt::Display for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Step { load, throughput, p50_p99_ms: (p50, p99), broken, .. } = self;
+        let ms =
+            |value: &Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.2}"));
+        let (p50, p99) = (ms(p50), ms(p99));
+        let verdict = broken.as_deref().unwrap_or("holds");
+        write!(f, "load {load:.1}: {throughput:.1} calls/s, p50 {p50} ms, p99 {p99} ms: {verdict}")
+    }
 }
 
 #[cfg(test)]
@@ -240,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditions_are_read_with_their_units() {
+    fn conditions_are_parsed_with_their_units() {
         for (text, shown) in [
             ("p99<200ms", "p99 < 200 ms"),
             ("p99.9 <= 1s", "p99.9 < 1000 ms"),
@@ -255,18 +247,22 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_told_from_a_ramp() {
+    fn a_queue_is_distinguished_from_a_ramp() {
         let (second, ramp) = (Duration::from_secs(1), Duration::from_secs(2));
         assert_eq!(behind(200.0, 2 * second, 100.0, Duration::ZERO), None);
         assert!(behind(180.0, 2 * second, 100.0, Duration::ZERO).is_some());
-        // Half as many come while the rate grows.
+        // Half as many calls begin while the rate grows.
         assert_eq!(behind(100.0, 2 * second, 100.0, ramp), None);
         assert!(behind(90.0, 2 * second, 100.0, ramp).is_some());
-        assert_eq!(behind(8.0, second / 10, 100.0, Duration::ZERO), None, "two calls are no queue");
+        assert_eq!(
+            behind(8.0, second / 10, 100.0, Duration::ZERO),
+            None,
+            "two calls are not a queue"
+        );
     }
 
     #[test]
-    fn the_search_doubles_and_then_halves_the_gap() {
+    fn the_search_doubles_and_then_bisects() {
         // A server that holds up to 100.
         let (mut holds, mut broken, mut load, mut tried) = (None, None, 10.0, Vec::new());
         loop {
@@ -283,7 +279,7 @@ mod tests {
         }
         assert_eq!(tried[..5], [10.0, 20.0, 40.0, 80.0, 160.0]);
         assert!(holds.unwrap() >= 95.0, "{tried:?}");
-        // One that holds nothing ends at the least load.
+        // For a server that holds no load the search ends at the lowest one.
         assert_eq!(next(None, Some(1.0), true), None);
         assert_eq!(next(None, Some(8.0), true), Some(4.0));
     }

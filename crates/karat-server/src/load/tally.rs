@@ -1,43 +1,57 @@
-//! What came of the calls: times, endings, and how many in which second.
+//! Counts the calls of a load: times, endings, and calls in each second.
+//!
+//! Times are in HDR histograms. They are stored as pairs of value and count, from which the same
+//! histogram can be built again and to which another one can be added exactly.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
+use hdrhistogram::{Counter, Histogram};
 use karat_mcp::{CallError, Reply};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::suite::Ending;
 
-/// Seconds beyond this share the last place.
-const SECONDS: usize = 100_000;
-/// In how many seconds times are kept one second at a time: what an hour takes fits into memory.
-const TIMED: usize = 3_600;
+/// The number of seconds that are counted; later ones share the last place.
+const MAX_SECONDS: usize = 100_000;
+/// The number of seconds with a histogram of their own: those of an hour fit into memory.
+const MAX_TIMED: usize = 3_600;
 
-/// How a call under load ended. The names are those of suites.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
-    /// As it should.
+/// The ending of a call under load, with the names of suites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Class {
+    /// The expected one.
     Ok,
-    /// With a tool error.
     ToolError,
-    /// With a protocol error.
     ProtocolError,
-    /// With no answer in time.
+    /// No answer in time.
     Timeout,
-    /// With the end of the server.
+    /// The server ended.
     Crash,
-    /// With an answer that the protocol does not know.
+    /// An answer that violates the protocol.
     InvalidAnswer,
-    /// With a connection that failed.
+    /// The connection failed.
     Transport,
-    /// With a result, where it should have been refused.
+    /// A result instead of the expected error.
     NotRefused,
 }
 
 impl Class {
-    /// Its name in reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    /// Every ending that is an error.
+    pub(super) const ERRORS: [Class; 7] = [
+        Class::ToolError,
+        Class::ProtocolError,
+        Class::Timeout,
+        Class::Crash,
+        Class::InvalidAnswer,
+        Class::Transport,
+        Class::NotRefused,
+    ];
+
+    /// The name in reports.
+    pub(super) fn name(self) -> &'static str {
         match self {
             Class::Ok => "ok",
             Class::ToolError => "tool_error",
@@ -50,17 +64,17 @@ impl Class {
         }
     }
 
-    /// Whether the server answered, rightly or not.
+    /// Whether the server answered, correctly or not.
     fn is_answer(self) -> bool {
         matches!(self, Class::Ok | Class::ToolError | Class::ProtocolError | Class::NotRefused)
     }
 
-    /// Whether its time counts: that of an answer, or that of waiting for one.
+    /// Whether its time counts: the time of an answer, or of waiting for one.
     fn is_timed(self) -> bool {
         self.is_answer() || self == Class::Timeout
     }
 
-    /// The class of an ending, given how the call should end.
+    /// The class of an ending, given the expected one.
     pub(super) fn of(answered: &Result<Reply, CallError>, wanted: Ending) -> Class {
         match answered {
             Ok(reply) if !reply.is_error => match wanted {
@@ -88,28 +102,78 @@ impl Class {
     }
 }
 
-/// Calls that ended, by what came of them.
+/// Times in nanoseconds with this number of significant digits; stored as pairs of value and count.
 #[derive(Clone, Debug)]
-pub(super) struct Counted {
-    pub(super) times: Histogram<u64>,
+pub(super) struct Times<C: Counter, const DIGITS: u8>(Histogram<C>);
+
+impl<C: Counter, const DIGITS: u8> Default for Times<C, DIGITS> {
+    fn default() -> Self {
+        match Histogram::new(DIGITS) {
+            Ok(times) => Times(times),
+            Err(_) => unreachable!("the library allows one to five digits"),
+        }
+    }
+}
+
+impl<C: Counter, const DIGITS: u8> Times<C, DIGITS> {
+    fn record(&mut self, time: Duration) {
+        // The histogram grows as necessary; a time that does not fit is beyond all time limits.
+        let _ = self.0.record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// The number of times.
+    pub(super) fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// A quantile in milliseconds, if there are times.
+    pub(super) fn quantile_ms(&self, share: f64) -> Option<f64> {
+        (!self.0.is_empty()).then(|| self.0.value_at_quantile(share) as f64 / 1e6)
+    }
+
+    /// The longest time in milliseconds, if there are times.
+    pub(super) fn max_ms(&self) -> Option<f64> {
+        (!self.0.is_empty()).then(|| self.0.max() as f64 / 1e6)
+    }
+
+    /// Every time in milliseconds, with its count.
+    pub(super) fn each_ms(&self) -> impl Iterator<Item = (f64, u64)> {
+        self.pairs().map(|(nanos, count)| (nanos as f64 / 1e6, count.as_u64()))
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = (u64, C)> {
+        self.0.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value()))
+    }
+}
+
+impl<C: Counter + Serialize, const DIGITS: u8> Serialize for Times<C, DIGITS> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.pairs())
+    }
+}
+
+impl<'de, C: Counter + Deserialize<'de>, const DIGITS: u8> Deserialize<'de> for Times<C, DIGITS> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut times = Times::default();
+        for (value, count) in Vec::<(u64, C)>::deserialize(deserializer)? {
+            times.0.record_n(value, count).map_err(D::Error::custom)?;
+        }
+        Ok(times)
+    }
+}
+
+/// Calls by their endings, and their times.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct CallStats {
+    pub(super) times: Times<u64, 3>,
     pub(super) classes: BTreeMap<Class, u64>,
 }
 
-impl Counted {
-    fn new() -> Counted {
-        let times = match Histogram::new(3) {
-            Ok(times) => times,
-            // Three digits are within what the library allows.
-            Err(_) => unreachable!("three digits are allowed"),
-        };
-        Counted { times, classes: BTreeMap::new() }
-    }
-
+impl CallStats {
     fn add(&mut self, class: Class, took: Duration) {
         *self.classes.entry(class).or_default() += 1;
         if class.is_timed() {
-            // It grows as it must; a time that it cannot hold is beyond every limit of ours.
-            let _ = self.times.record(nanos(took));
+            self.times.record(took);
         }
     }
 
@@ -129,51 +193,27 @@ impl Counted {
         let calls = self.calls();
         (calls > 0).then(|| (calls - self.ok()) as f64 / calls as f64)
     }
-
-    /// A quantile in milliseconds, if there are times.
-    pub(super) fn quantile_ms(&self, share: f64) -> Option<f64> {
-        let any = !self.times.is_empty();
-        any.then(|| self.times.value_at_quantile(share) as f64 / 1e6)
-    }
-
-    /// Every time in milliseconds, with how often it came.
-    pub(super) fn each_ms(&self) -> impl Iterator<Item = (f64, u64)> {
-        let recorded = self.times.iter_recorded();
-        recorded.map(|value| (value.value_iterated_to() as f64 / 1e6, value.count_at_value()))
-    }
-
-    pub(super) fn max_ms(&self) -> Option<f64> {
-        (!self.times.is_empty()).then(|| self.times.max() as f64 / 1e6)
-    }
 }
 
-/// Everything that a stretch of load brought to light.
-#[derive(Clone, Debug)]
+/// The counts of a phase of load.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Tally {
-    pub(super) all: Counted,
+    pub(super) all: CallStats,
     /// In the order of the mix.
-    pub(super) by_call: Vec<Counted>,
-    /// For each second from the first call: calls that ended well, and others.
+    pub(super) by_call: Vec<CallStats>,
+    /// The calls that ended well and those that did not, for each second from the first call.
     pub(super) seconds: Vec<(u64, u64)>,
-    /// For each of the first seconds the times of the calls that ended in it, to two digits.
-    pub(super) timed: Vec<Histogram<u32>>,
-    /// How long after it was due a call was sent.
-    pub(super) lag: Histogram<u64>,
-    /// What the first call of each class of error met with.
+    /// The times of the calls that ended in each of the first seconds.
+    timed: Vec<Times<u32, 2>>,
+    /// The delays between the moments at which calls were due and were sent.
+    pub(super) lag: Times<u64, 3>,
+    /// A description of the first call of each class of errors.
     pub(super) first: BTreeMap<Class, String>,
 }
 
 impl Tally {
     pub(super) fn new(calls: usize) -> Tally {
-        let empty = Counted::new();
-        Tally {
-            by_call: vec![empty.clone(); calls],
-            lag: empty.times.clone(),
-            all: empty,
-            seconds: Vec::new(),
-            timed: Vec::new(),
-            first: BTreeMap::new(),
-        }
+        Tally { by_call: vec![CallStats::default(); calls], ..Tally::default() }
     }
 
     pub(super) fn add(&mut self, call: usize, class: Class, took: Duration, since_start: Duration) {
@@ -181,7 +221,7 @@ impl Tally {
         if let Some(counted) = self.by_call.get_mut(call) {
             counted.add(class, took);
         }
-        let second = usize::try_from(since_start.as_secs()).unwrap_or(SECONDS).min(SECONDS);
+        let second = usize::try_from(since_start.as_secs()).unwrap_or(MAX_SECONDS).min(MAX_SECONDS);
         if self.seconds.len() <= second {
             self.seconds.resize(second + 1, (0, 0));
         }
@@ -193,30 +233,22 @@ impl Tally {
     }
 
     fn time(&mut self, second: usize, took: Duration) {
-        while self.timed.len() <= second && self.timed.len() < TIMED {
-            match Histogram::new(2) {
-                Ok(times) => self.timed.push(times),
-                Err(_) => return,
+        if second < MAX_TIMED {
+            if self.timed.len() <= second {
+                self.timed.resize_with(second + 1, Times::default);
             }
-        }
-        if let Some(times) = self.timed.get_mut(second) {
-            let _ = times.record(nanos(took));
+            self.timed[second].record(took);
         }
     }
 
     /// A quantile of the times of one second in milliseconds, if there are any.
     pub(super) fn second_ms(&self, second: usize, share: f64) -> Option<f64> {
-        let times = self.timed.get(second).filter(|times| !times.is_empty())?;
-        Some(times.value_at_quantile(share) as f64 / 1e6)
+        self.timed.get(second)?.quantile_ms(share)
     }
 
     pub(super) fn lagged(&mut self, lag: Duration) {
-        let _ = self.lag.record(nanos(lag));
+        self.lag.record(lag);
     }
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -231,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ending_is_an_error_unless_it_is_the_wanted_one() {
+    fn an_ending_is_an_error_unless_it_is_the_expected_one() {
         let code = -32602;
         let protocol = || Err(CallError::Protocol { code, message: String::new(), data: None });
         for (answered, wanted, class) in [
@@ -250,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_out_counts_with_its_time_and_a_crash_has_none() {
+    fn a_time_out_counts_with_its_time_and_a_crash_without() {
         let mut tally = Tally::new(1);
         tally.add(0, Class::Ok, Duration::from_millis(1), Duration::ZERO);
         tally.add(0, Class::Timeout, Duration::from_millis(100), Duration::from_secs(2));
@@ -258,10 +290,33 @@ mod tests {
         assert_eq!(tally.seconds, [(1, 0), (0, 0), (0, 2)]);
         let second = |second| tally.second_ms(second, 0.5).map(f64::round);
         assert_eq!([0, 1, 2, 3].map(second), [Some(1.0), None, Some(100.0), None]);
-        let max = tally.all.max_ms().unwrap();
+        let max = tally.all.times.max_ms().unwrap();
         assert!((99.0..102.0).contains(&max), "{max}");
         assert_eq!((tally.all.calls(), tally.all.answered()), (3, 1));
         assert_eq!(tally.all.error_rate(), Some(2.0 / 3.0));
         assert_eq!(Tally::new(1).all.error_rate(), None);
+    }
+
+    #[test]
+    fn a_stored_tally_reads_back_the_same() {
+        let mut tally = Tally::new(2);
+        for number in 0..5_000_u64 {
+            let took = Duration::from_nanos(700 + number * number * 37);
+            let class = if number % 7 == 0 { Class::ToolError } else { Class::Ok };
+            tally.add((number % 2) as usize, class, took, Duration::from_millis(number));
+            tally.lagged(took / 3);
+        }
+        tally.first.insert(Class::ToolError, "sum: no".to_owned());
+        let stored = serde_json::to_string(&tally).unwrap();
+        let read: Tally = serde_json::from_str(&stored).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), stored);
+        for share in [0.0, 0.5, 0.9, 0.99, 0.999, 1.0] {
+            assert_eq!(read.all.times.quantile_ms(share), tally.all.times.quantile_ms(share));
+            assert_eq!(read.second_ms(3, share), tally.second_ms(3, share));
+            assert_eq!(read.lag.quantile_ms(share), tally.lag.quantile_ms(share));
+        }
+        assert_eq!(read.all.times.max_ms(), tally.all.times.max_ms());
+        assert!(read.all.times.each_ms().eq(tally.all.times.each_ms()));
+        assert_eq!((read.all.calls(), read.all.answered()), (5_000, 5_000));
     }
 }

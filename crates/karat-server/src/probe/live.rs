@@ -1,220 +1,282 @@
-//! A live server under made-up calls: started again when it ends or hangs, its secrets kept out of what
-//! is shown of its answers.
+//! A live server under generated calls: it is restarted when it ends or hangs, and its secrets are
+//! kept out of everything that is shown.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use karat_io::input::nearest;
+use karat_core::dataset::Digest;
+use karat_core::error::EvalError;
+use karat_core::evaluation::Common;
+use karat_core::report::SystemRef;
 use karat_io::text::printable;
-use karat_mcp::{Definition, Options, ServerInfo, ServerSpec, StartError};
-use serde::Serialize;
+use karat_mcp::{
+    Definition, Options, Recorder, Revision, ServerInfo, ServerSpec, Session, StartError,
+};
 use serde_json::{Map, Value};
 
-use super::caution;
-use super::disguise::carried;
-use crate::fuzz::judge;
+use super::encodings::find_encoded;
+use super::{check_known, destructive_tools, first_few, reaction};
 use crate::observation::Outcome;
+use crate::suite;
 use crate::suite::matcher::Answer;
 use crate::system::{Server, Target};
 
-/// How much of an answer is kept to be shown.
-const READ: usize = 4_000;
+/// The number of characters of an answer that are kept for display.
+const SHOWN_CHARS: usize = 4_000;
+/// The number of skipped tools that are named with their reasons.
+const NAMED: usize = 8;
 
-/// How long a server at an address has to come back, between one look and the next.
-const PAUSES: [Duration; 4] = [
-    Duration::from_millis(100),
-    Duration::from_millis(300),
-    Duration::from_millis(600),
-    Duration::from_millis(1_000),
-];
-/// How long that may take in all.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The pauses before each attempt to reach a server at an address again.
+const PAUSES_MS: [u64; 4] = [100, 300, 600, 1_000];
+/// The time limit for all of these attempts.
+const RECONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// Why nothing was measured, or could not be.
-#[derive(Debug, thiserror::Error)]
-pub enum ProbeError {
-    /// The user must change something.
-    #[error("{0}")]
-    Wrong(String),
-    /// The server did not start.
-    #[error(transparent)]
-    NotStarted(StartError),
-    /// There was nothing to call, or nothing answered.
-    #[error("{0}")]
-    Nothing(String),
-}
-
-impl ProbeError {
-    /// Whether nothing was measured although the input was right.
-    #[must_use]
-    pub fn is_not_measured(&self) -> bool {
-        !matches!(self, ProbeError::Wrong(_))
-    }
-}
-
-impl From<StartError> for ProbeError {
-    fn from(error: StartError) -> ProbeError {
-        match error {
-            StartError::Spec { why } => ProbeError::Wrong(why),
-            other => ProbeError::NotStarted(other),
+/// The server of an entry: its own, a built-in one, or the one that its suite names.
+///
+/// # Errors
+/// If there is none, or more than one.
+pub(crate) fn target(
+    server: Option<&ServerSpec>,
+    builtin: Option<&str>,
+    of_suite: Option<&Value>,
+) -> Result<Target, EvalError> {
+    match (server, builtin) {
+        (Some(spec), None) => Ok(Target::Spec(Box::new(spec.clone()))),
+        (None, Some("demo")) => Ok(Target::Demo),
+        (None, Some(name)) => Err(EvalError::config(format!(
+            "`builtin`: there is no built-in server {name:?}; the only one is demo"
+        ))),
+        (Some(_), Some(_)) => Err(EvalError::config("give `server` or `builtin`, not both")),
+        (None, None) => {
+            let written = of_suite.ok_or_else(|| {
+                EvalError::config("no server given: set `server`, or `builtin = \"demo\"`")
+            })?;
+            let spec = suite::server::read(written).map_err(EvalError::config)?;
+            Ok(Target::Spec(Box::new(spec)))
         }
     }
 }
 
-/// A tool that was not called, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// The error of a server that did not start; a wrong spec is bad input.
+pub(crate) fn not_started(error: StartError) -> EvalError {
+    match error {
+        StartError::Spec { why } => EvalError::Config(why),
+        other => EvalError::NotStarted(other.to_string()),
+    }
+}
+
+/// The settings of a session, from those of an entry.
+pub(crate) fn session_options(
+    common: &Common,
+    folder: &Path,
+    recorder: Option<&Recorder>,
+) -> Options {
+    Options {
+        call_timeout: common.timeout(),
+        start_timeout: common.start_timeout(),
+        folder: Some(folder.to_owned()),
+        recorder: recorder.cloned(),
+        ..Options::default()
+    }
+}
+
+/// A server as reports name it.
+pub(crate) fn system_ref(described: String, info: &ServerInfo) -> SystemRef {
+    let name = if info.name.is_empty() { &described } else { &info.name };
+    SystemRef {
+        kind: "mcp".to_owned(),
+        name: name.clone(),
+        version: Some(info.version.clone()).filter(|version| !version.is_empty()),
+        settings: BTreeMap::from([
+            ("protocol".to_owned(), info.revision.to_string()),
+            ("server".to_owned(), described),
+        ]),
+    }
+}
+
+/// A tool that is not called, with the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
     /// The tool.
     pub tool: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug)]
-pub struct Answered {
-    /// How it ended.
-    pub outcome: Outcome,
-    /// How long it took.
-    pub latency: Duration,
+pub(crate) struct CallResult {
+    pub(crate) outcome: Outcome,
+    pub(crate) latency: Duration,
     /// The start of the answer for people: without secrets, printable.
-    pub shown: String,
+    pub(crate) shown: String,
 }
 
-/// What came of many calls at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flood {
-    /// How many were answered.
-    pub answered: usize,
-    /// Whether the server ended.
-    pub lost: bool,
-}
-
-/// A server that is probed.
-pub struct Live {
+/// A server under generated calls.
+pub(crate) struct LiveServer {
     server: Server,
+    described: String,
     shown_spec: ServerSpec,
     info: ServerInfo,
-    restartable: bool,
+    isolation: Vec<String>,
+    is_restartable: bool,
+    has_bait: bool,
     bait: Vec<String>,
 }
 
-impl Live {
-    /// Starts the server, with bait in its environment where it is a program.
+/// What a live server reported apart from its answers.
+#[derive(Default)]
+pub struct Facts {
+    pub(crate) isolation: Vec<String>,
+    /// A note on restarts, notes on its conduct and a note on skipped tools.
+    pub(crate) warnings: Vec<String>,
+    /// The reason for which the server was lost.
+    pub(crate) lost: Option<String>,
+    /// Whether the time limit ended the run.
+    pub(crate) is_late: bool,
+}
+
+impl LiveServer {
+    /// Starts the server, with bait in its environment if it is a program of its own.
     ///
     /// # Errors
-    /// When there is no session.
-    pub async fn start(
-        spec: &ServerSpec,
+    /// If there is no session.
+    pub(crate) async fn start(
+        target: &Target,
         options: &Options,
         bait: &[(&str, &str)],
-    ) -> Result<Live, ProbeError> {
-        let mut baited = spec.clone();
-        let mut options = options.clone();
-        if spec.command.is_some() {
-            for (name, value) in bait {
-                baited.env.insert((*name).to_owned(), (*value).to_owned());
+    ) -> Result<LiveServer, EvalError> {
+        let (mut baited, mut options) = (target.clone(), options.clone());
+        let spec = match &mut baited {
+            Target::Spec(spec) => {
+                let plain = spec.as_ref().clone();
+                if spec.command.is_some() {
+                    let variables =
+                        bait.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+                    spec.env.extend(variables);
+                }
+                plain
             }
-        }
-        options.canaries.extend(bait.iter().map(|(_, value)| (*value).to_owned()));
-        let server = Server::start(Target::Spec(Box::new(baited)), options, Vec::new()).await?;
-        let session = server.session().await?;
-        let info = session.server().clone();
-        let shown_spec = hidden(spec, &|text| session.redactor().hide(text).into_owned());
-        let restartable = spec.command.is_some();
-        // Whoever holds a session keeps its server alive, so it is let go at once.
-        drop(session);
-        let bait = bait.iter().map(|(_, value)| (*value).to_owned()).collect();
-        Ok(Live { server, shown_spec, info, restartable, bait })
+            Target::Demo => {
+                ServerSpec::from_command(["karat", "demo-server"].map(String::from).into())
+            }
+        };
+        let bait: Vec<String> = bait.iter().map(|(_, value)| (*value).to_owned()).collect();
+        options.canaries.extend(bait.iter().cloned());
+        let is_in_process = matches!(target, Target::Demo);
+        let server = Server::start(baited, options, Vec::new()).await.map_err(not_started)?;
+        let session = server.session().await.map_err(not_started)?;
+        let shown_spec = redacted(&spec, &session);
+        Ok(LiveServer {
+            described: if is_in_process { target.describe() } else { shown_spec.describe() },
+            shown_spec,
+            info: session.server().clone(),
+            isolation: session.isolation().to_vec(),
+            is_restartable: spec.command.is_some(),
+            has_bait: spec.command.is_some() && !is_in_process,
+            bait,
+            server,
+        })
     }
 
-    /// What the server says about itself.
-    pub fn info(&self) -> &ServerInfo {
-        &self.info
+    /// The server as reports name it, with a digest of the tools that it serves.
+    pub(crate) fn reference(&self, tools: &[Definition]) -> SystemRef {
+        let raw: Vec<&Value> = tools.iter().map(Definition::raw).collect();
+        let mut reference = system_ref(self.described.clone(), &self.info);
+        let text = serde_json::to_string(&raw).unwrap_or_default();
+        reference.settings.insert("tools".to_owned(), Digest::of(text.as_bytes()).to_string());
+        reference
     }
 
-    /// The spec without its secrets, to be shown.
-    pub fn shown_spec(&self) -> &ServerSpec {
+    /// The protocol revision in use.
+    pub(crate) fn revision(&self) -> Revision {
+        self.info.revision
+    }
+
+    /// The spec without its secrets.
+    pub(crate) fn shown_spec(&self) -> &ServerSpec {
         &self.shown_spec
     }
 
-    /// Whether it is a program that we started.
-    pub fn is_ours(&self) -> bool {
-        self.restartable
+    /// Whether the bait is in its environment.
+    pub(crate) fn has_bait(&self) -> bool {
+        self.has_bait
     }
 
     /// Text without the secrets of the spec.
-    pub fn hide(&self, text: &str) -> String {
+    pub(crate) fn redact(&self, text: &str) -> String {
         self.server.redactor().hide(text).into_owned()
     }
 
     /// Every tool.
     ///
     /// # Errors
-    /// When they cannot be listed.
-    pub async fn tools(&self) -> Result<Vec<Definition>, ProbeError> {
-        let session = self.server.session().await?;
-        let tools = session.tools().await;
-        tools.map_err(|error| {
-            ProbeError::Nothing(format!("the tools of the server cannot be listed: {error}"))
+    /// If they cannot be listed.
+    pub(crate) async fn tools(&self) -> Result<Vec<Definition>, EvalError> {
+        let session = self.server.session().await.map_err(not_started)?;
+        session.tools().await.map_err(|error| {
+            EvalError::NothingMeasured(format!("the server's tools cannot be listed: {error}"))
         })
     }
 
-    /// Calls a tool. After no answer the server is given up, for it may be at it still.
+    /// Calls a tool. Without an answer the server is restarted, because it may still be busy.
     ///
     /// # Errors
-    /// When the server is gone and does not come back.
-    pub async fn call(
+    /// If the server is gone and does not come back.
+    pub(crate) async fn call(
         &self,
         tool: &str,
         arguments: &Map<String, Value>,
-    ) -> Result<Answered, String> {
+    ) -> Result<CallResult, String> {
         let called = self.server.call(tool, arguments).await;
         let (outcome, latency, redacted) =
-            called.map_err(|error| format!("the server does not start again: {error}"))?;
+            called.map_err(|error| format!("the server cannot be restarted: {error}"))?;
         if outcome == Outcome::Timeout {
             self.server.renew().await;
         }
-        let text = judge::text(&outcome);
-        let shown = match self.bait.iter().any(|token| carried(&text, token).is_some()) {
-            // With the bait the rest of the environment is likely to be there, and it is the user's.
-            true => "(not shown: the environment of the server is in it)".to_owned(),
+        let text = reaction::text(&outcome);
+        let shown = match self.bait.iter().any(|token| find_encoded(&text, token).is_some()) {
+            // The rest of the environment is likely to be next to the bait, and it is the user's.
+            true => "(not shown: it contains the server's environment)".to_owned(),
             false => printable(&redacted).into_owned(),
         };
-        Ok(Answered { outcome, latency, shown })
+        Ok(CallResult { outcome, latency, shown })
     }
 
-    /// Whether the server answers a ping in the time of a call.
-    pub async fn is_alive(&self) -> bool {
+    /// Whether the server answers a ping within the time limit of a call.
+    pub(crate) async fn is_alive(&self) -> bool {
         let Ok(session) = self.server.session().await else { return false };
         Server::answers_ping(&session, self.server.call_timeout()).await
     }
 
-    /// Why the server is lost, where a call to it broke and it does not come back. A server that was
-    /// reached at an address cannot be started again: it is asked for a sign of life, and if the session
-    /// is dead for another one, a few times, for somebody else may start it.
-    pub async fn gone_after(&self, outcome: &Outcome) -> Option<String> {
+    /// The reason for which the server is lost, if a call broke it and it does not come back. A server
+    /// at an address cannot be restarted: it is pinged, and then new sessions are tried a few times,
+    /// because someone else may restart it.
+    pub(crate) async fn gone_after(&self, outcome: &Outcome) -> Option<String> {
         let broke = match outcome {
             Outcome::Crash { .. } => true,
             Outcome::Transport { why } => !why.starts_with("HTTP status "),
             _ => false,
         };
-        if self.restartable || !broke || self.is_alive().await {
+        if self.is_restartable || !broke || self.is_alive().await {
             return None;
         }
-        let why = match tokio::time::timeout(PATIENCE, self.reopened()).await {
+        let why = match tokio::time::timeout(RECONNECT_LIMIT, self.reconnect()).await {
             Ok(Ok(())) => return None,
             Ok(Err(error)) => error.to_string(),
             Err(_) => "it does not answer".to_owned(),
         };
-        Some(format!("the server is gone since this call: {}", self.hide(&why)))
+        Some(format!("the server did not come back after this call: {}", self.redact(&why)))
     }
 
-    /// Opens another session, and waits a little more before each time.
-    async fn reopened(&self) -> Result<(), StartError> {
+    /// Opens another session, with longer and longer pauses between attempts.
+    async fn reconnect(&self) -> Result<(), StartError> {
         let mut last = None;
-        for pause in PAUSES {
+        for pause in PAUSES_MS {
             self.server.renew().await;
-            tokio::time::sleep(pause).await;
+            tokio::time::sleep(Duration::from_millis(pause)).await;
             match self.server.session().await {
                 Ok(_) => return Ok(()),
                 Err(error) => last = Some(error),
@@ -223,158 +285,143 @@ impl Live {
         last.map_or(Ok(()), Err)
     }
 
-    /// Makes many calls at once.
+    /// Makes many calls at once; returns whether the server survived.
     ///
     /// # Errors
-    /// When the server is gone and does not come back.
-    pub async fn flood(
+    /// If the server is gone and does not come back.
+    pub(crate) async fn flood(
         &self,
         tool: &str,
         arguments: &Map<String, Value>,
         count: usize,
-    ) -> Result<Flood, String> {
+    ) -> Result<bool, String> {
         let session = self.server.session().await.map_err(|error| error.to_string())?;
         let mut under_way = tokio::task::JoinSet::new();
         for _ in 0..count {
             let (session, tool, arguments) =
-                (std::sync::Arc::clone(&session), tool.to_owned(), arguments.clone());
+                (Arc::clone(&session), tool.to_owned(), arguments.clone());
             under_way.spawn(async move { session.call(&tool, &arguments).await });
         }
-        let mut flood = Flood { answered: 0, lost: false };
+        let mut survived = true;
         while let Some(done) = under_way.join_next().await {
-            match done {
-                Ok(Ok(_) | Err(karat_mcp::CallError::Protocol { .. })) => flood.answered += 1,
-                Ok(Err(error)) => flood.lost |= error.is_lost(),
-                Err(_) => {}
-            }
+            survived &= !matches!(done, Ok(Err(error)) if error.is_lost());
         }
         drop(session);
-        if flood.lost {
+        if !survived {
             self.server.renew().await;
         }
-        Ok(flood)
+        Ok(survived)
     }
 
-    /// Gives the server up: the next call gets a fresh one.
-    pub async fn renew(&self) {
+    /// Ends the server; the next call gets a fresh one.
+    pub(crate) async fn renew(&self) {
         self.server.renew().await;
     }
 
-    /// How often it had to be started again.
-    pub fn restarts(&self) -> u64 {
-        self.server.restarts()
+    /// Ends the server in good order, and keeps what it reported apart from its answers.
+    pub(crate) async fn finish(
+        &self,
+        skipped: &[Skipped],
+        lost: Option<String>,
+        is_late: bool,
+    ) -> Facts {
+        self.server.renew().await;
+        // Looking for a server that is gone is not a restart.
+        let came_back = self.is_restartable || lost.is_none();
+        let mut warnings: Vec<String> = self.restarts().filter(|_| came_back).into_iter().collect();
+        warnings.extend(self.server.conduct().remarks());
+        warnings.extend(describe_skipped(skipped));
+        Facts { isolation: self.isolation.clone(), warnings, lost, is_late }
     }
 
-    /// What the server did beside answering, in words.
-    pub fn remarks(&self) -> Vec<String> {
-        self.server.conduct().remarks()
-    }
-
-    /// How often it had to be started again in words, if it had to.
-    pub fn restarts_in_words(&self) -> Option<String> {
-        match self.restarts() {
+    fn restarts(&self) -> Option<String> {
+        let what = match self.is_restartable {
+            true => "the server had to be started again",
+            false => "the session had to be opened again",
+        };
+        match self.server.restarts() {
             0 => None,
-            1 if !self.restartable => Some("the session had to be opened again once".to_owned()),
-            n if !self.restartable => Some(format!("the session had to be opened again {n} times")),
-            1 => Some("the server had to be started again once".to_owned()),
-            n => Some(format!("the server had to be started again {n} times")),
+            1 => Some(format!("{what} once")),
+            n => Some(format!("{what} {n} times")),
         }
     }
 }
 
-/// An answer in words, before secrets are taken out.
+/// An answer as text, before secrets are taken out.
 pub(crate) fn words(outcome: &Outcome) -> String {
+    let start = |text: &str| text.chars().take(SHOWN_CHARS).collect::<String>();
     match outcome {
         Outcome::Result { result } => {
-            let text: String = Answer::new(result).text().chars().take(READ).collect();
             let kind = if outcome.is_tool_error() { "error: " } else { "" };
-            if text.is_empty() {
-                let whole: String = result.to_string().chars().take(READ).collect();
-                return format!("{kind}{whole}");
+            let answer = Answer::new(result);
+            match answer.text() {
+                "" => format!("{kind}{}", start(&result.to_string())),
+                text => format!("{kind}{}", start(text)),
             }
-            format!("{kind}{text}")
         }
         Outcome::ProtocolError { data: Some(data), .. } => {
-            let data: String = data.to_string().chars().take(READ).collect();
-            format!("{}: {data}", outcome.words())
+            format!("{}: {}", outcome.words(), start(&data.to_string()))
         }
         other => other.words(),
     }
 }
 
-/// The spec with secrets taken out of all its words.
-fn hidden(spec: &ServerSpec, hide: &dyn Fn(&str) -> String) -> ServerSpec {
-    let values = |values: &std::collections::BTreeMap<String, String>| {
-        values.iter().map(|(name, value)| (name.clone(), hide(value))).collect()
+/// The spec without secrets.
+fn redacted(spec: &ServerSpec, session: &Session) -> ServerSpec {
+    let redact = |text: &String| session.redactor().hide(text).into_owned();
+    let values = |values: &BTreeMap<String, String>| {
+        values.iter().map(|(name, value)| (name.clone(), redact(value))).collect()
     };
     ServerSpec {
-        command: spec.command.as_ref().map(|words| words.iter().map(|word| hide(word)).collect()),
-        url: spec.url.as_deref().map(hide),
+        command: spec.command.as_ref().map(|words| words.iter().map(redact).collect()),
+        url: spec.url.as_ref().map(redact),
         env: values(&spec.env),
         headers: values(&spec.headers),
         ..spec.clone()
     }
 }
 
-/// The tools that are called, and those that are not.
+/// Divides the tools into those that are called and those that are skipped.
 ///
 /// # Errors
-/// When a tool is named that is not there, or none is left.
-pub fn choose<'a>(
-    tools: &'a [Definition],
+/// If a wanted tool does not exist, or none is left.
+pub(crate) fn choose(
+    tools: &[Definition],
     wanted: &[String],
     allow_destructive: bool,
-) -> Result<(Vec<&'a Definition>, Vec<Skipped>), ProbeError> {
-    for name in wanted {
-        if !tools.iter().any(|tool| tool.name() == name) {
-            let hint = nearest(name, tools.iter().map(Definition::name))
-                .map(|near| format!(" (did you mean {near:?}?)"))
-                .unwrap_or_default();
-            return Err(ProbeError::Wrong(format!("--tool: there is no tool {name:?}{hint}")));
-        }
-    }
+) -> Result<(Vec<Arc<Definition>>, Vec<Skipped>), EvalError> {
+    check_known("tools", "tool", wanted, tools.iter().map(Definition::name))?;
     if tools.is_empty() {
-        let none = "the server offers no tools, so there is nothing to call";
-        return Err(ProbeError::Nothing(none.to_owned()));
+        return Err(EvalError::NothingMeasured("the server offers no tools to call".to_owned()));
     }
-    let mut chosen = Vec::new();
-    let mut skipped = Vec::new();
-    let asked =
-        |tool: &&Definition| wanted.is_empty() || wanted.iter().any(|name| name == tool.name());
-    for tool in tools.iter().filter(asked) {
-        match caution::destructive(tool.raw()) {
-            Some(why) if !allow_destructive => {
-                skipped.push(Skipped { tool: tool.name().to_owned(), why });
-            }
-            _ => chosen.push(tool),
+    let (mut chosen, mut skipped) = (Vec::new(), Vec::new());
+    for tool in tools {
+        let name = tool.name().to_owned();
+        if !wanted.is_empty() && !wanted.contains(&name) {
+            continue;
+        }
+        match destructive_tools::destructive(tool.raw()) {
+            Some(why) if !allow_destructive => skipped.push(Skipped { tool: name, why }),
+            _ => chosen.push(Arc::new(tool.clone())),
         }
     }
     if chosen.is_empty() {
-        return Err(ProbeError::Nothing(format!(
-            "no tool is left: {}; --allow-destructive calls them all the same",
-            skipped_in_words(&skipped).unwrap_or_default()
+        return Err(EvalError::NothingMeasured(format!(
+            "no tool is left to call: {}; `allow_destructive` (--allow-destructive) calls them anyway",
+            describe_skipped(&skipped).unwrap_or_default()
         )));
     }
     Ok((chosen, skipped))
 }
 
-/// How many skipped tools are named with their reasons.
-const NAMED: usize = 8;
-
 /// The skipped tools in one line.
-pub(crate) fn skipped_in_words(skipped: &[Skipped]) -> Option<String> {
-    if skipped.is_empty() {
-        return None;
-    }
-    let named: Vec<String> = skipped
-        .iter()
-        .take(NAMED)
-        .map(|skipped| format!("{} ({})", skipped.tool, skipped.why))
-        .collect();
-    let more = if skipped.len() > NAMED { ", …" } else { "" };
+fn describe_skipped(skipped: &[Skipped]) -> Option<String> {
     let count = match skipped.len() {
-        1 => "1 tool was not called, for it may destroy something".to_owned(),
-        n => format!("{n} tools were not called, for they may destroy something"),
+        0 => return None,
+        1 => "1 tool was not called because it may be destructive".to_owned(),
+        n => format!("{n} tools were not called because they may be destructive"),
     };
-    Some(format!("{count}: {}{more}", named.join(", ")))
+    let named: Vec<String> =
+        skipped.iter().map(|skipped| format!("{} ({})", skipped.tool, skipped.why)).collect();
+    Some(format!("{count}: {}", first_few(&named, NAMED)))
 }

@@ -1,69 +1,133 @@
-//! What fuzzing and attacking share: which tools are left alone, what a finding is, how it is played
-//! again, and how rates over calls become metrics.
-//!
-//! A rule has an id, a severity and a reason, as the rules of lint have; a finding names its rule, the
-//! tool, what was sent and a line that sends it again.
+//! Shared parts of lint, fuzz and attack: rules, the server under test, command lines that replay a
+//! call, and rates as metrics.
 
-pub mod caution;
-pub mod disguise;
+pub mod destructive_tools;
+pub mod encodings;
 pub mod live;
+pub mod reaction;
 pub mod replay;
+pub mod time;
 
 use karat_core::aggregate;
-use karat_core::report::{Check, Count, Gate, Interval, Measured, Verdict};
+use karat_core::error::EvalError;
+use karat_core::finding::{Finding, Severity};
+use karat_core::report::{Check, Count, Interval, Measured, Verdict};
+use karat_io::input::nearest;
 use karat_metrics::stats;
-use serde::Serialize;
-
-pub use crate::lint::Severity;
+use serde::Deserialize;
 
 /// One kind of finding, with everything that a reader of one wants to know.
 #[derive(Debug)]
 pub struct Rule {
-    /// Its id, stable, as it stands in reports and in an allow-list.
+    /// The id in reports and allow-lists; it never changes.
     pub id: &'static str,
-    /// How bad a finding of it is.
+    /// The severity of its findings.
     pub severity: Severity,
-    /// What it is about, in one line.
+    /// A one-line description.
     pub summary: &'static str,
-    /// Why it matters and what to do.
+    /// The reason why it matters, and what to do.
     pub help: &'static str,
 }
 
-/// What was found, with the proof.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// Which rule.
-    pub rule: &'static str,
-    /// How bad.
-    pub severity: Severity,
-    /// The tool; empty where it is about the server as a whole.
-    pub tool: String,
-    /// Where in the tool's definition, as a JSON pointer.
-    pub at: String,
-    /// What is wrong.
-    pub message: String,
-    /// What was sent, as JSON, clipped.
-    pub input: String,
-    /// What came back, clipped.
-    pub answer: String,
-    /// How often it was seen.
-    pub seen: u64,
-    /// Whether the input by itself did it again.
-    pub reproduced: bool,
-    /// A command line that sends it again.
-    pub replay: String,
+/// The mildest severity that fails a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FailOn {
+    /// Every finding.
+    Note,
+    /// Warnings and errors.
+    Warning,
+    /// Errors.
+    #[default]
+    Error,
+    /// No finding.
+    Never,
 }
 
-/// The worst severity among findings.
-#[must_use]
-pub fn worst(findings: &[Finding]) -> Option<Severity> {
-    findings.iter().map(|finding| finding.severity).max()
+impl FailOn {
+    fn severity(self) -> Option<Severity> {
+        match self {
+            FailOn::Note => Some(Severity::Note),
+            FailOn::Warning => Some(Severity::Warning),
+            FailOn::Error => Some(Severity::Error),
+            FailOn::Never => None,
+        }
+    }
+
+    /// Whether a finding of this severity fails the run.
+    pub fn fails(self, severity: Severity) -> bool {
+        self.severity().is_some_and(|least| severity >= least)
+    }
+}
+
+/// The check that no finding is too severe. `metric` is the metric that it stands next to.
+pub(crate) fn findings_check(metric: &str, findings: &[Finding], fail_on: FailOn) -> Check {
+    let severe: Vec<&Finding> =
+        findings.iter().filter(|finding| fail_on.fails(finding.severity)).collect();
+    let distinct = |part: fn(&Finding) -> &String| {
+        let mut parts: Vec<String> = severe.iter().map(|finding| part(finding).clone()).collect();
+        parts.sort();
+        parts.dedup();
+        parts
+    };
+    let reason = match (fail_on.severity(), severe.first()) {
+        (None, _) => "findings do not fail this run".to_owned(),
+        (Some(least), None) => format!("no finding of severity {} or higher", least.name()),
+        (Some(least), Some(first)) => format!(
+            "{} of severity {} or higher ({}); first: {}: {}",
+            if severe.len() == 1 {
+                "1 finding".into()
+            } else {
+                format!("{} findings", severe.len())
+            },
+            least.name(),
+            distinct(|finding| &finding.rule).join(", "),
+            first.tool,
+            first.message
+        ),
+    };
+    Check {
+        metric: metric.to_owned(),
+        slice: None,
+        rule: "findings".to_owned(),
+        threshold: Some(0.0),
+        value: Some(ratio(severe.len() as u64, 1)),
+        baseline: None,
+        verdict: if severe.is_empty() { Verdict::Pass } else { Verdict::Fail },
+        reason,
+        items: distinct(|finding| &finding.tool),
+    }
+}
+
+/// Refuses names that are not among the known ones, with the nearest that is.
+///
+/// # Errors
+/// If there is such a name. `key` is the setting, `what` the word for its values.
+pub(crate) fn check_known<'a>(
+    key: &str,
+    what: &str,
+    names: &[String],
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> Result<(), EvalError> {
+    match names.iter().find(|name| !known.clone().any(|one| one == *name)) {
+        None => Ok(()),
+        Some(name) => {
+            let near = nearest(name, known);
+            let hint = near.map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default();
+            Err(EvalError::config(format!("`{key}`: there is no {what} {name:?}{hint}")))
+        }
+    }
+}
+
+/// The start of a list of names, such as `a, b, …`.
+pub(crate) fn first_few(names: &[String], most: usize) -> String {
+    let more = if names.len() > most { ", …" } else { "" };
+    format!("{}{more}", names.iter().take(most).cloned().collect::<Vec<_>>().join(", "))
 }
 
 /// A share of calls as a metric, with the interval of a rate.
 #[must_use]
 pub fn rate(id: &str, hits: u64, of: u64, nothing: &str) -> Measured {
-    let value = (of > 0).then(|| ratio(hits, of));
     let interval = stats::wilson(hits, of, aggregate::LEVEL).ok().map(|found| Interval {
         low: found.low,
         high: found.high,
@@ -71,72 +135,63 @@ pub fn rate(id: &str, hits: u64, of: u64, nothing: &str) -> Measured {
         method: "wilson".to_owned(),
     });
     Measured {
-        id: id.to_owned(),
-        value,
-        n: of,
-        better: aggregate::better(id),
-        per_run: Vec::new(),
         interval: interval.filter(|_| of > 0),
         count: Some(Count { hits, of }),
-        undefined: value.is_none().then(|| nothing.to_owned()),
-        left_out: 0,
+        ..value(id, (of > 0).then(|| ratio(hits, of)), of, nothing)
     }
 }
 
 /// A plain count as a metric.
-#[must_use]
-pub fn counted(id: &str, count: u64) -> Measured {
+pub(crate) fn counted(id: &str, count: u64) -> Measured {
+    value(id, Some(ratio(count, 1)), count, "")
+}
+
+/// A value as a metric over `n` calls; `undefined` is the reason where there is none.
+pub(crate) fn value(id: &str, value: Option<f64>, n: u64, undefined: &str) -> Measured {
     Measured {
         id: id.to_owned(),
-        value: Some(ratio(count, 1)),
-        n: count,
+        value,
+        n,
         better: aggregate::better(id),
         per_run: Vec::new(),
         interval: None,
         count: None,
-        undefined: None,
+        undefined: value.is_none().then(|| undefined.to_owned()),
         left_out: 0,
     }
 }
 
-/// Counts stay far below 2^53.
 #[expect(clippy::cast_precision_loss, reason = "counts of calls stay far below 2^53")]
-pub(crate) fn ratio(hits: u64, of: u64) -> f64 {
+fn ratio(hits: u64, of: u64) -> f64 {
     hits as f64 / of as f64
 }
 
-/// The gate over findings: none may be as bad as `least`.
-#[must_use]
-pub fn gate(findings: &[Finding], least: Option<Severity>, metric: &str) -> Gate {
-    let bad: Vec<&Finding> = findings
-        .iter()
-        .filter(|finding| least.is_some_and(|least| finding.severity >= least))
-        .collect();
-    let verdict = if bad.is_empty() { Verdict::Pass } else { Verdict::Fail };
-    let mut items: Vec<String> = bad.iter().map(|finding| finding.tool.clone()).collect();
-    items.sort();
-    items.dedup();
-    let level = least.map_or("any", Severity::name);
-    let reason = match (least, bad.first()) {
-        (None, _) => "no finding fails this run".to_owned(),
-        (Some(_), None) => format!("no finding of level {level} or worse"),
-        (Some(_), Some(first)) => format!(
-            "{} of level {level} or worse; the first: {}: {}",
-            if bad.len() == 1 { "1 finding".to_owned() } else { format!("{} findings", bad.len()) },
-            first.tool,
-            first.message
-        ),
-    };
-    let check = Check {
-        metric: metric.to_owned(),
-        slice: None,
-        rule: "findings".to_owned(),
-        threshold: Some(0.0),
-        value: Some(ratio(bad.len() as u64, 1)),
-        baseline: None,
-        verdict,
-        reason,
-        items,
-    };
-    Gate { verdict, checks: vec![check] }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(rule: &str, severity: Severity) -> Finding {
+        let (rule, tool, message) = (rule.to_owned(), "t".to_owned(), "broke".to_owned());
+        Finding { rule, severity, tool, message, ..Finding::default() }
+    }
+
+    #[test]
+    fn a_finding_fails_the_run_from_the_given_severity_on() {
+        let all = [finding("b", Severity::Warning), finding("a", Severity::Error)];
+        let verdict = |fail_on| findings_check("findings", &all, fail_on).verdict;
+        assert_eq!(verdict(FailOn::Never), Verdict::Pass);
+        assert_eq!(verdict(FailOn::Note), Verdict::Fail);
+        let check = findings_check("findings", &all, FailOn::Warning);
+        assert_eq!((check.value, check.items), (Some(2.0), vec!["t".to_owned()]));
+        assert!(check.reason.starts_with("2 findings of severity warning or higher (a, b)"));
+        let check = findings_check("findings", &all[..1], FailOn::Error);
+        assert_eq!((check.verdict, check.value), (Verdict::Pass, Some(0.0)));
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_with_the_nearest_known_one() {
+        let error = check_known("allow", "rule", &["crsh".into()], ["hang", "crash"].into_iter());
+        let error = error.unwrap_err().to_string();
+        assert_eq!(error, "`allow`: there is no rule \"crsh\" (did you mean \"crash\"?)");
+    }
 }

@@ -1,35 +1,35 @@
-//! A command line that makes a call again, safe to paste into a shell.
+//! A command line that repeats a call, safe to paste into a shell.
 //!
-//! Every word is quoted, the arguments are JSON in plain ASCII (so that what is invisible stays visible
-//! and nothing turns the line around), and secrets of the server are not in it.
+//! Every word is quoted, the arguments are JSON in plain ASCII (so that invisible characters become
+//! visible and nothing reverses the line), and the server's secrets are left out.
 
 use std::fmt::Write as _;
 
 use karat_mcp::{Elicitation, Engine, Policies, Roots, Sampling, ServerSpec};
 use serde_json::{Map, Value};
 
-/// Longer lines are no use in a shell.
-const LONGEST: usize = 64 << 10;
+/// The longest line that is of use in a shell.
+const MAX_LINE: usize = 64 << 10;
 
-/// `karat server call …` for these arguments. `hide` takes secrets out.
+/// `karat server call …` for these arguments; `redact` takes secrets out of each word.
 #[must_use]
 pub fn call(
     spec: &ServerSpec,
     tool: &str,
     arguments: &Map<String, Value>,
-    hide: &dyn Fn(&str) -> String,
+    redact: &dyn Fn(&str) -> String,
 ) -> String {
     let input = ascii(&Value::Object(arguments.clone()));
-    let line = line(spec, &["call", "--tool", tool, "--input", &input], hide);
-    if line.len() > LONGEST {
-        return format!("(the input has {} bytes; run fuzz again with the same seed)", input.len());
+    let line = line(spec, &["call", "--tool", tool, "--input", &input], redact);
+    if line.len() > MAX_LINE {
+        return format!("(the input has {} bytes: run fuzz again with the same seed)", input.len());
     }
     line
 }
 
 /// `karat server WORDS… SERVER`.
 #[must_use]
-pub fn line(spec: &ServerSpec, words: &[&str], hide: &dyn Fn(&str) -> String) -> String {
+pub fn line(spec: &ServerSpec, words: &[&str], redact: &dyn Fn(&str) -> String) -> String {
     let mut all: Vec<String> = ["karat", "server"].map(str::to_owned).to_vec();
     all.extend(words.iter().map(|word| (*word).to_owned()));
     if let Some(url) = &spec.url {
@@ -68,11 +68,11 @@ pub fn line(spec: &ServerSpec, words: &[&str], hide: &dyn Fn(&str) -> String) ->
         all.push("--".to_owned());
         all.extend(command.iter().cloned());
     }
-    let quoted: Vec<String> = all.iter().map(|word| quoted(&hide(word))).collect();
+    let quoted: Vec<String> = all.iter().map(|word| quoted(&redact(word))).collect();
     quoted.join(" ")
 }
 
-/// The flags that answer a server that asks.
+/// The flags that answer requests of the server.
 fn answers(policies: &Policies) -> Vec<String> {
     let mut flags = Vec::new();
     if let Sampling::Answer { text, .. } = &policies.sampling {
@@ -90,8 +90,8 @@ fn answers(policies: &Policies) -> Vec<String> {
     flags
 }
 
-/// A word for a shell: between single quotes, in which nothing has a meaning but the quote itself. A
-/// zero byte cannot be in an argument of a program.
+/// A word for a shell, in single quotes, inside which only the quote itself has a meaning. Zero bytes
+/// are dropped: the arguments of a program cannot contain them.
 #[must_use]
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
@@ -101,7 +101,7 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\0', "").replace('\'', r"'\''"))
 }
 
-/// A value as JSON in which everything beyond ASCII is an escape.
+/// A value as JSON with everything outside of ASCII escaped.
 #[must_use]
 pub fn ascii(value: &Value) -> String {
     let mut text = String::new();
@@ -130,7 +130,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_shell_gives_back_the_very_words(tool in "\\PC{1,12}", text in any::<String>(), word in "[^\\x00]{1,12}") {
+        fn a_shell_splits_the_line_into_the_original_words(tool in "\\PC{1,12}", text in any::<String>(), word in "[^\\x00]{1,12}") {
             let spec = ServerSpec::from_command(vec![word.clone(), "$(x) `y` '".to_owned()]);
             let sent = arguments(&json!({"a": text}));
             let line = call(&spec, &tool, &sent, &str::to_owned);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_gets_that_asks_is_in_the_line_too() {
+    fn the_answers_to_requests_of_the_server_are_in_the_line() {
         let policies =
             json!({"sampling": {"text": "a b"}, "elicitation": "decline", "roots": ["/d"]});
         let policies = serde_json::from_value(policies).unwrap();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_invisible_is_written_out_and_secrets_are_not() {
+    fn invisible_characters_are_escaped_and_secrets_are_left_out() {
         let mut spec = ServerSpec::from_url("http://127.0.0.1:1/mcp");
         spec.headers.insert("Authorization".to_owned(), "Bearer hush".to_owned());
         let sent = arguments(&json!({"t": "\u{202e}👩"}));

@@ -1,4 +1,4 @@
-//! The official conformance suite against the demo server and against Karat's client.
+//! The official conformance suite against a server with its scenarios and against Karat's client.
 //!
 //! Each run must give exactly the scenarios that are listed here: those that pass, with at least one
 //! check, and the exceptions, each with its reason. A scenario that vanishes, a new one and an
@@ -252,19 +252,24 @@ fn suite(version: &str, arguments: &[&str]) -> String {
     format!("{}{}", text(&output.stdout), text(&output.stderr))
 }
 
-/// Builds the client that the suite starts.
+/// The client that the suite starts.
 fn client() -> String {
+    example("conformance_client").to_str().unwrap().to_owned()
+}
+
+/// Builds an example of the workspace and returns its path.
+fn example(name: &str) -> PathBuf {
     let karat = Path::new(env!("CARGO_BIN_EXE_karat"));
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--quiet", "--locked", "--workspace"]);
-    build.args(["--example", "conformance_client"]).current_dir(repository());
+    build.args(["--example", name]).current_dir(repository());
     let folder: PathBuf = karat.parent().unwrap().to_owned();
     build.env("CARGO_TARGET_DIR", folder.parent().unwrap());
     if folder.ends_with("release") {
         build.arg("--release");
     }
     run(&mut build);
-    folder.join("examples/conformance_client").to_str().unwrap().to_owned()
+    folder.join("examples").join(name)
 }
 
 struct Demo {
@@ -274,8 +279,7 @@ struct Demo {
 
 impl Demo {
     fn start() -> Demo {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_karat"))
-            .args(["demo-server", "--conformance", "--http", "127.0.0.1:0"])
+        let mut child = Command::new(example("conformance_server"))
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

@@ -1,5 +1,5 @@
-//! A listener on 127.0.0.1, and on ::1 where there is one, that notes who calls. Nobody should, unless
-//! an attack made them.
+//! A listener on 127.0.0.1, and on ::1 if possible, that records requests. Only an attack that worked
+//! makes a server send one.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,25 +9,28 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// How much of a request is read, how long is waited for it, and how many calls are remembered.
-const HEAD: usize = 8 << 10;
-const PATIENCE: Duration = Duration::from_secs(5);
-const REMEMBERED: usize = 10_000;
-/// How the paths begin that attempts ask for.
+/// The size of a request head, the time limit for it, and the number of requests that are recorded.
+const MAX_HEAD: usize = 8 << 10;
+const TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_RECORDED: usize = 10_000;
+/// The beginnings of the paths that attempts ask for.
 const EXPECTED: [&str; 6] =
     ["/loopback/", "/moved/", "/landed/", "/latest/", "/computeMetadata/", "/orders"];
 
 /// The listener.
-pub(super) struct Canary {
+pub(super) struct CanaryListener {
     port: u16,
     page_token: String,
     calls: Arc<Mutex<Vec<String>>>,
     tasks: Vec<JoinHandle<()>>,
 }
 
-impl Canary {
-    /// Listens on a free port of 127.0.0.1, and on the same of ::1 if it can be had.
-    pub(super) async fn listen(page_token: String, orders: &str) -> std::io::Result<Canary> {
+impl CanaryListener {
+    /// Listens on a free port of 127.0.0.1, and on the same port of ::1 if it is free.
+    pub(super) async fn listen(
+        page_token: String,
+        orders: &str,
+    ) -> std::io::Result<CanaryListener> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let port = listener.local_addr()?.port();
         let calls = Arc::new(Mutex::new(Vec::new()));
@@ -36,10 +39,10 @@ impl Canary {
         if let Ok(listener) = TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await {
             tasks.push(tokio::spawn(serve(listener, port, page, Arc::clone(&calls))));
         }
-        Ok(Canary { port, page_token, calls, tasks })
+        Ok(CanaryListener { port, page_token, calls, tasks })
     }
 
-    /// Whether ::1 is listened on too.
+    /// Whether it listens on ::1 too.
     pub(super) fn has_v6(&self) -> bool {
         self.tasks.len() > 1
     }
@@ -48,31 +51,31 @@ impl Canary {
         self.port
     }
 
-    /// What stands on every page.
+    /// The token on every page.
     pub(super) fn page_token(&self) -> &str {
         &self.page_token
     }
 
-    /// Notes a call that was only played.
-    pub(super) fn note(&self, path: &str) {
+    /// Records a simulated request.
+    pub(super) fn record(&self, path: &str) {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
     }
 
-    /// Whether this path was called, or one that goes on behind it.
+    /// Whether this path was requested, or one that continues it.
     pub(super) fn was_called(&self, path: &str) -> bool {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        // The paths end in a number, and more digits are another number.
+        // The paths end in a number, and with more digits it is another number.
         let fits = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_digit());
         calls.iter().any(|call| call.strip_prefix(path).is_some_and(fits))
     }
 
-    /// How many calls there were.
+    /// The number of requests.
     pub(super) fn count(&self) -> usize {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Whether there was a call, after the first so many, for a page that no attempt named: the path
-    /// is the tool's own then.
+    /// Whether there was a request, apart from the first `since`, for a path that no attempt asks for:
+    /// the tool chose it.
     pub(super) fn was_visited(&self, since: usize) -> bool {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let own = |call: &String| {
@@ -82,7 +85,7 @@ impl Canary {
     }
 }
 
-impl Drop for Canary {
+impl Drop for CanaryListener {
     fn drop(&mut self) {
         self.tasks.iter().for_each(JoinHandle::abort);
     }
@@ -94,7 +97,7 @@ async fn serve(listener: TcpListener, port: u16, page: String, calls: Arc<Mutex<
         let Ok((stream, _)) = listener.accept().await else { continue };
         let (page, calls) = (Arc::clone(&page), Arc::clone(&calls));
         tokio::spawn(async move {
-            let _ = tokio::time::timeout(PATIENCE, answer(stream, port, &page, &calls)).await;
+            let _ = tokio::time::timeout(TIMEOUT, answer(stream, port, &page, &calls)).await;
         });
     }
 }
@@ -107,7 +110,7 @@ async fn answer(
 ) -> std::io::Result<()> {
     let mut head = Vec::new();
     let mut block = [0; 1024];
-    while head.len() < HEAD && !head.windows(4).any(|end| end == b"\r\n\r\n") {
+    while head.len() < MAX_HEAD && !head.windows(4).any(|end| end == b"\r\n\r\n") {
         match stream.read(&mut block).await? {
             0 => break,
             read => head.extend_from_slice(&block[..read]),
@@ -117,7 +120,7 @@ async fn answer(
     let path = head.split_whitespace().nth(1).unwrap_or_default();
     {
         let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
-        if calls.len() < REMEMBERED {
+        if calls.len() < MAX_RECORDED {
             calls.push(path.to_owned());
         }
     }
@@ -150,24 +153,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn calls_are_noted_and_redirects_lead_back_here() {
-        let canary = Canary::listen("token".to_owned(), "orders").await.unwrap();
-        assert!(!canary.was_called("/a"));
-        assert!(get(canary.port(), "/a").await.contains("token\norders"));
-        assert!(canary.was_called("/a"));
-        let moved = get(canary.port(), "/moved/7").await;
-        assert!(moved.contains(&format!("Location: http://127.0.0.1:{}/landed/7", canary.port())));
-        assert!(!canary.was_called("/landed/7"));
+    async fn requests_are_recorded_and_redirects_lead_back_to_the_listener() {
+        let listener = CanaryListener::listen("token".to_owned(), "orders").await.unwrap();
+        assert!(!listener.was_called("/a"));
+        assert!(get(listener.port(), "/a").await.contains("token\norders"));
+        assert!(listener.was_called("/a"));
+        let moved = get(listener.port(), "/moved/7").await;
+        assert!(
+            moved.contains(&format!("Location: http://127.0.0.1:{}/landed/7", listener.port()))
+        );
+        assert!(!listener.was_called("/landed/7"));
     }
 
     #[tokio::test]
-    async fn what_a_tool_puts_behind_a_path_or_asks_for_itself_is_known() {
-        let canary = Canary::listen("token".to_owned(), "orders").await.unwrap();
-        get(canary.port(), "/loopback/12/status").await;
-        assert!(canary.was_called("/loopback/12") && !canary.was_called("/loopback/1"));
-        assert!(!canary.was_visited(0));
-        let before = canary.count();
-        get(canary.port(), "/status").await;
-        assert!(canary.was_visited(before) && !canary.was_visited(canary.count()));
+    async fn paths_that_a_tool_extends_or_chooses_are_recognized() {
+        let listener = CanaryListener::listen("token".to_owned(), "orders").await.unwrap();
+        get(listener.port(), "/loopback/12/status").await;
+        assert!(listener.was_called("/loopback/12") && !listener.was_called("/loopback/1"));
+        assert!(!listener.was_visited(0));
+        let before = listener.count();
+        get(listener.port(), "/status").await;
+        assert!(listener.was_visited(before) && !listener.was_visited(listener.count()));
     }
 }

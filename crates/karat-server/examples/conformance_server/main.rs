@@ -1,28 +1,30 @@
-//! What the official conformance suite asks a server for, beside the tools of the demo.
+//! A server for the official conformance suite: the demo server with the tools, resources and prompts
+//! that the suite (`@modelcontextprotocol/conformance`) calls by fixed names to test content blocks, log
+//! messages, progress, requests to the client and subscriptions. The live conformance test starts it.
 //!
-//! The suite (`@modelcontextprotocol/conformance`) calls tools, resources and prompts by fixed names
-//! and looks at how the protocol is spoken around them: content blocks, log messages, progress,
-//! questions to the client, subscriptions. They are served only on demand, so that nobody who tries
-//! Karat sees them.
+//! Usage: `conformance_server [ADDRESS]`. It serves streamable HTTP and prints its URL; the default is a
+//! free port of 127.0.0.1.
 
 mod library;
 mod rounds;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use karat_mcp::serve::{Context, Offer, ProtocolError, Respond};
+use karat_mcp::serve::{Context, HttpServer, Offer, ProtocolError, Respond};
+use karat_server::demo::{self, Demo};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
-use super::{Demo, INVALID_PARAMS, failed, said};
 use rounds::Rounds;
 
-/// The pause between two messages of a tool that says how far it is.
+/// The pause between two messages of a tool that reports its progress.
 const STEP: Duration = Duration::from_millis(50);
-/// How many changes a slow listener may be behind.
-const BEHIND: usize = 16;
+/// The number of changes that a slow listener may be behind.
+const MAX_BEHIND: usize = 16;
+const INVALID_PARAMS: i64 = -32602;
 const METHOD_NOT_FOUND: i64 = -32601;
 const MISSING_CAPABILITY: i64 = -32021;
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -37,10 +39,32 @@ const PNG: &str =
 /// Eight samples of silence.
 const WAV: &str = "UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQgAAACAgICAgICAgA==";
 
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:0".to_owned()).parse()?;
+    let at = BTreeMap::from([("/mcp".to_owned(), offer())]);
+    let server = HttpServer::bind(address, at, Conformance::default()).await?;
+    #[expect(clippy::print_stdout, reason = "the test that starts it reads the URL")]
+    {
+        println!("http://{}/mcp", server.address());
+    }
+    server.run_until(tokio::signal::ctrl_c()).await;
+    Ok(())
+}
+
+/// A result of one text.
+fn said(text: &str) -> Value {
+    json!({"content": [{"type": "text", "text": text}]})
+}
+
+/// A tool error.
+fn failed(why: &str) -> Value {
+    json!({"content": [{"type": "text", "text": why}], "isError": true})
+}
+
 /// The tools of the demo and those that the suite calls.
-#[must_use]
-pub fn offer() -> Offer {
-    let mut offer = super::offer();
+fn offer() -> Offer {
+    let mut offer = demo::offer();
     offer.tools.extend(PLAIN.iter().map(|(name, about)| tool(name, about, &json!({}))));
     offer.tools.extend(rounds::TOOLS.iter().map(|(name, about)| tool(name, about, &json!({}))));
     let text = |about: &str| json!({"type": "string", "description": about});
@@ -87,7 +111,7 @@ fn tool(name: &str, description: &str, properties: &Value) -> Value {
     })
 }
 
-/// A schema with what JSON Schema 2020-12 has beyond the common keywords: it must arrive as it is.
+/// A schema with uncommon keywords of JSON Schema 2020-12, which must arrive unchanged.
 fn json_schema() -> Value {
     let text = || json!({"type": "string"});
     json!({
@@ -121,7 +145,7 @@ fn json_schema() -> Value {
     })
 }
 
-/// What a listener may want to hear of.
+/// A change that a client can listen to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {
     Tools,
@@ -144,8 +168,8 @@ impl Change {
     }
 }
 
-/// The state behind it all.
-pub struct Conformance {
+/// The state behind the tools.
+struct Conformance {
     demo: Demo,
     rounds: Rounds,
     changes: broadcast::Sender<Change>,
@@ -158,7 +182,7 @@ impl Default for Conformance {
         Conformance {
             demo: Demo::default(),
             rounds: Rounds::default(),
-            changes: broadcast::channel(BEHIND).0,
+            changes: broadcast::channel(MAX_BEHIND).0,
             subscribed: Mutex::default(),
             log_level: Mutex::default(),
         }
@@ -266,7 +290,7 @@ impl Respond for Conformance {
 }
 
 impl Conformance {
-    /// Without a handshake, a client gets messages only where its request asks for them.
+    /// Without a handshake, a client gets messages only if its request asks for them.
     fn log(&self, context: &Context, message: &str) {
         let least = if context.is_stateless() {
             let wanted = context.meta(LOG_LEVEL).and_then(Value::as_str);
@@ -282,12 +306,12 @@ impl Conformance {
     }
 
     fn changed(&self, change: Change) -> Value {
-        // Nobody may be listening, which is no fault.
+        // It is not an error if no client listens.
         let _ = self.changes.send(change);
-        said("Told everybody who listens.")
+        said("All listening clients were notified.")
     }
 
-    /// Says that it listens, then tells of the changes that are asked for until the client goes.
+    /// Acknowledges the subscription, then reports changes until the client leaves.
     async fn listen(&self, context: &Context, params: &Value) -> Result<Value, ProtocolError> {
         let mut changes = self.changes.subscribe();
         let wants = |change: Change| {
@@ -348,7 +372,7 @@ fn plain(tool: &str) -> Option<Value> {
     Some(json!({"content": content}))
 }
 
-/// Without a handshake, a request says what its client can do; nothing else may be asked of it.
+/// Without a handshake, a request declares the capabilities of its client; others must not be used.
 fn needs(context: &Context, capability: &str) -> Result<(), ProtocolError> {
     let offered = context.meta(CAPABILITIES).and_then(|all| all.get(capability));
     if !context.is_stateless() || offered.is_some() {
@@ -461,17 +485,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tool_has_a_name_of_its_own() {
+    fn every_tool_has_a_unique_name() {
         let offer = offer();
         let names: BTreeSet<&str> =
             offer.tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
         assert_eq!(names.len(), offer.tools.len());
         assert!(names.contains("add") && names.contains("test_simple_text"));
-    }
-
-    #[test]
-    fn the_plain_demo_does_not_offer_them() {
-        let plain = super::super::offer().tools;
-        assert!(plain.iter().all(|tool| !tool["name"].as_str().unwrap().starts_with("test_")));
     }
 }

@@ -1,8 +1,9 @@
-//! The arguments around which inputs are made: the least that a schema asks for, and all that it has.
+//! The base arguments around which inputs are made: the fewest that a schema demands, and all that it
+//! has.
 //!
-//! Where these broke the schema themselves, every input around them would break it too, and what is
-//! tried in one place would hide behind what is wrong in another. So they are made, held to the schema
-//! engine and mended: another value here, a property less or more there. What cannot be mended is said.
+//! If these violated the schema, every input made from them would too, and a flaw in one place would
+//! hide behind another. So they are validated and repaired: another value here, a property less or more
+//! there. If that fails, the caller knows.
 
 use karat_core::schema::{Compiled, Compliance};
 use serde_json::{Map, Value};
@@ -11,41 +12,41 @@ use super::place::{self, Step};
 use super::shape::Shapes;
 use super::values::{self, Extent, Reach};
 
-/// How often the engine is asked while one base is mended.
-const CHECKS: usize = 400;
-/// How many violations are looked at before the next step, and how many values are tried in one place.
-const VIOLATIONS: usize = 8;
-const VALUES: usize = 48;
-/// How many schemas of one place are looked at.
-const SCHEMAS: usize = 8;
+/// The number of validations for repairing one base.
+const MAX_CHECKS: usize = 400;
+/// The number of violations that are considered in each step, and of values that are tried in one place.
+const MAX_VIOLATIONS: usize = 8;
+const MAX_VALUES: usize = 48;
+/// The number of schemas of one place that are considered.
+const MAX_SCHEMAS: usize = 8;
 
-/// What inputs are made around.
+/// The arguments around which inputs are made.
 pub(super) struct Bases {
-    /// What is required and no more.
+    /// The required arguments only.
     pub(super) least: Map<String, Value>,
-    /// All that there is, or as much of it as can stand together.
+    /// All arguments, or as many as are possible together.
     pub(super) full: Map<String, Value>,
-    /// Whether they keep the schema, as far as the engine can say.
-    pub(super) keep: bool,
-    /// Known values that the schema forbids, by name; they are not used.
+    /// Whether both match the schema, as far as the validator can tell.
+    pub(super) is_valid: bool,
+    /// The names of known values that the schema forbids; they are not used.
     pub(super) unused: Vec<String>,
 }
 
-/// Makes and mends, for one schema.
-pub(super) struct Mender<'a> {
+/// Makes and repairs arguments for one schema.
+pub(super) struct Repair<'a> {
     pub(super) shapes: &'a Shapes<'a>,
     pub(super) schema: &'a Value,
-    pub(super) judge: Option<&'a Compiled>,
+    pub(super) validator: Option<&'a Compiled>,
     pub(super) known: &'a Map<String, Value>,
 }
 
-impl Mender<'_> {
-    /// Both bases.
+impl Repair<'_> {
+    /// Makes both bases.
     pub(super) fn bases(&self) -> Bases {
         let raw = |extent| self.filled(values::base(self.shapes, self.schema, extent));
         let (raw_least, raw_full) = (raw(Extent::Required), raw(Extent::All));
-        let (least, full, keep) =
-            match (self.mended(raw_least.clone()), self.mended(raw_full.clone())) {
+        let (least, full, is_valid) =
+            match (self.repaired(raw_least.clone()), self.repaired(raw_full.clone())) {
                 (Some(least), Some(full)) => (least, full, true),
                 (Some(least), None) => {
                     let full = self.grown(&least, &raw_full);
@@ -56,16 +57,16 @@ impl Mender<'_> {
             };
         let lost = |name: &&String| self.has(name) && full.get(*name) != self.known.get(*name);
         let unused = self.known.keys().filter(lost).cloned().collect();
-        Bases { least, full, keep, unused }
+        Bases { least, full, is_valid, unused }
     }
 
-    /// The least alone.
+    /// The required arguments only.
     pub(super) fn least(&self) -> Map<String, Value> {
         let raw = self.filled(values::base(self.shapes, self.schema, Extent::Required));
-        self.mended(raw).unwrap_or_else(|| self.bases().least)
+        self.repaired(raw).unwrap_or_else(|| self.bases().least)
     }
 
-    /// The value with what is known to work, where the schema has a parameter of that name.
+    /// The value with those known values for which the schema has a parameter.
     pub(super) fn filled(&self, value: Option<Value>) -> Map<String, Value> {
         let mut arguments = place::object(value);
         for (name, value) in self.known.iter().filter(|(name, _)| self.has(name)) {
@@ -79,24 +80,24 @@ impl Mender<'_> {
         ways.iter().any(|way| way.get("properties").is_some_and(|all| all.get(name).is_some()))
     }
 
-    /// How the arguments break the schema, if they do.
+    /// The violations of the arguments, if there are any.
     fn broken(&self, arguments: &Map<String, Value>) -> Option<Compliance> {
-        let found = self.judge?.check(&Value::Object(arguments.clone()));
+        let found = self.validator?.check(&Value::Object(arguments.clone()));
         (!found.valid && found.not_checked().is_none()).then_some(found)
     }
 
-    /// The arguments, changed as little as it takes to keep the schema.
-    pub(super) fn mended(&self, start: Map<String, Value>) -> Option<Map<String, Value>> {
+    /// The arguments, changed as little as necessary to match the schema.
+    pub(super) fn repaired(&self, start: Map<String, Value>) -> Option<Map<String, Value>> {
         let mut best = start;
         let Some(mut broken) = self.broken(&best) else { return Some(best) };
         let mut checks = 0;
         'again: loop {
             let before = count(&broken);
-            let violations = broken.errors.iter().take(VIOLATIONS);
+            let violations = broken.errors.iter().take(MAX_VIOLATIONS);
             for path in violations.map(|violation| violation.instance_path.as_str()) {
                 for candidate in self.candidates(&best, path) {
                     checks += 1;
-                    if checks > CHECKS {
+                    if checks > MAX_CHECKS {
                         return None;
                     }
                     let Some(found) = self.broken(&candidate) else { return Some(candidate) };
@@ -110,7 +111,7 @@ impl Mender<'_> {
         }
     }
 
-    /// Arguments that may not break the schema there any more, the smallest change first.
+    /// Arguments that may not violate the schema in this place any more, the smallest change first.
     fn candidates(&self, arguments: &Map<String, Value>, path: &str) -> Vec<Map<String, Value>> {
         let whole = Value::Object(arguments.clone());
         let Some(steps) = place::steps(path, &whole) else { return Vec::new() };
@@ -127,7 +128,7 @@ impl Mender<'_> {
             [] => Some(self.filled(Some(other))),
             steps => place::with(arguments, steps, Some(other)),
         }));
-        // Without it, and without what it is in.
+        // Without it, and without the values around it.
         found.extend(
             (1..=steps.len()).rev().filter_map(|end| place::with(arguments, &steps[..end], None)),
         );
@@ -146,11 +147,11 @@ impl Mender<'_> {
             let edges = values::edges(self.shapes, schema, Reach::Small);
             found.extend(edges.into_iter().map(|one| one.value));
         }
-        found.truncate(VALUES);
+        found.truncate(MAX_VALUES);
         found
     }
 
-    /// Members that can be put into a value or taken out of it.
+    /// Members to add to a value or to remove from it.
     fn members(&self, value: Option<&Value>, schemas: &[Value]) -> Vec<(Step, Option<Value>)> {
         let mut found = Vec::new();
         match value {
@@ -190,16 +191,16 @@ impl Mender<'_> {
                     Step::Key(name) => values::property(&way, name).cloned(),
                     Step::Entry(at) => values::entry(&way, *at).cloned(),
                 })
-                .take(SCHEMAS)
+                .take(MAX_SCHEMAS)
                 .collect();
         }
         here
     }
 
-    /// As many of these properties beside the least as can stand together.
+    /// The required arguments with as many of these properties as are possible together.
     fn grown(&self, least: &Map<String, Value>, all: &Map<String, Value>) -> Map<String, Value> {
         let mut grown = least.clone();
-        for (name, value) in all.iter().take(CHECKS) {
+        for (name, value) in all.iter().take(MAX_CHECKS) {
             let mut more = grown.clone();
             more.entry(name).or_insert_with(|| value.clone());
             if self.broken(&more).is_none() {
@@ -209,10 +210,10 @@ impl Mender<'_> {
         grown
     }
 
-    /// As few of these properties as the schema allows, without those that are known to work.
+    /// As few of these properties as the schema allows, apart from the known values.
     fn pruned(&self, full: &Map<String, Value>) -> Map<String, Value> {
         let mut pruned = full.clone();
-        for name in full.keys().filter(|name| !self.known.contains_key(*name)).take(CHECKS) {
+        for name in full.keys().filter(|name| !self.known.contains_key(*name)).take(MAX_CHECKS) {
             let mut less = pruned.clone();
             less.shift_remove(name);
             if self.broken(&less).is_none() {
@@ -237,10 +238,10 @@ mod tests {
         let judge = Compiled::new(schema).unwrap();
         let shapes = Shapes::new(schema);
         let known = known.as_object().unwrap();
-        let bases = Mender { shapes: &shapes, schema, judge: Some(&judge), known }.bases();
+        let bases = Repair { shapes: &shapes, schema, validator: Some(&judge), known }.bases();
         for one in [&bases.least, &bases.full] {
             let valid = judge.check(&Value::Object(one.clone())).valid;
-            assert_eq!(valid, bases.keep, "{schema}: {one:?}");
+            assert_eq!(valid, bases.is_valid, "{schema}: {one:?}");
         }
         bases
     }
@@ -249,13 +250,13 @@ mod tests {
         bases_with(schema, &json!({}))
     }
 
-    /// An object whose one property, which it demands, is this.
+    /// An object with this as its one required property.
     fn one(property: &Value) -> Value {
         json!({"type": "object", "properties": {"p": property}, "required": ["p"]})
     }
 
     #[test]
-    fn what_a_property_asks_for_is_made() {
+    fn a_value_that_matches_is_made_for_every_keyword() {
         for property in [
             json!({"type": "array", "items": {"enum": ["a", "b", "c"]}, "minItems": 2, "uniqueItems": true}),
             json!({"type": "array", "items": {"type": "boolean"}, "minItems": 2, "uniqueItems": true}),
@@ -278,51 +279,55 @@ mod tests {
             json!({"type": "integer", "maximum": -3, "multipleOf": 5}),
             json!({"type": "integer", "not": {"const": 1}}),
         ] {
-            assert!(bases(&one(&property)).keep, "{property}");
+            assert!(bases(&one(&property)).is_valid, "{property}");
         }
     }
 
     #[test]
-    fn what_cannot_stand_together_is_taken_apart() {
+    fn properties_that_exclude_each_other_are_separated() {
         let apart = bases(
             &json!({"type": "object", "properties": {"k": {"type": "string"}, "j": {"type": "string"}},
             "not": {"required": ["k", "j"]}}),
         );
-        assert!(apart.keep && apart.least.is_empty() && apart.full.len() == 1, "{:?}", apart.full);
+        assert!(
+            apart.is_valid && apart.least.is_empty() && apart.full.len() == 1,
+            "{:?}",
+            apart.full
+        );
         let either = bases(
             &json!({"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": "string"}},
             "oneOf": [{"required": ["id"]}, {"required": ["name"]}]}),
         );
-        assert!(either.keep && either.full.len() == 1, "{:?}", either.full);
+        assert!(either.is_valid && either.full.len() == 1, "{:?}", either.full);
     }
 
     #[test]
-    fn what_comes_with_something_else_is_added() {
+    fn properties_that_depend_on_others_are_added() {
         let then = bases(&json!({"type": "object", "required": ["en"],
             "properties": {"en": {"enum": ["red", "green"]}, "co": {"const": "fixed"}},
             "if": {"properties": {"en": {"const": "red"}}}, "then": {"required": ["co"]}}));
-        assert!(then.keep, "{:?}", then.least);
+        assert!(then.is_valid, "{:?}", then.least);
         let depends = bases(
             &json!({"type": "object", "required": ["a"], "dependentRequired": {"a": ["b"]},
             "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}, "c": {"type": "integer"}}}),
         );
-        assert!(depends.keep && depends.least.len() == 2 && depends.full.len() == 3);
+        assert!(depends.is_valid && depends.least.len() == 2 && depends.full.len() == 3);
     }
 
     #[test]
-    fn a_schema_that_nothing_keeps_is_known_as_such() {
+    fn a_schema_that_no_value_matches_is_recognized() {
         for nothing in [json!(false), json!({"type": "integer", "minimum": 5, "maximum": 3})] {
-            assert!(!bases(&one(&nothing)).keep, "{nothing}");
+            assert!(!bases(&one(&nothing)).is_valid, "{nothing}");
         }
     }
 
     #[test]
-    fn a_known_value_stays_unless_the_schema_forbids_it() {
+    fn a_known_value_is_kept_unless_the_schema_forbids_it() {
         let schema = one(&json!({"type": "string", "pattern": "^(?=.*\\d)(?=.*#)\\w+#\\w+$"}));
-        assert!(!bases(&schema).keep);
+        assert!(!bases(&schema).is_valid);
         let known = bases_with(&schema, &json!({"p": "a1#b"}));
-        assert!(known.keep && known.unused.is_empty() && known.least["p"] == "a1#b");
+        assert!(known.is_valid && known.unused.is_empty() && known.least["p"] == "a1#b");
         let wrong = bases_with(&one(&json!({"type": "integer"})), &json!({"p": "x", "q": 1}));
-        assert!(wrong.keep && wrong.unused == ["p"], "{:?}", wrong.unused);
+        assert!(wrong.is_valid && wrong.unused == ["p"], "{:?}", wrong.unused);
     }
 }

@@ -1,12 +1,11 @@
-//! Resources, prompts and completion, as the conformance suite names them. All of it is fixed text.
+//! Resources, prompts and completion with the names of the conformance suite. All texts are fixed.
 
 use karat_mcp::serve::{Context, ProtocolError};
 use serde_json::{Map, Value, json};
 
-use super::super::INVALID_PARAMS;
-use super::{PNG, rounds};
+use super::{INVALID_PARAMS, PNG, rounds};
 
-/// The code for a resource that is not there, before revision 2026-07-28.
+/// The code for a resource that does not exist, before revision 2026-07-28.
 const RESOURCE_NOT_FOUND: i64 = -32002;
 const TEMPLATE: (&str, &str) = ("test://template/", "/data");
 
@@ -37,7 +36,7 @@ pub(super) fn answer(
     Ok(Some(if cacheable && context.is_stateless() { with_hints(result) } else { result }))
 }
 
-/// How long a client may keep what does not change.
+/// Adds the hints for caching.
 fn with_hints(mut result: Value) -> Value {
     result["ttlMs"] = json!(0);
     result["cacheScope"] = json!("private");
@@ -152,7 +151,7 @@ pub(super) fn messages(contents: Vec<Value>) -> Value {
     json!({"messages": messages})
 }
 
-/// The words that begin as the client has begun.
+/// The words that complete the beginning that the client sends.
 fn complete(params: &Value) -> Value {
     let begun = params.pointer("/argument/value").and_then(Value::as_str).unwrap_or_default();
     let values: Vec<&str> =
@@ -166,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prompt_wants_its_arguments() {
+    fn a_prompt_needs_its_arguments() {
         let get = |arguments: Value| {
             prompt(&json!({"name": "test_prompt_with_arguments", "arguments": arguments}))
         };
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn completion_offers_only_what_fits() {
+    fn completion_offers_only_words_that_fit() {
         let complete = complete(&json!({"argument": {"name": "arg1", "value": "pare"}}));
         assert_eq!(complete["completion"]["values"], json!(["parent"]));
     }

@@ -1,7 +1,7 @@
-//! Making the calls: as many as there are places (closed loop), or when they are due (open loop).
+//! Makes the calls: a fixed number at once (closed loop), or each when it is due (open loop).
 //!
-//! In an open loop a call is timed from the moment at which it was due, so a server that stalls is not
-//! spared the calls that it held up (no coordinated omission). The pace is kept by a thread of its own:
+//! In an open loop a call is timed from the moment at which it was due, so that a server that stalls is
+//! charged for the calls that it delayed (no coordinated omission). A thread of its own keeps the pace:
 //! the timers of the runtime tick in milliseconds, which is longer than many answers take.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -13,22 +13,23 @@ use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use serde::{Deserialize, Serialize};
+
 use super::mix::Mix;
-use super::own_time;
+use super::plan::{Length, Shape};
 use super::tally::{Class, Tally};
-use super::{Length, Shape};
 use crate::system::Server;
 
-/// Calls that may be under way at once in an open loop; beyond it, those that are due wait.
-const UNDER_WAY: usize = 10_000;
-/// How long the pace rests when too many calls are under way.
-const REST: Duration = Duration::from_micros(200);
+/// The calls that may be under way at once in an open loop; more calls wait.
+const MAX_UNDER_WAY: usize = 10_000;
+/// The pause of the pacing thread when too many calls are under way.
+const PAUSE: Duration = Duration::from_micros(200);
 
-/// A server, with the arguments of each call as they are on it.
+/// A session with a server, and the arguments of each call on it.
 pub(super) struct Connection {
     pub(super) server: Server,
     pub(super) arguments: Vec<Map<String, Value>>,
-    /// Held while the server is started again, so that those who wait hear if that failed.
+    /// Held while the server is restarted, so that waiting calls learn if that failed.
     starting: tokio::sync::Mutex<()>,
 }
 
@@ -38,29 +39,35 @@ impl Connection {
     }
 }
 
-/// What is loaded.
-pub(super) struct Rig {
+/// The sessions that are loaded, and the calls.
+pub(super) struct Sessions {
     pub(super) connections: Vec<Connection>,
     pub(super) mix: Mix,
 }
 
-/// One stretch of load.
-pub(super) struct Stretch {
+/// One phase of load.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Phase {
     pub(super) tally: Tally,
     pub(super) elapsed: Duration,
-    /// Our own processor time for it, where the system tells.
+    /// The processor time of this process, if the system provides it.
     pub(super) own_cpu: Option<Duration>,
-    /// Why it ended early.
+    /// The reason for which it ended early.
     pub(super) lost: Option<String>,
 }
 
-/// Loads the server for as long as is said.
-pub(super) async fn run(rig: &Arc<Rig>, shape: Shape, ramp: Duration, length: Length) -> Stretch {
-    rig.mix.rewind();
-    let cpu = own_time();
-    let drive = Arc::new(Drive {
-        rig: Arc::clone(rig),
-        tally: Mutex::new(Tally::new(rig.mix.calls.len())),
+/// Loads the server.
+pub(super) async fn run(
+    sessions: &Arc<Sessions>,
+    shape: Shape,
+    ramp: Duration,
+    length: Length,
+) -> Phase {
+    sessions.mix.rewind();
+    let cpu = own_cpu_time();
+    let driver = Arc::new(Driver {
+        sessions: Arc::clone(sessions),
+        tally: Mutex::new(Tally::new(sessions.mix.calls.len())),
         started: Instant::now(),
         length,
         begun: AtomicU64::new(0),
@@ -70,18 +77,30 @@ pub(super) async fn run(rig: &Arc<Rig>, shape: Shape, ramp: Duration, length: Le
         ended: Notify::new(),
     });
     match shape {
-        Shape::Closed { concurrency } => closed(&drive, concurrency, ramp).await,
-        Shape::Open { rate } => open(&drive, rate, ramp).await,
+        Shape::Closed { concurrency } => closed(&driver, concurrency, ramp).await,
+        Shape::Open { rate } => open(&driver, rate, ramp).await,
     }
-    let elapsed = drive.started.elapsed();
-    let own_cpu = own_time().zip(cpu).map(|(after, before)| after.saturating_sub(before));
-    let tally = drive.tally().clone();
-    let lost = drive.lost.lock().unwrap_or_else(PoisonError::into_inner).take();
-    Stretch { tally, elapsed, own_cpu, lost }
+    let elapsed = driver.started.elapsed();
+    let own_cpu = own_cpu_time().zip(cpu).map(|(after, before)| after.saturating_sub(before));
+    let tally = driver.tally().clone();
+    let lost = driver.lost.lock().unwrap_or_else(PoisonError::into_inner).take();
+    Phase { tally, elapsed, own_cpu, lost }
 }
 
-struct Drive {
-    rig: Arc<Rig>,
+/// The processor time of this process so far, over all its threads; in nanoseconds from the scheduler.
+fn own_cpu_time() -> Option<Duration> {
+    let threads = std::fs::read_dir("/proc/self/task").ok()?;
+    let mut sum = 0_u64;
+    for thread in threads.flatten() {
+        // A thread that has ended in between was counted in an earlier phase.
+        let Ok(line) = std::fs::read_to_string(thread.path().join("schedstat")) else { continue };
+        sum += line.split_ascii_whitespace().next()?.parse::<u64>().ok()?;
+    }
+    Some(Duration::from_nanos(sum))
+}
+
+struct Driver {
+    sessions: Arc<Sessions>,
     tally: Mutex<Tally>,
     started: Instant,
     length: Length,
@@ -92,12 +111,12 @@ struct Drive {
     ended: Notify,
 }
 
-impl Drive {
+impl Driver {
     fn tally(&self) -> MutexGuard<'_, Tally> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a call that begins at this time still belongs to the stretch.
+    /// Whether a call that begins at this time belongs to the phase.
     fn may_begin(&self, at: Instant) -> bool {
         if self.stop.load(Ordering::Relaxed) {
             return false;
@@ -128,17 +147,17 @@ impl Drive {
         }
     }
 
-    /// Makes one call. `due` is set where it is timed from another moment than its sending. False
-    /// means that the session is gone.
+    /// Makes one call; `due` is the moment it is timed from if that is not its sending. Returns whether
+    /// the session is still usable.
     async fn call(
         &self,
         connection: &Connection,
         session: &Arc<Session>,
         due: Option<Instant>,
     ) -> bool {
-        let which = self.rig.mix.next();
+        let which = self.sessions.mix.next();
         let (Some(call), Some(arguments)) =
-            (self.rig.mix.calls.get(which), connection.arguments.get(which))
+            (self.sessions.mix.calls.get(which), connection.arguments.get(which))
         else {
             return true;
         };
@@ -151,14 +170,14 @@ impl Drive {
         };
         let lag = due.map(|due| begun.saturating_duration_since(due));
         let since_start = begun.saturating_duration_since(self.started) + took;
-        let words = || {
-            let words = match &answered {
+        let describe = || {
+            let text = match &answered {
                 Ok(reply) => reply.texts().concat(),
                 Err(error) => error.to_string(),
             };
-            session.redactor().hidden(words)
+            session.redactor().hidden(text)
         };
-        self.note(which, class, took, since_start, lag, &words);
+        self.note(which, class, took, since_start, lag, &describe);
         let lost = answered.as_ref().is_err_and(CallError::is_lost);
         if lost {
             connection.server.lose(session).await;
@@ -173,7 +192,7 @@ impl Drive {
         took: Duration,
         since_start: Duration,
         lag: Option<Duration>,
-        words: &dyn Fn() -> String,
+        describe: &dyn Fn() -> String,
     ) {
         let mut tally = self.tally();
         tally.add(which, class, took + lag.unwrap_or_default(), since_start);
@@ -181,35 +200,35 @@ impl Drive {
             tally.lagged(lag);
         }
         if class != Class::Ok && !tally.first.contains_key(&class) {
-            let id = self.rig.mix.calls.get(which).map_or("", |call| call.id.as_str());
-            tally.first.insert(class, format!("{id}: {}", words()));
+            let id = self.sessions.mix.calls.get(which).map_or("", |call| call.id.as_str());
+            tally.first.insert(class, format!("{id}: {}", describe()));
         }
     }
 }
 
-/// Each place makes its next call when it has the answer to the last.
-async fn closed(drive: &Arc<Drive>, concurrency: usize, ramp: Duration) {
-    let mut places = JoinSet::new();
-    for place in 0..concurrency {
-        let drive = Arc::clone(drive);
-        let begins = ramp.mul_f64(place as f64 / concurrency as f64);
-        places.spawn(async move {
+/// Each worker makes its next call when it has the answer to the last one.
+async fn closed(driver: &Arc<Driver>, concurrency: usize, ramp: Duration) {
+    let mut workers = JoinSet::new();
+    for number in 0..concurrency {
+        let driver = Arc::clone(driver);
+        let begins = ramp.mul_f64(number as f64 / concurrency as f64);
+        workers.spawn(async move {
             if !begins.is_zero() {
                 tokio::time::sleep(begins).await;
             }
-            fill_place(&drive, place).await;
+            work(&driver, number).await;
         });
     }
-    while places.join_next().await.is_some() {}
+    while workers.join_next().await.is_some() {}
 }
 
-async fn fill_place(drive: &Drive, place: usize) {
-    let connections = &drive.rig.connections;
-    let Some(connection) = connections.get(place % connections.len()) else { return };
-    let Some(mut session) = drive.session(connection).await else { return };
-    while drive.may_begin(Instant::now()) {
-        if !drive.call(connection, &session, None).await {
-            match drive.session(connection).await {
+async fn work(driver: &Driver, number: usize) {
+    let connections = &driver.sessions.connections;
+    let Some(connection) = connections.get(number % connections.len()) else { return };
+    let Some(mut session) = driver.session(connection).await else { return };
+    while driver.may_begin(Instant::now()) {
+        if !driver.call(connection, &session, None).await {
+            match driver.session(connection).await {
                 Some(fresh) => session = fresh,
                 None => return,
             }
@@ -217,10 +236,10 @@ async fn fill_place(drive: &Drive, place: usize) {
     }
 }
 
-/// Calls begin when they are due, whether or not earlier ones have been answered.
-async fn open(drive: &Arc<Drive>, rate: f64, ramp: Duration) {
+/// Calls begin when they are due, whether or not earlier ones were answered.
+async fn open(driver: &Arc<Driver>, rate: f64, ramp: Duration) {
     let runtime = tokio::runtime::Handle::current();
-    let pacer = Arc::clone(drive);
+    let pacer = Arc::clone(driver);
     let pace = tokio::task::spawn_blocking(move || {
         for number in 0_u64.. {
             let due = pacer.started + due(number, rate, ramp);
@@ -230,41 +249,41 @@ async fn open(drive: &Arc<Drive>, rate: f64, ramp: Duration) {
             if let Some(early) = due.checked_duration_since(Instant::now()) {
                 std::thread::sleep(early);
             }
-            while pacer.under_way.load(Ordering::Relaxed) >= UNDER_WAY {
-                std::thread::sleep(REST);
+            while pacer.under_way.load(Ordering::Relaxed) >= MAX_UNDER_WAY {
+                std::thread::sleep(PAUSE);
             }
             pacer.under_way.fetch_add(1, Ordering::Relaxed);
-            let drive = Arc::clone(&pacer);
+            let driver = Arc::clone(&pacer);
             runtime.spawn(async move {
-                one_due(&drive, number, due).await;
-                if drive.under_way.fetch_sub(1, Ordering::AcqRel) == 1 {
-                    drive.ended.notify_one();
+                call_due(&driver, number, due).await;
+                if driver.under_way.fetch_sub(1, Ordering::AcqRel) == 1 {
+                    driver.ended.notify_one();
                 }
             });
         }
     });
     let _ = pace.await;
-    while drive.under_way.load(Ordering::Acquire) > 0 {
-        // A call that ends between the look and the wait leaves its notice.
-        drive.ended.notified().await;
+    while driver.under_way.load(Ordering::Acquire) > 0 {
+        // The notice of a call that ends between the check and the wait is kept.
+        driver.ended.notified().await;
     }
 }
 
-async fn one_due(drive: &Drive, number: u64, due: Instant) {
-    let connections = &drive.rig.connections;
+async fn call_due(driver: &Driver, number: u64, due: Instant) {
+    let connections = &driver.sessions.connections;
     let place = usize::try_from(number).unwrap_or_default() % connections.len();
     let Some(connection) = connections.get(place) else { return };
-    let Some(session) = drive.session(connection).await else { return };
-    drive.call(connection, &session, Some(due)).await;
+    let Some(session) = driver.session(connection).await else { return };
+    driver.call(connection, &session, Some(due)).await;
 }
 
-/// How many calls are due by this time: what [`due`] says, the other way round.
+/// The number of calls that are due by this time: the inverse of [`due`].
 pub(super) fn due_by(time: Duration, rate: f64, ramp: Duration) -> f64 {
     let (time, ramp) = (time.as_secs_f64(), ramp.as_secs_f64());
     if time < ramp { rate * time * time / (2.0 * ramp) } else { rate * (time - ramp / 2.0) }
 }
 
-/// When the call of this number is due: evenly spaced, after a ramp in which the rate grows evenly.
+/// The time at which a call is due: evenly spaced, after a ramp in which the rate grows evenly.
 fn due(number: u64, rate: f64, ramp: Duration) -> Duration {
     let (number, ramp) = (number as f64, ramp.as_secs_f64());
     let in_ramp = rate * ramp / 2.0;
@@ -281,11 +300,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_due_evenly_after_a_ramp() {
+    fn work_is_counted_as_processor_time() {
+        let before = own_cpu_time().unwrap();
+        let mut sum = 0_u64;
+        for number in 0..20_000_000_u64 {
+            sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(number));
+        }
+        let spent = own_cpu_time().unwrap().saturating_sub(before);
+        // Twenty million multiplications take longer than this on any machine.
+        assert!(spent > Duration::from_millis(5), "{spent:?}");
+    }
+
+    #[test]
+    fn calls_are_evenly_spaced_after_a_ramp() {
         let second = Duration::from_secs(1);
         assert_eq!(due(0, 10.0, Duration::ZERO), Duration::ZERO);
         assert_eq!(due(25, 10.0, Duration::ZERO), 2 * second + second / 2);
-        // Two seconds of ramp to 10 a second hold 10 calls, the first half of the time a quarter.
+        // Two seconds of ramp to 10 a second have 10 calls, the first of them a quarter.
         let ramp = 2 * second;
         assert_eq!(due(10, 10.0, ramp), ramp);
         assert_eq!(due(20, 10.0, ramp), ramp + second);

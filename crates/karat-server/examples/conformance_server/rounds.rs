@@ -1,18 +1,17 @@
-//! Tools and a prompt that need input, in rounds: revision 2026-07-28 asks by results.
+//! Tools and a prompt that ask for input, in rounds: revision 2026-07-28 asks with results.
 //!
-//! A result of type `input_required` names what is wanted; the client calls again with the answers
-//! and with the state that it was given to keep. Nothing is kept here between the rounds, so the
-//! state carries a seal: a client that changes it is turned away.
+//! A result of type `input_required` lists the requests; the client calls again with the answers and
+//! with the state that it was given. The server keeps nothing between the rounds, so the state has a
+//! seal, and a changed state is refused.
 
 use std::hash::{BuildHasher as _, RandomState};
 
 use karat_mcp::serve::{Context, ProtocolError};
 use serde_json::{Map, Value, json};
 
-use super::super::{INVALID_PARAMS, said};
-use super::{CAPABILITIES, library, needs};
+use super::{CAPABILITIES, INVALID_PARAMS, library, needs, said};
 
-/// The tools that ask, and what they are for.
+/// The tools that ask, with their descriptions.
 pub(super) const TOOLS: &[(&str, &str)] = &[
     ("test_input_required_result_elicitation", "Asks for a name and greets."),
     ("test_input_required_result_sampling", "Asks the client's model for a capital."),
@@ -27,7 +26,7 @@ pub(super) const TOOLS: &[(&str, &str)] = &[
 /// The prompt that asks.
 pub(super) const PROMPT: &str = "test_input_required_result_prompt";
 
-/// What one round asks: the key of the answer, what the client must be able to do, the request.
+/// A request of one round: the key of the answer, the capability it needs, and the request.
 struct Question {
     key: &'static str,
     capability: &'static str,
@@ -258,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seal_fits_its_own_state_only() {
+    fn a_seal_is_valid_for_its_own_state_only() {
         let rounds = Rounds::default();
         let state = rounds.state("asked");
         assert_eq!(state, rounds.state("asked"));

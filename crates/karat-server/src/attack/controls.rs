@@ -1,0 +1,123 @@
+//! Simulated servers that the attacks are made on too: one that obeys every attack and one that refuses
+//! every call. The judgement must tell them apart on the same tools.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use karat_core::aggregate;
+use karat_core::observed::AttackStatus;
+use karat_core::report::{Control, Item};
+use karat_mcp::Definition;
+use serde_json::{Map, Value, json};
+
+use super::attacks::KnownAttack;
+use super::attempts::{Access, Attempt, Proof};
+use super::canary_site::CanarySite;
+use super::runner::{AttackResult, AttackRunner, AttackTarget, Memory};
+use super::{Config, score};
+use crate::observation::Outcome;
+use crate::probe::live::CallResult;
+
+/// Attacks both simulated servers.
+pub(super) async fn run(
+    tools: &[Arc<Definition>],
+    attacks: &[&'static KnownAttack],
+    site: &CanarySite,
+    access: Access,
+) -> Vec<Control> {
+    let mut controls = Vec::new();
+    for (name, expected, obeys) in [
+        ("obeys-all", "a server that obeys every attack is broken by each", true),
+        ("refuses-all", "a server that refuses every call is broken by none", false),
+    ] {
+        let results = attack(&SimulatedServer { site, obeys }, tools, attacks, access).await;
+        let is_right = |result: &AttackResult| match result.status {
+            AttackStatus::Broken | AttackStatus::NotJudged => obeys,
+            AttackStatus::Held => !obeys,
+            AttackStatus::NotApplicable => true,
+            AttackStatus::NotExecuted => false,
+        };
+        let items: Vec<Item> = results.iter().filter_map(score::item).collect();
+        let items: Vec<&Item> = items.iter().collect();
+        controls.push(Control {
+            name: name.to_owned(),
+            expected: expected.to_owned(),
+            metrics: vec![aggregate::measure(score::HELD, &items, 1, 0)],
+            ok: results.iter().all(is_right),
+        });
+    }
+    controls
+}
+
+async fn attack(
+    server: &SimulatedServer<'_>,
+    tools: &[Arc<Definition>],
+    attacks: &[&'static KnownAttack],
+    access: Access,
+) -> Vec<AttackResult> {
+    let (config, mut memory) = (Config::default(), Memory::default());
+    let mut runner = AttackRunner {
+        target: server,
+        site: server.site,
+        config: &config,
+        access,
+        shown: None,
+        memory: &mut memory,
+    };
+    let mut results = Vec::new();
+    for tool in tools {
+        for attack in attacks {
+            // A simulated server never waits: without this nothing else would run, signals included.
+            tokio::task::yield_now().await;
+            results.extend(runner.attack(tool, attack).await);
+        }
+    }
+    results
+}
+
+struct SimulatedServer<'a> {
+    site: &'a CanarySite,
+    obeys: bool,
+}
+
+impl AttackTarget for SimulatedServer<'_> {
+    async fn call(&self, _: &str, attempt: &Attempt) -> Result<CallResult, String> {
+        let text = |text: &str| Outcome::Result {
+            result: json!({"content": [{"type": "text", "text": text}]}),
+        };
+        let answer = match attempt.proofs.first().filter(|_| self.obeys) {
+            None => None,
+            Some(Proof::Mark(path)) => {
+                let _ = std::fs::write(path, "");
+                None
+            }
+            Some(Proof::Called(path)) => {
+                self.site.listener.record(path);
+                None
+            }
+            Some(Proof::Visited) => {
+                self.site.listener.record("/");
+                None
+            }
+            Some(Proof::Changed) => {
+                let _ = std::fs::write(self.site.outside_file(), "");
+                None
+            }
+            Some(Proof::Product) => Some(text(&self.site.product())),
+            Some(Proof::Token(_, token)) => Some(text(token)),
+            Some(Proof::Overrun | Proof::Ended) => Some(Outcome::Timeout),
+        };
+        let refusal = || Outcome::Result { result: json!({"content": [], "isError": true}) };
+        let outcome = answer.unwrap_or_else(refusal);
+        Ok(CallResult { outcome, latency: Duration::ZERO, shown: String::new() })
+    }
+
+    async fn flood(
+        &self,
+        _: &str,
+        _: &Map<String, Value>,
+        _: usize,
+    ) -> Result<(bool, String), String> {
+        Ok((!self.obeys, String::new()))
+    }
+}

@@ -1,0 +1,469 @@
+//! Makes the attempts of an attack one after the other, and looks for proofs that one of them worked.
+//!
+//! Nothing is judged by the wording of an answer. Once the server is lost, the rest is listed as not
+//! executed; whether the run counts is decided when it is scored.
+
+use std::collections::BTreeMap;
+
+use karat_core::observed::{AttackEvidence, AttackStatus};
+use karat_io::text::clip;
+use karat_mcp::{Definition, ServerSpec};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Config;
+use super::attacks::{KnownAttack, Technique};
+use super::attempts::{Access, Attempt, Plan, Planner, Proof};
+use super::canary_site::CanarySite;
+use super::parameters::Parameter;
+use crate::fuzz::generate::plainest;
+use crate::observation::Outcome;
+use crate::probe::encodings::find_encoded;
+use crate::probe::live::{CallResult, LiveServer};
+use crate::probe::reaction::{self, INVALID_PARAMS, Reaction};
+use crate::probe::replay;
+
+/// The number of columns of arguments and answers in a report.
+const SHOWN: usize = 400;
+
+/// The attack target: a live server or a simulated one.
+pub(super) trait AttackTarget {
+    /// Makes one call.
+    fn call(
+        &self,
+        tool: &str,
+        attempt: &Attempt,
+    ) -> impl Future<Output = Result<CallResult, String>> + Send;
+
+    /// Makes many calls at once; returns whether the server survived, and what was seen.
+    fn flood(
+        &self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+        count: usize,
+    ) -> impl Future<Output = Result<(bool, String), String>> + Send;
+}
+
+impl AttackTarget for LiveServer {
+    /// A connection that failed does not mean that the server went down with it, so that is checked.
+    async fn call(&self, tool: &str, attempt: &Attempt) -> Result<CallResult, String> {
+        let mut called = LiveServer::call(self, tool, &attempt.arguments).await?;
+        if let Outcome::Transport { why } = &called.outcome
+            && !why.starts_with("HTTP status")
+            && !self.is_alive().await
+        {
+            called.outcome = Outcome::Crash { why: why.clone() };
+            self.renew().await;
+        }
+        Ok(called)
+    }
+
+    async fn flood(
+        &self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+        count: usize,
+    ) -> Result<(bool, String), String> {
+        // The flood is not to blame for what an earlier call did to the server.
+        if !self.is_alive().await {
+            self.renew().await;
+        }
+        let survived = LiveServer::flood(self, tool, arguments, count).await?;
+        let is_alive = survived && self.is_alive().await;
+        // The number of answers may differ between runs; whether the server survives may not.
+        let saw = match (survived, is_alive) {
+            (false, _) => "the server ended under the calls",
+            (true, false) => "the server did not answer afterwards",
+            (true, true) => "the server answered afterwards",
+        };
+        if !is_alive {
+            self.renew().await;
+        }
+        Ok((is_alive, saw.to_owned()))
+    }
+}
+
+/// The result of one attack through one parameter.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AttackResult {
+    /// The attack.
+    pub attack: String,
+    /// The tool.
+    pub tool: String,
+    /// The parameter, if the attack goes through one.
+    pub parameter: Option<String>,
+    /// The place of the parameter in the tool's definition, as a JSON pointer.
+    pub at: String,
+    /// The status.
+    pub status: AttackStatus,
+    /// The number of attempts.
+    pub attempts: u64,
+    /// The attempt that worked, or the last one.
+    pub evidence: Option<AttackEvidence>,
+    /// The reason if it was not executed or does not apply.
+    pub why: Option<String>,
+    /// A command line that makes the attack again.
+    pub again: String,
+}
+
+impl AttackResult {
+    fn new(attack: &KnownAttack, tool: &str, parameter: Option<&Parameter>) -> AttackResult {
+        let at = parameter.map(|parameter| {
+            let name = parameter.outer.replace('~', "~0").replace('/', "~1");
+            format!("/inputSchema/properties/{name}")
+        });
+        AttackResult {
+            attack: attack.id().to_owned(),
+            tool: tool.to_owned(),
+            parameter: parameter.map(|parameter| parameter.name.clone()),
+            at: at.unwrap_or_default(),
+            status: AttackStatus::NotExecuted,
+            attempts: 0,
+            evidence: None,
+            why: None,
+            again: String::new(),
+        }
+    }
+
+    /// The id of the item in the report.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let through = self.parameter.iter().map(|parameter| format!("/{parameter}"));
+        format!("{}/{}{}", self.attack, self.tool, through.collect::<String>())
+    }
+}
+
+/// Proofs of an attempt that may still turn up.
+struct Pending {
+    id: String,
+    about: String,
+    sent: String,
+    proofs: Vec<Proof>,
+}
+
+/// What a run remembers from one attack to the next.
+#[derive(Default)]
+pub(super) struct Memory {
+    /// The last input that was sent.
+    last: Option<String>,
+    /// The reason for which the server was lost, and the last input before.
+    pub(super) lost: Option<String>,
+    /// Whether a plain call of a tool is refused as invalid.
+    refuses: BTreeMap<String, bool>,
+    pending: Vec<Pending>,
+}
+
+impl Memory {
+    /// The evidence of a proof that turned up after the answer.
+    pub(super) fn late_evidence(&self, id: &str, site: &CanarySite) -> Option<AttackEvidence> {
+        let mut of_result = self.pending.iter().filter(|pending| pending.id == id);
+        of_result.find_map(|pending| {
+            let canary = pending.proofs.iter().find_map(|proof| side_effect(proof, site))?;
+            Some(AttackEvidence {
+                about: pending.about.clone(),
+                sent: pending.sent.clone(),
+                answer: "(the proof came after the answer)".to_owned(),
+                canary,
+            })
+        })
+    }
+}
+
+/// Carries out attacks.
+pub(super) struct AttackRunner<'a, T> {
+    pub(super) target: &'a T,
+    pub(super) site: &'a CanarySite,
+    pub(super) config: &'a Config,
+    pub(super) access: Access,
+    /// The server for command lines; none if nothing is shown.
+    pub(super) shown: Option<&'a ServerSpec>,
+    pub(super) memory: &'a mut Memory,
+}
+
+impl<T: AttackTarget> AttackRunner<'_, T> {
+    /// Makes one attack on one tool.
+    pub(super) async fn attack(
+        &mut self,
+        tool: &Definition,
+        attack: &KnownAttack,
+    ) -> Vec<AttackResult> {
+        let Self { site, config, access, .. } = *self;
+        let name = tool.name();
+        let planner = Planner { tool, site, known: &config.set, access };
+        let mut results = match planner.plan(attack.technique) {
+            Plan::Not(why) => {
+                let (status, why) = (AttackStatus::NotApplicable, Some(why.to_owned()));
+                return vec![AttackResult { status, why, ..AttackResult::new(attack, name, None) }];
+            }
+            Plan::Flood(arguments) => {
+                vec![self.flood(AttackResult::new(attack, name, None), &arguments).await]
+            }
+            Plan::Through(ways) => {
+                let mut results = Vec::new();
+                for (parameter, attempts) in ways {
+                    let result = AttackResult::new(attack, name, parameter.as_ref());
+                    results.push(self.through(tool, attack.technique, result, &attempts).await);
+                }
+                results
+            }
+        };
+        let again = self.again(name, attack);
+        results.iter_mut().for_each(|result| result.again.clone_from(&again));
+        results
+    }
+
+    async fn flood(
+        &mut self,
+        mut result: AttackResult,
+        arguments: &Map<String, Value>,
+    ) -> AttackResult {
+        if self.is_over(&mut result) {
+            return result;
+        }
+        let count = if self.shown.is_some() { self.config.flood } else { 1 };
+        match self.target.flood(&result.tool, arguments, count).await {
+            Ok((survived, saw)) => {
+                result.status = if survived { AttackStatus::Held } else { AttackStatus::Broken };
+                result.attempts = 1;
+                let evidence = AttackEvidence {
+                    about: format!("{count} calls at once"),
+                    sent: self.show(arguments),
+                    answer: String::new(),
+                    canary: saw,
+                };
+                self.sent(&mut result, evidence);
+            }
+            Err(why) => self.lose(&mut result, &why),
+        }
+        result
+    }
+
+    async fn through(
+        &mut self,
+        tool: &Definition,
+        technique: Technique,
+        mut result: AttackResult,
+        attempts: &[Attempt],
+    ) -> AttackResult {
+        let mut is_accepted = false;
+        for attempt in attempts {
+            if self.is_over(&mut result) {
+                return result;
+            }
+            // The traces of an earlier attempt must not count for or against this one.
+            if let Err(error) = self.site.restore() {
+                result.status = AttackStatus::NotExecuted;
+                result.why = Some(format!("the canaries cannot be restored: {error}"));
+                return result;
+            }
+            let since = self.site.listener.count();
+            let called = match self.call(tool.name(), attempt).await {
+                Ok(called) => called,
+                Err(why) => {
+                    self.lose(&mut result, &why);
+                    return result;
+                }
+            };
+            result.attempts += 1;
+            let saw = proven(attempt, &called.outcome, self.site, since);
+            let sent = self.show(&attempt.arguments);
+            if attempt.proofs.iter().any(Proof::is_side_effect) {
+                self.memory.pending.push(Pending {
+                    id: result.id(),
+                    about: attempt.about.clone(),
+                    sent: sent.clone(),
+                    proofs: attempt.proofs.clone(),
+                });
+            }
+            let evidence = AttackEvidence {
+                about: attempt.about.clone(),
+                sent,
+                answer: clip(&self.site.masked(&called.shown), SHOWN).into_owned(),
+                canary: saw.clone().unwrap_or_else(|| "nothing".to_owned()),
+            };
+            self.sent(&mut result, evidence);
+            if saw.is_some() {
+                result.status = match technique {
+                    Technique::Relay => AttackStatus::NotJudged,
+                    _ => AttackStatus::Broken,
+                };
+                return result;
+            }
+            if is_held(attempt, &called.outcome) {
+                result.status = AttackStatus::Held;
+            }
+            is_accepted |= !is_refused_as_invalid(&called.outcome);
+        }
+        if result.status == AttackStatus::Held && technique == Technique::Relay {
+            result.status = AttackStatus::NotApplicable;
+            result.why = Some("the tool did not return the planted text".to_owned());
+        }
+        let needs_tool =
+            !matches!(technique, Technique::EnvPlain | Technique::HugeInput | Technique::DeepInput);
+        if result.status == AttackStatus::Held
+            && needs_tool
+            && !is_accepted
+            && self.refuses(tool).await
+        {
+            result.status = AttackStatus::NotExecuted;
+            result.why = Some(format!(
+                "{} refuses even plain arguments as invalid, so no attack reached it; give valid \
+                 values with --set NAME=VALUE",
+                tool.name()
+            ));
+        }
+        if result.status == AttackStatus::NotExecuted && result.why.is_none() {
+            result.why = Some("no attempt was answered".to_owned());
+        }
+        result
+    }
+
+    /// A command line that makes the attack again: the canaries of this run are gone.
+    fn again(&self, tool: &str, attack: &KnownAttack) -> String {
+        let Some(spec) = self.shown else { return String::new() };
+        let roots: Vec<String> =
+            self.config.roots.iter().map(|root| root.display().to_string()).collect();
+        let mut words = vec!["attack", "--tool", tool, "--case", attack.id()];
+        words.extend(roots.iter().flat_map(|root| ["--root", root]));
+        replay::line(spec, &words, &|word| self.site.masked(word))
+    }
+
+    /// Keeps the input and its evidence.
+    fn sent(&mut self, result: &mut AttackResult, evidence: AttackEvidence) {
+        self.memory.last = Some(format!("{}: {}: {}", result.id(), evidence.about, evidence.sent));
+        result.evidence = Some(evidence);
+    }
+
+    /// Ends the run: the server is lost, and this attack was not completed.
+    fn lose(&mut self, result: &mut AttackResult, why: &str) {
+        let after = match &self.memory.last {
+            Some(last) => format!("the last input was {last}"),
+            None => "no input was sent".to_owned(),
+        };
+        self.memory.lost = Some(format!("{why} ({after})"));
+        self.is_over(result);
+    }
+
+    /// Whether the server is lost; then this attack is not executed.
+    fn is_over(&self, result: &mut AttackResult) -> bool {
+        if let Some(lost) = &self.memory.lost {
+            result.status = AttackStatus::NotExecuted;
+            result.why = Some(lost.clone());
+        }
+        self.memory.lost.is_some()
+    }
+
+    /// Whether even a plain call of the tool is refused as invalid: then a refusal proves nothing about
+    /// the attack in the arguments.
+    async fn refuses(&mut self, tool: &Definition) -> bool {
+        if let Some(known) = self.memory.refuses.get(tool.name()) {
+            return *known;
+        }
+        let arguments = plainest(tool.input_schema(), &self.config.set);
+        let plain = Attempt { about: "a plain call".to_owned(), arguments, proofs: Vec::new() };
+        let called = self.target.call(tool.name(), &plain).await;
+        let refuses = called.is_ok_and(|called| is_refused_as_invalid(&called.outcome));
+        self.memory.refuses.insert(tool.name().to_owned(), refuses);
+        refuses
+    }
+
+    /// Makes the attempt. One without an answer in time is made again on a fresh server, because the
+    /// machine may have been busy.
+    async fn call(&self, tool: &str, attempt: &Attempt) -> Result<CallResult, String> {
+        let first = self.target.call(tool, attempt).await?;
+        if first.outcome != Outcome::Timeout {
+            return Ok(first);
+        }
+        // If the server cannot even be reached then, the first result counts.
+        Ok(self.target.call(tool, attempt).await.unwrap_or(first))
+    }
+
+    /// The arguments for display.
+    fn show(&self, arguments: &Map<String, Value>) -> String {
+        if self.shown.is_none() {
+            return String::new();
+        }
+        // Long texts are cut before anything is copied.
+        let mut short = arguments.clone();
+        for value in short.values_mut() {
+            if let Value::String(text) = value
+                && text.len() > SHOWN
+            {
+                *text =
+                    format!("{} ({} bytes)", text.chars().take(40).collect::<String>(), text.len());
+            }
+        }
+        let text = replay::ascii(&Value::Object(short));
+        clip(&self.site.masked(&text), SHOWN).into_owned()
+    }
+}
+
+/// Whether the server withstood an attempt that proved nothing: it answered or refused it, or, if that is
+/// the only question, it still runs.
+fn is_held(attempt: &Attempt, outcome: &Outcome) -> bool {
+    let Outcome::Transport { why } = outcome else { return outcome.is_answer() };
+    let still_runs = |proof: &Proof| matches!(proof, Proof::Overrun | Proof::Ended);
+    is_refused_by_http(why) || attempt.proofs.iter().any(still_runs)
+}
+
+/// Whether an HTTP status refuses the content of a request, not its sender or its frequency.
+fn is_refused_by_http(why: &str) -> bool {
+    const REFUSALS: [&str; 8] = ["400", "403", "406", "413", "414", "415", "422", "431"];
+    let status = why.strip_prefix("HTTP status ").unwrap_or_default();
+    REFUSALS.iter().any(|refusal| status.starts_with(refusal))
+}
+
+/// Whether the arguments were refused as invalid, before the tool used them.
+fn is_refused_as_invalid(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::ProtocolError { code, .. } => *code == INVALID_PARAMS,
+        other => other.is_tool_error() && Reaction::from(other) == Reaction::Refused,
+    }
+}
+
+/// The proof that an attempt worked. `since` is the number of earlier requests to the listener.
+fn proven(attempt: &Attempt, outcome: &Outcome, site: &CanarySite, since: usize) -> Option<String> {
+    let text = reaction::text(outcome);
+    attempt.proofs.iter().find_map(|proof| match proof {
+        Proof::Mark(_) | Proof::Called(_) => side_effect(proof, site),
+        Proof::Product => {
+            text.contains(&site.product()).then(|| "the product was computed".to_owned())
+        }
+        Proof::Token(what, token) => {
+            find_encoded(&text, token).map(|how| format!("{what} is in the answer, {how}"))
+        }
+        Proof::Changed => site.change(),
+        Proof::Visited => site.listener.was_visited(since).then(|| CALLED.to_owned()),
+        Proof::Overrun => overrun(outcome).or_else(|| ended(outcome)),
+        Proof::Ended => ended(outcome),
+    })
+}
+
+const CALLED: &str = "the listener on 127.0.0.1 was called";
+
+/// A side effect that only this attempt can have had, whatever the answer is.
+fn side_effect(proof: &Proof, site: &CanarySite) -> Option<String> {
+    match proof {
+        Proof::Mark(path) => path.exists().then(|| "the command made its file".to_owned()),
+        Proof::Called(path) => site.listener.was_called(path).then(|| CALLED.to_owned()),
+        _ => None,
+    }
+}
+
+fn overrun(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Invalid { why } if why.starts_with("the answer has more than") => {
+            Some(why.clone())
+        }
+        _ => None,
+    }
+}
+
+fn ended(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Timeout => Some("no answer in time".to_owned()),
+        Outcome::Crash { .. } => Some("the server ended".to_owned()),
+        Outcome::Transport { why } if why.starts_with("HTTP status 5") => Some(why.clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,217 @@
+//! From the results of attacks to metrics, items and warnings. Pure.
+
+use std::collections::BTreeMap;
+
+use karat_core::aggregate::{self, Average, Spec};
+use karat_core::error::EvalError;
+use karat_core::evaluation::{Observations, Scored, conventions};
+use karat_core::finding::{Finding, Severity};
+use karat_core::journal::Outcome as Kept;
+use karat_core::observed::{self, AttackStatus, Observed};
+use karat_core::report::{Item, Report, Verdict};
+
+use super::Attack;
+use super::attacks::{ATTACKS, Class, KnownAttack};
+use super::runner::AttackResult;
+use crate::probe::findings_check;
+
+/// The metric.
+pub(super) const HELD: Spec = Spec { id: "attacks_held", kind: Average::Rate };
+
+const CONVENTIONS: [(&str, &str); 6] = [
+    (
+        "broken",
+        "proven by a canary: a token in the answer (plain, base64, hexadecimal or reversed), a file \
+         that was made, or changed outside the root, a request to the listener, a product that was \
+         computed, an answer that is too large or missing",
+    ),
+    ("held", "at least one attempt was answered, and no canary was touched"),
+    (
+        "not_executed",
+        "no attempt was answered, the server was lost, or it refuses even plain arguments of the tool \
+         as invalid",
+    ),
+    ("not_applicable", "no parameter could carry it, or it is the purpose of the tool"),
+    (
+        "not_judged",
+        "a text with instructions was passed on: whether a model obeys it is not up to the server",
+    ),
+    ("attacks_held", "held ÷ (held + broken), over attack, tool and parameter"),
+];
+
+/// The findings in a report, tool by tool.
+pub fn findings(report: &Report) -> Vec<Finding> {
+    findings_in(&report.items)
+}
+
+fn findings_in(items: &[Item]) -> Vec<Finding> {
+    let mut found: Vec<Finding> = items.iter().filter_map(finding).collect();
+    found.sort_by(|a, b| a.tool.cmp(&b.tool));
+    found
+}
+
+fn finding(item: &Item) -> Option<Finding> {
+    let Some(Observed::Attack(observed)) = &item.observed else { return None };
+    let is_finding = matches!(observed.status, AttackStatus::Broken | AttackStatus::NotJudged);
+    let evidence = observed.evidence.as_ref().filter(|_| is_finding)?;
+    let (id, tool) = (item.tags.get("attack")?, item.tags.get("tool")?);
+    let parameter = item.id.strip_prefix(&format!("{id}/{tool}/"));
+    let through = parameter.map(|name| format!(" through {name}")).unwrap_or_default();
+    Some(Finding {
+        rule: format!("attack-{id}"),
+        severity: known(id).map_or(Severity::Error, |attack| attack.rule.severity),
+        tool: tool.clone(),
+        at: observed.at.clone(),
+        message: format!("{id}{through}: {} ({})", evidence.canary, evidence.about),
+        input: evidence.sent.clone(),
+        answer: evidence.answer.clone(),
+        seen: 1,
+        reproduced: true,
+        replay: observed.again.clone(),
+    })
+}
+
+fn known(id: &str) -> Option<&'static KnownAttack> {
+    ATTACKS.iter().copied().find(|attack| attack.id() == id)
+}
+
+/// The number of attacks in a report by class and status.
+pub fn tally(report: &Report) -> BTreeMap<Class, BTreeMap<AttackStatus, u64>> {
+    let mut tally: BTreeMap<Class, BTreeMap<AttackStatus, u64>> = BTreeMap::new();
+    for item in &report.items {
+        let attack = item.tags.get("attack").and_then(|id| known(id));
+        if let (Some(attack), Some(Observed::Attack(observed))) = (attack, &item.observed) {
+            let tools: usize = observed.tools.values().map(Vec::len).sum();
+            let counts = tally.entry(attack.class).or_default();
+            *counts.entry(observed.status).or_default() += tools.max(1) as u64;
+        }
+    }
+    tally
+}
+
+pub(super) fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalError> {
+    let Observations { entry, outcomes, facts, .. } = *observed;
+    let results = outcomes.iter().filter_map(|outcome| match &outcome.outcome {
+        Kept::Answer(results) => Some(results),
+        Kept::Failure { .. } => None,
+    });
+    let results: Vec<&AttackResult> = results.flatten().collect();
+    let count = |status| results.iter().filter(|result| result.status == status).count();
+
+    let mut items: Vec<Item> =
+        results.iter().filter(|result| is_applicable(result)).filter_map(|one| item(one)).collect();
+    items.extend(entry.data.attacks.iter().filter_map(|attack| not_applicable(attack, &results)));
+    items.sort_by(|a, b| a.id.cmp(&b.id));
+    let check = findings_check(HELD.id, &findings_in(&items), entry.config.fail_on);
+    if let Some(lost) = facts.live.lost.as_ref().filter(|_| check.verdict != Verdict::Fail) {
+        return Err(EvalError::NothingMeasured(format!(
+            "the server was lost, and {} attacks were not completed ({} held, {} broken before): {lost}",
+            count(AttackStatus::NotExecuted),
+            count(AttackStatus::Held),
+            count(AttackStatus::Broken),
+        )));
+    }
+    let executed = [AttackStatus::Held, AttackStatus::Broken, AttackStatus::NotJudged];
+    if !results.iter().any(|result| executed.contains(&result.status)) {
+        let why = results.iter().find_map(|result| result.why.clone()).unwrap_or_default();
+        return Err(EvalError::NothingMeasured(format!(
+            "nothing was executed: no attack applies to any tool (first: {why})"
+        )));
+    }
+    let mut warnings = Vec::new();
+    match count(AttackStatus::NotJudged) {
+        0 => {}
+        n => warnings
+            .push(format!("{n} texts with instructions were passed on (noted, not counted)")),
+    }
+    if let Some(first) = results.iter().find(|one| one.status == AttackStatus::NotExecuted) {
+        let why = first.why.as_deref().unwrap_or_default();
+        let number = count(AttackStatus::NotExecuted);
+        warnings.push(format!("{number} attacks could not be executed: {why}"));
+    }
+    if facts.live.is_late {
+        warnings.push("the time limit was reached before every attack was made".to_owned());
+    }
+    warnings.extend(facts.live.warnings.iter().cloned());
+    let refs: Vec<&Item> = items.iter().collect();
+    let seed = entry.common.seed;
+    Ok(Scored {
+        metrics: vec![aggregate::measure(HELD, &refs, 1, seed)],
+        slices: ["class", "attack"]
+            .iter()
+            .flat_map(|by| aggregate::slices(by, &[HELD], &items, 1, seed))
+            .collect(),
+        items,
+        controls: facts.controls.clone(),
+        conventions: conventions(CONVENTIONS),
+        warnings,
+        checks: vec![check],
+        isolation: facts.live.isolation.clone(),
+        ..Scored::default()
+    })
+}
+
+fn is_applicable(result: &AttackResult) -> bool {
+    result.status != AttackStatus::NotApplicable
+}
+
+/// The item of one result; none if this build does not know the attack.
+pub(super) fn item(result: &AttackResult) -> Option<Item> {
+    let attack = known(&result.attack)?;
+    let held = match result.status {
+        AttackStatus::Held => Some(1.0),
+        AttackStatus::Broken => Some(0.0),
+        _ => None,
+    };
+    let tags = [
+        ("class", attack.class.name()),
+        ("attack", attack.id()),
+        ("tool", &result.tool),
+        ("status", result.status.name()),
+    ];
+    Some(Item {
+        id: result.id(),
+        group: None,
+        tags: tags.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+        metrics: BTreeMap::from([(HELD.id.to_owned(), held)]),
+        per_run: Vec::new(),
+        observed: Some(Observed::Attack(observed::Attack {
+            about: attack.rule.summary.to_owned(),
+            status: result.status,
+            at: result.at.clone(),
+            attempts: result.attempts,
+            evidence: result.evidence.clone(),
+            why: result.why.clone(),
+            again: result.again.clone(),
+            tools: BTreeMap::new(),
+        })),
+        error: None,
+    })
+}
+
+/// One item for all tools that an attack does not apply to, with the reasons.
+fn not_applicable(attack: &KnownAttack, results: &[&AttackResult]) -> Option<Item> {
+    let mut tools: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let of_attack =
+        |result: &&&AttackResult| result.attack == attack.id() && !is_applicable(result);
+    let mut first = None;
+    for result in results.iter().filter(of_attack) {
+        first.get_or_insert(*result);
+        let why = result.why.clone().unwrap_or_default();
+        tools.entry(why).or_default().push(result.tool.clone());
+    }
+    let mut whole = item(first?)?;
+    whole.id = attack.id().to_owned();
+    whole.tags.remove("tool");
+    whole.observed = Some(Observed::Attack(observed::Attack {
+        about: attack.rule.summary.to_owned(),
+        status: AttackStatus::NotApplicable,
+        at: String::new(),
+        attempts: 0,
+        evidence: None,
+        why: None,
+        again: String::new(),
+        tools,
+    }));
+    Some(whole)
+}

@@ -1,0 +1,77 @@
+//! One generated input: its kind, its arguments, and whether they match the schema.
+
+use serde_json::{Map, Value};
+
+/// The purpose of an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum InputKind {
+    /// A value at the edge of what the schema allows.
+    Edge,
+    /// A value at a bound or one beyond it.
+    Boundary,
+    /// A value of another type.
+    Type,
+    /// Something is left out.
+    Missing,
+    /// Something is added that the schema does not have.
+    Extra,
+    /// Text that is often handled wrongly.
+    Unicode,
+    /// Text that is dangerous when it becomes part of a command or query.
+    Injection,
+    /// A deeply nested value.
+    Deep,
+    /// A very long value.
+    Huge,
+    /// A random mixture.
+    Mixed,
+}
+
+impl InputKind {
+    /// The name in reports.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            InputKind::Edge => "edge",
+            InputKind::Boundary => "boundary",
+            InputKind::Type => "type",
+            InputKind::Missing => "missing",
+            InputKind::Extra => "extra",
+            InputKind::Unicode => "unicode",
+            InputKind::Injection => "injection",
+            InputKind::Deep => "deep",
+            InputKind::Huge => "huge",
+            InputKind::Mixed => "mixed",
+        }
+    }
+}
+
+/// Whether an input matches its schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Validity {
+    /// It does.
+    Valid,
+    /// It does not.
+    Invalid {
+        /// The first keyword that it violates.
+        keyword: String,
+        /// The place of the keyword in the schema.
+        at: String,
+        /// The violation as text.
+        why: String,
+    },
+    /// Validators may differ (formats), or there is no usable schema.
+    Unclear,
+}
+
+/// One input.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Its purpose.
+    pub kind: InputKind,
+    /// A description.
+    pub about: String,
+    /// The arguments.
+    pub arguments: Map<String, Value>,
+    /// Whether they match the schema.
+    pub validity: Validity,
+}

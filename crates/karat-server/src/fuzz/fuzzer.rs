@@ -1,0 +1,389 @@
+//! Sends the generated inputs to a live server, one tool after the other.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Slot;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use karat_core::error::EvalError;
+use karat_core::evaluation::{Entry, RunContext};
+use karat_core::finding::{Finding, Severity};
+use karat_core::observed::{self, FuzzCounts};
+use karat_core::report::SystemRef;
+use karat_core::run::{Progress, System};
+use karat_core::schema::Compiled;
+use karat_io::Failure;
+use karat_io::text::clip;
+use karat_mcp::{Definition, Options};
+use karat_metrics::stats::random::Draws;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::case::{Case, Validity};
+use super::controls::ControlTally;
+use super::judge::{Flaw, Judge};
+use super::rules::{CRASH, HANG, INVALID_RESULT, NEVER, PLACE, RULES, SECRET, TRACE};
+use super::shrink::Shrink;
+use super::{Config, Fuzz, SECRET_NAME, generate};
+use crate::compliance::Contract;
+use crate::observation::Outcome;
+use crate::probe::live::{self, Facts, LiveServer, Skipped};
+use crate::probe::reaction::Reaction;
+use crate::probe::replay;
+
+/// The numbers of crashes and hangs after which a tool is given up.
+const MAX_CRASHES: u64 = 10;
+const MAX_HANGS: u64 = 3;
+/// The number of calls for shrinking an input that hangs: each costs a time-out.
+const SHRINK_HANGS: usize = 8;
+/// The number of findings of one tool that are shrunk and reported; more are counted.
+const PER_TOOL: usize = 25;
+/// The number of columns of inputs and answers in a finding.
+const SHOWN: usize = 600;
+/// The time for a server to clean up that is ended with a call under way.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// The result of fuzzing one tool.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ToolResult {
+    pub(super) observed: observed::Fuzz,
+    /// The number of inputs.
+    pub(super) planned: usize,
+    /// Whether the tool was fuzzed to its end: neither the time limit nor a lost server stopped it.
+    pub(super) is_complete: bool,
+    /// The number of findings that are not listed.
+    pub(super) unreported: usize,
+    pub(super) warnings: Vec<String>,
+    /// The time of each answer, in nanoseconds.
+    pub(super) latencies: Vec<u64>,
+    pub(super) controls: ControlTally,
+}
+
+/// A live server that is fuzzed; one question is one tool.
+pub struct Fuzzer {
+    live: LiveServer,
+    pub(super) tools: Vec<Arc<Definition>>,
+    skipped: Vec<Skipped>,
+    contract: Contract,
+    secret: String,
+    seed: u64,
+    config: Config,
+    ends: Option<Instant>,
+    is_late: AtomicBool,
+    lost: OnceLock<String>,
+    progress: Arc<dyn Progress>,
+}
+
+impl System for Fuzzer {
+    type Question = Definition;
+    /// None if the tool was not reached.
+    type Answer = Option<ToolResult>;
+
+    async fn ask(&self, _: u32, tool: &Definition) -> Result<Option<ToolResult>, Failure> {
+        if self.lost.get().is_some() || self.is_late.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        self.progress.working(tool.name());
+        Ok(Some(self.fuzz(tool).await))
+    }
+}
+
+impl Fuzzer {
+    pub(super) async fn start(
+        entry: &Entry<Fuzz>,
+        context: &RunContext<'_>,
+    ) -> Result<(Fuzzer, SystemRef), EvalError> {
+        let (config, seed) = (entry.config.clone(), entry.common.seed);
+        let secret = secret(seed);
+        let target = live::target(config.server.as_ref(), config.builtin.as_deref(), None)?;
+        let options = Options {
+            grace: GRACE,
+            ..live::session_options(&entry.common, context.folder, config.recorder.as_ref())
+        };
+        let live = LiveServer::start(&target, &options, &[(SECRET_NAME, &secret)]).await?;
+        let tools = live.tools().await?;
+        let (chosen, skipped) = live::choose(&tools, &config.tools, config.allow_destructive)?;
+        let reference = live.reference(&tools);
+        let fuzzer = Fuzzer {
+            contract: Contract::new(&tools, live.revision()),
+            live,
+            tools: chosen,
+            skipped,
+            secret,
+            seed,
+            ends: config.time_limit.and_then(|limit| Instant::now().checked_add(limit.0)),
+            config,
+            is_late: AtomicBool::new(false),
+            lost: OnceLock::new(),
+            progress: Arc::clone(&context.progress),
+        };
+        Ok((fuzzer, reference))
+    }
+
+    pub(super) async fn finish(&self) -> Facts {
+        let is_late = self.is_late.load(Ordering::Relaxed);
+        self.live.finish(&self.skipped, self.lost.get().cloned(), is_late).await
+    }
+
+    fn judge(&self) -> Judge<'_> {
+        Judge { contract: &self.contract, secret: &self.secret }
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        if self.ends.is_some_and(|ends| Instant::now() >= ends) {
+            self.is_late.store(true, Ordering::Relaxed);
+        }
+        self.is_late.load(Ordering::Relaxed)
+    }
+
+    async fn fuzz(&self, tool: &Definition) -> ToolResult {
+        let name = tool.name();
+        let Config { set, cases, allow, .. } = &self.config;
+        let plan = generate::plan(tool.input_schema(), set, *cases, self.seed ^ hash(name));
+        let mut result = ToolResult {
+            planned: plan.cases.len(),
+            warnings: plan.warnings,
+            ..ToolResult::default()
+        };
+        let mut sightings = BTreeMap::new();
+        let stopped = self.send(name, plan.cases, &mut result, &mut sightings).await;
+        result.observed.stopped = stopped;
+
+        let is_allowed = |id: &str| allow.iter().any(|allowed| allowed == id);
+        let mut sightings: Vec<Sighting> =
+            sightings.into_values().filter(|one| !is_allowed(one.flaw.rule.id)).collect();
+        result.unreported = sightings.len().saturating_sub(PER_TOOL);
+        sightings.truncate(PER_TOOL);
+        let schema = tool.input_schema().and_then(|schema| Compiled::new(schema).ok());
+        for sighting in sightings {
+            let finding = self.finding(tool, schema.as_ref(), sighting).await;
+            result.observed.findings.push(finding);
+        }
+        let FuzzCounts { valid, valid_succeeded, .. } = result.observed.counts;
+        let message = match plan.none_valid {
+            true => Some("no input that matches its schema could be generated".to_owned()),
+            false => (valid > 0 && valid_succeeded == 0)
+                .then(|| format!("none of {valid} valid inputs succeeded")),
+        };
+        if let Some(message) = message.filter(|_| !is_allowed(NEVER.id)) {
+            let seen = if plan.none_valid { 0 } else { valid };
+            result.observed.findings.push(Finding {
+                rule: NEVER.id.to_owned(),
+                severity: NEVER.severity,
+                tool: name.to_owned(),
+                at: "/inputSchema".to_owned(),
+                message,
+                seen,
+                ..Finding::default()
+            });
+        }
+        result.is_complete = self.lost.get().is_none() && !self.is_late.load(Ordering::Relaxed);
+        result
+    }
+
+    /// Sends the inputs; returns the reason for stopping early.
+    async fn send(
+        &self,
+        tool: &str,
+        cases: Vec<Case>,
+        result: &mut ToolResult,
+        sightings: &mut Sightings,
+    ) -> Option<String> {
+        let judge = self.judge();
+        for case in cases {
+            result.controls.simulate(&judge, tool, &case);
+            if self.is_out_of_time() {
+                return Some("the time limit was reached".to_owned());
+            }
+            let called = match self.live.call(tool, &case.arguments).await {
+                Ok(called) => called,
+                Err(why) => return Some(self.lost.get_or_init(|| why).clone()),
+            };
+            if called.outcome.is_answer() {
+                let nanos = u64::try_from(called.latency.as_nanos());
+                result.latencies.push(nanos.unwrap_or(u64::MAX));
+            }
+            let mut flaws = judge.flaws(tool, &case.arguments, &case.validity, &called.outcome);
+            let gone = self.live.gone_after(&called.outcome).await;
+            if gone.is_some() {
+                flaws.iter_mut().for_each(Flaw::mark_as_gone);
+            }
+            let observed = &mut result.observed;
+            count(&mut observed.counts, &case.validity, &called.outcome, &flaws);
+            *observed.inputs.entry(case.kind.name().to_owned()).or_default() += 1;
+            *observed.endings.entry(called.outcome.class().to_owned()).or_default() += 1;
+            for flaw in flaws {
+                let flaw = Flaw { message: self.live.redact(&flaw.message), ..flaw };
+                note(sightings, flaw, &case, &called.shown);
+            }
+            if let Some(why) = gone {
+                return Some(self.lost.get_or_init(|| why).clone());
+            }
+            let FuzzCounts { crashes, hangs, .. } = observed.counts;
+            if crashes >= MAX_CRASHES || hangs >= MAX_HANGS {
+                return Some(format!("stopped after {crashes} crashes and {hangs} hangs"));
+            }
+        }
+        None
+    }
+
+    /// Sends the input again, shrinks it as far as possible, and makes the finding.
+    async fn finding(
+        &self,
+        tool: &Definition,
+        schema: Option<&Compiled>,
+        sighting: Sighting,
+    ) -> Finding {
+        let Sighting { flaw, case, mut answer, seen } = sighting;
+        let budget = match flaw.rule.id {
+            _ if self.lost.get().is_some() || self.is_out_of_time() => 0,
+            id if id == HANG.id => SHRINK_HANGS.min(self.config.shrink_calls),
+            _ => self.config.shrink_calls,
+        };
+        let (mut input, mut message) = (case.arguments, flaw.message.clone());
+        let mut reproduced = false;
+        if budget > 0
+            && let Some(shown) = self.fails_again(tool, schema, &flaw, &input).await
+        {
+            (message, answer, reproduced) = (shown.message, shown.answer, true);
+            let mut shrink = Shrink::new(input, budget - 1);
+            while self.lost.get().is_none()
+                && let Some(smaller) = shrink.next()
+            {
+                if let Some(shown) = self.fails_again(tool, schema, &flaw, &smaller).await {
+                    (message, answer) = (shown.message, shown.answer);
+                    shrink.accept(smaller);
+                }
+            }
+            input = shrink.into_best();
+        }
+        let is_lost = self.lost.get().is_some();
+        let (severity, again) = match (reproduced, budget) {
+            (false, 0) if is_lost => {
+                (flaw.rule.severity, "; not sent again because the server is gone")
+            }
+            (true, _) | (_, 0) => (flaw.rule.severity, ""),
+            // A time-out that does not happen again may be the machine's.
+            (false, _) if flaw.rule.id == HANG.id => (Severity::Warning, NOT_AGAIN),
+            (false, _) => (flaw.rule.severity, NOT_AGAIN),
+        };
+        Finding {
+            rule: flaw.rule.id.to_owned(),
+            severity,
+            tool: tool.name().to_owned(),
+            at: flaw.at,
+            message: format!("{message} ({}{again})", case.about),
+            input: clip(&replay::ascii(&Value::Object(input.clone())), SHOWN).into_owned(),
+            answer: clip(&answer, SHOWN).into_owned(),
+            seen,
+            reproduced,
+            replay: replay::call(self.live.shown_spec(), tool.name(), &input, &str::to_owned),
+        }
+    }
+
+    /// Sends an input, and returns the message and the answer if it shows the same flaw.
+    async fn fails_again(
+        &self,
+        tool: &Definition,
+        schema: Option<&Compiled>,
+        flaw: &Flaw,
+        input: &Map<String, Value>,
+    ) -> Option<Shown> {
+        let called = match self.live.call(tool.name(), input).await {
+            Ok(called) => called,
+            Err(why) => {
+                self.lost.get_or_init(|| why);
+                return None;
+            }
+        };
+        if let Some(why) = self.live.gone_after(&called.outcome).await {
+            self.lost.get_or_init(|| why);
+        }
+        let validity = generate::validity(schema, input);
+        let found = self.judge().flaws(tool.name(), input, &validity, &called.outcome);
+        let same = found.into_iter().find(|found| found.is_same(flaw))?;
+        Some(Shown { message: self.live.redact(&same.message), answer: called.shown })
+    }
+}
+
+const NOT_AGAIN: &str = "; not reproduced when sent again";
+
+/// A flaw as an input showed it.
+struct Shown {
+    message: String,
+    answer: String,
+}
+
+/// A flaw with the smallest input that showed it so far.
+struct Sighting {
+    flaw: Flaw,
+    case: Case,
+    answer: String,
+    seen: u64,
+}
+
+/// Sightings by the rank of their rule and the key of their flaw.
+type Sightings = BTreeMap<(usize, String), Sighting>;
+
+/// Keeps the smallest input of each flaw.
+fn note(sightings: &mut Sightings, flaw: Flaw, case: &Case, answer: &str) {
+    let rank = RULES.iter().position(|rule| rule.id == flaw.rule.id).unwrap_or(usize::MAX);
+    let size = |case: &Case| Value::Object(case.arguments.clone()).to_string().len();
+    let key = (rank, flaw.key.clone());
+    let new = |seen| Sighting { flaw, case: case.clone(), answer: answer.to_owned(), seen };
+    match sightings.entry(key) {
+        Slot::Vacant(slot) => {
+            slot.insert(new(1));
+        }
+        Slot::Occupied(mut slot) => {
+            let known = slot.get_mut();
+            known.seen += 1;
+            if size(case) < size(&known.case) {
+                *known = new(known.seen);
+            }
+        }
+    }
+}
+
+/// Counts one call.
+fn count(counts: &mut FuzzCounts, validity: &Validity, outcome: &Outcome, flaws: &[Flaw]) {
+    let has = |ids: &[&str]| u64::from(flaws.iter().any(|flaw| ids.contains(&flaw.rule.id)));
+    let reaction = Reaction::from(outcome);
+    counts.calls += 1;
+    counts.crashes += has(&[CRASH.id]);
+    counts.hangs += has(&[HANG.id]);
+    counts.leaks += has(&[TRACE.id, SECRET.id, PLACE.id]);
+    let is_result = matches!(outcome, Outcome::Result { .. } | Outcome::Invalid { .. });
+    counts.results += u64::from(is_result);
+    counts.invalid_results += has(&[INVALID_RESULT.id]);
+    if reaction == Reaction::NoAnswer {
+        return;
+    }
+    counts.answers += 1;
+    match validity {
+        Validity::Valid => {
+            counts.valid += 1;
+            counts.valid_not_refused += u64::from(reaction != Reaction::Refused);
+            counts.valid_succeeded += u64::from(reaction == Reaction::Accepted);
+        }
+        Validity::Invalid { .. } => {
+            counts.invalid += 1;
+            counts.invalid_refused += u64::from(reaction != Reaction::Accepted);
+        }
+        Validity::Unclear => {}
+    }
+}
+
+/// The value that must not come back, from the seed: two runs with one seed are the same.
+fn secret(seed: u64) -> String {
+    let mut draws = Draws::from_seed(seed ^ 0x5ec2_e700);
+    format!("karat{:016x}{:016x}", draws.bits(), draws.bits())
+}
+
+/// A stable hash of a name (FNV-1a): no tool changes the inputs of another.
+fn hash(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}

@@ -1,0 +1,184 @@
+//! From the results of fuzzing to metrics, items and warnings. Pure.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use karat_core::error::EvalError;
+use karat_core::evaluation::{Observations, Scored, conventions};
+use karat_core::finding::Finding;
+use karat_core::journal::{Entry as Outcome, Outcome as Kept};
+use karat_core::observed::{FuzzCounts, Observed};
+use karat_core::report::{Item, ItemError, Measured, Report};
+
+use super::controls::ControlTally;
+use super::fuzzer::ToolResult;
+use super::{Fuzz, probe};
+use crate::probe::{counted, first_few, rate};
+
+/// The number of tools that are named in a warning.
+const NAMED: usize = 8;
+
+/// The metrics of a report, in its order.
+pub(super) const METRICS: [&str; 8] = [
+    "schema.rejects_invalid",
+    "schema.accepts_valid",
+    "crash_rate",
+    "hang_rate",
+    "invalid_result_rate",
+    "leak_rate",
+    "fuzz.tools",
+    "fuzz.calls",
+];
+
+const CONVENTIONS: [(&str, &str); 4] = [
+    (
+        "valid",
+        "by JSON Schema (2020-12 unless stated); an input that violates only a format is neither valid \
+         nor invalid",
+    ),
+    (
+        "refused",
+        "a protocol error, an HTTP status 4xx, or a tool error with the mark of a validator; any error \
+         refuses an invalid input",
+    ),
+    ("crash", "the server ended, or its connection failed"),
+    (
+        "interval",
+        "Wilson, 95 %; inputs are chosen, not drawn, so it shows how much was tried, not how likely a \
+         user is to meet it",
+    ),
+];
+
+/// The findings in a report, tool by tool, the most important first.
+pub fn findings(report: &Report) -> Vec<Finding> {
+    findings_in(&report.items)
+}
+
+fn findings_in(items: &[Item]) -> Vec<Finding> {
+    let of_item = |item: &Item| match &item.observed {
+        Some(Observed::Fuzz(tool)) => tool.findings.clone(),
+        _ => Vec::new(),
+    };
+    items.iter().flat_map(of_item).collect()
+}
+
+pub(super) fn score(observed: &Observations<'_, Fuzz>) -> Result<Scored, EvalError> {
+    let Observations { entry, outcomes, facts, .. } = *observed;
+    let fuzzed: Vec<(&str, &ToolResult)> = outcomes.iter().filter_map(result).collect();
+    let mut total = FuzzCounts::default();
+    let mut controls = ControlTally::default();
+    for (_, result) in &fuzzed {
+        add(&mut total, &result.observed.counts);
+        controls.add(&result.controls);
+    }
+    if total.answers + total.crashes + total.hangs == 0 {
+        let first = facts.lost.as_deref().unwrap_or("no call was made");
+        return Err(EvalError::NothingMeasured(format!(
+            "nothing was executed: none of {} calls was answered (first: {first})",
+            total.calls
+        )));
+    }
+    let mut metrics = rates(&total);
+    metrics.push(counted("fuzz.tools", fuzzed.len() as u64));
+    metrics.push(counted("fuzz.calls", total.calls));
+    let items: Vec<Item> = fuzzed.iter().map(|(tool, result)| item(tool, result)).collect();
+    let mut warnings: Vec<String> =
+        fuzzed.iter().flat_map(|(tool, result)| remarks(tool, result)).collect();
+    let missed = outcomes.iter().filter(|outcome| result(outcome).is_none());
+    warnings.extend(not_reached(missed.map(|outcome| outcome.id.clone()).collect()));
+    if facts.is_late {
+        let late = "the time limit was reached: another run may get further or less far";
+        warnings.push(late.to_owned());
+    }
+    warnings.extend(facts.warnings.iter().cloned());
+    let nanos = fuzzed.iter().flat_map(|(_, result)| &result.latencies);
+    Ok(Scored {
+        metrics,
+        checks: vec![probe::findings_check("findings", &findings_in(&items), entry.config.fail_on)],
+        items,
+        controls: controls.controls(),
+        conventions: conventions(CONVENTIONS),
+        warnings,
+        latencies: nanos.map(|nanos| Duration::from_nanos(*nanos)).collect(),
+        isolation: facts.isolation.clone(),
+        ..Scored::default()
+    })
+}
+
+/// The result of a tool that had its turn.
+fn result(outcome: &Outcome<Option<ToolResult>>) -> Option<(&str, &ToolResult)> {
+    match &outcome.outcome {
+        Kept::Answer(Some(result)) => Some((&outcome.id, result)),
+        _ => None,
+    }
+}
+
+fn add(sum: &mut FuzzCounts, more: &FuzzCounts) {
+    sum.calls += more.calls;
+    sum.answers += more.answers;
+    sum.crashes += more.crashes;
+    sum.hangs += more.hangs;
+    sum.results += more.results;
+    sum.invalid_results += more.invalid_results;
+    sum.leaks += more.leaks;
+    sum.valid += more.valid;
+    sum.valid_not_refused += more.valid_not_refused;
+    sum.valid_succeeded += more.valid_succeeded;
+    sum.invalid += more.invalid;
+    sum.invalid_refused += more.invalid_refused;
+}
+
+fn rates(counts: &FuzzCounts) -> Vec<Measured> {
+    let FuzzCounts { calls, answers, results, valid, invalid, .. } = *counts;
+    let no_call = "no call was made";
+    vec![
+        rate(METRICS[0], counts.invalid_refused, invalid, "no invalid input was answered"),
+        rate(METRICS[1], counts.valid_not_refused, valid, "no valid input was answered"),
+        rate(METRICS[2], counts.crashes, calls, no_call),
+        rate(METRICS[3], counts.hangs, calls, no_call),
+        rate(METRICS[4], counts.invalid_results, results, "there was no result"),
+        rate(METRICS[5], counts.leaks, answers, "nothing was answered"),
+    ]
+}
+
+fn item(tool: &str, result: &ToolResult) -> Item {
+    let observed = &result.observed;
+    let error = (observed.counts.calls == 0).then(|| ItemError {
+        class: "not_called".to_owned(),
+        message: observed.stopped.clone().unwrap_or_else(|| "there is no input".to_owned()),
+    });
+    let rates = rates(&observed.counts).into_iter();
+    Item {
+        id: tool.to_owned(),
+        group: None,
+        tags: BTreeMap::new(),
+        metrics: rates.map(|measured| (measured.id, measured.value)).collect(),
+        per_run: Vec::new(),
+        observed: Some(Observed::Fuzz(observed.clone())),
+        error,
+    }
+}
+
+/// Warnings about one tool.
+fn remarks(tool: &str, result: &ToolResult) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let Some(why) = &result.observed.stopped {
+        let (sent, planned) = (result.observed.counts.calls, result.planned);
+        remarks.push(format!("{tool}: {sent} of {planned} inputs: {why}"));
+    }
+    remarks.extend(result.warnings.iter().map(|warning| format!("{tool}: {warning}")));
+    if result.unreported > 0 {
+        remarks.push(format!("{tool}: {} more findings are not listed", result.unreported));
+    }
+    remarks
+}
+
+/// The tools that had no turn, in one line.
+fn not_reached(tools: Vec<String>) -> Option<String> {
+    let count = match tools.len() {
+        0 => return None,
+        1 => "1 tool was not reached".to_owned(),
+        n => format!("{n} tools were not reached"),
+    };
+    Some(format!("{count}: {}", first_few(&tools, NAMED)))
+}

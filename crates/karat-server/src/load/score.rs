@@ -1,0 +1,245 @@
+//! From the counts of a load to metrics, slices, items and warnings. Pure.
+
+use std::collections::BTreeMap;
+
+use karat_core::error::EvalError;
+use karat_core::evaluation::{Observations, Scored, bins};
+use karat_core::journal::Outcome as Kept;
+use karat_core::observed::{self, Observed};
+use karat_core::report::{Item, Measured, Slice};
+use karat_io::text::{clip, printable};
+
+use super::driver::Phase;
+use super::plan::{Length, Plan, Shape};
+use super::tally::{CallStats, Class, Tally};
+use super::{Facts, Load, Measurement};
+use crate::probe::{self, rate};
+
+/// The number of columns of an answer in a warning.
+const SHOWN: usize = 200;
+/// The lateness of the harness that is reported, as a share of the median.
+const LATE: f64 = 0.2;
+
+const NO_CALL: &str = "no call was made";
+const NOT_TIMED: &str = "no call was answered or timed out";
+const NEVER_HELD: &str = "the condition held at no load that was tried";
+
+/// The ids of the metrics of a report.
+pub(super) fn metric_ids(plan: &Plan) -> impl Iterator<Item = &'static str> {
+    let of_all = QUANTILES.map(|(id, _)| id).into_iter();
+    let rest = ["latency.max", "throughput", "error_rate", "harness_cpu_us"];
+    of_all.chain(rest).chain(plan.find_max.is_some().then_some(max_id(plan)))
+}
+
+fn max_id(plan: &Plan) -> &'static str {
+    match plan.shape {
+        Shape::Closed { .. } => "max_concurrency",
+        Shape::Open { .. } => "max_rate",
+    }
+}
+
+const QUANTILES: [(&str, f64); 4] =
+    [("latency.p50", 0.5), ("latency.p90", 0.9), ("latency.p99", 0.99), ("latency.p99.9", 0.999)];
+
+pub(super) fn score(observed: &Observations<'_, Load>) -> Result<Scored, EvalError> {
+    let Observations { entry, outcomes, facts, .. } = *observed;
+    let plan = entry.config.plan()?;
+    let measurement = match outcomes.first().map(|outcome| &outcome.outcome) {
+        Some(Kept::Answer(Ok(measurement))) => measurement,
+        Some(Kept::Answer(Err(why))) => return Err(EvalError::NothingMeasured(why.clone())),
+        Some(Kept::Failure { message, .. }) => {
+            return Err(EvalError::NothingMeasured(message.clone()));
+        }
+        None => return Err(EvalError::NothingMeasured(NO_CALL.to_owned())),
+    };
+    let tally = &measurement.phase.tally;
+    let calls = entry.data.calls.iter().map(|call| call.id.as_str());
+    Ok(Scored {
+        metrics: metrics(measurement, &plan),
+        slices: slices(tally, calls),
+        items: steps(measurement).chain(seconds(&measurement.phase)).collect(),
+        conventions: conventions(&plan),
+        warnings: warnings(measurement, &plan, facts),
+        latency_bins: Some(bins(tally.all.times.each_ms())),
+        isolation: facts.isolation.clone(),
+        ..Scored::default()
+    })
+}
+
+impl std::fmt::Display for Shape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Shape::Closed { concurrency } => write!(f, "closed loop, {concurrency} calls at once"),
+            Shape::Open { rate } => {
+                write!(f, "open loop, {rate} calls/s, timed from when each was due")
+            }
+        }
+    }
+}
+
+/// All settings in one line.
+impl std::fmt::Display for Plan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let settings: Vec<String> =
+            conventions(self).iter().map(|(name, rule)| format!("{name}: {rule}")).collect();
+        f.write_str(&settings.join("; "))
+    }
+}
+
+fn conventions(plan: &Plan) -> BTreeMap<String, String> {
+    let mut rules = vec![
+        ("load", plan.shape.to_string()),
+        ("connections", plan.connections.to_string()),
+        ("ramp", Length::Time(plan.ramp).to_string()),
+        ("measured", plan.length.to_string()),
+        ("left out at the start", plan.warm_up.to_string()),
+        ("calls", "judged by how they end, not by what they say".to_owned()),
+    ];
+    if let Some(condition) = &plan.find_max {
+        rules.push(("searched for", format!("the highest load with {condition}")));
+    }
+    rules.into_iter().map(|(name, rule)| (name.to_owned(), rule)).collect()
+}
+
+fn metrics(measurement: &Measurement, plan: &Plan) -> Vec<Measured> {
+    let Phase { tally, elapsed, own_cpu, .. } = &measurement.phase;
+    let mut metrics = of_calls(&tally.all, Some(elapsed.as_secs_f64()));
+    let calls = tally.all.calls();
+    let each = own_cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / calls.max(1) as f64);
+    let unknown = "the system does not provide the processor time";
+    metrics.push(value("harness_cpu_us", each, calls, unknown));
+    if plan.find_max.is_some() {
+        let held = measurement.steps.iter().filter(|step| step.broken.is_none());
+        let highest = held.map(|step| step.load).max_by(f64::total_cmp);
+        metrics.push(value(max_id(plan), highest, measurement.steps.len() as u64, NEVER_HELD));
+    }
+    metrics
+}
+
+fn slices<'a>(tally: &Tally, calls: impl ExactSizeIterator<Item = &'a str>) -> Vec<Slice> {
+    let slice = |by: &str, value: &str, metrics: Vec<Measured>| Slice {
+        by: by.to_owned(),
+        value: value.to_owned(),
+        metrics,
+    };
+    let errors = tally.all.classes.iter().filter(|(class, _)| **class != Class::Ok);
+    let mut slices: Vec<Slice> = errors
+        .map(|(class, count)| {
+            let rate = error_rate(*count, tally.all.calls());
+            slice("class", class.name(), vec![rate])
+        })
+        .collect();
+    if calls.len() > 1 {
+        let by_call = calls.zip(&tally.by_call);
+        slices.extend(by_call.map(|(id, stats)| slice("call", id, of_calls(stats, None))));
+    }
+    slices
+}
+
+/// The steps of the search for the highest load.
+fn steps(measurement: &Measurement) -> impl Iterator<Item = Item> {
+    measurement.steps.iter().enumerate().map(|(number, step)| {
+        let (p50, p99) = step.p50_p99_ms;
+        let observed = observed::Load::Step {
+            load: step.load,
+            holds: step.broken.is_none(),
+            why_not: step.broken.clone(),
+        };
+        let id = format!("step-{:02}", number + 1);
+        item(id, "step", [Some(step.throughput), p50, p99, step.error_rate], observed)
+    })
+}
+
+/// The seconds of the measured load.
+fn seconds(phase: &Phase) -> impl Iterator<Item = Item> {
+    let Phase { tally, elapsed, .. } = phase;
+    tally.seconds.iter().enumerate().map(|(second, (ok, errors))| {
+        // The last second is rarely a whole one, and its calls began before it.
+        let lasts = (elapsed.as_secs_f64() - second as f64).clamp(1e-9, 1.0);
+        let is_whole = lasts >= 1.0 || second == 0;
+        let calls = ok + errors;
+        let metrics = [
+            is_whole.then(|| *ok as f64 / lasts),
+            tally.second_ms(second, 0.5),
+            tally.second_ms(second, 0.99),
+            (calls > 0).then(|| *errors as f64 / calls as f64),
+        ];
+        let observed = observed::Load::Second { ok: *ok, errors: *errors };
+        item(format!("second-{:05}", second + 1), "second", metrics, observed)
+    })
+}
+
+fn item(id: String, kind: &str, metrics: [Option<f64>; 4], observed: observed::Load) -> Item {
+    let ids = ["throughput", "latency.p50", "latency.p99", "error_rate"].map(str::to_owned);
+    Item {
+        id,
+        group: None,
+        tags: BTreeMap::from([("kind".to_owned(), kind.to_owned())]),
+        metrics: ids.into_iter().zip(metrics).collect(),
+        per_run: Vec::new(),
+        observed: Some(Observed::Load(observed)),
+        error: None,
+    }
+}
+
+fn warnings(measurement: &Measurement, plan: &Plan, facts: &Facts) -> Vec<String> {
+    let tally = &measurement.phase.tally;
+    let first_error = |(class, text): (&Class, &String)| {
+        let count = tally.all.classes.get(class).copied().unwrap_or_default();
+        let text = printable(text);
+        format!("{count} × {}; first: {}", class.name(), clip(&text, SHOWN))
+    };
+    let mut warnings: Vec<String> = tally.first.iter().map(first_error).collect();
+    if facts.restarts > 0 {
+        warnings.push(format!("the server had to be started again {} times", facts.restarts));
+    }
+    if let (Some(p50), Some(lag)) = (tally.all.times.quantile_ms(0.5), tally.lag.quantile_ms(0.99))
+        && lag > p50 * LATE
+    {
+        warnings.push(format!(
+            "one call in a hundred was sent {lag:.3} ms or more after it was due (the median answer \
+             took {p50:.3} ms): part of the times is this machine's, not the server's"
+        ));
+    }
+    if plan.find_max.is_some() {
+        let held = measurement.steps.iter().filter(|step| step.broken.is_none()).count();
+        if held == 0 {
+            warnings.push(NEVER_HELD.to_owned());
+        }
+        if held == measurement.steps.len() {
+            let all = "the condition held at every load that was tried: the maximum is higher";
+            warnings.push(all.to_owned());
+        }
+    }
+    if let Length::Time(time) = plan.length
+        && time < plan.ramp
+    {
+        warnings.push("the measurement ended within the ramp, before the full load".to_owned());
+    }
+    warnings.extend(facts.warnings.iter().cloned());
+    warnings
+}
+
+/// Quantiles, throughput if a time is given, and errors.
+fn of_calls(stats: &CallStats, seconds: Option<f64>) -> Vec<Measured> {
+    let times = &stats.times;
+    let mut metrics: Vec<Measured> = QUANTILES
+        .map(|(id, share)| value(id, times.quantile_ms(share), times.len(), NOT_TIMED))
+        .into();
+    metrics.push(value("latency.max", times.max_ms(), times.len(), NOT_TIMED));
+    if let Some(seconds) = seconds {
+        let each = (seconds > 0.0).then(|| stats.ok() as f64 / seconds);
+        metrics.push(value("throughput", each, stats.calls(), NO_CALL));
+    }
+    metrics.push(error_rate(stats.calls() - stats.ok(), stats.calls()));
+    metrics
+}
+
+fn value(id: &str, value: Option<f64>, n: u64, undefined: &str) -> Measured {
+    Measured { per_run: vec![value], ..probe::value(id, value, n, undefined) }
+}
+
+fn error_rate(errors: u64, calls: u64) -> Measured {
+    let measured = rate("error_rate", errors, calls, NO_CALL);
+    Measured { per_run: vec![measured.value], ..measured }
+}
