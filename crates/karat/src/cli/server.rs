@@ -254,16 +254,13 @@ pub(crate) struct DemoArgs {
     /// a free one. The address is printed
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,
-    /// Also offer what the official conformance suite calls
-    #[arg(long, conflicts_with = "vulnerable")]
-    pub(crate) conformance: bool,
     /// Offer tools with real holes too, to try fuzz and attack on. They read files, run a shell and
     /// connect to 127.0.0.1, so HTTP is then served on loopback alone
     #[arg(long)]
     pub(crate) vulnerable: bool,
     /// Be the server of a recording (--record) instead: what was asked then is answered as it was then,
     /// anything else is an error
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["http", "conformance", "vulnerable"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["http", "vulnerable"])]
     pub(crate) replay: Option<PathBuf>,
     /// Answer as late as the recorded server did
     #[arg(long, requires = "replay")]

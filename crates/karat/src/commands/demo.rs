@@ -7,7 +7,6 @@ use std::path::Path;
 
 use karat_mcp::replay::{self, Recording};
 use karat_mcp::serve::{self, HttpServer, Offer, Respond};
-use karat_server::demo::conformance::{self, Conformance};
 use karat_server::demo::vulnerable::{self, Vulnerable};
 use karat_server::demo::{self, Demo};
 
@@ -20,9 +19,6 @@ use crate::work::runtime;
 pub(crate) fn serve(arguments: &DemoArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     if let Some(path) = &arguments.replay {
         return replay(path, arguments.paced);
-    }
-    if arguments.conformance {
-        return offer(arguments.http, conformance::offer(), Conformance::default(), terminal);
     }
     if !arguments.vulnerable {
         return offer(arguments.http, demo::offer(), Demo::default(), terminal);

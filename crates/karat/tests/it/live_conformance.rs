@@ -279,10 +279,8 @@ struct Demo {
 
 impl Demo {
     fn start() -> Demo {
-        let mut child = Command::new(example("conformance_server"))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            Command::new(example("conformance_server")).stdout(Stdio::piped()).spawn().unwrap();
         let mut url = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
         Demo { child, url: url.trim().to_owned() }

@@ -1,76 +1,75 @@
 //! `karat server attack`: known attacks, judged by canaries.
 
 use std::fmt::Write as _;
-use std::path::Path;
-use std::time::Duration;
 
-use karat_server::attack::cases::ATTACKS;
-use karat_server::attack::{self, Attacked, Class, Settings, Status};
-use karat_server::probe::Rule;
+use karat_core::observed::AttackStatus;
+use karat_core::report::Report;
+use karat_server::attack::{self, Attack, Class, Config};
 
 use super::probing;
 use super::recording::Recording;
 use crate::cli::{AttackArgs, AttackClass};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
-use crate::work::until_stopped;
 
 /// Attacks a server.
 pub(crate) fn attack(arguments: &AttackArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let probe = &arguments.probe;
-    let rules: Vec<&Rule> = ATTACKS.iter().map(|attack| &attack.rule).collect();
+    let rules = attack::rules();
     if probe.rules {
         terminal.print(&probing::rules(&rules))?;
         return Ok(Exit::Pass);
     }
-    probing::check(probe, &rules)?;
-    let spec = probing::spec(probe, terminal)?;
-    let known = probing::known(probe)?;
+    probing::check(probe)?;
+    let server = Some(probing::spec(probe, terminal)?);
+    let set = probing::known(probe)?;
     let recording = Recording::begin(&probe.record)?;
-    let settings = Settings {
-        seed: probe.seed,
+    let config = Config {
+        server,
+        set,
         tools: probe.tool.clone(),
-        known,
-        classes: arguments.class.iter().map(|class| meant(*class)).collect(),
+        classes: arguments.class.iter().map(|class| Class::from(*class)).collect(),
         cases: arguments.case.clone(),
-        allow_destructive: probe.allow_destructive,
         roots: arguments.root.clone(),
         flood: arguments.flood,
-        time_limit: probe.time_limit.map(Duration::from_secs),
+        allow_destructive: probe.allow_destructive,
+        time_limit: probing::time_limit(probe),
         allow: probe.allow.clone(),
-        fail_on: probing::fail_on(probe),
-        options: probing::options(probe, &recording),
+        fail_on: probe.fail_on.into(),
+        recorder: recording.recorder(),
+        ..Config::default()
     };
-    let progress = terminal.progress("attack");
-    let attacked = recording.finish(until_stopped(
-        async {
-            let ran = attack::run(&spec, &settings, Path::new("."), &progress).await;
-            ran.map_err(Stop::from)
-        },
-        "interrupted",
-    ))?;
-    let table = table(&attacked);
-    probing::show(probe, &rules, attacked.report, &attacked.findings, &table, terminal)
+    let common = probing::common("attack", probe);
+    let report = recording.finish(probing::measure::<Attack>(common, config, terminal))?;
+    let (findings, table) = (attack::findings(&report), table(&report));
+    probing::show(probe, &rules, report, &findings, &table, terminal)
 }
 
-fn meant(class: AttackClass) -> Class {
-    match class {
-        AttackClass::Injection => Class::Injection,
-        AttackClass::Exfiltration => Class::Exfiltration,
-        AttackClass::PrivilegeEscalation => Class::PrivilegeEscalation,
-        AttackClass::DenialOfService => Class::DenialOfService,
+impl From<AttackClass> for Class {
+    fn from(class: AttackClass) -> Class {
+        match class {
+            AttackClass::Injection => Class::Injection,
+            AttackClass::Exfiltration => Class::Exfiltration,
+            AttackClass::PrivilegeEscalation => Class::PrivilegeEscalation,
+            AttackClass::DenialOfService => Class::DenialOfService,
+        }
     }
 }
 
-/// The number of attacks of each class ended how.
-fn table(attacked: &Attacked) -> String {
-    let columns = [Status::Held, Status::Broken, Status::NotJudged, Status::NotApplicable];
+/// The number of attacks by class and result.
+fn table(report: &Report) -> String {
+    let columns = [
+        AttackStatus::Held,
+        AttackStatus::Broken,
+        AttackStatus::NotJudged,
+        AttackStatus::NotApplicable,
+    ];
     let mut text = format!("{:<22}", "class");
     for status in columns {
         let _ = write!(text, "{:>16}", status.name().replace('_', " "));
     }
     text.push('\n');
-    for (class, counts) in &attacked.tally {
+    for (class, counts) in attack::tally(report) {
         let _ = write!(text, "{:<22}", class.name().replace('_', " "));
         for status in columns {
             let _ = write!(text, "{:>16}", counts.get(&status).copied().unwrap_or(0));

@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use karat_core::finding::{Finding, Severity};
 use karat_io::input::{self, Limits, write_atomic};
 use karat_io::text::printable;
 use karat_mcp::{Options, Redactor, ServerSpec, Session};
 use karat_report::sarif;
-use karat_server::lint::{self, Finding, Outcome, RULES, Settings, Severity};
+use karat_server::lint::{self, Outcome, Settings};
 use serde_json::Value;
 
 use super::recording::Recording;
@@ -20,12 +21,12 @@ use crate::work::until_stopped;
 /// Lints a server or a file of definitions.
 pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     if arguments.rules {
-        terminal.print(&rules())?;
+        terminal.print(&super::probing::rules(&lint::rules()))?;
         return Ok(Exit::Pass);
     }
     for id in &arguments.allow {
-        if lint::rule(id).is_none() {
-            let hint = input::nearest(id, RULES.iter().map(|rule| rule.id))
+        if lint::rules().iter().all(|rule| rule.id != id) {
+            let hint = input::nearest(id, lint::rules().iter().map(|rule| rule.id))
                 .map(|near| format!(" (did you mean {near:?}?)"))
                 .unwrap_or_default();
             return Err(Stop::bad_input(format!("--allow: there is no rule {id:?}{hint}")));
@@ -61,13 +62,8 @@ fn hide(outcome: &mut Outcome, redactor: &Redactor) {
 }
 
 fn exit(outcome: &Outcome, fail_on: FailOn) -> Exit {
-    let least = match fail_on {
-        FailOn::Never => return Exit::Pass,
-        FailOn::Note => Severity::Note,
-        FailOn::Warning => Severity::Warning,
-        FailOn::Error => Severity::Error,
-    };
-    if outcome.worst().is_some_and(|worst| worst >= least) { Exit::GateFailed } else { Exit::Pass }
+    let fails = |severity| karat_server::probe::FailOn::from(fail_on).fails(severity);
+    if outcome.worst().is_some_and(fails) { Exit::GateFailed } else { Exit::Pass }
 }
 
 fn definitions(
@@ -96,7 +92,7 @@ fn from_file(path: &Path) -> Result<Vec<Value>, Stop> {
     match list {
         Value::Array(tools) => Ok(tools.clone()),
         _ => Err(Stop::bad_input(format!(
-            "{}: this is no list of tools, nor an answer to tools/list",
+            "{}: this is neither a list of tools nor an answer to tools/list",
             path.display()
         ))),
     }
@@ -151,18 +147,9 @@ fn text(source: &str, outcome: &Outcome) -> String {
     out
 }
 
-fn rules() -> String {
-    let mut out = String::new();
-    for rule in RULES {
-        let _ = writeln!(out, "{} ({}): {}", rule.id, rule.severity.name(), rule.summary);
-        let _ = writeln!(out, "    {}", rule.help);
-    }
-    out
-}
-
 fn log(outcome: &Outcome) -> sarif::Log<'_> {
     sarif::Log {
-        rules: RULES
+        rules: lint::rules()
             .iter()
             .map(|rule| sarif::Rule {
                 id: rule.id,
@@ -175,7 +162,7 @@ fn log(outcome: &Outcome) -> sarif::Log<'_> {
             .findings
             .iter()
             .map(|finding| sarif::Result {
-                rule: finding.rule,
+                rule: &finding.rule,
                 level: finding.severity.name(),
                 message: &finding.message,
                 subject: &finding.tool,

@@ -3,22 +3,29 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use karat_core::report::{self, CheckReport, Report, Verdict};
-use karat_io::input::{self, write_atomic};
+use karat_core::evaluation::{Common, Entry, Evaluation, RunContext, evaluate};
+use karat_core::finding::Finding;
+use karat_core::gate;
+use karat_core::project::Root;
+use karat_core::report::{CheckReport, Report, Verdict};
+use karat_io::input::write_atomic;
 use karat_io::text::{clip, printable};
-use karat_mcp::{Options, ServerSpec};
+use karat_mcp::ServerSpec;
 use karat_report::{Output, sarif};
-use karat_server::probe::{Finding, Rule, Severity};
+use karat_server::probe::time::Time;
+use karat_server::probe::{self, Rule};
 use serde_json::{Map, Value};
 
-use super::recording::Recording;
 use super::target;
+use crate::bundled::Embedded;
 use crate::cli::{FailOn, ProbeArgs};
 use crate::commands::check;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
+use crate::work::until_stopped;
 
 /// The width of what is found.
 const WIDTH: usize = 100;
@@ -30,16 +37,8 @@ pub(super) fn spec(arguments: &ProbeArgs, terminal: &Terminal) -> Result<ServerS
     })
 }
 
-/// Returns whether the arguments make sense, before anything is started.
-pub(super) fn check(arguments: &ProbeArgs, rules: &[&Rule]) -> Result<(), Stop> {
-    for id in &arguments.allow {
-        if !rules.iter().any(|rule| rule.id == id) {
-            let hint = input::nearest(id, rules.iter().map(|rule| rule.id))
-                .map(|near| format!(" (did you mean {near:?}?)"))
-                .unwrap_or_default();
-            return Err(Stop::bad_input(format!("--allow: there is no rule {id:?}{hint}")));
-        }
-    }
+/// Checks the arguments before anything is started.
+pub(super) fn check(arguments: &ProbeArgs) -> Result<(), Stop> {
     for path in &arguments.outputs {
         Output::of(path).map_err(Stop::bad_input)?;
     }
@@ -58,26 +57,51 @@ pub(super) fn known(arguments: &ProbeArgs) -> Result<Map<String, Value>, Stop> {
     arguments.set.iter().map(read).collect()
 }
 
-/// The way the session is held.
-pub(super) fn options(arguments: &ProbeArgs, recording: &Recording<'_>) -> Options {
-    Options {
-        call_timeout: Duration::from_millis(arguments.timeout_ms),
-        start_timeout: Duration::from_millis(arguments.start_timeout_ms),
-        // A server that was left with a call under way gets the time to clean up.
-        grace: Duration::from_secs(3),
-        recorder: recording.recorder(),
-        ..Options::default()
+/// The settings that all entries share.
+pub(super) fn common(name: &str, arguments: &ProbeArgs) -> Common {
+    Common {
+        seed: arguments.seed,
+        timeout_ms: arguments.timeout_ms,
+        start_timeout_ms: arguments.start_timeout_ms,
+        ..Common::named(name)
     }
 }
 
-/// The mildest finding that fails the run.
-pub(super) fn fail_on(arguments: &ProbeArgs) -> Option<Severity> {
-    match arguments.fail_on {
-        FailOn::Never => None,
-        FailOn::Note => Some(Severity::Note),
-        FailOn::Warning => Some(Severity::Warning),
-        FailOn::Error => Some(Severity::Error),
+/// The time after which a run ends with the results so far.
+pub(super) fn time_limit(arguments: &ProbeArgs) -> Option<Time> {
+    arguments.time_limit.map(|seconds| Time(Duration::from_secs(seconds)))
+}
+
+impl From<FailOn> for probe::FailOn {
+    fn from(fail_on: FailOn) -> probe::FailOn {
+        match fail_on {
+            FailOn::Note => probe::FailOn::Note,
+            FailOn::Warning => probe::FailOn::Warning,
+            FailOn::Error => probe::FailOn::Error,
+            FailOn::Never => probe::FailOn::Never,
+        }
     }
+}
+
+/// Measures an entry that the command line describes; its own checks are its gate.
+pub(super) fn measure<E: Evaluation>(
+    mut common: Common,
+    config: E::Config,
+    terminal: &Terminal,
+) -> Result<Report, Stop> {
+    E::check(&config, &mut common)?;
+    let data = E::load(&config, &common, &Root::in_folder(".", &Embedded))?;
+    let entry = Entry::<E> { common, config, data };
+    let context = RunContext {
+        folder: Path::new("."),
+        journal: None,
+        resume: false,
+        progress: Arc::new(terminal.progress(&entry.common.name)),
+    };
+    let work = async { evaluate(&entry, &context).await.map_err(Stop::from) };
+    let mut report = until_stopped(work, "interrupted")?;
+    gate::judge(&mut report, &entry.common.gate, None).map_err(Stop::bad_input)?;
+    Ok(report)
 }
 
 /// The rules with their reasons.
@@ -100,13 +124,7 @@ pub(super) fn show(
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
     let verdict = report.gate.as_ref().map(|gate| gate.verdict);
-    let document = CheckReport {
-        schema: report::CHECK_SCHEMA.to_owned(),
-        verdict,
-        reports: vec![report],
-        not_measured: Vec::new(),
-        not_run: Vec::new(),
-    };
+    let document = CheckReport::of(vec![report]);
     for path in &arguments.outputs {
         let output = Output::of(path).map_err(Stop::bad_input)?;
         let text = output.render(&document).map_err(Stop::bad_input)?;
@@ -182,7 +200,7 @@ fn write_sarif(path: &Path, rules: &[&Rule], findings: &[Finding]) -> Result<(),
             .iter()
             .zip(&messages)
             .map(|(finding, message)| sarif::Result {
-                rule: finding.rule,
+                rule: &finding.rule,
                 level: finding.severity.name(),
                 message,
                 subject: &finding.tool,
