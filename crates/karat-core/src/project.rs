@@ -244,7 +244,17 @@ pub fn read_entry<E: Evaluation>(
         return Err(table.unknown_key(key, &known));
     }
     let common = table.split(taken).into_type()?;
-    Ok((common, table.into_type()?))
+    let own: Vec<String> = table.keys().map(str::to_owned).collect();
+    match table.into_type() {
+        Ok(config) => Ok((common, config)),
+        // Its own keys are half of those that an entry takes; a mistyped one may be of the other half.
+        Err(InputError::UnknownKey { path, line, key, mut known, .. }) if own.contains(&key) => {
+            known.extend(KEYS.iter().chain(E::TAKES).map(|&key| key.to_owned()));
+            let nearest = input::nearest(&key, known.iter().map(String::as_str));
+            Err(InputError::UnknownKey { path, line, key, nearest, known })
+        }
+        Err(error) => Err(error),
+    }
 }
 
 fn make<E: Evaluation>(
