@@ -49,7 +49,7 @@ pub(crate) struct FreezeArgs {
 pub(crate) struct VerifyArgs {
     /// The folder of the version, such as datasets/tools/v1; with --lock, any corpus
     pub(crate) folder: PathBuf,
-    /// Check that every tool definition is the one whose digest stands in this lock
+    /// Check that every tool definition has the digest that is in this lock
     #[arg(long, value_name = "FILE")]
     pub(crate) lock: Option<PathBuf>,
 }

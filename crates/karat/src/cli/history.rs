@@ -19,7 +19,7 @@ pub(crate) enum HistoryCommand {
     Add(HistoryAddArgs),
     /// List the runs, the latest last
     List(HistoryListArgs),
-    /// Follow a metric from run to run, or see where an evaluation stands
+    /// Follow a metric from run to run, or see the latest values of an evaluation
     Show(HistoryShowArgs),
     /// Compare two runs item by item
     Compare(HistoryCompareArgs),

@@ -73,8 +73,8 @@ pub(crate) struct AttackArgs {
     /// Only this attack, such as path-traversal; repeatable
     #[arg(long, value_name = "ID")]
     pub(crate) case: Vec<String>,
-    /// A folder that the server may read: files are planted outside of it, and beside and in it what
-    /// leads out. Without it, arguments of the command that are folders
+    /// A folder that the server may read: files are planted outside of it, and links in and next
+    /// to it lead out. By default, arguments of the command that are folders
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Vec<PathBuf>,
     /// Calls at once in a flood

@@ -35,7 +35,7 @@ pub(crate) fn all(arguments: &CheckAllArgs, terminal: &Terminal) -> Result<Exit,
 }
 
 /// The history that the report goes to, if any: the one that was asked for, or that of the project.
-/// A file that is no history is told before anything runs.
+/// A file that is not a history is reported before anything runs.
 fn history_of(arguments: &CheckAllArgs) -> Result<Option<PathBuf>, Stop> {
     let named = arguments.check.project.as_deref();
     let file = match &arguments.history {
@@ -76,7 +76,7 @@ fn check(
     evaluation: Option<&Evaluation>,
     terminal: &Terminal,
 ) -> Result<Published, Stop> {
-    // A wrong place for an output is told before anything is read or run.
+    // A wrong place for an output is reported before anything is read or run.
     ready(arguments)?;
     let plan = project::load(arguments.project.as_deref(), Baselines::Needed)?;
     let plan = select(plan, arguments, evaluation)?;

@@ -63,7 +63,7 @@ pub(crate) fn document(path: &Path) -> Result<Document, Stop> {
 }
 
 fn add(file: &Path, arguments: &HistoryAddArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    // All are read before the first is added: what is no report adds nothing and begins no history.
+    // All are read before the first is added: what is not a report adds nothing and begins no history.
     let documents: Vec<Document> =
         arguments.reports.iter().map(|path| document(path)).collect::<Result<_, _>>()?;
     let mut store = Store::open_or_begin(file)?;
@@ -174,7 +174,7 @@ fn compare_runs(
     let key = |report: &Report| (report.evaluation, report.name.clone());
     let earlier: BTreeMap<_, _> =
         before.iter().map(|report| (key(report), report.dataset.clone())).collect();
-    // One entry on new data is no reason to hide the others; alone, it is the news.
+    // One entry on new data does not justify hiding the others; alone, it is the news.
     let moved: Vec<_> = after
         .iter()
         .filter_map(|report| {

@@ -40,7 +40,7 @@ pub(crate) fn untracked<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result
             Err(_) if !real.is_file() || is_ours(&real) => {}
             Err(why) => {
                 return Err(Stop::bad_input(format!(
-                    "{shown} is there, and git cannot say whether it tracks it ({why}): mend that, \
+                    "{shown} is there, and git cannot say whether it tracks it ({why}): fix that, \
                      choose another place with --out, -o or --history=FILE, or remove the file"
                 )));
             }

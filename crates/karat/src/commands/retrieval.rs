@@ -38,7 +38,7 @@ pub(crate) fn score(arguments: &RankingsArgs, terminal: &Terminal) -> Result<Exi
         let style = karat_report::terminal::Style { colors: terminal.colors() };
         terminal.print(&karat_report::terminal::scores(&report, style))?;
     }
-    // Scores of a harness that its own controls contradict are nobody's pass.
+    // Scores of a harness that its own controls contradict do not pass.
     match report.controls.iter().all(|control| control.ok) {
         true => Ok(Exit::Pass),
         false => Ok(Exit::GateFailed),

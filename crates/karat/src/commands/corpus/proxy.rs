@@ -1,7 +1,7 @@
 //! The configuration with which a proxy finds the servers of a corpus.
 //!
 //! It is made for measuring: the proxy listens on the address that it is given, keeps its data in a
-//! scratch folder, holds nothing back for review, and calls nobody.
+//! scratch folder, holds nothing back for review, and makes no calls.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

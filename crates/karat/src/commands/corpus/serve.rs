@@ -108,8 +108,8 @@ fn configure(
     terminal: &Terminal,
 ) -> Result<(), Stop> {
     let (Some(kind), Some(out)) = (arguments.proxy_config, &arguments.out) else { return Ok(()) };
-    let beside = || out.with_extension("data");
-    let data = arguments.proxy_data.clone().unwrap_or_else(beside);
+    let peers = || out.with_extension("data");
+    let data = arguments.proxy_data.clone().unwrap_or_else(peers);
     let proxy = proxy::Proxy {
         listen: arguments.proxy_listen,
         data: std::path::absolute(&data).unwrap_or(data),
@@ -166,7 +166,7 @@ fn chosen(
         let names = karat_io::input::nearest(unknown, offers.keys().map(String::as_str));
         let hint = names.map_or(String::new(), |name| format!("; did you mean {name}?"));
         return Err(Stop::bad_input(format!(
-            "{}: there is no server {unknown:?}{hint}",
+            "{}: there is not a server {unknown:?}{hint}",
             arguments.dataset.display()
         )));
     }
@@ -175,7 +175,7 @@ fn chosen(
     }
     if offers.is_empty() {
         return Err(Stop::bad_input(format!(
-            "{}: there is no server in it",
+            "{}: there is not a server in it",
             arguments.dataset.display()
         )));
     }
@@ -216,11 +216,11 @@ fn of_tools(snapshot: Snapshot) -> BTreeMap<String, Offer> {
 }
 
 /// Each entry is a server of its own, since two entries may be two definitions of one tool. Peers
-/// that the entry puts on the same server are served beside it.
+/// that the entry puts on the same server are served peers it.
 fn of_threats(threats: &Threats) -> BTreeMap<String, Offer> {
     let offer = |sample: &Sample| {
-        let beside = sample.peers.iter().filter(|peer| peer.server == sample.server);
-        let tools = std::iter::once(&sample.tool).chain(beside.map(|peer| &peer.tool));
+        let peers = sample.peers.iter().filter(|peer| peer.server == sample.server);
+        let tools = std::iter::once(&sample.tool).chain(peers.map(|peer| &peer.tool));
         let name = if sample.server.is_empty() { &sample.id } else { &sample.server };
         let offer = Offer {
             name: name.clone(),

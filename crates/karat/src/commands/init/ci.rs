@@ -29,8 +29,8 @@ pub(super) struct Project<'a> {
     pub(super) origin: Option<&'a Origin>,
 }
 
-/// A command that CI runs beside `karat check`.
-struct Beside {
+/// A command that CI runs next to `karat check`.
+struct Extra {
     name: &'static str,
     about: &'static str,
     line: String,
@@ -41,7 +41,7 @@ pub(super) fn files(ci: Ci, project: &Project<'_>) -> Vec<CiFile> {
     let config = scalar(&slashes(&project.within.join(crate::project::FILE)));
     let own = |path, text| CiFile { path, text, shared: false };
     let shared = |path, text| CiFile { path, text, shared: true };
-    let beside = beside(project);
+    let extras = extras(project);
     match ci {
         Ci::None => Vec::new(),
         Ci::Github => {
@@ -51,7 +51,7 @@ pub(super) fn files(ci: Ci, project: &Project<'_>) -> Vec<CiFile> {
                 .replace("KARAT_GIT_OR", &variable_or("KARAT_GIT", address))
                 .replace("KARAT_REF_OR", &variable_or("KARAT_REF", reference))
                 .replace("PROJECT_FILE", &config);
-            for Beside { about, line, .. } in &beside {
+            for Extra { about, line, .. } in &extras {
                 text.push_str(&format!(
                     "      - name: {about}\n        if: ${{{{ !cancelled() }}}}\n        run: {}\n",
                     scalar(line)
@@ -67,7 +67,7 @@ pub(super) fn files(ci: Ci, project: &Project<'_>) -> Vec<CiFile> {
                     text.push_str(&format!("  KARAT_REF: {}\n", scalar(reference)));
                 }
             }
-            for Beside { name, about, line } in &beside {
+            for Extra { name, about, line } in &extras {
                 text.push_str(&format!(
                     "\n# {about}.\n{name}:\n  extends: .karat\n  stage: test\n  script:\n    - {}\n",
                     scalar(line)
@@ -77,7 +77,7 @@ pub(super) fn files(ci: Ci, project: &Project<'_>) -> Vec<CiFile> {
         }
         Ci::PreCommit => {
             let mut text = PRE_COMMIT.replace("PROJECT_FILE", &config);
-            for Beside { name, about, line } in &beside {
+            for Extra { name, about, line } in &extras {
                 text.push_str(&format!(
                     "      - id: {name}\n        name: {about}\n        language: system\n        \
                      entry: {}\n        pass_filenames: false\n        always_run: true\n        \
@@ -130,7 +130,7 @@ fn variable_or(name: &str, otherwise: Option<&str>) -> String {
     }
 }
 
-fn beside(project: &Project<'_>) -> Vec<Beside> {
+fn extras(project: &Project<'_>) -> Vec<Extra> {
     let within = slashes(project.within);
     let words = |words: &[&str]| -> Vec<String> { words.iter().map(|&w| w.to_owned()).collect() };
     let (name, about, words) = match project.user {
@@ -150,7 +150,7 @@ fn beside(project: &Project<'_>) -> Vec<Beside> {
             ("karat-verify", "Verify that the dataset is the frozen one", line)
         }
     };
-    vec![Beside { name, about, line: shell(&words) }]
+    vec![Extra { name, about, line: shell(&words) }]
 }
 
 /// A text as a value in YAML: quoted as in JSON, unless nothing in it could mean anything else.

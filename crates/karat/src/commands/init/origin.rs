@@ -87,7 +87,7 @@ impl Address {
         } else if !address.contains("://") && address.contains('@') {
             ("", address)
         } else {
-            return wrong("is no address that a CI can clone");
+            return wrong("is not an address that a CI can clone");
         };
         let end = if scheme.is_empty() { ':' } else { '/' };
         let Some((at, path)) = rest.split_once(end) else { return wrong("names no repository") };
@@ -113,14 +113,14 @@ impl Address {
     }
 }
 
-/// A text without what stands before an `@`, for a message.
+/// A text without the part before an `@`, for a message.
 fn without_user(address: &str) -> String {
     let (scheme, rest) = match address.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
         None => (String::new(), address),
     };
     let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
-    // A token may stand in a query too.
+    // A token may be in a query too.
     format!("{scheme}{}", rest.split('?').next().unwrap_or_default())
 }
 
@@ -130,7 +130,7 @@ fn checked_reference(reference: &str) -> Result<String, String> {
     if named && reference.chars().all(known) && reference.len() <= LONGEST {
         return Ok(reference.to_owned());
     }
-    Err(format!("#{} is no name of a tag, branch or commit", printable(reference)))
+    Err(format!("#{} is not a name of a tag, branch or commit", printable(reference)))
 }
 
 /// An address that was found, without its credentials.
@@ -196,7 +196,7 @@ fn path_of(address: &str) -> Option<PathBuf> {
 
 /// The origin of a checkout, at its commit if others can have it.
 fn from_checkout(folder: &Path) -> Option<Origin> {
-    // As it stands in the settings of the checkout first: rewriting belongs to this machine.
+    // As in the settings of the checkout first: rewriting belongs to this machine.
     let asked: [&[&str]; 2] =
         [&["config", "--get", "remote.origin.url"], &["remote", "get-url", "origin"]];
     let address = asked.iter().find_map(|words| usable(git(folder, words)?.trim()))?;

@@ -27,7 +27,7 @@ impl<'a> Recording<'a> {
         self.asked.as_ref().map(|(_, recorder)| recorder.clone())
     }
 
-    /// Writes out the rest, whatever came of the sessions; their failure is told first.
+    /// Writes out the rest, whatever came of the sessions; their failure is reported first.
     pub(super) fn finish<T>(self, came: Result<T, Stop>) -> Result<T, Stop> {
         let Some((path, recorder)) = self.asked else { return came };
         let written = recorder.finish().map_err(|error| wrong(path, &error));

@@ -15,7 +15,7 @@ use crate::cli::{Isolate, IsolationArgs, PolicyArgs, TargetArgs, Transport};
 use crate::exit::Stop;
 use crate::face::Terminal;
 
-/// Says what the servers of these options did beside answering, where no report does.
+/// Prints remarks on the conduct of the servers of these options, where no report does.
 pub(crate) fn say_remarks(terminal: &Terminal, options: &Options) {
     for remark in options.witness.conduct().remarks() {
         terminal.say(&format!("note: {remark}"));
@@ -78,7 +78,7 @@ fn discovered(name: &str, terminal: &Terminal) -> Result<ServerSpec, Stop> {
             Ok(spec)
         }
         [] if others.is_empty() => Err(Stop::bad_input(format!(
-            "--server {name:?}: there is no file of servers where they usually lie; name one with \
+            "--server {name:?}: there is not a file of servers where they usually lie; name one with \
              --config"
         ))),
         [] => Err(Stop::bad_input(printable(&format!(
@@ -124,7 +124,9 @@ fn refined(arguments: &TargetArgs, mut spec: ServerSpec) -> Result<ServerSpec, S
         let revision = Revision::of(text).ok_or_else(|| {
             let known: Vec<String> = Revision::ALL.iter().map(ToString::to_string).collect();
             let known = known.join(", ");
-            Stop::bad_input(format!("--protocol: {text:?} is no MCP revision; there are: {known}"))
+            Stop::bad_input(format!(
+                "--protocol: {text:?} is not an MCP revision; there are: {known}"
+            ))
         })?;
         spec.protocol = Some(revision);
     }
@@ -156,7 +158,7 @@ fn answer(arguments: &PolicyArgs, spec: &mut ServerSpec) -> Result<(), Stop> {
     }
     if !arguments.roots.is_empty() {
         let root = |root: &String| {
-            // Seen from where the user stands, not from the folder of the project.
+            // Relative to the current folder, not from the folder of the project.
             let path = std::path::absolute(root).unwrap_or_default();
             match path.to_str() {
                 _ if root.contains("://") => Ok(root.clone()),
@@ -200,7 +202,7 @@ fn isolate(arguments: &IsolationArgs, spec: &mut ServerSpec) -> Result<(), Stop>
             Some(path) => (path, true),
             None => (mount.strip_suffix(":ro").unwrap_or(mount), false),
         };
-        // Seen from where the user stands, not from the folder of the project.
+        // Relative to the current folder, not from the folder of the project.
         let path = std::path::absolute(path)
             .map_err(|error| Stop::bad_input(format!("--mount {mount}: {error}")))?;
         if writable { &mut isolation.write } else { &mut isolation.read }.push(path);
