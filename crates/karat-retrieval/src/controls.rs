@@ -155,11 +155,11 @@ fn without_descriptions(
     limit: usize,
     seed: u64,
 ) -> Result<Control, RetrievalError> {
-    let search = |fields| -> Result<Vec<Scores>, RetrievalError> {
-        let engine = Bm25::build(&dataset.tools, fields).map_err(RetrievalError::NotStarted)?;
-        Ok(scored(dataset, |index| engine.search(&dataset.queries[index].query, limit)))
+    let search = |fields| {
+        let engine = Bm25::build(&dataset.tools, fields);
+        scored(dataset, |index| engine.search(&dataset.queries[index].query, limit))
     };
-    let (with, without) = (search(Fields::All)?, search(Fields::NameOnly)?);
+    let (with, without) = (search(Fields::All), search(Fields::NameOnly));
     let full = averages(&with);
     let losses: Vec<f64> = with
         .iter()

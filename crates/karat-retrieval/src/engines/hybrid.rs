@@ -33,7 +33,7 @@ impl Hybrid {
     /// As they do.
     pub fn build(tools: &[Tool], weights: &Path) -> Result<Hybrid, RetrievalError> {
         let meaning = Dense::build(tools, weights)?;
-        let words = Bm25::build(tools, Fields::All).map_err(RetrievalError::NotStarted)?;
+        let words = Bm25::build(tools, Fields::All);
         Ok(Hybrid { words, meaning })
     }
 }
