@@ -91,12 +91,12 @@ fn query(n: usize) -> String {
 #[divan::bench(args = [1_000, 10_000])]
 fn build_bm25(bencher: Bencher<'_, '_>, count: usize) {
     let tools = tools(count);
-    bencher.bench_local(|| Bm25::build(&tools, Fields::All).unwrap());
+    bencher.bench_local(|| Bm25::build(&tools, Fields::All));
 }
 
 #[divan::bench(args = [1_000, 10_000])]
 fn query_bm25(bencher: Bencher<'_, '_>, count: usize) {
-    let engine = Bm25::build(&tools(count), Fields::All).unwrap();
+    let engine = Bm25::build(&tools(count), Fields::All);
     let mut n = 0;
     bencher.bench_local(|| {
         n += 1;
@@ -107,7 +107,7 @@ fn query_bm25(bencher: Bencher<'_, '_>, count: usize) {
 #[divan::bench(args = [1_000])]
 fn score_queries(bencher: Bencher<'_, '_>, count: usize) {
     let tools = tools(1_000);
-    let engine = Bm25::build(&tools, Fields::All).unwrap();
+    let engine = Bm25::build(&tools, Fields::All);
     let queries: Vec<Query> = (0..count)
         .map(|n| Query {
             id: format!("q{n:05}"),

@@ -15,7 +15,6 @@ use crate::engines::Engine;
 use crate::engines::bm25::{Bm25, Fields};
 use crate::score;
 use crate::system::{Ranked, Ranking};
-use karat_core::error::EvalError;
 
 /// The metrics that every control is judged by.
 const JUDGED: [Measure; 4] = [
@@ -40,12 +39,8 @@ const MOST_SHUFFLES: u32 = 100_000;
 const DOUBT: f64 = 0.01;
 
 /// Runs all controls.
-pub fn run(dataset: &Dataset, limit: usize, seed: u64) -> Result<Vec<Control>, EvalError> {
-    Ok(vec![
-        oracle(dataset),
-        random(dataset, limit, seed),
-        without_descriptions(dataset, limit, seed)?,
-    ])
+pub fn run(dataset: &Dataset, limit: usize, seed: u64) -> Vec<Control> {
+    vec![oracle(dataset), random(dataset, limit, seed), without_descriptions(dataset, limit, seed)]
 }
 
 /// The right tools, best first: nothing can be better.
@@ -154,12 +149,12 @@ fn chance(tools: usize, relevant: usize, limit: usize) -> Chance {
 }
 
 /// The built-in engine without descriptions must not beat itself with them.
-fn without_descriptions(dataset: &Dataset, limit: usize, seed: u64) -> Result<Control, EvalError> {
-    let search = |fields| -> Result<Vec<Scores>, EvalError> {
-        let engine = Bm25::build(&dataset.tools, fields).map_err(crate::system::not_started)?;
-        Ok(scored(dataset, |index| engine.search(&dataset.queries[index].query, limit)))
+fn without_descriptions(dataset: &Dataset, limit: usize, seed: u64) -> Control {
+    let search = |fields| {
+        let engine = Bm25::build(&dataset.tools, fields);
+        scored(dataset, |index| engine.search(&dataset.queries[index].query, limit))
     };
-    let (with, without) = (search(Fields::All)?, search(Fields::NameOnly)?);
+    let (with, without) = (search(Fields::All), search(Fields::NameOnly));
     let full = averages(&with);
     let losses: Vec<f64> = with
         .iter()
@@ -167,7 +162,7 @@ fn without_descriptions(dataset: &Dataset, limit: usize, seed: u64) -> Result<Co
         .filter_map(|(with, without)| Some(with[MRR]? - without[MRR]?))
         .collect();
     let better = stats::sign_flip(&losses, Alternative::Less, 20, 2_000, seed);
-    Ok(Control {
+    Control {
         name: "descriptions-removed".to_owned(),
         expected: format!(
             "mrr is no better than with descriptions ({:.3})",
@@ -175,7 +170,7 @@ fn without_descriptions(dataset: &Dataset, limit: usize, seed: u64) -> Result<Co
         ),
         ok: better.is_ok_and(|test| test.p > DOUBT),
         metrics: averages(&without),
-    })
+    }
 }
 
 fn ranked(id: &str) -> Ranked {

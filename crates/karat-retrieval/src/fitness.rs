@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::dataset::{Dataset, Query, Tool};
-use crate::engines::bm25::Stems;
+use crate::engines::terms::Stems;
 use crate::engines::{self, Builtin, Engine};
 use crate::score;
 use crate::system::{Ranked, Ranking};

@@ -230,7 +230,7 @@ impl Evaluation for Retrieval {
             true => longest(outcomes).max(1),
             false => entry.config.limit,
         };
-        let mut controls = controls::run(data, depth, seed)?;
+        let mut controls = controls::run(data, depth, seed);
         controls.extend(facts.second_pass.clone());
         let mut warnings = score::remarks(data, &items, &anomalies);
         warnings.extend(facts.warnings.iter().cloned());

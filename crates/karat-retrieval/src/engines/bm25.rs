@@ -1,36 +1,25 @@
-//! BM25 over the parts of a tool definition, on tantivy.
+//! BM25 over the parts of a tool definition.
 //!
 //! Four fields, name and title weighing most; words are split as names need it ([`super::words`]),
-//! stop words dropped, the rest stemmed. One segment whatever the size of the corpus, documents in the
-//! order of their ids, so equal scores come out by id and two builds of one corpus answer alike.
+//! stop words dropped, the rest stemmed ([`super::terms`]). Tools are indexed in the order of their
+//! ids, so equal scores come out by id and two builds of one corpus answer alike.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use tantivy::collector::TopDocs;
-use tantivy::directory::RamDirectory;
-use tantivy::query::{BooleanQuery, BoostQuery, Occur, Query, TermQuery};
-use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
-use tantivy::tokenizer::{
-    Language, RemoveLongFilter, Stemmer, StopWordFilter, TextAnalyzer, Token, TokenizerManager,
-    WhitespaceTokenizer,
-};
-use tantivy::{Index, IndexReader, TantivyDocument, Term};
 
-use super::{Engine, words::words};
+use super::Engine;
+use super::index::{Builder, Index};
 use crate::dataset::Tool;
 use crate::system::Ranked;
 
-/// What tantivy's tables are first sized for; they grow with the corpus.
-const WRITER_BYTES: usize = 64 << 20;
-/// Words longer than this are data, not language.
-const LONGEST_WORD: usize = 64;
+/// The weights of name, title, description and schema text.
+const WEIGHTS: [f32; 4] = [2.0, 1.5, 1.0, 0.4];
+
 /// A schema deeper than this is not descended into.
 const SCHEMA_DEPTH: usize = 12;
 
-const ANALYZER: &str = "tool-words";
-
-/// Which parts of a tool are indexed.
+/// The parts of a tool that are indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fields {
     /// Name, title, description and schema text.
@@ -41,135 +30,39 @@ pub enum Fields {
 
 /// The index.
 pub struct Bm25 {
-    reader: IndexReader,
-    analyzer: TextAnalyzer,
     /// The id of each document, by its number.
     ids: Vec<String>,
-    /// The searched fields with their weights.
-    fields: Vec<(Field, f32)>,
+    index: Index<{ WEIGHTS.len() }>,
 }
 
 impl Bm25 {
     /// Indexes a corpus, which must be sorted by id.
-    pub fn build(tools: &[Tool], parts: Fields) -> Result<Bm25, String> {
-        index(tools, parts).map_err(|error| format!("cannot build the bm25 index: {error}"))
-    }
-
-    fn terms(&self, query: &str) -> Vec<String> {
-        let mut terms = Vec::new();
-        let mut analyzer = self.analyzer.clone();
-        let split = words(query).join(" ");
-        analyzer.token_stream(&split).process(&mut |token: &Token| terms.push(token.text.clone()));
-        terms.sort_unstable();
-        terms.dedup();
-        terms
-    }
-}
-
-/// Words to stems: long and empty words dropped.
-fn analyzer() -> TextAnalyzer {
-    TextAnalyzer::builder(WhitespaceTokenizer::default())
-        .filter(RemoveLongFilter::limit(LONGEST_WORD))
-        .filter(
-            StopWordFilter::new(Language::English).unwrap_or_else(|| StopWordFilter::remove([])),
-        )
-        .filter(Stemmer::new(Language::English))
-        .build()
-}
-
-/// The words of texts as the index sees them.
-pub(crate) struct Stems(TextAnalyzer);
-
-impl Stems {
-    pub(crate) fn new() -> Stems {
-        Stems(analyzer())
-    }
-
-    /// Each word that counts, with its stem, in order.
-    pub(crate) fn of(&self, text: &str) -> Vec<(String, String)> {
-        let mut analyzer = self.0.clone();
-        let mut found = Vec::new();
-        for word in words(text) {
-            let mut stem = None;
-            analyzer.token_stream(&word).process(&mut |token: &Token| {
-                stem = Some(token.text.clone());
-            });
-            found.extend(stem.map(|stem| (word.clone(), stem)));
+    pub fn build(tools: &[Tool], parts: Fields) -> Bm25 {
+        let mut builder = Builder::new(WEIGHTS);
+        for tool in tools {
+            let name: &[&str] = &[&tool.server, &tool.tool];
+            match parts {
+                Fields::NameOnly => builder.add([name, &[], &[], &[]]),
+                Fields::All => {
+                    let title = tool.title.as_deref().unwrap_or_default();
+                    let schema = schema_text(&tool.input_schema);
+                    builder.add([name, &[title], &[&tool.description], &[&schema]]);
+                }
+            }
         }
-        found
+        let ids = tools.iter().map(|tool| tool.tool_id.clone()).collect();
+        Bm25 { ids, index: builder.finish() }
     }
-}
-
-fn index(tools: &[Tool], parts: Fields) -> tantivy::Result<Bm25> {
-    let indexing = TextFieldIndexing::default()
-        .set_tokenizer(ANALYZER)
-        .set_index_option(IndexRecordOption::WithFreqs);
-    let text = TextOptions::default().set_indexing_options(indexing);
-    let mut schema = Schema::builder();
-    let name = schema.add_text_field("name", text.clone());
-    let title = schema.add_text_field("title", text.clone());
-    let description = schema.add_text_field("description", text.clone());
-    let parameters = schema.add_text_field("schema", text);
-
-    let analyzer = analyzer();
-    let tokenizers = TokenizerManager::default();
-    tokenizers.register(ANALYZER, analyzer.clone());
-    // The ordinary writer cuts a large corpus into segments and numbers the documents anew.
-    let mut writer = Index::builder()
-        .schema(schema.build())
-        .tokenizers(tokenizers)
-        .single_segment_index_writer(RamDirectory::create(), WRITER_BYTES)?;
-    for tool in tools {
-        let mut document = TantivyDocument::default();
-        document.add_text(name, split(&[&tool.server, &tool.tool]));
-        if parts == Fields::All {
-            document.add_text(title, split(&[tool.title.as_deref().unwrap_or_default()]));
-            document.add_text(description, split(&[&tool.description]));
-            document.add_text(parameters, split(&[&schema_text(&tool.input_schema)]));
-        }
-        writer.add_document(document)?;
-    }
-    Ok(Bm25 {
-        reader: writer.finalize()?.reader()?,
-        analyzer,
-        ids: tools.iter().map(|tool| tool.tool_id.clone()).collect(),
-        fields: vec![(name, 2.0), (title, 1.5), (description, 1.0), (parameters, 0.4)],
-    })
 }
 
 impl Engine for Bm25 {
     fn search(&self, query: &str, limit: usize) -> Vec<Ranked> {
-        let clauses: Vec<(Occur, Box<dyn Query>)> = self
-            .terms(query)
-            .iter()
-            .flat_map(|term| {
-                self.fields.iter().map(move |(field, weight)| {
-                    let term = Term::from_field_text(*field, term);
-                    let query = TermQuery::new(term, IndexRecordOption::WithFreqs);
-                    let boosted = BoostQuery::new(Box::new(query), *weight);
-                    (Occur::Should, Box::new(boosted) as Box<dyn Query>)
-                })
-            })
-            .collect();
-        if clauses.is_empty() || limit == 0 {
-            return Vec::new();
-        }
-        let searcher = self.reader.searcher();
-        let top = TopDocs::with_limit(limit).order_by_score();
-        // The index is in memory and whole: the search has no way to fail.
-        let found = searcher.search(&BooleanQuery::new(clauses), &top).unwrap_or_default();
-        found
-            .into_iter()
-            .filter_map(|(score, address)| {
-                let id = self.ids.get(usize::try_from(address.doc_id).ok()?)?;
-                Some(Ranked { tool_id: id.clone(), score: Some(f64::from(score)) })
-            })
-            .collect()
+        let ranked = |(doc, score): (usize, f32)| Ranked {
+            tool_id: self.ids[doc].clone(),
+            score: Some(f64::from(score)),
+        };
+        self.index.search(query, limit).into_iter().map(ranked).collect()
     }
-}
-
-fn split(parts: &[&str]) -> String {
-    parts.iter().flat_map(|part| words(part)).collect::<Vec<_>>().join(" ")
 }
 
 /// The words of a schema that say what a tool takes: property names, descriptions and enum values.
@@ -241,7 +134,7 @@ mod tests {
 
     #[test]
     fn names_descriptions_and_parameters_are_all_found() {
-        let engine = Bm25::build(&corpus(), Fields::All).unwrap();
+        let engine = Bm25::build(&corpus(), Fields::All);
         assert_eq!(ids(&engine, "creating issues"), ["a:createIssue"]);
         assert_eq!(ids(&engine, "folders"), ["b:list_files"]);
         assert_eq!(ids(&engine, "recipients"), ["c:send_mail"]);
@@ -250,7 +143,7 @@ mod tests {
 
     #[test]
     fn without_descriptions_only_names_are_found() {
-        let engine = Bm25::build(&corpus(), Fields::NameOnly).unwrap();
+        let engine = Bm25::build(&corpus(), Fields::NameOnly);
         assert!(ids(&engine, "folders").is_empty());
         assert_eq!(ids(&engine, "mail"), ["c:send_mail"]);
     }
@@ -259,7 +152,7 @@ mod tests {
     fn equal_scores_come_by_id() {
         let tools: Vec<Tool> =
             (0..50).map(|n| tool(&format!("s{n:02}:same"), "Same words.", Value::Null)).collect();
-        let engine = Bm25::build(&tools, Fields::All).unwrap();
+        let engine = Bm25::build(&tools, Fields::All);
         let expected: Vec<String> = (0..10).map(|n| format!("s{n:02}:same")).collect();
         assert_eq!(ids(&engine, "same words"), expected);
     }
@@ -270,9 +163,14 @@ mod tests {
         for _ in 0..100 {
             deep = json!({"items": deep});
         }
-        let engine = Bm25::build(&[tool("a:b", "x\u{0}\u{202e}", deep)], Fields::All).unwrap();
-        for query in ["\" AND (", "*", "name:x OR", "\u{0}", &"a ".repeat(100_000)] {
-            let _ = ids(&engine, query);
+        let hostile = tool("a:b", "x\u{0}\u{202e}y", deep);
+        let engine = Bm25::build(&[hostile, tool("c:d", "plain", Value::Null)], Fields::All);
+        for query in ["\" AND (x", "*x~2", "name:x OR", "\u{0}x\u{202e}", &"x ".repeat(100_000)] {
+            assert_eq!(ids(&engine, query), ["a:b"], "{query:.20}");
         }
+        for query in ["", "\" (", "*", "\u{0}", "\u{202e}", "bottom"] {
+            assert!(ids(&engine, query).is_empty(), "{query:?}");
+        }
+        assert_eq!(ids(&engine, "plain -plain NOT plain"), ["c:d"]);
     }
 }

@@ -33,7 +33,7 @@ impl Hybrid {
     /// As they do.
     pub fn build(tools: &[Tool], weights: &Path) -> Result<Hybrid, EvalError> {
         let meaning = Dense::build(tools, weights)?;
-        let words = Bm25::build(tools, Fields::All).map_err(crate::system::not_started)?;
+        let words = Bm25::build(tools, Fields::All);
         Ok(Hybrid { words, meaning })
     }
 }

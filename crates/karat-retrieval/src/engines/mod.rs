@@ -3,6 +3,8 @@
 pub mod bm25;
 pub mod dense;
 pub mod hybrid;
+mod index;
+pub(crate) mod terms;
 pub mod words;
 
 use std::collections::BTreeMap;
@@ -74,8 +76,7 @@ fn folder(weights: Option<&Path>) -> Result<&Path, EvalError> {
 }
 
 fn bm25_over(tools: &[Tool], fields: Fields) -> Built {
-    let engine = Bm25::build(tools, fields).map_err(crate::system::not_started)?;
-    Ok(Box::new(engine))
+    Ok(Box::new(Bm25::build(tools, fields)))
 }
 
 /// The engine of this name.

@@ -6,12 +6,19 @@
 /// The words of a text, lower-cased, in order.
 pub fn words(text: &str) -> Vec<String> {
     let mut found = Vec::new();
+    for_each_word(text, |word| found.push(word.to_owned()));
+    found
+}
+
+/// Calls `found` with each word of a text, lower-cased, in order.
+pub(crate) fn for_each_word(text: &str, mut found: impl FnMut(&str)) {
     let mut word = String::new();
     let mut previous = Class::Other;
-    let mut rest = text.chars().peekable();
-    while let Some(letter) = rest.next() {
-        let class = Class::of(letter);
-        let next = rest.peek().map_or(Class::Other, |next| Class::of(*next));
+    let mut letters = text.chars().map(|letter| (letter, Class::of(letter)));
+    let mut upcoming = letters.next();
+    while let Some((letter, class)) = upcoming {
+        upcoming = letters.next();
+        let next = upcoming.map_or(Class::Other, |(_, class)| class);
         let starts = match (previous, class) {
             (_, Class::Other) | (Class::Other, _) => true,
             (Class::Lower | Class::Digit, Class::Upper) => true,
@@ -20,7 +27,8 @@ pub fn words(text: &str) -> Vec<String> {
             _ => false,
         };
         if starts && !word.is_empty() {
-            found.push(std::mem::take(&mut word));
+            found(&word);
+            word.clear();
         }
         if class != Class::Other {
             word.extend(letter.to_lowercase());
@@ -28,9 +36,8 @@ pub fn words(text: &str) -> Vec<String> {
         previous = class;
     }
     if !word.is_empty() {
-        found.push(word);
+        found(&word);
     }
-    found
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
