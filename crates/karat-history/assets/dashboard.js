@@ -4,10 +4,10 @@
 const root = document.documentElement;
 const THEMES = ["auto", "light", "dark"];
 
-// The same place as in the report, so that a choice holds for both. It may be closed to us.
+// The same key as in the report, so that a choice holds for both. Storage may be refused.
 const memory = {
   get theme() { try { return localStorage.getItem("karat-theme"); } catch { return null; } },
-  set theme(name) { try { localStorage.setItem("karat-theme", name); } catch { /* then it is forgotten */ } },
+  set theme(name) { try { localStorage.setItem("karat-theme", name); } catch { /* the choice is not kept */ } },
 };
 
 function wear(name) {
@@ -47,7 +47,7 @@ function sortable(table) {
   }
 }
 
-// What has no value stands last in both directions.
+// Rows without a value come last in both directions.
 function order(column, kind, sign) {
   const key = (row) => {
     const cell = row.cells[column];

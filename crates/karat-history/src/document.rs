@@ -1,5 +1,5 @@
-//! From the bytes of a report to what is kept of it. Everything that can be wrong with a document is
-//! found here, before a history is opened or begun.
+//! From the bytes of a report to what the history keeps of it. All errors of a document are found
+//! here, before a history is opened or created.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use karat_io::input::{self, InputError, Limits};
 
 use crate::model::{Entry, State, Subject, Value};
 
-/// How hard documents are compressed: they are repetitive, and speed matters more than the rest.
+/// The level of compression: documents are repetitive, and speed matters more than size.
 const COMPRESSION: i32 = 6;
 
 /// A document that can be added to a history.
@@ -26,10 +26,10 @@ pub struct Document {
 }
 
 impl Document {
-    /// Reads a report or a check. `name` stands for it in messages.
+    /// Reads a report or a check; messages call it `name`.
     ///
     /// # Errors
-    /// When it is not what it should be, or nothing was measured in it.
+    /// If it is not a report or a check, or nothing was measured in it.
     pub fn read(name: &Path, bytes: &[u8]) -> Result<Document, InputError> {
         let check = parse(name, bytes)?;
         let started = started(name, &check)?;
@@ -43,7 +43,7 @@ impl Document {
                 .reports
                 .iter()
                 .map(measured)
-                .chain(check.not_measured.iter().map(lost))
+                .chain(check.not_measured.iter().map(not_measured))
                 .collect(),
             compressed: zstd::bulk::compress(bytes, COMPRESSION)
                 .map_err(|source| InputError::Io { path: name.to_owned(), line: None, source })?,
@@ -52,29 +52,29 @@ impl Document {
     }
 }
 
-/// The document as a check.
+/// Parses a document as a check. Reports of version 1 are brought up to date.
 pub(crate) fn parse(name: &Path, bytes: &[u8]) -> Result<CheckReport, InputError> {
     parse_check(name, &input::decode(&name.to_string_lossy(), bytes, &Limits::default())?)
 }
 
-/// When the first measurement started. Runs are put in order by it, so it must be a moment in UTC.
+/// The start of the first measurement. Runs are sorted by it, so it must be a time in UTC.
 fn started(name: &Path, check: &CheckReport) -> Result<String, InputError> {
     let times = || check.reports.iter().map(|report| report.environment.started.as_str());
-    if times().any(|time| !is_moment(time)) {
+    if times().any(|time| !is_timestamp(time)) {
         let message = "is not a time such as 2026-11-15T03:04:05Z";
         return Err(InputError::invalid(name, "environment.started", message));
     }
     times().min().map(str::to_owned).ok_or_else(|| {
-        let message = "is empty: nothing was measured, so there is nothing to follow over time";
+        let message = "is empty: nothing was measured";
         InputError::invalid(name, "reports", message)
     })
 }
 
-/// Whether a text has the shape of `2026-11-15T03:04:05Z`, in which texts sort as times do.
-fn is_moment(text: &str) -> bool {
-    let shape = b"dddd-dd-ddTdd:dd:ddZ";
-    text.len() == shape.len()
-        && text.bytes().zip(shape).all(|(found, expected)| match expected {
+/// Whether a text looks like `2026-11-15T03:04:05Z`, which sorts as text in the order of time.
+fn is_timestamp(text: &str) -> bool {
+    let format = b"dddd-dd-ddTdd:dd:ddZ";
+    text.len() == format.len()
+        && text.bytes().zip(format).all(|(found, expected)| match expected {
             b'd' => found.is_ascii_digit(),
             other => found == *other,
         })
@@ -87,6 +87,7 @@ fn subject(evaluation: &str, name: &str) -> Subject {
 fn measured(report: &Report) -> Entry {
     Entry {
         subject: subject(report.evaluation.name(), &report.name),
+        kind: Some(report.kind.clone()),
         state: State::of_report(report),
         dataset: Some(report.dataset.clone()),
         system: system(report),
@@ -109,7 +110,7 @@ fn measured(report: &Report) -> Entry {
     }
 }
 
-fn lost(entry: &NotMeasured) -> Entry {
+fn not_measured(entry: &NotMeasured) -> Entry {
     Entry {
         subject: subject(entry.evaluation.name(), &entry.name),
         state: State::NotMeasured,
@@ -118,17 +119,17 @@ fn lost(entry: &NotMeasured) -> Entry {
     }
 }
 
-/// The metric that speaks for a report: the first that its gate judges over all items, else the first.
+/// The metric that represents a report: the first of its gate over all items, otherwise the first.
 fn headline(report: &Report) -> Option<&str> {
-    let judged = report.gate.iter().flat_map(|gate| &gate.checks);
-    judged
+    let checks = report.gate.iter().flat_map(|gate| &gate.checks);
+    checks
         .filter(|check| check.slice.is_none())
         .find_map(|check| report.metric(&check.metric))
         .or_else(|| report.metrics.iter().find(|metric| metric.value.is_some()))
         .map(|metric| metric.id.as_str())
 }
 
-/// Kind, name and version of what was measured.
+/// The kind, name and version of the measured system.
 fn system(report: &Report) -> String {
     let system = &report.system;
     let mut text = format!("{} {}", system.kind, system.name);

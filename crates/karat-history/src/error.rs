@@ -1,17 +1,17 @@
-//! What can be wrong with a history or with what is added to it. Each message says what to do.
+//! The errors of a history. Each message says what to do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use karat_io::input::InputError;
 use karat_io::text::printable;
 
-/// Why a history could not be read or written.
+/// The reason for which a history could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// There is no such file.
     #[error(
-        "{}: there is no history here; `karat history add REPORT.json` or `karat check --history` \
-         begins one",
+        "{}: no history found; create one with `karat history add REPORT.json` or `karat check \
+         --history`",
         shown(path)
     )]
     Missing {
@@ -20,50 +20,49 @@ pub enum HistoryError {
     },
     /// The file is something else.
     #[error(
-        "{}: this is not a history of Karat's ({why}), and it was left as it is; name another file \
-         with --db",
+        "{}: not a Karat history ({why}), left unchanged; choose another file with --db",
         shown(path)
     )]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// How that was seen.
+        /// The evidence.
         why: String,
     },
-    /// The file is of a later Karat.
+    /// The file is of a later version of Karat.
     #[error(
-        "{}: this history has version {found}, and this Karat knows versions up to {supported}; use \
-         a later Karat",
+        "{}: the history has format {found}, and this version of Karat reads formats up to \
+         {supported}; update Karat",
         shown(path)
     )]
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// Its format.
         found: i64,
-        /// The version that is known.
+        /// The latest format that is supported.
         supported: i64,
     },
-    /// The database said no.
+    /// The database failed.
     #[error("{}: {source}", shown(path))]
     Database {
         /// The file.
         path: PathBuf,
-        /// What it said.
-        source: rusqlite::Error,
+        /// The error of the database.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The folder of the file cannot be made.
-    #[error("{}: cannot make the folder: {source}", shown(path))]
+    /// The folder of the file cannot be created.
+    #[error("{}: cannot create the folder: {source}", shown(path))]
     Folder {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// What is in the file does not hold together.
+    /// The document of a run is damaged.
     #[error(
-        "{}: run {run} is damaged ({why}); `karat history add` can take its report again after \
-             `karat history prune`",
+        "{}: run {run} is damaged ({why}); remove it with `karat history prune` and add its report \
+         again",
         shown(path)
     )]
     Damaged {
@@ -71,20 +70,20 @@ pub enum HistoryError {
         path: PathBuf,
         /// The run.
         run: i64,
-        /// What is wrong.
+        /// The problem.
         why: String,
     },
     /// There is no such run.
-    #[error("there is no run {id}; `karat history list` shows what there is")]
+    #[error("there is no run {id}; `karat history list` shows all runs")]
     NoRun {
         /// The id that was asked for.
         id: i64,
     },
-    /// What should be added is no report.
+    /// The document to add is not a report.
     #[error(transparent)]
     Input(#[from] InputError),
 }
 
-fn shown(path: &std::path::Path) -> String {
+fn shown(path: &Path) -> String {
     printable(&path.to_string_lossy()).into_owned()
 }

@@ -1,11 +1,11 @@
 //! Reports over time: a store in one file, and pages over it.
 //!
-//! [`Store`] keeps reports as they were written, with their numbers in tables beside them, so that a
-//! metric can be followed from run to run. [`series`] puts the numbers in order and [`text`] shows them
-//! in a terminal; [`serve`] shows them in a browser on this machine. Nothing here measures or judges,
-//! and nothing leaves the machine.
+//! [`Store`] keeps reports as they were written, with their numbers in tables, so that a metric can be
+//! followed from run to run. [`series`] puts the numbers in order and [`text`] shows them in a
+//! terminal; [`serve`] shows them in a browser on this machine. Nothing here measures or judges, and
+//! nothing leaves the machine.
 
-pub mod chart;
+mod chart;
 mod document;
 mod error;
 mod model;
@@ -20,5 +20,5 @@ pub use error::HistoryError;
 pub use model::{Entry, Run, State, Subject, Value};
 pub use store::{Added, Prune, Selection, Store};
 
-/// The name of a history where none is given.
+/// The default name of a history.
 pub const FILE: &str = "karat-history.sqlite";

@@ -1,21 +1,22 @@
-//! What the history knows of a run without opening its report.
+//! The part of a run that the history knows without opening its report.
 
-use karat_core::report::{Better, CheckReport, DatasetRef, Interval, Report, Verdict};
+use karat_core::report::{Better, CheckReport, DatasetRef, Interval, Kind, Report, Verdict};
+use karat_report::html::Tone;
 use serde::Serialize;
 
-/// How a run or an entry ended.
+/// The result of a run or of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Every check holds.
+    /// All checks passed.
     Pass,
-    /// The data cannot decide.
+    /// There is not enough data to decide.
     Inconclusive,
     /// It got worse, or a limit is broken.
     Fail,
     /// It could not be measured.
     NotMeasured,
-    /// It was measured, and nothing judged it.
+    /// It was measured and has no gate.
     #[default]
     NoGate,
 }
@@ -24,8 +25,8 @@ impl State {
     const ALL: [State; 5] =
         [State::Pass, State::Inconclusive, State::Fail, State::NotMeasured, State::NoGate];
 
-    /// The word for it, in tables and in the database.
-    pub fn word(self) -> &'static str {
+    /// The name, in tables and in the database.
+    pub fn name(self) -> &'static str {
         match self {
             State::Pass => "pass",
             State::Inconclusive => "inconclusive",
@@ -35,17 +36,8 @@ impl State {
         }
     }
 
-    /// The name of its look in the style that the report has too.
-    pub fn class(self) -> &'static str {
-        match self {
-            State::NotMeasured => "lost",
-            State::NoGate => "open",
-            judged => judged.word(),
-        }
-    }
-
-    pub(crate) fn of_word(word: &str) -> Option<State> {
-        State::ALL.into_iter().find(|state| state.word() == word)
+    pub(crate) fn of_name(name: &str) -> Option<State> {
+        State::ALL.into_iter().find(|state| state.name() == name)
     }
 
     fn of_verdict(verdict: Verdict) -> State {
@@ -56,7 +48,7 @@ impl State {
         }
     }
 
-    /// How a whole check ended.
+    /// The result of a check.
     pub(crate) fn of_check(check: &CheckReport) -> State {
         match check.verdict {
             Some(verdict) => State::of_verdict(verdict),
@@ -65,27 +57,38 @@ impl State {
         }
     }
 
-    /// How one report ended.
+    /// The result of a report.
     pub(crate) fn of_report(report: &Report) -> State {
         report.gate.as_ref().map_or(State::NoGate, |gate| State::of_verdict(gate.verdict))
     }
 }
 
-/// What is measured again and again: an entry of a project.
+impl From<State> for Tone {
+    fn from(state: State) -> Tone {
+        let class = match state {
+            State::NotMeasured => "lost",
+            State::NoGate => "open",
+            judged => judged.name(),
+        };
+        Tone { class, word: state.name() }
+    }
+}
+
+/// An entry of a project, which is measured again and again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Subject {
-    /// Its number in this history.
+    /// Its id in this history.
     #[serde(skip)]
     pub id: i64,
-    /// Which evaluation, such as `retrieval`.
+    /// The evaluation, such as `retrieval`.
     pub evaluation: String,
     /// The entry's name in the project.
     pub name: String,
 }
 
 impl Subject {
-    /// Whether a person means this one by `retrieval`, `search` or `retrieval/search`.
-    pub fn is_called(&self, text: &str) -> bool {
+    /// Whether `retrieval`, `search` or `retrieval/search` refers to this one.
+    pub fn matches(&self, text: &str) -> bool {
         text == self.evaluation
             || text == self.name
             || text.split_once('/').is_some_and(|(evaluation, name)| {
@@ -97,15 +100,15 @@ impl Subject {
 /// One report that was added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Run {
-    /// Its number; never given twice.
+    /// Its id, which is never reused.
     pub id: i64,
-    /// When the first of its measurements started, in UTC.
+    /// The start of its first measurement, in UTC.
     pub started: String,
     /// The version of Karat that measured.
     pub karat: String,
-    /// Where the project stood, if the report says it.
+    /// The commit of the project, if the report has it.
     pub commit: Option<String>,
-    /// How it ended.
+    /// The result.
     pub state: State,
     /// The digest of the document.
     pub digest: String,
@@ -118,52 +121,54 @@ pub struct Run {
 pub struct Entry {
     /// The run it belongs to.
     pub run: i64,
-    /// When the run started.
+    /// The start of the run.
     pub started: String,
-    /// Where the project stood.
+    /// The commit of the project.
     pub commit: Option<String>,
-    /// What was measured.
+    /// The entry of the project.
     #[serde(flatten)]
     pub subject: Subject,
-    /// How it ended.
+    /// The kind of its report; none if it could not be measured, or is older than the record of kinds.
+    pub kind: Option<Kind>,
+    /// The result.
     pub state: State,
-    /// Why it could not be measured.
+    /// The reason for which it could not be measured.
     pub reason: Option<String>,
-    /// On which data; none where it could not be measured.
+    /// The dataset; none if it could not be measured.
     pub dataset: Option<DatasetRef>,
-    /// Kind, name and version of the system.
+    /// The kind, name and version of the system.
     pub system: String,
-    /// Over how many items.
+    /// The number of items.
     pub items: i64,
-    /// The metric that speaks for the entry.
+    /// The metric that represents the entry.
     pub headline: Option<String>,
     /// The numbers, in the order of the report.
     pub values: Vec<Value>,
 }
 
 impl Entry {
-    /// The number under this name.
+    /// The value of a metric.
     pub fn value(&self, metric: &str) -> Option<&Value> {
         self.values.iter().find(|value| value.metric == metric)
     }
 }
 
-/// One number.
+/// One value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Value {
-    /// The metric's number in this history.
+    /// The id of the metric in this history.
     #[serde(skip)]
     pub metric_id: i64,
     /// The metric.
     pub metric: String,
-    /// The value; null where it is undefined.
+    /// The value; none if it is undefined.
     pub value: Option<f64>,
-    /// Over how many items.
+    /// The number of items behind it.
     pub n: i64,
-    /// Which direction is better.
+    /// The direction of improvement.
     pub better: Better,
     /// The interval of the value.
     pub interval: Option<Interval>,
-    /// Why there is no value.
+    /// The reason for which there is no value.
     pub undefined: Option<String>,
 }

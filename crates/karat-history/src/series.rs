@@ -1,7 +1,7 @@
-//! Numbers in the order of time, and how they moved.
+//! Values in the order of time, and their changes.
 //!
-//! A series is one metric of one subject on one dataset, told apart by its digest: a value on other
-//! data is another series, and a change is only ever between two values of the same one.
+//! A series is one metric of one subject on one dataset, identified by its digest: a value on other
+//! data is another series, and a change is always between two values of the same one.
 
 use karat_core::report::{Better, DatasetRef, Interval};
 use serde::Serialize;
@@ -11,14 +11,14 @@ use crate::model::{Entry, State, Subject, Value};
 /// One metric of one subject on one dataset.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Series<'a> {
-    /// What was measured.
+    /// The entry of the project.
     #[serde(flatten)]
     pub subject: &'a Subject,
-    /// Which metric.
+    /// The metric.
     pub metric: &'a str,
-    /// Which direction is better.
+    /// The direction of improvement.
     pub better: Better,
-    /// On which data.
+    /// The dataset.
     pub dataset: &'a DatasetRef,
     /// The values, the earliest first.
     pub points: Vec<Point<'a>>,
@@ -29,39 +29,28 @@ pub struct Series<'a> {
 pub struct Point<'a> {
     /// The run.
     pub run: i64,
-    /// When it started.
+    /// The start of the run.
     pub started: &'a str,
-    /// Where the project stood.
+    /// The commit of the project.
     pub commit: Option<&'a str>,
-    /// How the entry ended.
+    /// The result of the entry.
     pub state: State,
-    /// The value; null where it is undefined.
+    /// The value; none if it is undefined.
     pub value: Option<f64>,
     /// The change from the value before.
     pub delta: Option<f64>,
-    /// Over how many items.
+    /// The number of items behind it.
     pub n: i64,
     /// The interval of the value.
     pub interval: Option<&'a Interval>,
-    /// Why there is no value.
+    /// The reason for which there is no value.
     pub undefined: Option<&'a str>,
-    /// Its place among the entries that the series were made from.
+    /// Its place among the entries that the series are made of.
     #[serde(skip)]
     pub place: usize,
 }
 
-/// Whether a change is for the better: `better`, `worse` or `same`.
-pub fn direction(delta: f64, better: Better) -> &'static str {
-    if delta == 0.0 {
-        "same"
-    } else if (delta > 0.0) == (better == Better::Higher) {
-        "better"
-    } else {
-        "worse"
-    }
-}
-
-/// The series of a metric over entries of one subject, in the order in which they begin.
+/// The series of a metric over entries of one subject, in the order of their first values.
 pub fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>, metric: &str) -> Vec<Series<'a>> {
     let mut series: Vec<Series<'a>> = Vec::new();
     for (place, entry) in entries.into_iter().enumerate() {
@@ -102,7 +91,7 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// The values that there are, in order.
+    /// The defined values, in order.
     pub fn values(&self) -> Vec<f64> {
         self.points.iter().filter_map(|point| point.value).collect()
     }

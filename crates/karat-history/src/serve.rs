@@ -1,8 +1,8 @@
-//! The pages over HTTP, for this machine alone.
+//! The pages over HTTP, for this machine only.
 //!
-//! Listens on 127.0.0.1 and nowhere else, answers GET and HEAD and nothing else, and only to requests
-//! that name this address themselves: a page of a stranger that had its name point here (DNS rebinding)
-//! is turned away. Nothing is written, and the pages may load nothing from elsewhere.
+//! Listens on 127.0.0.1, answers GET and HEAD, and only requests whose host is this address: a page of
+//! a stranger whose name resolves to this machine (DNS rebinding) is refused. Nothing is written, and
+//! the pages may load nothing from elsewhere.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,74 +15,77 @@ use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use tokio::net::TcpListener;
 
-use crate::Store;
 use crate::pages::{PageError, Pages, SCRIPT, style};
+use crate::store::Store;
 
-/// What a page may do: use our style and script, and nothing else.
+/// The policy of a page: its own style and script, and nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; \
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'; \
                       require-trusted-types-for 'script'; trusted-types 'none'";
-/// The report carries a stricter policy in itself; this adds what only a header can say.
+/// The report has a stricter policy in itself; this adds the parts that only a header can have.
 const REPORT_POLICY: &str = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const FAILED: &str = "cannot render the page\n";
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// A dashboard that is listened for.
+/// A dashboard that listens on a port.
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
-    house: Arc<House>,
+    site: Arc<Site>,
 }
 
-struct House {
+/// The pages and what they are made of.
+struct Site {
     store: Mutex<Store>,
     pages: Pages,
-    /// The report that was asked for last, by the number of its run, which is never given twice: a
-    /// reader goes to and fro between it and the other pages.
+    /// The latest report by the id of its run, which is never reused: readers go back and forth
+    /// between a report and the other pages.
     report: Mutex<Option<(i64, Bytes)>>,
     style: String,
     port: u16,
 }
 
 impl Server {
-    /// Listens on a port of 127.0.0.1; 0 takes a free one.
+    /// Listens on a port of 127.0.0.1; 0 chooses a free one.
     ///
     /// # Errors
-    /// When the port cannot be listened on.
+    /// If the port is not available.
     pub async fn bind(store: Store, port: u16) -> std::io::Result<Server> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
         let pages = Pages::new().map_err(std::io::Error::other)?;
-        let house = House {
+        let site = Site {
             store: Mutex::new(store),
             pages,
             report: Mutex::new(None),
             style: style(),
             port: address.port(),
         };
-        Ok(Server { listener, address, house: Arc::new(house) })
+        Ok(Server { listener, address, site: Arc::new(site) })
     }
 
-    /// The address that is listened on.
+    /// The address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Serves until `shutdown` is ready.
     pub async fn run_until(self, shutdown: impl Future) {
-        let router = Router::new().fallback(answer).with_state(self.house);
+        let router = Router::new().fallback(answer).with_state(self.site);
         let serving = tokio::spawn(async move { axum::serve(self.listener, router).await });
         shutdown.await;
-        // No new requests; pages are read-only and small, so that little is lost with those under way.
+        // Pages are read-only and small: requests under way can be dropped.
         serving.abort();
         let _ = serving.await;
     }
 }
 
-async fn answer(State(house): State<Arc<House>>, request: Request) -> Response {
+async fn answer(State(site): State<Arc<Site>>, request: Request) -> Response {
     let method = request.method().clone();
-    if !is_meant_for_us(&request, house.port) {
-        let message = "this name is not served; open the address that karat printed\n";
+    if !is_for_this_host(&request, site.port) {
+        let message = "unknown host; open the address that karat printed\n";
         return finish(StatusCode::FORBIDDEN, Content::plain(message), &method);
     }
     if method != Method::GET && method != Method::HEAD {
@@ -93,18 +96,16 @@ async fn answer(State(house): State<Arc<House>>, request: Request) -> Response {
     }
     let uri = request.uri().clone();
     let made = tokio::task::spawn_blocking(move || {
-        let made = house.content(uri.path(), uri.query());
-        made.unwrap_or_else(|error| house.failure(&error))
+        let made = site.content(uri.path(), uri.query());
+        made.unwrap_or_else(|error| site.failure(&error))
     });
-    let (status, content) = made.await.unwrap_or_else(|_| {
-        let message = "the page could not be made\n";
-        (StatusCode::INTERNAL_SERVER_ERROR, Content::plain(message))
-    });
+    let (status, content) =
+        made.await.unwrap_or_else(|_| (StatusCode::INTERNAL_SERVER_ERROR, Content::plain(FAILED)));
     finish(status, content, &method)
 }
 
-/// Whether a request names this machine by a name that only this machine has.
-fn is_meant_for_us(request: &Request, port: u16) -> bool {
+/// Whether a request is for a name that only this machine has.
+fn is_for_this_host(request: &Request, port: u16) -> bool {
     let is_ours = |name: &str| {
         name.rsplit_once(':').is_some_and(|(host, named)| {
             (host == "127.0.0.1" || host.eq_ignore_ascii_case("localhost"))
@@ -133,7 +134,7 @@ impl Content {
     }
 }
 
-impl House {
+impl Site {
     fn content(&self, path: &str, query: Option<&str>) -> Result<(StatusCode, Content), PageError> {
         let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
         let store = || self.store.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,11 +162,11 @@ impl House {
         Ok((StatusCode::OK, content))
     }
 
-    /// The report of a run. The history is free for others while the page is made.
+    /// The report of a run. The history is not locked while the page is rendered.
     fn report(&self, id: i64) -> Result<Bytes, PageError> {
         let store = || self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = || self.report.lock().unwrap_or_else(PoisonError::into_inner);
-        // Somebody may have taken the run out.
+        // The run may have been removed.
         store().run(id)?;
         if let Some((_, page)) = kept().as_ref().filter(|(run, _)| *run == id) {
             return Ok(page.clone());
@@ -179,23 +180,23 @@ impl House {
     fn failure(&self, error: &PageError) -> (StatusCode, Content) {
         let (status, title) = match error {
             PageError::NotFound => (StatusCode::NOT_FOUND, "Not found"),
-            _ => (StatusCode::INTERNAL_SERVER_ERROR, "Not readable"),
+            _ => (StatusCode::INTERNAL_SERVER_ERROR, "Error"),
         };
         let content = match self.pages.message(title, &error.to_string()) {
             Ok(page) => Content::new(HTML, page),
-            Err(_) => Content::plain("the page could not be made\n"),
+            Err(_) => Content::plain(FAILED),
         };
         (status, content)
     }
 }
 
-/// A number in an address: digits alone.
+/// An id in an address: digits only.
 fn id(text: &str) -> Result<i64, PageError> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| digits).ok_or(PageError::NotFound)
 }
 
-/// The two runs that a form chose.
+/// The two runs of the form.
 fn chosen(query: Option<&str>) -> Result<Option<(i64, i64)>, PageError> {
     let Some(query) = query.filter(|query| !query.is_empty()) else { return Ok(None) };
     let field = |name: &str| {
@@ -236,25 +237,25 @@ mod tests {
 
     use super::*;
 
-    fn meant(hosts: &[&str]) -> bool {
+    fn is_answered(hosts: &[&str]) -> bool {
         let mut request = Request::builder().uri("/");
         for host in hosts {
             request = request.header(header::HOST, *host);
         }
-        is_meant_for_us(&request.body(Body::empty()).unwrap(), 4321)
+        is_for_this_host(&request.body(Body::empty()).unwrap(), 4321)
     }
 
     #[test]
-    fn only_the_names_of_this_machine_are_served() {
-        assert!(meant(&["127.0.0.1:4321"]) && meant(&["LocalHost:4321"]));
+    fn only_requests_for_this_host_are_answered() {
+        assert!(is_answered(&["127.0.0.1:4321"]) && is_answered(&["LocalHost:4321"]));
         for wrong in ["127.0.0.1", "127.0.0.1:80", "evil.example:4321", "localhost.evil:4321", ""] {
-            assert!(!meant(&[wrong]), "{wrong}");
+            assert!(!is_answered(&[wrong]), "{wrong}");
         }
-        assert!(!meant(&[]) && !meant(&["127.0.0.1:4321", "evil.example:4321"]));
+        assert!(!is_answered(&[]) && !is_answered(&["127.0.0.1:4321", "evil.example:4321"]));
     }
 
     #[test]
-    fn addresses_hold_plain_numbers() {
+    fn addresses_have_plain_numbers() {
         assert!(id("12").is_ok());
         for wrong in ["", "+1", "-1", "1 ", "0x1", "99999999999999999999", "a"] {
             assert!(id(wrong).is_err(), "{wrong}");

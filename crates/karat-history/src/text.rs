@@ -4,15 +4,14 @@ use std::fmt::Write as _;
 
 use karat_core::report::Better;
 use karat_io::text::{clip, printable};
-use karat_report::html::{bound, number, signed};
+use karat_report::format::{NONE, count, number, range, signed};
 
 use crate::model::{Entry, Run};
-use crate::series::{self, Point, Series};
+use crate::series::{self, Series};
 
 const WIDTH: usize = 80;
-/// How many values a sparkline shows at most: the latest.
+/// The most values of a sparkline.
 const SPARKS: usize = 12;
-const NONE: &str = "–";
 
 /// Runs as a table, the latest last.
 pub fn list(runs: &[Run]) -> String {
@@ -28,7 +27,7 @@ pub fn list(runs: &[Run]) -> String {
             "{:>5}  {:<20}  {:<12}  {:<10}  {}",
             run.id,
             run.started,
-            run.state.word(),
+            run.state.name(),
             short_commit(run.commit.as_deref()),
             printable(&names.join(", "))
         );
@@ -37,8 +36,8 @@ pub fn list(runs: &[Run]) -> String {
     text
 }
 
-/// A commit by its first ten characters, as people write them.
-pub fn short_commit(commit: Option<&str>) -> String {
+/// The first ten characters of a commit.
+pub(crate) fn short_commit(commit: Option<&str>) -> String {
     let Some(commit) = commit else { return NONE.to_owned() };
     let shown = printable(commit);
     let (head, changed) = match shown.split_once('+') {
@@ -50,7 +49,7 @@ pub fn short_commit(commit: Option<&str>) -> String {
 }
 
 /// Enough of a digest to tell two versions of a dataset apart.
-pub fn short_digest(digest: &str) -> String {
+pub(crate) fn short_digest(digest: &str) -> String {
     printable(digest.trim_start_matches("sha256:")).chars().take(8).collect()
 }
 
@@ -85,10 +84,10 @@ pub fn metric(all: &[Series<'_>]) -> String {
                 point.run,
                 point.started,
                 value(point.value),
-                range(point),
+                range(point.interval, "–"),
                 point.n,
                 point.delta.map_or_else(String::new, signed),
-                point.state.word()
+                point.state.name()
             );
             if let Some(reason) = point.undefined {
                 let line = format!("       undefined: {}", printable(reason));
@@ -100,18 +99,17 @@ pub fn metric(all: &[Series<'_>]) -> String {
     text
 }
 
-/// Every metric of one subject: where it stands and how it came there.
+/// Every metric of one subject: its latest value and the earlier ones.
 pub fn subject(entries: &[&Entry]) -> String {
     let mut text = String::new();
     let Some(latest) = entries.last() else { return text };
     let data = latest.dataset.as_ref();
     let data = data.map_or_else(String::new, |data| format!(" on {} {}", data.id, data.version));
     let alike = entries.iter().filter(|entry| entry.dataset == latest.dataset).count();
-    let runs = match entries.len() {
-        1 => "1 run".to_owned(),
-        all if all == alike => format!("{all} runs"),
-        all => format!("{alike} of {all} runs"),
-    };
+    let mut runs = count(entries.len(), "run");
+    if alike != entries.len() {
+        runs = format!("{alike} of {runs}");
+    }
     let head = format!("{} · {}{data}, {runs}", latest.subject.evaluation, latest.subject.name);
     let _ = writeln!(text, "{}", clip(&printable(&head), WIDTH));
     if let Some(reason) = &latest.reason {
@@ -135,7 +133,7 @@ pub fn subject(entries: &[&Entry]) -> String {
             "  {:<24} {:>7}  {:<13} {:>6} {:>8}  {}",
             clip(&printable(&measured.metric), 24),
             value(point.value),
-            range(point),
+            range(point.interval, "–"),
             point.n,
             point.delta.map_or_else(String::new, signed),
             sparkline(&series.values()),
@@ -149,15 +147,8 @@ fn value(value: Option<f64>) -> String {
     value.map_or_else(|| "null".to_owned(), number)
 }
 
-fn range(point: &Point<'_>) -> String {
-    point.interval.map_or_else(
-        || NONE.to_owned(),
-        |interval| format!("{}–{}", bound(interval.low), bound(interval.high)),
-    )
-}
-
 /// The latest values as blocks between their lowest and their highest.
-pub fn sparkline(values: &[f64]) -> String {
+fn sparkline(values: &[f64]) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let shown = values.get(values.len().saturating_sub(SPARKS)..).unwrap_or(values);
     let low = shown.iter().copied().fold(f64::INFINITY, f64::min);
@@ -182,12 +173,12 @@ mod tests {
         assert_eq!(sparkline(&[0.3, 0.3]), "▄▄");
         assert_eq!(sparkline(&[]), "");
         assert_eq!(sparkline(&[0.0; 40]).chars().count(), SPARKS);
-        // Even where the difference of the two is beyond what a number can hold.
+        // The difference of the two is not finite.
         assert_eq!(sparkline(&[-1e308, 1e308]).chars().count(), 2);
     }
 
     #[test]
-    fn a_commit_is_short_and_says_that_files_were_changed() {
+    fn a_short_commit_still_shows_that_files_were_changed() {
         assert_eq!(short_commit(Some("0123456789abcdef")), "0123456789");
         assert_eq!(short_commit(Some("0123456789abcdef+changes")), "012345678+");
         assert_eq!(short_commit(None), "–");

@@ -4,19 +4,21 @@ use karat_core::report::{CheckReport, Verdict};
 use karat_io::text::{clip, printable};
 use serde_json::json;
 
-/// A badge is a word or two; a longer message is cut.
-const LONGEST: usize = 60;
+use crate::format::verdict_name;
+use crate::select;
 
-/// The document that shields.io reads, with a newline at its end.
-#[must_use]
-pub fn endpoint(check: &CheckReport) -> String {
+/// The most columns of a message; a badge is a word or two.
+const MESSAGE: usize = 60;
+
+/// The document that shields.io reads, with a final newline.
+pub(crate) fn endpoint(check: &CheckReport) -> String {
     let (message, color) = match check.verdict {
         Some(Verdict::Pass) => ("pass".to_owned(), "brightgreen"),
         Some(Verdict::Inconclusive) => ("inconclusive".to_owned(), "yellow"),
         Some(Verdict::Fail) => (failed(check), "red"),
-        None => ("not measured".to_owned(), "lightgrey"),
+        None => (verdict_name(check).to_owned(), "lightgrey"),
     };
-    let message = clip(&printable(&message), LONGEST).into_owned();
+    let message = clip(&printable(&message), MESSAGE).into_owned();
     let badge = json!({
         "schemaVersion": 1,
         "label": "karat",
@@ -27,13 +29,9 @@ pub fn endpoint(check: &CheckReport) -> String {
     format!("{badge:#}\n")
 }
 
-/// The first metric that failed, and how many more did.
+/// The first metric that failed, and the number of others.
 fn failed(check: &CheckReport) -> String {
-    let gates = check.reports.iter().filter_map(|report| report.gate.as_ref());
-    let mut failed = gates
-        .flat_map(|gate| &gate.checks)
-        .filter(|check| check.verdict == Verdict::Fail)
-        .map(|check| check.metric.as_str());
+    let mut failed = select::failed(check).map(|(_, check)| check.metric.as_str());
     let Some(first) = failed.next() else { return "fail".to_owned() };
     match failed.count() {
         0 => format!("fail: {first}"),

@@ -1,76 +1,134 @@
-//! What a check found, as rules and results for [`crate::sarif`]: failed gates, missed attacks, false
-//! alarms, failed cases; and the failed cases by themselves, for whoever reads a summary.
+//! The findings of a check as SARIF: failed gates, and the items that a reader should look at.
 
+use karat_core::observed::{AttackStatus, Observed, VerdictOutcome, Verdicts};
 use karat_core::report::{CheckReport, Item, Report, Verdict};
-use serde_json::Value;
+use karat_io::text::clip;
 
 use crate::sarif::{self, Log, Result, Rule};
+use crate::select;
 
-const RULES: [Rule<'static>; 5] = [
-    Rule {
-        id: "gate",
-        summary: "A gated metric is worse than it may be",
-        help: "Compare with the baseline in the report, or accept the new scores with \
-               `karat baseline update`.",
-        level: "error",
-    },
-    Rule {
-        id: "not-measured",
-        summary: "An entry of the project could not be measured",
-        help: "The system did not start, was not ready or was lost; the reason says which.",
-        level: "error",
-    },
-    Rule {
-        id: "false-negative",
-        summary: "An attack that the detector let pass",
-        help: "The entry of the corpus and every detector's verdict are in the report.",
-        level: "warning",
-    },
-    Rule {
-        id: "false-positive",
-        summary: "A harmless entry that the detector flagged",
-        help: "The findings that led to the verdict are in the report.",
-        level: "note",
-    },
-    Rule {
-        id: "failed-case",
-        summary: "A case of a suite that did not pass",
-        help: "What was sent, what came back and what was expected are in the report.",
-        level: "error",
-    },
-];
+const GATE: Rule<'static> = Rule {
+    id: "gate",
+    summary: "A gated metric is worse than it may be",
+    help: "Compare with the baseline in the report, or accept the new scores with \
+           `karat baseline update`.",
+    level: "error",
+};
+const NOT_MEASURED: Rule<'static> = Rule {
+    id: "not-measured",
+    summary: "An entry of the project could not be measured",
+    help: "The system did not start, was not ready or was lost; the reason says which.",
+    level: "error",
+};
+const FALSE_NEGATIVE: Rule<'static> = Rule {
+    id: "false-negative",
+    summary: "An attack that was not flagged",
+    help: "The entry of the corpus and the verdict of every detector are in the report.",
+    level: "warning",
+};
+const FALSE_POSITIVE: Rule<'static> = Rule {
+    id: "false-positive",
+    summary: "A harmless entry that was flagged",
+    help: "The findings that led to the verdict are in the report.",
+    level: "note",
+};
+const FAILED_CASE: Rule<'static> = Rule {
+    id: "failed-case",
+    summary: "A case of a suite that did not pass",
+    help: "The call, the answer and the expectation are in the report.",
+    level: "error",
+};
+const FUZZ: Rule<'static> = Rule {
+    id: "fuzz-finding",
+    summary: "A tool that mishandles a generated input",
+    help: "The input, the answer and a command that sends it again are in the report.",
+    level: "warning",
+};
+const BROKEN: Rule<'static> = Rule {
+    id: "broken-attack",
+    summary: "An attack that got through",
+    help: "The evidence and a command that tries it again are in the report.",
+    level: "error",
+};
+const RULES: [Rule<'static>; 7] =
+    [GATE, NOT_MEASURED, FALSE_NEGATIVE, FALSE_POSITIVE, FAILED_CASE, FUZZ, BROKEN];
 
-/// The check as SARIF 2.1.0.
-#[must_use]
-pub fn sarif(check: &CheckReport) -> String {
-    let mut found = Vec::new();
-    for report in &check.reports {
-        gates(report, &mut found);
-        found.extend(report.items.iter().filter_map(|item| of_item(report, item)));
-    }
-    found.extend(check.not_measured.iter().map(|entry| Found {
-        rule: "not-measured",
-        subject: format!("{}/{}", entry.evaluation, entry.name),
-        message: entry.reason.clone(),
-    }));
-    let results = found
-        .iter()
-        .map(|found| Result {
-            rule: found.rule,
-            level: RULES
-                .iter()
-                .find(|rule| rule.id == found.rule)
-                .map_or("none", |rule| rule.level),
-            message: &found.message,
-            subject: &found.subject,
-            at: "",
-        })
-        .collect();
-    sarif::document(&Log { rules: RULES.to_vec(), results })
+/// The most failed cases that a summary shows.
+const CASES: usize = 10;
+
+/// One finding.
+struct Found {
+    rule: Rule<'static>,
+    level: &'static str,
+    subject: String,
+    message: String,
 }
 
-/// How many cases that did not pass are shown where there is little room.
-const CASES: usize = 10;
+impl Found {
+    fn new(rule: Rule<'static>, subject: String, message: String) -> Found {
+        Found { rule, level: rule.level, subject, message }
+    }
+}
+
+/// The check as SARIF 2.1.0.
+pub(crate) fn sarif(check: &CheckReport) -> String {
+    let mut found = Vec::new();
+    for report in &check.reports {
+        let subject = format!("{}/{}", report.evaluation, report.name);
+        found.extend(select::checks(report, Verdict::Fail).map(|check| {
+            let message = format!("{} ({}): {}", check.metric, check.rule, check.reason);
+            Found::new(GATE, subject.clone(), message)
+        }));
+        found.extend(report.items.iter().flat_map(|item| of_item(item, &subject)));
+    }
+    found.extend(check.not_measured.iter().map(|entry| {
+        let subject = format!("{}/{}", entry.evaluation, entry.name);
+        Found::new(NOT_MEASURED, subject, entry.reason.clone())
+    }));
+    let results = found.iter().map(|found| Result {
+        rule: found.rule.id,
+        level: found.level,
+        message: &found.message,
+        subject: &found.subject,
+        at: "",
+    });
+    sarif::document(&Log { rules: RULES.to_vec(), results: results.collect() })
+}
+
+fn of_item(item: &Item, report: &str) -> Vec<Found> {
+    let one = |rule, message| vec![Found::new(rule, format!("{report}/{}", item.id), message)];
+    match &item.observed {
+        Some(Observed::Verdicts(entry)) => match entry.outcome {
+            Some(VerdictOutcome::FalseNegative) => {
+                let category = item.tags.get("category").map_or("attack", String::as_str);
+                one(FALSE_NEGATIVE, format!("{category} not flagged: {}", described(entry)))
+            }
+            Some(VerdictOutcome::FalsePositive) => {
+                one(FALSE_POSITIVE, format!("flagged: {}", described(entry)))
+            }
+            _ => Vec::new(),
+        },
+        Some(Observed::Fuzz(fuzz)) => {
+            let found = fuzz.findings.iter().map(|finding| Found {
+                rule: FUZZ,
+                level: finding.severity.name(),
+                subject: format!("{report}/{}", item.id),
+                message: format!("{}: {}", finding.rule, finding.message),
+            });
+            found.collect()
+        }
+        Some(Observed::Attack(attack)) if attack.status == AttackStatus::Broken => {
+            one(BROKEN, attack.about.clone())
+        }
+        _ if is_failed(item) => one(FAILED_CASE, reasons(item, 3)),
+        _ => Vec::new(),
+    }
+}
+
+/// The name of an entry and the start of its text.
+fn described(entry: &Verdicts) -> String {
+    clip(&format!("{} {}", entry.name, entry.text), 300).into_owned()
+}
 
 /// A case of a suite that did not pass.
 #[derive(Debug, PartialEq, Eq)]
@@ -81,64 +139,25 @@ pub struct FailedCase<'r> {
     pub reason: String,
 }
 
-/// The first cases of a report that did not pass, and how many more there are.
+/// The first failed cases of a report, and the number of others.
 #[must_use]
 pub fn failed_cases(report: &Report) -> (Vec<FailedCase<'_>>, usize) {
-    let mut failed: Vec<FailedCase<'_>> = report
-        .items
-        .iter()
-        .filter(|item| is_failed(item))
-        .map(|item| FailedCase { id: &item.id, reason: reasons(item, 1) })
-        .collect();
-    let more = failed.len().saturating_sub(CASES);
-    failed.truncate(CASES);
-    (failed, more)
+    let failed: Vec<&Item> = report.items.iter().filter(|item| is_failed(item)).collect();
+    let first = failed.iter().take(CASES);
+    let first = first.map(|item| FailedCase { id: &item.id, reason: reasons(item, 1) });
+    (first.collect(), failed.len().saturating_sub(CASES))
 }
 
 fn is_failed(item: &Item) -> bool {
     item.metrics.get("pass_rate").copied().flatten().is_some_and(|rate| rate < 1.0)
 }
 
-/// Why a case did not pass.
+/// The first reasons for which a case did not pass.
 fn reasons(item: &Item, most: usize) -> String {
-    let reasons = item.observed.get("reasons").and_then(Value::as_array);
-    let reasons: Vec<&str> =
-        reasons.into_iter().flatten().filter_map(Value::as_str).take(most).collect();
-    if reasons.is_empty() { "did not pass".to_owned() } else { reasons.join("; ") }
-}
-
-struct Found {
-    rule: &'static str,
-    subject: String,
-    message: String,
-}
-
-fn gates(report: &Report, found: &mut Vec<Found>) {
-    let checks = report.gate.iter().flat_map(|gate| &gate.checks);
-    found.extend(checks.filter(|check| check.verdict == Verdict::Fail).map(|check| Found {
-        rule: "gate",
-        subject: format!("{}/{}", report.evaluation, report.name),
-        message: format!("{} ({}): {}", check.metric, check.rule, check.reason),
-    }));
-}
-
-fn of_item(report: &Report, item: &Item) -> Option<Found> {
-    let text = |key: &str| item.observed.get(key).and_then(Value::as_str);
-    let subject = format!("{}/{}/{}", report.evaluation, report.name, item.id);
-    let (rule, message) = match text("outcome") {
-        Some("false negative") => {
-            let category = item.tags.get("category").map_or("attack", String::as_str);
-            ("false-negative", format!("{category} not flagged: {}", described(item)))
+    match &item.observed {
+        Some(Observed::Suite(case)) if !case.reasons.is_empty() => {
+            case.reasons[..case.reasons.len().min(most)].join("; ")
         }
-        Some("false positive") => ("false-positive", format!("flagged: {}", described(item))),
-        _ if is_failed(item) => ("failed-case", reasons(item, 3)),
-        _ => return None,
-    };
-    Some(Found { rule, subject, message })
-}
-
-/// What the entry is, by its name and the start of its text.
-fn described(item: &Item) -> String {
-    let text = |key: &str| item.observed.get(key).and_then(Value::as_str).unwrap_or_default();
-    karat_io::text::clip(&format!("{} {}", text("name"), text("text")), 300).into_owned()
+        _ => "did not pass".to_owned(),
+    }
 }

@@ -1,20 +1,16 @@
-//! One self-contained page: it opens from disk, loads nothing, and its policy allows nothing but the
-//! style and the script that it carries, by their digests.
+//! One self-contained page: it opens from disk, loads nothing, and its policy allows only the style
+//! and the script in it, by their digests.
 //!
-//! The first screen is plain HTML, complete without a script. The tables below it are built from a
-//! data block, and only as text. Everything shown that came from outside has its control and
-//! direction-changing characters made visible. The same report gives the same bytes.
+//! The first screen is plain HTML, complete without a script. The script builds the tables below it
+//! from a data block, as text nodes only. Control and direction-changing characters of text from
+//! outside are made visible. The same report gives the same bytes.
 
-mod chart;
 mod data;
+mod facet;
 mod figures;
-mod kind;
-mod pack;
-mod plot;
 mod view;
-pub(crate) mod words;
 
-pub use words::{bound, count, encoded, moment, number, optional, signed};
+pub use view::{Change, Flip, Tone};
 
 use std::borrow::Cow;
 
@@ -29,6 +25,8 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 const TEMPLATE: &str = include_str!("../assets/page.html");
+/// Macros that pages of the same look import.
+const MACROS: &str = include_str!("../assets/macros.html");
 const STYLE: &str = concat!(
     include_str!("../assets/style/base.css"),
     include_str!("../assets/style/cards.css"),
@@ -43,13 +41,14 @@ const SCRIPT: &str = concat!(
     include_str!("../assets/script/items.js"),
     include_str!("../assets/script/inspector.js"),
     include_str!("../assets/script/parts.js"),
+    include_str!("../assets/script/retrieval.js"),
     include_str!("../assets/script/detection.js"),
     include_str!("../assets/script/server.js"),
     include_str!("../assets/script/agent.js"),
     include_str!("../assets/script/main.js"),
 );
 
-/// The looks of verdicts, each with its icon in a square of 16.
+/// The style classes of verdicts, each with the path of its icon in a square of 16.
 pub const ICONS: [(&str, &str); 5] = [
     ("pass", "M3 8.5l3.2 3.2L13 4.8"),
     ("fail", "M4 4l8 8M12 4l-8 8"),
@@ -58,43 +57,52 @@ pub const ICONS: [(&str, &str); 5] = [
     ("open", "M4 8h8"),
 ];
 
-/// Where a page that is served leads back to.
+/// The link from a served page back to the site.
 #[derive(Serialize)]
 pub struct Back {
-    /// What the link says.
+    /// The text of the link.
     pub name: String,
     /// The address, on the same server.
     pub target: String,
 }
 
-/// The style of the page, for pages of the same look.
+/// The style of the page, for other pages that look like it.
 pub fn style() -> &'static str {
     STYLE
 }
 
-/// Where the page has the items of each report: `#` and this, `/` and the item's id.
+/// The anchors of the reports: `#`, this, `/` and an item's id address an item.
 pub fn anchors(check: &CheckReport) -> Vec<String> {
     view::slugs(check)
 }
 
-/// The page of a check, as a file: every link in it leads to a place in it.
+/// The page of a check as a file: every link in it stays in it.
+///
+/// # Errors
+/// If the page cannot be rendered.
 pub fn page(check: &CheckReport) -> Result<String, String> {
-    made(check, None)
+    page_with(check, None)
 }
 
-/// The page of a check, as part of a site.
+/// The page of a check as part of a site.
+///
+/// # Errors
+/// If the page cannot be rendered.
 pub fn served(check: &CheckReport, back: &Back) -> Result<String, String> {
-    made(check, Some(back))
+    page_with(check, Some(back))
 }
 
-fn made(check: &CheckReport, back: Option<&Back>) -> Result<String, String> {
+fn page_with(check: &CheckReport, back: Option<&Back>) -> Result<String, String> {
     let slugs = view::slugs(check);
     let data = data::block(check, &slugs)?;
     let page = view::page(check, &slugs);
-    render(&page, data, back).map_err(|error| format!("the page could not be made: {error:#}"))
+    render(&page, data, back).map_err(|error| format!("cannot render the page: {error:#}"))
 }
 
-/// Where templates are filled in: whatever came from outside is made printable and escaped.
+/// The environment of the templates: text from outside is made printable and escaped.
+///
+/// # Errors
+/// If the template syntax is not valid.
 pub fn environment<'source>() -> Result<Environment<'source>, minijinja::Error> {
     let mut environment = Environment::new();
     let syntax = SyntaxConfig::builder()
@@ -104,7 +112,7 @@ pub fn environment<'source>() -> Result<Environment<'source>, minijinja::Error> 
         .build()?;
     environment.set_syntax(syntax);
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    // Here rather than at each place that shows something, so that none can be forgotten.
+    // Once here and not wherever text is shown, so that no place can be forgotten.
     environment.set_formatter(|out, state, value| match value.as_str() {
         Some(text) if !value.is_safe() => match printable(text) {
             Cow::Borrowed(_) => escape_formatter(out, state, value),
@@ -112,6 +120,8 @@ pub fn environment<'source>() -> Result<Environment<'source>, minijinja::Error> 
         },
         _ => escape_formatter(out, state, value),
     });
+    // The extension of the name turns escaping on.
+    environment.add_template("macros.html", MACROS)?;
     Ok(environment)
 }
 
@@ -121,7 +131,6 @@ fn render(
     back: Option<&Back>,
 ) -> Result<String, minijinja::Error> {
     let mut environment = environment()?;
-    // The ending of the name turns escaping on.
     environment.add_template("page.html", TEMPLATE)?;
     environment.get_template("page.html")?.render(context! {
         policy => Value::from_safe_string(policy()),
@@ -134,7 +143,7 @@ fn render(
     })
 }
 
-/// What the browser may do with the page: nothing beyond running what is in it.
+/// The content security policy: the page may run what is in it, and nothing else.
 fn policy() -> String {
     format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; img-src data:; base-uri 'none'; \
@@ -151,6 +160,65 @@ fn digest(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample;
+
+    use serde_json::Value as Json;
+
+    /// The view model of a check, as JSON.
+    fn view(check: &CheckReport) -> Json {
+        serde_json::to_value(view::page(check, &view::slugs(check))).unwrap()
+    }
+
+    /// JSON as a short outline: plain fields share a line, what is empty is left out.
+    fn outline(name: &str, value: &Json, indent: usize, text: &mut String) {
+        let pad = "  ".repeat(indent);
+        match value {
+            Json::Null => {}
+            Json::Array(list) if list.iter().all(|one| !one.is_array() && !one.is_object()) => {
+                let list: Vec<String> = list.iter().map(short).collect();
+                if !list.is_empty() {
+                    text.push_str(&format!("{pad}{name}: {}\n", list.join(" | ")));
+                }
+            }
+            Json::Array(list) => list.iter().for_each(|one| outline(name, one, indent, text)),
+            Json::Object(fields) => {
+                let nested = |value: &Json| value.is_array() || value.is_object();
+                let plain = fields.iter().filter(|(_, value)| !nested(value) && !value.is_null());
+                let plain: Vec<String> =
+                    plain.map(|(key, value)| format!("{key}={}", short(value))).collect();
+                text.push_str(format!("{pad}{name}: {}", plain.join(" ")).trim_end());
+                text.push('\n');
+                for (key, value) in fields.iter().filter(|(_, value)| nested(value)) {
+                    outline(key, value, indent + 1, text);
+                }
+            }
+            plain => text.push_str(&format!("{pad}{name}: {}\n", short(plain))),
+        }
+    }
+
+    fn short(value: &Json) -> String {
+        value.as_str().map_or_else(|| value.to_string(), |text| text.replace('\n', " "))
+    }
+
+    fn outlined(name: &str, value: &Json) -> String {
+        let mut text = String::new();
+        outline(name, value, 0, &mut text);
+        text
+    }
+
+    #[test]
+    fn the_view_of_a_check_has_every_part() {
+        insta::assert_snapshot!(outlined("page", &view(&sample::small())));
+    }
+
+    #[test]
+    fn each_kind_of_report_has_its_figures() {
+        for report in sample::kinds::each() {
+            let kind = format!("figures_of_{}", report.kind);
+            let figures = view(&sample::single(report))["cards"][0]["figures"].take();
+            insta::assert_snapshot!(kind, outlined("figure", &figures));
+        }
+    }
 
     /// The ranges of characters that the script makes visible, as written in text.js.
     fn script_ranges() -> Vec<(u32, u32)> {
@@ -169,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_script_makes_the_same_characters_visible_as_the_library() {
+    fn the_script_and_the_library_make_the_same_characters_visible() {
         let ranges = script_ranges();
         for character in '\0'..=char::MAX {
             let code = u32::from(character);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Any of Karat's documents. They hold nothing that JSON cannot: no NaN, no keys but strings.
+/// Any of Karat's documents. All of them can be JSON: no NaN, and strings as keys.
 pub fn text(document: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(document).unwrap_or_else(|_| "null".to_owned());
     text.push('\n');

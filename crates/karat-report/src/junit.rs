@@ -1,8 +1,8 @@
 //! Test cases for a CI server: a suite for each report, a case for each check of its gate.
 //!
-//! A failed check is a failure, an undecided one is skipped, an entry that could not be measured is
-//! an error; each carries its reason. Characters that XML cannot hold, or that a terminal would obey,
-//! are written as visible escapes. The scores themselves stand in the suite's output.
+//! A failed check is a failure, an inconclusive one is skipped, and an entry that could not be
+//! measured is an error; each carries its reason. Characters that XML cannot hold, or that a terminal
+//! would interpret, are written as visible escapes. The scores are in the suite's output.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -11,10 +11,13 @@ use karat_core::report::{Check, CheckReport, NotMeasured, Report, Verdict};
 use karat_io::text::{printable, printable_block};
 use quick_junit::{NonSuccessKind, Report as Suites, TestCase, TestCaseStatus, TestSuite};
 
-use crate::html::words::{bound, check_name, count, number};
+use crate::format::{bound, check_name, count, number};
 
 /// The check as JUnit XML.
-pub fn xml(check: &CheckReport) -> Result<String, String> {
+///
+/// # Errors
+/// If the document cannot be written.
+pub(crate) fn xml(check: &CheckReport) -> Result<String, String> {
     let mut suites = Suites::new("karat");
     for report in &check.reports {
         suites.add_test_suite(suite(report));
@@ -46,7 +49,7 @@ fn suite(report: &Report) -> TestSuite {
 }
 
 fn class(evaluation: &str, name: &str) -> String {
-    format!("karat.{evaluation}.{}", printable(name))
+    format!("karat.{}.{}", printable(evaluation), printable(name))
 }
 
 fn case(check: &Check, class: &str) -> TestCase {
@@ -80,7 +83,7 @@ fn not_measured(entry: &NotMeasured) -> TestSuite {
     suite
 }
 
-/// The headline metrics and the warnings, one on each line.
+/// The headline metrics and the warnings, one per line.
 fn scores(report: &Report) -> String {
     let mut text = String::new();
     for metric in &report.metrics {

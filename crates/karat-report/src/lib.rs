@@ -1,16 +1,27 @@
-//! Renderers: a report goes in, text comes out. Nothing is computed here that is not in the report,
-//! and everything that came from outside is escaped for where it goes.
+//! Renderers: a report goes in, text comes out.
+//!
+//! Nothing is computed here that is not in the report, and text from outside is escaped for the
+//! format it goes into. Renderers read the types of [`karat_core::observed`]; a kind of report that
+//! this build does not know is shown with its metrics, and its items as plain trees.
 
-pub mod badge;
+mod badge;
+pub mod charts;
 pub mod findings;
+pub mod format;
 pub mod html;
 pub mod json;
-pub mod junit;
-pub mod markdown;
+mod junit;
+mod markdown;
 pub mod reference;
 pub mod sarif;
-pub mod score_report;
+mod score_report;
+mod select;
 pub mod terminal;
+
+#[cfg(test)]
+#[allow(dead_code, reason = "shared with the integration tests")]
+#[path = "../tests/it/sample/mod.rs"]
+mod sample;
 
 use std::path::Path;
 
@@ -27,7 +38,7 @@ pub enum Output {
     Markdown,
     /// Test cases for a CI server.
     Junit,
-    /// What was found, for code-scanning pages.
+    /// Findings, for code-scanning pages.
     Sarif,
     /// An endpoint badge for shields.io.
     Badge,
@@ -35,8 +46,8 @@ pub enum Output {
     ScoreReport,
 }
 
-/// Which ending asks for which format; the first that fits counts.
-const ENDINGS: [(&str, Output); 10] = [
+/// The formats by file extension; the first that fits counts.
+const EXTENSIONS: [(&str, Output); 10] = [
     (".badge.json", Output::Badge),
     (".score-report.json", Output::ScoreReport),
     (".sarif.json", Output::Sarif),
@@ -50,26 +61,32 @@ const ENDINGS: [(&str, Output); 10] = [
 ];
 
 impl Output {
-    /// The format that a file name asks for.
+    /// The format for a file name.
+    ///
+    /// # Errors
+    /// If the extension is not recognized.
     pub fn of(path: &Path) -> Result<Output, String> {
         let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase());
         let name = name.unwrap_or_default();
-        let known = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending));
+        let known = EXTENSIONS.iter().find(|(extension, _)| name.ends_with(extension));
         known.map(|(_, output)| *output).ok_or_else(|| {
             format!(
-                "{}: the ending says no known format; use .json, .html, .md, .xml (JUnit), .sarif, \
+                "{}: unrecognized file extension; use .json, .html, .md, .xml (JUnit), .sarif, \
                  .badge.json (shields.io) or .score-report.json",
                 path.display()
             )
         })
     }
 
-    /// The document in this format.
+    /// A check in this format.
+    ///
+    /// # Errors
+    /// If the format cannot hold the check.
     pub fn render(self, check: &CheckReport) -> Result<String, String> {
         match self {
             Output::Json => Ok(json::text(check)),
             Output::Html => html::page(check),
-            Output::Markdown => Ok(markdown::summary(check)),
+            Output::Markdown => Ok(markdown::document(check)),
             Output::Junit => junit::xml(check),
             Output::Sarif => Ok(findings::sarif(check)),
             Output::Badge => Ok(badge::endpoint(check)),

@@ -1,49 +1,51 @@
 //! A summary for a pull request or a job page, in GitHub-flavoured Markdown.
 //!
-//! It goes where others are notified and where links are clicked, so text from outside is inert: a
-//! word stays plain only if it is a word or a number, and everything else stands in a code span, in
-//! which neither markup nor mentions, references, addresses or emoji codes have a meaning. Lists are
-//! cut; the whole is in the JSON document and on the HTML page.
+//! GitHub notifies people whom a comment mentions and makes links clickable, so text from outside is
+//! inert: a word stays plain only if it is letters or a number, and everything else is in a code span,
+//! in which neither markup nor mentions, references, addresses or emoji codes have a meaning. Lists
+//! are cut; the JSON document and the HTML page have everything.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use karat_core::report::{Check, CheckReport, Comparison, Delta, Report, Slice, Verdict};
+use karat_core::report::{
+    Check, CheckReport, Comparison, Delta, Evaluation, Report, Slice, Verdict,
+};
 use karat_io::text::printable;
 
-use crate::findings;
-use crate::html::words::{
-    Direction, bound, check_name, count, interval_heading, number, sentence, signed,
+use crate::format::{
+    Direction, check_name, count, interval_heading, optional, range, signed, summary, verdict_name,
 };
+use crate::{findings, select};
 
-/// How many flipped items are named.
+/// The most changed items that are listed.
 const FLIPPED: usize = 10;
-/// How many rows a table of slices has.
+/// The most rows of a table of slices.
 const SLICES: usize = 30;
-/// How many checks of a report are written out.
+/// The most checks of a report that are listed.
 const CHECKS: usize = 30;
-/// How many characters of a reason are kept.
+/// The most characters of a reason.
 const REASON: usize = 600;
-/// What may stand before and after a plain word.
+/// The punctuation that may surround a plain word.
 const OPENING: [char; 3] = ['(', '"', '\''];
 const CLOSING: [char; 8] = [')', '"', '\'', '.', ',', ';', ':', '%'];
 
 /// The summary of a check.
-pub fn summary(check: &CheckReport) -> String {
-    let (sign, word) = match check.verdict {
-        Some(verdict) => (sign(verdict), verdict.name()),
-        None => ("!", "not measured"),
+pub(crate) fn document(check: &CheckReport) -> String {
+    let sign = match check.verdict {
+        None if check.not_measured.is_empty() => "–",
+        verdict => verdict.map_or("!", sign),
     };
-    let mut text = format!("## {sign} Karat: {word}\n\n{}\n", sentence(check));
+    let mut text = format!("## {sign} Karat: {}\n\n{}.\n", verdict_name(check), summary(check));
     for report in &check.reports {
         one(&mut text, report);
     }
     for entry in &check.not_measured {
         let _ = writeln!(
             text,
-            // The word before the reason keeps it from opening a list or a heading.
+            // The first word keeps the reason from opening a list or a heading.
             "\n### ! {}: {} not measured\n\nReason: {}",
-            entry.evaluation,
+            evaluation(&entry.evaluation),
             code(&entry.name),
             prose(&entry.reason)
         );
@@ -52,9 +54,17 @@ pub fn summary(check: &CheckReport) -> String {
         text.push_str("\nNot run:\n\n");
     }
     for entry in &check.not_run {
-        let _ = writeln!(text, "- {}: {}", entry.evaluation, prose(&entry.reason));
+        let _ = writeln!(text, "- {}: {}", evaluation(&entry.evaluation), prose(&entry.reason));
     }
     text
+}
+
+/// The name of an evaluation; one that this build does not know is text from outside.
+fn evaluation(evaluation: &Evaluation) -> String {
+    match evaluation {
+        Evaluation::Other(name) => code(name),
+        known => known.to_string(),
+    }
 }
 
 fn sign(verdict: Verdict) -> &'static str {
@@ -72,10 +82,10 @@ fn one(text: &mut String, report: &Report) {
             text,
             "\n### {} {}: {name} {}",
             sign(gate.verdict),
-            report.evaluation,
+            evaluation(&report.evaluation),
             gate.verdict
         ),
-        None => writeln!(text, "\n### {}: {name} has no gate", report.evaluation),
+        None => writeln!(text, "\n### {}: {name} has no gate", evaluation(&report.evaluation)),
     };
     let _ = writeln!(
         text,
@@ -112,17 +122,13 @@ fn metrics(text: &mut String, report: &Report) {
     let _ = writeln!(text, "\n| metric | value | {heading} | n | baseline | change |");
     text.push_str("| --- | ---: | :---: | ---: | ---: | ---: |\n");
     for metric in &report.metrics {
-        let delta = report.comparison.as_ref().and_then(|comparison| {
-            comparison.deltas.iter().find(|d| d.metric == metric.id && d.slice.is_none())
-        });
-        let interval = metric.interval.as_ref().map_or_else(String::new, |interval| {
-            format!("{} – {}", bound(interval.low), bound(interval.high))
-        });
+        let delta = select::delta(report, &metric.id);
         let _ = writeln!(
             text,
-            "| {} | {} | {interval} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} |",
             cell(&metric.id),
             optional(metric.value),
+            range(metric.interval.as_ref(), " – "),
             metric.n,
             delta.map_or_else(String::new, |delta| optional(delta.before)),
             delta.map_or_else(String::new, change),
@@ -135,11 +141,9 @@ fn metrics(text: &mut String, report: &Report) {
     }
 }
 
-/// Detectors side by side, what each adds to the others, and which are alike.
+/// Detectors side by side, what each adds to the others, and how far they agree.
 fn detectors(text: &mut String, report: &Report) {
-    let by = |kind: &str| -> Vec<&Slice> {
-        report.slices.iter().filter(|slice| slice.by == kind).collect()
-    };
+    let by = |property| select::slices(report, property);
     let pairs = by("agreement");
     if pairs.is_empty() {
         return;
@@ -152,9 +156,9 @@ fn detectors(text: &mut String, report: &Report) {
     text.push_str("\n</details>\n");
 }
 
-/// Which tool was called instead of which.
+/// The tools that were called in place of others.
 fn confusions(text: &mut String, report: &Report) {
-    let pairs: Vec<&Slice> = report.slices.iter().filter(|slice| slice.by == "confusion").collect();
+    let pairs = select::slices(report, "confusion");
     if pairs.is_empty() {
         return;
     }
@@ -163,12 +167,12 @@ fn confusions(text: &mut String, report: &Report) {
     text.push_str("\n</details>\n");
 }
 
-/// Slices with some of their metrics; how many entries the first of these is over.
+/// Slices with some of their metrics, and the n of the first of these.
 fn slices(text: &mut String, title: &str, metrics: &[&str], slices: &[&Slice]) {
     let _ = writeln!(text, "\n| {title} | {} | n |", metrics.join(" | "));
     let _ = writeln!(text, "| --- |{} ---: |", " ---: |".repeat(metrics.len()));
     for slice in slices.iter().take(SLICES) {
-        let find = |id: &str| slice.metrics.iter().find(|metric| metric.id == id);
+        let find = |id: &str| select::metric(&slice.metrics, id);
         let cells =
             metrics.iter().map(|id| find(id).map_or_else(String::new, |m| optional(m.value)));
         let cells: Vec<String> = cells.collect();
@@ -180,21 +184,15 @@ fn slices(text: &mut String, title: &str, metrics: &[&str], slices: &[&Slice]) {
     }
 }
 
-fn optional(value: Option<f64>) -> String {
-    value.map_or_else(|| "undefined".to_owned(), number)
-}
-
 fn change(delta: &Delta) -> String {
-    match (delta.delta, Direction::of(delta)) {
-        (Some(amount), Some(direction)) => format!("{} {}", signed(amount), direction.word()),
-        _ => "undefined".to_owned(),
-    }
+    let Some(amount) = delta.delta else { return optional(None) };
+    format!("{} {}", signed(amount), Direction::of(amount, delta.better).name())
 }
 
-/// What did not pass, worst first.
+/// The checks that did not pass, worst first.
 fn checks(text: &mut String, report: &Report) {
     let Some(gate) = &report.gate else { return };
-    let with = |verdict| gate.checks.iter().filter(move |check| check.verdict == verdict);
+    let with = |verdict| select::checks(report, verdict);
     let open: Vec<&Check> = with(Verdict::Fail).chain(with(Verdict::Inconclusive)).collect();
     let passed = gate.checks.len() - open.len();
     if open.is_empty() {
@@ -214,7 +212,7 @@ fn checks(text: &mut String, report: &Report) {
     }
 }
 
-/// Which cases of a suite did not pass, and why.
+/// The cases of a suite that did not pass, with the reason.
 fn failed_cases(text: &mut String, report: &Report) {
     let (cases, more) = findings::failed_cases(report);
     if cases.is_empty() {
@@ -229,7 +227,7 @@ fn failed_cases(text: &mut String, report: &Report) {
     }
 }
 
-/// The items that moved over all items, those that got worse first.
+/// The items that changed, those that got worse first.
 fn flipped(text: &mut String, comparison: &Comparison) {
     let mut moved: BTreeMap<&str, (Vec<&str>, Vec<&str>)> = BTreeMap::new();
     for delta in comparison.deltas.iter().filter(|delta| delta.slice.is_none()) {
@@ -241,17 +239,17 @@ fn flipped(text: &mut String, comparison: &Comparison) {
         }
     }
     if moved.is_empty() {
-        text.push_str("\nNo item scores otherwise than in the baseline.\n");
+        text.push_str("\nEvery item scores as in the baseline.\n");
         return;
     }
     let worse = moved.values().filter(|(worse, _)| !worse.is_empty()).count();
     let better = moved.values().filter(|(_, better)| !better.is_empty()).count();
     let _ = writeln!(
         text,
-        "\n<details><summary>Flipped items: {worse} worse, {better} better</summary>\n"
+        "\n<details><summary>Changed items: {worse} worse, {better} better</summary>\n"
     );
     let mut rows: Vec<_> = moved.into_iter().collect();
-    // Stable, so the order by id stays within both halves.
+    // A stable sort: both halves stay in the order of ids.
     rows.sort_by_key(|(_, (worse, _))| worse.is_empty());
     text.push_str("| item | worse on | better on |\n| --- | --- | --- |\n");
     for (id, (worse, better)) in rows.iter().take(FLIPPED) {
@@ -280,7 +278,7 @@ fn controls(text: &mut String, report: &Report) {
     let _ = writeln!(text, "\nControls: {}", states.join(", "));
 }
 
-/// Text as a code span: shown as it is, in one line.
+/// Text as a code span: shown as it is, on one line.
 fn code(text: &str) -> String {
     let text = printable(text);
     if text.trim().is_empty() {
@@ -288,14 +286,14 @@ fn code(text: &str) -> String {
     }
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
-    // One space at both ends is taken off again; it is needed beside a backtick, and where the text
-    // has such spaces of its own.
+    // Renderers strip one space at both ends. It is needed next to a backtick, and where the text
+    // itself begins or ends with one.
     let padded = text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']);
     let pad = if padded { " " } else { "" };
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// A code span for a table, in which a bar would end the cell whatever stands around it.
+/// A code span for a table, in which even a quoted bar would end the cell.
 fn cell(text: &str) -> String {
     code(text).replace('|', r"\u{7c}")
 }
@@ -322,8 +320,8 @@ fn word(text: &str) -> String {
 }
 
 /// Whether a word can mean nothing but itself: letters (with hyphens between them), a number, or one
-/// of the signs that Karat's own sentences use. Digits beside letters are a reference to an issue or
-/// a commit at times, and a dot between letters an address.
+/// of the signs of Karat's own sentences. Digits next to letters can be a reference to an issue or a
+/// commit, and a dot between letters an address.
 fn plain(word: &str) -> bool {
     let letters = |part: &str| !part.is_empty() && part.chars().all(char::is_alphabetic);
     let digits = |part: &str| part.chars().all(|c| c.is_ascii_digit());
@@ -343,7 +341,7 @@ mod tests {
 
     use super::*;
 
-    /// Words that mean something to GitHub, and the marks they are made of.
+    /// Words that mean something to GitHub, and the characters they are made of.
     fn hostile() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             prop::sample::select(vec![
@@ -356,7 +354,7 @@ mod tests {
         prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
     }
 
-    /// What a reader of Markdown finds outside of code spans.
+    /// The text outside of code spans.
     fn outside_code(text: &str) -> String {
         let mut outside = String::new();
         let mut rest = text;
@@ -377,7 +375,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn outside_of_code_stands_nothing_but_words(text in hostile()) {
+        fn only_plain_words_are_outside_of_code(text in hostile()) {
             let plain = outside_code(&prose(&text));
             let harmless = |c: char| c.is_alphanumeric() || c == ' ' || "+-−=→–±…·".contains(c)
                 || OPENING.contains(&c) || CLOSING.contains(&c);
@@ -401,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_of_ours_stays_a_sentence() {
+    fn a_sentence_of_karat_stays_readable() {
         assert_eq!(
             prose("recall@5 0.7300 → 0.7100: worse by 0.0200 (p = 0.012): q-1, q-2 and 3 more"),
             "`recall@5` 0.7300 → 0.7100: worse by 0.0200 (p = 0.012): `q-1`, `q-2` and 3 more"
@@ -409,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_means_something_to_github_stands_in_code() {
+    fn text_with_a_meaning_on_github_is_in_a_code_span() {
         for (text, shown) in [
             ("@octocat", "`@octocat`"),
             ("me@example.org", "`me@example.org`"),

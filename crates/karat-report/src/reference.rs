@@ -1,23 +1,23 @@
 //! docs/metrics.md: the table of metrics as a page. `karat metrics --markdown` prints it, and a
-//! test holds the page in docs/ to it.
+//! test compares it with the page in docs/.
 
 use karat_metrics::registry::{Better, FAMILIES};
 
-/// How the page begins.
+/// The introduction of the page.
 const OPENING: &str = "\
 # Metrics
 
-Every metric that Karat computes, with its formula, its conventions, and where other implementations
-differ. The page is made from the table in karat-metrics (`karat metrics --markdown`); a test fails
-when it is out of date.
+Every metric that Karat computes, with its formula, its conventions, and the differences from other
+implementations. The page is generated from the table in karat-metrics (`karat metrics --markdown`);
+a test fails if it is out of date.
 
-Metrics of other tools stand under those tools' names (`ragas.*`, `deepeval.*`, `bfcl.*`) and
-reproduce them to the last digit on the vectors in crates/karat-metrics/tests/vectors; where a tool
-raises an error instead of giving a value, Karat gives a defined one, and the entry says which. A
-metric without a value on some data is *undefined*: it is `null` in the report with its reason, is
-left out of means, and is never counted as 0. `@k` and `^k` stand for any positive whole number.
+Metrics of other tools have those tools' names (`ragas.*`, `deepeval.*`, `bfcl.*`) and reproduce them
+to the last digit on the vectors in crates/karat-metrics/tests/vectors; where a tool raises an error
+instead of giving a value, Karat gives a defined one, and the entry says which. A metric without a
+value on some data is *undefined*: it is `null` in the report with its reason, is left out of means,
+and is never counted as 0. `@k` and `^k` represent any positive whole number.
 
-Where a peer raises an error on the vectors, Karat answers as follows, and nothing else deviates:
+Where a peer raises an error on the vectors, Karat answers as follows; nothing else deviates:
 
 | peer | situation | its error | Karat |
 | --- | --- | --- | --- |

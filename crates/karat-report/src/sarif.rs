@@ -1,17 +1,17 @@
 //! Findings as SARIF 2.1.0, for the code-scanning pages of forges.
 //!
-//! What is found is about a tool of a live server, not about a file, so the location that tells is the
+//! A finding is about a tool of a live server, not about a file, so the location that matters is the
 //! logical one: the tool's name and the place in its definition. The physical one is the project file,
-//! because GitHub refuses a whole log in which a location has none.
+//! because GitHub refuses a log in which a location has none.
 
 use karat_io::text::printable;
 use serde_json::{Value, json};
 
-/// Rules and what they found.
+/// Rules and results.
 pub struct Log<'a> {
     /// Every rule that was run.
     pub rules: Vec<Rule<'a>>,
-    /// What was found.
+    /// The findings.
     pub results: Vec<Result<'a>>,
 }
 
@@ -20,9 +20,9 @@ pub struct Log<'a> {
 pub struct Rule<'a> {
     /// Its id.
     pub id: &'a str,
-    /// What it looks for.
+    /// A one-line description.
     pub summary: &'a str,
-    /// Why it matters and what to do.
+    /// The reason for it and what to do.
     pub help: &'a str,
     /// `error`, `warning` or `note`.
     pub level: &'a str,
@@ -34,7 +34,7 @@ pub struct Result<'a> {
     pub rule: &'a str,
     /// `error`, `warning` or `note`.
     pub level: &'a str,
-    /// What was found.
+    /// The problem.
     pub message: &'a str,
     /// The tool, or empty for the server as a whole.
     pub subject: &'a str,
@@ -42,7 +42,7 @@ pub struct Result<'a> {
     pub at: &'a str,
 }
 
-/// The document, with a newline at its end.
+/// The document, with a final newline.
 #[must_use]
 pub fn document(log: &Log<'_>) -> String {
     let rules: Vec<Value> = log
@@ -99,8 +99,8 @@ fn finding(log: &Log<'_>, result: &Result<'_>) -> Value {
     finding
 }
 
-/// Brackets in a message would embed a link; a backslash before them says that they are text. Those
-/// that stand there already are doubled, so that they cannot take it back.
+/// Brackets in a message would embed a link, so they get a backslash. Backslashes in front of them
+/// are doubled, so that they cannot undo it.
 fn plain(message: &str) -> String {
     let mut plain = String::with_capacity(message.len());
     let mut backslashes = 0;
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn findings_name_their_rule_and_hostile_text_is_visible() {
+    fn a_finding_names_its_rule_and_hidden_characters_are_visible() {
         let log = Log {
             rules: vec![
                 Rule { id: "a", summary: "s", help: "h", level: "note" },

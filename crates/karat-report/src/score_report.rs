@@ -1,27 +1,31 @@
-//! The public score-report shape of mcpproxy, for scripts that read that.
+//! The public score report of mcpproxy, for scripts that read it.
 //!
-//! It has room for one retrieval report and one table of detectors, and every rate in it is a number.
-//! So the first report of each kind is written; further ones, and detectors with an undefined rate,
-//! are named in `left_out` rather than dropped in silence or given a made-up zero.
+//! The format has room for one retrieval report and one table of detectors, and every rate in it is a
+//! number. So the first report of each kind is written; further ones, and detectors with an undefined
+//! rate, are named in `left_out`, not dropped silently or given a made-up zero.
 
-use karat_core::report::{CheckReport, Evaluation, Gate, Measured, Report, Slice, Verdict};
+use karat_core::report::{CheckReport, Gate, Kind, Measured, Report, Slice, Verdict};
 use serde_json::{Map, Value, json};
 
-/// The document, with a newline at its end.
+use crate::select;
+
+/// The document, with a final newline.
 ///
 /// # Errors
-/// When the check has nothing that the shape can hold.
-pub fn document(check: &CheckReport) -> Result<String, String> {
+/// If the check has nothing that the format can hold.
+pub(crate) fn document(check: &CheckReport) -> Result<String, String> {
     let mut document = Map::new();
     let mut left_out = Vec::new();
-    if let Some(report) = first(check, Evaluation::Retrieval, &mut left_out) {
+    if let Some(report) = first(check, &Kind::Ranking, &mut left_out) {
         document.insert("retrieval".to_owned(), retrieval(report)?);
     }
-    if let Some(report) = first(check, Evaluation::Detection, &mut left_out) {
+    if let Some(report) = first(check, &Kind::Verdicts, &mut left_out) {
         document.insert("security".to_owned(), security(report, &mut left_out));
     }
     if document.is_empty() {
-        return Err("a score report holds retrieval and detection, and neither was measured".into());
+        return Err(
+            "a score report holds retrieval and detection results, and neither was measured".into(),
+        );
     }
     if !left_out.is_empty() {
         document.insert("left_out".to_owned(), json!(left_out));
@@ -31,19 +35,21 @@ pub fn document(check: &CheckReport) -> Result<String, String> {
 
 fn first<'a>(
     check: &'a CheckReport,
-    evaluation: Evaluation,
+    kind: &Kind,
     left_out: &mut Vec<String>,
 ) -> Option<&'a Report> {
-    let mut reports = check.reports.iter().filter(|report| report.evaluation == evaluation);
+    let mut reports = check.reports.iter().filter(|report| report.kind == *kind);
     let first = reports.next();
-    left_out.extend(reports.map(|report| format!("{evaluation} {}: not the first", report.name)));
+    left_out.extend(
+        reports.map(|report| format!("{} {}: not the first", report.evaluation, report.name)),
+    );
     first
 }
 
 fn retrieval(report: &Report) -> Result<Value, String> {
     let needed = |id: &str| {
         value(&report.metrics, id).ok_or_else(|| {
-            format!("{}: {id} is undefined, which a score report cannot say", report.name)
+            format!("{}: {id} is undefined, which a score report cannot express", report.name)
         })
     };
     let mut recall = Map::new();
@@ -71,7 +77,7 @@ fn retrieval(report: &Report) -> Result<Value, String> {
             .collect();
         section["baseline_delta"] = Value::Object(deltas);
     }
-    // The shape has one metric: the first that a drop is gated on.
+    // The format has one metric: the first whose drop is gated.
     let gated = report.gate.iter().flat_map(|gate| &gate.checks);
     if let Some(check) = gated.clone().find(|check| check.rule == "max_drop") {
         section["gate"]["metric"] = json!(check.metric);
@@ -83,8 +89,8 @@ fn retrieval(report: &Report) -> Result<Value, String> {
 }
 
 fn security(report: &Report, left_out: &mut Vec<String>) -> Value {
-    let slices = report.slices.iter().filter(|slice| slice.by == "detector");
-    let detectors: Vec<Value> = slices
+    let detectors: Vec<Value> = select::slices(report, "detector")
+        .into_iter()
         .filter_map(|slice| {
             let detector = detector(report, slice);
             if detector.is_none() {
@@ -103,7 +109,7 @@ fn detector(report: &Report, slice: &Slice) -> Option<Value> {
         row.insert(id.to_owned(), json!(value(&slice.metrics, id)?));
     }
     for (id, hit, missed) in [("recall", "tp", "fn"), ("fpr", "fp", "tn")] {
-        let count = slice.metrics.iter().find(|metric| metric.id == id)?.count.as_ref();
+        let count = select::metric(&slice.metrics, id)?.count.as_ref();
         if let Some(count) = count {
             row.insert(hit.to_owned(), json!(count.hits));
             row.insert(missed.to_owned(), json!(count.of.saturating_sub(count.hits)));
@@ -138,5 +144,5 @@ fn passed(gate: Option<&Gate>) -> bool {
 }
 
 fn value(metrics: &[Measured], id: &str) -> Option<f64> {
-    metrics.iter().find(|metric| metric.id == id)?.value
+    select::metric(metrics, id)?.value
 }

@@ -1,30 +1,27 @@
-//! Tables for a terminal of 80 columns. The verdict stands last, where the eye is.
+//! Tables for a terminal of 80 columns. The verdict comes last, next to the prompt.
 
 use std::fmt::Write as _;
 
 use karat_core::baseline::Baseline;
-use karat_core::report::{
-    Better, CheckReport, Comparison, Delta, Gate, Measured, Report, Slice, Verdict,
-};
+use karat_core::report::{CheckReport, Comparison, Delta, Gate, Report, Slice, Verdict};
 use karat_io::text::{clip, printable};
 use owo_colors::{OwoColorize as _, Style as Paint};
 
-use crate::findings;
-use crate::html::words;
+use crate::format::{self, Direction, count, first_few, moved, range, summary, verdict_name};
+use crate::{findings, select};
 
-/// The width that everything fits into.
+/// The width of everything.
 const WIDTH: usize = 80;
-/// How many items of a list are named.
+/// The most items that a list names.
 const NAMED: usize = 6;
-/// How many pairs of detectors are shown.
+/// The most pairs of detectors.
 const PAIRS: usize = 6;
-/// How many confusions of tools are shown.
+/// The most pairs of confused tools.
 const CONFUSIONS: usize = 10;
-
-/// How much of the reason of a failed case is shown.
+/// The most columns of the reason of a failed case.
 const REASON: usize = 300;
 
-/// How to show it.
+/// The appearance of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     /// Whether to use colours.
@@ -36,13 +33,14 @@ impl Style {
         if self.colors { text.style(paint).to_string() } else { text.to_owned() }
     }
 
-    fn verdict(self, verdict: Verdict) -> String {
+    /// Paints text in the colour of a verdict.
+    fn verdict(self, verdict: Verdict, text: &str) -> String {
         let paint = match verdict {
             Verdict::Pass => Paint::new().green(),
             Verdict::Inconclusive => Paint::new().yellow(),
             Verdict::Fail => Paint::new().red().bold(),
         };
-        self.paint(&format!("{:<12}", verdict.name()), paint)
+        self.paint(text, paint)
     }
 
     fn strong(self, text: &str) -> String {
@@ -54,62 +52,34 @@ impl Style {
     }
 }
 
-/// The whole check.
+/// A check: its reports, what could not be measured, and the verdict.
 pub fn check(check: &CheckReport, style: Style) -> String {
     let mut text = String::new();
     for report in &check.reports {
         one(&mut text, report, style);
     }
-    for failed in &check.not_measured {
-        let head = format!("{} · {}: not measured", failed.evaluation, failed.name);
-        let _ = writeln!(text, "{}", style.strong(&printable(&head)));
-        wrapped(&mut text, "  ", &failed.reason);
+    for entry in &check.not_measured {
+        let head = format!("{} · {}: not measured", entry.evaluation, entry.name);
+        let _ = writeln!(text, "{}", style.strong(&clip(&printable(&head), WIDTH)));
+        wrapped(&mut text, "  ", &entry.reason);
         text.push('\n');
     }
-    for absent in &check.not_run {
-        let line = format!("{}: {}", absent.evaluation, absent.reason);
-        let _ = writeln!(text, "{}", style.faint(&clip(&line, WIDTH)));
+    for entry in &check.not_run {
+        let line = format!("{}: {}", entry.evaluation, entry.reason);
+        let _ = writeln!(text, "{}", style.faint(&clip(&printable(&line), WIDTH)));
     }
     if !check.not_run.is_empty() {
         text.push('\n');
     }
-    let _ = writeln!(text, "{}", closing(check, style));
+    let verdict = match check.verdict {
+        None if check.not_measured.is_empty() => verdict_name(check).to_owned(),
+        verdict => style.verdict(verdict.unwrap_or(Verdict::Fail), verdict_name(check)),
+    };
+    let _ = writeln!(text, "{verdict}: {}", summary(check));
     text
 }
 
-/// The last line: the verdict and what decided it.
-fn closing(check: &CheckReport, style: Style) -> String {
-    let count = |verdict| {
-        let gates = check.reports.iter().filter_map(|report| report.gate.as_ref());
-        gates.filter(|gate| gate.verdict == verdict).count()
-    };
-    let (failed, undecided) = (count(Verdict::Fail), count(Verdict::Inconclusive));
-    let total = check.reports.len() + check.not_measured.len();
-    let entries = if total == 1 { "1 entry" } else { &format!("{total} entries") };
-    match check.verdict {
-        None => {
-            let paint = Paint::new().red().bold();
-            let lost = check.not_measured.len();
-            format!(
-                "{} {lost} of {entries} could not be measured",
-                style.paint("not measured:", paint)
-            )
-        }
-        Some(Verdict::Fail) => {
-            format!(
-                "{} {failed} of {entries} got worse or broke a limit",
-                style.verdict(Verdict::Fail).trim_end()
-            )
-        }
-        Some(Verdict::Inconclusive) => format!(
-            "{} the data cannot decide {undecided} of {entries}",
-            style.verdict(Verdict::Inconclusive).trim_end()
-        ),
-        Some(Verdict::Pass) => format!("{} {entries}", style.verdict(Verdict::Pass).trim_end()),
-    }
-}
-
-/// One report by itself.
+/// One report.
 pub fn scores(report: &Report, style: Style) -> String {
     let mut text = String::new();
     one(&mut text, report, style);
@@ -117,33 +87,35 @@ pub fn scores(report: &Report, style: Style) -> String {
 }
 
 fn one(text: &mut String, report: &Report, style: Style) {
-    let runs = if report.runs == 1 { "1 run".to_owned() } else { format!("{} runs", report.runs) };
     let head = format!(
         "{} · {} on {} {}",
         report.evaluation, report.name, report.dataset.id, report.dataset.version
     );
+    let size =
+        format!("({}, {})", count(report.items.len(), "item"), count(report.runs as usize, "run"));
     let _ = writeln!(
         text,
         "{} {}",
-        style.strong(&clip(&printable(&head), 56)),
-        style.faint(&format!("({} items, {runs})", report.items.len()))
+        style.strong(&clip(&printable(&head), WIDTH - size.len() - 1)),
+        style.faint(&size)
     );
-    metrics(text, &report.metrics, report.comparison.as_ref(), style);
+    metrics(text, report, style);
     detectors(text, report, style);
     confusions(text, report, style);
     if let Some(latency) = &report.environment.latency_ms {
         let line = format!(
-            "  answer time in ms: p50 {:.2}, p90 {:.2}, p99 {:.2}, max {:.2}",
+            "  latency in ms: p50 {:.2}, p90 {:.2}, p99 {:.2}, max {:.2}",
             latency.p50, latency.p90, latency.p99, latency.max
         );
         let _ = writeln!(text, "{}", style.faint(&line));
     }
     failed_cases(text, report, style);
     if !report.controls.is_empty() {
+        let state = |ok| if ok { "ok" } else { "NOT OK" };
         let states: Vec<String> = report
             .controls
             .iter()
-            .map(|control| format!("{} {}", control.name, if control.ok { "ok" } else { "NOT OK" }))
+            .map(|control| format!("{} {}", control.name, state(control.ok)))
             .collect();
         wrapped(text, "  ", &format!("controls: {}", states.join(", ")));
     }
@@ -156,7 +128,7 @@ fn one(text: &mut String, report: &Report, style: Style) {
     text.push('\n');
 }
 
-/// Which cases did not pass, and why.
+/// The cases that did not pass, with the reason.
 fn failed_cases(text: &mut String, report: &Report, style: Style) {
     let (cases, more) = findings::failed_cases(report);
     for case in cases {
@@ -169,22 +141,21 @@ fn failed_cases(text: &mut String, report: &Report, style: Style) {
     }
 }
 
-fn metrics(text: &mut String, metrics: &[Measured], comparison: Option<&Comparison>, style: Style) {
-    let ranges: Vec<String> = metrics.iter().map(range).collect();
-    // Ranges with a minus are longer than the column usually is.
+fn metrics(text: &mut String, report: &Report, style: Style) {
+    let ranges: Vec<String> =
+        report.metrics.iter().map(|metric| range(metric.interval.as_ref(), "–")).collect();
+    // Ranges with a minus are wider than the column usually is.
     let wide = ranges.iter().map(|range| range.chars().count()).max().unwrap_or(0).max(11);
     let head = format!(
-        "  {:<30} {:>6}  {:<wide$} {:>6} {:>8} {:>8}",
+        "  {:<29} {:>7}  {:<wide$} {:>6} {:>8} {:>8}",
         "metric", "value", "95 % range", "n", "baseline", "change"
     );
     let _ = writeln!(text, "{}", style.faint(head.trim_end()));
-    for (metric, range) in metrics.iter().zip(ranges) {
-        let delta = comparison.and_then(|comparison| {
-            comparison.deltas.iter().find(|d| d.metric == metric.id && d.slice.is_none())
-        });
+    for (metric, range) in report.metrics.iter().zip(ranges) {
+        let delta = select::delta(report, &metric.id);
         let line = format!(
-            "  {:<30} {:>6}  {:<wide$} {:>6} {:>8} ",
-            clip(&printable(&metric.id), 30),
+            "  {:<29} {:>7}  {:<wide$} {:>6} {:>8} ",
+            name(&metric.id, 29),
             number(metric.value),
             range,
             metric.n,
@@ -198,28 +169,20 @@ fn metrics(text: &mut String, metrics: &[Measured], comparison: Option<&Comparis
     }
 }
 
-/// The ends of a metric's interval.
-fn range(metric: &Measured) -> String {
-    metric.interval.as_ref().map_or_else(
-        || "–".to_owned(),
-        |interval| format!("{}–{}", words::bound(interval.low), words::bound(interval.high)),
-    )
-}
-
-/// Which tool was called instead of which, most often first.
+/// The tools that were called in place of others, most frequent first.
 fn confusions(text: &mut String, report: &Report, style: Style) {
-    let pairs = by(report, "confusion");
+    let pairs = select::slices(report, "confusion");
     if pairs.is_empty() {
         return;
     }
     let head = format!("  {:<30} {:<30} {:>5} {:>7}", "called", "instead of", "times", "of");
     let _ = writeln!(text, "{}", style.faint(&head));
-    for (pair, slice) in pairs.iter().take(CONFUSIONS) {
-        let (called, expected) = pair.split_once(" instead of ").unwrap_or((pair, ""));
-        let cell = |tool: &str| clip(&printable(tool), 30).into_owned();
+    for slice in pairs.iter().take(CONFUSIONS) {
+        let pair = slice.value.split_once(" instead of ").unwrap_or((&slice.value, ""));
+        let (called, expected) = (name(pair.0, 30), name(pair.1, 30));
         let count = slice.metrics.first().and_then(|metric| metric.count);
         let (times, of) = count.map_or((0, 0), |count| (count.hits, count.of));
-        let _ = writeln!(text, "  {:<30} {:<30} {times:>5} {of:>7}", cell(called), cell(expected));
+        let _ = writeln!(text, "  {called:<30} {expected:<30} {times:>5} {of:>7}");
     }
     if pairs.len() > CONFUSIONS {
         let line = format!("  and {} more pairs", pairs.len() - CONFUSIONS);
@@ -227,128 +190,115 @@ fn confusions(text: &mut String, report: &Report, style: Style) {
     }
 }
 
-/// Detectors side by side, then the whole by tier and by category: what is caught and how often it cries
-/// wolf.
+/// Detectors side by side, then all together by tier and by category: attacks caught, and false
+/// alarms.
 fn detectors(text: &mut String, report: &Report, style: Style) {
-    let rows = by(report, "detector");
-    let Some((whole, _)) = rows.first() else { return };
-    if rows.len() > 1 {
-        detector_table(text, "detector", &rows, style);
+    const RATES: [&str; 5] = ["recall", "precision", "f1", "fpr_hard", "fpr"];
+    let named = |by| -> Vec<(&str, &Slice)> {
+        let slices = select::slices(report, by).into_iter();
+        slices.map(|slice| (slice.value.as_str(), slice)).collect()
+    };
+    let detectors = named("detector");
+    let Some((all, _)) = detectors.first() else { return };
+    if detectors.len() > 1 {
+        table(text, ("detector", 24), &RATES.map(|id| (id, id)), &detectors, style);
     }
-    adds(text, report, style);
+    let alone = [("recall", "attacks"), ("fpr_hard", "hard"), ("fpr", "benign")];
+    table(text, ("flagged by no other", 32), &alone, &named("adds"), style);
     agreement(text, report, style);
-    detector_table(text, "at least of tier", &by(report, "tier"), style);
-    let of_whole =
-        |(name, slice)| Some((str::strip_prefix(name, whole)?.strip_prefix('/')?, slice));
-    let categories: Vec<(&str, &Slice)> =
-        by(report, "detector/category").into_iter().filter_map(of_whole).collect();
-    detector_table(text, "category and its likes", &categories, style);
+    table(text, ("tier and above", 24), &RATES.map(|id| (id, id)), &named("tier"), style);
+    let categories: Vec<(&str, &Slice)> = named("detector/category")
+        .into_iter()
+        .filter_map(|(name, slice)| Some((name.strip_prefix(all)?.strip_prefix('/')?, slice)))
+        .collect();
+    table(text, ("category and lookalikes", 24), &RATES.map(|id| (id, id)), &categories, style);
 }
 
-/// The slices of one kind, by their values.
-fn by<'r>(report: &'r Report, kind: &str) -> Vec<(&'r str, &'r Slice)> {
-    let slices = report.slices.iter().filter(|slice| slice.by == kind);
-    slices.map(|slice| (slice.value.as_str(), slice)).collect()
-}
-
-/// What each detector adds: the share that no other one flags.
-fn adds(text: &mut String, report: &Report, style: Style) {
-    let rows = by(report, "adds");
+/// Slices with some of their metrics; a metric is given by its id and its heading.
+fn table(
+    text: &mut String,
+    (title, width): (&str, usize),
+    columns: &[(&str, &str)],
+    rows: &[(&str, &Slice)],
+    style: Style,
+) {
     if rows.is_empty() {
         return;
     }
-    let head =
-        format!("  {:<32} {:>9} {:>9} {:>9}", "flagged by no other", "attacks", "hard", "benign");
-    let _ = writeln!(text, "{}", style.faint(&head));
-    for (name, slice) in rows {
-        let cells = ["recall", "fpr_hard", "fpr"].map(|id| cell(slice, id));
-        let name = clip(&printable(name), 32).into_owned();
-        let _ = writeln!(text, "  {name:<32} {}", cells.join(" "));
+    let head: Vec<String> = columns.iter().map(|(_, heading)| format!("{heading:>9}")).collect();
+    let _ = writeln!(text, "{}", style.faint(&format!("  {title:<width$} {}", head.join(" "))));
+    for (value, slice) in rows {
+        let cells: Vec<String> = columns.iter().map(|(id, _)| cell(slice, id)).collect();
+        let _ = writeln!(text, "  {:<width$} {}", name(value, width), cells.join(" "));
     }
 }
 
 /// The pairs of detectors that flag the same, most alike first.
 fn agreement(text: &mut String, report: &Report, style: Style) {
-    let mut pairs = by(report, "agreement");
+    let mut pairs = select::slices(report, "agreement");
     if pairs.is_empty() {
         return;
     }
     let jaccard = |slice: &Slice| {
-        let found = slice.metrics.iter().find(|metric| metric.id == "jaccard");
-        found.and_then(|metric| metric.value).unwrap_or(-1.0)
+        select::metric(&slice.metrics, "jaccard").and_then(|metric| metric.value).unwrap_or(-1.0)
     };
-    pairs.sort_by(|(_, one), (_, other)| jaccard(other).total_cmp(&jaccard(one)));
+    pairs.sort_by(|one, other| jaccard(other).total_cmp(&jaccard(one)));
     let head = format!(
         "  {:<46} {:>9} {:>9} {:>6}",
         "agreement, most alike first", "kappa", "jaccard", "n"
     );
     let _ = writeln!(text, "{}", style.faint(&head));
-    for (name, slice) in pairs.iter().take(PAIRS) {
+    for slice in pairs.iter().take(PAIRS) {
         let n = slice.metrics.first().map_or(0, |metric| metric.n);
-        let name = clip(&printable(name), 46).into_owned();
         let cells = ["kappa", "jaccard"].map(|id| cell(slice, id)).join(" ");
-        let _ = writeln!(text, "  {name:<46} {cells} {n:>6}");
+        let _ = writeln!(text, "  {:<46} {cells} {n:>6}", name(&slice.value, 46));
     }
     if pairs.len() > PAIRS {
-        let line = format!("  and {} pairs that have less in common", pairs.len() - PAIRS);
+        let line = format!("  and {} pairs that agree less", pairs.len() - PAIRS);
         let _ = writeln!(text, "{}", style.faint(&line));
     }
 }
 
-/// A metric of a slice in a column of nine.
-fn cell(slice: &Slice, id: &str) -> String {
-    let found = slice.metrics.iter().find(|metric| metric.id == id);
-    format!("{:>9}", found.map_or_else(|| "–".to_owned(), |metric| number(metric.value)))
+/// A name from outside for a column.
+fn name(text: &str, width: usize) -> String {
+    clip(&printable(text), width).into_owned()
 }
 
-fn detector_table(text: &mut String, title: &str, rows: &[(&str, &Slice)], style: Style) {
-    const COLUMNS: [&str; 5] = ["recall", "precision", "f1", "fpr_hard", "fpr"];
-    if rows.is_empty() {
-        return;
-    }
-    let head: Vec<String> = COLUMNS.iter().map(|column| format!("{column:>9}")).collect();
-    let head = format!("  {title:<24} {}", head.join(" "));
-    let _ = writeln!(text, "{}", style.faint(&head));
-    for (name, row) in rows {
-        let cells = COLUMNS.map(|column| cell(row, column));
-        let name = clip(&printable(name), 24).into_owned();
-        let _ = writeln!(text, "  {name:<24} {}", cells.join(" "));
-    }
+/// A metric of a slice.
+fn cell(slice: &Slice, id: &str) -> String {
+    let found = select::metric(&slice.metrics, id);
+    format!("{:>9}", found.map_or_else(|| format::NONE.to_owned(), |metric| number(metric.value)))
 }
 
 fn number(value: Option<f64>) -> String {
-    value.map_or_else(|| "null".to_owned(), words::number)
+    value.map_or_else(|| "null".to_owned(), format::number)
 }
 
 fn change(delta: &Delta, style: Style) -> String {
     let Some(amount) = delta.delta else { return "null".to_owned() };
-    if amount == 0.0 {
-        return format!("{:>8}", "0");
-    }
-    let good = (amount > 0.0) == (delta.better == Better::Higher);
-    let paint = if good { Paint::new().green() } else { Paint::new().red() };
+    let paint = match Direction::of(amount, delta.better) {
+        Direction::Same => return format!("{:>8}", "0"),
+        Direction::Better => Paint::new().green(),
+        Direction::Worse => Paint::new().red(),
+    };
     style.paint(&format!("{amount:>+8.4}"), paint)
 }
 
 fn gated(text: &mut String, gate: &Gate, style: Style) {
-    // Controls have their own line; here only what failed of them.
     for check in &gate.checks {
         if check.rule == "control" && check.verdict == Verdict::Pass {
-            continue;
+            continue; // Controls have a line of their own.
         }
         let limit = check.threshold.map(|limit| format!(" {limit}")).unwrap_or_default();
         let place = check.slice.as_ref().map(|slice| format!(", {slice}")).unwrap_or_default();
         let line = format!("{} ({}{limit}{place})", check.reason, check.rule);
-        let mut lines = wrap(&line, WIDTH - 16);
-        let first = if lines.is_empty() { String::new() } else { lines.remove(0) };
-        let _ = writeln!(text, "  {}  {first}", style.verdict(check.verdict));
-        for line in lines {
-            let _ = writeln!(text, "                {line}");
-        }
+        let verdict = style.verdict(check.verdict, &format!("{:<12}", check.verdict.name()));
+        let _ =
+            writeln!(text, "  {verdict}  {}", wrap(&line, WIDTH - 16).join("\n                "));
     }
 }
 
-/// A comparison by itself.
+/// A comparison.
 pub fn comparison(comparison: &Comparison, style: Style) -> String {
     let mut text = String::new();
     let head = format!(
@@ -356,67 +306,52 @@ pub fn comparison(comparison: &Comparison, style: Style) -> String {
         "metric", "before", "after", "change", "95 % range", "p"
     );
     let _ = writeln!(text, "{}", style.faint(&head));
+    let title = |delta: &Delta| match &delta.slice {
+        Some(slice) => format!("{} {slice}", delta.metric),
+        None => delta.metric.clone(),
+    };
     for delta in &comparison.deltas {
-        let name = match &delta.slice {
-            Some(slice) => format!("{} {slice}", delta.metric),
-            None => delta.metric.clone(),
-        };
         let interval = delta.interval.as_ref().map_or_else(
-            || "–".to_owned(),
+            || format::NONE.to_owned(),
             |interval| format!("{:+.3}..{:+.3}", interval.low, interval.high),
         );
-        let p = delta.p_holm.map_or_else(|| "–".to_owned(), |p| format!("{p:.3}"));
+        let p = delta.p_holm.map_or_else(|| format::NONE.to_owned(), |p| format!("{p:.3}"));
         let _ = writeln!(
             text,
             "  {:<30} {:>6} {:>6} {}  {interval:<14} {p:>5}",
-            clip(&printable(&name), 30),
+            name(&title(delta), 30),
             number(delta.before),
             number(delta.after),
             change(delta, style),
         );
     }
-    for (word, pick) in [
-        ("worse", worsened as fn(&Delta) -> &[String]),
-        ("better", improved as fn(&Delta) -> &[String]),
-    ] {
-        for delta in comparison.deltas.iter().filter(|delta| !pick(delta).is_empty()) {
-            let items = pick(delta);
-            let mut names = items.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-            if items.len() > NAMED {
-                let _ = write!(names, " and {} more", items.len() - NAMED);
+    for side in [0, 1] {
+        for delta in &comparison.deltas {
+            let (direction, items) = moved(delta)[side];
+            if !items.is_empty() {
+                let (id, total) = (title(delta), items.len());
+                let names = first_few(items, NAMED);
+                wrapped(&mut text, "  ", &format!("{id} {} on {total}: {names}", direction.name()));
             }
-            wrapped(
-                &mut text,
-                "  ",
-                &format!("{} {word} on {}: {names}", delta.metric, items.len()),
-            );
         }
     }
     text.push_str("  p: paired test over the items, Holm-corrected over these metrics\n");
     text
 }
 
-fn worsened(delta: &Delta) -> &[String] {
-    &delta.worsened
-}
-
-fn improved(delta: &Delta) -> &[String] {
-    &delta.improved
-}
-
 /// Reference scores.
 pub fn baseline(baseline: &Baseline) -> String {
     let head = format!(
-        "{} · {} on {} {} ({} items)",
+        "{} · {} on {} {} ({})",
         baseline.evaluation,
         baseline.name,
         baseline.dataset.id,
         baseline.dataset.version,
-        baseline.items.len()
+        count(baseline.items.len(), "item")
     );
-    let mut text = format!("{}\n", clip(&printable(&head), WIDTH));
+    let mut text = format!("{}\n", name(&head, WIDTH));
     for metric in &baseline.metrics {
-        let id = clip(&printable(&metric.id), 24).into_owned();
+        let id = name(&metric.id, 24);
         let _ = writeln!(text, "  {id:<24} {:>7}  n = {}", number(metric.value), metric.n);
     }
     text
@@ -429,7 +364,7 @@ fn wrapped(text: &mut String, indent: &str, line: &str) {
     }
 }
 
-/// Breaks a line at spaces; a word longer than the width stands alone, clipped.
+/// Breaks a line at spaces; a word longer than the width is alone on its line, clipped.
 fn wrap(line: &str, width: usize) -> Vec<String> {
     let line = printable(line);
     let mut lines: Vec<String> = Vec::new();

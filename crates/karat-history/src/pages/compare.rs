@@ -1,19 +1,16 @@
-//! Run against run: how each metric moved, and which items flipped.
+//! A comparison of two runs: the change of each metric, and the items that changed.
 
 use std::collections::BTreeMap;
 
 use karat_core::baseline::Baseline;
 use karat_core::compare::compare;
-use karat_core::report::{CheckReport, Comparison, Delta, Report};
-use karat_report::html::{self, encoded, moment, optional, signed};
+use karat_core::report::{CheckReport, Comparison, Delta, Evaluation, Report};
+use karat_report::format::{NONE, moment, optional, signed};
+use karat_report::html::{self, Change, Flip};
 use serde::Serialize;
 
-use super::PageError;
-use super::view::{Change, NONE};
-use crate::Store;
-
-/// How many items a list names; the report has them all.
-const NAMED: usize = 40;
+use super::error::PageError;
+use crate::store::Store;
 
 #[derive(Serialize)]
 pub(super) struct ComparePage {
@@ -30,7 +27,7 @@ struct Choice {
     label: String,
 }
 
-/// Entries that one side alone has.
+/// The entries that only one run has.
 #[derive(Serialize)]
 struct Side {
     run: i64,
@@ -39,12 +36,10 @@ struct Side {
 
 #[derive(Serialize)]
 struct Card {
-    evaluation: &'static str,
+    evaluation: String,
     name: String,
     data: String,
-    /// Where the items are in the later report.
-    anchor: String,
-    /// Why the two cannot be compared.
+    /// The reason for which the two cannot be compared.
     refused: Option<String>,
     rows: Vec<Row>,
     flips: Vec<Flip>,
@@ -61,30 +56,15 @@ struct Row {
     pairs: u64,
 }
 
-#[derive(Serialize)]
-struct Flip {
-    metric: String,
-    moves: Vec<Moved>,
-}
-
-/// The items that moved in one direction: how many, and the first of them with their addresses.
-#[derive(Serialize)]
-struct Moved {
-    word: &'static str,
-    count: usize,
-    named: Vec<(String, String)>,
-    unnamed: usize,
-}
-
 pub(super) fn page(store: &Store, runs: Option<(i64, i64)>) -> Result<ComparePage, PageError> {
     let all = store.runs()?;
     let choices = all.iter().rev().map(|run| Choice {
         id: run.id,
-        label: format!("{} · {} · {}", run.id, moment(&run.started), run.state.word()),
+        label: format!("{} · {} · {}", run.id, moment(&run.started), run.state.name()),
     });
     let choices = choices.collect();
     let Some((before, after)) = runs else {
-        // The form begins with the two latest.
+        // The form starts with the two latest.
         let latest = all.last().map(|run| run.id);
         let previous = all.iter().rev().nth(1).map(|run| run.id);
         return match (previous, latest) {
@@ -112,25 +92,25 @@ pub(super) fn page(store: &Store, runs: Option<(i64, i64)>) -> Result<ComparePag
     })
 }
 
-fn key(report: &Report) -> (&'static str, &str) {
-    (report.evaluation.name(), &report.name)
+fn key(report: &Report) -> (&Evaluation, &str) {
+    (&report.evaluation, &report.name)
 }
 
 fn cards(old: &CheckReport, new: &CheckReport) -> Vec<Card> {
     let earlier: BTreeMap<_, &Report> = old.reports.iter().map(|one| (key(one), one)).collect();
     let pairs = new.reports.iter().zip(html::anchors(new));
     pairs
-        .filter_map(|(report, anchor)| Some(card(earlier.get(&key(report))?, report, anchor)))
+        .filter_map(|(report, anchor)| Some(card(earlier.get(&key(report))?, report, &anchor)))
         .collect()
 }
 
-/// What only the first has.
+/// The entries that only the first has.
 fn alone(this: &CheckReport, other: &CheckReport) -> Vec<String> {
     let names = this.reports.iter().filter(|one| other.reports.iter().all(|o| key(o) != key(one)));
     names.map(|one| format!("{} {}", one.evaluation, one.name)).collect()
 }
 
-fn card(old: &Report, new: &Report, anchor: String) -> Card {
+fn card(old: &Report, new: &Report, anchor: &str) -> Card {
     let compared = compare(&Baseline::from_report(old), new, &[]);
     let (comparison, refused) = match compared {
         Ok(comparison) => (comparison, None),
@@ -140,24 +120,19 @@ fn card(old: &Report, new: &Report, anchor: String) -> Card {
         }
     };
     Card {
-        evaluation: new.evaluation.name(),
+        evaluation: new.evaluation.to_string(),
         name: new.name.clone(),
         data: format!("{} {}", new.dataset.id, new.dataset.version),
-        anchor,
         refused,
         rows: comparison.deltas.iter().map(row).collect(),
-        flips: comparison
-            .deltas
-            .iter()
-            .map(|delta| Flip { metric: delta.metric.clone(), moves: moves(delta) })
-            .filter(|flip| !flip.moves.is_empty())
-            .collect(),
+        flips: comparison.deltas.iter().filter_map(|delta| Flip::of(delta, anchor)).collect(),
     }
 }
 
 fn row(delta: &Delta) -> Row {
-    // Where nothing moved, there is nothing to be sure of.
-    let moved = !(delta.delta == Some(0.0) && moves(delta).is_empty());
+    // An interval or a p-value says nothing where nothing moved.
+    let items = delta.worsened.len() + delta.improved.len();
+    let moved = delta.delta != Some(0.0) || items > 0;
     let interval = delta.interval.as_ref().filter(|_| moved).map_or_else(
         || NONE.to_owned(),
         |interval| format!("{} to {}", signed(interval.low), signed(interval.high)),
@@ -171,17 +146,4 @@ fn row(delta: &Delta) -> Row {
         p: delta.p_holm.filter(|_| moved).map_or_else(|| NONE.to_owned(), |p| format!("{p:.3}")),
         pairs: delta.pairs,
     }
-}
-
-fn moves(delta: &Delta) -> Vec<Moved> {
-    let directions = [("worse", &delta.worsened), ("better", &delta.improved)];
-    let moved = directions.into_iter().filter(|(_, items)| !items.is_empty());
-    moved
-        .map(|(word, items)| Moved {
-            word,
-            count: items.len(),
-            named: items.iter().take(NAMED).map(|id| (id.clone(), encoded(id))).collect(),
-            unnamed: items.len().saturating_sub(NAMED),
-        })
-        .collect()
 }

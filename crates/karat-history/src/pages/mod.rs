@@ -1,10 +1,13 @@
 //! The pages of the dashboard: a history goes in, HTML comes out, the same bytes for the same history.
 //!
-//! Addresses hold numbers only, so no name from a report ever becomes part of one, except the ids of
-//! items behind `#`, which are percent-encoded. Names are made printable and escaped by the templates.
+//! Addresses have numbers only, so no name from a report is ever part of one, except the ids of items
+//! behind `#`, which are percent-encoded. Names are made printable and escaped by the templates.
 
 mod compare;
+mod error;
 mod view;
+
+pub use error::PageError;
 
 use std::path::Path;
 
@@ -13,13 +16,11 @@ use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
 use serde::Serialize;
 
-use crate::{HistoryError, Store, document};
-
-/// How many runs the pages look at: the latest.
-const RUNS: u32 = 500;
+use crate::document;
+use crate::store::Store;
 
 const TEMPLATES: [(&str, &str); 9] = [
-    ("macros.html", include_str!("../../assets/macros.html")),
+    ("parts.html", include_str!("../../assets/parts.html")),
     ("layout.html", include_str!("../../assets/layout.html")),
     ("overview.html", include_str!("../../assets/overview.html")),
     ("subject.html", include_str!("../../assets/subject.html")),
@@ -33,48 +34,9 @@ const TEMPLATES: [(&str, &str); 9] = [
 /// The script of the pages.
 pub const SCRIPT: &str = include_str!("../../assets/dashboard.js");
 
-/// The style of the pages: that of the report, and what only the dashboard has.
+/// The style of the pages: that of the report, and additions for the dashboard.
 pub fn style() -> String {
     [html::style(), include_str!("../../assets/dashboard.css")].concat()
-}
-
-/// Why a page could not be made.
-#[derive(Debug, thiserror::Error)]
-pub enum PageError {
-    /// There is no such page.
-    #[error("there is no such page")]
-    NotFound,
-    /// The history could not be read.
-    #[error(transparent)]
-    History(HistoryError),
-    /// The template could not be filled in.
-    #[error("the page could not be made: {0:#}")]
-    Template(#[from] minijinja::Error),
-    /// The report could not be rendered.
-    #[error("{0}")]
-    Report(String),
-}
-
-impl From<HistoryError> for PageError {
-    fn from(error: HistoryError) -> PageError {
-        match error {
-            HistoryError::NoRun { .. } => PageError::NotFound,
-            other => PageError::History(other),
-        }
-    }
-}
-
-/// A verdict as a word and as the name of its look.
-#[derive(Clone, Copy, Serialize)]
-struct Tone {
-    class: &'static str,
-    word: &'static str,
-}
-
-impl From<crate::State> for Tone {
-    fn from(state: crate::State) -> Tone {
-        Tone { class: state.class(), word: state.word() }
-    }
 }
 
 /// The templates, ready to be filled in.
@@ -86,7 +48,7 @@ impl Pages {
     /// Reads the templates.
     ///
     /// # Errors
-    /// When one of them is not a template.
+    /// If one of them is not valid.
     pub fn new() -> Result<Pages, PageError> {
         let mut environment = html::environment()?;
         for (name, source) in TEMPLATES {
@@ -111,10 +73,10 @@ impl Pages {
         })?)
     }
 
-    /// A page that says one thing.
+    /// A page with a message.
     ///
     /// # Errors
-    /// When the template cannot be filled in.
+    /// If the template cannot be filled in.
     pub fn message(&self, title: &str, message: &str) -> Result<String, PageError> {
         Ok(self.environment.get_template("message.html")?.render(context! {
             title => title,
@@ -124,17 +86,17 @@ impl Pages {
         })?)
     }
 
-    /// Where everything stands.
+    /// The latest results of all subjects.
     ///
     /// # Errors
-    /// When the history cannot be read.
+    /// If the history cannot be read.
     pub fn overview(&self, store: &Store) -> Result<String, PageError> {
         match view::overview(store)? {
             Some(page) => self.fill("overview.html", "Overview", "/", &page),
             None => self.message(
                 "No run yet",
-                "The history is empty. Add a report with `karat history add REPORT.json`, or let \
-                 `karat check --history` add each one.",
+                "The history is empty. Add a report with `karat history add REPORT.json`, or run \
+                 `karat check --history`.",
             ),
         }
     }
@@ -142,7 +104,7 @@ impl Pages {
     /// Every metric of one subject, and its runs.
     ///
     /// # Errors
-    /// When there is no such subject, or the history cannot be read.
+    /// If there is no such subject, or the history cannot be read.
     pub fn subject(&self, store: &Store, subject: i64) -> Result<String, PageError> {
         let page = view::subject(store, subject)?;
         self.fill("subject.html", &page.title(), "", &page)
@@ -151,7 +113,7 @@ impl Pages {
     /// One metric of one subject over time.
     ///
     /// # Errors
-    /// When there is no such series, or the history cannot be read.
+    /// If there is no such series, or the history cannot be read.
     pub fn metric(&self, store: &Store, subject: i64, metric: i64) -> Result<String, PageError> {
         let page = view::metric(store, subject, metric)?;
         self.fill("metric.html", &page.title(), "", &page)
@@ -160,7 +122,7 @@ impl Pages {
     /// The runs, the latest first.
     ///
     /// # Errors
-    /// When the history cannot be read.
+    /// If the history cannot be read.
     pub fn runs(&self, store: &Store) -> Result<String, PageError> {
         self.fill("runs.html", "Runs", "/runs", &view::runs(store)?)
     }
@@ -168,16 +130,16 @@ impl Pages {
     /// One run with its numbers.
     ///
     /// # Errors
-    /// When there is no such run, or the history cannot be read.
+    /// If there is no such run, or the history cannot be read.
     pub fn run(&self, store: &Store, id: i64) -> Result<String, PageError> {
         self.fill("run.html", &format!("Run {id}"), "", &view::run(store, id)?)
     }
 
-    /// The whole report of a run, from its document. The history is not needed for this, which takes
-    /// a while where there are many items.
+    /// The whole report of a run, from its document. It needs no access to the history, because it
+    /// takes a while if there are many items.
     ///
     /// # Errors
-    /// When the document cannot be read.
+    /// If the document cannot be read.
     pub fn report(&self, id: i64, document: &[u8]) -> Result<String, PageError> {
         let check = document::parse(Path::new(&format!("run {id}")), document)
             .map_err(|error| PageError::History(error.into()))?;
@@ -185,10 +147,10 @@ impl Pages {
         html::served(&check, &back).map_err(PageError::Report)
     }
 
-    /// Run against run; without two of them, the form to choose.
+    /// A comparison of two runs; the form to choose them if none are given.
     ///
     /// # Errors
-    /// When there is no such run, or the history cannot be read.
+    /// If there is no such run, or the history cannot be read.
     pub fn compare(&self, store: &Store, runs: Option<(i64, i64)>) -> Result<String, PageError> {
         self.fill("compare.html", "Compare", "/compare", &compare::page(store, runs)?)
     }

@@ -1,38 +1,27 @@
-//! What the pages show: numbers as text, in the order in which they are shown.
+//! The view models of the pages: numbers as text, in the order in which they are shown.
 
-use karat_core::report::{Better, Interval};
+use karat_core::report::Better;
 use karat_metrics::registry;
-use karat_report::html::{bound, count, moment, number, optional, signed};
+use karat_report::charts;
+use karat_report::format::{NONE, count, moment, number, optional, range};
+use karat_report::html::{Change, Tone};
 use serde::Serialize;
 
-use super::{PageError, RUNS, Tone};
+use super::error::PageError;
 use crate::chart::{Chart, chart};
+use crate::error::HistoryError;
 use crate::model::{Entry, Run, State, Subject, Value};
-use crate::series::{self, Point, Series, direction};
-use crate::store::Selection;
+use crate::series::{self, Point, Series};
+use crate::store::{Selection, Store};
 use crate::text::{short_commit, short_digest};
-use crate::{HistoryError, Store};
 
-/// Where there is nothing to show.
-pub(super) const NONE: &str = "–";
+/// The most runs that a page shows: the latest.
+const RUNS: u32 = 500;
+/// The number of line colours; further series start again with the first.
+const LOOKS: usize = 4;
 const SPARK_HEIGHT: u32 = 44;
 const HEADLINE_HEIGHT: u32 = 84;
 const CHART_HEIGHT: u32 = 280;
-
-#[derive(Serialize)]
-pub(super) struct Change {
-    /// None where nothing moved.
-    amount: Option<String>,
-    word: &'static str,
-}
-
-impl Change {
-    pub(super) fn of(delta: Option<f64>, better: Better) -> Option<Change> {
-        let delta = delta?;
-        let amount = (delta != 0.0).then(|| signed(delta));
-        Some(Change { amount, word: direction(delta, better) })
-    }
-}
 
 #[derive(Serialize)]
 struct Spark {
@@ -40,9 +29,9 @@ struct Spark {
     chart: Chart,
 }
 
-/// One metric where it stands.
+/// The latest value of a metric.
 #[derive(Serialize)]
-struct Standing {
+struct Latest {
     metric: String,
     metric_id: i64,
     better: Better,
@@ -51,9 +40,9 @@ struct Standing {
     interval: String,
     n: i64,
     change: Option<Change>,
-    /// The run that the change is from.
+    /// The run of the value before.
     since: Option<i64>,
-    /// Why there is no change.
+    /// The reason for which there is no change.
     fresh: Option<&'static str>,
     spark: Option<Spark>,
 }
@@ -68,10 +57,10 @@ struct Card {
     tone: Tone,
     facts: Vec<String>,
     reason: Option<String>,
-    headline: Option<Standing>,
-    rows: Vec<Standing>,
+    headline: Option<Latest>,
+    rows: Vec<Latest>,
     since: Option<i64>,
-    /// Whether a later run does not have it.
+    /// Whether the latest run does not have it.
     late: bool,
 }
 
@@ -85,14 +74,7 @@ pub(super) struct Overview {
     cards: Vec<Card>,
 }
 
-pub(super) fn interval(interval: Option<&Interval>) -> String {
-    interval.map_or_else(
-        || NONE.to_owned(),
-        |interval| format!("{} to {}", bound(interval.low), bound(interval.high)),
-    )
-}
-
-/// `tools v1`, or nothing where nothing was measured.
+/// The dataset, such as `tools v1`; a dash if nothing was measured.
 fn dataset(entry: &Entry) -> String {
     entry
         .dataset
@@ -108,8 +90,8 @@ fn facts(entry: &Entry) -> Vec<String> {
     vec![dataset(entry), entry.system.clone(), count(items, "item")]
 }
 
-/// Where a metric stands in the latest of these entries.
-fn standing(past: &[&Entry], latest: &Entry, measured: &Value, height: u32) -> Standing {
+/// A metric in the latest of these entries.
+fn latest_value(past: &[&Entry], latest: &Entry, measured: &Value, height: u32) -> Latest {
     let all = series::of(past.iter().copied(), &measured.metric);
     let of_now = all.iter().find(|one| Some(one.dataset) == latest.dataset.as_ref());
     let points = of_now.map_or(&[][..], |one| one.points.as_slice());
@@ -120,13 +102,13 @@ fn standing(past: &[&Entry], latest: &Entry, measured: &Value, height: u32) -> S
         (None, 0 | 1) => Some("first run"),
         (None, _) => Some("first run on this data"),
     };
-    Standing {
+    Latest {
         metric: measured.metric.clone(),
         metric_id: measured.metric_id,
         better: measured.better,
         value: optional(measured.value),
         undefined: measured.undefined.clone(),
-        interval: interval(measured.interval.as_ref()),
+        interval: range(measured.interval.as_ref(), " to "),
         n: measured.n,
         change: Change::of(delta, measured.better),
         since: earlier.filter(|_| delta.is_some()).map(|point| point.run),
@@ -137,7 +119,7 @@ fn standing(past: &[&Entry], latest: &Entry, measured: &Value, height: u32) -> S
 
 fn spark(all: &[Series<'_>], places: usize, height: u32) -> Option<Spark> {
     let values: Vec<f64> = all.iter().flat_map(Series::values).collect();
-    // One value is no course of things.
+    // One value is not a trend.
     let (first, last) = (values.first()?, values.get(1..)?.last()?);
     let label =
         format!("{}, from {} to {}", count(values.len(), "value"), number(*first), number(*last));
@@ -154,7 +136,8 @@ pub(super) fn overview(store: &Store) -> Result<Option<Overview>, HistoryError> 
         let Some(latest) = past.last() else { continue };
         let headline = latest.headline.as_deref().and_then(|metric| latest.value(metric));
         cards.push(Card {
-            headline: headline.map(|measured| standing(&past, latest, measured, HEADLINE_HEIGHT)),
+            headline: headline
+                .map(|measured| latest_value(&past, latest, measured, HEADLINE_HEIGHT)),
             late: latest.run != last.id,
             ..card(latest)
         });
@@ -215,7 +198,7 @@ impl SubjectPage {
 pub(super) fn subject(store: &Store, id: i64) -> Result<SubjectPage, PageError> {
     let entries = store.entries(Selection::Subject(id, RUNS))?;
     let past: Vec<&Entry> = entries.iter().collect();
-    // Where the latest run could not measure it, the numbers are those of the last that could.
+    // If the latest run could not measure it, the values are those of the last that could.
     let measured = past.iter().rev().find(|entry| entry.dataset.is_some());
     let (Some(latest), shown) = (past.last(), measured.or(past.last())) else {
         return Err(PageError::NotFound);
@@ -223,7 +206,7 @@ pub(super) fn subject(store: &Store, id: i64) -> Result<SubjectPage, PageError> 
     let shown = shown.unwrap_or(latest);
     let metric = shown.headline.clone();
     let rows =
-        shown.values.iter().map(|value| standing(&past, shown, value, SPARK_HEIGHT)).collect();
+        shown.values.iter().map(|value| latest_value(&past, shown, value, SPARK_HEIGHT)).collect();
     let of_headline =
         |entry: &Entry| metric.as_deref().and_then(|metric| entry.value(metric)?.value);
     Ok(SubjectPage {
@@ -283,10 +266,10 @@ struct Legend {
 #[derive(Serialize)]
 struct Dot {
     #[serde(flatten)]
-    dot: crate::chart::Dot,
+    dot: charts::Dot,
+    look: usize,
     run: i64,
-    state: &'static str,
-    label: String,
+    failed: bool,
 }
 
 #[derive(Serialize)]
@@ -315,7 +298,7 @@ impl MetricPage {
 pub(super) fn metric(store: &Store, subject: i64, metric: i64) -> Result<MetricPage, PageError> {
     let metric = store.metric_name(metric)?.ok_or(PageError::NotFound)?;
     let mut entries = store.entries(Selection::Subject(subject, RUNS))?;
-    // Runs without the metric have no place on the drawing.
+    // Runs without the metric have no place on the chart.
     let siblings = entries.iter().rev().find(|entry| !entry.values.is_empty());
     let siblings = siblings.map_or(&[][..], |entry| &entry.values).iter();
     let siblings =
@@ -326,7 +309,7 @@ pub(super) fn metric(store: &Store, subject: i64, metric: i64) -> Result<MetricP
         return Err(PageError::NotFound);
     };
     let mut drawn = chart(&all, entries.len(), CHART_HEIGHT);
-    let dots = drawn.as_mut().map(|chart| std::mem::take(&mut chart.dots)).unwrap_or_default();
+    let dots = drawn.as_mut().map(|chart| dots(chart, &all)).unwrap_or_default();
     let mut rows: Vec<(usize, MetricRow)> = all
         .iter()
         .flat_map(|one| one.points.iter().map(move |point| (point.place, row(one, point))))
@@ -339,12 +322,12 @@ pub(super) fn metric(store: &Store, subject: i64, metric: i64) -> Result<MetricP
         better: all.first().map_or(Better::Higher, |one| one.better),
         summary: registry::find(&metric).map(|metric| metric.summary),
         siblings,
-        dots: dots.into_iter().filter_map(|dot| named(dot, &all)).collect(),
+        dots,
         series: all
             .iter()
             .enumerate()
             .map(|(at, one)| Legend {
-                look: at % 4,
+                look: at % LOOKS,
                 dataset: format!("{} {}", one.dataset.id, one.dataset.version),
                 digest: short_digest(&one.dataset.digest),
             })
@@ -365,7 +348,7 @@ fn row(series: &Series<'_>, point: &Point<'_>) -> MetricRow {
         value: optional(point.value),
         raw: point.value,
         undefined: point.undefined.map(str::to_owned),
-        interval: interval(point.interval),
+        interval: range(point.interval, " to "),
         n: point.n,
         change: Change::of(point.delta, series.better),
         moved: point.delta,
@@ -376,17 +359,19 @@ fn row(series: &Series<'_>, point: &Point<'_>) -> MetricRow {
     }
 }
 
-fn named(dot: crate::chart::Dot, all: &[Series<'_>]) -> Option<Dot> {
-    let series = all.get(dot.at.0)?;
-    let point = series.points.get(dot.at.1)?;
-    let mut label =
-        format!("Run {}, {}: {}", point.run, moment(point.started), number(point.value?));
-    if let Some(interval) = point.interval {
-        label.push_str(&format!(" ({} to {})", bound(interval.low), bound(interval.high)));
-    }
-    let dataset = series.dataset;
-    label.push_str(&format!(", {} {}, {}", dataset.id, dataset.version, point.state.word()));
-    Some(Dot { dot, run: point.run, state: point.state.class(), label })
+/// The values of all series as links, taken out of the chart.
+fn dots(chart: &mut Chart, all: &[Series<'_>]) -> Vec<Dot> {
+    let lines = chart.lines.iter_mut().zip(all).enumerate();
+    lines
+        .flat_map(|(at, (line, series))| {
+            let dots = std::mem::take(&mut line.dots).into_iter();
+            dots.filter_map(move |dot| {
+                let point = series.points.get(dot.point)?;
+                let failed = point.state == State::Fail;
+                Some(Dot { dot, look: at % LOOKS, run: point.run, failed })
+            })
+        })
+        .collect()
 }
 
 #[derive(Serialize)]
@@ -397,7 +382,7 @@ pub(super) struct RunsPage {
     rows: Vec<RunRow>,
 }
 
-/// A subject with its number, which [`Subject`] keeps out of JSON.
+/// A subject with its id, which [`Subject`] keeps out of JSON.
 #[derive(Serialize)]
 struct Numbered {
     id: i64,
@@ -473,8 +458,11 @@ pub(super) fn run(store: &Store, id: i64) -> Result<RunPage, HistoryError> {
         let until = past.iter().rposition(|one| one.run == id).map_or(0, |at| at + 1);
         past.truncate(until);
         let past: Vec<&Entry> = past.iter().collect();
-        let rows: Vec<Standing> =
-            entry.values.iter().map(|value| standing(&past, &entry, value, SPARK_HEIGHT)).collect();
+        let rows: Vec<Latest> = entry
+            .values
+            .iter()
+            .map(|value| latest_value(&past, &entry, value, SPARK_HEIGHT))
+            .collect();
         let since = rows.iter().find_map(|row| row.since);
         cards.push(Card { rows, since, ..card(&entry) });
     }

@@ -1,24 +1,24 @@
-//! Opening the file: is it ours, is it of our time, and if it is older, bring it up to date.
+//! Opening the file: recognizes a history, and brings an older one up to date.
 //!
-//! A file that is something else is never written to, not even its header. Each step of
-//! [`STEPS`] stays as it is for ever; a change of the tables is a further step.
+//! A file that is something else is never written to, not even its header. A step of [`STEPS`] never
+//! changes; a change of the tables is a further step.
 
 use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
-use crate::HistoryError;
+use crate::error::HistoryError;
 
-/// What makes a new file, and what brings an older one up to date, one version after the other.
-pub(super) const STEPS: &[&str] = &[include_str!("schema.sql")];
+/// The steps that create a new file or bring an older one up to date, one for each version.
+pub(super) const STEPS: &[&str] = &[include_str!("schema.sql"), include_str!("kind.sql")];
 
-/// `KART`, where SQLite keeps what kind of file it is.
+/// `KART`, the application id in the SQLite header.
 const KIND: i64 = 0x4B41_5254;
 
-/// How long to wait for another process that writes.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+/// The time to wait for another process that writes.
+const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// Opens a file that must be there.
+/// Opens a file that must exist.
 pub(super) fn open(path: &Path) -> Result<Connection, HistoryError> {
     if !path.exists() {
         return Err(HistoryError::Missing { path: path.to_owned() });
@@ -26,8 +26,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, HistoryError> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, STEPS)
 }
 
-/// Opens a file, or begins one.
-pub(super) fn open_or_begin(path: &Path) -> Result<Connection, HistoryError> {
+/// Opens a file, or creates one.
+pub(super) fn open_or_create(path: &Path) -> Result<Connection, HistoryError> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)
             .map_err(|source| HistoryError::Folder { path: path.to_owned(), source })?;
@@ -36,32 +36,39 @@ pub(super) fn open_or_begin(path: &Path) -> Result<Connection, HistoryError> {
     connect(path, flags, STEPS)
 }
 
-/// A history that is gone when it is closed.
+/// A history in memory.
 pub(super) fn in_memory(name: &Path) -> Result<Connection, HistoryError> {
-    let failed = |source| HistoryError::Database { path: name.to_owned(), source };
-    let mut connection = Connection::open_in_memory().map_err(failed)?;
-    connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
-    update(&mut connection, STEPS).map_err(failed)?;
+    let failed = failed(name);
+    let mut connection = Connection::open_in_memory().map_err(&failed)?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(&failed)?;
+    update(&mut connection, STEPS).map_err(&failed)?;
     Ok(connection)
+}
+
+/// Turns an error of SQLite into one of the history.
+pub(super) fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> HistoryError + use<> {
+    let path = path.to_owned();
+    move |source| HistoryError::Database { path: path.clone(), source: source.into() }
 }
 
 fn connect(path: &Path, flags: OpenFlags, steps: &[&str]) -> Result<Connection, HistoryError> {
     let failed = |source: rusqlite::Error| match source.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => {
-            HistoryError::Foreign { path: path.to_owned(), why: "it is no SQLite file".to_owned() }
+            let why = "it is not a SQLite file".to_owned();
+            HistoryError::Foreign { path: path.to_owned(), why }
         }
-        _ => HistoryError::Database { path: path.to_owned(), source },
+        _ => failed(path)(source),
     };
-    // A name such as file:x?mode=memory is a name here, never an address.
+    // Without SQLITE_OPEN_URI: a name such as file:x?mode=memory is only a name.
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-    connection.busy_timeout(PATIENCE).map_err(failed)?;
-    // What a stranger's file brings along may not act.
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    // Functions in the schema of a stranger's file must not run.
     connection.pragma_update(None, "trusted_schema", false).map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
-    let version = recognise(&connection, path, steps).map_err(|refused| match refused {
-        Refused::Error(source) => failed(source),
-        Refused::Other(error) => error,
+    let version = recognize(&connection, path, steps).map_err(|refused| match refused {
+        Refused::Sqlite(source) => failed(source),
+        Refused::History(error) => error,
     })?;
     if version < steps.len() {
         let _: String = connection
@@ -73,35 +80,35 @@ fn connect(path: &Path, flags: OpenFlags, steps: &[&str]) -> Result<Connection, 
 }
 
 enum Refused {
-    Error(rusqlite::Error),
-    Other(HistoryError),
+    Sqlite(rusqlite::Error),
+    History(HistoryError),
 }
 
 impl From<rusqlite::Error> for Refused {
     fn from(error: rusqlite::Error) -> Refused {
-        Refused::Error(error)
+        Refused::Sqlite(error)
     }
 }
 
-/// How many steps the file has behind it. Looks at it without changing it.
-fn recognise(connection: &Connection, path: &Path, steps: &[&str]) -> Result<usize, Refused> {
+/// The number of steps that the file has behind it; does not change the file.
+fn recognize(connection: &Connection, path: &Path, steps: &[&str]) -> Result<usize, Refused> {
     let number = |pragma: &str| -> rusqlite::Result<i64> {
         connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0))
     };
     let (kind, version) = (number("application_id")?, number("user_version")?);
     let found = objects(connection)?;
     let foreign =
-        |why: String| Refused::Other(HistoryError::Foreign { path: path.to_owned(), why });
+        |why: String| Refused::History(HistoryError::Foreign { path: path.to_owned(), why });
     if kind == 0 && version == 0 && found.is_empty() {
         return Ok(0);
     }
     if kind != KIND {
-        return Err(foreign(format!("it is a database of something else, kind {kind:#x}")));
+        return Err(foreign(format!("it is a database of another application, {kind:#x}")));
     }
     let supported = i64::try_from(steps.len()).unwrap_or(i64::MAX);
     if version > supported {
         let path = path.to_owned();
-        return Err(Refused::Other(HistoryError::Newer { path, found: version, supported }));
+        return Err(Refused::History(HistoryError::Newer { path, found: version, supported }));
     }
     let done = usize::try_from(version).unwrap_or(0);
     let mut expected = Connection::open_in_memory()?;
@@ -112,7 +119,7 @@ fn recognise(connection: &Connection, path: &Path, steps: &[&str]) -> Result<usi
     Ok(done)
 }
 
-/// Everything that the file defines, as it was defined.
+/// Everything that the file defines, as SQL.
 fn objects(connection: &Connection) -> rusqlite::Result<Vec<(String, String, Option<String>)>> {
     let mut query =
         connection.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")?;
@@ -123,7 +130,7 @@ fn objects(connection: &Connection) -> rusqlite::Result<Vec<(String, String, Opt
 /// Takes the steps that are missing, all or none.
 fn update(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<()> {
     let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Read again inside: another process may have been faster.
+    // Read again inside the transaction: another process may have been faster.
     let version: i64 = change.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     for step in steps.iter().skip(usize::try_from(version).unwrap_or(usize::MAX)) {
         change.execute_batch(step)?;
@@ -158,13 +165,33 @@ mod tests {
         let newer = connect(&path, WRITE, &[FIRST, SECOND]).unwrap();
         assert_eq!(row(&newer, "SELECT x || y FROM a"), "keptnew");
         assert_eq!(row(&newer, "PRAGMA journal_mode"), "wal");
-        // And the steps are not taken twice.
+        // The steps are not taken twice.
         drop(newer);
         connect(&path, WRITE, &[FIRST, SECOND]).unwrap();
     }
 
     #[test]
-    fn a_file_of_a_later_karat_is_refused_and_left_as_it_is() {
+    fn the_kinds_of_older_entries_are_filled_in_where_they_are_certain() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("h");
+        let old = connect(&path, WRITE, &STEPS[..1]).unwrap();
+        old.execute_batch(
+            "INSERT INTO runs VALUES (1, 'd', 's', 'k', NULL, 'pass', x'00');
+             INSERT INTO subjects VALUES (1, 'retrieval', 'a'), (2, 'server', 'b');
+             INSERT INTO entries VALUES (1, 1, 1, 'pass', NULL, 't', 'v1', 'd', 's', 1, NULL),
+               (2, 1, 2, 'pass', NULL, 't', 'v1', 'd', 's', 1, NULL),
+               (3, 1, 1, 'not measured', 'r', NULL, NULL, NULL, '', 0, NULL);",
+        )
+        .unwrap();
+        drop(old);
+        let new = connect(&path, WRITE, STEPS).unwrap();
+        let kinds =
+            "SELECT group_concat(ifnull(kind, '-')) FROM (SELECT kind FROM entries ORDER BY id)";
+        assert_eq!(row(&new, kinds), "ranking,-,-");
+    }
+
+    #[test]
+    fn a_file_of_a_later_version_is_refused_and_left_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("h");
         drop(connect(&path, WRITE, &[FIRST, SECOND]).unwrap());
@@ -175,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_something_added_to_its_tables_is_refused() {
+    fn a_file_with_an_added_trigger_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("h");
         let own = connect(&path, WRITE, &[FIRST]).unwrap();

@@ -1,7 +1,7 @@
-//! The store: reports as they were written, and their numbers in tables.
+//! The store: reports as they were written, and their numbers in tables. All of SQLite is in here.
 //!
 //! A document is kept whole (compressed) and comes back byte for byte. Adding the same bytes again
-//! changes nothing. Runs are in the order of their start; ids rise and are never given twice.
+//! changes nothing. Runs are in the order of their start; ids rise and are never reused.
 
 mod file;
 mod read;
@@ -10,12 +10,13 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use karat_core::dataset::Digest;
-use karat_core::report::{Better, CheckReport};
+use karat_core::report::{Better, CheckReport, Kind};
 use karat_io::input::Limits;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
-use crate::HistoryError;
+use self::file::failed;
 use crate::document::{self, Document};
+use crate::error::HistoryError;
 use crate::model::{Entry, Run, Subject};
 
 pub use read::Selection;
@@ -26,58 +27,58 @@ pub struct Store {
     path: PathBuf,
 }
 
-/// What became of a document that should be added.
+/// The result of adding a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
     /// It is a new run.
     New(i64),
-    /// It was there already, as this run.
+    /// It was already there, as this run.
     Known(i64),
 }
 
-/// Which runs to take out.
+/// The runs to remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Prune {
-    /// All but the latest so many.
+    /// All but this number of the latest.
     Keep(u32),
-    /// Those that started before this day or moment, such as `2026-08-01`.
+    /// Those that started before this day or time, such as `2026-08-01`.
     Before(String),
-    /// Those that started so many days before this moment.
+    /// Those that started more than a number of days ago.
     Days {
-        /// How many days.
+        /// The number of days.
         days: u32,
-        /// Counted from here.
+        /// The time to count from.
         now: String,
     },
 }
 
 impl Store {
-    /// Opens a history that must be there.
+    /// Opens a history that must exist.
     ///
     /// # Errors
-    /// When there is none, or the file is something else, or of a later Karat.
+    /// If there is none, or the file is something else, or of a later version of Karat.
     pub fn open(path: &Path) -> Result<Store, HistoryError> {
         Ok(Store { connection: file::open(path)?, path: path.to_owned() })
     }
 
-    /// Opens a history, or begins one.
+    /// Opens a history, or creates one.
     ///
     /// # Errors
-    /// As [`Store::open`], and when the file cannot be made.
-    pub fn open_or_begin(path: &Path) -> Result<Store, HistoryError> {
-        Ok(Store { connection: file::open_or_begin(path)?, path: path.to_owned() })
+    /// As [`Store::open`], and if the file cannot be created.
+    pub fn open_or_create(path: &Path) -> Result<Store, HistoryError> {
+        Ok(Store { connection: file::open_or_create(path)?, path: path.to_owned() })
     }
 
-    /// A history that is gone when it is dropped.
+    /// Creates a history in memory.
     ///
     /// # Errors
-    /// When there is no memory for it.
+    /// If SQLite cannot allocate it.
     pub fn in_memory() -> Result<Store, HistoryError> {
         let path = PathBuf::from("(in memory)");
         Ok(Store { connection: file::in_memory(&path)?, path })
     }
 
-    /// Where it is kept.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -85,7 +86,7 @@ impl Store {
     /// Adds a document.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn add(&mut self, document: &Document) -> Result<Added, HistoryError> {
         let failed = failed(&self.path);
         let change = self
@@ -100,7 +101,7 @@ impl Store {
     /// The document of a run, as it was added.
     ///
     /// # Errors
-    /// When there is no such run, or its document is damaged.
+    /// If there is no such run, or its document is damaged.
     pub fn document(&self, id: i64) -> Result<Vec<u8>, HistoryError> {
         let found: Option<(String, Vec<u8>)> = self
             .connection
@@ -130,11 +131,11 @@ impl Store {
         Ok(document::parse(Path::new(&format!("run {id}")), &self.document(id)?)?)
     }
 
-    /// Which runs would be taken out.
+    /// The runs that a prune would remove.
     ///
     /// # Errors
-    /// When the file cannot be read.
-    pub fn condemned(&self, prune: &Prune) -> Result<Vec<Run>, HistoryError> {
+    /// If the file cannot be read.
+    pub fn prunable(&self, prune: &Prune) -> Result<Vec<Run>, HistoryError> {
         let runs = self.runs()?;
         let last = match prune {
             Prune::Keep(keep) => runs.len().saturating_sub(*keep as usize),
@@ -148,7 +149,7 @@ impl Store {
                         |row| row.get(0),
                     )
                     .map_err(failed(&self.path))?;
-                // Before the first year that SQLite knows, nothing was measured.
+                // Null before the first year that SQLite knows: nothing is older than that.
                 let moment = moment.unwrap_or_default();
                 runs.partition_point(|run| run.started < moment)
             }
@@ -156,10 +157,10 @@ impl Store {
         Ok(runs.into_iter().take(last).collect())
     }
 
-    /// Takes runs out, with all that belongs to them, and gives the room back.
+    /// Removes runs with everything that belongs to them, and shrinks the file.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn remove(&mut self, runs: &[Run]) -> Result<(), HistoryError> {
         let failed = failed(&self.path);
         let change = self.connection.transaction().map_err(&failed)?;
@@ -173,11 +174,6 @@ impl Store {
         change.commit().map_err(&failed)?;
         self.connection.execute_batch("VACUUM").map_err(&failed)
     }
-}
-
-fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> HistoryError + use<> {
-    let path = path.to_owned();
-    move |source| HistoryError::Database { path: path.clone(), source }
 }
 
 fn insert(change: &Transaction<'_>, document: &Document) -> rusqlite::Result<Added> {
@@ -195,7 +191,7 @@ fn insert(change: &Transaction<'_>, document: &Document) -> rusqlite::Result<Add
             document.started,
             document.karat,
             document.commit,
-            document.state.word(),
+            document.state.name(),
             document.compressed,
         ],
     )?;
@@ -214,12 +210,12 @@ fn insert_entry(change: &Transaction<'_>, run: i64, entry: &Entry) -> rusqlite::
     let dataset = entry.dataset.as_ref();
     change.execute(
         "INSERT INTO entries (run, subject, state, reason, dataset, dataset_version,
-                              dataset_digest, system, items, headline)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                              dataset_digest, system, items, headline, kind)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         params![
             run,
             subject_id(change, &entry.subject)?,
-            entry.state.word(),
+            entry.state.name(),
             entry.reason,
             dataset.map(|dataset| &dataset.id),
             dataset.map(|dataset| &dataset.version),
@@ -227,6 +223,7 @@ fn insert_entry(change: &Transaction<'_>, run: i64, entry: &Entry) -> rusqlite::
             entry.system,
             entry.items,
             headline,
+            entry.kind.as_ref().map(Kind::name),
         ],
     )?;
     let id = change.last_insert_rowid();

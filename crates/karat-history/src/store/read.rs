@@ -1,25 +1,26 @@
-//! Reading runs and their numbers back.
+//! Reads runs and their values.
 
-use karat_core::report::{Better, DatasetRef, Interval};
+use karat_core::report::{Better, DatasetRef, Interval, Kind};
 use rusqlite::{OptionalExtension as _, Row, params};
 
-use super::{Store, failed};
-use crate::HistoryError;
+use super::Store;
+use super::file::failed;
+use crate::error::HistoryError;
 use crate::model::{Entry, Run, State, Subject, Value};
 
-/// Which entries to read.
+/// The entries to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// Those of the latest so many runs.
+    /// Those of this number of the latest runs.
     Latest(u32),
     /// Those of one run.
     Run(i64),
-    /// Those of one subject in its latest so many runs.
+    /// Those of one subject, in this number of its latest runs.
     Subject(i64, u32),
 }
 
 impl Selection {
-    /// The runs and the subject that are meant; a subject of −1 is any.
+    /// The SQL condition and its parameters; −1 is any subject.
     fn condition(self) -> (&'static str, [i64; 2]) {
         match self {
             Selection::Latest(count) => (
@@ -40,7 +41,7 @@ impl Store {
     /// Every run, the earliest first.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn runs(&self) -> Result<Vec<Run>, HistoryError> {
         self.read_runs().map_err(failed(&self.path))
     }
@@ -48,23 +49,23 @@ impl Store {
     /// One run.
     ///
     /// # Errors
-    /// When there is no such run.
+    /// If there is no such run, or the file cannot be read.
     pub fn run(&self, id: i64) -> Result<Run, HistoryError> {
         self.runs()?.into_iter().find(|run| run.id == id).ok_or(HistoryError::NoRun { id })
     }
 
-    /// Entries with their numbers, in the order of the runs and of the reports.
+    /// Entries with their values, in the order of the runs and of the reports.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn entries(&self, selection: Selection) -> Result<Vec<Entry>, HistoryError> {
         self.read_entries(selection).map_err(failed(&self.path))
     }
 
-    /// What is followed, sorted by evaluation and name.
+    /// The subjects, sorted by evaluation and name.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn subjects(&self) -> Result<Vec<Subject>, HistoryError> {
         let sql = "SELECT id, evaluation, name FROM subjects ORDER BY evaluation, name";
         let read = || -> rusqlite::Result<Vec<Subject>> {
@@ -73,10 +74,10 @@ impl Store {
         read().map_err(failed(&self.path))
     }
 
-    /// The metrics that were ever measured, by name.
+    /// The names of all metrics, sorted.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn metrics(&self) -> Result<Vec<String>, HistoryError> {
         let sql = "SELECT name FROM metrics ORDER BY name";
         let read = || -> rusqlite::Result<Vec<String>> {
@@ -85,10 +86,10 @@ impl Store {
         read().map_err(failed(&self.path))
     }
 
-    /// The name of a metric by its number.
+    /// The name of a metric.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn metric_name(&self, id: i64) -> Result<Option<String>, HistoryError> {
         let sql = "SELECT name FROM metrics WHERE id = ?1";
         let found = self.connection.query_row(sql, [id], |row| row.get(0)).optional();
@@ -142,7 +143,8 @@ impl Store {
             .connection
             .prepare(&format!(
                 "SELECT s.id, s.evaluation, s.name, e.id, r.id, r.started, r.commit_id, e.state, e.reason,
-                        e.dataset, e.dataset_version, e.dataset_digest, e.system, e.items, h.name
+                        e.dataset, e.dataset_version, e.dataset_digest, e.system, e.items, h.name,
+                        e.kind
                  {from} LEFT JOIN metrics h ON h.id = e.headline ORDER BY r.started, r.id, e.id"
             ))?
             .query_map(params![one, two], |row| Ok((row.get(3)?, entry(row)?)))?
@@ -172,8 +174,8 @@ fn subject(row: &Row<'_>) -> rusqlite::Result<Subject> {
 }
 
 fn state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
-    let word: String = row.get(column)?;
-    State::of_word(&word).ok_or_else(|| {
+    let name: String = row.get(column)?;
+    State::of_name(&name).ok_or_else(|| {
         let kind = rusqlite::types::Type::Text;
         rusqlite::Error::InvalidColumnType(column, "state".to_owned(), kind)
     })
@@ -195,6 +197,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
         system: row.get(12)?,
         items: row.get(13)?,
         headline: row.get(14)?,
+        kind: row.get::<_, Option<String>>(15)?.map(Kind::from),
         values: Vec::new(),
     })
 }

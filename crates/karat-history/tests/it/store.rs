@@ -1,7 +1,8 @@
-//! The store: what goes in comes out, nothing foreign is touched, and what is old goes.
+//! The store: documents come back as they were, other files are never touched, old runs are removed.
 
 use std::path::Path;
 
+use karat_core::report::{Kind, SCHEMA};
 use karat_history::pages::Pages;
 use karat_history::{
     Added, Document, Entry, HistoryError, Prune, Selection, State, Store, series, text,
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 
 const NAME: &str = "r.json";
 
-/// A report of one entry; `value` null is an undefined metric.
+/// A report of one entry, in version 1 of the format; a value of none is an undefined metric.
 fn report(name: &str, started: &str, digest: &str, value: Option<f64>) -> Value {
     json!({
         "schema": "karat.report/1", "evaluation": "retrieval", "name": name,
@@ -72,7 +73,8 @@ fn a_report_is_kept_with_its_numbers() {
     let all = entries(&store);
     let [entry] = all.as_slice() else { panic!("{all:?}") };
     assert_eq!(entry.dataset.as_ref().unwrap().version, "v1");
-    // The gate judges mrr, so it speaks for the entry although it stands second.
+    assert_eq!(entry.kind, Some(Kind::Ranking));
+    // The gate checks mrr, so it represents the entry although it is the second metric.
     assert_eq!(entry.headline.as_deref(), Some("mrr"));
     let mrr = entry.value("mrr").unwrap();
     assert_eq!((mrr.value, mrr.n), (Some(0.7), 2));
@@ -80,7 +82,34 @@ fn a_report_is_kept_with_its_numbers() {
 }
 
 #[test]
-fn the_same_bytes_again_change_nothing() {
+fn reports_of_both_versions_are_read_and_keep_their_kind() {
+    let mut store = Store::in_memory().unwrap();
+    let mut old = report("load", &at(1), "sha256:1", Some(0.7));
+    old["evaluation"] = json!("server");
+    old["items"][0]["observed"] = json!({"ok": 90, "errors": 2});
+    let mut new = old.clone();
+    new["schema"] = json!(SCHEMA);
+    new["kind"] = json!("toy");
+    new["environment"]["started"] = json!(at(2));
+    new["items"][0]["observed"] = json!({"kind": "toy", "roll": 4});
+    for document in [old, new] {
+        add(&mut store, &document);
+    }
+    let kinds: Vec<_> = entries(&store).into_iter().map(|entry| entry.kind).collect();
+    assert_eq!(kinds, [Some(Kind::Load), Some(Kind::Other("toy".into()))]);
+    let pages = Pages::new().unwrap();
+    for (run, kind) in (1..).zip(kinds) {
+        let check = store.check(run).unwrap();
+        assert_eq!(check.reports[0].schema, SCHEMA);
+        assert_eq!(Some(check.reports[0].kind.clone()), kind);
+        assert!(
+            pages.report(run, &store.document(run).unwrap()).unwrap().contains("id=\"inspector\"")
+        );
+    }
+}
+
+#[test]
+fn adding_the_same_bytes_again_changes_nothing() {
     let mut store = filled(&[1, 2]);
     let again = report("search", &at(1), "sha256:1", Some(0.01));
     assert_eq!(add(&mut store, &again), Added::Known(1));
@@ -88,7 +117,7 @@ fn the_same_bytes_again_change_nothing() {
 }
 
 #[test]
-fn runs_are_in_the_order_of_their_start_whatever_came_first() {
+fn runs_are_in_the_order_of_their_start() {
     let store = filled(&[5, 2, 9]);
     assert_eq!(ids(&store), [2, 1, 3]);
 }
@@ -113,14 +142,16 @@ fn a_change_is_only_between_values_on_the_same_data() {
         .map(|one| one.points.iter().map(|p| p.delta.map(|d| (d * 10.0).round() / 10.0)).collect())
         .collect();
     assert_eq!(moves, [vec![None, Some(0.1)], vec![None, None, Some(0.2)]]);
-    // On the drawing there is a line for the two on the first data and none over the undefined value.
-    let chart = karat_history::chart::chart(&series, all.len(), 100).unwrap();
-    assert_eq!(chart.shapes.len(), 1);
-    assert_eq!(chart.dots.len(), 4);
+    // The chart has a line for the two on the first data, and none across the undefined value.
+    let pages = Pages::new().unwrap();
+    let mrr = all[0].value("mrr").unwrap().metric_id;
+    let page = pages.metric(&store, all[0].subject.id, mrr).unwrap();
+    assert_eq!(page.matches("<polyline").count(), 1, "{page}");
+    assert_eq!(page.matches("<a href=\"/runs/").count(), 4 + all.len(), "dots and rows: {page}");
 }
 
 #[test]
-fn an_entry_that_could_not_be_measured_is_told_with_its_reason() {
+fn an_entry_that_could_not_be_measured_has_its_reason() {
     let mut store = filled(&[1]);
     let check = json!({
         "schema": "karat.check/1", "verdict": null,
@@ -134,11 +165,11 @@ fn an_entry_that_could_not_be_measured_is_told_with_its_reason() {
         (lost.subject.name.as_str(), lost.reason.as_deref()),
         ("search", Some("did not start"))
     );
-    assert!(lost.dataset.is_none() && lost.values.is_empty());
+    assert!(lost.dataset.is_none() && lost.kind.is_none() && lost.values.is_empty());
 }
 
 #[test]
-fn what_is_no_report_is_refused_with_what_is_wrong() {
+fn a_document_that_is_not_a_report_is_refused_with_the_reason() {
     let refused = |document: &Value| read(document.to_string().as_bytes()).unwrap_err().to_string();
     let nothing = json!({"schema": "karat.check/1", "verdict": null, "reports": []});
     assert!(refused(&nothing).contains("nothing was measured"));
@@ -148,14 +179,14 @@ fn what_is_no_report_is_refused_with_what_is_wrong() {
 }
 
 #[test]
-fn a_foreign_file_is_refused_and_left_as_it_is() {
+fn another_file_is_refused_and_left_unchanged() {
     let folder = tempfile::tempdir().unwrap();
-    let other = rusqlite_file(folder.path());
+    let other = other_database(folder.path());
     let text = folder.path().join("notes.txt");
-    std::fs::write(&text, "these are my notes and no database at all\n".repeat(100)).unwrap();
+    std::fs::write(&text, "these are my notes, not a database\n".repeat(100)).unwrap();
     for path in [other, text] {
         let before = std::fs::read(&path).unwrap();
-        for opened in [Store::open(&path), Store::open_or_begin(&path)] {
+        for opened in [Store::open(&path), Store::open_or_create(&path)] {
             let error = opened.err().unwrap();
             assert!(matches!(error, HistoryError::Foreign { .. }), "{error}");
             assert!(error.to_string().contains("--db"), "{error}");
@@ -167,21 +198,21 @@ fn a_foreign_file_is_refused_and_left_as_it_is() {
     assert!(!folder.path().join("none").exists());
 }
 
-/// A database of somebody else.
-fn rusqlite_file(folder: &Path) -> std::path::PathBuf {
+/// A database of another application: the id is at byte 68 of the header.
+fn other_database(folder: &Path) -> std::path::PathBuf {
     let path = folder.join("other.sqlite");
-    let connection = rusqlite::Connection::open(&path).unwrap();
-    connection
-        .execute_batch("CREATE TABLE cats (name TEXT); INSERT INTO cats VALUES ('Tom')")
-        .unwrap();
+    drop(Store::open_or_create(&path).unwrap());
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[68..72].copy_from_slice(b"CATS");
+    std::fs::write(&path, bytes).unwrap();
     path
 }
 
 #[test]
-fn a_history_on_disk_is_read_by_several_at_once_and_leaves_one_file() {
+fn several_processes_read_a_history_and_leave_one_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sub/h.sqlite");
-    let mut one = Store::open_or_begin(&path).unwrap();
+    let mut one = Store::open_or_create(&path).unwrap();
     let other = Store::open(&path).unwrap();
     add(&mut one, &report("search", &at(1), "d", Some(0.5)));
     assert_eq!(ids(&other), [1]);
@@ -191,23 +222,24 @@ fn a_history_on_disk_is_read_by_several_at_once_and_leaves_one_file() {
 }
 
 #[test]
-fn a_damaged_document_is_told() {
+fn a_damaged_document_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("h");
-    let mut store = Store::open_or_begin(&path).unwrap();
+    let mut store = Store::open_or_create(&path).unwrap();
     add(&mut store, &report("search", &at(1), "d", Some(0.5)));
     drop(store);
-    let connection = rusqlite::Connection::open(&path).unwrap();
-    connection.execute("UPDATE runs SET document = x'28b52ffd00'", []).unwrap();
-    drop(connection);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let start = bytes.windows(4).position(|four| four == [0x28, 0xb5, 0x2f, 0xfd]).unwrap();
+    bytes[start + 8..start + 16].fill(0);
+    std::fs::write(&path, bytes).unwrap();
     let error = Store::open(&path).unwrap().document(1).unwrap_err();
     assert!(matches!(error, HistoryError::Damaged { run: 1, .. }), "{error}");
 }
 
 #[test]
-fn pruning_takes_the_oldest_and_never_gives_a_number_twice() {
+fn pruning_removes_the_oldest_and_ids_are_never_reused() {
     let gone = |store: &Store, prune: &Prune| -> Vec<i64> {
-        store.condemned(prune).unwrap().iter().map(|run| run.id).collect()
+        store.prunable(prune).unwrap().iter().map(|run| run.id).collect()
     };
     let mut store = filled(&[4, 1, 9]);
     assert_eq!(gone(&store, &Prune::Keep(1)), [2, 1]);
@@ -215,11 +247,11 @@ fn pruning_takes_the_oldest_and_never_gives_a_number_twice() {
     assert_eq!(gone(&store, &Prune::Before("2026-11-04".to_owned())), [2]);
     assert_eq!(gone(&store, &Prune::Days { days: 5, now: at(9) }), [2]);
     assert_eq!(gone(&store, &Prune::Days { days: u32::MAX, now: at(9) }), [0_i64; 0]);
-    let condemned = store.condemned(&Prune::Keep(1)).unwrap();
-    store.remove(&condemned).unwrap();
+    let oldest = store.prunable(&Prune::Keep(1)).unwrap();
+    store.remove(&oldest).unwrap();
     assert_eq!(ids(&store), [3]);
     assert_eq!(entries(&store).len(), 1);
-    let last = store.condemned(&Prune::Before("2027".to_owned())).unwrap();
+    let last = store.prunable(&Prune::Before("2027".to_owned())).unwrap();
     store.remove(&last).unwrap();
     assert!(store.subjects().unwrap().is_empty() && store.metrics().unwrap().is_empty());
     assert_eq!(add(&mut store, &report("search", &at(1), "d", None)), Added::New(4));
@@ -263,7 +295,7 @@ fn hostile_names_stay_names() {
         assert!(!page.contains("<script>alert"), "{page}");
         assert!(!page.contains(['\u{0}', '\u{1b}', '\u{202e}']), "{page}");
     }
-    // What is shown is there, as text.
+    // The text is shown.
     assert!(made[0].contains("&lt;script&gt;alert(1)"), "{}", made[0]);
 }
 
@@ -296,7 +328,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn what_was_added_comes_back_byte_for_byte(
+    fn a_document_comes_back_byte_for_byte(
         name in any::<String>(),
         value in prop::option::of(0.0_f64..1.0),
         space in "[ \n\t]{0,40}",

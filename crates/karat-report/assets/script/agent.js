@@ -1,6 +1,6 @@
 
-// What agents did: calls beside those that were expected, or two runs beside each other. Each row says
-// by a sign and a word what became of the call.
+// What agents did: calls next to those that were expected, or two runs next to each other. A sign and a
+// word tell how the calls of a row differ.
 
 const CHANGES = new Map([
   ["same", ["=", "same"]],
@@ -8,105 +8,103 @@ const CHANGES = new Map([
   ["inserted", ["+", "inserted"]],
   ["missing", ["\u2212", "missing"]],
   ["moved", ["\u21c5", "moved"]],
-  ["left_out", ["\u25cb", "left out, as it may be"]],
+  ["left_out", ["\u25cb", "optional, left out"]],
 ]);
 
-function tracesView(observed) {
-  const parts = [];
-  if (textOf(observed.input)) parts.push(section("Task", element("p", { class: "about" }, observed.input)));
-  if (Array.isArray(observed.expected) && Array.isArray(observed.steps)) {
-    parts.push(section("Calls", trajectory(observed.steps, observed.expected, listOf(observed.calls), "Expected", "Called", "not expected")));
-  } else if (Array.isArray(observed.calls)) {
-    parts.push(section("Calls", observed.calls.length
-      ? element("ol", { class: "findings" }, ...observed.calls.map((call) => element("li", {}, callCell(call, [], null))))
+/** @param {Traces} run */
+function tracesView(run) {
+  const parts = [task(run.input)];
+  if (run.expected && run.steps) parts.push(section("Calls", aligned(run.steps, run.expected, run.calls, "Expected", "Called", "not expected")));
+  else {
+    parts.push(section("Calls", run.calls.length
+      ? element("ol", { class: "findings" }, ...run.calls.map((call) => element("li", {}, callCell(call, [], null))))
       : element("p", {}, "None was made.")));
   }
-  if (typeof observed.more_calls === "number") parts.push(element("p", { class: "small" }, "and " + observed.more_calls + " more calls"));
-  const confused = listOf(observed.confusions).filter(textOf);
-  if (confused.length) parts.push(section("Taken for another", reasons(confused)));
-  if (textOf(observed.output)) parts.push(section("Answer", block(observed.output)));
-  if (textOf(observed.stopped)) parts.push(section("Stopped", element("p", {}, observed.stopped)));
-  if (isObject(observed.trajectory) && Array.isArray(observed.trajectory.steps)) {
-    const { trajectory: run } = observed;
-    parts.push(section("Against the earlier run", trajectory(run.steps, listOf(run.before), listOf(run.after), "Earlier", "Now")));
-  }
-  if (isObject(observed.undefined)) {
-    const rows = Object.entries(observed.undefined).map(([id, why]) => [id, String(why)]);
-    if (rows.length) parts.push(element("details", {}, element("summary", {}, "Scores that do not apply (" + rows.length + ")"), pairs(rows)));
-  }
+  if (run.more_calls) parts.push(small("and " + counted(run.more_calls, "more call")));
+  if (run.confusions) parts.push(section("Confused tools", list(run.confusions)));
+  if (run.output) parts.push(section("Answer", block(run.output)));
+  if (run.stopped) parts.push(section("Stopped", element("p", {}, run.stopped)));
+  if (run.trajectory) parts.push(section("Compared with the earlier run", ...compared(run.trajectory, "Earlier", "Now")));
+  const undefinedScores = Object.entries(run.undefined);
+  if (undefinedScores.length) parts.push(element("details", {}, element("summary", {}, "Scores that do not apply (" + undefinedScores.length + ")"), pairs(undefinedScores)));
   return parts;
 }
 
-function trajectoriesView(observed) {
-  const same = listOf(observed.steps).every((step) => isObject(step) && step.change === "same");
-  const parts = [];
-  const alike = typeof observed.similarity === "number" ? " (similarity " + number(observed.similarity) + ")" : "";
-  parts.push(same ? outcome("right", "=", "The same calls" + alike) : outcome("open", "\u2260", "Other calls" + alike));
-  if (textOf(observed.input)) parts.push(section("Task", element("p", { class: "about" }, observed.input)));
-  parts.push(section("Calls", trajectory(listOf(observed.steps), listOf(observed.before), listOf(observed.after), "Before", "After")));
-  if (Array.isArray(observed.answers)) {
-    const [before, after] = observed.answers.map((answer) => textOf(answer));
-    parts.push(section("Answers", element("div", { class: "beside" },
-      element("div", {}, element("h4", {}, "Before"), before ? block(before) : element("p", {}, "none")),
-      element("div", {}, element("h4", {}, "After"), after ? block(after) : element("p", {}, "none")))));
-  } else parts.push(element("p", { class: "small" }, "The answers are the same."));
-  return parts;
+/** @param {Trajectory} pair */
+function trajectoriesView(pair) {
+  return [task(pair.input), ...compared(pair, "Before", "After")];
 }
 
-// Two lists of calls, aligned; places count from 1.
-function trajectory(steps, left, right, leftName, rightName, extra) {
+function task(input) {
+  return input ? section("Task", element("p", { class: "about" }, input)) : null;
+}
+
+/** @param {Trajectory} pair */
+function compared(pair, before, after) {
+  if (pair.not_compared) return [outcome("open", "\u2013", "Not compared: " + pair.not_compared)];
+  const alike = typeof pair.similarity === "number" ? " (similarity " + number(pair.similarity) + ")" : "";
+  const [earlier, later] = pair.answers || [];
+  const answer = (text) => (text ? block(text) : element("p", {}, "none"));
+  return [
+    pair.lost ? outcome("wrong", "\u2212", "Only the earlier set has this task")
+      : pair.steps.every(isSame) ? outcome("right", "=", "The same calls" + alike) : outcome("open", "\u2260", "Other calls" + alike),
+    section("Calls", aligned(pair.steps, pair.before, pair.after, before, after)),
+    pair.answers ? section("Answers", sides(before, answer(earlier), after, answer(later)))
+      : small(pair.answer_changed ? "The answers differ." : "The answers are the same."),
+  ];
+}
+
+/** @param {Step} step */
+function isSame(step) {
+  return step.change === "same";
+}
+
+// Two aligned lists of calls; places count from 1.
+function aligned(steps, left, right, leftName, rightName, extra) {
   if (steps.length === 0) return element("p", {}, "No call was made, and none was expected.");
-  const rows = steps.filter(isObject).map((step) => {
-    const [sign, usual] = CHANGES.get(step.change) || ["?", String(step.change)];
+  /** @param {Step} step */
+  const row = (step) => {
+    const [sign, usual] = CHANGES.get(step.change);
     const word = step.change === "inserted" && extra ? extra : usual;
     const from = step.change === "missing" || step.change === "left_out" ? step.at : step.from;
     const to = step.change === "inserted" ? step.at : step.to;
-    const differences = listOf(step.arguments).filter(isObject);
+    const differences = step.arguments || [];
     const where = step.change === "moved" ? "call " + from + " \u2192 call " + to : null;
-    return element("li", { class: CHANGES.has(step.change) ? step.change.replace("_", "-") : null },
+    return element("li", { class: step.change.replace("_", "-") },
       element("span", { class: "sign" }, element("b", { "aria-hidden": "true" }, sign), " " + word, where ? element("span", { class: "small" }, where) : null),
       side(left, from, step.tool, differences, "before", leftName),
       side(right, to, step.tool, differences, "after", rightName));
-  });
+  };
   return element("ol", { class: "trajectory" },
-    element("li", { class: "titles", "aria-hidden": "true" }, element("span", {}, ""), element("span", {}, leftName), element("span", {}, rightName)), ...rows);
+    element("li", { class: "titles", "aria-hidden": "true" }, element("span", {}, ""), element("span", {}, leftName), element("span", {}, rightName)), ...steps.map(row));
 }
 
 function side(calls, place, tool, differences, which, name) {
-  if (typeof place !== "number") return element("span", { class: "call gone", "data-side": name + ":" }, "\u2013");
-  const call = isObject(calls[place - 1]) ? calls[place - 1] : { name: tool };
-  const cell = callCell(call, differences, which);
-  cell.setAttribute("data-side", visible(name) + ":");
+  if (place === undefined) return element("span", { class: "call gone", "data-side": name + ":" }, "\u2013");
+  // Of many calls only the first are recorded.
+  const cell = callCell(calls[place - 1] || { name: tool }, differences, which);
+  cell.setAttribute("data-side", name + ":");
   return cell;
 }
 
-// A call with its arguments; those that differ are marked.
+// Arguments that differ are marked.
+/** @param {ShownCall|ShownExpectation} call */
 function callCell(call, differences, which) {
-  const cell = element("div", { class: "call" });
-  if (!isObject(call)) return cell;
-  cell.append(element("code", { class: "tool" }, String(call.name)));
-  if (call.optional === true) cell.append(element("span", { class: "small" }, " may be left out"));
-  const given = isObject(call.arguments) ? call.arguments : isObject(call.accepts) ? call.accepts : {};
-  const list = element("dl", {});
-  const differing = new Map(differences.map((one) => [one.name, one]));
-  for (const [name, value] of Object.entries(given)) {
-    // What is expected comes as words already.
-    const shown = isObject(call.accepts) ? String(value) : JSON.stringify(value);
-    list.append(argument(name, shown, differing.has(name)));
-    differing.delete(name);
-  }
-  for (const [name, one] of differing) {
-    const value = textOf(one[which]);
-    list.append(argument(String(name), value === null ? "not given" : value, true));
-  }
-  if (list.children.length) cell.append(list);
+  /** @param {Difference} difference */
+  const differs = (difference) => [difference.name, which === "before" ? difference.before : difference.after];
+  const differing = new Map(differences.map(differs));
+  const cell = element("div", { class: "call" }, element("code", { class: "tool" }, call.name));
+  if (call.optional) cell.append(element("span", { class: "small" }, " optional"));
+  // Expected values are text already; long arguments are clipped text.
+  const given = call.accepts ? Object.entries(call.accepts)
+    : Object.entries(typeof call.arguments === "object" ? call.arguments : {}).map(([name, value]) => [name, JSON.stringify(value)]);
+  const shown = new Map([...differing].map(([name, value]) => [name, value ?? "not given"]));
+  for (const [name, value] of given) shown.set(name, value);
+  const rows = [...shown].map(([name, value]) => element("div", {}, element("dt", {}, name),
+    element("dd", {}, element(differing.has(name) ? "mark" : "span", {}, value))));
+  if (rows.length) cell.append(element("dl", {}, ...rows));
   if (typeof call.arguments === "string") cell.append(block(call.arguments));
-  if (textOf(call.not_json)) cell.append(element("span", { class: "failed" }, "arguments that are no JSON object"), block(call.not_json));
-  if (textOf(call.error)) cell.append(element("span", { class: "failed" }, "error: " + visible(call.error)));
+  if (call.not_json) cell.append(element("span", { class: "failed" }, "arguments that are not a JSON object"), block(call.not_json));
+  if (call.error) cell.append(element("span", { class: "failed" }, "error: " + call.error));
   return cell;
-}
-
-function argument(name, shown, differs) {
-  const value = element(differs ? "mark" : "span", {}, shown);
-  return element("div", {}, element("dt", {}, name), element("dd", {}, value));
 }

@@ -1,10 +1,10 @@
 
-// The table of items: search, filters, sorting. Only the rows in sight exist, so ten thousand items
-// scroll like ten.
+// The table of items: search, filters, sorting. Only the rows in sight exist, so 10,000 items scroll
+// like ten.
 
 const ROW = 37; // The height of a row in px; explore.css says the same.
 const SPARE = 12; // Rows drawn above and below those in sight.
-const PRINTED = 200; // Rows that go to paper.
+const PRINTED = 200; // Rows that are printed.
 
 class ItemTable {
   constructor(report) {
@@ -41,7 +41,7 @@ class ItemTable {
     });
     this.showing = select;
     if (choices.length > 1) bar.append(shown);
-    for (const [key, values] of this.report.tags()) {
+    for (const [key, values] of this.report.values()) {
       if (values.size < 2 || values.size > 500) continue;
       const sorted = [...values.keys()].sort();
       const options = sorted.map((value) => ["=" + value, visible(value) + " (" + values.get(value) + ")"]);
@@ -54,19 +54,14 @@ class ItemTable {
       bar.append(field);
     }
     this.clear = element("button", { type: "button", hidden: true, "data-does": "clear", onclick: () => { this.filter(new Map()); this.chosen(); } }, "Clear");
-    const whole = element("button", { type: "button", "data-does": "all-json", onclick: async () => {
-      const items = this.order.map((index) => this.report.whole(this.report.items[index]));
-      const done = await copy(JSON.stringify(items, null, 2));
-      whole.textContent = done ? "Copied" : "Not copied";
-      say(done ? "Copied " + counted(items.length, "item") : "The browser did not allow copying");
-      setTimeout(() => { whole.textContent = "Copy JSON"; }, 1500);
-    } }, "Copy JSON");
+    const items = () => this.order.map((at) => this.report.item(this.report.rows[at]));
+    const whole = copyButton("Copy JSON", "all-json", () => JSON.stringify(items(), null, 2));
     this.status = element("p", { class: "count", role: "status" });
     bar.append(this.clear, whole, this.status);
     return bar;
   }
 
-  // Sets the filters to those of an address, and no others.
+  // Sets the filters to exactly those of an address.
   filter(wanted) {
     this.search = (wanted.get("search") || "").trim().toLowerCase();
     this.input.value = wanted.get("search") || "";
@@ -83,7 +78,7 @@ class ItemTable {
     this.apply();
   }
 
-  // After a choice of the reader: the address leads to the same view again.
+  // After a choice of the reader: the address leads to the same view.
   chosen() {
     this.apply();
     const wanted = [];
@@ -91,17 +86,17 @@ class ItemTable {
     if (this.show !== "all") wanted.push(["show", this.show]);
     wanted.push(...this.tags);
     const query = wanted.map((pair) => pair.map(encodeURIComponent).join("=")).join("&");
-    history.replaceState(null, "", location.href.split("#")[0] + (query ? "#items-" + this.report.slug + "?" + query : ""));
+    history.replaceState(null, "", location.href.split("#")[0] + (query ? "#items-" + this.report.head.slug + "?" + query : ""));
   }
 
   choices() {
     const report = this.report;
     const choices = [["all", "all items"]];
-    const errors = report.items.filter((item) => item.error !== undefined).length;
+    const errors = report.rows.filter((row) => row.error !== undefined).length;
     if (report.worsened.size) choices.push(["worse", "worse than the baseline (" + report.worsened.size + ")"]);
     if (report.improved.size) choices.push(["better", "better than the baseline (" + report.improved.size + ")"]);
     const blamed = [...report.blamed].filter((id) => report.places.has(id)).length;
-    if (blamed) choices.push(["blamed", "behind a check that did not pass (" + blamed + ")"]);
+    if (blamed) choices.push(["blamed", "behind a failed check (" + blamed + ")"]);
     if (errors) choices.push(["errors", "without an answer (" + errors + ")"]);
     for (const [word, flips] of [["worse", report.worsened], ["better", report.improved]]) {
       const counts = new Map();
@@ -116,10 +111,10 @@ class ItemTable {
 
   frame() {
     const columns = this.report.columns;
-    const head = element("tr", { "aria-rowindex": "1" }, this.header("Item", "id"), element("th", { scope: "col" }, "What"));
-    const longest = this.report.items.reduce((most, item) => Math.max(most, item.id.length), 0);
+    const head = element("tr", { "aria-rowindex": "1" }, this.header("Item", "id"), element("th", { scope: "col" }, "Description"));
+    const longest = this.report.rows.reduce((most, row) => Math.max(most, row.id.length), 0);
     const widths = [Math.max(80, Math.min(220, 24 + 8 * longest)), Math.max(180, Math.min(420, innerWidth * 0.36))];
-    this.stated = this.report.items.some((item) => states(this.report, item).length > 0);
+    this.stated = this.report.rows.some((row) => states(this.report, row).length > 0);
     if (this.stated) {
       head.append(element("th", { scope: "col" }, "State"));
       widths.push(130);
@@ -133,7 +128,7 @@ class ItemTable {
     this.sizes = widths.map(() => element("col"));
     const sizes = element("colgroup", {}, ...this.sizes);
     this.body = element("tbody", { onkeydown: (event) => this.key(event) });
-    this.table = element("table", { class: "grid" }, element("caption", { class: "hidden" }, "Items of " + this.report.data.name), sizes, element("thead", {}, head), this.body);
+    this.table = element("table", { class: "grid" }, element("caption", { class: "hidden" }, "Items of " + this.report.head.name), sizes, element("thead", {}, head), this.body);
     this.table.style.width = widths.reduce((sum, width) => sum + width, 0) + "px";
     this.size((width) => width + "px");
     this.view = element("div", { class: "framed view", role: "region", tabindex: "0", "aria-label": "Items" }, this.table);
@@ -159,7 +154,7 @@ class ItemTable {
     return element("th", { scope: "col", class: column ? "number" : null, "aria-sort": "none", "data-key": key }, button);
   }
 
-  // First the worst, then the best, then as they were.
+  // First the worst, then the best, then the order of the report.
   sortBy(key, column) {
     const worst = column && column.better === "lower" ? -1 : 1;
     if (!this.sort || this.sort.key !== key || this.sort.metric !== Boolean(column)) {
@@ -180,45 +175,45 @@ class ItemTable {
     return this.heads[this.heads.length - this.report.columns.length + at];
   }
 
-  matches(index) {
+  matches(at) {
     const report = this.report;
-    const item = report.items[index];
+    const row = report.rows[at];
     const [what, ...rest] = this.show.split(" ");
     const metric = rest.join(" ");
     const moved = what === "worse" ? report.worsened : report.improved;
     switch (what) {
-      case "errors": if (item.error === undefined) return false; break;
-      case "blamed": if (!report.blamed.has(item.id)) return false; break;
+      case "errors": if (row.error === undefined) return false; break;
+      case "blamed": if (!report.blamed.has(row.id)) return false; break;
       case "worse":
       case "better": {
-        const metrics = moved.get(item.id);
+        const metrics = moved.get(row.id);
         if (!metrics || (metric && !metrics.includes(metric))) return false;
       }
     }
     for (const [key, value] of this.tags) {
-      if (report.property(item, key) !== value) return false;
+      if (report.property(row, key) !== value) return false;
     }
-    return this.search === "" || report.text(index).includes(this.search);
+    // The text is JSON, in which quotes and line breaks are escaped.
+    return this.search === "" || report.text(at).includes(JSON.stringify(this.search).slice(1, -1));
   }
 
   apply() {
     const report = this.report;
     this.order = [];
-    for (let index = 0; index < report.items.length; index += 1) {
-      if (this.matches(index)) this.order.push(index);
+    for (let at = 0; at < report.rows.length; at += 1) {
+      if (this.matches(at)) this.order.push(at);
     }
     if (this.sort) {
       const { key, metric, sign } = this.sort;
-      const scores = metric ? report.items.map((item) => report.score(item, key)) : null;
-      const of = (index) => (scores ? scores[index] : index);
+      const of = (at) => (metric ? report.score(report.rows[at], key) : at);
       this.order.sort((a, b) => {
         const [left, right] = [of(a), of(b)];
-        // Items without a score stand last in either direction.
+        // Items without a score come last in either direction.
         if (left === null || right === null) return (left === null) - (right === null) || a - b;
         return sign * (left - right) || a - b;
       });
     }
-    const all = report.items.length;
+    const all = report.rows.length;
     this.clear.hidden = this.search === "" && this.show === "all" && this.tags.size === 0;
     this.status.textContent = this.order.length === all ? counted(all, "item") : this.order.length + " of " + counted(all, "item");
     this.table.setAttribute("aria-rowcount", this.order.length + 1);
@@ -228,7 +223,7 @@ class ItemTable {
   }
 
   draw() {
-    // Paper is laid out anew, which must not put the window back.
+    // A layout for printing must not move the window.
     if (this.printing) return;
     const height = this.view.clientHeight || 600;
     const first = Math.max(0, Math.floor(this.view.scrollTop / ROW) - SPARE);
@@ -263,21 +258,20 @@ class ItemTable {
 
   row(at) {
     const report = this.report;
-    const item = report.items[this.order[at]];
-    const title = report.title(item);
-    const link = element("a", { class: "item", href: report.link(item.id), title: item.id, "data-at": at }, item.id);
-    const row = element("tr", { "aria-rowindex": at + 2 },
+    const row = report.rows[this.order[at]];
+    const link = element("a", { class: "item", href: report.link(row.id), title: row.id, "data-at": at }, row.id);
+    const shown = element("tr", { "aria-rowindex": at + 2 },
       element("th", { scope: "row" }, link),
-      element("td", { title: title.slice(0, 600) }, title.slice(0, 300)),
-      this.stated ? element("td", {}, ...states(report, item)) : null);
+      element("td", { title: row.title }, row.title),
+      this.stated ? element("td", {}, ...states(report, row)) : null);
     for (const column of report.columns) {
-      row.append(element("td", { class: "number" }, number(report.score(item, column.id))));
+      shown.append(element("td", { class: "number" }, number(report.score(row, column.id))));
     }
-    row.addEventListener("click", (event) => {
+    shown.addEventListener("click", (event) => {
       if (event.target.closest("a") || String(getSelection())) return;
       location.hash = link.getAttribute("href");
     });
-    return row;
+    return shown;
   }
 
   key(event) {
@@ -291,7 +285,7 @@ class ItemTable {
     this.focus(Math.max(0, Math.min(this.order.length - 1, to)));
   }
 
-  // Brings a row into sight and puts the focus on its link.
+  // Scrolls a row into sight and focuses its link.
   focus(at) {
     this.view.scrollIntoView({ block: "nearest" });
     const head = this.heads[0].offsetHeight;
@@ -309,7 +303,7 @@ class ItemTable {
     if (at >= 0) this.focus(at);
   }
 
-  // Paper has a width, so the columns share it; the root keeps the wide ones from taking it all.
+  // On paper the columns share a fixed width; the square root keeps the wide ones from taking it all.
   print() {
     this.printing = true;
     const total = this.widths.reduce((sum, width) => sum + Math.sqrt(width), 0);
@@ -330,13 +324,14 @@ class ItemTable {
   }
 }
 
-// What is worth knowing about an item at a glance, in words.
-function states(report, item) {
+// The state of an item at a glance.
+function states(report, row) {
   const states = [];
-  const tone = report.tones.get(item.facet);
-  if (tone !== undefined) states.push(element("span", { class: "state " + tone }, item.facet.replaceAll("_", " ")));
-  if (item.error !== undefined) states.push(element("span", { class: "state lost", title: item.error.message }, "no answer"));
-  if (report.worsened.has(item.id)) states.push(element("span", { class: "state worse", title: "on " + report.worsened.get(item.id).join(", ") }, "worse"));
-  if (report.improved.has(item.id)) states.push(element("span", { class: "state better", title: "on " + report.improved.get(item.id).join(", ") }, "better"));
+  const add = (tone, text, title) => states.push(element("span", { class: "state " + tone, title }, text));
+  const tone = report.tones.get(row.facet);
+  if (tone !== undefined) add(tone, spoken(row.facet));
+  if (row.error !== undefined) add("lost", "no answer", row.error.message);
+  if (report.worsened.has(row.id)) add("worse", "worse", "on " + report.worsened.get(row.id).join(", "));
+  if (report.improved.has(row.id)) add("better", "better", "on " + report.improved.get(row.id).join(", "));
   return states;
 }

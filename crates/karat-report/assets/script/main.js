@@ -1,17 +1,28 @@
 
-// Puts the page together: tables under their headings, addresses, theme, paper.
+// Puts the page together: theme, tables under their headings, addresses, printing.
 
-function start() {
-  const reports = JSON.parse(document.getElementById("data").textContent).reports.map((data) => new Report(data));
+async function start() {
+  theme();
+  const note = document.getElementById("no-tables");
+  note.hidden = true;
+  let reports;
+  try {
+    reports = await load();
+  } catch (error) {
+    // Browsers before 2023 cannot unpack the data.
+    note.textContent = "This browser cannot show the tables of slices and items (" + visible(error.message) + "); everything above is complete.";
+    note.hidden = false;
+    return;
+  }
   const inspector = new Inspector(document.getElementById("inspector"));
   const tables = new Map();
   for (const report of reports) {
-    const place = document.getElementById("items-" + report.slug);
+    const place = document.getElementById("items-" + report.head.slug);
     if (!place) continue;
     const slices = slicesOf(report);
     if (slices) place.append(slices);
     const table = new ItemTable(report);
-    tables.set(report.slug, table);
+    tables.set(report.head.slug, table);
     place.append(table.root);
     place.hidden = false;
     table.draw();
@@ -19,12 +30,11 @@ function start() {
   document.documentElement.classList.add("scripted");
   addresses(tables, inspector);
   keys();
-  theme();
-  paper([...tables.values()]);
+  printing([...tables.values()]);
 }
 
-// #report/item opens an item, #items-report?property=value lists some; every other address is an
-// ordinary place on the page.
+// #report/item opens an item, #items-report?property=value lists some; any other address is a place on
+// the page.
 function addresses(tables, inspector) {
   const list = (hash) => {
     const cut = hash.indexOf("?");
@@ -54,7 +64,7 @@ function addresses(tables, inspector) {
   follow();
 }
 
-// A slash goes to the nearest search, as on many pages.
+// A slash focuses the nearest search.
 function keys() {
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -84,11 +94,11 @@ function theme() {
     button.textContent = "Theme: " + name;
   };
   let name = "auto";
-  // A page from disk may not be allowed to remember.
+  // A page from disk may not be allowed to store anything.
   try {
     const kept = localStorage.getItem("karat-theme");
     if (names.includes(kept)) name = kept;
-  } catch { /* then it does not */ }
+  } catch { /* the choice is not kept */ }
   set(name);
   button.hidden = false;
   button.addEventListener("click", () => {
@@ -100,8 +110,8 @@ function theme() {
   });
 }
 
-// On paper everything is open, and the tables show rows rather than a window on them.
-function paper(tables) {
+// On paper everything is open, and the tables show their first rows.
+function printing(tables) {
   let closed = [];
   window.addEventListener("beforeprint", () => {
     closed = [...document.querySelectorAll("main details:not([open])")];

@@ -1,25 +1,69 @@
 
-// What the views of items are made of. Nothing is taken for granted about what was observed: a field
-// that is not what it should be is left out here and stands in the tree of everything.
+// The building blocks of the views of items. A view is a list of elements; null is left out.
+
+// The views by kind of observation. Their fields are checked against the schema of the report.
+const VIEWS = new Map(Object.entries({
+  ranking: rankingView,
+  verdicts: verdictsView,
+  suite: suiteView,
+  load: loadView,
+  fuzz: fuzzView,
+  attack: attackView,
+  traces: tracesView,
+  trajectories: trajectoriesView,
+}));
 
 function section(title, ...children) {
   return element("section", {}, element("h3", {}, title), ...children);
 }
 
-function isObject(value) {
-  return value !== null && typeof value === "object" && !Array.isArray(value);
+function small(text) {
+  return element("p", { class: "small" }, text);
 }
 
-function textOf(value) {
-  return typeof value === "string" && value !== "" ? value : null;
+function outcome(look, sign, text) {
+  return element("p", { class: "outcome " + look }, sign + " " + text);
 }
 
-function listOf(value) {
-  return Array.isArray(value) ? value : [];
+function block(text) {
+  const pre = element("pre", {});
+  pre.textContent = visibleBlock(text);
+  return pre;
 }
 
-function outcome(kind, sign, words) {
-  return element("p", { class: "outcome " + kind }, sign + " " + words);
+function sides(leftName, left, rightName, right) {
+  return element("div", { class: "sides" },
+    element("div", {}, element("h4", {}, leftName), left), element("div", {}, element("h4", {}, rightName), right));
+}
+
+// A text with its title, where there is one.
+function titled(title, text) {
+  return text ? [small(title), block(pretty(text))] : [];
+}
+
+function counts(title, values) {
+  const rows = Object.entries(values).map(([name, count]) => [spoken(name), String(count)]);
+  return rows.length ? [section(title, pairs(rows))] : [];
+}
+
+function spoken(name) {
+  return name.replaceAll("_", " ");
+}
+
+function pairs(entries) {
+  return element("dl", { class: "pairs" },
+    ...entries.map(([key, value]) => element("div", {}, element("dt", {}, key), element("dd", {}, value))));
+}
+
+function list(texts) {
+  return element("ul", { class: "reasons" }, ...texts.map((text) => element("li", {}, text)));
+}
+
+// A table that scrolls by itself; a heading that begins with # is that of a column of numbers.
+function scrolled(name, look, headings, rows) {
+  const head = headings.map((text) => element("th", { scope: "col", class: text.startsWith("#") ? "number" : null }, text.replace("#", "")));
+  return element("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": name },
+    element("table", { class: "plain narrow " + look }, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows)));
 }
 
 // JSON with line breaks, other text as it is.
@@ -32,12 +76,8 @@ function pretty(text) {
   }
 }
 
-function jsonBlock(value) {
-  return block(typeof value === "string" ? pretty(value) : JSON.stringify(value, null, 2));
-}
-
-// Text as detectors compare it: small letters, plain forms, single spaces. `places` says where in the
-// text each character stood, with the end of the text last.
+// Text as detectors compare it: lower case, plain forms, single spaces. `places` has the position of
+// each character in the original, with the end of the text last.
 function folded(text) {
   let plain = "";
   const places = [];
@@ -55,7 +95,7 @@ function folded(text) {
   return { plain, places };
 }
 
-// Text in which the excerpts that are found stand out.
+// Text with the excerpts that occur in it marked.
 function marked(text, excerpts) {
   const ranges = [];
   const { plain, places } = folded(text);
@@ -80,39 +120,65 @@ function marked(text, excerpts) {
   return pre;
 }
 
-// A command to run again, with a button that copies it.
-function command(text) {
-  const button = element("button", { type: "button", "data-does": "command" }, "Copy");
+// A button that copies a text and says whether it could.
+function copyButton(label, does, text) {
+  const button = element("button", { type: "button", "data-does": does }, label);
   button.addEventListener("click", async () => {
-    const done = await copy(text);
+    const done = await copy(text());
     button.textContent = done ? "Copied" : "Not copied";
-    say(done ? "Copied" : "The browser did not allow copying");
-    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+    announce(done ? "Copied" : "The browser did not allow copying");
+    setTimeout(() => { button.textContent = label; }, 1500);
   });
-  return element("div", { class: "command" }, block(text), button);
+  return button;
 }
 
-function pairs(entries) {
-  return element("dl", { class: "pairs" },
-    ...entries.map(([key, value]) => element("div", {}, element("dt", {}, key), element("dd", {}, value))));
+function command(text) {
+  return element("div", { class: "command" }, block(text), copyButton("Copy", "command", () => text));
 }
 
-function reasons(list) {
-  return element("ul", { class: "reasons" }, ...list.map((reason) => element("li", {}, reason)));
+const LONG = 100; // Entries of a list that are shown at once.
+
+// Any JSON as a tree; branches are made when they are opened.
+function tree(value, open) {
+  if (value === null || typeof value !== "object") return leaf(value);
+  const entries = Array.isArray(value) ? value.map((entry, index) => [String(index), entry]) : Object.entries(value);
+  const list = element("ul", { class: "tree" });
+  const more = (from) => {
+    for (const [key, entry] of entries.slice(from, from + LONG)) list.append(branch(key, entry, open));
+    const left = entries.length - from - LONG;
+    if (left <= 0) return;
+    const button = element("button", { type: "button" }, "Show more (" + left + " left)");
+    const place = element("li", {}, button);
+    button.addEventListener("click", () => {
+      place.remove();
+      more(from + LONG);
+    });
+    list.append(place);
+  };
+  more(0);
+  return list;
 }
 
-// What the kind of report has to say of an item; null where it has no view of its own.
-function viewOf(report, item, observed) {
-  if (!isObject(observed)) return null;
-  switch (report.data.kind) {
-    case "ranking": return isRanking(observed) ? ranking(observed) : isQuery(observed) ? [asked(observed.query)] : null;
-    case "verdicts": return verdictsView(observed);
-    case "suite": return suiteView(observed);
-    case "fuzz": return fuzzView(observed);
-    case "attack": return attackView(item, observed);
-    case "load": return loadView(observed);
-    case "traces": return tracesView(observed);
-    case "trajectories": return trajectoriesView(observed);
-    default: return null;
+function branch(key, value, open) {
+  const name = element("span", { class: "key-name" }, key);
+  if (value === null || typeof value !== "object") return element("li", {}, name, ": ", leaf(value));
+  const size = Array.isArray(value) ? counted(value.length, "element") : counted(Object.keys(value).length, "field");
+  const details = element("details", {}, element("summary", {}, name, " ", element("span", { class: "small" }, size)));
+  const fill = () => {
+    if (details.children.length === 1) details.append(tree(value, open - 1));
+  };
+  details.addEventListener("toggle", fill);
+  if (open > 0) {
+    details.open = true;
+    fill();
   }
+  return element("li", {}, details);
+}
+
+function leaf(value) {
+  if (typeof value === "string") {
+    if (value.includes("\n") || value.length > 200) return block(value);
+    return element("span", { class: "string" }, JSON.stringify(value));
+  }
+  return element("span", { class: "literal" }, String(value));
 }

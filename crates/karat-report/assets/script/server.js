@@ -1,101 +1,81 @@
 
-// What servers did: a case of a suite, a fuzzed tool, an attack, a stretch of load.
+// What servers did: a case of a suite, a fuzzed tool, an attack, a second or a step of a load.
 
-function suiteView(observed) {
-  const { attempts, passed } = observed;
+/** @param {Suite} test */
+function suiteView(test) {
   const parts = [];
-  if (typeof attempts === "number" && typeof passed === "number") {
-    const words = attempts === 1 ? "" : ": " + passed + " of " + counted(attempts, "attempt");
-    if (passed === attempts) parts.push(outcome("right", "\u2713", "Passed" + words));
-    else parts.push(outcome("wrong", "\u2717", (passed ? "Passed at times" : "Failed") + words));
-  }
-  if (textOf(observed.about)) parts.push(element("p", { class: "about" }, observed.about));
-  const why = listOf(observed.reasons).filter(textOf);
-  if (why.length) parts.push(section("Why it failed", reasons(why)));
-  if (typeof observed.more_reasons === "number" && observed.more_reasons > 0) parts.push(element("p", { class: "small" }, "and " + observed.more_reasons + " more"));
-  const made = element("section", {}, element("h3", {}, "Call"));
-  if (textOf(observed.tool)) made.append(element("p", {}, element("code", {}, observed.tool)));
-  if (textOf(observed.arguments)) made.append(jsonBlock(observed.arguments));
-  parts.push(made);
-  const ended = textOf(observed.ended);
-  const answered = section("Answer" + (ended ? ": " + visible(ended.replaceAll("_", " ")) : ""));
-  answered.append(textOf(observed.answer) ? jsonBlock(observed.answer) : element("p", {}, "None was recorded."));
-  parts.push(answered);
-  if (isObject(observed.failures)) {
-    const failed = Object.entries(observed.failures).map(([name, n]) => [name.replaceAll("_", " "), String(n)]);
-    if (failed.length) parts.push(section("Failed attempts", pairs(failed)));
-  }
-  const problems = listOf(observed.input_problems).filter(textOf);
-  if (problems.length) parts.push(section("What the schema says of the arguments", reasons(problems)));
+  const count = test.attempts === 1 ? "" : ": " + test.passed + " of " + counted(test.attempts, "attempt");
+  if (test.passed === test.attempts) parts.push(outcome("right", "\u2713", "Passed" + count));
+  else parts.push(outcome("wrong", "\u2717", (test.passed ? "Flaky" : "Failed") + count));
+  if (test.about) parts.push(element("p", { class: "about" }, test.about));
+  if (test.reasons.length) parts.push(section("Reasons", list(test.reasons)));
+  if (test.more_reasons) parts.push(small("and " + test.more_reasons + " more"));
+  parts.push(section("Call", element("p", {}, element("code", {}, test.tool)), test.arguments ? block(pretty(test.arguments)) : null));
+  parts.push(section("Answer" + (test.ended ? ": " + spoken(test.ended) : ""),
+    test.answer ? block(pretty(test.answer)) : element("p", {}, "None was recorded.")));
+  parts.push(...counts("Failed attempts", test.failures));
+  if (test.input_problems.length) parts.push(section("Arguments that do not match the schema", list(test.input_problems)));
   return parts;
 }
 
-function fuzzView(observed) {
-  const findings = listOf(observed.findings).filter(isObject);
-  const parts = [findings.length
-    ? outcome("wrong", "\u2717", counted(findings.length, "finding"))
-    : outcome("right", "\u2713", "Nothing was found")];
-  if (textOf(observed.stopped)) parts.push(element("p", {}, "Stopped: " + visible(observed.stopped)));
-  for (const finding of findings) {
-    const head = [finding.severity, finding.rule].map(textOf).filter((text) => text !== null).join(" \u00b7 ");
-    const part = section(head || "Finding");
-    if (textOf(finding.message)) part.append(element("p", {}, finding.message));
-    const seen = typeof finding.seen === "number" ? "seen " + counted(finding.seen, "time") : null;
-    const again = finding.reproduced === true ? "reproduced" : null;
-    const facts = [seen, again].filter((text) => text !== null).join(", ");
-    if (facts) part.append(element("p", { class: "small" }, facts));
-    for (const [key, title] of [["input", "Input"], ["answer", "Answer"]]) {
-      const text = textOf(finding[key]);
-      if (text) part.append(element("p", { class: "small" }, title), jsonBlock(text));
-    }
-    if (textOf(finding.replay)) part.append(element("p", { class: "small" }, "To see it again"), command(finding.replay));
-    parts.push(part);
-  }
-  for (const [key, title] of [["counts", "Counts"], ["inputs", "Inputs by kind"], ["endings", "How calls ended"]]) {
-    if (!isObject(observed[key])) continue;
-    const rows = Object.entries(observed[key]).filter(([, n]) => typeof n === "number");
-    if (rows.length) parts.push(section(title, pairs(rows.map(([name, n]) => [name.replaceAll("_", " "), String(n)]))));
-  }
-  return parts;
+/** @param {Fuzz} fuzz */
+function fuzzView(fuzz) {
+  return [
+    fuzz.findings.length ? outcome("wrong", "\u2717", counted(fuzz.findings.length, "finding")) : outcome("right", "\u2713", "Nothing was found"),
+    ...(fuzz.stopped ? [element("p", {}, "Stopped: " + fuzz.stopped)] : []),
+    ...fuzz.findings.map(findingView),
+    ...counts("Counts", fuzz.counts),
+    ...counts("Inputs by kind", fuzz.inputs),
+    ...counts("Outcomes of calls", fuzz.endings),
+  ];
+}
+
+/** @param {Finding} finding */
+function findingView(finding) {
+  const times = finding.seen ? "seen " + counted(finding.seen, "time") : null;
+  const facts = [finding.at ? "at " + finding.at : null, times, finding.reproduced ? "reproduced" : null].filter(Boolean);
+  return section([finding.severity, finding.rule].join(" \u00b7 "),
+    finding.message ? element("p", {}, finding.message) : null,
+    facts.length ? small(facts.join(", ")) : null,
+    ...titled("Input", finding.input), ...titled("Answer", finding.answer),
+    ...(finding.replay ? [small("Reproduce"), command(finding.replay)] : []));
 }
 
 const STATUSES = new Map([
-  ["held", ["right", "\u2713", "Held: no canary showed anything"]],
+  ["held", ["right", "\u2713", "Held: no canary was triggered"]],
   ["broken", ["wrong", "\u2717", "Broken: the attack got through"]],
   ["not_judged", ["open", "?", "Not judged"]],
   ["not_applicable", ["open", "\u2013", "Not applicable"]],
+  ["not_executed", ["open", "\u2013", "Not executed: no attempt was answered"]],
 ]);
 
-function attackView(item, observed) {
-  const status = textOf(observed.status) || "";
-  const parts = [outcome(...(STATUSES.get(status) || ["open", "\u2013", status]))];
-  if (textOf(observed.about)) parts.push(element("p", { class: "about" }, observed.about));
-  if (textOf(observed.why)) parts.push(section("Why", element("p", {}, observed.why)));
-  if (isObject(observed.evidence)) {
-    const { evidence } = observed;
-    const part = section("Evidence");
-    for (const [key, title] of [["canary", "What the canary showed"], ["about", "What was tried"]]) {
-      if (textOf(evidence[key])) part.append(element("p", { class: "small" }, title), element("p", {}, evidence[key]));
-    }
-    for (const [key, title] of [["sent", "Sent"], ["answer", "Answer"]]) {
-      if (textOf(evidence[key])) part.append(element("p", { class: "small" }, title), jsonBlock(evidence[key]));
-    }
-    parts.push(part);
-  }
-  if (isObject(observed.tools)) {
-    const rows = Object.entries(observed.tools).map(([why, tools]) => [why, listOf(tools).join(", ")]);
-    if (rows.length) parts.push(section("Tools", pairs(rows)));
-  }
-  if (textOf(observed.again)) parts.push(section("To try it again", command(observed.again)));
-  return parts;
+/** @param {Attack} attack */
+function attackView(attack) {
+  const tools = Object.entries(attack.tools || {}).map(([why, names]) => [why, names.join(", ")]);
+  return [
+    outcome(...STATUSES.get(attack.status)),
+    attack.about ? element("p", { class: "about" }, attack.about) : null,
+    attack.attempts ? small(counted(attack.attempts, "attempt")) : null,
+    attack.why ? section("Why", element("p", {}, attack.why)) : null,
+    attack.evidence ? attempt(attack.evidence) : null,
+    tools.length ? section("Tools", pairs(tools)) : null,
+    attack.again ? section("Reproduce", command(attack.again)) : null,
+  ];
 }
 
-function loadView(observed) {
-  if (typeof observed.load === "number") {
-    const held = observed.holds === true;
-    const words = held ? "the condition held" : "the condition did not hold" + (textOf(observed.why_not) ? ": " + observed.why_not : "");
-    return [outcome(held ? "right" : "wrong", held ? "\u2713" : "\u2717", "Load " + number(observed.load) + ": " + words)];
+/** @param {AttackEvidence} evidence */
+function attempt(evidence) {
+  const part = section("Evidence");
+  for (const [title, text] of [["Canary", evidence.canary], ["Attempt", evidence.about]]) {
+    if (text) part.append(small(title), element("p", {}, text));
   }
-  const rows = ["ok", "errors"].filter((key) => typeof observed[key] === "number");
-  return rows.length ? [section("Calls that ended in this second", pairs(rows.map((key) => [key, String(observed[key])])))] : null;
+  part.append(...titled("Sent", evidence.sent), ...titled("Answer", evidence.answer));
+  return part;
+}
+
+/** @param {Load} load */
+function loadView(load) {
+  if (load.load === undefined) return [section("Calls that ended in this second", pairs([["ok", String(load.ok)], ["failed", String(load.errors)]]))];
+  const found = load.holds ? "sustained" : "not sustained" + (load.why_not ? ": " + load.why_not : "");
+  return [outcome(load.holds ? "right" : "wrong", load.holds ? "\u2713" : "\u2717", "Load " + number(load.load) + ": " + found)];
 }

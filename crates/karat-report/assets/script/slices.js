@@ -1,8 +1,8 @@
 
-// The metrics over parts of the items; the reader chooses by which property.
+// The metrics over parts of the items; the reader chooses the property.
 
 function slicesOf(report) {
-  const properties = [...new Set(report.slices.map((slice) => slice.by))];
+  const properties = [...new Set(report.head.slices.map((slice) => slice.by))];
   if (properties.length === 0) return null;
   const place = element("div", { class: "scroll framed", role: "region", tabindex: "0", "aria-label": "Slices" });
   const show = (by) => place.replaceChildren(sliceTable(report, by));
@@ -13,12 +13,12 @@ function slicesOf(report) {
 }
 
 function sliceTable(report, by) {
-  const slices = report.slices.filter((slice) => slice.by === by);
-  const ids = report.metrics.map((metric) => metric.id).filter((id) =>
-    slices.some((slice) => slice.metrics.some((metric) => metric.id === id)));
-  for (const metric of slices.flatMap((slice) => slice.metrics)) {
-    if (!ids.includes(metric.id)) ids.push(metric.id);
-  }
+  /** @param {Slice} slice */
+  const metricsOf = (slice) => slice.metrics;
+  const slices = report.head.slices.filter((slice) => slice.by === by);
+  const known = new Set(slices.flatMap(metricsOf).map((metric) => metric.id));
+  // In the order of the report, then what only slices have.
+  const ids = [...new Set([...report.metric.keys(), ...known])].filter((id) => known.has(id));
   const head = element("tr", {}, element("th", { scope: "col" }, by), element("th", { scope: "col", class: "number" }, "n"));
   for (const id of ids) {
     head.append(element("th", { scope: "col", class: "number" }, metricLink(report.metric.get(id) || { id })));
@@ -32,16 +32,15 @@ function sliceTable(report, by) {
   return element("table", { class: "plain" }, element("thead", {}, head), element("tbody", {}, ...rows));
 }
 
+/** @param {Measured} metric */
 function sliceCell(metric, n) {
   if (!metric) return element("td", { class: "number" }, "\u2013");
   const cell = element("td", { class: "number" }, metric.value === null ? "undefined" : number(metric.value));
   if (metric.undefined) cell.append(element("span", { class: "small" }, metric.undefined));
-  const notes = [];
-  if (metric.interval) notes.push(bound(metric.interval.low) + " \u2013 " + bound(metric.interval.high));
-  if (metric.n !== n) notes.push("n = " + metric.n);
-  if (notes.length) {
-    const method = metric.interval ? metric.interval.method : null;
-    cell.append(element("span", { class: "small", title: method }, notes.join(", ")));
-  }
+  /** @param {Interval} interval */
+  const shown = (interval) => ({ ends: bound(interval.low) + " \u2013 " + bound(interval.high), title: interval.method });
+  const { ends, title } = metric.interval ? shown(metric.interval) : { ends: null, title: null };
+  const notes = [ends, metric.n === n ? null : "n = " + metric.n].filter(Boolean);
+  if (notes.length) cell.append(element("span", { class: "small", title }, notes.join(", ")));
   return cell;
 }

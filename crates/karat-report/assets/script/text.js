@@ -1,9 +1,9 @@
 "use strict";
 
-// Text and elements. Data reaches the page only through text nodes and through attributes set here,
-// never as markup; the page's policy refuses markup from strings as well.
+// Text and elements. Data reaches the page only as text nodes and as attributes that are set here, never
+// as markup; the page's policy refuses markup from strings as well.
 
-// The characters that karat_core::text::printable makes visible; a test holds the two lists together.
+// The characters that karat_io::text::printable makes visible; a test compares the two lists.
 const HIDDEN = /[\u{0}-\u{1f}\u{7f}-\u{9f}\u{ad}\u{34f}\u{61c}\u{115f}-\u{1160}\u{17b4}-\u{17b5}\u{180b}-\u{180f}\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{206f}\u{2800}\u{3164}\u{fdd0}-\u{fdef}\u{feff}\u{ffa0}\u{fff0}-\u{fffb}\u{fffe}-\u{ffff}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{1fffe}-\u{1ffff}\u{2fffe}-\u{2ffff}\u{3fffe}-\u{3ffff}\u{4fffe}-\u{4ffff}\u{5fffe}-\u{5ffff}\u{6fffe}-\u{6ffff}\u{7fffe}-\u{7ffff}\u{8fffe}-\u{8ffff}\u{9fffe}-\u{9ffff}\u{afffe}-\u{affff}\u{bfffe}-\u{bffff}\u{cfffe}-\u{cffff}\u{dfffe}-\u{dffff}\u{e0000}-\u{e0fff}\u{efffe}-\u{effff}\u{ffffe}-\u{fffff}\u{10fffe}-\u{10ffff}]/gu;
 
 function escaped(character) {
@@ -27,7 +27,7 @@ function visibleBlock(text) {
     .replace(HIDDEN, (character) => (character === "\n" || character === "\t" ? character : escaped(character)));
 }
 
-// An element with attributes and children; strings among the children become visible text.
+// An element with attributes and children; strings become visible text, null is left out.
 function element(name, attributes, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes || {})) {
@@ -74,7 +74,7 @@ function choice(label, options, onchange) {
   const select = element("select", { name: label, onchange: () => onchange(select.value) });
   const one = ([value, text]) => {
     const option = element("option", {}, text);
-    // The value is compared, not shown, so it stays as it is.
+    // The value is compared, not shown: it is not escaped.
     option.value = value;
     return option;
   };
@@ -85,9 +85,9 @@ function choice(label, options, onchange) {
   return [element("label", { class: "field" }, element("span", {}, label), select), select];
 }
 
-// Says something to those who cannot see it happen.
-function say(text) {
-  document.getElementById("said").textContent = visible(text);
+// Announces something to readers who do not see it.
+function announce(text) {
+  document.getElementById("announcer").textContent = visible(text);
 }
 
 async function copy(text) {
@@ -95,7 +95,7 @@ async function copy(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // Older browsers, and pages from disk in some: through a selection.
+    // Older browsers, and some for pages from disk: through a selection.
     const area = element("textarea", { class: "hidden" });
     area.value = text;
     (document.querySelector("dialog[open]") || document.body).append(area);

@@ -1,7 +1,7 @@
-//! What the static part of the page shows, in the order in which it shows it.
+//! The view model of the page: what its static part shows, in the order in which it shows it.
 //!
-//! Numbers are already text here and lists are already cut, so the template only lays them out.
-//! Names and reasons are as they came; the template's formatter makes them printable and escapes.
+//! Numbers are text here and lists are cut, so the template only lays them out. Names and reasons are
+//! as they came; the template's formatter makes them printable and escapes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,69 +9,75 @@ use karat_core::report::{Better, Check, CheckReport, Control, Delta, Measured, R
 use karat_metrics::registry;
 use serde::Serialize;
 
-use super::chart::{Chart, chart};
 use super::figures::{Figure, figures};
-use super::words::{
-    Direction, bound, check_name, count, encoded, interval_heading, method, moment, optional,
-    sentence, signed,
+use crate::charts::Bar;
+use crate::format::{
+    Direction, NONE, bound, check_name, count, encoded, interval_heading, method, moment, optional,
+    range, ratio, signed, summary,
 };
+use crate::select;
 
-/// How many items a list of flipped items names; the table below has them all.
+/// The most items that a list names; the table has them all.
 const NAMED: usize = 12;
-/// How many metrics stand beside a verdict on the first screen.
+/// The metrics of an entry on the first screen.
 const FIRST: usize = 3;
-/// A card with no more metrics than this shows them all at once.
+/// A card with no more metrics than this shows them all.
 const AT_ONCE: usize = 8;
-/// The metrics that say most, by which they are chosen for the first screen.
-const LEADING: [&str; 21] = [
-    "pass_rate",
-    "reliability",
-    "attacks_held",
-    "schema.rejects_invalid",
-    "crash_rate",
-    "latency.p50",
-    "latency.p99",
-    "throughput",
-    "error_rate",
-    "task.success",
-    "calls.f1",
-    "gauge.proactivity",
-    "gauge.compliance",
-    "calls.similarity",
-    "recall@5",
-    "mrr",
-    "ndcg@10",
-    "recall",
-    "fpr_hard",
-    "precision",
-    "f1",
-];
-/// Where there is nothing to show.
-const NONE: &str = "–";
 
-/// Everything outside the data block.
+/// The ids of the leading metrics, most important first.
+fn leading<'a>() -> impl Iterator<Item = &'a str> {
+    [
+        "pass_rate",
+        "reliability",
+        "attacks_held",
+        "schema.rejects_invalid",
+        "crash_rate",
+        "latency.p50",
+        "latency.p99",
+        "throughput",
+        "error_rate",
+        "task.success",
+        "calls.f1",
+        "gauge.proactivity",
+        "gauge.compliance",
+        "calls.similarity",
+        "recall@5",
+        "mrr",
+        "ndcg@10",
+        "recall",
+        "fpr_hard",
+        "precision",
+        "f1",
+    ]
+    .into_iter()
+}
+
+/// The static part of the page.
 #[derive(Serialize)]
 pub(super) struct Page {
     verdict: Tone,
-    sentence: String,
-    /// When and where the first report was made.
+    /// The reason for the verdict.
+    summary: String,
+    /// Time and version of the first report.
     facts: Vec<String>,
     cards: Vec<Card>,
-    lost: Vec<Lost>,
-    absent: Vec<Absent>,
+    not_measured: Vec<NotMeasured>,
+    not_run: Vec<NotRun>,
     legend: Vec<Definition>,
 }
 
-/// A verdict as a word and as the name of its look.
-#[derive(Clone, Copy, Serialize)]
-struct Tone {
-    class: &'static str,
-    word: &'static str,
+/// A verdict: its name and its style class.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Tone {
+    /// The style class, which is also the name of its icon.
+    pub class: &'static str,
+    /// The name.
+    pub word: &'static str,
 }
 
 impl Tone {
-    const LOST: Tone = Tone { class: "lost", word: "not measured" };
-    const OPEN: Tone = Tone { class: "open", word: "no gate" };
+    const NOT_MEASURED: Tone = Tone { class: "lost", word: "not measured" };
+    const NO_GATE: Tone = Tone { class: "open", word: "no gate" };
 
     fn of(verdict: Verdict) -> Tone {
         Tone { class: verdict.name(), word: verdict.name() }
@@ -79,24 +85,25 @@ impl Tone {
 }
 
 #[derive(Serialize)]
-struct Lost {
+struct NotMeasured {
     slug: String,
-    evaluation: &'static str,
+    evaluation: String,
     name: String,
     reason: String,
     tone: Tone,
 }
 
 #[derive(Serialize)]
-struct Absent {
-    evaluation: &'static str,
+struct NotRun {
+    evaluation: String,
     reason: String,
 }
 
+/// One report.
 #[derive(Serialize)]
 struct Card {
     slug: String,
-    evaluation: &'static str,
+    evaluation: String,
     name: String,
     tone: Tone,
     facts: Vec<String>,
@@ -104,11 +111,11 @@ struct Card {
     against: Option<String>,
     /// Whether a change carries a p-value.
     tested: bool,
-    /// The metrics that matter first, and those that a reader may open.
+    /// The metrics on the first screen.
+    first: Vec<Row>,
+    /// The metrics that matter, and those that a reader can open.
     rows: Vec<Row>,
     more: Vec<Row>,
-    /// What stands on the first screen.
-    first: Vec<Row>,
     figures: Vec<Figure>,
     parts: Vec<Part>,
     flips: Option<Flips>,
@@ -116,8 +123,8 @@ struct Card {
     undecided: Vec<CheckView>,
     passed: Vec<CheckView>,
     controls: Vec<ControlView>,
-    warnings: Vec<String>,
-    unanswered: Option<String>,
+    /// Warnings, and the items without an answer.
+    notes: Vec<String>,
     latency: Option<String>,
     items: usize,
     runs: u32,
@@ -134,21 +141,32 @@ struct Row {
     value: String,
     interval: String,
     method: Option<String>,
-    /// `98 of 183`, where it is a share.
+    /// The counts of a rate, such as `98 of 183`.
     count: Option<String>,
     n: u64,
     notes: Vec<String>,
-    chart: Option<Chart>,
+    bar: Option<Bar>,
     baseline: String,
     change: Option<Change>,
 }
 
-#[derive(Serialize)]
-struct Change {
-    /// None where nothing moved at all.
+/// The change of a metric.
+#[derive(Debug, Serialize)]
+pub struct Change {
+    /// The amount; none if nothing moved.
     amount: Option<String>,
+    /// The direction, which is also its style class.
     word: &'static str,
+    /// Interval and p-value.
     detail: Option<String>,
+}
+
+impl Change {
+    /// A change; none if one of the two values is undefined.
+    pub fn of(amount: Option<f64>, better: Better) -> Option<Change> {
+        let (amount, word) = (amount?, Direction::of(amount?, better).name());
+        Some(Change { amount: (amount != 0.0).then(|| signed(amount)), word, detail: None })
+    }
 }
 
 /// The changes over one slice.
@@ -168,31 +186,44 @@ struct PartRow {
     pairs: u64,
 }
 
-/// Which items moved.
+/// The items that changed over all metrics.
 #[derive(Serialize)]
 struct Flips {
     worse: usize,
     better: usize,
-    rows: Vec<FlipRow>,
+    rows: Vec<Flip>,
 }
 
-#[derive(Serialize)]
-struct FlipRow {
+/// The items that changed on one metric.
+#[derive(Debug, Serialize)]
+pub struct Flip {
     id: String,
     legend: Option<&'static str>,
     worse: Names,
     better: Names,
 }
 
-/// Items by name: the first few as links, and how many there are.
-#[derive(Serialize)]
+impl Flip {
+    /// The items of a change, linked below an anchor; none if no item changed.
+    pub fn of(delta: &Delta, anchor: &str) -> Option<Flip> {
+        (!is_still(delta)).then(|| Flip {
+            id: delta.metric.clone(),
+            legend: definition(&delta.metric),
+            worse: names(&delta.worsened, anchor),
+            better: names(&delta.improved, anchor),
+        })
+    }
+}
+
+/// The first few items as links, and the number of all.
+#[derive(Debug, Serialize)]
 struct Names {
     total: usize,
     first: Vec<Link>,
     more: usize,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct Link {
     name: String,
     target: String,
@@ -211,7 +242,7 @@ struct ControlView {
     name: String,
     ok: bool,
     expected: String,
-    landed: Vec<String>,
+    found: Vec<String>,
 }
 
 /// One entry of the legend.
@@ -225,21 +256,21 @@ struct Definition {
     undefined: &'static str,
 }
 
-/// The names under which the reports and the entries without one are linked: the evaluation and what
-/// an address can hold of the name. Reports come first.
+/// The anchors of the reports and then of the entries without one: the evaluation, and the characters
+/// of the name that an address can hold.
 pub(super) fn slugs(check: &CheckReport) -> Vec<String> {
-    let reports = check.reports.iter().map(|report| (report.evaluation, &report.name));
-    let lost = check.not_measured.iter().map(|entry| (entry.evaluation, &entry.name));
+    let reports = check.reports.iter().map(|report| (&report.evaluation, &report.name));
+    let others = check.not_measured.iter().map(|entry| (&entry.evaluation, &entry.name));
     let mut taken = BTreeSet::new();
     reports
-        .chain(lost)
+        .chain(others)
         .map(|(evaluation, name)| {
-            let plain: String = name
+            let name = format!("{evaluation}-{name}");
+            let stem: String = name
                 .chars()
                 .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
-                .take(60)
+                .take(72)
                 .collect();
-            let stem = format!("{evaluation}-{plain}");
             let mut slug = stem.clone();
             let mut turn = 2;
             while !taken.insert(slug.clone()) {
@@ -253,7 +284,7 @@ pub(super) fn slugs(check: &CheckReport) -> Vec<String> {
 
 /// The static part of the page.
 pub(super) fn page(check: &CheckReport, slugs: &[String]) -> Page {
-    let (of_reports, of_lost) = slugs.split_at(check.reports.len().min(slugs.len()));
+    let (of_reports, of_others) = slugs.split_at(check.reports.len().min(slugs.len()));
     let facts = check.reports.first().map(|report| {
         let environment = &report.environment;
         let mut facts = vec![moment(&environment.started), format!("karat {}", environment.karat)];
@@ -261,8 +292,12 @@ pub(super) fn page(check: &CheckReport, slugs: &[String]) -> Page {
         facts
     });
     Page {
-        verdict: check.verdict.map_or(Tone::LOST, Tone::of),
-        sentence: sentence(check),
+        verdict: match check.verdict {
+            Some(verdict) => Tone::of(verdict),
+            None if check.not_measured.is_empty() => Tone::NO_GATE,
+            None => Tone::NOT_MEASURED,
+        },
+        summary: summary(check),
         facts: facts.unwrap_or_default(),
         cards: check
             .reports
@@ -270,23 +305,23 @@ pub(super) fn page(check: &CheckReport, slugs: &[String]) -> Page {
             .zip(of_reports)
             .map(|(report, slug)| card(report, slug))
             .collect(),
-        lost: check
+        not_measured: check
             .not_measured
             .iter()
-            .zip(of_lost)
-            .map(|(entry, slug)| Lost {
+            .zip(of_others)
+            .map(|(entry, slug)| NotMeasured {
                 slug: slug.clone(),
-                evaluation: entry.evaluation.name(),
+                evaluation: entry.evaluation.to_string(),
                 name: entry.name.clone(),
                 reason: entry.reason.clone(),
-                tone: Tone::LOST,
+                tone: Tone::NOT_MEASURED,
             })
             .collect(),
-        absent: check
+        not_run: check
             .not_run
             .iter()
-            .map(|entry| Absent {
-                evaluation: entry.evaluation.name(),
+            .map(|entry| NotRun {
+                evaluation: entry.evaluation.to_string(),
                 reason: entry.reason.clone(),
             })
             .collect(),
@@ -296,24 +331,23 @@ pub(super) fn page(check: &CheckReport, slugs: &[String]) -> Page {
 
 fn card(report: &Report, slug: &str) -> Card {
     let checks = |verdict: Verdict| -> Vec<CheckView> {
-        let all = report.gate.iter().flat_map(|gate| &gate.checks);
-        // Controls that hold have a list of their own.
-        all.filter(|check| check.verdict == verdict)
+        // Controls that passed have a list of their own.
+        select::checks(report, verdict)
             .filter(|check| verdict != Verdict::Pass || check.rule != "control")
             .map(|check| check_view(check, report, slug))
             .collect()
     };
-    let shown = |metric: &Measured| row(metric, whole(report, &metric.id));
+    let shown = |metric: &Measured| row(metric, select::delta(report, &metric.id));
     let gated = gated(report);
     let at_once = |metric: &Measured| {
         let id = metric.id.as_str();
-        report.metrics.len() <= AT_ONCE || gated.contains(id) || LEADING.contains(&id)
+        report.metrics.len() <= AT_ONCE || gated.contains(id) || leading().any(|one| one == id)
     };
     Card {
         slug: slug.to_owned(),
-        evaluation: report.evaluation.name(),
+        evaluation: report.evaluation.to_string(),
         name: report.name.clone(),
-        tone: report.gate.as_ref().map_or(Tone::OPEN, |gate| Tone::of(gate.verdict)),
+        tone: report.gate.as_ref().map_or(Tone::NO_GATE, |gate| Tone::of(gate.verdict)),
         facts: facts(report),
         interval_heading: interval_heading(
             report.metrics.iter().filter_map(|m| m.interval.as_ref()).map(|i| &i.level),
@@ -334,15 +368,11 @@ fn card(report: &Report, slug: &str) -> Card {
         undecided: checks(Verdict::Inconclusive),
         passed: checks(Verdict::Pass),
         controls: report.controls.iter().map(control_view).collect(),
-        warnings: report.warnings.clone(),
-        unanswered: unanswered(report),
+        notes: unanswered(report).into_iter().chain(report.warnings.iter().cloned()).collect(),
         latency: report.environment.latency_ms.map(|latency| {
             let [p50, p90, p99, max] =
                 [latency.p50, latency.p90, latency.p99, latency.max].map(|ms| format!("{ms:.2}"));
-            format!(
-                "Answer time in ms: p50 {p50}, p90 {p90}, p99 {p99}, max {max} (n = {})",
-                latency.n
-            )
+            format!("Latency in ms: p50 {p50}, p90 {p90}, p99 {p99}, max {max} (n = {})", latency.n)
         }),
         items: report.items.len(),
         runs: report.runs,
@@ -351,19 +381,19 @@ fn card(report: &Report, slug: &str) -> Card {
     }
 }
 
-/// The metrics that somebody gates.
+/// The metrics of the gate.
 fn gated(report: &Report) -> BTreeSet<&str> {
     let checks = report.gate.iter().flat_map(|gate| &gate.checks);
     checks.map(|check| check.metric.as_str()).collect()
 }
 
-/// The metrics of the first screen: those that failed, then those that lead.
+/// The metrics of the first screen: those that failed, then the leading ones.
 fn first(report: &Report) -> Vec<&Measured> {
     let checks = report.gate.iter().flat_map(|gate| &gate.checks);
     let failed = checks.filter(|check| check.verdict != Verdict::Pass).map(|check| &*check.metric);
     let all = report.metrics.iter().map(|metric| metric.id.as_str());
     let mut chosen: Vec<&Measured> = Vec::new();
-    for id in failed.chain(LEADING).chain(all) {
+    for id in failed.chain(leading()).chain(all) {
         if let Some(metric) = report.metric(id)
             && chosen.len() < FIRST
             && chosen.iter().all(|known| known.id != id)
@@ -409,12 +439,6 @@ fn environment(report: &Report) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// The change of a metric over all items.
-fn whole<'a>(report: &'a Report, id: &str) -> Option<&'a Delta> {
-    let deltas = &report.comparison.as_ref()?.deltas;
-    deltas.iter().find(|delta| delta.metric == id && delta.slice.is_none())
-}
-
 fn row(metric: &Measured, delta: Option<&Delta>) -> Row {
     let baseline = delta.and_then(|delta| delta.before);
     let mut notes = Vec::new();
@@ -422,7 +446,8 @@ fn row(metric: &Measured, delta: Option<&Delta>) -> Row {
         notes.push(format!("undefined: {reason}"));
     }
     if metric.left_out > 0 && metric.value.is_some() {
-        notes.push(format!("undefined on {}, left out", count(index(metric.left_out), "item")));
+        let items = usize::try_from(metric.left_out).unwrap_or(usize::MAX);
+        notes.push(format!("undefined on {}, left out", count(items, "item")));
     }
     if metric.per_run.len() > 1 {
         let runs: Vec<String> = metric.per_run.iter().map(|run| optional(*run)).collect();
@@ -433,37 +458,29 @@ fn row(metric: &Measured, delta: Option<&Delta>) -> Row {
         legend: definition(&metric.id),
         better: metric.better,
         value: optional(metric.value),
-        interval: metric.interval.as_ref().map_or_else(
-            || NONE.to_owned(),
-            |interval| format!("{} – {}", bound(interval.low), bound(interval.high)),
-        ),
+        interval: range(metric.interval.as_ref(), " – "),
         method: metric.interval.as_ref().map(|interval| method(&interval.method)),
-        count: metric
-            .count
-            .as_ref()
-            .filter(|count| count.of > 0)
-            .map(|count| format!("{} of {}", count.hits, count.of)),
+        count: ratio(metric),
         n: metric.n,
         notes,
-        chart: chart(metric, baseline),
+        bar: Bar::new(metric, baseline),
         baseline: delta.map_or_else(|| NONE.to_owned(), |delta| optional(delta.before)),
         change: delta.and_then(change),
     }
-}
-
-fn index(n: u64) -> usize {
-    usize::try_from(n).unwrap_or(usize::MAX)
 }
 
 fn definition(id: &str) -> Option<&'static str> {
     registry::find(id).map(|metric| metric.id)
 }
 
+fn is_still(delta: &Delta) -> bool {
+    delta.improved.is_empty() && delta.worsened.is_empty()
+}
+
 fn change(delta: &Delta) -> Option<Change> {
-    let (amount, direction) = (delta.delta?, Direction::of(delta)?);
-    let moved = !(delta.improved.is_empty() && delta.worsened.is_empty());
-    if direction == Direction::Same && !moved {
-        return Some(Change { amount: None, word: direction.word(), detail: None });
+    let change = Change::of(delta.delta, delta.better)?;
+    if change.amount.is_none() && is_still(delta) {
+        return Some(change);
     }
     let interval = delta.interval.as_ref().map(|interval| {
         format!("{} to {}", minus_or_plus(interval.low), minus_or_plus(interval.high))
@@ -471,9 +488,9 @@ fn change(delta: &Delta) -> Option<Change> {
     let p = delta.p_holm.map(|p| format!("p = {p:.3}"));
     let detail: Vec<String> = interval.into_iter().chain(p).collect();
     Some(Change {
-        amount: Some(signed(amount)),
-        word: direction.word(),
+        amount: delta.delta.map(signed),
         detail: (!detail.is_empty()).then(|| detail.join(", ")),
+        ..change
     })
 }
 
@@ -484,7 +501,7 @@ fn minus_or_plus(value: f64) -> String {
     }
 }
 
-/// The changes over slices: those that the gate looks at.
+/// The changes over the slices of the gate.
 fn parts(report: &Report) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for delta in report.comparison.iter().flat_map(|comparison| &comparison.deltas) {
@@ -510,8 +527,7 @@ fn flips(report: &Report, slug: &str) -> Option<Flips> {
     let moved: Vec<&Delta> = comparison
         .deltas
         .iter()
-        .filter(|delta| delta.slice.is_none())
-        .filter(|delta| !(delta.worsened.is_empty() && delta.improved.is_empty()))
+        .filter(|delta| delta.slice.is_none() && !is_still(delta))
         .collect();
     let distinct = |pick: fn(&Delta) -> &[String]| {
         moved.iter().flat_map(|delta| pick(delta)).collect::<BTreeSet<_>>().len()
@@ -519,15 +535,7 @@ fn flips(report: &Report, slug: &str) -> Option<Flips> {
     Some(Flips {
         worse: distinct(|delta| &delta.worsened),
         better: distinct(|delta| &delta.improved),
-        rows: moved
-            .iter()
-            .map(|delta| FlipRow {
-                id: delta.metric.clone(),
-                legend: definition(&delta.metric),
-                worse: names(&delta.worsened, slug),
-                better: names(&delta.improved, slug),
-            })
-            .collect(),
+        rows: moved.iter().filter_map(|delta| Flip::of(delta, slug)).collect(),
     })
 }
 
@@ -558,16 +566,16 @@ fn check_view(check: &Check, report: &Report, slug: &str) -> CheckView {
 }
 
 fn control_view(control: &Control) -> ControlView {
-    let landed = |metric: &Measured| format!("{} {}", metric.id, optional(metric.value));
+    let found = |metric: &Measured| format!("{} {}", metric.id, optional(metric.value));
     ControlView {
         name: control.name.clone(),
         ok: control.ok,
         expected: control.expected.clone(),
-        landed: control.metrics.iter().map(landed).collect(),
+        found: control.metrics.iter().map(found).collect(),
     }
 }
 
-/// The questions without an answer, by kind of failure.
+/// The items without an answer, by class of failure.
 fn unanswered(report: &Report) -> Option<String> {
     let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
     for error in report.items.iter().filter_map(|item| item.error.as_ref()) {
@@ -599,7 +607,7 @@ fn legend(check: &CheckReport) -> Vec<Definition> {
         .filter_map(|metric| {
             let ids = used.get(metric.id)?.iter().filter(|id| **id != metric.id);
             let mut ids: Vec<String> = ids.map(|id| (*id).to_owned()).collect();
-            // So that recall@10 does not stand before recall@3.
+            // recall@3 before recall@10.
             ids.sort_by(|a, b| a.len().cmp(&b.len()).then(a.cmp(b)));
             Some(Definition {
                 id: metric.id,

@@ -1,11 +1,11 @@
-//! The test cases: one for each check, and valid XML whatever the text.
+//! JUnit: a case for each check, and valid XML whatever the text.
 
 use crate::sample;
 
 use std::collections::BTreeMap;
 
 use karat_core::report::{CheckReport, Verdict};
-use karat_report::junit;
+use karat_report::Output;
 use proptest::prelude::*;
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
@@ -44,7 +44,7 @@ fn elements(xml: &str) -> Vec<Element> {
             }
             Event::GeneralRef(name) => assert!(name.is_char_ref() || name.len() <= 4, "{name:?}"),
             Event::CData(_) | Event::Comment(_) | Event::PI(_) | Event::DocType(_) => {
-                panic!("not from us")
+                panic!("Karat writes no such thing")
             }
             Event::Decl(_) | Event::End(_) => {}
             Event::Eof => return elements,
@@ -52,19 +52,23 @@ fn elements(xml: &str) -> Vec<Element> {
     }
 }
 
+fn xml(check: &CheckReport) -> String {
+    Output::Junit.render(check).unwrap()
+}
+
 fn count(elements: &[Element], name: &str) -> usize {
     elements.iter().filter(|element| element.name == name).count()
 }
 
 #[test]
-fn the_cases_show_every_shape() {
-    insta::assert_snapshot!(junit::xml(&sample::small()).unwrap());
+fn the_cases_of_a_check_with_every_part() {
+    insta::assert_snapshot!(xml(&sample::small()));
 }
 
 #[test]
 fn each_check_is_a_case_with_its_outcome() {
     for check in [sample::small(), sample::hostile()] {
-        let elements = elements(&junit::xml(&check).unwrap());
+        let elements = elements(&xml(&check));
         let with = |verdict| {
             let gates = check.reports.iter().filter_map(|report| report.gate.as_ref());
             gates.flat_map(|gate| &gate.checks).filter(|check| check.verdict == verdict).count()
@@ -86,7 +90,7 @@ fn each_check_is_a_case_with_its_outcome() {
 
 #[test]
 fn the_reason_is_the_message() {
-    let elements = elements(&junit::xml(&sample::small()).unwrap());
+    let elements = elements(&xml(&sample::small()));
     let failure = elements.iter().find(|element| element.name == "failure").unwrap();
     assert!(failure.attributes["message"].starts_with("recall@5 0.7500 → 0.5000: worse by"));
     assert_eq!(failure.attributes["type"], "max_drop");
@@ -94,7 +98,7 @@ fn the_reason_is_the_message() {
 
 #[test]
 fn the_same_report_gives_the_same_bytes() {
-    assert_eq!(junit::xml(&sample::hostile()), junit::xml(&sample::hostile()));
+    assert_eq!(xml(&sample::hostile()), xml(&sample::hostile()));
 }
 
 proptest! {
@@ -110,6 +114,6 @@ proptest! {
         gate.checks[0].items = vec![text.clone()];
         check.reports[0].warnings = vec![text.clone()];
         check.reports[0].name = text;
-        elements(&junit::xml(&check).unwrap());
+        elements(&xml(&check));
     }
 }

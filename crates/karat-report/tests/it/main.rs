@@ -12,4 +12,6 @@ mod junit;
 mod markdown;
 mod outputs;
 mod sample;
+mod script;
 mod style;
+mod terminal;

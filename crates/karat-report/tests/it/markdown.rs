@@ -1,9 +1,14 @@
-//! The summary: every shape, and nothing in it that GitHub would act on.
+//! Markdown: a summary with every part, and nothing in it that GitHub would act on.
 
 use crate::sample;
 
+use karat_core::report::CheckReport;
 use karat_io::text::printable_block;
-use karat_report::markdown;
+use karat_report::Output;
+
+fn summary(check: &CheckReport) -> String {
+    Output::Markdown.render(check).unwrap()
+}
 
 /// The line without its code spans: a run of backticks closes at the next run of the same length.
 fn outside_code(line: &str) -> String {
@@ -30,19 +35,19 @@ fn outside_code(line: &str) -> String {
 }
 
 #[test]
-fn the_summary_shows_every_shape() {
-    insta::assert_snapshot!(markdown::summary(&sample::small()));
+fn the_summary_of_a_check_with_every_part() {
+    insta::assert_snapshot!(summary(&sample::small()));
 }
 
 #[test]
 fn a_failure_is_the_first_line() {
-    let summary = markdown::summary(&sample::failed());
+    let summary = summary(&sample::failed());
     assert!(summary.starts_with("## ✗ Karat: fail\n\n1 of 3 entries got worse"), "{summary}");
 }
 
 #[test]
 fn hostile_text_is_inert() {
-    let summary = markdown::summary(&sample::hostile());
+    let summary = summary(&sample::hostile());
     assert_eq!(printable_block(&summary), summary);
     for line in summary.lines() {
         let plain = outside_code(line)
@@ -57,7 +62,7 @@ fn hostile_text_is_inert() {
 
 #[test]
 fn hostile_text_does_not_break_a_table() {
-    let summary = markdown::summary(&sample::hostile());
+    let summary = summary(&sample::hostile());
     let bars = |line: &str| line.matches('|').count();
     for line in summary.lines().filter(|line| line.starts_with('|')) {
         assert!([7, 4].contains(&bars(line)), "{line}");
@@ -72,7 +77,7 @@ fn hostile_text_does_not_break_a_table() {
 
 #[test]
 fn a_large_report_has_a_short_summary() {
-    let summary = markdown::summary(&sample::synthetic::check_of(10_000));
+    let summary = summary(&sample::single(sample::synthetic::retrieval(10_000)));
     assert!(summary.len() < 10_000, "{} bytes", summary.len());
     assert!(summary.contains("more\n\n</details>"), "{summary}");
 }

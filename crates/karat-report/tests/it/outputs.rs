@@ -1,14 +1,14 @@
-//! The smaller outputs: badge, score report, findings. What they say is what the check says.
+//! The smaller outputs: badge, score report, findings; and every output of an unknown kind.
 
 use crate::sample;
 
 use std::path::Path;
 
-use karat_core::report::{CheckReport, Evaluation, Verdict};
+use karat_core::report::{CheckReport, Kind, Verdict};
 use karat_report::Output;
 use serde_json::Value;
 
-/// What a score report must have of a retrieval.
+/// The metrics that a score report must have.
 const SHOWN: [&str; 7] = ["recall@1", "recall@3", "recall@5", "recall@10", "mrr", "ndcg@10", "map"];
 
 fn rendered(output: Output, check: &CheckReport) -> Value {
@@ -20,7 +20,7 @@ fn with_verdict(verdict: Option<Verdict>) -> CheckReport {
 }
 
 #[test]
-fn the_ending_of_a_name_chooses_the_format() {
+fn the_file_extension_chooses_the_format() {
     for (name, output) in [
         ("r.json", Output::Json),
         ("R.HTML", Output::Html),
@@ -46,7 +46,7 @@ fn a_badge_is_green_only_for_a_pass() {
 }
 
 #[test]
-fn a_failed_gate_is_named_on_the_badge_and_among_the_findings() {
+fn a_failed_check_is_on_the_badge_and_among_the_findings() {
     let check = sample::failed();
     let failed = check.reports.iter().filter_map(|report| report.gate.as_ref());
     let failed = failed.flat_map(|gate| &gate.checks).find(|check| check.verdict == Verdict::Fail);
@@ -63,28 +63,62 @@ fn a_failed_gate_is_named_on_the_badge_and_among_the_findings() {
 #[test]
 fn a_score_report_has_the_numbers_of_the_report() {
     let mut check = sample::failed();
-    let retrieval = check.reports.iter_mut().find(|r| r.evaluation == Evaluation::Retrieval);
+    let retrieval = check.reports.iter_mut().find(|report| report.kind == Kind::Ranking);
     let metrics = &mut retrieval.unwrap().metrics;
     for (at, id) in SHOWN.into_iter().enumerate() {
         metrics.retain(|metric| metric.id != id);
         metrics.push(sample::measured(id, 0.5 + at as f64 / 100.0, 12, None));
     }
     let shown = rendered(Output::ScoreReport, &check);
-    let report = check.reports.iter().find(|r| r.evaluation == Evaluation::Retrieval).unwrap();
+    let report = check.reports.iter().find(|report| report.kind == Kind::Ranking).unwrap();
     let mrr = report.metrics.iter().find(|metric| metric.id == "mrr").unwrap();
     assert_eq!(shown["retrieval"]["metrics"]["mrr"].as_f64(), mrr.value);
     assert_eq!(shown["retrieval"]["metrics"]["recall_at"]["10"], 0.53);
     assert_eq!(shown["retrieval"]["gate"]["passed"], false);
 
-    let missing = check.reports.iter_mut().find(|r| r.evaluation == Evaluation::Retrieval).unwrap();
-    missing.metrics.retain(|metric| metric.id != "ndcg@10");
+    let retrieval = check.reports.iter_mut().find(|report| report.kind == Kind::Ranking);
+    retrieval.unwrap().metrics.retain(|metric| metric.id != "ndcg@10");
     let error = Output::ScoreReport.render(&check).unwrap_err();
     assert!(error.contains("ndcg@10 is undefined"), "{error}");
 }
 
 #[test]
-fn a_score_report_of_nothing_it_can_hold_is_refused() {
+fn a_score_report_without_a_retrieval_or_detection_report_is_refused() {
     let mut check = sample::failed();
-    check.reports.retain(|report| report.evaluation == Evaluation::Server);
+    check.reports.retain(|report| report.kind == Kind::Suite);
     assert!(Output::ScoreReport.render(&check).unwrap_err().contains("neither"));
+}
+
+#[test]
+fn findings_are_the_items_that_a_reader_should_look_at() {
+    let log = rendered(Output::Sarif, &sample::kinds::all());
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let found: Vec<String> = results
+        .iter()
+        .filter(|result| result["ruleId"] != "gate")
+        .map(|result| {
+            let text = result["message"]["text"].as_str().unwrap();
+            format!("{} {}: {text}", result["level"], result["ruleId"])
+        })
+        .collect();
+    insta::assert_snapshot!(found.join("\n"));
+}
+
+#[test]
+fn a_kind_that_this_build_does_not_know_is_in_every_output() {
+    let mut check = sample::single(sample::kinds::toy());
+    let gate = karat_core::report::Gate {
+        verdict: Verdict::Fail,
+        checks: vec![sample::check("luck", "min", 0.6, Verdict::Fail, "luck 0.5000 < 0.6 (min)")],
+    };
+    check.reports[0].gate = Some(gate);
+    check.verdict = Some(Verdict::Fail);
+    for output in [Output::Html, Output::Markdown, Output::Junit, Output::Sarif, Output::Json] {
+        let text = output.render(&check).unwrap();
+        assert!(text.contains("dice") && text.contains("luck"), "{output:?}: {text}");
+    }
+    assert!(rendered(Output::Badge, &check)["message"] == "fail: luck");
+    assert_eq!(rendered(Output::Json, &check)["reports"][0]["items"][0]["observed"]["roll"], 4);
+    let shown = karat_report::terminal::check(&check, karat_report::terminal::Style::default());
+    assert!(shown.contains("toy · dice") && shown.contains("luck"), "{shown}");
 }

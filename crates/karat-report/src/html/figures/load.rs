@@ -1,164 +1,139 @@
-//! Load: throughput and times second by second, the times at every percentile, what each step of a
-//! search found. The histogram of times serves the other reports as well.
+//! Load: throughput and latency second by second, latency at every percentile, and the steps of the
+//! search for the highest load. The histogram of latencies is used by the other reports as well.
 
+use karat_core::observed::{Load, Observed};
 use karat_core::report::{Bin, Item};
 
-use super::super::plot::{Column, Line, Plot, Tick, along, cell, heights, short, top};
-use super::{Body, Context, Figure, Group};
+use super::figure::{Context, Figure, Group};
+use crate::charts::{Column, Line, Plot, Point, Scale, Tick, along, short};
+use crate::format::{NONE, number};
 
-/// Columns of a histogram at most.
+/// The most columns of a histogram.
 const COLUMNS: i64 = 32;
-/// Bins for each doubling, as the report makes them.
-const EACH_DOUBLING: f64 = 8.0;
-/// Points of a curve at most; beyond, neighbours share one.
+/// The bins of each doubling, as reports have them.
+const BINS_PER_DOUBLING: f64 = 8.0;
+/// The most points of a curve; beyond that, neighbours share one.
 const POINTS: usize = 600;
-/// Rows of a table at most.
+/// The most points that are drawn as dots.
+const DOTS: usize = 80;
+/// The most rows of a table.
 const ROWS: usize = 120;
 
 pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
-    let of = |kind: &str| -> Vec<&Item> {
-        let items = context.report.items.iter();
-        items.filter(|item| item.tags.get("kind").is_some_and(|found| found == kind)).collect()
-    };
-    let (seconds, steps) = (of("second"), of("step"));
-    let mut figures = Vec::new();
-    figures.extend(over_time(
-        &seconds,
-        "Throughput over time",
-        "answers in a second",
-        &["throughput"],
-    ));
-    figures.extend(over_time(
-        &seconds,
-        "Answer time over time",
-        "ms",
-        &["latency.p50", "latency.p99"],
-    ));
-    figures.extend(over_time(&seconds, "Errors over time", "share of calls", &["error_rate"]));
-    figures.extend(searched(&steps));
-    figures.extend(percentiles(&context.report.environment.latency_bins));
-    figures.extend(histogram(&context.report.environment.latency_bins));
-    let classes = context.bars_by("class", "error_rate");
-    if !classes.is_empty() {
-        figures.push(Figure {
-            title: "Errors by class".to_owned(),
-            lead: Some("The share of all calls that ended so.".to_owned()),
-            body: Body::Bars { head: "share", groups: vec![Group::of(None, unlinked(classes))] },
-            wide: false,
-        });
-    }
-    let calls = context.bars_by("call", "latency.p50");
-    if !calls.is_empty() {
-        figures.push(Figure {
-            title: "Median answer time by call, in ms".to_owned(),
-            lead: None,
-            body: Body::Bars { head: "ms", groups: vec![Group::of(None, unlinked(calls))] },
-            wide: false,
-        });
+    let seconds: Vec<&Item> = context
+        .report
+        .items
+        .iter()
+        .filter(|item| matches!(item.observed, Some(Observed::Load(Load::Second { .. }))))
+        .collect();
+    let bins = &context.report.environment.latency_bins;
+    let over_time = [
+        over_time(&seconds, "Throughput over time", "calls per second", &["throughput"]),
+        over_time(&seconds, "Latency over time", "ms", &["latency.p50", "latency.p99"]),
+        over_time(&seconds, "Errors over time", "share of calls", &["error_rate"]),
+    ];
+    let mut figures: Vec<Figure> = over_time
+        .into_iter()
+        .chain([search(&context.report.items), percentiles(bins), histogram(bins)])
+        .flatten()
+        .collect();
+    for (title, head, by, metric) in [
+        ("Errors by class, as a share of all calls", "share", "class", "error_rate"),
+        ("Median latency by call, in ms", "ms", "call", "latency.p50"),
+    ] {
+        let rows = context.plain_bars_by(by, metric);
+        if !rows.is_empty() {
+            figures.push(Figure::bars(title, head, vec![Group::of(None, rows)]));
+        }
     }
     figures
-}
-
-/// Classes and calls are no property of a second.
-fn unlinked(mut rows: Vec<super::Bar>) -> Vec<super::Bar> {
-    rows.iter_mut().for_each(|row| row.target = None);
-    rows
 }
 
 fn value(item: &Item, metric: &str) -> Option<f64> {
     item.metrics.get(metric).copied().flatten().filter(|value| value.is_finite())
 }
 
-/// Metrics of each second as curves; none where no second has any of them, or where errors never came.
+/// A cell of a table.
+fn cell(value: Option<f64>) -> String {
+    value.map_or_else(|| NONE.to_owned(), number)
+}
+
+/// The values of one metric along the horizontal axis.
+type Values = Vec<Option<f64>>;
+
+fn highest<'a>(series: impl IntoIterator<Item = &'a Values>) -> Option<f64> {
+    series.into_iter().flatten().flatten().copied().reduce(f64::max)
+}
+
+/// Metrics of each second as curves; none where no second has a value, or no call ever failed.
 fn over_time(seconds: &[&Item], title: &str, up: &'static str, metrics: &[&str]) -> Option<Figure> {
     let each = seconds.len().div_ceil(POINTS).max(1);
     let groups: Vec<&[&Item]> = seconds.chunks(each).collect();
     // Of seconds that share a point the worst is shown: a curve must not hide a spike.
-    let series: Vec<Vec<Option<f64>>> = metrics
+    let worst = |group: &[&Item], metric: &str| {
+        let values = group.iter().filter_map(|item| value(item, metric));
+        if metric == "throughput" { values.reduce(f64::min) } else { values.reduce(f64::max) }
+    };
+    let series: Vec<Values> = metrics
         .iter()
-        .map(|metric| {
-            let worst = |group: &[&Item]| {
-                let values = group.iter().filter_map(|item| value(item, metric));
-                match *metric {
-                    "throughput" => values.reduce(f64::min),
-                    _ => values.reduce(f64::max),
-                }
-            };
-            groups.iter().map(|group| worst(group)).collect()
-        })
+        .map(|metric| groups.iter().map(|group| worst(group, metric)).collect())
         .collect();
-    let most = series.iter().flatten().flatten().copied().reduce(f64::max)?;
-    if metrics == ["error_rate"] && most == 0.0 {
+    let highest = highest(&series)?;
+    if metrics == ["error_rate"] && highest == 0.0 {
         return None;
     }
-    let last = groups.len().saturating_sub(1).max(1) as f64;
+    let scale = Scale::up_to(highest);
+    let last = groups.len().saturating_sub(1);
+    let x = |at: usize| at as f64 / last.max(1) as f64;
     let second = |at: usize| at * each + 1;
-    let lines = draw(
-        metrics,
-        &series,
-        top(most),
-        |at| at as f64 / last,
-        |at| format!("second {}", second(at)),
-    );
-    let ends = [0, groups.len() / 2, groups.len().saturating_sub(1)];
-    let mut x_ticks: Vec<_> =
-        ends.into_iter().map(|at| along(at as f64 / last, format!("{} s", second(at)))).collect();
-    x_ticks.dedup_by(|a, b| a.at == b.at);
-    let shown = groups.len().min(ROWS);
-    let rows = (0..shown).map(|at| {
+    let mut ends = vec![0, groups.len() / 2, last];
+    ends.dedup();
+    let rows = (0..groups.len().min(ROWS)).map(|at| {
         let values = series.iter().map(|values| cell(values[at]));
         [second(at).to_string()].into_iter().chain(values).collect()
     });
-    let label = format!("{title}: {}", spans(metrics, &series));
-    let mut head = vec!["second".to_owned()];
-    head.extend(metrics.iter().map(|metric| (*metric).to_owned()));
-    Some(Figure {
-        title: title.to_owned(),
-        lead: (each > 1).then(|| format!("Each point is the worst of {each} seconds.")),
-        body: Body::Plot(Box::new(Plot {
-            label,
+    let figure = Figure::plot(
+        title,
+        Plot {
+            label: format!("{title}: {}", extremes(metrics, &series)),
             across: "seconds from the start",
             up,
-            lines,
-            x_ticks,
-            y_ticks: heights(top(most)),
-            head,
+            lines: lines(metrics, &series, &scale, x, |at| format!("second {}", second(at))),
+            x_ticks: ends.iter().map(|at| along(x(*at), format!("{} s", second(*at)))).collect(),
+            y_ticks: scale.ticks(),
+            head: ["second"].iter().chain(metrics).map(|name| (*name).to_owned()).collect(),
             rows: rows.collect(),
             ..Plot::default()
-        })),
-        wide: false,
+        },
+    );
+    Some(match each {
+        1 => figure,
+        _ => figure.lead(format!("Each point is the worst of {each} seconds.")),
     })
 }
 
-fn draw(
+fn lines(
     names: &[&str],
-    series: &[Vec<Option<f64>>],
-    top: f64,
+    series: &[Values],
+    scale: &Scale,
     x: impl Fn(usize) -> f64,
     place: impl Fn(usize) -> String,
 ) -> Vec<Line> {
-    names
-        .iter()
-        .zip(series)
-        .map(|(name, values)| {
-            let points: Vec<(f64, Option<f64>)> = values
-                .iter()
-                .enumerate()
-                .map(|(at, value)| (x(at), value.map(|v| v / top)))
-                .collect();
-            let titles: Vec<String> = values
-                .iter()
-                .enumerate()
-                .map(|(at, value)| format!("{}: {name} {}", place(at), cell(*value)))
-                .collect();
-            Line::new(name, &points, &titles)
-        })
-        .collect()
+    let line = |(name, values): (&&str, &Values)| {
+        let point = |(at, y): (usize, &Option<f64>)| {
+            let title = format!("{}: {name} {}", place(at), cell(*y));
+            Point { x: x(at), y: *y, ends: None, title }
+        };
+        let points: Vec<Point> = values.iter().enumerate().map(point).collect();
+        let line = Line::new(name, &points, scale);
+        if points.len() > DOTS { line.without_dots() } else { line }
+    };
+    names.iter().zip(series).map(line).collect()
 }
 
-/// From where to where each series goes, in words.
-fn spans(names: &[&str], series: &[Vec<Option<f64>>]) -> String {
-    let words: Vec<String> = names
+/// The lowest and the highest value of each series, as text.
+fn extremes(names: &[&str], series: &[Values]) -> String {
+    let texts: Vec<String> = names
         .iter()
         .zip(series)
         .map(|(name, values)| {
@@ -167,117 +142,120 @@ fn spans(names: &[&str], series: &[Vec<Option<f64>>]) -> String {
             format!("{name} between {} and {}", cell(low), cell(high))
         })
         .collect();
-    words.join("; ")
+    texts.join("; ")
 }
 
-/// The steps of a search for the most load: where the condition held.
-fn searched(steps: &[&Item]) -> Option<Figure> {
-    let load = |item: &Item| item.observed.get("load")?.as_f64().filter(|load| load.is_finite());
-    let mut steps: Vec<(f64, &Item)> =
-        steps.iter().filter_map(|item| Some((load(item)?, *item))).collect();
+/// The steps of the search for the highest load, and whether each was sustained.
+fn search(items: &[Item]) -> Option<Figure> {
+    let mut steps: Vec<(f64, Option<&str>, &Item)> = items
+        .iter()
+        .filter_map(|item| match &item.observed {
+            Some(Observed::Load(Load::Step { load, why_not, .. })) if load.is_finite() => {
+                Some((*load, why_not.as_deref(), item))
+            }
+            _ => None,
+        })
+        .collect();
     steps.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (least, most) = (steps.first()?.0, steps.last()?.0);
     let metrics = ["latency.p50", "latency.p99"];
-    let series =
-        metrics.map(|metric| steps.iter().map(|(_, item)| value(item, metric)).collect::<Vec<_>>());
-    let highest = top(series.iter().flatten().flatten().copied().reduce(f64::max)?);
+    let series = metrics
+        .map(|metric| steps.iter().map(|(_, _, item)| value(item, metric)).collect::<Values>());
+    let scale = Scale::up_to(highest(&series)?);
     let width = if most > least { most - least } else { 1.0 };
     let x = |at: usize| (steps[at].0 - least) / width;
-    let lines = draw(&metrics, &series, highest, x, |at| format!("load {}", short(steps[at].0)));
-    let rows = steps.iter().take(ROWS).map(|(load, item)| {
-        let why = item.observed.get("why_not").and_then(|why| why.as_str());
+    let rows = steps.iter().take(ROWS).map(|(load, why_not, item)| {
         vec![
             short(*load),
             cell(value(item, "throughput")),
             cell(value(item, "latency.p50")),
             cell(value(item, "latency.p99")),
             cell(value(item, "error_rate")),
-            why.map_or_else(|| "yes".to_owned(), |why| format!("no: {why}")),
+            why_not.map_or_else(|| "yes".to_owned(), |why| format!("no: {why}")),
         ]
     });
-    Some(Figure {
-        title: "Answer time by load".to_owned(),
-        lead: Some("One point for each step of the search.".to_owned()),
-        body: Body::Plot(Box::new(Plot {
-            label: format!("Answer time by load: {}", spans(&metrics, &series)),
-            across: "load",
-            up: "ms",
-            lines,
-            x_ticks: vec![along(0.0, short(least)), along(1.0, short(most))],
-            y_ticks: heights(highest),
-            rows: rows.collect(),
-            head: ["load", "throughput", "latency.p50", "latency.p99", "error_rate", "holds"]
-                .map(str::to_owned)
-                .to_vec(),
-            ..Plot::default()
-        })),
-        wide: false,
-    })
+    let plot = Plot {
+        label: format!("Latency by load: {}", extremes(&metrics, &series)),
+        across: "load",
+        up: "ms",
+        lines: lines(&metrics, &series, &scale, x, |at| format!("load {}", short(steps[at].0))),
+        x_ticks: vec![along(0.0, short(least)), along(1.0, short(most))],
+        y_ticks: scale.ticks(),
+        rows: rows.collect(),
+        head: ["load", "throughput", "latency.p50", "latency.p99", "error_rate", "sustained"]
+            .map(str::to_owned)
+            .to_vec(),
+        ..Plot::default()
+    };
+    Some(Figure::plot("Latency by load", plot).lead("One point for each step of the search."))
 }
 
-/// The percentiles that the table names.
+/// The percentiles in the table.
 const NAMED: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 1.0];
 
-/// The time within which each share of the calls was answered. The axis gives every nine as much room.
+/// The bins that a drawing can show, and the number of calls in them.
+fn usable(bins: &[Bin]) -> (Vec<&Bin>, u64) {
+    let usable: Vec<&Bin> =
+        bins.iter().filter(|bin| bin.up_to > 0.0 && bin.up_to.is_finite()).collect();
+    let calls = usable.iter().fold(0_u64, |sum, bin| sum.saturating_add(bin.count));
+    (usable, calls)
+}
+
+/// The latency within which each share of the calls was answered. The axis gives every nine as much
+/// room as the one before it.
 fn percentiles(bins: &[Bin]) -> Option<Figure> {
-    let all: u64 = bins.iter().map(|bin| bin.count).sum();
-    let longest = bins.last()?.up_to;
-    // The share that is slower than the last point: one call, so that the axis ends there.
+    let (bins, all) = usable(bins);
+    let (shortest, longest) = (bins.first()?.up_to, bins.last()?.up_to);
+    // The share beyond the last point is half a call, so that the axis ends there.
     let nines = |share: f64| -(1.0 - share).max(1.0 / (all as f64 * 2.0)).log10();
     let end = nines(1.0);
-    let mut seen = 0;
-    let mut points = vec![(0.0, Some(bins.first()?.up_to))];
-    for bin in bins {
-        seen += bin.count;
-        points.push((nines(seen as f64 / all as f64) / end, Some(bin.up_to)));
+    let mut seen = 0_u64;
+    let mut points = vec![Point { x: 0.0, y: Some(shortest), ..Point::default() }];
+    for bin in &bins {
+        seen = seen.saturating_add(bin.count);
+        let x = nines(seen as f64 / all as f64) / end;
+        points.push(Point { x, y: Some(bin.up_to), ..Point::default() });
     }
-    let highest = top(longest);
+    let scale = Scale::up_to(longest);
     let within = |share: f64| {
-        let mut seen = 0;
-        let reached = |bin: &&Bin| {
-            seen += bin.count;
+        let mut seen = 0_u64;
+        let reached = |bin: &&&Bin| {
+            seen = seen.saturating_add(bin.count);
             seen as f64 >= share * all as f64
         };
         bins.iter().find(reached).map(|bin| bin.up_to)
     };
     let named = || NAMED.into_iter().filter(|share| *share == 1.0 || nines(*share) < end);
-    let scaled: Vec<(f64, Option<f64>)> =
-        points.iter().map(|(x, y)| (*x, y.map(|y| y / highest))).collect();
     // As many digits as the share needs: 99.99 must not become 100.
     let percent = |share: f64| format!("{} %", (share * 1e6).round() / 1e4);
     let ticks = named().filter(|share| [0.5, 0.9, 0.99, 0.999, 0.9999].contains(share));
-    let x_ticks = ticks.map(|share| along(nines(share) / end, percent(share))).collect();
-    Some(Figure {
-        title: "Answer time by percentile".to_owned(),
-        lead: Some(format!("{all} calls; the time within which a share of them was answered.")),
-        body: Body::Plot(Box::new(Plot {
-            label: format!(
-                "Answer time by percentile: half within {} ms, 99 % within {} ms, all within {} ms",
-                cell(within(0.5)),
-                cell(within(0.99)),
-                cell(Some(longest))
-            ),
-            across: "share of the calls",
-            up: "ms",
-            lines: vec![Line::new("answered within", &scaled, &[])],
-            x_ticks,
-            y_ticks: heights(highest),
-            head: vec!["share".to_owned(), "within ms".to_owned()],
-            rows: named().map(|share| vec![percent(share), cell(within(share))]).collect(),
-            ..Plot::default()
-        })),
-        wide: false,
-    })
+    let plot = Plot {
+        label: format!(
+            "Latency by percentile: half within {} ms, 99 % within {} ms, all within {} ms",
+            cell(within(0.5)),
+            cell(within(0.99)),
+            cell(Some(longest))
+        ),
+        across: "share of the calls",
+        up: "ms",
+        lines: vec![Line::new("answered within", &points, &scale).without_dots()],
+        x_ticks: ticks.map(|share| along(nines(share) / end, percent(share))).collect(),
+        y_ticks: scale.ticks(),
+        head: vec!["share".to_owned(), "within ms".to_owned()],
+        rows: named().map(|share| vec![percent(share), cell(within(share))]).collect(),
+        ..Plot::default()
+    };
+    let lead = format!("{all} calls; the time within which a share of them was answered.");
+    Some(Figure::plot("Latency by percentile", plot).lead(lead))
 }
 
-/// Times by size. Bins grow evenly by factors, so the axis is logarithmic.
+/// Latencies by size. Bins grow by a constant factor, so the axis is logarithmic.
 pub(super) fn histogram(bins: &[Bin]) -> Option<Figure> {
-    #[expect(clippy::cast_possible_truncation, reason = "a logarithm of a time is small")]
-    let place = |bin: &Bin| (bin.up_to.log2() * EACH_DOUBLING).round() as i64;
-    let usable: Vec<&Bin> =
-        bins.iter().filter(|bin| bin.up_to > 0.0 && bin.up_to.is_finite()).collect();
-    let (first, last) = (place(usable.first()?), place(usable.last()?));
-    let each = [1, 2, 4, 8, 16, 32, 64]
+    #[expect(clippy::cast_possible_truncation, reason = "the logarithm of a time is small")]
+    let place = |bin: &Bin| (bin.up_to.log2() * BINS_PER_DOUBLING).round() as i64;
+    let (bins, all) = usable(bins);
+    let (first, last) = (place(bins.first()?), place(bins.last()?));
+    let each = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
         .into_iter()
         .find(|each| (last.div_euclid(*each) - first.div_euclid(*each)) < COLUMNS)?;
     // A column holds the bins that end in (column · each, (column + 1) · each].
@@ -285,47 +263,42 @@ pub(super) fn histogram(bins: &[Bin]) -> Option<Figure> {
     let (from, to) = (column(first), column(last));
     let width = usize::try_from(to - from + 1).ok()?;
     let mut counts = vec![0_u64; width];
-    for bin in usable {
-        let at = usize::try_from(column(place(bin)) - from).ok()?;
-        *counts.get_mut(at)? += bin.count;
+    for bin in bins {
+        let count = counts.get_mut(usize::try_from(column(place(bin)) - from).ok()?)?;
+        *count = count.saturating_add(bin.count);
     }
-    let edge = |at: usize| ((from + at as i64) as f64 * each as f64 / EACH_DOUBLING).exp2();
-    let said = |at: usize| format!("{} to {} ms", short(edge(at)), short(edge(at + 1)));
-    let most = counts.iter().copied().max()?;
-    // Quarters of a small count would be no counts.
-    let highest = if most <= 20 { most.div_ceil(4).max(1) as f64 * 4.0 } else { top(most as f64) };
-    let all: u64 = counts.iter().sum();
+    let edge = |at: usize| {
+        let doublings = (from + at as i64) as f64 * each as f64 / BINS_PER_DOUBLING;
+        doublings.exp2().min(f64::MAX)
+    };
+    let span = |at: usize| format!("{} to {} ms", short(edge(at)), short(edge(at + 1)));
+    let scale = Scale::of_counts(counts.iter().copied().max()?);
     let columns = counts.iter().enumerate().map(|(at, count)| {
-        Column::new(at, width, *count as f64 / highest, format!("{}: {count}", said(at)))
+        Column::new(at, width, scale.place(*count as f64), format!("{}: {count}", span(at)))
     });
     let rows = counts.iter().enumerate().filter(|(_, count)| **count > 0);
-    let x_ticks = round_times(edge(0), edge(width));
-    Some(Figure {
-        title: "Answer times".to_owned(),
-        lead: None,
-        body: Body::Plot(Box::new(Plot {
-            label: format!(
-                "Histogram of {all} answer times from {} to {} ms",
-                short(edge(0)),
-                short(edge(width))
-            ),
-            across: "ms, each column by a factor longer than the one before",
-            up: "answers",
-            columns: columns.collect(),
-            x_ticks,
-            y_ticks: heights(highest),
-            head: vec!["answer time".to_owned(), "answers".to_owned()],
-            rows: rows.map(|(at, count)| vec![said(at), count.to_string()]).collect(),
-            ..Plot::default()
-        })),
-        wide: false,
-    })
+    let plot = Plot {
+        label: format!(
+            "Histogram of {all} latencies from {} to {} ms",
+            short(edge(0)),
+            short(edge(width))
+        ),
+        across: "ms, on a logarithmic axis",
+        up: "calls",
+        columns: columns.collect(),
+        x_ticks: round_times(edge(0), edge(width)),
+        y_ticks: scale.ticks(),
+        head: vec!["latency".to_owned(), "calls".to_owned()],
+        rows: rows.map(|(at, count)| vec![span(at), count.to_string()]).collect(),
+        ..Plot::default()
+    };
+    Some(Figure::plot("Latencies", plot))
 }
 
-/// Round times at their places between two ends of a logarithmic axis: powers of ten, and where these
-/// are few, twice and five times as much.
+/// Round times between two ends of a logarithmic axis: powers of ten, and where these are few, twice
+/// and five times as much.
 fn round_times(from: f64, to: f64) -> Vec<Tick> {
-    let place = |ms: f64| (ms / from).ln() / (to / from).ln();
+    let place = |ms: f64| (ms.ln() - from.ln()) / (to.ln() - from.ln());
     let within = |steps: &[f64]| -> Vec<f64> {
         let powers = (-9..=12).map(|power| 10_f64.powi(power));
         let all = powers.flat_map(|power| steps.iter().map(move |step| step * power));
@@ -338,40 +311,43 @@ fn round_times(from: f64, to: f64) -> Vec<Tick> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::figure::Body;
     use super::*;
 
     fn plot(figure: Figure) -> Plot {
         match figure.body {
             Body::Plot(plot) => *plot,
-            _ => panic!("no plot"),
+            _ => panic!("not a plot"),
         }
     }
 
+    fn counted(figure: Figure) -> u64 {
+        plot(figure).rows.iter().map(|row| row[1].parse::<u64>().unwrap()).sum()
+    }
+
     #[test]
-    fn every_time_stands_in_one_column() {
+    fn every_latency_is_in_one_column() {
         let bins: Vec<Bin> = (-80_i32..200)
             .map(|place| Bin { up_to: (f64::from(place) / 8.0).exp2(), count: 3 })
             .collect();
-        let drawn = plot(histogram(&bins).unwrap());
-        assert!(drawn.columns.len() <= 33, "{}", drawn.columns.len());
-        let counted: u64 = drawn.rows.iter().map(|row| row[1].parse::<u64>().unwrap()).sum();
-        assert_eq!(counted, 3 * 280);
+        assert!(plot(histogram(&bins).unwrap()).columns.len() <= 33);
+        assert_eq!(counted(histogram(&bins).unwrap()), 3 * 280);
         assert!(histogram(&[]).is_none());
         assert_eq!(plot(histogram(&bins[..1]).unwrap()).columns.len(), 1);
     }
 
     #[test]
-    fn percentiles_rise_to_the_longest_time() {
+    fn percentiles_rise_to_the_longest_latency() {
         let bins = [(1.0, 90), (2.0, 9), (50.0, 1)].map(|(up_to, count)| Bin { up_to, count });
-        let drawn = plot(percentiles(&bins).unwrap());
-        let said: Vec<&str> = drawn.rows.iter().map(|row| row[1].as_str()).collect();
-        assert_eq!(said.first(), Some(&"1.0000"));
-        assert_eq!(said.last(), Some(&"50.00"));
-        assert!(drawn.rows.iter().any(|row| row[0] == "99 %" && row[1] == "2.0000"));
+        let rows = plot(percentiles(&bins).unwrap()).rows;
+        let shown: Vec<&str> = rows.iter().map(|row| row[1].as_str()).collect();
+        assert_eq!(shown.first(), Some(&"1.0000"));
+        assert_eq!(shown.last(), Some(&"50.00"));
+        assert!(rows.iter().any(|row| row[0] == "99 %" && row[1] == "2.0000"));
     }
 
     #[test]
-    fn an_axis_of_times_names_round_ones() {
+    fn an_axis_of_times_has_round_ticks() {
         let texts = |from, to| -> Vec<String> {
             round_times(from, to).into_iter().map(|tick| tick.text).collect()
         };
@@ -380,10 +356,26 @@ mod tests {
     }
 
     #[test]
-    fn odd_bins_are_no_panic() {
-        for up_to in [0.0, -1.0, f64::NAN, f64::INFINITY, f64::MAX, f64::MIN_POSITIVE] {
-            let bins = [Bin { up_to, count: u64::MAX / 2 }, Bin { up_to: 1.0, count: 1 }];
-            let _ = (histogram(&bins), percentiles(&bins));
+    fn bins_without_a_finite_time_are_left_out() {
+        for up_to in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let bins = [Bin { up_to, count: 7 }, Bin { up_to: 1.0, count: 3 }];
+            assert_eq!(counted(histogram(&bins).unwrap()), 3, "{up_to}");
+            let rows = plot(percentiles(&bins).unwrap()).rows;
+            assert!(rows.iter().all(|row| row[1] == "1.0000"), "{up_to}: {rows:?}");
+            assert!(histogram(&bins[..1]).is_none() && percentiles(&bins[..1]).is_none());
+        }
+    }
+
+    #[test]
+    fn extreme_bins_are_drawn_within_the_figure() {
+        for up_to in [f64::MAX, f64::MIN_POSITIVE] {
+            let mut bins = [Bin { up_to, count: u64::MAX }, Bin { up_to: 1.0, count: 1 }];
+            bins.sort_by(|a, b| a.up_to.total_cmp(&b.up_to));
+            let drawn = plot(histogram(&bins).unwrap());
+            assert!(drawn.columns.len() <= 33, "{up_to}: {}", drawn.columns.len());
+            assert_eq!(drawn.rows.len(), 2, "{up_to}");
+            let [line] = &plot(percentiles(&bins).unwrap()).lines[..] else { panic!("one line") };
+            assert!(!line.pieces[0].line.contains("NaN"), "{up_to}: {:?}", line.pieces);
         }
     }
 }

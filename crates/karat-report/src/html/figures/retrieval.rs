@@ -1,41 +1,27 @@
-//! Retrieval: at which place the first right tool stood, and how the kinds of queries fare.
+//! Retrieval: the rank of the first relevant tool, and the kinds of queries compared.
 
-use super::super::kind::FOUND;
-use super::{Body, Context, Figure, Group, counted};
+use super::super::facet::RANKS;
+use super::figure::{Context, Figure, Group};
 
-/// The metric by which kinds of queries are compared, where the report has it.
+/// The metric by which kinds of queries are compared: the first that the report has.
 const COMPARED: [&str; 3] = ["recall@5", "mrr", "ndcg@10"];
 
 pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
-    let counts = FOUND.map(|place| context.with(place));
-    let all = counts.iter().sum();
-    let rows = FOUND
-        .iter()
-        .zip(counts)
-        .map(|(place, count)| counted(place, Some(context.items(&[("found", place)])), count, all))
-        .collect();
-    let mut figures = vec![Figure {
-        title: "Where the first right tool stood".to_owned(),
-        lead: None,
-        body: Body::Bars { head: "queries", groups: vec![Group::of(None, rows)] },
-        wide: false,
-    }];
+    let mut figures = vec![Figure::bars(
+        "Rank of the first relevant tool",
+        "queries",
+        vec![Group::of(None, context.facet_rows(&RANKS))],
+    )];
     let metric = COMPARED.into_iter().find(|id| context.report.metric(id).is_some());
-    let groups: Vec<Group> = metric
-        .into_iter()
-        .flat_map(|metric| {
-            ["kind", "split"]
-                .map(|by| Group::of(Some(format!("by {by}")), context.bars_by(by, metric)))
-        })
-        .filter(|group| group.rows.len() > 1)
-        .collect();
-    if let (Some(metric), false) = (metric, groups.is_empty()) {
-        figures.push(Figure {
-            title: format!("{metric} by kind of query"),
-            lead: None,
-            body: Body::Bars { head: metric, groups },
-            wide: false,
-        });
+    if let Some(metric) = metric {
+        let groups: Vec<Group> = ["kind", "split"]
+            .map(|by| Group::of(Some(format!("by {by}")), context.bars_by(by, metric)))
+            .into_iter()
+            .filter(|group| group.rows.len() > 1)
+            .collect();
+        if !groups.is_empty() {
+            figures.push(Figure::bars(&format!("{metric} by kind of query"), metric, groups));
+        }
     }
     figures
 }

@@ -1,201 +1,168 @@
-//! Servers: reliability and failures of a suite, findings of fuzzing, attacks that were held or not.
+//! Servers: the reliability of a suite, what fuzzing found, and the attacks that were held or not.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use karat_core::finding::Severity;
+use karat_core::observed::{Attack, AttackStatus, Observed};
 
-use super::super::kind::number;
-use super::{Body, Cell, Column, Context, Figure, Group, Shares, bars, counted, divided, spoken};
+use super::figure::{
+    Body, Cell, Column, Context, Figure, Group, Row, Shares, bars, counted, divided, spoken,
+};
+use crate::format::first_few;
 
-/// The reliability as a whole and by tool, and how attempts failed.
+/// The reliability as a whole and by tool, and the results of attempts.
 pub(super) fn suite(context: &Context<'_>) -> Vec<Figure> {
-    let report = context.report;
-    let whole = ["reliability", "pass_rate"]
+    let whole: Vec<_> = ["reliability", "pass_rate"]
         .iter()
-        .filter_map(|id| Some((spoken(id), None, report.metric(id)?)))
-        .collect::<Vec<_>>();
-    let groups = vec![
-        Group::of(Some("all".to_owned()), bars(&whole)),
-        Group::of(Some("reliability by tool".to_owned()), context.bars_by("tool", "reliability")),
-    ];
-    let mut figures = vec![Figure {
-        title: "Reliability".to_owned(),
-        lead: Some("The share of attempts, and of cases, that passed.".to_owned()),
-        body: Body::Bars { head: "share", groups: filled(groups) },
-        wide: false,
-    }];
-    figures.push(endings(context));
-    figures
+        .filter_map(|id| Some((spoken(id), None, context.report.metric(id)?)))
+        .collect();
+    let by_tool = context.bars_by("tool", "reliability");
+    let groups = [("all", bars(&whole)), ("reliability by tool", by_tool)]
+        .map(|(name, rows)| Group::of(Some(name.to_owned()), rows));
+    let groups = groups.into_iter().filter(|group| !group.rows.is_empty()).collect();
+    vec![
+        Figure::bars("Reliability", "share", groups)
+            .lead("The share of attempts, and of cases, that passed."),
+        attempts(context),
+    ]
 }
 
-fn filled(groups: Vec<Group>) -> Vec<Group> {
-    groups.into_iter().filter(|group| !group.rows.is_empty()).collect()
-}
-
-/// How the attempts ended: passed, or failed in which way.
-fn endings(context: &Context<'_>) -> Figure {
+/// The attempts: passed, or failed by class.
+fn attempts(context: &Context<'_>) -> Figure {
     let (mut attempts, mut passed) = (0, 0);
-    let mut classes: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut failures = BTreeMap::new();
     for item in &context.report.items {
-        attempts += number(&item.observed, "attempts").unwrap_or_default();
-        passed += number(&item.observed, "passed").unwrap_or_default();
-        for (class, count) in counts(&item.observed, "failures") {
-            *classes.entry(class).or_default() += count;
-        }
+        let Some(Observed::Suite(case)) = &item.observed else { continue };
+        attempts += case.attempts;
+        passed += case.passed;
+        add(&mut failures, &case.failures);
     }
     let mut rows = vec![counted("passed", None, passed, attempts)];
-    let failures =
-        classes.iter().map(|(class, count)| counted(&spoken(class), None, *count, attempts));
-    rows.extend(failures);
-    Figure {
-        title: "How attempts ended".to_owned(),
-        lead: (classes.is_empty() && passed == attempts)
-            .then(|| format!("All {attempts} attempts passed.")),
-        body: Body::Bars { head: "attempts", groups: vec![Group::of(None, rows)] },
-        wide: false,
+    rows.extend(counts(&failures, attempts));
+    let figure = Figure::bars("Results of attempts", "attempts", vec![Group::of(None, rows)]);
+    match failures.is_empty() && passed == attempts {
+        true => figure.lead(format!("All {attempts} attempts passed.")),
+        false => figure,
     }
 }
 
-/// Named counts within what was observed.
-fn counts<'a>(observed: &'a Value, key: &str) -> impl Iterator<Item = (&'a str, u64)> {
-    let object = observed.get(key).and_then(Value::as_object);
-    let fields = object.into_iter().flatten();
-    fields.filter_map(|(name, count)| Some((name.as_str(), count.as_u64()?)))
+fn add<'a>(sums: &mut BTreeMap<&'a str, u64>, counts: &'a BTreeMap<String, u64>) {
+    for (name, count) in counts {
+        *sums.entry(name).or_default() += count;
+    }
 }
 
-/// Findings by kind, and what tools did with inputs of each kind.
+fn counts(sums: &BTreeMap<&str, u64>, of: u64) -> Vec<Row> {
+    sums.iter().map(|(name, count)| counted(&spoken(name), None, *count, of)).collect()
+}
+
+/// Findings by rule, and the outcomes of calls.
 pub(super) fn fuzz(context: &Context<'_>) -> Vec<Figure> {
-    let mut found: BTreeMap<(usize, &str), (u64, Vec<&str>)> = BTreeMap::new();
-    let mut ended: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut found: BTreeMap<(Reverse<Severity>, &str), (u64, Vec<&str>)> = BTreeMap::new();
+    let mut endings = BTreeMap::new();
     for item in &context.report.items {
-        for (class, count) in counts(&item.observed, "endings") {
-            *ended.entry(class).or_default() += count;
-        }
-        let findings = item.observed.get("findings").and_then(Value::as_array);
-        for finding in findings.into_iter().flatten() {
-            let text = |key: &str| finding.get(key).and_then(Value::as_str).unwrap_or_default();
-            let severity = SEVERITIES.iter().position(|known| *known == text("severity"));
-            let entry =
-                found.entry((severity.unwrap_or(SEVERITIES.len()), text("rule"))).or_default();
+        let Some(Observed::Fuzz(fuzz)) = &item.observed else { continue };
+        add(&mut endings, &fuzz.endings);
+        for finding in &fuzz.findings {
+            let entry = found.entry((Reverse(finding.severity), &finding.rule)).or_default();
             entry.0 += 1;
             entry.1.push(&item.id);
         }
     }
     let rows: Vec<Vec<Cell>> = found
-        .iter()
-        .map(|((severity, rule), (count, tools))| {
-            let severity = SEVERITIES.get(*severity).copied().unwrap_or("other");
-            let mut tools = tools.clone();
+        .into_iter()
+        .map(|((Reverse(severity), rule), (count, mut tools))| {
             tools.dedup();
+            let look = match severity {
+                Severity::Error => "wrong",
+                Severity::Warning => "doubtful",
+                Severity::Note => "open",
+            };
             vec![
-                Cell { look: Some(severity_look(severity)), ..Cell::text(severity) },
-                Cell::text(*rule),
-                Cell::number(*count),
-                Cell::text(listed(&tools)).to(context.items(&[("search", rule)])),
+                Cell { look: Some(look), ..Cell::text(severity.name()) },
+                Cell::text(rule),
+                Cell::number(count),
+                Cell::text(first_few(&tools, 6)).to(context.items(&[("search", rule)])),
             ]
         })
         .collect();
-    let calls: u64 = ended.values().sum();
-    let endings =
-        ended.iter().map(|(class, count)| counted(&spoken(class), None, *count, calls)).collect();
-    let findings = Figure {
-        title: "Findings by kind".to_owned(),
-        lead: rows.is_empty().then(|| "Nothing was found.".to_owned()),
-        body: Body::Table { head: vec!["Severity", "Rule", "Findings", "Tools"], rows },
-        wide: true,
-    };
-    let endings = Figure {
-        title: "How calls ended".to_owned(),
-        lead: Some(format!("{calls} calls with valid, odd and invalid inputs.")),
-        body: Body::Bars { head: "calls", groups: vec![Group::of(None, endings)] },
-        wide: false,
-    };
-    vec![findings, endings]
+    let empty = rows.is_empty();
+    let findings = Figure::table("Findings", &["Severity", "Rule", "Findings", "Tools"], rows);
+    let calls: u64 = endings.values().sum();
+    let rows = counts(&endings, calls);
+    vec![
+        if empty { findings.lead("Nothing was found.") } else { findings },
+        Figure::bars("Outcomes of calls", "calls", vec![Group::of(None, rows)])
+            .lead(format!("{calls} calls with valid, odd and invalid inputs.")),
+    ]
 }
 
-const SEVERITIES: [&str; 3] = ["error", "warning", "note"];
-
-fn severity_look(severity: &str) -> &'static str {
-    match severity {
-        "error" => "wrong",
-        "warning" => "doubtful",
-        _ => "open",
-    }
-}
-
-/// The first few names.
-fn listed(names: &[&str]) -> String {
-    const NAMED: usize = 6;
-    let first = names[..names.len().min(NAMED)].join(", ");
-    match names.len().saturating_sub(NAMED) {
-        0 => first,
-        more => format!("{first} and {more} more"),
-    }
-}
-
-const STATUSES: [(&str, &str, &str); 4] = [
-    ("held", "held", "right"),
-    ("broken", "broken", "wrong"),
-    ("not_judged", "not judged", "doubtful"),
-    ("not_applicable", "not applicable", "open"),
+const STATUSES: [AttackStatus; 5] = [
+    AttackStatus::Held,
+    AttackStatus::Broken,
+    AttackStatus::NotJudged,
+    AttackStatus::NotApplicable,
+    AttackStatus::NotExecuted,
 ];
 
-/// What became of the attacks of each class, and each attack that got through.
+fn column(status: AttackStatus) -> Column {
+    let (name, look) = match status {
+        AttackStatus::Held => ("held", "right"),
+        AttackStatus::Broken => ("broken", "wrong"),
+        AttackStatus::NotJudged => ("not judged", "doubtful"),
+        AttackStatus::NotApplicable => ("not applicable", "open"),
+        AttackStatus::NotExecuted => ("not executed", "doubtful"),
+    };
+    Column { name, look }
+}
+
+/// The attacks of each class by their result, and the share held of each attack.
 pub(super) fn attack(context: &Context<'_>) -> Vec<Figure> {
-    let mut classes: BTreeMap<&str, [u64; 4]> = BTreeMap::new();
+    let mut classes: BTreeMap<&str, BTreeMap<AttackStatus, u64>> = BTreeMap::new();
     for item in &context.report.items {
-        let status = context.kind.value(item);
-        let place = STATUSES.iter().position(|(name, ..)| Some(*name) == status);
-        let class = item.tags.get("class").map_or("", String::as_str);
-        if let Some(place) = place {
-            classes.entry(class).or_default()[place] += tools_of(&item.observed);
+        let Some(Observed::Attack(attack)) = &item.observed else { continue };
+        if item.error.is_none() {
+            let class = item.tags.get("class").map_or("", String::as_str);
+            *classes.entry(class).or_default().entry(attack.status).or_default() += tools(attack);
         }
     }
-    let columns =
-        || STATUSES.map(|(_, word, look)| Column { word, look }).into_iter().collect::<Vec<_>>();
-    let rows = classes
-        .iter()
-        .map(|(class, counts)| Shares {
-            name: spoken(class),
-            parts: divided(counts, &columns()),
-            counts: counts
-                .iter()
-                .zip(STATUSES)
-                .map(|(count, (status, ..))| match count {
-                    0 => Cell::number(0),
-                    _ => Cell::number(*count)
-                        .to(context.items(&[("class", class), ("status", status)])),
-                })
-                .collect(),
-        })
-        .collect();
-    let by_attack: Vec<_> = context
-        .bars_by("attack", "attacks_held")
-        .into_iter()
-        .filter(|bar| bar.chart.is_some())
-        .collect();
-    let mut figures = vec![Figure {
-        title: "Attacks by class".to_owned(),
-        lead: Some(
-            "Attack, tool and parameter; not applicable where no parameter could carry it."
-                .to_owned(),
-        ),
-        body: Body::Shares { columns: columns(), rows },
-        wide: true,
-    }];
-    if by_attack.len() > 1 {
-        figures.push(Figure {
-            title: "Held, by attack".to_owned(),
-            lead: Some("The share of attempts at each attack that the server held off.".to_owned()),
-            body: Body::Bars { head: "held", groups: vec![Group::of(None, by_attack)] },
-            wide: false,
+    // A column that is always empty but for broken runs is shown only where it is not.
+    let executed = !classes.values().any(|class| class.contains_key(&AttackStatus::NotExecuted));
+    let shown = &STATUSES[..STATUSES.len() - usize::from(executed)];
+    let columns: Vec<Column> = shown.iter().copied().map(column).collect();
+    let rows = classes.iter().map(|(class, found)| {
+        let counts: Vec<u64> =
+            shown.iter().map(|status| found.get(status).copied().unwrap_or_default()).collect();
+        let cells = counts.iter().zip(shown).map(|(count, status)| match count {
+            0 => Cell::number(0),
+            _ => Cell::number(*count)
+                .to(context.items(&[("class", class), ("status", status.name())])),
         });
+        let (cells, parts) = (cells.collect(), divided(&counts, &columns));
+        Shares { name: spoken(class), parts, counts: cells }
+    });
+    let rows = rows.collect();
+    let mut figures = vec![
+        Figure::new("Attacks by class", Body::Shares { columns, rows })
+            .lead("Attack, tool and parameter; not applicable where no parameter could carry it.")
+            .wide(),
+    ];
+    let mut by_attack = context.bars_by("attack", "attacks_held");
+    by_attack.retain(|row| row.bar.is_some());
+    if by_attack.len() > 1 {
+        figures.push(
+            Figure::bars("Held, by attack", "held", vec![Group::of(None, by_attack)])
+                .lead("The share of attempts of each attack that did not get through."),
+        );
     }
     figures
 }
 
-/// How many tools an item stands for: one, or all to which an attack does not apply.
-fn tools_of(observed: &Value) -> u64 {
-    let Some(tools) = observed.get("tools").and_then(Value::as_object) else { return 1 };
-    tools.values().filter_map(Value::as_array).map(|tools| tools.len() as u64).sum()
+/// The number of tools that an item represents: one, or all to which an attack does not apply.
+fn tools(attack: &Attack) -> u64 {
+    match attack.tools.is_empty() {
+        true => 1,
+        false => attack.tools.values().map(|tools| tools.len() as u64).sum(),
+    }
 }

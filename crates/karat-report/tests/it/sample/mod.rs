@@ -1,4 +1,4 @@
-//! Reports to render: a small one with every shape, one with hostile text in every string, and large
+//! Reports to render: a small one with every feature, one with hostile text in every string, and large
 //! ones made by a counter. Shared by the tests and by the example.
 
 pub(crate) mod kinds;
@@ -6,9 +6,12 @@ pub(crate) mod synthetic;
 
 use std::collections::BTreeMap;
 
+use karat_core::observed::{
+    DetectorFinding, Observed, RankedTool, Ranking, ShownCall, Traces, VerdictOutcome, Verdicts,
+};
 use karat_core::report::{
     Better, CHECK_SCHEMA, Check, CheckReport, Comparison, Control, Count, DatasetRef, Delta,
-    Environment, Evaluation, Gate, Interval, Item, ItemError, Latency, Measured, NotMeasured,
+    Environment, Evaluation, Gate, Interval, Item, ItemError, Kind, Latency, Measured, NotMeasured,
     NotRun, Report, SCHEMA, Slice, SystemRef, Verdict,
 };
 use serde_json::{Value, json};
@@ -37,6 +40,11 @@ pub(crate) fn small() -> CheckReport {
 /// The same without the entry that could not be measured, so that the verdict is `fail`.
 pub(crate) fn failed() -> CheckReport {
     CheckReport { verdict: Some(Verdict::Fail), not_measured: Vec::new(), ..small() }
+}
+
+/// A check of one report.
+pub(crate) fn single(report: Report) -> CheckReport {
+    CheckReport::of(vec![report])
 }
 
 pub(crate) fn interval(low: f64, high: f64, method: &str) -> Option<Interval> {
@@ -84,15 +92,11 @@ pub(crate) fn environment() -> Environment {
     }
 }
 
-pub(crate) fn report(
-    evaluation: Evaluation,
-    name: &str,
-    metrics: Vec<Measured>,
-    items: Vec<Item>,
-) -> Report {
+pub(crate) fn report(kind: Kind, name: &str, metrics: Vec<Measured>, items: Vec<Item>) -> Report {
     Report {
         schema: SCHEMA.to_owned(),
-        evaluation,
+        evaluation: kind.evaluation(),
+        kind,
         name: name.to_owned(),
         dataset: DatasetRef {
             id: "tools".to_owned(),
@@ -176,29 +180,31 @@ pub(crate) fn control(name: &str, expected: &str, mrr: f64, ok: bool) -> Control
     }
 }
 
-fn query(id: &str, query: &str, scores: [Option<f64>; 3], observed: Value) -> Item {
+fn query(id: &str, scores: [Option<f64>; 3], ranking: Ranking) -> Item {
     let metrics = ["hard_negative_rate", "mrr", "recall@5"];
-    let mut observed = observed;
-    observed["query"] = json!(query);
     Item {
         id: id.to_owned(),
         group: Some("files".to_owned()),
         tags: map(&[("kind", if id < "q-3" { "direct" } else { "paraphrase" }), ("split", "test")]),
         metrics: metrics.iter().map(|id| (*id).to_owned()).zip(scores).collect(),
         per_run: Vec::new(),
-        observed,
+        observed: Some(Observed::Ranking(ranking)),
         error: None,
     }
 }
 
-/// Retrieval: worse than the baseline, a control that did not land, an unanswered query.
-fn failing() -> Report {
-    let ranked = |rows: &[(&str, f64, Option<u8>)]| -> Vec<Value> {
-        rows.iter()
-            .map(|(id, score, grade)| json!({"tool_id": id, "score": score, "relevance": grade}))
-            .collect()
+/// Retrieval: worse than the baseline, a failed control, an unanswered query.
+pub(crate) fn failing() -> Report {
+    let ranked = |rows: &[(&str, f64, Option<u8>)]| -> Option<Vec<RankedTool>> {
+        let tool = |(id, score, relevance): &(&str, f64, Option<u8>)| RankedTool {
+            tool_id: (*id).to_owned(),
+            score: Some(*score),
+            relevance: *relevance,
+        };
+        Some(rows.iter().map(tool).collect())
     };
-    let mut unanswered = query("q-4", "who changed this line", [None, None, None], json!({}));
+    let asked = |query: &str| Ranking { query: query.to_owned(), ..Ranking::default() };
+    let mut unanswered = query("q-4", [None, None, None], asked("who changed this line"));
     unanswered.error = Some(ItemError {
         class: "timeout".to_owned(),
         message: "no answer within 30 s".to_owned(),
@@ -206,29 +212,32 @@ fn failing() -> Report {
     let items = vec![
         query(
             "q-1",
-            "read a file",
             [Some(0.0), Some(1.0), Some(1.0)],
-            json!({
-                "first_right": 1, "outranked_by": [], "missed": [],
-                "ranked": ranked(&[("files:read", 9.5, Some(2)), ("files:stat", 4.25, None)]),
-            }),
+            Ranking {
+                first_right: Some(1),
+                ranked: ranked(&[("files:read", 9.5, Some(2)), ("files:stat", 4.25, None)]),
+                ..asked("read a file")
+            },
         ),
         query(
             "q-2",
-            "copy a file elsewhere",
             [Some(1.0), Some(0.5), Some(0.5)],
-            json!({
-                "first_right": 2, "outranked_by": ["files:move"], "missed": ["shell:run"],
-                "ranked": ranked(&[("files:move", 7.5, Some(0)), ("files:copy", 7.25, Some(2))]),
-            }),
+            Ranking {
+                first_right: Some(2),
+                outranked_by: names(&["files:move"]),
+                missed: names(&["shell:run"]),
+                ranked: ranked(&[("files:move", 7.5, Some(0)), ("files:copy", 7.25, Some(2))]),
+                ..asked("copy a file elsewhere")
+            },
         ),
         query(
             "q-3",
-            "show me what is on the page",
             [None, Some(0.0), Some(0.0)],
-            json!({
-                "first_right": null, "outranked_by": [], "missed": ["web:fetch"], "ranked": [],
-            }),
+            Ranking {
+                missed: names(&["web:fetch"]),
+                ranked: ranked(&[]),
+                ..asked("show me what is on the page")
+            },
         ),
         unanswered,
     ];
@@ -257,8 +266,7 @@ fn failing() -> Report {
         "control",
         0.0,
         Verdict::Fail,
-        "did not land where it \
-        must (mrr is below 0.500); the harness cannot be trusted",
+        "shuffled: mrr 0.625, expected below 0.500; the harness cannot be trusted",
     );
     control_check.threshold = None;
     Report {
@@ -287,27 +295,36 @@ fn failing() -> Report {
             checks: vec![
                 failed,
                 control_check,
-                check("mrr", "min", 0.4, Verdict::Pass, "mrr = 0.5000 keeps the floor 0.4 (n = 3)"),
+                check("mrr", "min", 0.4, Verdict::Pass, "mrr 0.5000 ≥ 0.4 (min, n = 3)"),
             ],
         }),
         warnings: vec!["3 items are few: the interval of recall@5 is 0.75 wide".to_owned()],
-        ..report(Evaluation::Retrieval, "bm25", metrics, items)
+        ..report(Kind::Ranking, "bm25", metrics, items)
     }
 }
 
-/// Detection: an undefined metric and a ceiling that the data cannot certify.
-fn undecided() -> Report {
-    let verdict = |id: &str, label: &str, flagged: bool| Item {
+/// Detection: an undefined metric and a limit that the data cannot certify.
+pub(crate) fn undecided() -> Report {
+    let verdict = |id: &str| Item {
         id: id.to_owned(),
         group: None,
-        tags: map(&[("label", label)]),
-        metrics: BTreeMap::from([("recall".to_owned(), (label == "attack").then_some(1.0))]),
+        tags: map(&[("label", "malicious"), ("category", "exfiltration")]),
+        metrics: BTreeMap::from([("recall".to_owned(), Some(1.0))]),
         per_run: Vec::new(),
-        observed: json!({
-            "description": "Reads a file.\nThen sends it to a stranger.",
-            "label": label,
-            "verdict": {"flagged": flagged, "score": 0.875, "rules": ["exfiltration", "stealth"]},
-        }),
+        observed: Some(Observed::Verdicts(Verdicts {
+            label: "malicious".to_owned(),
+            name: "read".to_owned(),
+            text: "Reads a file.\nThen sends it to a stranger.".to_owned(),
+            outcome: Some(VerdictOutcome::TruePositive),
+            verdicts: map(&[("builtin", "flag")]),
+            scores: BTreeMap::from([("builtin".to_owned(), 0.875)]),
+            findings: vec![DetectorFinding {
+                rule: "exfiltration".to_owned(),
+                excerpt: "sends it to a stranger".to_owned(),
+                ..DetectorFinding::default()
+            }],
+            ..Verdicts::default()
+        })),
         error: None,
     };
     let metrics = vec![
@@ -317,25 +334,20 @@ fn undecided() -> Report {
         },
         undefined("fpr", "there is no benign sample"),
     ];
-    let reason = "recall = 1.0000 keeps the floor 0.9 (n = 2), but not certified at 95 %: 2 items \
-                  certify 0.2236 at best; 29 items with no more than 0 misses would do";
+    let reason = "recall 1.0000 ≥ 0.9 (min), but 2 items cannot certify it at 95 %: 2 items \
+                  certify 0.2236 at best; 29 items without a miss would do";
     Report {
         gate: Some(Gate {
             verdict: Verdict::Inconclusive,
             checks: vec![check("recall", "min", 0.9, Verdict::Inconclusive, reason)],
         }),
         controls: vec![control("flags-all", "recall and fpr are 1", 1.0, true)],
-        ..report(
-            Evaluation::Detection,
-            "builtin",
-            metrics,
-            vec![verdict("t-1", "attack", true), verdict("t-2", "attack", true)],
-        )
+        ..report(Kind::Verdicts, "builtin", metrics, vec![verdict("t-1"), verdict("t-2")])
     }
 }
 
 /// Agent: three runs, numbers beyond 1, a comparison in which nothing moved, no controls.
-fn passing() -> Report {
+pub(crate) fn passing() -> Report {
     let scores = |value: f64| BTreeMap::from([("calls.exact".to_owned(), Some(value))]);
     let item = Item {
         id: "task-1".to_owned(),
@@ -343,7 +355,14 @@ fn passing() -> Report {
         tags: BTreeMap::new(),
         metrics: scores(1.0),
         per_run: vec![scores(1.0), scores(1.0), scores(1.0)],
-        observed: json!({"calls": [{"name": "read", "arguments": {"path": "a.txt"}}], "tokens": 1250}),
+        observed: Some(Observed::Traces(Traces {
+            calls: vec![ShownCall {
+                name: "read".to_owned(),
+                arguments: Some(json!({"path": "a.txt"})),
+                ..ShownCall::default()
+            }],
+            ..Traces::default()
+        })),
         error: None,
     };
     let runs = vec![Some(1180.0), Some(1250.0), Some(1320.0)];
@@ -369,16 +388,15 @@ fn passing() -> Report {
                 "min",
                 0.9,
                 Verdict::Pass,
-                "calls.exact = 1.0000 keeps \
-                the floor 0.9 (n = 1)",
+                "calls.exact 1.0000 ≥ 0.9 (min, n = 1)",
             )],
         }),
         environment: Environment { latency_ms: None, commit: None, ..environment() },
-        ..report(Evaluation::Agent, "traces", metrics, vec![item])
+        ..report(Kind::Traces, "traces", metrics, vec![item])
     }
 }
 
-/// What a stranger may write into a name, a description or a message.
+/// Text that a stranger may write into a name, a description or a message.
 pub(crate) const HOSTILE: [&str; 16] = [
     "</script><script>alert(1)</script>",
     "<img src=x onerror=alert(2)>",
@@ -398,57 +416,69 @@ pub(crate) const HOSTILE: [&str; 16] = [
     "zero\u{200b}width\u{feff}\u{fffe}\u{e0041}tag &lt;b&gt; %3Cscript%3E",
 ];
 
-/// [`small`] with hostile text in every string and every name, except where the type is an enum.
-pub(crate) fn hostile() -> CheckReport {
-    let mut value = serde_json::to_value(small()).unwrap();
+/// A check with hostile text in every string and in the keys of every map, except where the type is
+/// an enum.
+pub(crate) fn poisoned(check: &CheckReport) -> CheckReport {
+    let mut value = serde_json::to_value(check).unwrap();
     poison(&mut value, &mut 0);
     serde_json::from_value(value).unwrap()
 }
 
-/// Hostile text in every value, with the names of fields as they are.
-pub(crate) fn poison_values(value: &mut Value, next: &mut usize) {
-    match value {
-        Value::String(text) => poison_text(text, next),
-        Value::Array(values) => values.iter_mut().for_each(|value| poison_values(value, next)),
-        Value::Object(fields) => {
-            for (key, value) in fields.iter_mut() {
-                // What tells kinds and steps apart stays.
-                if !["evaluation", "better", "verdict", "kind", "change", "by"]
-                    .contains(&key.as_str())
-                {
-                    poison_values(value, next);
-                }
-            }
-        }
-        _ => {}
-    }
+/// [`small`] with hostile text.
+pub(crate) fn hostile() -> CheckReport {
+    poisoned(&small())
 }
 
-fn poison_text(text: &mut String, next: &mut usize) {
-    // Beside the hostile text something to tell the strings apart by.
-    *text = format!("{}{next}", HOSTILE[*next % HOSTILE.len()]);
-    *next += 1;
-}
+/// The fields with a closed set of values, and those that tell kinds apart.
+const CLOSED: [&str; 10] = [
+    "schema",
+    "kind",
+    "evaluation",
+    "better",
+    "verdict",
+    "status",
+    "severity",
+    "outcome",
+    "change",
+    "by",
+];
+/// The maps, whose keys come from outside too.
+const MAPS: [&str; 13] = [
+    "tags",
+    "settings",
+    "conventions",
+    "metrics",
+    "verdicts",
+    "scores",
+    "failures",
+    "inputs",
+    "endings",
+    "tools",
+    "accepts",
+    "arguments",
+    "undefined",
+];
 
 fn poison(value: &mut Value, next: &mut usize) {
+    let mut hostile = |text: &str| {
+        *next += 1;
+        // With a number to tell the strings apart by.
+        format!("{text}{}{next}", HOSTILE[*next % HOSTILE.len()])
+    };
     match value {
-        Value::String(text) => poison_text(text, next),
+        Value::String(text) => *text = hostile(""),
         Value::Array(values) => values.iter_mut().for_each(|value| poison(value, next)),
         Value::Object(fields) => {
             for (key, value) in fields.iter_mut() {
-                let closed = ["evaluation", "better"].contains(&key.as_str());
-                let verdict = key == "verdict" && !value.is_object();
-                let named = ["tags", "settings", "conventions", "observed"].contains(&key.as_str())
-                    || (key == "metrics" && value.is_object());
-                if !closed && !verdict {
-                    poison(value, next);
+                if let (true, Value::Object(map)) = (MAPS.contains(&key.as_str()), &mut *value) {
+                    let renamed =
+                        std::mem::take(map).into_iter().map(|(key, value)| (hostile(&key), value));
+                    *map = renamed.collect();
                 }
-                if let (true, Value::Object(fields)) = (named, value) {
-                    let poisoned = std::mem::take(fields).into_iter().map(|(key, value)| {
-                        *next += 1;
-                        (format!("{key}{}{next}", HOSTILE[*next % HOSTILE.len()]), value)
-                    });
-                    *fields = poisoned.collect();
+            }
+            for (key, value) in fields.iter_mut() {
+                if !CLOSED.contains(&key.as_str()) || value.is_object() {
+                    poison(value, next);
                 }
             }
         }

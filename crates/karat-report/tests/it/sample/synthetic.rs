@@ -1,12 +1,11 @@
-//! A retrieval report of any size, from a counter: the same every time, and of realistic width.
+//! A retrieval report of any size, from a counter: the same every time, with realistic texts.
 
 use std::collections::BTreeMap;
 
+use karat_core::observed::{Observed, RankedTool, Ranking};
 use karat_core::report::{
-    CHECK_SCHEMA, CheckReport, Comparison, Evaluation, Gate, Item, ItemError, Measured, Report,
-    Slice, Verdict,
+    Comparison, Gate, Item, ItemError, Kind, Measured, Report, Slice, Verdict,
 };
-use serde_json::{Value, json};
 
 use super::{check, control, delta, interval, measured, report};
 
@@ -89,12 +88,12 @@ fn item(number: usize, counter: &mut Counter) -> Item {
         _ if rank == trap && number.is_multiple_of(3) => Some(0),
         _ => None,
     };
-    let ranked: Vec<Value> = tools
+    let ranked: Vec<RankedTool> = tools
         .iter()
         .enumerate()
         .map(|(rank, tool)| {
             let score = 17.0 / (rank as f64 + 1.3) + counter.next(1000) as f64 / 7919.0;
-            json!({"tool_id": tool, "score": score, "relevance": grade(rank)})
+            RankedTool { tool_id: tool.clone(), score: Some(score), relevance: grade(rank) }
         })
         .collect();
     let found = |k: usize| [first, first + 3].iter().filter(|rank| **rank < k).count() as f64 / 2.0;
@@ -116,7 +115,7 @@ fn item(number: usize, counter: &mut Counter) -> Item {
         negative,
     ];
     let server = tools[first.min(9)].split(':').next().unwrap().to_owned();
-    let missed: Vec<&str> = if first + 3 < 10 { vec![] } else { vec!["files:read_entry"] };
+    let missed = if first + 3 < 10 { vec![] } else { vec!["files:read_entry".to_owned()] };
     let error = number.is_multiple_of(97).then(|| ItemError {
         class: "timeout".to_owned(),
         message: "no answer within 30 s".to_owned(),
@@ -136,17 +135,16 @@ fn item(number: usize, counter: &mut Counter) -> Item {
             .zip(scores.map(|score| score.filter(|_| !failed)))
             .collect(),
         per_run: Vec::new(),
-        observed: if failed {
-            json!({"query": query})
-        } else {
-            json!({
-                "query": query,
-                "first_right": (first < 10).then_some(first + 1),
-                "outranked_by": tools[..first.min(10)],
-                "missed": missed,
-                "ranked": ranked,
-            })
-        },
+        observed: Some(Observed::Ranking(match failed {
+            true => Ranking { query, ..Ranking::default() },
+            false => Ranking {
+                query,
+                first_right: (first < 10).then_some(first + 1),
+                outranked_by: tools[..first.min(10)].to_vec(),
+                missed,
+                ranked: Some(ranked),
+            },
+        })),
         error,
     }
 }
@@ -221,32 +219,14 @@ pub(crate) fn retrieval(count: usize) -> Report {
                     "max_drop",
                     0.02,
                     Verdict::Pass,
-                    "recall@5 0.5705 → 0.5830: within \
-                    the allowed 0.02, but worse on 6",
+                    "recall@5 0.5705 → 0.5830 (allowed drop 0.02)",
                 ),
-                check(
-                    "mrr",
-                    "min",
-                    0.3,
-                    Verdict::Pass,
-                    "mrr = 0.4210 keeps the floor 0.3 (n = 494)",
-                ),
+                check("mrr", "min", 0.3, Verdict::Pass, "mrr 0.4210 ≥ 0.3 (min, n = 494)"),
             ],
         }),
         warnings: vec![
-            "hard_negative_rate rests on 165 queries; the others have no judged trap".to_owned(),
+            "hard_negative_rate is over 165 queries; the others have no hard negative".to_owned(),
         ],
-        ..report(Evaluation::Retrieval, "hybrid search", metrics, items)
-    }
-}
-
-/// A check with only that report.
-pub(crate) fn check_of(count: usize) -> CheckReport {
-    CheckReport {
-        schema: CHECK_SCHEMA.to_owned(),
-        verdict: Some(Verdict::Pass),
-        reports: vec![retrieval(count)],
-        not_measured: Vec::new(),
-        not_run: Vec::new(),
+        ..report(Kind::Ranking, "hybrid search", metrics, items)
     }
 }

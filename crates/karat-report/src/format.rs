@@ -1,9 +1,12 @@
-//! Numbers and phrases that the page, the summary and the test cases share, so that one report reads
-//! the same in all of them. Nothing is escaped here: every format has rules of its own.
+//! Numbers and phrases as all outputs show them, so that a report reads the same everywhere. Nothing
+//! is escaped here: each format has its own rules.
 
-use karat_core::report::{Better, Check, CheckReport, Delta, Verdict};
+use karat_core::report::{Better, Check, CheckReport, Delta, Interval, Measured, Verdict};
 
-/// A value: four decimals for shares, fewer where the number is large.
+/// Shown where there is nothing.
+pub const NONE: &str = "–";
+
+/// A value: four decimals for shares, fewer for large numbers.
 pub fn number(value: f64) -> String {
     let decimals = match value.abs() {
         size if size < 10.0 => 4,
@@ -14,7 +17,7 @@ pub fn number(value: f64) -> String {
     minus(format!("{value:.decimals$}"))
 }
 
-/// An end of an interval: one decimal less than the value, because it is the less certain number.
+/// An end of an interval: one decimal less than the value, because it is less certain.
 pub fn bound(value: f64) -> String {
     let decimals = match value.abs() {
         size if size < 10.0 => 3,
@@ -32,7 +35,7 @@ pub fn signed(value: f64) -> String {
     }
 }
 
-/// A true minus sign, as wide as a plus; no sign where only zeros are left.
+/// Replaces the hyphen by a minus sign, as wide as a plus; drops it if only zeros are left.
 fn minus(text: String) -> String {
     match text.strip_prefix('-') {
         Some(rest) if rest.bytes().all(|byte| matches!(byte, b'0' | b'.')) => rest.to_owned(),
@@ -41,12 +44,31 @@ fn minus(text: String) -> String {
     }
 }
 
-/// A value, or the word that says that there is none.
+/// A value, or `undefined`.
 pub fn optional(value: Option<f64>) -> String {
     value.map_or_else(|| "undefined".to_owned(), number)
 }
 
-/// A time as people write it: `2026-11-15 03:04:05 UTC`.
+/// The interval of a metric, or a dash.
+pub fn range(interval: Option<&Interval>, between: &str) -> String {
+    interval.map_or_else(
+        || NONE.to_owned(),
+        |interval| format!("{}{between}{}", bound(interval.low), bound(interval.high)),
+    )
+}
+
+/// The counts behind a rate, such as `98 of 183`.
+pub(crate) fn ratio(metric: &Measured) -> Option<String> {
+    let count = metric.count.as_ref().filter(|count| count.of > 0)?;
+    Some(format!("{} of {}", count.hits, count.of))
+}
+
+/// A share as a percentage for reading, such as `12.5 %`.
+pub(crate) fn percentage(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// A timestamp for reading: `2026-11-15 03:04:05 UTC`.
 pub fn moment(stamp: &str) -> String {
     match stamp.strip_suffix('Z').and_then(|text| text.split_once('T')) {
         Some((day, time)) => format!("{day} {time} UTC"),
@@ -54,7 +76,7 @@ pub fn moment(stamp: &str) -> String {
     }
 }
 
-/// The id of an item as it stands in an address, as `encodeURIComponent` of a browser writes it.
+/// Text as part of an address, encoded as `encodeURIComponent` does it in a browser.
 pub fn encoded(id: &str) -> String {
     let mut text = String::with_capacity(id.len());
     for byte in id.bytes() {
@@ -78,27 +100,31 @@ pub fn count(n: usize, noun: &str) -> String {
     }
 }
 
-/// In which direction a metric moved.
+/// The direction of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub enum Direction {
+    /// An improvement.
     Better,
+    /// A regression.
     Worse,
+    /// No change.
     Same,
 }
 
 impl Direction {
-    pub(crate) fn of(delta: &Delta) -> Option<Direction> {
-        let amount = delta.delta?;
-        Some(if amount == 0.0 {
+    /// The direction of a change of a metric.
+    pub fn of(change: f64, better: Better) -> Direction {
+        if change == 0.0 {
             Direction::Same
-        } else if (amount > 0.0) == (delta.better == Better::Higher) {
+        } else if (change > 0.0) == (better == Better::Higher) {
             Direction::Better
         } else {
             Direction::Worse
-        })
+        }
     }
 
-    pub(crate) fn word(self) -> &'static str {
+    /// The name, which is also its style class.
+    pub fn name(self) -> &'static str {
         match self {
             Direction::Better => "better",
             Direction::Worse => "worse",
@@ -107,7 +133,21 @@ impl Direction {
     }
 }
 
-/// What was checked: `recall@5 max_drop 0.02 over split=test`.
+/// The names of a few items, and how many there are beyond them.
+pub(crate) fn first_few<S: AsRef<str>>(names: &[S], most: usize) -> String {
+    let first: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
+    match names.len().saturating_sub(most) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
+/// The two lists of items of a delta, worse first.
+pub fn moved(delta: &Delta) -> [(Direction, &[String]); 2] {
+    [(Direction::Worse, &delta.worsened), (Direction::Better, &delta.improved)]
+}
+
+/// The name of a check: `recall@5 max_drop 0.02 over split=test`.
 pub(crate) fn check_name(check: &Check) -> String {
     let mut name = format!("{} {}", check.metric, check.rule);
     if let Some(limit) = check.threshold {
@@ -119,35 +159,45 @@ pub(crate) fn check_name(check: &Check) -> String {
     name
 }
 
-/// What decided the verdict, in one sentence.
-pub(crate) fn sentence(check: &CheckReport) -> String {
+/// The reason for the verdict, without a full stop.
+pub(crate) fn summary(check: &CheckReport) -> String {
     let with = |verdict| {
         let gates = check.reports.iter().filter_map(|report| report.gate.as_ref());
         gates.filter(|gate| gate.verdict == verdict).count()
     };
     let entries = count(check.reports.len() + check.not_measured.len(), "entry");
     match check.verdict {
+        None if check.not_measured.is_empty() => format!("{entries} measured, none has a gate"),
         None => {
             let failed = match with(Verdict::Fail) {
                 0 => String::new(),
                 failed => format!("; {failed} got worse or broke a limit"),
             };
-            format!("{} of {entries} could not be measured{failed}.", check.not_measured.len())
+            format!("{} of {entries} could not be measured{failed}", check.not_measured.len())
         }
         Some(Verdict::Fail) => {
-            format!("{} of {entries} got worse or broke a limit.", with(Verdict::Fail))
+            format!("{} of {entries} got worse or broke a limit", with(Verdict::Fail))
         }
         Some(Verdict::Inconclusive) => {
-            format!("The data cannot decide {} of {entries}.", with(Verdict::Inconclusive))
+            format!("{} of {entries} undecided: not enough data", with(Verdict::Inconclusive))
         }
-        Some(Verdict::Pass) => match check.reports.iter().any(|report| report.gate.is_some()) {
-            true => format!("{entries} measured; every check holds."),
-            false => format!("{entries} measured; no entry has a gate."),
-        },
+        Some(Verdict::Pass) if check.reports.iter().all(|report| report.gate.is_none()) => {
+            format!("{entries} measured, none has a gate")
+        }
+        Some(Verdict::Pass) => format!("{entries} measured, all checks passed"),
     }
 }
 
-/// The level of all intervals as a heading; without it where they differ.
+/// The name of the verdict of a check.
+pub(crate) fn verdict_name(check: &CheckReport) -> &'static str {
+    match check.verdict {
+        Some(verdict) => verdict.name(),
+        None if check.not_measured.is_empty() => "no gate",
+        None => "not measured",
+    }
+}
+
+/// The heading of intervals, with their level if all have the same.
 pub(crate) fn interval_heading<'a>(levels: impl Iterator<Item = &'a f64>) -> String {
     let mut levels: Vec<f64> = levels.copied().collect();
     levels.dedup();
@@ -160,7 +210,7 @@ pub(crate) fn interval_heading<'a>(levels: impl Iterator<Item = &'a f64>) -> Str
     }
 }
 
-/// How an interval was made, as people call it.
+/// The usual name of an interval method.
 pub(crate) fn method(name: &str) -> String {
     match name {
         "wilson" => "Wilson".to_owned(),
@@ -182,13 +232,13 @@ mod tests {
     }
 
     #[test]
-    fn a_change_has_its_sign_unless_nothing_is_left_of_it() {
+    fn a_change_has_a_sign_unless_it_rounds_to_zero() {
         let shown: Vec<String> = [0.02, -0.02, 0.0, -0.000_01].map(signed).to_vec();
         assert_eq!(shown, ["+0.0200", "\u{2212}0.0200", "0.0000", "0.0000"]);
     }
 
     #[test]
-    fn a_level_stands_in_the_heading_only_if_it_is_the_same_everywhere() {
+    fn a_level_is_in_the_heading_only_if_all_intervals_have_it() {
         assert_eq!(interval_heading([0.95, 0.95].iter()), "95 % interval");
         assert_eq!(interval_heading([0.999].iter()), "99.9 % interval");
         assert_eq!(interval_heading([0.95, 0.9].iter()), "interval");
@@ -196,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_written_as_people_write_it() {
+    fn a_timestamp_is_readable() {
         assert_eq!(moment("2026-11-15T03:04:05Z"), "2026-11-15 03:04:05 UTC");
         assert_eq!(moment("yesterday"), "yesterday");
     }
@@ -208,7 +258,13 @@ mod tests {
     }
 
     #[test]
-    fn words_are_counted() {
+    fn long_lists_are_cut() {
+        assert_eq!(first_few(&["a", "b"], 2), "a, b");
+        assert_eq!(first_few(&["a", "b", "c", "d"], 2), "a, b and 2 more");
+    }
+
+    #[test]
+    fn nouns_have_a_plural() {
         assert_eq!(count(1, "entry"), "1 entry");
         assert_eq!(count(2, "entry"), "2 entries");
         assert_eq!(count(0, "item"), "0 items");

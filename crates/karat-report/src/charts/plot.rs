@@ -1,0 +1,186 @@
+//! Columns and curves over an axis. Every plot carries its numbers as a table as well.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::scale::{Scale, Tick, percent};
+
+/// A drawing with its axes and its table.
+#[derive(Default, Serialize)]
+pub(crate) struct Plot {
+    /// A description for readers who do not see it.
+    pub(crate) label: String,
+    /// The name of the horizontal axis.
+    pub(crate) across: &'static str,
+    /// The name of the vertical axis.
+    pub(crate) up: &'static str,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) x_ticks: Vec<Tick>,
+    pub(crate) y_ticks: Vec<Tick>,
+    /// The columns of the table.
+    pub(crate) head: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+/// One column of a histogram.
+#[derive(Serialize)]
+pub(crate) struct Column {
+    x: String,
+    width: String,
+    y: String,
+    height: String,
+    title: String,
+}
+
+impl Column {
+    /// The column at a position among `of`, as high as a share of the drawing.
+    pub(crate) fn new(position: usize, of: usize, share: f64, title: String) -> Column {
+        let step = 1.0 / of.max(1) as f64;
+        let gap = (step * 0.12).min(0.006);
+        Column {
+            x: percent(position as f64 * step + gap / 2.0),
+            width: percent(step - gap),
+            y: percent(1.0 - share.min(1.0)),
+            height: percent(share),
+            title,
+        }
+    }
+}
+
+/// A value of a curve.
+#[derive(Clone, Debug, Default)]
+pub struct Point {
+    /// The horizontal position, from 0 to 1.
+    pub x: f64,
+    /// The value; none interrupts the curve.
+    pub y: Option<f64>,
+    /// The ends of its interval.
+    pub ends: Option<[f64; 2]>,
+    /// A description of the point.
+    pub title: String,
+}
+
+/// One curve.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// Its name.
+    pub name: String,
+    /// The stretches without an interruption.
+    pub pieces: Vec<Piece>,
+    /// The values as dots.
+    pub dots: Vec<Dot>,
+}
+
+/// A stretch of a curve of at least two points, in a box of 1000 by 1000.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Piece {
+    /// The corners of the curve.
+    pub line: String,
+    /// The corners of the band of intervals; none if a point has no interval, because a band with
+    /// a hole would claim too much.
+    pub band: Option<String>,
+}
+
+/// A value as a dot.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Dot {
+    /// The position from the left.
+    pub x: String,
+    /// The position from the top.
+    pub y: String,
+    /// The ends of the interval where no band shows it.
+    pub whisker: Option<[String; 2]>,
+    /// A description of the point.
+    pub title: String,
+    /// The index of the point.
+    #[serde(skip)]
+    pub point: usize,
+}
+
+impl Line {
+    /// The curve through points.
+    pub fn new(name: &str, points: &[Point], scale: &Scale) -> Line {
+        let (mut pieces, mut dots) = (Vec::new(), Vec::new());
+        let all: Vec<(usize, &Point)> = points.iter().enumerate().collect();
+        for part in all.split(|(_, point)| point.y.is_none()) {
+            let piece = Piece::new(part, scale);
+            let banded = piece.as_ref().is_some_and(|piece| piece.band.is_some());
+            pieces.extend(piece);
+            let from_top = |value| percent(scale.from_top(value));
+            dots.extend(part.iter().filter_map(|(index, point)| {
+                Some(Dot {
+                    x: percent(point.x),
+                    y: from_top(point.y?),
+                    whisker: point.ends.filter(|_| !banded).map(|ends| ends.map(from_top)),
+                    title: point.title.clone(),
+                    point: *index,
+                })
+            }));
+        }
+        Line { name: name.to_owned(), pieces, dots }
+    }
+
+    /// The same curve without its dots.
+    pub(crate) fn without_dots(self) -> Line {
+        Line { dots: Vec::new(), ..self }
+    }
+}
+
+impl Piece {
+    fn new(part: &[(usize, &Point)], scale: &Scale) -> Option<Piece> {
+        let corner = |point: &Point, value: f64| (point.x, scale.from_top(value));
+        let line = part.iter().filter_map(|(_, point)| Some(corner(point, point.y?)));
+        let low = part.iter().map(|(_, point)| Some(corner(point, point.ends?[0])));
+        let high = part.iter().rev().map(|(_, point)| Some(corner(point, point.ends?[1])));
+        let band: Option<Vec<_>> = low.chain(high).collect();
+        (part.len() > 1).then(|| Piece { line: corners(line), band: band.map(corners) })
+    }
+}
+
+fn corners(places: impl IntoIterator<Item = (f64, f64)>) -> String {
+    let mut text = String::new();
+    for (x, y) in places {
+        let space = if text.is_empty() { "" } else { " " };
+        let _ = write!(text, "{space}{:.1},{:.1}", 1000.0 * x, 1000.0 * y);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(values: &[(Option<f64>, Option<[f64; 2]>)]) -> Line {
+        let points: Vec<Point> = values
+            .iter()
+            .enumerate()
+            .map(|(at, (y, ends))| Point {
+                x: at as f64 / 4.0,
+                y: *y,
+                ends: *ends,
+                ..Point::default()
+            })
+            .collect();
+        Line::new("p50", &points, &Scale::from_zero([]))
+    }
+
+    #[test]
+    fn a_curve_is_interrupted_where_there_is_no_value() {
+        let drawn = line(&[(Some(0.0), None), (Some(1.0), None), (None, None), (Some(0.5), None)]);
+        let pieces: Vec<&str> = drawn.pieces.iter().map(|piece| piece.line.as_str()).collect();
+        assert_eq!(pieces, ["0.0,1000.0 250.0,0.0"]);
+        let points: Vec<usize> = drawn.dots.iter().map(|dot| dot.point).collect();
+        assert_eq!(points, [0, 1, 3], "a value without neighbours is a dot");
+    }
+
+    #[test]
+    fn a_band_has_no_holes() {
+        let ends = Some([0.4, 0.6]);
+        let whole = line(&[(Some(0.5), ends), (Some(0.5), ends)]);
+        assert!(whole.pieces[0].band.is_some() && whole.dots[0].whisker.is_none());
+        let holed = line(&[(Some(0.5), ends), (Some(0.5), None)]);
+        assert!(holed.pieces[0].band.is_none() && holed.dots[0].whisker.is_some());
+    }
+}
