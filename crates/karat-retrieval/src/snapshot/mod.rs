@@ -283,12 +283,12 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_name_or_server_or_stands_twice_is_refused() {
+    fn a_tool_without_name_or_server_or_with_a_duplicate_id_is_refused() {
         for (text, word) in [
             (r#"{"tools": [{"tool": "a"}]}"#, "names no server"),
             (r#"{"server": {"name": "s"}, "tools": [{"description": "d"}]}"#, "no name"),
             (r#"{"server": {}, "tools": []}"#, "no name"),
-            (r#"{"server": {"name": "s"}, "tools": [{"tool": "a"}, {"name": "a"}]}"#, "twice"),
+            (r#"{"server": {"name": "s"}, "tools": [{"tool": "a"}, {"name": "a"}]}"#, "duplicate"),
         ] {
             let message = read(text).unwrap_err().to_string();
             assert!(message.contains(word), "{message}");

@@ -385,8 +385,8 @@ mod tests {
             ("{\"error\": \"index gone\"}", "no results[*]: {\"error\":\"index gone\"}"),
             ("{\"results\": \"none\"}", "is not a list"),
             ("{\"results\": [{\"title\": 1}]}", "no id can be made of the result {\"title\":1}"),
-            ("<html>busy</html>", "no JSON"),
-            ("", "no JSON"),
+            ("<html>busy</html>", "not JSON"),
+            ("", "not JSON"),
         ] {
             let failure = reader.read(answer.as_bytes()).unwrap_err();
             assert_eq!(failure.class, FailureClass::InvalidAnswer, "{answer}");
