@@ -93,7 +93,7 @@ impl Contract {
         Contract { tools, revision }
     }
 
-    /// Whether the server has the tool.
+    /// Returns whether the server has the tool.
     pub fn knows(&self, tool: &str) -> bool {
         self.tools.contains_key(tool)
     }

@@ -21,7 +21,7 @@ struct Simulated {
     name: &'static str,
     expected: &'static str,
     outcome: fn() -> Outcome,
-    /// Whether a case may pass with this answer and still prove something.
+    /// True if a case may pass with this answer and still prove something.
     may_pass: fn(&Case) -> bool,
 }
 
@@ -46,8 +46,8 @@ const SIMULATED: &[Simulated] = &[
     },
 ];
 
-/// Whether an empty answer can be right: any answer is, or an empty one is expected, or something must
-/// be missing.
+/// Returns whether an empty answer can be right: any answer is, or an empty one is expected, or
+/// something must be missing.
 fn accepts_nothing(step: &Step) -> bool {
     matches!(step.ending, Ending::Success | Ending::Whatever)
         && step.matchers.iter().all(Matcher::can_hold_of_nothing)

@@ -140,8 +140,8 @@ pub(crate) fn call_name(role: Role, number: usize, tool: &str) -> String {
     format!("{} {} ({tool})", role.name(), number + 1)
 }
 
-/// Whether a call around the case failed because its tool is missing: it is not listed, and the call
-/// did not end with a result.
+/// Returns whether a call around the case failed because its tool is missing: it is not listed, and
+/// the call did not end with a result.
 fn is_missing(called: &Called, contract: &Contract) -> bool {
     called.role != Role::Call && !contract.knows(&called.tool) && called.outcome.class() != "result"
 }

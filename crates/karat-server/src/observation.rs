@@ -111,7 +111,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether the tool reports an error.
+    /// Returns whether the tool reports an error.
     pub fn is_tool_error(&self) -> bool {
         matches!(self, Outcome::Result { result } if result.get("isError") == Some(&Value::Bool(true)))
     }
@@ -129,7 +129,7 @@ impl Outcome {
         }
     }
 
-    /// Whether the server answered at all.
+    /// Returns whether the server answered at all.
     pub fn is_answer(&self) -> bool {
         matches!(self, Outcome::Result { .. } | Outcome::ProtocolError { .. })
     }

@@ -128,7 +128,7 @@ impl Dataset {
 #[derive(Default)]
 pub struct Facts {
     contract: Contract,
-    /// Whether the server changed its tools during the run.
+    /// True if the server changed its tools during the run.
     tools_changed: bool,
     restarts: u64,
     conduct: Vec<String>,
@@ -385,8 +385,8 @@ fn failed(case: &Case, class: &str, message: &str) -> Item {
     }
 }
 
-/// Removes secrets from an item. Observations have none, but the texts of the suite may. Every field is
-/// listed, so that a new one is not forgotten.
+/// Removes secrets from an item. Observations have none, but the texts of the suite may. Every
+/// field is listed, so that a new one is not forgotten.
 fn redact(item: &mut Item, hidden: impl Fn(String) -> String) {
     let hide = |text: &mut String| *text = hidden(std::mem::take(text));
     if let Some(error) = &mut item.error {

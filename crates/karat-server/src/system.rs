@@ -1,9 +1,10 @@
 //! A live server that runs cases and is restarted when it fails.
 //!
-//! One session serves the whole suite. If the server ends, or hangs and does not even answer a ping, the
-//! outcome of the call records it, the next attempt gets a new session (with the suite's setup calls
-//! made again, since the old state is gone), and the restart is counted. A server that does not come
-//! back is lost. Saved values stay in memory as they are; observations are kept without secrets.
+//! One session serves the whole suite. If the server ends, or hangs and does not even answer a
+//! ping, the outcome of the call records it, the next attempt gets a new session (with the suite's
+//! setup calls made again, since the old state is gone), and the restart is counted. A server that
+//! does not come back is lost. Saved values stay in memory as they are; observations are kept
+//! without secrets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,8 +30,8 @@ use crate::suite::{Case, Role, Step};
 const MAX_STARTS: u32 = 3;
 /// The time limit for a ping, after a call without an answer.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
-/// The time that a server has to end by itself after the measurement; then it is asked to. Some servers
-/// take a quarter of a second to do nothing, which is not worth waiting for.
+/// The time that a server has to end by itself after the measurement; then it is asked to. Some
+/// servers take a quarter of a second to do nothing, which is not worth waiting for.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 /// The size of the buffer between a session and a server in this process, in bytes.
 const PIPE_BYTES: usize = 64 << 10;
@@ -230,8 +231,8 @@ impl Server {
         variables::merge(&mut *self.variables.lock().await, changes);
     }
 
-    /// Makes one call that belongs to no case. Returns its outcome, the time it took, and its answer as
-    /// text without the secrets of the spec.
+    /// Makes one call that belongs to no case. Returns its outcome, the time it took, and its
+    /// answer as text without the secrets of the spec.
     ///
     /// # Errors
     /// If the server is gone and does not come back.
@@ -258,7 +259,7 @@ impl Server {
         }
     }
 
-    /// Whether the server answers a ping in this time. A refusal is an answer too.
+    /// Returns whether the server answers a ping in this time. A refusal is an answer too.
     pub(crate) async fn answers_ping(session: &Session, limit: Duration) -> bool {
         let nothing = Map::new();
         let asked = tokio::time::timeout(limit, session.request("ping", &nothing));
@@ -270,9 +271,9 @@ impl Server {
         self.options.call_timeout
     }
 
-    /// Makes the calls after the last case. Returns the problems of those that did not clean up; they do
-    /// not affect scores. A call that needs a value which only cases outside of `ran` save is left out:
-    /// those cases left nothing behind.
+    /// Makes the calls after the last case. Returns the problems of those that did not clean up;
+    /// they do not affect scores. A call that needs a value which only cases outside of `ran` save
+    /// is left out: those cases left nothing behind.
     pub async fn tear_down(&self, steps: &[Step], ran: &[Arc<Case>]) -> Vec<String> {
         let mut problems = Vec::new();
         let mut session = None;
@@ -307,7 +308,7 @@ impl Server {
         problems
     }
 
-    /// Whether every value that a step needs is saved by a call of this run.
+    /// Returns whether every value that a step needs is saved by a call of this run.
     fn saved_by_some(&self, step: &Step, teardown: &[Step], ran: &[Arc<Case>]) -> bool {
         let due = (self.setup.iter().map(AsRef::as_ref))
             .chain(ran.iter().flat_map(|case| case.steps()))
@@ -342,8 +343,8 @@ impl Server {
         arguments
     }
 
-    /// Makes one call with the saved values, and saves values of its answer. Dropping a session that is
-    /// over is up to the caller.
+    /// Makes one call with the saved values, and saves values of its answer. Dropping a session
+    /// that is over is up to the caller.
     ///
     /// # Errors
     /// If the call cannot be made because a value is missing.
@@ -403,6 +404,6 @@ async fn send(
 /// A call that was made.
 pub(crate) struct Made {
     pub(crate) called: Called,
-    /// Whether the session is over: the server ended, or does not even answer a ping.
+    /// True if the session is over: the server ended, or does not even answer a ping.
     pub(crate) over: bool,
 }

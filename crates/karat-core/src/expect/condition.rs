@@ -85,8 +85,8 @@ impl Condition {
         if holds { Ok(()) } else { unmet(value, self) }
     }
 
-    /// Whether an answer with nothing in it can be right: that is what is expected, or that something
-    /// is missing.
+    /// Returns whether an answer with nothing in it can be right: that is what is expected, or that
+    /// something is missing.
     pub(super) fn can_hold_of_nothing(&self) -> bool {
         match self {
             Condition::Equals(..)

@@ -2,8 +2,8 @@
 
 use serde_json::{Number, Value};
 
-/// Whether two values are equal as JSON: the order of keys does not count, and numbers are compared by
-/// value, whole ones exactly.
+/// Returns whether two values are equal as JSON: the order of keys does not count, and numbers are
+/// compared by value, whole ones exactly.
 pub fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(x), Value::Number(y)) => x == y || numbers_equal(x, y),
@@ -32,12 +32,13 @@ fn has_value(double: f64, whole: i128) -> bool {
     !beyond_64_bits(double) && double.fract() == 0.0 && double as i128 == whole
 }
 
-/// Whether a double is outside the range of whole numbers of 64 bits.
+/// Returns whether a double is outside the range of whole numbers of 64 bits.
 pub(super) fn beyond_64_bits(number: f64) -> bool {
     !(-9_223_372_036_854_775_808.0..18_446_744_073_709_551_616.0).contains(&number)
 }
 
-/// Whether a number was read as its nearest double, so that its neighbours would be equal to it.
+/// Returns whether a number was read as its nearest double, so that its neighbours would be equal
+/// to it.
 pub(super) fn is_inexact(number: &Number) -> bool {
     !number.is_i64() && !number.is_u64() && number.as_f64().is_none_or(beyond_64_bits)
 }

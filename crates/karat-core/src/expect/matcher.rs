@@ -48,7 +48,7 @@ impl Matcher {
         }
     }
 
-    /// Whether an answer with nothing in it can be right.
+    /// Returns whether an answer with nothing in it can be right.
     pub fn can_hold_of_nothing(&self) -> bool {
         self.condition.can_hold_of_nothing()
     }
@@ -66,7 +66,7 @@ impl Matcher {
         }
     }
 
-    /// Whether it compares with a snapshot.
+    /// Returns whether it compares with a snapshot.
     pub fn is_snapshot(&self) -> bool {
         matches!(self.condition, Condition::Snapshot(_))
     }

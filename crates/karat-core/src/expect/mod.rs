@@ -29,9 +29,9 @@
 //!
 //! `ignore_case: true` goes with `equals`, `one_of`, `contains`, `lacks` and `matches`.
 //!
-//! A path that leads nowhere fails, whatever the condition, except `exists: false`. Values are equal
-//! as in JSON Schema: 1 equals 1.0, and there is no tolerance except the one of `near`. A matcher that
-//! cannot fail, or cannot pass, is refused when it is compiled.
+//! A path that leads nowhere fails, whatever the condition, except `exists: false`. Values are
+//! equal as in JSON Schema: 1 equals 1.0, and there is no tolerance except the one of `near`. A
+//! matcher that cannot fail, or cannot pass, is refused when it is compiled.
 //!
 //! The three kinds of answers differ where their texts mean different things:
 //!

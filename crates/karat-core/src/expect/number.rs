@@ -32,7 +32,8 @@ impl Number {
         self.0.parse().unwrap_or(f64::NAN)
     }
 
-    /// Whether it was read as a double beyond 64 bits, so that its neighbours would be equal to it.
+    /// Returns whether it was read as a double beyond 64 bits, so that its neighbours would be
+    /// equal to it.
     pub(super) fn is_inexact(&self) -> bool {
         matches!(self.value(), calls::Value::Float(number) if beyond_64_bits(number))
     }
@@ -124,7 +125,8 @@ fn in_prose(text: &str) -> impl Iterator<Item = Number> {
     .filter_map(|number| Number::parse(&number))
 }
 
-/// Whether a number such as `.5` begins here: not a version, a file name or the end of a sentence.
+/// Returns whether a number such as `.5` begins here: not a version, a file name or the end of a
+/// sentence.
 fn is_leading_point(bytes: &[u8], at: usize) -> bool {
     let joined = |before: usize| bytes[before].is_ascii_alphanumeric() || bytes[before] == b'.';
     bytes[at] == b'.'
@@ -132,8 +134,8 @@ fn is_leading_point(bytes: &[u8], at: usize) -> bool {
         && !at.checked_sub(1).is_some_and(joined)
 }
 
-/// Whether the text before a number makes it negative. A minus belongs to the number unless it joins
-/// it to a word or another number, as in 2024-05.
+/// Returns whether the text before a number makes it negative. A minus belongs to the number unless
+/// it joins it to a word or another number, as in 2024-05.
 fn is_negative(before: &str) -> bool {
     let before = before.strip_suffix(CURRENCY).unwrap_or(before);
     let Some(rest) = before.strip_suffix(MINUS) else { return false };

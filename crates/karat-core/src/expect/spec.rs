@@ -62,7 +62,7 @@ pub struct MatcherSpec {
     pub at_most: Option<f64>,
     /// The number of entries of a list or object, or of characters of a text.
     pub count: Option<usize>,
-    /// Whether there is a value at the place.
+    /// True if there is a value at the place.
     pub exists: Option<bool>,
     /// The type of the content block, such as `image`.
     #[serde(rename = "type")]
@@ -74,7 +74,7 @@ pub struct MatcherSpec {
     /// The condition on the same place that does not hold.
     pub not: Option<Box<MatcherSpec>>,
 
-    /// Whether upper and lower case are the same.
+    /// True if upper and lower case are the same.
     pub ignore_case: bool,
 }
 
@@ -94,8 +94,8 @@ impl<'de> Deserialize<'de> for Texts {
     }
 }
 
-/// Reads one value or a list of them. The error of an untagged enum would only say that nothing fitted,
-/// and not which key is wrong.
+/// Reads one value or a list of them. The error of an untagged enum would only say that nothing
+/// fitted, and not which key is wrong.
 ///
 /// # Errors
 /// If it is neither, with the description of what is `expected`.
@@ -292,8 +292,9 @@ fn matches(text: &str, case: Case) -> Result<Condition, String> {
     }
 }
 
-/// Whether a pattern is certainly found in every text: without assertions, what matches the empty text
-/// matches at the start of every other. One anchor at one end changes nothing about that.
+/// Returns whether a pattern is certainly found in every text: without assertions, what matches the
+/// empty text matches at the start of every other. One anchor at one end changes nothing about
+/// that.
 fn found_everywhere(text: &str) -> bool {
     let without_anchor = ["^", r"\A"]
         .iter()
@@ -315,7 +316,7 @@ fn schema(schema: &Value) -> Result<Condition, String> {
     Ok(Condition::Schema(Box::new(compiled)))
 }
 
-/// Whether a schema has no keys but those that explain it.
+/// Returns whether a schema has no keys but those that explain it.
 fn accepts_everything(schema: &Value) -> bool {
     const EXPLAIN: &str = "$schema $id $comment $defs definitions title description default \
                            examples deprecated";

@@ -66,7 +66,8 @@ impl Suite {
         file::read(path, bytes, Some(&Store::of(path)))
     }
 
-    /// Reads a suite without snapshots from the bytes of a file; its name tells JSON from YAML.
+    /// Reads a suite without snapshots from the bytes of a file; its extension decides between JSON
+    /// and YAML.
     ///
     /// # Errors
     /// If it is not valid.
@@ -123,7 +124,7 @@ pub struct Case {
     pub concurrency: usize,
     /// The class of attack, for a security case.
     pub class: Option<String>,
-    /// Whether the expected error counts only if the server has the tool: a tool that does not exist
+    /// True if the expected error counts only if the server has the tool: a tool that does not exist
     /// rejects nothing.
     pub needs_tool: bool,
     /// The frequency under load, relative to the other cases.
@@ -159,7 +160,7 @@ impl Case {
         }
     }
 
-    /// Whether an answer to one of its calls is compared with a snapshot.
+    /// Returns whether an answer to one of its calls is compared with a snapshot.
     pub(crate) fn expects_snapshot(&self) -> bool {
         self.steps().any(Step::expects_snapshot)
     }
@@ -240,7 +241,7 @@ impl Step {
         names.into_iter().collect()
     }
 
-    /// Whether its answer is compared with a snapshot.
+    /// Returns whether its answer is compared with a snapshot.
     pub(crate) fn expects_snapshot(&self) -> bool {
         self.matchers.iter().any(Matcher::is_snapshot)
     }

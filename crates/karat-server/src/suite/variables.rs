@@ -15,8 +15,8 @@ pub(crate) type Variables = BTreeMap<String, Value>;
 /// The values that one attempt has saved, by name; none where it failed to.
 pub(crate) type Changes = BTreeMap<String, Option<Value>>;
 
-/// The values of one attempt: those that were saved before it, and its own. Attempts that are under way
-/// at once do not see each other's.
+/// The values of one attempt: those that were saved before it, and its own. Attempts that are under
+/// way at once do not see each other's.
 #[derive(Debug, Default)]
 pub(crate) struct Scope {
     known: Variables,
@@ -34,8 +34,9 @@ impl Scope {
         &self.known
     }
 
-    /// Saves the values at these paths of an answer. Without an answer, or with nothing at the path, the
-    /// name is unknown from now on: the value of an earlier call must not be used instead.
+    /// Saves the values at these paths of an answer. Without an answer, or with nothing at the
+    /// path, the name is unknown from now on: the value of an earlier call must not be used
+    /// instead.
     pub(crate) fn save(&mut self, paths: &BTreeMap<String, JsonPath>, result: Option<&Value>) {
         if paths.is_empty() {
             return;
