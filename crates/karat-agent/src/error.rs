@@ -1,7 +1,6 @@
 //! What can go wrong while scoring traces, with file and line.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use karat_metrics::calls::Kind;
@@ -11,56 +10,6 @@ use thiserror::Error;
 /// Why a file of traces could not be scored.
 #[derive(Debug, Error)]
 pub enum AgentError {
-    /// The file could not be opened.
-    #[error("{}: cannot open: {source}", path.display())]
-    Open {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// Reading stopped before the end of the file.
-    #[error("{}:{line}: cannot read on: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The line that could not be read, from 1.
-        line: u64,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The compressed data is cut off or corrupt.
-    #[error("{}:{line}: {compression} data is cut off or damaged: {source}", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// The line in which it breaks, from 1.
-        line: u64,
-        /// How the file is compressed.
-        compression: Compression,
-        /// What the decompressor says.
-        source: io::Error,
-    },
-    /// A line is longer than allowed.
-    #[error("{}:{line}: line is longer than {limit} bytes; is this one JSON object per line?", path.display())]
-    LineTooLong {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: u64,
-        /// How long a line may be.
-        limit: usize,
-    },
-    /// A line is not UTF-8.
-    #[error("{}:{line}: byte {column} is not UTF-8", path.display())]
-    NotUtf8 {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: u64,
-        /// The first wrong byte of the line, from 1.
-        column: usize,
-    },
     /// A line is not JSON, or nests too deep.
     #[error("{}:{line}: {source}", path.display())]
     BrokenJson {
@@ -141,7 +90,7 @@ pub enum AgentError {
     },
     /// A file could not be read.
     #[error(transparent)]
-    Input(karat_io::input::InputError),
+    Input(#[from] karat_io::input::InputError),
     /// A dataset is not what it should be.
     #[error(transparent)]
     Dataset(Box<karat_core::dataset::DatasetError>),
@@ -183,23 +132,5 @@ impl AgentError {
     #[must_use]
     pub fn is_not_measured(&self) -> bool {
         matches!(self, AgentError::NothingToScore { .. } | AgentError::NotMeasured(_))
-    }
-}
-
-/// How a file is compressed, told by its first bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    /// gzip
-    Gzip,
-    /// Zstandard
-    Zstd,
-}
-
-impl std::fmt::Display for Compression {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Compression::Gzip => "gzip",
-            Compression::Zstd => "zstd",
-        })
     }
 }

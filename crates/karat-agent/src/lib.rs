@@ -16,7 +16,6 @@ mod error;
 pub mod evaluate;
 mod ids;
 pub mod importers;
-mod input;
 pub mod judge;
 pub mod made;
 pub mod marks;
@@ -32,7 +31,7 @@ pub mod tools;
 pub mod trace;
 
 pub use entry::{Entry, Loaded, run, usual_metrics};
-pub use error::{AgentError, Compression};
+pub use error::AgentError;
 pub use importers::Format;
 pub use made::Made;
 pub use metric::{CallMetric, UnknownMetric};

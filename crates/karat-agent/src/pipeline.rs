@@ -9,10 +9,10 @@ use std::num::NonZero;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, PoisonError, mpsc};
 
+use karat_io::input::{BlockError, Blocks};
 use karat_metrics::calls::ragas::Warning;
 
 use crate::importers::{self, Format, ImportError};
-use crate::input::{InputError, Lines};
 use crate::metric::CallMetric;
 use crate::sample::Sample;
 use crate::score::ItemScore;
@@ -21,7 +21,6 @@ use crate::score::ItemScore;
 pub(crate) struct Plan<'p> {
     pub(crate) format: Format,
     pub(crate) metrics: &'p [CallMetric],
-    pub(crate) line_limit: usize,
     pub(crate) depth_limit: usize,
 }
 
@@ -49,7 +48,6 @@ pub(crate) struct Item {
 
 /// Why a line could not be scored.
 pub(crate) enum LineFailure {
-    TooLong,
     NotUtf8 { column: usize },
     Import(ImportError),
 }
@@ -86,25 +84,25 @@ impl Slot {
 
 /// Scores all lines, handing each batch to `emit` in order until that breaks off.
 pub(crate) fn run(
-    lines: &mut Lines,
+    blocks: &mut Blocks<'_>,
     plan: &Plan<'_>,
     threads: NonZero<usize>,
     emit: impl FnMut(&BatchScores) -> ControlFlow<()>,
-) -> Result<(), InputError> {
+) -> Result<(), BlockError> {
     match threads.get() {
-        1 => run_here(lines, plan, emit),
-        threads => run_threads(lines, plan, threads, emit),
+        1 => run_here(blocks, plan, emit),
+        threads => run_threads(blocks, plan, threads, emit),
     }
 }
 
 fn run_here(
-    lines: &mut Lines,
+    blocks: &mut Blocks<'_>,
     plan: &Plan<'_>,
     mut emit: impl FnMut(&BatchScores) -> ControlFlow<()>,
-) -> Result<(), InputError> {
+) -> Result<(), BlockError> {
     let mut slot = Slot::default();
     loop {
-        lines.next_batch(&mut slot.batch)?;
+        blocks.next_block(&mut slot.batch)?;
         if slot.batch.is_empty() {
             return Ok(());
         }
@@ -116,11 +114,11 @@ fn run_here(
 }
 
 fn run_threads(
-    lines: &mut Lines,
+    blocks: &mut Blocks<'_>,
     plan: &Plan<'_>,
     threads: usize,
     mut emit: impl FnMut(&BatchScores) -> ControlFlow<()>,
-) -> Result<(), InputError> {
+) -> Result<(), BlockError> {
     let (work, jobs) = mpsc::channel::<Slot>();
     let (finished, results) = mpsc::channel::<Slot>();
     let jobs = Mutex::new(jobs);
@@ -150,7 +148,7 @@ fn run_threads(
             // Two batches for each worker: one at work, one ready.
             while end.is_none() && read - emitted < 2 * threads {
                 let mut slot = spare.pop().unwrap_or_default();
-                match lines.next_batch(&mut slot.batch) {
+                match blocks.next_block(&mut slot.batch) {
                     Ok(()) if slot.batch.is_empty() => end = Some(Ok(())),
                     Ok(()) => {
                         slot.sequence = read;
@@ -189,9 +187,7 @@ fn score_batch(batch: &[u8], plan: &Plan<'_>, into: &mut BatchScores) {
         let end = memchr::memchr(b'\n', &batch[start..]).map_or(batch.len(), |end| start + end);
         let line = into.lines;
         into.lines += 1;
-        let scored = if end - start > plan.line_limit {
-            Err(LineFailure::TooLong)
-        } else if end > valid.len() {
+        let scored = if end > valid.len() {
             Err(LineFailure::NotUtf8 { column: valid.len() - start + 1 })
         } else {
             score_line(&valid[start..end], line, plan, &mut trace, into)

@@ -8,6 +8,7 @@ use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use karat_io::input::{Blocks, InputError, Limits, blocks};
 use karat_metrics::calls::json::DEPTH_LIMIT;
 use karat_metrics::calls::ragas::Warning;
 use karat_metrics::stats::{Interval, student_two_sided_quantile};
@@ -15,7 +16,6 @@ use karat_metrics::stats::{Interval, student_two_sided_quantile};
 use crate::error::AgentError;
 use crate::ids::Ids;
 use crate::importers::{self, Format, ImportProblem};
-use crate::input::{InputError, Lines};
 use crate::metric::CallMetric;
 use crate::pipeline::{self, BatchScores, LineFailure, Plan};
 use crate::sample::Sample;
@@ -133,10 +133,9 @@ pub fn score_file(
     if options.metrics.is_empty() {
         return Err(AgentError::NoMetrics);
     }
-    let open = |source| AgentError::Open { path: path.to_owned(), source };
+    let mut blocks = open(path, options)?;
     // A suspected id is looked up by reading the file again, which a pipe does not allow.
-    let can_read_again = path.metadata().map_err(open)?.is_file();
-    let mut lines = Lines::open(path, options.line_limit).map_err(open)?;
+    let can_read_again = path.is_file();
     let mut run = Run {
         path,
         format,
@@ -152,16 +151,11 @@ pub fn score_file(
             stopped: false,
         },
     };
-    let plan = Plan {
-        format,
-        metrics: &options.metrics,
-        line_limit: options.line_limit,
-        depth_limit: options.depth_limit,
-    };
+    let plan = Plan { format, metrics: &options.metrics, depth_limit: options.depth_limit };
     let threads = options.threads.or_else(|| std::thread::available_parallelism().ok());
     let mut failure = None;
     let read =
-        pipeline::run(&mut lines, &plan, threads.unwrap_or(NonZero::<usize>::MIN), |batch| {
+        pipeline::run(&mut blocks, &plan, threads.unwrap_or(NonZero::<usize>::MIN), |batch| {
             run.take(batch, on_item).unwrap_or_else(|error| {
                 failure = Some(error);
                 ControlFlow::Break(())
@@ -169,9 +163,14 @@ pub fn score_file(
         });
     match (failure, read) {
         (Some(failure), _) => Err(failure),
-        (None, Err(error)) => Err(run.input_error(error)),
+        (None, Err(error)) => Err(error.at_line(run.lines_before + 1).into()),
         (None, Ok(())) => run.finish(),
     }
+}
+
+fn open(path: &Path, options: &Options) -> Result<Blocks<'static>, AgentError> {
+    let limits = Limits { line_bytes: options.line_limit, ..Limits::streaming() };
+    Ok(blocks(path, &limits)?)
 }
 
 /// The state of a run between batches.
@@ -250,12 +249,11 @@ impl Run<'_> {
 
     /// Reads the file again up to a line, looking for an id.
     fn first_line_with(&self, id: &str, before: u64) -> Result<Option<u64>, AgentError> {
-        let open = |source| AgentError::Open { path: self.path.to_owned(), source };
-        let mut lines = Lines::open(self.path, self.options.line_limit).map_err(open)?;
+        let mut blocks = open(self.path, self.options)?;
         let mut batch = Vec::new();
         let mut line = 0;
         loop {
-            lines.next_batch(&mut batch).map_err(|error| self.input_error(error))?;
+            blocks.next_block(&mut batch).map_err(|error| error.at_line(line + 1))?;
             let mut rest = &batch[..];
             if rest.is_empty() {
                 return Ok(None);
@@ -279,27 +277,12 @@ impl Run<'_> {
         }
     }
 
-    fn input_error(&self, error: InputError) -> AgentError {
-        let (path, line) = (self.path.to_owned(), self.lines_before + 1);
-        match error {
-            InputError::Read(source) => AgentError::Read { path, line, source },
-            InputError::Damaged(compression, source) => {
-                AgentError::Damaged { path, line, compression, source }
-            }
-            InputError::LineTooLong => {
-                AgentError::LineTooLong { path, line, limit: self.options.line_limit }
-            }
-        }
-    }
-
     fn line_error(&self, line: u64, failure: &LineFailure) -> AgentError {
         let path = self.path.to_owned();
         let error = match failure {
-            LineFailure::TooLong => {
-                return AgentError::LineTooLong { path, line, limit: self.options.line_limit };
-            }
             LineFailure::NotUtf8 { column } => {
-                return AgentError::NotUtf8 { path, line, column: *column };
+                let (column, hint) = (*column as u64, "save the file as UTF-8");
+                return InputError::NotUtf8 { path, line, column, hint }.into();
             }
             LineFailure::Import(error) => error.clone(),
         };

@@ -46,7 +46,7 @@ impl Document {
                 .chain(check.not_measured.iter().map(lost))
                 .collect(),
             compressed: zstd::bulk::compress(bytes, COMPRESSION)
-                .map_err(|source| InputError::Io { path: name.to_owned(), source })?,
+                .map_err(|source| InputError::Io { path: name.to_owned(), line: None, source })?,
             started,
         })
     }

@@ -1,8 +1,8 @@
-//! Questions and answers as JSON lines, with a program that is kept running.
+//! Requests and answers as JSON lines, with a program that is kept running.
 //!
-//! Answers may come in any order and are matched by their id. What a line means is the adapter's
-//! business; this module knows who waits for what, what to do with a line that is no answer, and
-//! that nobody waits for ever for a program that is gone.
+//! Answers may come in any order and are matched by their id. The adapter reads the lines; this module
+//! matches them to requests, rejects lines that are not answers, and fails what is still waiting when
+//! the program is gone.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,31 +15,31 @@ use crate::failure::{Failure, FailureClass};
 use crate::process::{Line, Process, Program, write_line};
 use crate::text::{clip, printable};
 
-/// How much of a bad line is quoted.
+/// Columns of a bad line that a message quotes.
 const QUOTED: usize = 120;
 
-/// What came back for one question.
+/// The answer to one request.
 pub type Reply<A> = Result<A, Failure>;
 
-/// Reads one line: the id that it answers and the reply, or what is wrong with the line.
+/// Reads one line: the id that it answers and the reply, or the reason why it is not an answer.
 pub type Read<A> = fn(&str) -> Result<(String, Reply<A>), String>;
 
-/// A bad line or value as it is quoted in a message: printable, and not too long.
+/// A bad line or value as messages quote it: printable and short.
 pub fn quoted(text: &str) -> String {
     clip(&printable(text), QUOTED).into_owned()
 }
 
-/// Who waits for what. Answers are matched by id, the oldest question first.
+/// The requests without an answer. Answers are matched by id, the oldest request first.
 struct Waiting<A> {
     by_id: HashMap<String, VecDeque<oneshot::Sender<Reply<A>>>>,
     order: VecDeque<String>,
-    /// Why no more answers will come.
+    /// The reason why no more answers will come.
     closed: Option<String>,
 }
 
 impl<A> Waiting<A> {
     fn answer(&mut self, id: &str, mut reply: Reply<A>) {
-        // An answer that nobody waits for any more came too late; its question timed out.
+        // An answer without a waiting request came too late: the request timed out.
         if let Some(queue) = self.by_id.get_mut(id) {
             while let Some(sender) = queue.pop_front() {
                 match sender.send(reply) {
@@ -56,7 +56,7 @@ impl<A> Waiting<A> {
         }
     }
 
-    /// A line without an id counts against the question that has waited longest.
+    /// A line without an id fails the oldest request.
     fn reject(&mut self, message: String) {
         if let Some(id) = self.order.front().cloned() {
             self.answer(&id, Err(Failure::new(FailureClass::InvalidAnswer, message)));
@@ -65,12 +65,12 @@ impl<A> Waiting<A> {
 
     fn close(&mut self, reason: String) {
         self.closed = Some(reason);
-        // Dropping the senders wakes everyone up.
+        // Dropping the senders wakes every waiting request.
         self.by_id.clear();
     }
 }
 
-/// A running program that answers lines; killed with all it started on drop.
+/// A running program that answers lines; killed with its children on drop.
 pub struct Exchange<A> {
     stdin: tokio::sync::Mutex<ChildStdin>,
     waiting: Arc<Mutex<Waiting<A>>>,
@@ -78,7 +78,7 @@ pub struct Exchange<A> {
 }
 
 impl<A: Send + 'static> Exchange<A> {
-    /// Starts the program. It is asked nothing yet.
+    /// Starts the program without sending anything.
     pub fn start(program: &Program, read: Read<A>) -> Result<Exchange<A>, String> {
         let (mut process, stdin, mut lines) = Process::start(program)?;
         let waiting = Arc::new(Mutex::new(Waiting {
@@ -99,7 +99,7 @@ impl<A: Send + 'static> Exchange<A> {
                         }
                     },
                     Line::NotUtf8 => lock().reject("the answer is not UTF-8".to_owned()),
-                    Line::TooLong => break "it answered with a line beyond 16 MiB".to_owned(),
+                    Line::TooLong => break "it wrote a line longer than 16 MiB".to_owned(),
                     Line::End => break process.epitaph().await,
                 }
             };
@@ -108,10 +108,11 @@ impl<A: Send + 'static> Exchange<A> {
         Ok(Exchange { stdin: tokio::sync::Mutex::new(stdin), waiting, reader })
     }
 
-    /// Asks one question, which must carry the id.
+    /// Sends one request, which must hold the id, and waits for its answer.
     pub async fn ask(&self, id: &str, question: &impl Serialize) -> Reply<A> {
-        let line = serde_json::to_string(question)
-            .map_err(|error| Failure::lost(format!("the question is no JSON: {error}")))?;
+        let line = serde_json::to_string(question).map_err(|error| {
+            Failure::lost(format!("the request cannot be written as JSON: {error}"))
+        })?;
         let (sender, receiver) = oneshot::channel();
         {
             let mut waiting = self.lock();
@@ -127,8 +128,8 @@ impl<A: Send + 'static> Exchange<A> {
             Err(_) => {
                 let reason = self.lock().closed.clone();
                 let reason = reason.unwrap_or_else(|| match written {
-                    Err(error) => format!("its input cannot be written to: {error}"),
-                    Ok(()) => "it went away".to_owned(),
+                    Err(error) => format!("cannot write to its input: {error}"),
+                    Ok(()) => "it is gone".to_owned(),
                 });
                 Err(Failure::lost(reason))
             }

@@ -1,17 +1,17 @@
-//! A question that was not answered, and the class of the failure.
+//! A failed request to a system, with its class.
 
 use std::time::Duration;
 
-/// What kind of failure it was. The names stand in journals and reports.
+/// The kind of a failure. The names appear in journals and reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FailureClass {
     /// No answer in time.
     Timeout,
-    /// The connection or the process was in the way.
+    /// The connection or the process failed.
     Transport,
-    /// The answer is not of the agreed form.
+    /// The answer does not have the expected form.
     InvalidAnswer,
-    /// The system answered that it failed.
+    /// The system answered with an error.
     Refused,
 }
 
@@ -26,32 +26,32 @@ impl FailureClass {
         }
     }
 
-    /// Whether asking again may help.
+    /// True if asking again may help.
     pub fn worth_retrying(self) -> bool {
         matches!(self, FailureClass::Timeout | FailureClass::Transport)
     }
 }
 
-/// A question that was not answered.
+/// A request without an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What kind.
+    /// The kind.
     pub class: FailureClass,
-    /// What happened, with what the system said.
+    /// The reason, with what the system said.
     pub message: String,
-    /// The system is gone: asking further questions makes no sense.
+    /// The system is gone, so further requests will fail too.
     pub lost: bool,
-    /// The system is busy and asks to be asked again, not before this time has passed.
+    /// Set if the system is busy: the time to wait before the next attempt.
     pub retry_after: Option<Duration>,
 }
 
 impl Failure {
-    /// A failure of this one question.
+    /// A failure of this request alone.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Failure {
         Failure { class, message: message.into(), lost: false, retry_after: None }
     }
 
-    /// The system is gone.
+    /// A failure after which the system is gone.
     pub fn lost(message: impl Into<String>) -> Failure {
         Failure { lost: true, ..Failure::new(FailureClass::Transport, message) }
     }

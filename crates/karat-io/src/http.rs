@@ -1,10 +1,9 @@
-//! The one HTTP client.
+//! The HTTP client of adapters and model endpoints, and what every HTTP client here shares.
 //!
-//! A request has a time limit and its answer a size limit. Redirects are not followed unless that is
-//! asked for, and a request to this machine never goes through a proxy that happens to be set in the
-//! environment. What goes wrong comes back as the [`Failure`] class that it is, and no message ever
-//! holds the value of a header that came from the environment. Nothing here retries:
-//! [`run::collect`](crate::run::collect) does, and honours the `Retry-After` of a busy system.
+//! A request has a time limit and its answer a size limit. Redirects are not followed unless asked for,
+//! and a request to this machine never goes through a proxy that the environment names. Errors are
+//! [`Failure`]s with their class, and no message holds the value of a header that came from a variable.
+//! Nothing here retries; the caller does, and honours [`Failure::retry_after`].
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,26 +14,26 @@ use reqwest::{Method, StatusCode, Url, redirect};
 
 use crate::exchange::quoted;
 use crate::failure::{Failure, FailureClass};
-use crate::template::from_environment;
+use crate::interpolate::{self, Variables};
+use crate::redact::Redactor;
+use crate::secrets;
 use crate::text::{clip, printable};
 
-/// How much of an answer that is an error is quoted.
+/// Columns of an error body that a message quotes.
 const QUOTED: usize = 200;
-/// How much of it is read for that.
-const READ_OF_ERROR: usize = 4 << 10;
-/// Shorter values are not looked for in messages: they would match everywhere.
-const SHORTEST_SECRET: usize = 4;
+/// Bytes of an error body that are read for that.
+const MAX_ERROR_BYTES: usize = 4 << 10;
 
-/// How to ask.
+/// Settings of a [`Client`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How long a request may take, from connecting to the last byte.
+    /// Time for a request, from connecting to the last byte.
     pub timeout: Duration,
-    /// The most bytes that an answer may have.
+    /// Maximum size of an answer in bytes.
     pub max_body: usize,
-    /// How many redirects are followed.
+    /// Maximum number of redirects to follow.
     pub redirects: usize,
-    /// Headers of every request; `${VAR}` in a value comes from the environment.
+    /// Headers of every request. Values may hold variables ([`crate::interpolate`]).
     pub headers: BTreeMap<String, String>,
 }
 
@@ -55,16 +54,16 @@ impl Default for Options {
 pub struct Request {
     /// `GET`, `POST` …
     pub method: String,
-    /// Where to; `http` or `https`.
+    /// An `http` or `https` URL.
     pub url: String,
-    /// The body, and its type. A body goes out as it is.
+    /// The body with its type, sent unchanged.
     pub body: Option<Body>,
 }
 
-/// What is sent.
+/// The body of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
-    /// Such as `application/json`.
+    /// The content type, such as `application/json`.
     pub content_type: String,
     /// The bytes.
     pub bytes: Vec<u8>,
@@ -83,81 +82,90 @@ impl Request {
 }
 
 impl Body {
-    /// JSON.
+    /// A JSON body.
     pub fn json(value: &serde_json::Value) -> Body {
         Body { content_type: "application/json".to_owned(), bytes: value.to_string().into_bytes() }
     }
 }
 
-/// An answer that is no error: its status is below 300.
+/// A successful answer: its status is below 300.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The status code.
     pub status: u16,
-    /// The type that the answer says it has.
+    /// The `Content-Type` header.
     pub content_type: Option<String>,
     /// The whole body.
     pub body: Vec<u8>,
 }
 
-/// Asks over HTTP. Connections are kept and shared between requests.
+/// An HTTP client. Connections are kept and shared between requests and clones.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// For this machine: straight to it.
+    /// For this machine, without a proxy.
     direct: reqwest::Client,
-    /// For elsewhere: through the proxy of the environment, where there is one.
+    /// For other machines, through the proxy of the environment if it names one.
     outward: reqwest::Client,
     max_body: usize,
-    secrets: Vec<String>,
+    redactor: Redactor,
 }
 
 impl Client {
-    /// Makes a client. Header values are read from the environment here, once.
+    /// Makes a client. Variables in header values are read from the environment here, once;
+    /// `${workspaceFolder}` is the current folder.
     ///
     /// # Errors
-    /// When a header cannot be sent or its variable is not set, in words for the user.
+    /// If a header cannot be sent or one of its variables is not set.
     pub fn new(options: &Options) -> Result<Client, String> {
-        let mut headers = HeaderMap::new();
-        let mut secrets = Vec::new();
+        let here = std::env::current_dir().unwrap_or_default();
+        Client::with_variables(options, &Variables::new(&interpolate::environment, &here))
+    }
+
+    /// As [`Client::new`], with variables from elsewhere.
+    ///
+    /// # Errors
+    /// As [`Client::new`].
+    pub fn with_variables(options: &Options, variables: &Variables<'_>) -> Result<Client, String> {
+        let mut redactor = Redactor::default();
+        let mut filled = BTreeMap::new();
         for (name, text) in &options.headers {
-            let wrong = |what: &str| format!("header {name:?}: {what}");
-            let value = from_environment(text).map_err(|error| wrong(&error))?;
-            let key = HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| wrong("this is not the name of a header"))?;
-            let mut sent = HeaderValue::from_str(&value)
-                .map_err(|_| wrong("its value cannot stand in a header"))?;
-            if value != *text {
-                sent.set_sensitive(true);
-                secrets.extend(secret_parts(text, &value));
+            let value =
+                variables.interpolate(text).map_err(|error| format!("header {name:?}: {error}"))?;
+            value.used.iter().for_each(|used| redactor.add_used(used));
+            if value.used.iter().any(|used| used.from_variable)
+                || secrets::is_secret(name, &value.text)
+            {
+                redactor.add(&value.text);
             }
-            headers.insert(key, sent);
+            filled.insert(name.clone(), value.text);
         }
+        let headers = header_map(&filled)?;
         let build = |builder: reqwest::ClientBuilder| {
             builder
                 .timeout(options.timeout)
                 .redirect(match options.redirects {
                     0 => redirect::Policy::none(),
-                    most => redirect::Policy::limited(most),
+                    max => redirect::Policy::limited(max),
                 })
                 .default_headers(headers.clone())
                 .user_agent(concat!("karat/", env!("CARGO_PKG_VERSION")))
                 .build()
-                .map_err(|error| format!("the HTTP client cannot be made: {}", causes(&error)))
+                .map_err(|error| format!("cannot set up the HTTP client: {}", root_cause(&error)))
         };
         Ok(Client {
             direct: build(reqwest::Client::builder().no_proxy())?,
             outward: build(reqwest::Client::builder())?,
             max_body: options.max_body,
-            secrets,
+            redactor,
         })
     }
 
     /// Sends a request and reads the whole answer.
     ///
     /// # Errors
-    /// `timeout`; `transport` when there is no connection or it ends early; `refused` for a status
-    /// of 400 and above, with [`Failure::retry_after`] set for 429 and 503; `invalid_answer` for a
-    /// redirect that is not followed and for a body that is too large.
+    /// `timeout`; `transport` if there is no connection or it ends early; `refused` for a status of 400
+    /// and above, with [`Failure::retry_after`] set for 429 and 503; `invalid_answer` for a redirect that
+    /// is not followed and for a body that is too large.
     pub async fn send(&self, request: &Request) -> Result<Answer, Failure> {
         let url = checked_url(&request.url)
             .map_err(|error| Failure::new(FailureClass::InvalidAnswer, error))?;
@@ -206,7 +214,8 @@ impl Client {
         let mut message = format!("HTTP {} {name}", status.as_u16()).trim_end().to_owned();
         if status.is_redirection() {
             let to = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-            let to = to.map(|to| format!(" to {}", self.redact(&quoted(to)))).unwrap_or_default();
+            let to = to.map(|to| format!(" to {}", self.redactor.hide(&quoted(to))));
+            let to = to.unwrap_or_default();
             message.push_str(&format!("{to}; redirects are not followed"));
             return Failure::new(FailureClass::InvalidAnswer, message);
         }
@@ -217,103 +226,106 @@ impl Client {
             Duration::from_secs(seconds.unwrap_or(0))
         });
         let mut said = Vec::new();
-        // What was said beside the status is welcome, and its lack is no further failure.
+        // The body only adds detail to the status, so a failure to read it is not reported.
         while let Ok(Some(block)) = response.chunk().await {
             said.extend_from_slice(&block);
-            if said.len() >= READ_OF_ERROR {
+            if said.len() >= MAX_ERROR_BYTES {
                 break;
             }
         }
-        said.truncate(READ_OF_ERROR);
+        said.truncate(MAX_ERROR_BYTES);
         let said = String::from_utf8_lossy(&said);
         if !said.trim().is_empty() {
-            let said = self.redact(said.trim());
+            let said = self.redactor.hide(said.trim());
             message.push_str(&format!(": {}", clip(&printable(&said), QUOTED)));
         }
         Failure { retry_after, ..Failure::new(FailureClass::Refused, message) }
     }
 
     fn failure(&self, error: reqwest::Error) -> Failure {
-        // A URL may hold a key; whoever asked knows where.
+        // A URL may hold a key, and the caller knows it.
         let error = error.without_url();
-        let said = self.redact(&causes(&error));
+        let cause = quoted(&self.redactor.hide(&root_cause(&error)));
         if error.is_timeout() {
             return Failure::new(FailureClass::Timeout, "no answer in time");
         }
         let message = if error.is_connect() {
-            format!("cannot connect: {said}")
+            format!("cannot connect: {cause}")
         } else if error.is_body() || error.is_decode() {
-            format!("the connection ended in the middle of the answer: {said}")
+            format!("the connection ended in the middle of the answer: {cause}")
         } else {
-            format!("the connection failed: {said}")
+            format!("the connection failed: {cause}")
         };
         Failure::new(FailureClass::Transport, message)
     }
 
-    /// The text without the values that came from the environment: for messages that quote an answer.
-    pub fn redact(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "[redacted]"))
+    /// Removes the secrets of this client's headers from text and values.
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 }
 
-/// Whether requests can go there: a URL of `http` or `https` with a host.
+/// Checks that requests can be sent to a URL: `http` or `https`, with a host.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// If they cannot, with the reason.
 pub fn check_url(text: &str) -> Result<(), String> {
     checked_url(text).map(|_| ())
 }
 
 fn checked_url(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| format!("this is not a URL: {error}"))?;
+    let url = Url::parse(text).map_err(|error| format!("not a URL: {error}"))?;
     match (url.scheme(), url.host_str()) {
         ("http" | "https", Some(_)) => Ok(url),
-        (scheme, _) => Err(format!("a URL starts with http:// or https://, not {scheme}:")),
+        (scheme, _) => Err(format!("a URL must start with http:// or https://, not {scheme}:")),
     }
 }
 
-fn is_loopback(url: &Url) -> bool {
+/// True if a URL leads to this machine: `localhost` or a loopback address.
+#[must_use]
+pub fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// What of a header value is secret: all that does not stand in the project file, as `Bearer ` does.
-fn secret_parts(written: &str, value: &str) -> Vec<String> {
-    let same = |(a, b): &(char, char)| a == b;
-    let before: usize =
-        written.chars().zip(value.chars()).take_while(same).map(|(a, _)| a.len_utf8()).sum();
-    let secret = &value[before..];
-    [value, secret]
-        .into_iter()
-        .filter(|part| part.len() >= SHORTEST_SECRET)
-        .map(str::to_owned)
-        .collect()
+/// Headers ready to be sent, marked as sensitive so that no debug output shows them.
+///
+/// # Errors
+/// If a name or value cannot be sent in a header.
+pub fn header_map(headers: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let wrong = |what: &str| format!("header {name:?}: {what}");
+        let key = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| wrong("not a valid header name"))?;
+        let mut value = HeaderValue::from_str(value)
+            .map_err(|_| wrong("its value holds characters that a header cannot hold"))?;
+        value.set_sensitive(true);
+        map.insert(key, value);
+    }
+    Ok(map)
 }
 
-/// An error with what is behind it.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let more = inner.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = inner.source();
+/// The innermost cause of an error, which is the one that says what happened.
+pub fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
     }
-    quoted(&text)
+    cause.to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::{Read as _, Write as _};
     use std::net::TcpListener;
+    use std::path::Path;
 
     use super::*;
 
-    /// A server that answers each connection with the next of these bytes and closes it. Gives its
-    /// address, and what it was asked, request by request.
+    /// A server that answers each connection with the next of these texts and closes it. Returns its
+    /// address and the requests that it gets.
     fn server(answers: Vec<&'static str>) -> (String, std::sync::mpsc::Receiver<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -351,7 +363,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_comes_back_whole() {
+    async fn a_successful_answer_is_returned_whole() {
         let answer =
             ask("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n[]")
                 .await
@@ -362,9 +374,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_way_to_fail_has_its_class() {
+    async fn each_kind_of_failure_has_its_class() {
         let long = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789";
-        for (answer, class, words) in [
+        for (answer, class, message) in [
             (
                 "HTTP/1.1 500 No\r\ncontent-length: 4\r\n\r\nboom",
                 FailureClass::Refused,
@@ -386,17 +398,17 @@ mod tests {
         ] {
             let failure = ask(answer).await.unwrap_err();
             assert_eq!(failure.class, class, "{answer}: {failure:?}");
-            assert!(failure.message.contains(words), "{answer}: {}", failure.message);
+            assert!(failure.message.contains(message), "{answer}: {}", failure.message);
             assert_eq!(failure.retry_after, None);
         }
-        let nobody = client(&Options::default()).send(&Request::get("http://127.0.0.1:1/")).await;
-        let failure = nobody.unwrap_err();
+        let unreachable = Request::get("http://127.0.0.1:1/");
+        let failure = client(&Options::default()).send(&unreachable).await.unwrap_err();
         assert_eq!(failure.class, FailureClass::Transport);
         assert!(failure.message.contains("cannot connect"), "{}", failure.message);
     }
 
     #[tokio::test]
-    async fn a_busy_system_says_when_to_come_back() {
+    async fn a_busy_server_says_when_to_retry() {
         let failure = ask("HTTP/1.1 429 Slow\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n").await;
         assert_eq!(failure.unwrap_err().retry_after, Some(Duration::from_secs(7)));
         let failure = ask("HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n").await;
@@ -404,36 +416,44 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn headers_come_from_the_environment_and_stay_out_of_messages() {
-        // PATH is the one variable that every machine has set.
-        let secret = std::env::var("PATH").unwrap();
-        let headers = BTreeMap::from([("X-API-Key".to_owned(), "key ${PATH}".to_owned())]);
-        let client = client(&Options { headers, ..Options::default() });
-        assert_eq!(client.redact(&format!("you sent {secret}!")), "you sent [redacted]!");
+    async fn values_of_variables_are_sent_and_kept_out_of_messages() {
+        let lookup = |name: &str| (name == "KEY").then(|| "hush-hush".to_owned());
+        let variables = Variables::new(&lookup, Path::new("/"));
+        let headers = BTreeMap::from([
+            ("X-Api-Version".to_owned(), "2023-06-01".to_owned()),
+            ("X-Custom".to_owned(), "key ${KEY}".to_owned()),
+        ]);
+        let options = Options { headers, ..Options::default() };
+        let client = Client::with_variables(&options, &variables).unwrap();
+        assert_eq!(
+            client.redactor().hide("you sent hush-hush to 2023-06-01"),
+            "you sent [redacted] to 2023-06-01"
+        );
         let (address, asked) = server(vec!["HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"]);
         client.send(&Request::post_json(address, &serde_json::json!({"a": 1}))).await.unwrap();
         let asked = asked.recv().unwrap();
-        assert!(asked.contains(&format!("x-api-key: key {secret}")), "{asked}");
-        assert!(!format!("{client:?}").contains("x-api-key: key /"));
-        let missing = BTreeMap::from([("X-Key".to_owned(), "${KARAT_NO_SUCH_KEY}".to_owned())]);
-        let error = Client::new(&Options { headers: missing, ..Options::default() }).unwrap_err();
-        assert!(error.contains("KARAT_NO_SUCH_KEY is not set"), "{error}");
+        assert!(asked.contains("x-custom: key hush-hush"), "{asked}");
+        assert!(!format!("{client:?}").contains("hush"), "{client:?}");
+        let missing = BTreeMap::from([("X-Key".to_owned(), "${NO_SUCH_KEY}".to_owned())]);
+        let options = Options { headers: missing, ..Options::default() };
+        let error = Client::with_variables(&options, &variables).unwrap_err();
+        assert!(error.contains("NO_SUCH_KEY is not set"), "{error}");
     }
 
     #[test]
-    fn only_http_is_spoken_and_this_machine_is_known() {
+    fn only_http_urls_are_accepted_and_loopback_is_recognized() {
         assert!(check_url("http://127.0.0.1:8080/search?q=x").is_ok());
         for wrong in ["ftp://host/", "file:///etc/passwd", "127.0.0.1:8080", "http://"] {
             assert!(check_url(wrong).is_err(), "{wrong}");
         }
-        for (url, here) in [
+        for (url, loopback) in [
             ("http://localhost:1/", true),
             ("http://127.3.2.1/", true),
             ("http://[::1]:80/", true),
             ("http://example.org/", false),
             ("http://127.0.0.1.example.org/", false),
         ] {
-            assert_eq!(is_loopback(&Url::parse(url).unwrap()), here, "{url}");
+            assert_eq!(is_loopback(&Url::parse(url).unwrap()), loopback, "{url}");
         }
     }
 }

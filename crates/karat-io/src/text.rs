@@ -1,31 +1,37 @@
 //! Text that is safe to show.
 //!
-//! Tool descriptions, file names and error messages come from strangers. Printed as they are, they
-//! can move the cursor, recolour the screen, reverse the reading order or hide words. Here such
-//! characters become visible escapes (`\u{1b}`), so that what is shown is what is there. Nothing is
-//! removed, and nothing is escaped for HTML, JSON or a shell: those have rules of their own.
+//! Tool descriptions, file names and error messages may be hostile. Printed unchanged, they can move the
+//! cursor, recolour the screen, reverse the reading order or hide words. Here such characters become
+//! visible escapes (`\u{1b}`). Nothing is removed, and nothing is escaped for HTML, JSON or a shell.
+//!
+//! ```
+//! use karat_io::text::{clip, printable};
+//!
+//! assert_eq!(printable("\u{1b}[31mred"), r"\u{1b}[31mred");
+//! assert_eq!(clip("abcdefg", 6), "abcde…");
+//! ```
 
 use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What stands where text was cut.
+/// The mark where text was cut.
 const ELLIPSIS: char = '…';
 
-/// How many characters without width may follow a visible one before [`clip`] cuts. Real scripts
-/// stay far below; a tower of combining marks does not.
+/// Maximum number of zero-width characters after a visible one before [`clip`] cuts. Real scripts need
+/// far fewer; a tower of combining marks does not.
 const MAX_MARKS: usize = 8;
 
 /// Text for one line: every control, invisible or direction-changing character becomes a visible
 /// escape, newline and tab included.
 ///
-/// A backslash stays as it is, so printing printed text changes nothing.
+/// A backslash is not escaped, so escaping twice changes nothing.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     escape(text, Layout::OneLine)
 }
 
-/// Text of several lines: as [`printable`], but newlines and tabs stay and `\r\n` becomes a newline.
+/// Text of several lines: as [`printable`], but newlines and tabs are kept and `\r\n` becomes a newline.
 #[must_use]
 pub fn printable_block(text: &str) -> Cow<'_, str> {
     escape(text, Layout::Block)
@@ -34,7 +40,7 @@ pub fn printable_block(text: &str) -> Cow<'_, str> {
 /// The start of a text that fits into `max_columns` of a terminal, with `…` where it was cut.
 ///
 /// Width is counted as terminals do: two columns for wide characters, none for combining marks.
-/// Give it printable text; it cuts, it does not escape.
+/// It does not escape: pass it printable text.
 #[must_use]
 pub fn clip(text: &str, max_columns: usize) -> Cow<'_, str> {
     let room = max_columns.saturating_sub(1);
@@ -73,6 +79,20 @@ fn cut_at(text: &str, at: usize, max_columns: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{start}{ELLIPSIS}"))
 }
 
+/// The end of the JSON string that starts with the quote at `start`: the position after its closing
+/// quote, if it has one.
+#[must_use]
+pub fn json_string_end(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes[at] == b'"' {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Layout {
     OneLine,
@@ -104,8 +124,8 @@ fn escape(text: &str, layout: Layout) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether a character has no honest look of its own: it controls the terminal, changes the reading
-/// order, breaks the line, or shows as nothing.
+/// True for characters that control the terminal, change the reading order, break the line or are
+/// invisible.
 fn is_unprintable(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_control();
@@ -209,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_escape_is_shown_not_obeyed() {
+    fn terminal_escapes_become_visible() {
         assert_eq!(printable("\u{1b}[31mred\u{1b}[0m"), r"\u{1b}[31mred\u{1b}[0m");
         assert_eq!(printable("a\u{202e}b"), r"a\u{202e}b");
         assert_eq!(printable("one\ntwo\r\n\tthree"), r"one\ntwo\r\n\tthree");

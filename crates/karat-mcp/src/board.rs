@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
+use karat_io::redact::Redactor;
 use memchr::memmem;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -19,7 +20,6 @@ use crate::error::{CallError, quoted};
 use crate::limits::Limits;
 use crate::policy::Policies;
 use crate::record::{Recorder, Side, Track};
-use crate::redact::Redactor;
 use crate::revision::Revision;
 use crate::wire::{self, Fault, FaultKind, Incoming};
 

@@ -14,6 +14,9 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use karat_io::http::{is_loopback, root_cause};
 use reqwest::header::{
     ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT,
 };
@@ -94,7 +97,7 @@ pub(crate) enum Posted {
 pub(crate) fn client(url: &Url) -> Result<Client, StartError> {
     let mut builder =
         Client::builder().redirect(redirect::Policy::none()).tcp_nodelay(true).user_agent(AGENT);
-    if is_this_machine(url) {
+    if is_loopback(url) {
         builder = builder.no_proxy();
     }
     if url.scheme() == "http" {
@@ -109,38 +112,14 @@ pub(crate) fn parse_url(url: &str) -> Result<Url, StartError> {
     Url::parse(url).map_err(|error| StartError::Spec { why: format!("the url is wrong: {error}") })
 }
 
-fn is_this_machine(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
 /// Whether the way to an address leads over a proxy.
 fn has_proxy(url: &Url) -> bool {
-    !is_this_machine(url) && PROXIES.iter().any(|name| std::env::var_os(name).is_some())
+    !is_loopback(url) && PROXIES.iter().any(|name| std::env::var_os(name).is_some())
 }
 
-/// Headers of a spec as they are sent.
+/// The headers of a spec, ready to be sent.
 pub(crate) fn header_map(headers: &BTreeMap<String, String>) -> Result<HeaderMap, StartError> {
-    let mut map = HeaderMap::new();
-    for (name, value) in headers {
-        let wrong = |what| StartError::Spec {
-            why: format!("the {what} of header {name:?} cannot be sent"),
-        };
-        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong("name"))?;
-        let mut value = HeaderValue::from_str(value).map_err(|_| wrong("value"))?;
-        value.set_sensitive(true);
-        map.insert(key, value);
-    }
-    Ok(map)
-}
-
-/// The last of the errors within an error: the one that says what happened.
-pub(crate) fn root_cause(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
+    karat_io::http::header_map(headers).map_err(|why| StartError::Spec { why })
 }
 
 impl HttpLink {
@@ -608,23 +587,8 @@ pub(crate) fn header_text(text: &str) -> HeaderValue {
     let plain = text.bytes().all(|byte| (0x20..=0x7e).contains(&byte))
         && text.trim_matches([' ', '\t']) == text
         && !(text.starts_with("=?base64?") && text.ends_with("?="));
-    let value = if plain { text.to_owned() } else { format!("=?base64?{}?=", base64(text)) };
+    let value = if plain { text.to_owned() } else { format!("=?base64?{}?=", BASE64.encode(text)) };
     HeaderValue::from_str(&value).unwrap_or(HeaderValue::from_static(""))
-}
-
-fn base64(text: &str) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut encoded = String::with_capacity(text.len().div_ceil(3) * 4);
-    for group in text.as_bytes().chunks(3) {
-        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for digit in 0..4 {
-            let index = (bits >> (18 - 6 * digit)) & 63;
-            let filled = digit <= group.len();
-            encoded.push(if filled { char::from(DIGITS[index as usize]) } else { '=' });
-        }
-    }
-    encoded
 }
 
 #[cfg(test)]
@@ -647,7 +611,5 @@ mod tests {
         assert_eq!(header_text("get_weather"), "get_weather");
         assert_eq!(header_text("wetter für"), "=?base64?d2V0dGVyIGbDvHI=?=");
         assert_eq!(header_text(" x"), "=?base64?IHg=?=");
-        assert_eq!(base64("a"), "YQ==");
-        assert_eq!(base64("abc"), "YWJj");
     }
 }

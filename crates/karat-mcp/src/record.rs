@@ -13,11 +13,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use karat_io::redact::Redactor;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-
-use crate::redact::Redactor;
 
 /// What a recording says that it is.
 pub(crate) const SCHEMA: &str = "karat.recording/1";

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use karat_io::process::Program;
+use karat_io::redact::Redactor;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::model::{
     ClientCapabilities, ErrorCode, Implementation, InitializeRequestParams, RequestMetaObject,
@@ -27,7 +28,6 @@ use crate::limits::Limits;
 use crate::parameter_headers::ParameterHeaders;
 use crate::policy::Policies;
 use crate::record::Recorder;
-use crate::redact::Redactor;
 use crate::reply::{Definition, Reply, ServerInfo};
 use crate::revision::Revision;
 use crate::spec::{ServerSpec, Target};

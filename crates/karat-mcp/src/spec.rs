@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use karat_io::interpolate::{self, Interpolated, Variables};
+use karat_io::redact::{HIDDEN, Redactor};
+use karat_io::secrets;
 use serde::{Deserialize, Serialize};
 
 use crate::error::StartError;
-use crate::interpolate::{Surroundings, Used, interpolate};
 use crate::isolate::{Engine, Isolation};
 use crate::policy::{Policies, Roots};
-use crate::redact::{HIDDEN, Redactor};
 use crate::revision::Revision;
-use crate::secrets;
 
 /// How messages travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,7 +161,7 @@ impl ServerSpec {
 
     /// Puts the variables in. Relative folders start at `base`.
     pub(crate) fn resolve(&self, base: Option<&Path>) -> Result<Resolved, StartError> {
-        self.resolve_with(base, &|name| std::env::var(name).ok())
+        self.resolve_with(base, &interpolate::environment)
     }
 
     pub(crate) fn resolve_with(
@@ -172,7 +172,7 @@ impl ServerSpec {
         let kind = self.transport()?;
         let here = std::env::current_dir().unwrap_or_default();
         let mut resolver = Resolver {
-            around: Surroundings { variable, folder: base.unwrap_or(&here) },
+            variables: Variables::new(variable, base.unwrap_or(&here)),
             redactor: Redactor::default(),
         };
         let target = match (kind, &self.command, &self.url) {
@@ -204,29 +204,31 @@ enum Named {
 }
 
 struct Resolver<'a> {
-    around: Surroundings<'a>,
+    variables: Variables<'a>,
     redactor: Redactor,
 }
 
 impl Resolver<'_> {
-    /// Puts the variables in; what they stand for is secret.
+    fn interpolate(&self, text: &str) -> Result<Interpolated, StartError> {
+        let done = self.variables.interpolate(text);
+        done.map_err(|error| StartError::Spec { why: error.to_string() })
+    }
+
+    /// Replaces variables. Their values are secrets unless they describe the machine.
     fn text(&mut self, text: &str) -> Result<String, StartError> {
-        let done = interpolate(text, &self.around).map_err(|why| StartError::Spec { why })?;
-        for used in &done.used {
-            let Used { name, value, from_variable } = used;
-            if (*from_variable && secrets::is_variable(name, value)) || is_secret(name, value) {
-                self.redactor.add(value);
-            }
-        }
+        let done = self.interpolate(text)?;
+        done.used.iter().for_each(|used| self.redactor.add_used(used));
         Ok(done.text)
     }
 
-    /// As [`Resolver::text`] for a place on this machine, which is no secret for being a variable.
-    fn place(&mut self, path: &Path) -> Result<PathBuf, StartError> {
-        let done = interpolate(&path.to_string_lossy(), &self.around)
-            .map_err(|why| StartError::Spec { why })?;
-        for used in done.used.iter().filter(|used| is_secret(&used.name, &used.value)) {
-            self.redactor.add(&used.value);
+    /// As [`Resolver::text`] for a path of this machine, which is not a secret because it is in a
+    /// variable.
+    fn path(&mut self, path: &Path) -> Result<PathBuf, StartError> {
+        let done = self.interpolate(&path.to_string_lossy())?;
+        for used in &done.used {
+            if secrets::is_secret(&used.name, &used.value) {
+                self.redactor.add(&used.value);
+            }
         }
         Ok(PathBuf::from(done.text))
     }
@@ -235,7 +237,7 @@ impl Resolver<'_> {
         let mut words: Vec<String> = Vec::with_capacity(command.len());
         for word in command {
             let resolved = self.text(word)?;
-            for part in secrets::in_word(&resolved, words.last().map(String::as_str)) {
+            for part in secrets::in_argument(&resolved, words.last().map(String::as_str)) {
                 self.redactor.add(&resolved[part]);
             }
             words.push(resolved);
@@ -251,10 +253,12 @@ impl Resolver<'_> {
         let mut resolved = BTreeMap::new();
         for (name, value) in values {
             let value = self.text(value)?;
-            if kind == Named::Headers && secrets::is_header(name) || is_secret(name, &value) {
+            if kind == Named::Headers && secrets::is_secret_header(name)
+                || secrets::is_secret(name, &value)
+            {
                 self.redactor.add(&value);
             }
-            for part in secrets::in_addresses(&value) {
+            for part in secrets::in_urls(&value) {
                 self.redactor.add(&value[part]);
             }
             resolved.insert(name.clone(), value);
@@ -270,14 +274,14 @@ impl Resolver<'_> {
         if !matches!(parsed.scheme(), "http" | "https") {
             return Err(wrong(format!("the url {} is not http or https", describe_url(&url))));
         }
-        for part in secrets::in_addresses(&url) {
+        for part in secrets::in_urls(&url) {
             self.redactor.add(&url[part]);
         }
         if let Some(password) = parsed.password() {
             self.redactor.add(password);
         }
         for (name, value) in parsed.query_pairs() {
-            if is_secret(&name, &value) {
+            if secrets::is_secret(&name, &value) {
                 self.redactor.add(&value);
             }
         }
@@ -299,13 +303,13 @@ impl Resolver<'_> {
         base: Option<&Path>,
     ) -> Result<Option<PathBuf>, StartError> {
         let Some(cwd) = cwd else { return Ok(base.map(Path::to_owned)) };
-        let cwd = self.place(cwd)?;
+        let cwd = self.path(cwd)?;
         Ok(Some(base.map_or(cwd.clone(), |base| base.join(cwd))))
     }
 
     /// A path with its variables put in, from the root of the file system.
     fn whole(&mut self, path: &Path) -> Result<PathBuf, StartError> {
-        let whole = self.around.folder.join(self.place(path)?);
+        let whole = self.variables.folder().join(self.path(path)?);
         Ok(std::path::absolute(&whole).unwrap_or(whole))
     }
 
@@ -329,11 +333,6 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether a value is a secret by its name or its look.
-fn is_secret(name: &str, value: &str) -> bool {
-    secrets::speaks(name) || secrets::looks_like_a_token(value)
-}
-
 fn describe_command(command: &[String]) -> String {
     let mut shown: Vec<String> = Vec::with_capacity(command.len());
     let mut before: Option<&str> = None;
@@ -346,7 +345,7 @@ fn describe_command(command: &[String]) -> String {
 
 fn describe_word(word: &str, before: Option<&str>) -> String {
     let mut shown = word.to_owned();
-    for part in secrets::in_word(word, before).into_iter().rev() {
+    for part in secrets::in_argument(word, before).into_iter().rev() {
         if is_written(&word[part.clone()]) {
             shown.replace_range(part, HIDDEN);
         }
@@ -363,7 +362,8 @@ fn is_written(secret: &str) -> bool {
 fn secret_in_command(command: &[String]) -> Option<String> {
     let mut before: Option<&str> = None;
     for word in command {
-        if secrets::named_in_word(word, before).into_iter().any(|part| is_written(&word[part])) {
+        if secrets::named_in_argument(word, before).into_iter().any(|part| is_written(&word[part]))
+        {
             let shown = describe_word(word, before);
             let flag = before.filter(|_| shown == HIDDEN).map(|flag| format!("{flag} "));
             return Some(format!("{}{shown}", flag.unwrap_or_default()));
@@ -379,8 +379,7 @@ fn secret_in_url(url: &str) -> Option<String> {
     if authority.rsplit_once('@').is_some_and(|(user, _)| is_written(user)) {
         return Some("who logs in, before the @".to_owned());
     }
-    let part =
-        secrets::in_addresses(url).into_iter().find(|part| is_written(&url[part.clone()]))?;
+    let part = secrets::in_urls(url).into_iter().find(|part| is_written(&url[part.clone()]))?;
     let name = url[..part.start].trim_end_matches('=').rsplit(['?', '&']).next();
     match url[..part.start].contains('?') {
         true => Some(format!("the value of {}", name.unwrap_or_default())),

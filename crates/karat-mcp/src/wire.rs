@@ -3,6 +3,7 @@
 //! Reading keeps the raw value and says what is wrong with a message that breaks the rules, with its
 //! id where one can be found, so that the fault reaches whoever waits for the answer.
 
+use karat_io::text::json_string_end;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -91,7 +92,7 @@ pub(crate) fn id_in(start: &[u8]) -> Option<Value> {
             b'{' | b'[' => depth += 1,
             b'}' | b']' => depth = depth.saturating_sub(1),
             b'"' => {
-                let end = string_end(start, at)?;
+                let end = json_string_end(start, at)?;
                 if depth == 1 && &start[at..end] == b"\"id\"" {
                     let rest = start[end..].trim_ascii_start().strip_prefix(b":")?;
                     let stop = rest.iter().position(|byte| matches!(byte, b',' | b'}'))?;
@@ -107,19 +108,6 @@ pub(crate) fn id_in(start: &[u8]) -> Option<Value> {
     None
 }
 
-/// Where the string that begins at `at` ends, behind its closing quote.
-pub(crate) fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
-    let mut at = at + 1;
-    loop {
-        let step = memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
-        at += step;
-        if bytes[at] == b'"' {
-            return Some(at + 1);
-        }
-        at += 2;
-    }
-}
-
 /// Whether lists and objects are nested deeper than this. Looks at brackets outside of strings only.
 fn deeper_than(bytes: &[u8], limit: usize) -> bool {
     let mut depth = 0_usize;
@@ -133,7 +121,7 @@ fn deeper_than(bytes: &[u8], limit: usize) -> bool {
                 }
             }
             b'}' | b']' => depth = depth.saturating_sub(1),
-            b'"' => match string_end(bytes, at) {
+            b'"' => match json_string_end(bytes, at) {
                 Some(end) => {
                     at = end;
                     continue;

@@ -267,12 +267,14 @@ impl Live {
         request: &Value,
         model: &Model,
     ) -> Result<Value, CallError> {
-        let answer = match kind {
+        let mut answer = match kind {
             "tools" => self.tools(request).await?,
             "call" => self.call(request).await?,
             _ => return ask(&self.client, self.pause, model, request).await,
         };
-        Ok(without_secrets(&self.client, answer))
+        // The answer is recorded, and a server may repeat the key of the endpoint.
+        self.client.redactor().hide_in(&mut answer);
+        Ok(answer)
     }
 
     async fn tools(&mut self, request: &Value) -> Result<Value, CallError> {
@@ -303,21 +305,6 @@ impl Live {
     }
 }
 
-/// The value without the key of the endpoint, which an answer may repeat: it is written down.
-fn without_secrets(client: &Client, value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(client.redact(&text)),
-        Value::Array(values) => {
-            values.into_iter().map(|value| without_secrets(client, value)).collect()
-        }
-        Value::Object(fields) => fields
-            .into_iter()
-            .map(|(key, value)| (client.redact(&key), without_secrets(client, value)))
-            .collect(),
-        other => other,
-    }
-}
-
 /// Asks a model, again where that makes sense, and not for ever.
 pub(crate) async fn ask(
     client: &Client,
@@ -330,7 +317,10 @@ pub(crate) async fn ask(
     loop {
         let failure = match client.send(&wanted).await {
             Ok(answer) => match serde_json::from_slice::<Value>(&answer.body) {
-                Ok(value) => return Ok(without_secrets(client, value)),
+                Ok(mut value) => {
+                    client.redactor().hide_in(&mut value);
+                    return Ok(value);
+                }
                 Err(error) => Failure::new(
                     FailureClass::InvalidAnswer,
                     format!("the endpoint's answer is not JSON: {error}"),

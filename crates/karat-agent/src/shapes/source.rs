@@ -8,22 +8,21 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 
+use karat_io::input::{Blocks, InputError, Limits, blocks};
+
 use super::{Importer, Shape};
 use crate::error::AgentError;
-use crate::input::{InputError, Lines};
 use crate::metric::CallMetric;
 use crate::trace::Trace;
 use crate::trace::fields::{Invalid, is_list, list};
 
-/// How long a line may be.
-const LINE_LIMIT: usize = 16 << 20;
-/// How large a file that is one document may be.
-const WHOLE_LIMIT: usize = 256 << 20;
+/// Maximum size of a file that is one document.
+const MAX_DOCUMENT_BYTES: usize = 256 << 20;
 
 /// The documents of a file.
 pub struct Documents {
     path: PathBuf,
-    lines: Lines,
+    blocks: Blocks<'static>,
     batch: Vec<u8>,
     at: usize,
     line: u64,
@@ -51,11 +50,9 @@ impl Documents {
     /// # Errors
     /// When it cannot be opened.
     pub fn open(path: &Path, shape: Shape) -> Result<Self, AgentError> {
-        let lines = Lines::open(path, LINE_LIMIT)
-            .map_err(|source| AgentError::Open { path: path.to_owned(), source })?;
         Ok(Documents {
             path: path.to_owned(),
-            lines,
+            blocks: blocks(path, &Limits::streaming())?,
             batch: Vec::new(),
             at: 0,
             line: 0,
@@ -99,13 +96,13 @@ impl Documents {
     }
 
     fn rest(&mut self, mut text: String) -> Result<String, AgentError> {
-        while let Some((line, next)) = self.next_line()? {
+        while let Some((_, next)) = self.next_line()? {
             let Ok(next) = next else { continue };
             text.push('\n');
             text.push_str(&next);
-            if text.len() > WHOLE_LIMIT {
-                let path = self.path.clone();
-                return Err(AgentError::LineTooLong { path, line, limit: WHOLE_LIMIT });
+            if text.len() > MAX_DOCUMENT_BYTES {
+                let (path, limit) = (self.path.clone(), MAX_DOCUMENT_BYTES as u64);
+                return Err(InputError::TooLarge { path, limit }.into());
             }
         }
         Ok(text)
@@ -114,7 +111,8 @@ impl Documents {
     fn next_line(&mut self) -> Result<Option<Numbered>, AgentError> {
         if self.at >= self.batch.len() {
             self.at = 0;
-            self.lines.next_batch(&mut self.batch).map_err(|error| self.failed(error))?;
+            let next = self.blocks.next_block(&mut self.batch);
+            next.map_err(|error| error.at_line(self.line + 1))?;
             if self.batch.is_empty() {
                 return Ok(None);
             }
@@ -129,17 +127,6 @@ impl Documents {
             message: format!("byte {} is not UTF-8", error.valid_up_to() + 1),
         });
         Ok(Some((self.line, text)))
-    }
-
-    fn failed(&self, error: InputError) -> AgentError {
-        let (path, line) = (self.path.clone(), self.line + 1);
-        match error {
-            InputError::Read(source) => AgentError::Read { path, line, source },
-            InputError::Damaged(compression, source) => {
-                AgentError::Damaged { path, line, compression, source }
-            }
-            InputError::LineTooLong => AgentError::LineTooLong { path, line, limit: LINE_LIMIT },
-        }
     }
 }
 

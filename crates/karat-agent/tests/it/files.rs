@@ -7,7 +7,8 @@ use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use karat_agent::{AgentError, CallMetric, Compression, Format, Options, Summary, score_file};
+use karat_agent::{AgentError, CallMetric, Format, Options, Summary, score_file};
+use karat_io::input::InputError;
 use karat_metrics::calls::Kind;
 use karat_metrics::calls::json::Problem;
 use tempfile::TempDir;
@@ -146,14 +147,14 @@ fn compressed_files_are_known_by_their_first_bytes() {
 fn a_truncated_compressed_file_is_an_error_behind_its_last_whole_line() {
     let plain = many(4000);
     let cut = |bytes: Vec<u8>| bytes[..bytes.len() * 3 / 4].to_vec();
-    let gzipped = (cut(gzip(plain.as_bytes())), Compression::Gzip);
-    let zstd = (cut(zstd::encode_all(plain.as_bytes(), 1).unwrap()), Compression::Zstd);
+    let gzipped = (cut(gzip(plain.as_bytes())), "gzip");
+    let zstd = (cut(zstd::encode_all(plain.as_bytes(), 1).unwrap()), "zstd");
     for (content, expected) in [gzipped, zstd] {
         let (summary, items) = TraceFile::new(content).score();
         match summary.unwrap_err() {
-            AgentError::Damaged { line, compression, .. } => {
-                assert_eq!(compression, expected);
-                assert_eq!(line, items.len() as u64 + 1);
+            AgentError::Input(InputError::Compression { line, format, .. }) => {
+                assert_eq!(format, expected);
+                assert_eq!(line, Some(items.len() as u64 + 1));
             }
             other => panic!("{other}"),
         }
@@ -172,7 +173,7 @@ fn a_file_without_samples_is_not_a_pass() {
 fn a_file_that_is_not_there_is_said_to_be_so() {
     let mut file = TraceFile::new("");
     file.path.set_extension("gone");
-    assert!(matches!(file.error(), AgentError::Open { .. }));
+    assert!(matches!(file.error(), AgentError::Input(InputError::NotFound { .. })));
 }
 
 #[test]
@@ -226,7 +227,10 @@ fn what_is_wrong_with_a_line_is_said_with_file_and_line() {
     );
 
     let not_utf8 = second(b"{\"user_input\":\"\xff\"}");
-    assert!(matches!(not_utf8, AgentError::NotUtf8 { line: 2, column: 16, .. }), "{not_utf8}");
+    assert!(
+        matches!(not_utf8, AgentError::Input(InputError::NotUtf8 { line: 2, column: 16, .. })),
+        "{not_utf8}"
+    );
 
     let trailing = second(br#"{"user_input":[],"reference_tool_calls":[]} {}"#);
     assert!(
@@ -263,13 +267,16 @@ fn lines_have_a_limit_whether_they_end_or_not() {
     assert_eq!(file.score().0.unwrap().items, 3);
     file.options.line_limit = long.len() - 1;
     let (summary, items) = file.score();
-    assert!(matches!(summary, Err(AgentError::LineTooLong { line: 2, .. })), "{summary:?}");
+    assert!(
+        matches!(summary, Err(AgentError::Input(InputError::LineTooLong { line: 2, .. }))),
+        "{summary:?}"
+    );
     assert_eq!(items.len(), 1);
 
     let mut endless = TraceFile::new(format!("{short}\n{}", " ".repeat(1 << 20)));
     endless.options.line_limit = 1 << 19;
     let error = endless.error();
-    assert!(matches!(error, AgentError::LineTooLong { line: 2, .. }), "{error}");
+    assert!(matches!(error, AgentError::Input(InputError::LineTooLong { line: 2, .. })), "{error}");
 }
 
 #[test]

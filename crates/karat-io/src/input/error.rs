@@ -1,14 +1,14 @@
-//! What can be wrong with a file, said so that the reader can mend it.
+//! Errors of reading files, with messages that say where the mistake is and how to fix it.
 //!
-//! Every message names the file first, then the place, then what to do. Names and keys come from
-//! the file, so they are made printable and clipped before they are shown.
+//! Every message names the file first, then the place, then the remedy. Names and keys come from the
+//! file, so they are made printable and clipped before they are shown.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::text::{clip, printable};
 
-/// Why a file could not be read as what it should be.
+/// A file that could not be read as what it should be.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
@@ -18,32 +18,36 @@ pub enum InputError {
         /// The file.
         path: PathBuf,
     },
-    /// The path leads to a folder.
+    /// The path is a folder.
     #[error("{}: this is a folder; name a file in it", name(path))]
     IsFolder {
         /// The folder.
         path: PathBuf,
     },
     /// The operating system refused to read.
-    #[error("{}: cannot be read: {source}", name(path))]
+    #[error("{}: cannot be read: {source}", place(path, *line))]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The line that could not be read, counted from 1, where lines are read.
+        line: Option<u64>,
+        /// The error of the system.
         source: io::Error,
     },
-    /// Compressed data is damaged or cut short.
+    /// Compressed data is cut off or damaged.
     #[error(
-        "{}: damaged {format} data ({}); fetch or compress it again",
-        name(path),
+        "{}: the {format} data is cut off or damaged ({}); fetch or compress it again",
+        place(path, *line),
         shown(message)
     )]
     Compression {
         /// The file.
         path: PathBuf,
+        /// The line in which it breaks, counted from 1, where lines are read.
+        line: Option<u64>,
         /// `gzip` or `zstd`.
         format: &'static str,
-        /// What the decoder said.
+        /// The error of the decoder.
         message: String,
     },
     /// The file (after decompression) is larger than allowed.
@@ -65,27 +69,27 @@ pub enum InputError {
         limit: usize,
     },
     /// The text is not UTF-8.
-    #[error("{}:{line}: not UTF-8 at byte {offset} of the file; {hint}", name(path))]
+    #[error("{}:{line}: byte {column} of the line is not UTF-8; {hint}", name(path))]
     NotUtf8 {
         /// The file.
         path: PathBuf,
         /// The line, counted from 1.
         line: u64,
-        /// Bytes before the first wrong one, in the (decompressed) file.
-        offset: u64,
-        /// What to do.
+        /// The first wrong byte of the line, counted from 1.
+        column: u64,
+        /// The remedy.
         hint: &'static str,
     },
-    /// The file name does not say what the file holds.
+    /// The file extension is not a known one.
     #[error(
-        "{}: unknown kind of file; use .json, .jsonl, .ndjson, .yaml, .yml or .toml (.gz and .zst may follow)",
+        "{}: unrecognized file extension; use .json, .jsonl, .ndjson, .yaml, .yml or .toml (.gz and .zst may follow)",
         name(path)
     )]
     UnknownFormat {
         /// The file.
         path: PathBuf,
     },
-    /// The text breaks the rules of its format.
+    /// The text is not valid in its format.
     #[error("{}:{line}:{column}: {}", name(path), shown(message))]
     Syntax {
         /// The file.
@@ -94,7 +98,7 @@ pub enum InputError {
         line: u64,
         /// The character in the line, counted from 1.
         column: u64,
-        /// What is wrong.
+        /// The mistake.
         message: String,
     },
     /// Lists and objects are nested deeper than allowed.
@@ -142,10 +146,10 @@ pub enum InputError {
         key: String,
         /// The known key that looks most like it.
         nearest: Option<String>,
-        /// All keys that may stand here.
+        /// All keys that are allowed here.
         known: Vec<String>,
     },
-    /// A word that is not one of the choices.
+    /// A value that is not one of the choices.
     #[error("{}:{line}: unknown value `{}`{}", name(path), shown(value), advice(nearest.as_deref(), known))]
     UnknownChoice {
         /// The file.
@@ -156,10 +160,10 @@ pub enum InputError {
         value: String,
         /// The known value that looks most like it.
         nearest: Option<String>,
-        /// All values that may stand here.
+        /// All values that are allowed here.
         known: Vec<String>,
     },
-    /// The text is well formed, but does not hold what is expected: a wrong type, a missing key.
+    /// The text is well formed, but has a wrong type or lacks a key.
     #[error("{}:{line}:{column}: {}", name(path), shown(message))]
     Mismatch {
         /// The file.
@@ -168,7 +172,7 @@ pub enum InputError {
         line: u64,
         /// The character in the line, counted from 1.
         column: u64,
-        /// What was found and what was expected.
+        /// The value that was found and the one that was expected.
         message: String,
     },
     /// The data has the right shape but breaks a rule (an unknown tool in a label, say).
@@ -176,9 +180,9 @@ pub enum InputError {
     Invalid {
         /// The file.
         path: PathBuf,
-        /// Where, in the words of the file: `query q-017`, `files."corpus.json"`.
+        /// The place in the terms of the file: `query q-017`, `files."corpus.json"`.
         place: String,
-        /// What is wrong and what to do.
+        /// The mistake and the remedy.
         message: String,
     },
     /// The file was written by a later Karat.
@@ -190,15 +194,15 @@ pub enum InputError {
     NewerSchema {
         /// The file.
         path: PathBuf,
-        /// What the file says.
+        /// The version of the file.
         found: String,
-        /// What is supported.
+        /// The newest supported version.
         supported: String,
     },
 }
 
 impl InputError {
-    /// The file that is meant.
+    /// The file.
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
@@ -222,10 +226,11 @@ impl InputError {
         }
     }
 
-    /// The line that is meant, counted from 1, where the error has one.
+    /// The line, counted from 1, if the error has one.
     #[must_use]
     pub fn line(&self) -> Option<u64> {
         match self {
+            Self::Io { line, .. } | Self::Compression { line, .. } => *line,
             Self::LineTooLong { line, .. }
             | Self::NotUtf8 { line, .. }
             | Self::Syntax { line, .. }
@@ -245,7 +250,14 @@ impl InputError {
     }
 }
 
-/// Bytes in the unit a person would use.
+fn place(path: &Path, line: Option<u64>) -> String {
+    match line {
+        Some(line) => format!("{}:{line}", name(path)),
+        None => name(path),
+    }
+}
+
+/// A number of bytes in the largest unit that divides it.
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["bytes", "KiB", "MiB", "GiB"];
     let mut value = bytes;
@@ -257,12 +269,12 @@ fn size(bytes: u64) -> String {
     format!("{value} {}", UNITS[unit])
 }
 
-/// The name of a file as a message shows it.
+/// The name of a file as messages show it.
 pub fn name(path: &Path) -> String {
     shown(&path.to_string_lossy())
 }
 
-/// Text from the file: on one line, harmless, and not longer than a message may be.
+/// Text of a file as messages show it: on one line, printable, and short.
 pub fn shown(text: &str) -> String {
     clip(&printable(text), 300).into_owned()
 }
@@ -270,7 +282,7 @@ pub fn shown(text: &str) -> String {
 fn advice(nearest: Option<&str>, known: &[String]) -> String {
     match (nearest, known) {
         (Some(nearest), _) => format!("; did you mean `{nearest}`?"),
-        (None, []) => "; nothing may stand here".to_owned(),
+        (None, []) => "; no keys are allowed here".to_owned(),
         (None, known) => format!("; expected {}", clip(&known.join(", "), 200)),
     }
 }

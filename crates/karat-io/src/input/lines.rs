@@ -1,7 +1,8 @@
-//! Files of many lines, read one line at a time, and JSON Lines of one type.
+//! Files read line by line, and JSON Lines of one type.
 //!
-//! One line is in memory at a time, however long the file. Lines end in `\n` or `\r\n`; the last one
-//! may lack it. Reading stops at the first error.
+//! Only one line is in memory at a time. Lines end in `\n` or `\r\n`; the last one may lack it. Reading
+//! stops at the first error. A line is returned as soon as it has been read, so a pipe can be followed;
+//! [`Blocks`](super::Blocks) are faster for large files.
 
 use std::io::{BufRead, Read};
 use std::marker::PhantomData;
@@ -17,21 +18,21 @@ pub struct Lines<'a> {
     path: PathBuf,
     source: Source<'a>,
     limits: Limits,
-    /// The line that was read last, counted from 1.
+    /// The last line that was read, counted from 1.
     line: u64,
-    /// Bytes that were read before this line.
+    /// Bytes before this line.
     offset: u64,
     buffer: Vec<u8>,
     done: bool,
 }
 
-/// Opens a file (plain, gzip or zstd) to be read line by line.
+/// Opens a file (plain, gzip or zstd) to read it line by line.
 ///
-/// `limits.line_bytes` bounds each line and `limits.bytes` the whole; for a journal of any length
-/// use [`Limits::streaming`].
+/// `limits.line_bytes` bounds each line and `limits.bytes` the whole file; use [`Limits::streaming`] for
+/// files of any length.
 ///
 /// # Errors
-/// When the file cannot be opened.
+/// If the file cannot be opened.
 pub fn lines(path: &Path, limits: &Limits) -> Result<Lines<'static>, InputError> {
     Ok(Lines::new(path, Source::open(path, limits)?, limits))
 }
@@ -42,21 +43,21 @@ impl<'a> Lines<'a> {
         Lines { path, source, limits, line: 0, offset: 0, buffer: Vec::new(), done: false }
     }
 
-    /// Lines of anything that can be read; `name` stands for the path in messages.
+    /// Lines of any reader; messages show `name` as the path.
     ///
     /// # Errors
-    /// When the first bytes cannot be read.
+    /// If the first bytes cannot be read.
     pub fn of(name: &str, reader: impl Read + 'a, limits: &Limits) -> Result<Self, InputError> {
         let path = Path::new(name);
-        let failed = |source| InputError::Io { path: path.to_owned(), source };
+        let failed = |source| InputError::Io { path: path.to_owned(), line: None, source };
         Ok(Self::new(path, Source::of(reader).map_err(failed)?, limits))
     }
 
     /// The next line with its number, or `None` at the end.
     ///
     /// # Errors
-    /// When reading fails, a line is too long, the whole is too large, or a line is not UTF-8.
-    /// After an error there are no more lines.
+    /// If reading fails, a line is too long, the file is too large, or a line is not UTF-8. After an error
+    /// there are no more lines.
     pub fn next_line(&mut self) -> Result<Option<(u64, &str)>, InputError> {
         if self.done {
             return Ok(None);
@@ -68,10 +69,8 @@ impl<'a> Lines<'a> {
         let mut line = self.buffer.as_slice();
         line = line.strip_suffix(b"\n").unwrap_or(line);
         line = line.strip_suffix(b"\r").unwrap_or(line);
-        let text = std::str::from_utf8(line).map_err(|error| {
-            let offset = self.offset + error.valid_up_to() as u64;
-            not_utf8(&self.path, self.line, offset, &self.buffer)
-        })?;
+        let text = std::str::from_utf8(line)
+            .map_err(|error| not_utf8(&self.path, self.line, error.valid_up_to(), &self.buffer))?;
         let text = match self.line {
             1 => text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text),
             _ => text,
@@ -85,20 +84,22 @@ impl<'a> Lines<'a> {
         self.offset += self.buffer.len() as u64;
         self.buffer.clear();
         self.line += 1;
-        // Room for the end of the line, so that the limit means the text.
-        let longest = self.limits.line_bytes.saturating_add(2);
+        // Room for the line end, which does not count.
+        let max = self.limits.line_bytes.saturating_add(2);
         loop {
             let available = match self.source.reader.fill_buf() {
                 Ok(available) => available,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(self.source.failed(&self.path, error)),
+                Err(error) => {
+                    return Err(self.source.failed(&self.path, Some(self.line), error));
+                }
             };
             if available.is_empty() {
                 break;
             }
             let end = memchr::memchr(b'\n', available);
             let used = end.map_or(available.len(), |end| end + 1);
-            let room = longest - self.buffer.len();
+            let room = max - self.buffer.len();
             self.buffer.extend_from_slice(&available[..used.min(room)]);
             self.source.reader.consume(used);
             if used > room {
@@ -147,10 +148,10 @@ pub struct Records<'a, T> {
     of: PhantomData<fn() -> T>,
 }
 
-/// Opens a JSON Lines file to be read record by record.
+/// Opens a JSON Lines file to read it record by record.
 ///
 /// # Errors
-/// When the file cannot be opened.
+/// If the file cannot be opened.
 pub fn records<T: DeserializeOwned>(
     path: &Path,
     limits: &Limits,

@@ -7,6 +7,8 @@
 //!
 //! The functions that take a `name` and bytes touch no file and are meant for fuzzing.
 
+mod blocks;
+mod comments;
 mod error;
 mod inspect;
 mod json;
@@ -22,11 +24,10 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-pub use self::error::InputError;
-pub use self::error::{name, shown};
+pub use self::blocks::{BlockError, Blocks, blocks};
+pub use self::error::{InputError, name, shown};
 pub use self::lines::{Lines, Records, lines, records};
-pub use self::source::read_raw;
-pub use self::source::{decode, read_bytes, read_text};
+pub use self::source::{decode, read_bytes, read_raw, read_text};
 pub use self::suggest::nearest;
 pub use self::toml::TomlTable;
 pub use self::write::{WriteError, destination, write_atomic};
@@ -200,6 +201,17 @@ pub fn parse_with<T: DeserializeOwned + Send>(
         Format::Toml => toml::parse(text, limits.depth),
     };
     parsed.map_err(|fault| fault.at(path))
+}
+
+/// Reads text as JSON that may have comments and trailing commas, as the files of editors do.
+///
+/// # Errors
+/// As [`load`].
+pub fn parse_json_with_comments<T: DeserializeOwned + Send>(
+    path: &Path,
+    text: &str,
+) -> Result<T, InputError> {
+    parse(path, &comments::without_comments(text), Format::Json)
 }
 
 /// Reads bytes (plain, gzip or zstd) as JSON.

@@ -1,7 +1,7 @@
-//! From a path (or bytes) to bounded, decompressed bytes and text.
+//! From a path or bytes to bounded, decompressed bytes and text.
 //!
 //! Nothing is read beyond the limit, whatever the size of the file, the length of the pipe or the
-//! ratio of the compression. gzip and zstd are recognised by their first bytes, not by the name.
+//! compression ratio. gzip and zstd are recognized by their first bytes, not by the file name.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -13,7 +13,10 @@ use super::{InputError, Limits};
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 const ZSTD: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
-/// A byte stream, decompressed if need be, and what it was compressed with.
+/// Bytes buffered between the file, the decoder and the reader.
+const BUFFER: usize = 64 << 10;
+
+/// A byte stream, decompressed if necessary, and the name of its compression.
 pub(super) struct Source<'a> {
     pub(super) reader: Box<dyn BufRead + 'a>,
     compression: Option<&'static str>,
@@ -22,13 +25,13 @@ pub(super) struct Source<'a> {
 impl<'a> Source<'a> {
     /// Opens a file, a pipe or a device.
     ///
-    /// Pipes are read like files, so that `<(command)` works; a named pipe waits for its writer as
-    /// it does everywhere. A regular file beyond the limit is refused before a byte is read.
+    /// Pipes are read like files, so `<(command)` works; a named pipe waits for its writer, as usual. A
+    /// regular file beyond the limit is refused before a byte is read.
     pub(super) fn open(path: &Path, limits: &Limits) -> Result<Source<'static>, InputError> {
-        Source::of(open_file(path, limits)?).map_err(|error| unreadable(path, error))
+        Source::of(open_file(path, limits)?).map_err(|error| unreadable(path, None, error))
     }
 
-    /// Reads from anything, recognising compression.
+    /// Reads from anything and recognizes compression.
     pub(super) fn of(mut raw: impl Read + 'a) -> io::Result<Source<'a>> {
         let mut start = Vec::with_capacity(ZSTD.len());
         raw.by_ref().take(ZSTD.len() as u64).read_to_end(&mut start)?;
@@ -37,17 +40,24 @@ impl<'a> Source<'a> {
             start if start.starts_with(&ZSTD) => Some("zstd"),
             _ => None,
         };
-        let whole = BufReader::new(Cursor::new(start).chain(raw));
+        let whole = BufReader::with_capacity(BUFFER, Cursor::new(start).chain(raw));
         let reader: Box<dyn BufRead + 'a> = match compression {
-            Some("gzip") => Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(whole))),
-            Some(_) => Box::new(BufReader::new(zstd::stream::read::Decoder::with_buffer(whole)?)),
+            Some("gzip") => {
+                let decoder = flate2::bufread::MultiGzDecoder::new(whole);
+                Box::new(BufReader::with_capacity(BUFFER, decoder))
+            }
+            Some(_) => {
+                let decoder = zstd::stream::read::Decoder::with_buffer(whole)?;
+                Box::new(BufReader::with_capacity(BUFFER, decoder))
+            }
             None => Box::new(whole),
         };
         Ok(Source { reader, compression })
     }
 
-    /// An error while reading: damaged compression where there is one, the system's fault else.
-    pub(super) fn failed(&self, path: &Path, source: io::Error) -> InputError {
+    /// The error for a failed read: damaged data if the stream is compressed, an error of the system
+    /// otherwise.
+    pub(super) fn failed(&self, path: &Path, line: Option<u64>, source: io::Error) -> InputError {
         match (self.compression, source.kind()) {
             (
                 Some(format),
@@ -57,9 +67,9 @@ impl<'a> Source<'a> {
                 | io::ErrorKind::Other,
             ) => {
                 let message = source.to_string();
-                InputError::Compression { path: path.to_owned(), format, message }
+                InputError::Compression { path: path.to_owned(), line, format, message }
             }
-            _ => unreadable(path, source),
+            _ => unreadable(path, line, source),
         }
     }
 
@@ -68,7 +78,7 @@ impl<'a> Source<'a> {
         let mut bytes = Vec::new();
         let one_more = limits.bytes.saturating_add(1);
         match self.reader.by_ref().take(one_more).read_to_end(&mut bytes) {
-            Err(error) => Err(self.failed(path, error)),
+            Err(error) => Err(self.failed(path, None, error)),
             Ok(_) if bytes.len() as u64 > limits.bytes => {
                 Err(InputError::TooLarge { path: path.to_owned(), limit: limits.bytes })
             }
@@ -78,56 +88,59 @@ impl<'a> Source<'a> {
 }
 
 fn open_file(path: &Path, limits: &Limits) -> Result<File, InputError> {
-    // Asked before opening: opening a folder fails in different words on each system.
-    let metadata = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
+    // Checked before opening: the error for opening a folder differs between systems.
+    let metadata = std::fs::metadata(path).map_err(|error| unreadable(path, None, error))?;
     if metadata.is_dir() {
         return Err(InputError::IsFolder { path: path.to_owned() });
     }
     if metadata.is_file() && metadata.len() > limits.bytes {
         return Err(InputError::TooLarge { path: path.to_owned(), limit: limits.bytes });
     }
-    File::open(path).map_err(|error| unreadable(path, error))
+    File::open(path).map_err(|error| unreadable(path, None, error))
 }
 
-fn unreadable(path: &Path, source: io::Error) -> InputError {
+fn unreadable(path: &Path, line: Option<u64>, source: io::Error) -> InputError {
     let path = path.to_owned();
     match source.kind() {
-        // A file where a folder should be: there is no such file below it.
+        // A file where a folder should be, so there is nothing below it.
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => InputError::NotFound { path },
         io::ErrorKind::IsADirectory => InputError::IsFolder { path },
-        _ => InputError::Io { path, source },
+        _ => InputError::Io { path, line, source },
     }
 }
 
-/// Reads a whole file: decompressed, within the limit, not looked at further.
+/// Reads a whole file, decompressed.
 ///
 /// # Errors
-/// When the file is missing, unreadable, damaged or too large.
+/// If the file is missing, unreadable, damaged or too large.
 pub fn read_bytes(path: &Path, limits: &Limits) -> Result<Vec<u8>, InputError> {
     Source::open(path, limits)?.bytes(path, limits)
 }
 
-/// Reads a whole file as it is on disk, compressed or not, within the limit.
+/// Reads a whole file without decompressing it.
+///
+/// # Errors
+/// If the file is missing, unreadable or too large.
 pub fn read_raw(path: &Path, limits: &Limits) -> Result<Vec<u8>, InputError> {
     let file = open_file(path, limits)?;
     Source { reader: Box::new(BufReader::new(file)), compression: None }.bytes(path, limits)
 }
 
-/// Reads a whole file as text: decompressed, within the limit, UTF-8, without byte order mark.
+/// Reads a whole file as UTF-8 text, decompressed and without byte order mark.
 ///
 /// # Errors
-/// As [`read_bytes`], and when the text is not UTF-8.
+/// As [`read_bytes`], and if the text is not UTF-8.
 pub fn read_text(path: &Path, limits: &Limits) -> Result<String, InputError> {
     into_text(path, read_bytes(path, limits)?)
 }
 
-/// The same as [`read_text`] for bytes in memory; `name` stands for the path in messages.
+/// As [`read_text`] for bytes in memory; messages show `name` as the path.
 ///
 /// # Errors
 /// As [`read_text`].
 pub fn decode(name: &str, bytes: &[u8], limits: &Limits) -> Result<String, InputError> {
     let path = Path::new(name);
-    let failed = |source| InputError::Io { path: path.to_owned(), source };
+    let failed = |source| InputError::Io { path: path.to_owned(), line: None, source };
     into_text(path, Source::of(bytes).map_err(failed)?.bytes(path, limits)?)
 }
 
@@ -137,7 +150,8 @@ fn into_text(path: &Path, bytes: Vec<u8>) -> Result<String, InputError> {
     let mut text = String::from_utf8(bytes).map_err(|error| {
         let (good, _) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
         let line = 1 + memchr::memchr_iter(b'\n', good).count() as u64;
-        not_utf8(path, line, good.len() as u64, error.as_bytes())
+        let start = memchr::memrchr(b'\n', good).map_or(0, |newline| newline + 1);
+        not_utf8(path, line, good.len() - start, error.as_bytes())
     })?;
     if text.starts_with(BYTE_ORDER_MARK) {
         text.drain(..BYTE_ORDER_MARK.len());
@@ -145,13 +159,14 @@ fn into_text(path: &Path, bytes: Vec<u8>) -> Result<String, InputError> {
     Ok(text)
 }
 
-/// The error for text that is not UTF-8, with the likely reason: `start` is how the file begins.
-pub(super) fn not_utf8(path: &Path, line: u64, offset: u64, start: &[u8]) -> InputError {
+/// The error for text that is not UTF-8, with the likely reason. `good` bytes of the line are UTF-8, and
+/// `start` is the beginning of the file if the first line is the wrong one.
+pub(super) fn not_utf8(path: &Path, line: u64, good: usize, start: &[u8]) -> InputError {
     let utf16 = start.starts_with(&[0xFF, 0xFE]) || start.starts_with(&[0xFE, 0xFF]);
-    let hint = if offset == 0 && utf16 {
-        "it looks like UTF-16: save it as UTF-8"
+    let hint = if line == 1 && good == 0 && utf16 {
+        "the file looks like UTF-16: save it as UTF-8"
     } else {
-        "save it as UTF-8"
+        "save the file as UTF-8"
     };
-    InputError::NotUtf8 { path: path.to_owned(), line, offset, hint }
+    InputError::NotUtf8 { path: path.to_owned(), line, column: good as u64 + 1, hint }
 }

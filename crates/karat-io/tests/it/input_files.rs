@@ -185,7 +185,7 @@ fn text_that_is_not_utf8_names_line_and_byte() {
         read_text(&path, &Limits::default()).unwrap_err(),
         lines(&path, &Limits::default()).unwrap().find_map(Result::err).unwrap(),
     ] {
-        assert!(matches!(error, InputError::NotUtf8 { line: 3, offset: 11, .. }), "{error:?}");
+        assert!(matches!(error, InputError::NotUtf8 { line: 3, column: 5, .. }), "{error:?}");
     }
     let utf16: Vec<u8> = "\u{feff}{}".encode_utf16().flat_map(u16::to_le_bytes).collect();
     for error in [

@@ -269,7 +269,7 @@ impl IdRule {
             Template::parse(&format!("{{{rule}}}"))?
         };
         let places = template
-            .places()
+            .placeholders()
             .map(|place| Ok((place.to_owned(), JsonPath::parse(place)?)))
             .collect::<Result<Vec<_>, String>>()?;
         if places.is_empty() {

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use karat_io::Failure;
 use karat_io::http::{self, Body, Client, Request};
-use karat_io::template::{self, Template, fill_json, from_variables, percent_encoded};
+use karat_io::interpolate::{Variables, environment};
+use karat_io::template::{self, Template, fill_json, percent_encoded};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -57,7 +58,7 @@ impl HttpConfig {
     /// What is wrong, in words.
     pub fn check(&self) -> Result<(), String> {
         let question = Question { id: "q".to_owned(), query: "QUERY".to_owned(), limit: 1 };
-        let url = Template::parse(&from_variables(&self.url, |_| Some("x".to_owned()))?)?;
+        let url = self.url_template(&|_| Some("x".to_owned()))?;
         let request = self.request(&url, 0, &question)?;
         http::check_url(&request.url).map_err(|error| format!("url {:?}: {error}", self.url))?;
         let body = request.body.map(|body| String::from_utf8_lossy(&body.bytes).into_owned());
@@ -75,6 +76,13 @@ impl HttpConfig {
             settings.insert("body".to_owned(), body.to_string());
         }
         settings
+    }
+
+    /// The URL with its variables replaced, as a template.
+    fn url_template(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Template, String> {
+        let here = std::env::current_dir().unwrap_or_default();
+        let url = Variables::new(lookup, &here).interpolate(&self.url);
+        Template::parse(&url.map_err(|error| error.to_string())?.text)
     }
 
     fn method(&self) -> &str {
@@ -117,12 +125,11 @@ impl HttpSearch {
             headers: config.headers.clone(),
             ..http::Options::default()
         };
-        // Braces in a value are the value's own.
-        let variable = |name: &str| {
-            std::env::var(name).ok().map(|value| value.replace('{', "{{").replace('}', "}}"))
-        };
+        // A brace in a value is not a placeholder.
+        let escaped =
+            |name: &str| environment(name).map(|value| value.replace('{', "{{").replace('}', "}}"));
         Ok(HttpSearch {
-            url: Template::parse(&from_variables(&config.url, variable)?)?,
+            url: config.url_template(&escaped)?,
             client: Client::new(&options)?,
             config: config.clone(),
             reader,
@@ -133,9 +140,10 @@ impl HttpSearch {
     pub async fn ask(&self, run: u32, question: &Question) -> Result<Ranking, Failure> {
         let request = self.config.request(&self.url, run, question).map_err(Failure::lost)?;
         let answer = self.client.send(&request).await?;
-        self.reader
-            .read(&answer.body)
-            .map_err(|failure| Failure { message: self.client.redact(&failure.message), ..failure })
+        self.reader.read(&answer.body).map_err(|failure| Failure {
+            message: self.client.redactor().hidden(failure.message),
+            ..failure
+        })
     }
 }
 

@@ -1,6 +1,9 @@
 //! Tokens in disguise: planted secrets are looked for as they are, reversed, in hexadecimal and in
 //! base64, wherever in a longer text they lie.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
 /// How a token is in a text, as it is or dressed up, if it is.
 #[must_use]
 pub fn carried(text: &str, token: &str) -> Option<&'static str> {
@@ -38,26 +41,13 @@ fn base64_forms(token: &str) -> Vec<String> {
     (0..3)
         .filter_map(|shift| {
             let bytes: Vec<u8> = std::iter::repeat_n(0, shift).chain(token.bytes()).collect();
-            let text = base64(&bytes);
+            let text = BASE64.encode(&bytes);
             // The first group holds what stands before, the last what comes after.
             let start = if shift == 0 { 0 } else { 4 };
             let end = bytes.len() / 3 * 4;
             text.get(start..end).map(str::to_owned)
         })
         .collect()
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for group in bytes.chunks(3) {
-        let byte = |at: usize| usize::from(group.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for shift in [18, 12, 6, 0] {
-            text.push(char::from(LETTERS[bits >> shift & 63]));
-        }
-    }
-    text
 }
 
 #[cfg(test)]
@@ -74,7 +64,7 @@ mod tests {
         let reversed: String = whole.chars().rev().collect();
         assert_eq!(carried(&reversed, token), Some("reversed"));
         for before in ["", "x", "xy", "xyz"] {
-            let text = base64(format!("{before}{token}yz").as_bytes());
+            let text = BASE64.encode(format!("{before}{token}yz"));
             assert_eq!(carried(&text, token), Some("as base64"), "{before}");
         }
         assert_eq!(carried("karatenv", token), None);

@@ -1,20 +1,20 @@
-//! What counts as a secret: by the name that it goes under, by where it stands, by its look.
+//! Rules for what counts as a secret: by its name, its place or its look.
 //!
-//! Decided on the words of a spec alone, before a server is started. A guess that hides too much
-//! destroys recordings, one that hides too little gives something away, so both sides have their
-//! rules, and docs/security.md states them. Taking secrets out of text is [`crate::redact`]'s work.
+//! They are applied to configuration alone, before a server is started. A rule that hides too much
+//! destroys recordings, and one that hides too little leaks, so there are rules for both sides. Secrets
+//! are removed from text by [`crate::redact`].
 
 use std::ops::Range;
 use std::path::Path;
 
-/// Shorter values are not hidden: they would tear holes into harmless text and hide nothing.
-const SHORTEST: usize = 4;
+/// Shorter values are not hidden: they would tear holes into harmless text and protect nothing.
+const MIN_LENGTH: usize = 4;
 /// Numbers with fewer digits are sizes, ports and limits.
-const FEWEST_DIGITS: usize = 6;
+const MIN_DIGITS: usize = 6;
 
-/// Words of settings and of the protocol itself. Without them an answer could not be read.
+/// Words of settings and of MCP itself. An answer could not be read without them.
 #[rustfmt::skip]
-const PLAIN: &[&str] = &[
+const PLAIN_WORDS: &[&str] = &[
     "true", "false", "null", "none", "auto", "default", "enabled", "disabled", "required", "optional",
     "basic", "bearer", "token", "oauth", "oauth2", "password", "secret", "redacted",
     "text", "image", "audio", "resource", "resource_link", "object", "string", "number", "integer",
@@ -23,50 +23,54 @@ const PLAIN: &[&str] = &[
     "http", "https", "local", "localhost", "127.0.0.1", "test", "karat", "development", "production",
 ];
 
-/// What a name ends with that speaks of a setting about secrets, and not of one.
+/// Last words of names that configure secrets without being secret (`token_ttl`).
 #[rustfmt::skip]
-const KINDS: &[&str] = &[
+const SETTING_SUFFIXES: &[&str] = &[
     "type", "types", "kind", "enabled", "disabled", "required", "mode", "method", "scheme", "flow",
     "style", "provider", "size", "length", "ttl", "timeout", "expiry", "expires", "lifetime",
     "endpoint", "path", "file", "dir", "folder", "name", "format",
 ];
 
-/// What makes a name one of an amount.
-const AMOUNTS: &[&str] = &["max", "min", "num", "limit", "count", "budget", "tokenizer"];
+/// Words that make a name one of an amount (`max_tokens`).
+const AMOUNT_WORDS: &[&str] = &["max", "min", "num", "limit", "count", "budget", "tokenizer"];
 
-/// What makes a flag one that takes no value.
-const SWITCHES: &[&str] =
+/// First words of flags that take no value (`--no-auth`).
+const SWITCH_WORDS: &[&str] =
     &["no", "skip", "disable", "without", "allow", "enable", "use", "require"];
 
-/// Variables that every process has, and that say where and who one is.
-const SURROUNDINGS: &[&str] = &[
+/// Variables that every process has and that describe the machine and its user.
+const MACHINE_VARIABLES: &[&str] = &[
     "HOME", "PWD", "USER", "LOGNAME", "PATH", "SHELL", "LANG", "TERM", "TZ", "TMPDIR", "HOSTNAME",
 ];
 
-/// Headers that say what is sent and by what.
+/// Headers that describe the message and the client.
 #[rustfmt::skip]
-const HEADERS: &[&str] = &[
+const PLAIN_HEADERS: &[&str] = &[
     "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "connection",
     "content-length", "content-type", "host", "mcp-protocol-version", "origin", "pragma", "user-agent",
 ];
 
-/// Whether a value can be hidden without harm: not short, not a small number, not a plain word.
-pub(crate) fn can_be(value: &str) -> bool {
+/// True if a value can be hidden without harm: not short, not a small number, not a plain word.
+#[must_use]
+pub fn is_hideable(value: &str) -> bool {
     let value = value.trim();
     let digits = value.chars().filter(char::is_ascii_digit).count();
-    let amount = digits < FEWEST_DIGITS && value.parse::<f64>().is_ok();
-    value.len() >= SHORTEST && !amount && !PLAIN.contains(&value.to_ascii_lowercase().as_str())
+    let amount = digits < MIN_DIGITS && value.parse::<f64>().is_ok();
+    value.len() >= MIN_LENGTH
+        && !amount
+        && !PLAIN_WORDS.contains(&value.to_ascii_lowercase().as_str())
 }
 
-/// Whether a name (of a variable, a flag, a query parameter) speaks of a secret.
-pub(crate) fn speaks(name: &str) -> bool {
+/// True if the name of a variable, flag or query parameter is that of a secret.
+#[must_use]
+pub fn is_secret_name(name: &str) -> bool {
     let parts =
         ["token", "secret", "passw", "apikey", "authorization", "credential", "bearer", "cookie"];
     let alone = ["key", "auth", "pass", "pat", "pwd", "dsn", "sig", "signature"];
     let whole = ["database_url", "connection_string", "redis_url", "mongodb_uri"];
-    let words = words(name);
-    if words.last().is_some_and(|word| KINDS.contains(&word.as_str()))
-        || words.iter().any(|word| AMOUNTS.contains(&word.as_str()))
+    let words = words_of(name);
+    if words.last().is_some_and(|word| SETTING_SUFFIXES.contains(&word.as_str()))
+        || words.iter().any(|word| AMOUNT_WORDS.contains(&word.as_str()))
     {
         return false;
     }
@@ -75,20 +79,24 @@ pub(crate) fn speaks(name: &str) -> bool {
         || words.iter().any(|word| alone.contains(&word.as_str()))
 }
 
-/// Whether the value of a header is one, whatever it looks like.
-pub(crate) fn is_header(name: &str) -> bool {
-    !HEADERS.contains(&name.trim().to_ascii_lowercase().as_str())
+/// True if the value of this header is a secret, whatever it looks like.
+#[must_use]
+pub fn is_secret_header(name: &str) -> bool {
+    !PLAIN_HEADERS.contains(&name.trim().to_ascii_lowercase().as_str())
 }
 
-/// Whether a variable that was put into a spec is one: a person who writes `${NAME}` does not want the
-/// value to stand there. Not where the machine is described: `HOME` and its like, paths that exist.
-pub(crate) fn is_variable(name: &str, value: &str) -> bool {
-    let is_place = || value.starts_with('/') && Path::new(value).exists();
-    !SURROUNDINGS.contains(&name) && !is_place()
+/// True if the value of a variable that a configuration uses is a secret: people write `${NAME}` to keep
+/// the value out of the file. Not for variables that describe the machine (`HOME`), nor for paths that
+/// exist.
+#[must_use]
+pub fn is_secret_variable(name: &str, value: &str) -> bool {
+    let is_existing_path = || value.starts_with('/') && Path::new(value).exists();
+    !MACHINE_VARIABLES.contains(&name) && !is_existing_path()
 }
 
-/// Whether a value looks like a token: long, without spaces and paths, letters and digits mixed.
-pub(crate) fn looks_like_a_token(value: &str) -> bool {
+/// True if a value looks like a token: long, letters and digits mixed, no spaces or slashes.
+#[must_use]
+pub fn looks_like_token(value: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '=');
     value.len() >= 20
         && value.chars().all(plain)
@@ -96,31 +104,40 @@ pub(crate) fn looks_like_a_token(value: &str) -> bool {
         && value.chars().any(|c| c.is_ascii_alphabetic())
 }
 
-/// The token alone of `Bearer TOKEN` and the like.
-pub(crate) fn behind_scheme(value: &str) -> Option<&str> {
+/// True if a value is a secret by its name or its look.
+#[must_use]
+pub fn is_secret(name: &str, value: &str) -> bool {
+    is_secret_name(name) || looks_like_token(value)
+}
+
+/// The token of `Bearer TOKEN` and other schemes.
+#[must_use]
+pub fn after_auth_scheme(value: &str) -> Option<&str> {
     let schemes = ["bearer", "basic", "token", "digest", "apikey", "bot", "negotiate"];
     let (scheme, token) = value.trim().split_once(' ')?;
     schemes.contains(&scheme.to_ascii_lowercase().as_str()).then(|| token.trim())
 }
 
-/// The parts of a word of a command that are secrets, given the word before it.
-pub(crate) fn in_word(word: &str, before: Option<&str>) -> Vec<Range<usize>> {
+/// The secret parts of a command's argument, given the argument before it.
+#[must_use]
+pub fn in_argument(word: &str, before: Option<&str>) -> Vec<Range<usize>> {
     let found = match before {
         Some(flag) if is_header_flag(flag) => in_header(word, 0),
         Some(flag) if is_secret_flag(flag) && !word.starts_with("--") => one(0..word.len()),
-        _ => in_word_alone(word),
+        _ => in_argument_alone(word),
     };
-    found.into_iter().filter(|part| can_be(&word[part.clone()])).collect()
+    found.into_iter().filter(|part| is_hideable(&word[part.clone()])).collect()
 }
 
-/// As [`in_word`], but only what a flag, a name or an address says to be one: a look alone is no reason
-/// to refuse a word, nor is a path that exists.
-pub(crate) fn named_in_word(word: &str, before: Option<&str>) -> Vec<Range<usize>> {
+/// As [`in_argument`], but only parts that a flag, a name or a URL marks as secret. Neither a value that
+/// merely looks like a token nor a path that exists is included.
+#[must_use]
+pub fn named_in_argument(word: &str, before: Option<&str>) -> Vec<Range<usize>> {
     let named = before.is_some_and(|flag| is_header_flag(flag) || is_secret_flag(flag));
-    let only_looks = !named && !word.contains('=') && looks_like_a_token(word);
+    let only_looks = !named && !word.contains('=') && looks_like_token(word);
     match only_looks || Path::new(word).exists() {
         true => Vec::new(),
-        false => in_word(word, before),
+        false => in_argument(word, before),
     }
 }
 
@@ -128,7 +145,7 @@ fn one(part: Range<usize>) -> Vec<Range<usize>> {
     vec![part]
 }
 
-fn in_word_alone(word: &str) -> Vec<Range<usize>> {
+fn in_argument_alone(word: &str) -> Vec<Range<usize>> {
     if let Some((flag, value)) = word.split_once('=')
         && !flag.contains("://")
     {
@@ -136,23 +153,23 @@ fn in_word_alone(word: &str) -> Vec<Range<usize>> {
         if is_header_flag(flag) {
             return in_header(value, start);
         }
-        if speaks(flag) {
+        if is_secret_name(flag) {
             return one(start..word.len());
         }
     }
     if word.starts_with("-H") && word.contains(':') {
         return in_header(&word[2..], 2);
     }
-    if looks_like_a_token(word) {
+    if looks_like_token(word) {
         return one(0..word.len());
     }
-    in_addresses(word)
+    in_urls(word)
 }
 
 /// The value of `Name: value`.
 fn in_header(text: &str, offset: usize) -> Vec<Range<usize>> {
     match text.split_once(':') {
-        Some((name, value)) if is_header(name) => {
+        Some((name, value)) if is_secret_header(name) => {
             let end = offset + text.len();
             one(end - value.trim_start().len()..end)
         }
@@ -160,8 +177,9 @@ fn in_header(text: &str, offset: usize) -> Vec<Range<usize>> {
     }
 }
 
-/// The passwords of addresses (`scheme://user:PASSWORD@host`), and what their query says of secrets.
-pub(crate) fn in_addresses(text: &str) -> Vec<Range<usize>> {
+/// The passwords of URLs (`scheme://user:PASSWORD@host`) and the secret values of their queries.
+#[must_use]
+pub fn in_urls(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     for (at, sign) in text.match_indices("://") {
         let start = at + sign.len();
@@ -174,12 +192,12 @@ pub(crate) fn in_addresses(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The password of what stands behind `://`, or a token in the place of the user.
+/// The password in what follows `://`, or a token in place of the user.
 fn in_user(rest: &str) -> Option<Range<usize>> {
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
     let user = match authority.rfind('@') {
         Some(end) => &rest[..end],
-        // A password with a slash in it, if what stands behind the colon is no port.
+        // A password with a slash in it, unless a port follows the colon.
         None => {
             let (_, behind) = authority.split_once(':')?;
             let is_port = behind.chars().all(|c| c.is_ascii_digit());
@@ -189,7 +207,7 @@ fn in_user(rest: &str) -> Option<Range<usize>> {
     };
     match user.split_once(':') {
         Some((name, _)) => Some(name.len() + 1..user.len()),
-        None => looks_like_a_token(user).then_some(0..user.len()),
+        None => looks_like_token(user).then_some(0..user.len()),
     }
 }
 
@@ -200,7 +218,7 @@ fn in_query(rest: &str) -> impl Iterator<Item = Range<usize>> {
         let begin = at;
         at += pair.len() + 1;
         let (name, value) = pair.split_once('=')?;
-        let secret = speaks(name) || looks_like_a_token(value);
+        let secret = is_secret_name(name) || looks_like_token(value);
         secret.then(|| begin + name.len() + 1..begin + pair.len())
     })
 }
@@ -210,12 +228,12 @@ fn is_header_flag(word: &str) -> bool {
 }
 
 fn is_secret_flag(word: &str) -> bool {
-    let switch = words(word).first().is_some_and(|first| SWITCHES.contains(&first.as_str()));
-    word.starts_with('-') && !word.contains('=') && !switch && speaks(word)
+    let switch = words_of(word).first().is_some_and(|first| SWITCH_WORDS.contains(&first.as_str()));
+    word.starts_with('-') && !word.contains('=') && !switch && is_secret_name(word)
 }
 
-/// The words of a name, however it is written: `MAX_TOKENS`, `max-tokens`, `maxTokens`.
-fn words(name: &str) -> Vec<String> {
+/// The words of a name in any convention: `MAX_TOKENS`, `max-tokens`, `maxTokens`.
+fn words_of(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;
     for c in name.chars() {
@@ -239,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_speak_of_secrets() {
+    fn names_of_secrets_are_recognized() {
         for name in [
             "GITHUB_TOKEN",
             "api-key",
@@ -253,7 +271,7 @@ mod tests {
             "--client-secret",
             "DATABASE_URL",
         ] {
-            assert!(speaks(name), "{name}");
+            assert!(is_secret_name(name), "{name}");
         }
         for name in [
             "HOME",
@@ -270,28 +288,32 @@ mod tests {
             "SECRET_NAME",
             "COMPASS",
         ] {
-            assert!(!speaks(name), "{name}");
+            assert!(!is_secret_name(name), "{name}");
         }
     }
 
     #[test]
-    fn values_that_can_and_cannot_be_secrets() {
+    fn harmless_values_are_not_hidden() {
         for value in ["hunter2", "123456", "p@ss", "abc123supersecret", "pg://u:hunter22@h/db"] {
-            assert!(can_be(value), "{value}");
+            assert!(is_hideable(value), "{value}");
         }
         for value in ["true", "False", "4096", "0.25", "-1", "text", "abc", "", "oauth2"] {
-            assert!(!can_be(value), "{value}");
+            assert!(!is_hideable(value), "{value}");
         }
-        assert!(looks_like_a_token("ghp_16C7e42F292c6912E7710c838347Ae178B4a"));
-        assert!(!looks_like_a_token("/home/someone/projects/number/42"));
-        assert!(!looks_like_a_token("production"));
-        assert!(is_header("Authorization") && is_header("X-Api") && !is_header("Content-Type"));
-        assert!(is_variable("DBCONN", "pg://u:p@h/db"));
-        assert!(!is_variable("HOME", "/no/such/home") && !is_variable("DATA", "/"));
+        assert!(looks_like_token("ghp_16C7e42F292c6912E7710c838347Ae178B4a"));
+        assert!(!looks_like_token("/home/someone/projects/number/42"));
+        assert!(!looks_like_token("production"));
+        assert!(
+            is_secret_header("Authorization")
+                && is_secret_header("X-Api")
+                && !is_secret_header("Content-Type")
+        );
+        assert!(is_secret_variable("DBCONN", "pg://u:p@h/db"));
+        assert!(!is_secret_variable("HOME", "/no/such/home") && !is_secret_variable("DATA", "/"));
     }
 
     #[test]
-    fn secrets_in_the_words_of_a_command() {
+    fn secrets_are_found_in_the_arguments_of_a_command() {
         for (before, word, expected) in [
             (None, "postgresql://me:pgpassw0rd@127.0.0.1/db", "pgpassw0rd"),
             (None, "postgresql://me:pg/passw0rd@127.0.0.1/db", "pg/passw0rd"),
@@ -315,7 +337,7 @@ mod tests {
             (Some("--token"), "hunter2", "hunter2"),
         ] {
             let found: Vec<&str> =
-                in_word(word, before).into_iter().map(|part| &word[part]).collect();
+                in_argument(word, before).into_iter().map(|part| &word[part]).collect();
             assert_eq!(found, [expected], "{before:?} {word}");
         }
         for (before, word) in [
@@ -328,17 +350,17 @@ mod tests {
             (Some("--max-tokens"), "100000"),
             (Some("--token"), "--verbose"),
         ] {
-            assert!(in_word(word, before).is_empty(), "{before:?} {word}");
+            assert!(in_argument(word, before).is_empty(), "{before:?} {word}");
         }
     }
 
     #[test]
-    fn a_look_alone_names_no_secret() {
+    fn a_value_that_only_looks_like_a_token_is_not_a_named_secret() {
         let look = "mcp-server-something-2025.11";
-        assert!(!in_word(look, None).is_empty() && named_in_word(look, None).is_empty());
+        assert!(!in_argument(look, None).is_empty() && named_in_argument(look, None).is_empty());
         for (before, word) in [(Some("--token"), look), (None, "--api-key=abcdefghij0123456789")] {
-            assert!(!named_in_word(word, before).is_empty(), "{before:?} {word}");
+            assert!(!named_in_argument(word, before).is_empty(), "{before:?} {word}");
         }
-        assert!(named_in_word("/", Some("--key")).is_empty());
+        assert!(named_in_argument("/", Some("--key")).is_empty());
     }
 }

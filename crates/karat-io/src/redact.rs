@@ -1,23 +1,33 @@
 //! Keeping secrets out of every output.
 //!
-//! What counts as a secret is decided once, when a spec is resolved ([`crate::secrets`]). From then on a
-//! [`Redactor`] takes them out of messages, records and descriptions, as they are and as JSON escapes
-//! them. A short one goes only where it stands alone, so that no word or number is torn.
+//! Secrets are recognized once, when a configuration is resolved ([`crate::secrets`]). From then on a
+//! [`Redactor`] removes them from messages, recordings and descriptions, both as they are and as JSON
+//! escapes them. A short secret is removed only where it is a word of its own.
+//!
+//! ```
+//! use karat_io::redact::Redactor;
+//!
+//! let mut redactor = Redactor::default();
+//! redactor.add("Bearer abc123def456");
+//! assert_eq!(redactor.hide("sent abc123def456"), "sent [redacted]");
+//! ```
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 use serde_json::{Map, Value};
 
-use crate::{secrets, wire};
+use crate::interpolate::Used;
+use crate::secrets;
+use crate::text::json_string_end;
 
-/// What stands where a secret was.
-pub(crate) const HIDDEN: &str = "[redacted]";
+/// The text in place of a secret.
+pub const HIDDEN: &str = "[redacted]";
 
-/// Shorter secrets are hidden only where they are no part of a longer word.
-const STANDS_ALONE_BELOW: usize = 8;
+/// Shorter secrets are hidden only where they are not part of a longer word.
+const WHOLE_WORD_BELOW: usize = 8;
 
-/// Takes known secrets out of text.
+/// Removes known secrets from text.
 #[derive(Clone, Default)]
 pub struct Redactor {
     /// The longest first, so that a secret within another does not leave the rest of it.
@@ -31,20 +41,29 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Adds a secret, with what is secret within it: the token of `Bearer TOKEN`, the password of an
-    /// address. What cannot be one ([`secrets::can_be`]) is not added.
-    pub(crate) fn add(&mut self, secret: &str) {
+    /// Adds a secret and the secrets within it: the token of `Bearer TOKEN`, the password of a URL.
+    /// Values that cannot be hidden without harm ([`secrets::is_hideable`]) are not added.
+    pub fn add(&mut self, secret: &str) {
         self.add_one(secret);
-        if let Some(token) = secrets::behind_scheme(secret) {
+        if let Some(token) = secrets::after_auth_scheme(secret) {
             self.add_one(token);
         }
-        for part in secrets::in_addresses(secret) {
+        for part in secrets::in_urls(secret) {
             self.add_one(&secret[part]);
         }
     }
 
+    /// Adds a value that was inserted for a variable, if it is a secret.
+    pub fn add_used(&mut self, used: &Used) {
+        let Used { name, value, from_variable } = used;
+        let is_variable = *from_variable && secrets::is_secret_variable(name, value);
+        if is_variable || secrets::is_secret(name, value) {
+            self.add(value);
+        }
+    }
+
     fn add_one(&mut self, secret: &str) {
-        if !secrets::can_be(secret) {
+        if !secrets::is_hideable(secret) {
             return;
         }
         for form in forms(secret) {
@@ -55,8 +74,8 @@ impl Redactor {
         self.secrets.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
     }
 
-    /// Does not hide these values.
-    pub(crate) fn keep(&mut self, values: &[String]) {
+    /// Stops hiding these values.
+    pub fn keep(&mut self, values: &[String]) {
         self.secrets.retain(|secret| !values.contains(secret));
     }
 
@@ -72,7 +91,7 @@ impl Redactor {
         hidden
     }
 
-    /// As [`Redactor::hide`], for text that is owned already.
+    /// As [`Redactor::hide`], for an owned text.
     #[must_use]
     pub fn hidden(&self, text: String) -> String {
         match self.hide(&text) {
@@ -81,10 +100,9 @@ impl Redactor {
         }
     }
 
-    /// JSON without the secrets, otherwise as it was to the byte: they are looked for in texts as these
-    /// are when read, whatever the escapes, and neither in keys nor in numbers, so that what comes of
-    /// it can be read like what it was.
-    pub(crate) fn hide_in_json<'t>(&self, json: &'t str) -> Cow<'t, str> {
+    /// JSON text without the secrets, otherwise unchanged to the byte. Secrets are looked for in strings
+    /// after unescaping, but not in keys and numbers, so that the result can be read like the original.
+    pub fn hide_in_json<'t>(&self, json: &'t str) -> Cow<'t, str> {
         if self.secrets.is_empty() {
             return Cow::Borrowed(json);
         }
@@ -93,7 +111,7 @@ impl Redactor {
         let (mut at, mut done) = (0, 0);
         while let Some(step) = memchr::memchr(b'"', &bytes[at..]) {
             let start = at + step;
-            let Some(end) = wire::string_end(bytes, start) else { break };
+            let Some(end) = json_string_end(bytes, start) else { break };
             at = end;
             let is_key = bytes[end..].trim_ascii_start().starts_with(b":");
             if let Some(text) = json.get(start + 1..end - 1)
@@ -112,7 +130,7 @@ impl Redactor {
         Cow::Owned(hidden)
     }
 
-    /// What stands between the quotes of a text in JSON, written anew if there is a secret in it.
+    /// The inside of a JSON string as a new literal, if it holds a secret.
     fn hide_in_literal(&self, inner: &str) -> Option<String> {
         let read = if inner.contains('\\') {
             serde_json::from_str::<String>(&format!("\"{inner}\""))
@@ -126,7 +144,7 @@ impl Redactor {
         }
     }
 
-    /// Takes the secrets out of every text and key of a value, and a number that is one.
+    /// Removes the secrets from every string and key of a value, and numbers that are secrets.
     pub fn hide_in(&self, value: &mut Value) {
         if self.secrets.is_empty() {
             return;
@@ -149,7 +167,7 @@ impl Redactor {
         }
     }
 
-    /// Whether a secret has been taken out of a value, as far as that can be seen.
+    /// True if a value shows the mark of a removed secret.
     #[must_use]
     pub fn has_hidden_in(&self, value: &Value) -> bool {
         !self.secrets.is_empty() && shows_hidden(value)
@@ -182,7 +200,7 @@ fn without(text: &str, secret: &str) -> Option<String> {
     let mut done = 0;
     for (at, _) in text.match_indices(secret) {
         let end = at + secret.len();
-        if secret.len() < STANDS_ALONE_BELOW && !stands_alone(text, at, end) {
+        if secret.len() < WHOLE_WORD_BELOW && !is_whole_word(text, at, end) {
             continue;
         }
         hidden.push_str(&text[done..at]);
@@ -196,14 +214,14 @@ fn without(text: &str, secret: &str) -> Option<String> {
     Some(hidden)
 }
 
-fn stands_alone(text: &str, start: usize, end: usize) -> bool {
+fn is_whole_word(text: &str, start: usize, end: usize) -> bool {
     let before = text[..start].chars().next_back();
     let after = text[end..].chars().next();
     !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)
 }
 
-/// A secret as it is, and as JSON within a text may have it: as it must be escaped, and as the writers
-/// of Python (nothing beyond ASCII), PHP (no slash either) and Go (nothing that HTML knows) do.
+/// A secret as it is, and as JSON inside a text may have it: with the necessary escapes, and as the
+/// encoders of Python (ASCII only), PHP (slashes escaped too) and Go (HTML characters escaped) write it.
 fn forms(secret: &str) -> Vec<String> {
     let quoted = serde_json::to_string(secret).unwrap_or_default();
     let inner = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
@@ -239,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_hidden_as_they_are_and_as_json() {
+    fn secrets_are_hidden_plain_and_as_json() {
         let mut redactor = Redactor::default();
         redactor.add("Bearer abc\"def123");
         assert_eq!(redactor.hide("x abc\"def123 y"), "x [redacted] y");
@@ -249,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_hidden_wherever_they_stand_in_a_value() {
+    fn secrets_are_hidden_in_strings_numbers_and_keys() {
         let mut redactor = Redactor::default();
         redactor.add("hush-hush");
         redactor.add("123456");
@@ -291,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_of_json_stays_as_it_is() {
+    fn only_strings_of_json_are_changed() {
         let mut redactor = Redactor::default();
         for harmless in ["true", "text", "4096", "no"] {
             redactor.add(harmless);
@@ -314,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_password_of_an_address_is_hidden_alone_too() {
+    fn the_password_of_a_url_is_hidden_on_its_own_too() {
         let mut redactor = Redactor::default();
         redactor.add("pg://u:hunter22@h/db");
         assert_eq!(
