@@ -1,42 +1,43 @@
-//! What makes a dataset of traces or tasks worth measuring on.
+//! The audit of a dataset of traces or tasks.
 //!
-//! Reading it demands that every record can be parsed and that no id comes twice. Beyond that, what is
-//! expected must be possible: an expected or instructed tool must exist where the dataset or the
-//! trace says what was on offer. What an agent did call is its own affair, and is not judged here.
+//! Reading it requires valid records without duplicate ids. Beyond that, expectations must be possible:
+//! an expected or instructed tool must exist if the dataset or the trace lists the tools on offer. The
+//! calls that an agent made are not audited.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use karat_core::dataset::{Dataset, DatasetFiles};
+use karat_core::error::EvalError;
 use karat_core::report::DatasetRef;
 use karat_io::input::{Limits, decode};
 
-use crate::error::AgentError;
-use crate::recorded::Recorded;
+use crate::error::nothing_to_score;
 use crate::tasks::Tasks;
 use crate::tools::Tools;
 use crate::trace::ToolDefinition;
-use crate::trace::expectation::{Expectation, Step, Tool};
+use crate::trace::expectation::{Expectation, Tool};
+use crate::trace_set::TraceSet;
 
 /// A rule that the dataset breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The task.
     pub id: String,
-    /// What is wrong with it.
+    /// The problem.
     pub message: String,
 }
 
 /// A dataset that was read whole.
 #[derive(Debug)]
 pub struct Audited {
-    /// Which one.
+    /// The dataset as reports name it.
     pub reference: DatasetRef,
-    /// How many tools it lists.
+    /// The number of tools.
     pub tools: usize,
-    /// How many traces it has.
+    /// The number of traces.
     pub traces: usize,
-    /// How many tasks.
+    /// The number of tasks.
     pub tasks: usize,
     /// What is wrong with them, in their order, each once.
     pub findings: Vec<Finding>,
@@ -45,10 +46,9 @@ pub struct Audited {
 /// Reads a dataset with `traces/` or `tasks/`, and says what is wrong with it.
 ///
 /// # Errors
-/// When a digest or a record is not what it should be, or an id comes twice.
-pub fn audit(files: DatasetFiles) -> Result<Audited, AgentError> {
-    let boxed = |error| AgentError::Dataset(Box::new(error));
-    let dataset = Dataset::of(files.clone()).map_err(boxed)?;
+/// If a digest or a record is not valid, or an id is a duplicate.
+pub fn audit(files: DatasetFiles) -> Result<Audited, EvalError> {
+    let dataset = Dataset::of(files.clone())?;
     let mut tasks = Tasks::default();
     let mut has_traces = false;
     for path in dataset.manifest().files.keys() {
@@ -56,30 +56,31 @@ pub fn audit(files: DatasetFiles) -> Result<Audited, AgentError> {
         if !path.as_str().starts_with("tasks/") {
             continue;
         }
-        let bytes = dataset.bytes(path, &Limits::default()).map_err(boxed)?;
-        let text = decode(path.as_str(), &bytes, &Limits::default()).map_err(AgentError::Input)?;
+        let bytes = dataset.bytes(path, &Limits::default())?;
+        let text = decode(path.as_str(), &bytes, &Limits::default())?;
         tasks.add(&dataset.files().label(path.as_str()), &text)?;
     }
     let mut tools = Tools::default();
-    let recorded = match has_traces {
-        true => Recorded::open(files, &mut tools)?,
+    let traces = match has_traces {
+        true => TraceSet::open(files, &mut tools)?.traces,
         false if tasks.is_empty() => {
-            return Err(AgentError::nothing(Path::new(dataset.id()), &Default::default()));
+            return Err(nothing_to_score(Path::new(dataset.id()), &BTreeMap::new()));
         }
         false => {
             tools.add_dataset(&dataset)?;
-            Recorded::default()
+            Vec::new()
         }
     };
 
-    let mut rules = Rules { tools: &tools, told: BTreeSet::new(), findings: Vec::new() };
+    let mut rules = Rules { tools: &tools, seen: BTreeSet::new(), findings: Vec::new() };
     for task in tasks.iter() {
-        rules.expected(&task.id, task.expect.as_ref(), &task.servers, None);
+        rules.expected(&task.id, task.expect.as_deref(), &task.servers, None);
     }
-    for trace in &recorded.traces {
-        rules.expected(&trace.id, trace.expect.as_ref(), &trace.servers, trace.tools.as_deref());
+    for trace in &traces {
+        let expect = trace.expect.as_deref();
+        rules.expected(&trace.id, expect, &trace.servers, trace.tools.as_deref());
         if !tasks.is_empty() && tasks.of(trace).is_none() {
-            rules.tell(&trace.id, "there is no task of this id or input".to_owned());
+            rules.add(&trace.id, "there is no task with this id or input".to_owned());
         }
     }
     Ok(Audited {
@@ -89,7 +90,7 @@ pub fn audit(files: DatasetFiles) -> Result<Audited, AgentError> {
             digest: dataset.digest().to_string(),
         },
         tools: tools.count(),
-        traces: recorded.traces.len(),
+        traces: traces.len(),
         tasks: tasks.len(),
         findings: rules.findings,
     })
@@ -97,8 +98,8 @@ pub fn audit(files: DatasetFiles) -> Result<Audited, AgentError> {
 
 struct Rules<'a> {
     tools: &'a Tools,
-    /// Runs of one task would all say the same.
-    told: BTreeSet<(String, String)>,
+    /// Findings so far: runs of one task have the same ones.
+    seen: BTreeSet<(String, String)>,
     findings: Vec<Finding>,
 }
 
@@ -111,11 +112,7 @@ impl Rules<'_> {
         offered: Option<&[ToolDefinition]>,
     ) {
         let Some(expect) = expect else { return };
-        let steps = expect.calls.iter().flatten().flat_map(|step| match step {
-            Step::Call(call) => std::slice::from_ref(call),
-            Step::AnyOrder(calls) => calls.as_slice(),
-        });
-        let named = steps.map(|call| ("calls", &call.tool));
+        let named = expect.all_calls().map(|(tool, _)| ("calls", tool));
         for (place, tool) in
             named.chain(expect.instructed_tool.iter().map(|t| ("instructed_tool", t)))
         {
@@ -127,13 +124,13 @@ impl Rules<'_> {
                 let Tool { name, server } = tool;
                 let server = server.as_deref().map(|server| format!(" of {server:?}"));
                 let of = server.unwrap_or_default();
-                self.tell(id, format!("expect.{place}: there is no tool {name:?}{of} on offer"));
+                self.add(id, format!("expect.{place}: there is no tool {name:?}{of} on offer"));
             }
         }
     }
 
-    fn tell(&mut self, id: &str, message: String) {
-        if self.told.insert((id.to_owned(), message.clone())) {
+    fn add(&mut self, id: &str, message: String) {
+        if self.seen.insert((id.to_owned(), message.clone())) {
             self.findings.push(Finding { id: id.to_owned(), message });
         }
     }

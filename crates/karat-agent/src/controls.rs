@@ -1,49 +1,51 @@
-//! Agents of known quality on the same tasks: they prove that the scores can rise and fall.
-//!
-//! An oracle makes the expected calls, a silent agent makes none, a shuffled one makes those of
-//! another task.
+//! Agents of known quality on the same tasks, which prove that the scores can rise and fall: an oracle
+//! makes the expected calls, a silent agent makes none, a shuffled one makes those of another task.
 
-use karat_core::aggregate::{self, Kind, Spec};
+use std::sync::Arc;
+
+use karat_core::aggregate::{self, Average, Spec};
 use karat_core::report::{Control, Item};
 use karat_metrics::stats::random::Draws;
 
-use crate::marks::{self, Hit, Marks};
+use crate::report::bare_item;
+use crate::scores::{Own, TraceScore, TraceScorer, as_call};
 use crate::tools::Tools;
-use crate::trace::expectation::{Expectation, ExpectedCall, Forbidden};
+use crate::trace::expectation::{Expectation, Forbidden, Hit, Wanted, examples};
 use crate::trace::{Arguments, CallMade, Trace};
 
-/// What the controls are looked at by.
-const SPECS: &[Spec] = &[
-    Spec { id: "calls.exact", kind: Kind::Rate },
-    Spec { id: "calls.alignment", kind: Kind::Mean },
-    Spec { id: "calls.f1", kind: Kind::Mean },
-    Spec { id: "gauge.proactivity", kind: Kind::Rate },
-    Spec { id: "gauge.compliance", kind: Kind::Rate },
-    Spec { id: "gauge.unneeded_call", kind: Kind::Rate },
-    Spec { id: "calls.forbidden", kind: Kind::Rate },
+/// The metrics of the controls.
+const SPECS: &[(Spec, Own)] = &[
+    (Spec { id: "calls.exact", kind: Average::Rate }, Own::Exact),
+    (Spec { id: "calls.alignment", kind: Average::Mean }, Own::Alignment),
+    (Spec { id: "calls.f1", kind: Average::Mean }, Own::F1),
+    (Spec { id: "gauge.proactivity", kind: Average::Rate }, Own::Proactivity),
+    (Spec { id: "gauge.compliance", kind: Average::Rate }, Own::Compliance),
+    (Spec { id: "gauge.unneeded_call", kind: Average::Rate }, Own::UnneededCall),
+    (Spec { id: "calls.forbidden", kind: Average::Rate }, Own::Forbidden),
 ];
 /// Those that an oracle must have at 1; the others it must have at 0.
 const ONES: usize = 5;
-/// How many tasks are played; a control needs no more.
-const PLAYED: usize = 2000;
-/// A server that nobody names.
+/// The number of tasks that are played; a control needs no more.
+const MAX_PLAYED: usize = 2000;
+/// A server that no rule names.
 const ANOTHER: &str = "\u{0}another";
 
 /// A task, and calls that do it.
 struct Played<'t> {
     task: &'t Trace,
-    expect: &'t Expectation,
+    expect: &'t Arc<Expectation>,
     calls: Vec<CallMade>,
 }
 
-/// Plays every control; none where no calls are expected.
+/// Plays every control; none if no calls are expected.
 pub fn run(traces: &[Trace], tools: &Tools, seed: u64) -> Vec<Control> {
     let tasks: Vec<Played<'_>> = tasks(traces);
     if tasks.is_empty() {
         return Vec::new();
     }
-    let oracle: Vec<Marks> = tasks.iter().map(|one| one.marks(&one.calls, tools)).collect();
-    let silent: Vec<Marks> = tasks.iter().map(|one| one.marks(&[], tools)).collect();
+    let scorer = TraceScorer::new(tools, &[]);
+    let oracle: Vec<TraceScore> = tasks.iter().map(|one| one.score(&one.calls, &scorer)).collect();
+    let silent: Vec<TraceScore> = tasks.iter().map(|one| one.score(&[], &scorer)).collect();
     let mut controls = vec![
         control(
             "oracle",
@@ -65,10 +67,10 @@ pub fn run(traces: &[Trace], tools: &Tools, seed: u64) -> Vec<Control> {
     ];
     let order = shuffled(&tasks, seed);
     let pairs = || tasks.iter().zip(&order);
-    // Tasks that accept each other's calls are done by them: then there is nothing to prove.
+    // Nothing can be proved with tasks that accept each other's calls.
     if pairs().any(|(one, other)| !one.may_accept(&other.calls)) {
-        let others: Vec<Marks> =
-            pairs().map(|(one, other)| one.marks(&other.calls, tools)).collect();
+        let others: Vec<TraceScore> =
+            pairs().map(|(one, other)| one.score(&other.calls, &scorer)).collect();
         controls.push(control(
             "shuffled",
             "the calls of other tasks are not exact",
@@ -90,11 +92,11 @@ fn tasks(traces: &[Trace]) -> Vec<Played<'_>> {
         if tasks.last().is_some_and(|last| last.task.id == task.id) {
             continue;
         }
-        // Where no calls were found that keep every rule, an oracle would break one.
+        // Without calls that keep every rule, an oracle would break one.
         let calls: Option<Vec<CallMade>> =
             expect.required().map(|call| harmless(call, expect)).collect();
         tasks.extend(calls.map(|calls| Played { task, expect, calls }));
-        if tasks.len() == PLAYED {
+        if tasks.len() == MAX_PLAYED {
             break;
         }
     }
@@ -102,39 +104,37 @@ fn tasks(traces: &[Trace]) -> Vec<Played<'_>> {
 }
 
 /// A call that is as expected and not forbidden.
-fn harmless(call: &ExpectedCall, expect: &Expectation) -> Option<CallMade> {
-    let of_a_server =
-        |rule: &Forbidden| rule.tool.name == call.tool.name && rule.tool.server.is_some();
-    let server = match &call.tool.server {
+fn harmless((tool, call): Wanted<'_>, expect: &Expectation) -> Option<CallMade> {
+    let of_a_server = |rule: &Forbidden| rule.tool.name == tool.name && rule.tool.server.is_some();
+    let server = match &tool.server {
         Some(server) => Some(server.clone()),
-        // Any server will do, so it is one that no rule names.
+        // Any server is accepted, so it is one that no rule names.
         None => expect.forbidden.iter().any(of_a_server).then(|| ANOTHER.to_owned()),
     };
     let made = |arguments: String| CallMade {
-        name: call.tool.name.clone(),
+        name: tool.name.clone(),
         server: server.clone(),
         arguments: Arguments::Object(arguments),
         result: Some(serde_json::json!({"content": []})),
         ..CallMade::default()
     };
     let keeps = |call: &CallMade| expect.forbidden.iter().all(|rule| rule.hits(call) == Hit::No);
-    call.examples().into_iter().map(made).find(keeps)
+    examples(call).into_iter().map(made).find(keeps)
 }
 
 impl Played<'_> {
-    fn marks(&self, calls: &[CallMade], tools: &Tools) -> Marks {
-        let (expect, calls) = (Some(self.expect.clone()), calls.to_vec());
-        let trace = Trace { expect, calls, ..Trace::of(self.task.id.clone()) };
-        marks::mark(&trace, tools, &[])
+    fn score(&self, calls: &[CallMade], scorer: &TraceScorer<'_>) -> TraceScore {
+        let (expect, calls) = (Some(Arc::clone(self.expect)), calls.to_vec());
+        scorer.score(&Trace { expect, calls, ..Trace::of(self.task.id.clone()) })
     }
 
-    /// Whether calls may be those that the task expects: as many as it allows, and none that nothing
-    /// expects. They are looked at one by one, by other means than the scores that this is to prove.
+    /// Whether calls may be those that the task expects: as many as it allows, and each of them
+    /// expected. Checks one call at a time, not by the scores that the control is to prove.
     fn may_accept(&self, calls: &[CallMade]) -> bool {
         let expect = self.expect;
-        let wanted: Vec<_> = expect.all_calls().map(|call| expect.expected_call(call)).collect();
+        let wanted: Vec<_> = expect.all_calls().map(|(_, call)| call).collect();
         let expected = |call: &CallMade| {
-            let call = marks::as_call(Some(expect), call);
+            let call = as_call(Some(expect), call);
             wanted.iter().any(|wanted| wanted.accepts(&call))
         };
         (expect.required().count()..=wanted.len()).contains(&calls.len())
@@ -142,7 +142,7 @@ impl Played<'_> {
     }
 }
 
-/// The tasks in another order, from the seed, each at another place (Sattolo's cycle).
+/// The tasks in another order, from the seed, none at its own place (Sattolo's cycle).
 fn shuffled<'p, 't>(tasks: &'p [Played<'t>], seed: u64) -> Vec<&'p Played<'t>> {
     let mut order: Vec<&Played<'t>> = tasks.iter().collect();
     let mut draws = Draws::from_seed(seed);
@@ -155,26 +155,21 @@ fn shuffled<'p, 't>(tasks: &'p [Played<'t>], seed: u64) -> Vec<&'p Played<'t>> {
 fn control(
     name: &str,
     expected: &str,
-    marks: &[Marks],
+    scores: &[TraceScore],
     seed: u64,
     holds: impl Fn(&[Option<f64>]) -> bool,
 ) -> Control {
-    let items: Vec<Item> = marks
+    let items: Vec<Item> = scores
         .iter()
         .enumerate()
-        .map(|(number, marks)| Item {
-            id: number.to_string(),
-            group: None,
-            tags: Default::default(),
-            metrics: SPECS.iter().map(|spec| (spec.id.to_owned(), marks.score(spec.id))).collect(),
-            per_run: Vec::new(),
-            observed: serde_json::Value::Null,
-            error: None,
+        .map(|(number, score)| {
+            let values = SPECS.iter().map(|(spec, own)| (spec.id, score.value(*own)));
+            bare_item(&number.to_string(), None, values)
         })
         .collect();
     let refs: Vec<&Item> = items.iter().collect();
     let metrics: Vec<_> =
-        SPECS.iter().map(|spec| aggregate::measure(*spec, &refs, 1, seed)).collect();
+        SPECS.iter().map(|(spec, _)| aggregate::measure(*spec, &refs, 1, seed)).collect();
     let values: Vec<Option<f64>> = metrics.iter().map(|measured| measured.value).collect();
     let ok = holds(&values);
     let metrics = metrics.into_iter().filter(|measured| measured.value.is_some()).collect();

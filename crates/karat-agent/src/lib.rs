@@ -1,44 +1,43 @@
-//! Agent evaluation: did the model call the right tools, at what cost?
+//! Agent evaluation: did the model call the right tools, and at what cost?
 //!
-//! Stations: [`shapes`] (traces as others write them) and [`tasks`] (what should have happened) end in
-//! one [`trace`] model; [`tools`] knows what was on offer; [`marks`] scores one trace, [`evaluate`]
-//! makes the report of many, [`controls`] proves that it can fail, [`diff`] compares two runs call by
-//! call, [`drive`] makes runs and records them, [`judge`] has opinions, [`audit`] holds a frozen dataset
-//! to its rules. [`score_file`] is the fast way for samples of RAGAS and DeepEval: one pass, flat memory,
-//! means alone.
+//! [`Traces`] scores recorded traces, [`AgentRun`] runs an agent and scores it, [`Trajectories`]
+//! compares two runs call by call. [`formats`] reads traces as other tools write them into one
+//! [`trace`] model, completed by [`tasks`]; a [`scores::TraceScorer`] scores each of them; the report
+//! keeps every item, or [`streaming`] keeps sums alone, in flat memory. [`judge`] asks a model for its
+//! opinion, [`controls`] prove that the scores can fail, [`audit`] checks a frozen dataset.
 
+mod alignment;
 pub mod audit;
 pub mod controls;
-pub mod diff;
-pub mod drive;
-mod entry;
 mod error;
-pub mod evaluate;
-mod ids;
-pub mod importers;
+pub mod formats;
+mod intake;
 pub mod judge;
-pub mod made;
-pub mod marks;
-pub mod means;
 mod metric;
 mod pipeline;
-pub mod recorded;
-pub mod sample;
-pub mod score;
-pub mod shapes;
+mod read;
+mod report;
+pub mod run;
+pub mod scores;
+mod shown;
+pub mod streaming;
 pub mod tasks;
 pub mod tools;
+mod totals;
 pub mod trace;
+mod trace_set;
+pub mod traces;
+pub mod trajectories;
 
-pub use entry::{Entry, Loaded, run, usual_metrics};
-pub use error::AgentError;
-pub use importers::Format;
-pub use made::Made;
-pub use metric::{CallMetric, UnknownMetric};
-pub use recorded::{Recorded, Source};
-pub use sample::Sample;
-pub use score::{ItemScore, ItemScores, MetricSummary, Options, Summary, score_file};
-pub use shapes::Shape;
+pub use formats::TraceFormat;
+pub use intake::{Counts, Failures, ReadStats, TraceSource};
+pub use metric::{CallMetric, CallScore, UnknownMetric};
+pub use read::{Bad, Record, TraceFiles};
+pub use run::AgentRun;
+pub use scores::{TraceScore, TraceScorer};
 pub use tasks::Tasks;
 pub use tools::Tools;
 pub use trace::Trace;
+pub use trace_set::{MAX_TRACES, TraceSet};
+pub use traces::Traces;
+pub use trajectories::Trajectories;

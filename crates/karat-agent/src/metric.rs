@@ -1,13 +1,11 @@
-//! The metrics that a trace can be scored by, and their ids.
+//! The metrics of tool calls that a trace can be scored by, and their ids.
 
 use std::str::FromStr;
 
 use karat_metrics::MetricId;
-use karat_metrics::calls::deepeval::{self, Outcome, ToolCorrectness, ToolPermission};
-use karat_metrics::calls::{alignment, f1, ragas};
-
-use crate::sample::Sample;
-use crate::score::ItemScore;
+use karat_metrics::calls::deepeval::{self, Mode, ToolCorrectness, ToolPermission};
+use karat_metrics::calls::ragas::Warning;
+use karat_metrics::calls::{Call, alignment, f1, ragas};
 
 /// One metric of tool calls, with its settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,9 +41,32 @@ const PLAIN: [CallMetric; 7] = [
     CallMetric::RagasF1,
 ];
 
+/// The score of calls by one metric.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CallScore {
+    /// The score.
+    pub score: f64,
+    /// Whether it reaches the metric's threshold, if the metric has one.
+    pub success: Option<bool>,
+    /// The warning that RAGAS would give.
+    pub warning: Option<Warning>,
+}
+
 impl CallMetric {
-    /// The id as it stands in reports.
-    pub fn id(&self) -> String {
+    /// The metrics of RAGAS and DeepEval that are scored unless others are named.
+    pub fn usual() -> Vec<CallMetric> {
+        let ordered = ToolCorrectness { mode: Mode::Ordered, input: true, ..Default::default() };
+        vec![
+            CallMetric::RagasAccuracy,
+            CallMetric::RagasAccuracyUnordered,
+            CallMetric::RagasF1,
+            CallMetric::ToolCorrectness(ToolCorrectness::default()),
+            CallMetric::ToolCorrectness(ordered),
+        ]
+    }
+
+    /// The id with all settings.
+    pub fn full_id(&self) -> String {
         match self {
             CallMetric::Exact => "calls.exact".to_owned(),
             CallMetric::Alignment => "calls.alignment".to_owned(),
@@ -61,24 +82,25 @@ impl CallMetric {
         }
     }
 
-    /// The id without the settings, where they are the usual ones.
-    pub fn short_id(&self) -> String {
+    /// The id in reports: without the settings where they are the usual ones.
+    pub fn id(&self) -> String {
         match self {
             CallMetric::ToolCorrectness(setting) if *setting == ToolCorrectness::default() => {
                 deepeval::TOOL_CORRECTNESS.into()
             }
-            other => other.id(),
+            other => other.full_id(),
         }
     }
 
-    /// Scores one trace, and says what RAGAS would warn of.
-    pub(crate) fn measure(&self, trace: &Sample<'_>) -> (ItemScore, Option<ragas::Warning>) {
-        let (called, expected) = (&trace.called[..], &trace.expected[..]);
-        let plain = |score| (ItemScore { score, success: None }, None);
-        let judged = |Outcome { score, success }| (ItemScore { score, success }, None);
-        let warned = |accuracy: ragas::Accuracy| {
-            (ItemScore { score: accuracy.score, success: None }, accuracy.warning)
+    /// Scores calls against those that were expected.
+    pub fn measure(&self, called: &[Call<'_>], expected: &[Call<'_>]) -> CallScore {
+        let plain = |score| CallScore { score, ..CallScore::default() };
+        let judged = |outcome: deepeval::Outcome| CallScore {
+            success: outcome.success,
+            ..plain(outcome.score)
         };
+        let warned =
+            |found: ragas::Accuracy| CallScore { warning: found.warning, ..plain(found.score) };
         match self {
             CallMetric::Exact => plain(f64::from(u8::from(alignment::exact(called, expected)))),
             CallMetric::Alignment => plain(alignment::alignment(called, expected)),
@@ -97,16 +119,16 @@ impl CallMetric {
     }
 }
 
-/// An id names no metric that a trace can be scored by.
+/// An id that is not one of a metric of tool calls.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownMetric {
-    /// There is no such metric of tool calls.
-    #[error("{0:?} is no metric of tool calls")]
+    /// There is no such metric.
+    #[error("{0:?} is not a metric of tool calls")]
     Id(String),
     /// The metric exists, its setting does not.
     #[error(transparent)]
     Setting(#[from] deepeval::UnknownSetting),
-    /// The metric needs more than an id can say.
+    /// The metric needs more than an id can express.
     #[error("{0} needs a policy, which its id cannot express")]
     NeedsPolicy(MetricId),
 }
@@ -128,7 +150,7 @@ impl FromStr for CallMetric {
         }
         PLAIN
             .into_iter()
-            .find(|metric| metric.id() == id)
+            .find(|metric| metric.full_id() == id)
             .ok_or_else(|| UnknownMetric::Id(id.to_owned()))
     }
 }
@@ -145,11 +167,13 @@ mod tests {
         let ordered = "deepeval.tool_correctness|ordered|name+input";
         assert_eq!(ordered.parse::<CallMetric>().unwrap().id(), ordered);
         let default = CallMetric::ToolCorrectness(ToolCorrectness::default());
-        assert_eq!("deepeval.tool_correctness".parse(), Ok(default));
+        assert_eq!("deepeval.tool_correctness".parse(), Ok(default.clone()));
+        assert_eq!(default.full_id().parse::<CallMetric>().unwrap().id(), default.id());
+        assert_eq!(CallMetric::usual()[4].id(), ordered);
     }
 
     #[test]
-    fn an_unknown_id_says_what_is_unknown() {
+    fn an_unknown_id_is_refused_with_the_unknown_part() {
         let error = |id: &str| id.parse::<CallMetric>().unwrap_err();
         assert!(matches!(error("recall@5"), UnknownMetric::Id(_)));
         assert!(matches!(error("calls.f1|x"), UnknownMetric::Id(_)));

@@ -1,59 +1,62 @@
-//! Tasks: what is asked of an agent and what should happen, apart from any trace.
+//! Tasks: the request to an agent and the expectation, apart from any trace.
 //!
 //! A file of tasks is JSON lines, a JSON or YAML document with `tasks`, or an mcp-eval scenario in
-//! YAML. Traces that carry no expectation of their own are scored against the task with their id, or,
-//! where no id fits, with exactly their input.
+//! YAML. Traces without an expectation of their own are scored against the task with their id or, if
+//! no id fits, with exactly their input.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use karat_core::dataset::Digest;
+use karat_core::error::EvalError;
+use karat_core::project::Root;
 use karat_io::input::{self, Format, Limits};
 use karat_io::text::clip;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::error::AgentError;
+use crate::error::in_record;
 use crate::trace::fields::{Fields, Invalid};
 use crate::trace::{Expectation, Trace, Turns, read_id};
 
-/// How much of an id is quoted.
-const SHOWN: usize = 100;
+/// The number of characters of an id in a message.
+const MAX_ID: usize = 100;
 
-/// What is asked of an agent.
+/// A task for an agent.
 #[derive(Clone, Debug)]
 pub struct Task {
     /// Its id.
     pub id: String,
-    /// What the user says, turn by turn.
+    /// The user messages, turn by turn.
     pub inputs: Vec<String>,
-    /// What should happen.
-    pub expect: Option<Expectation>,
-    /// What it is, for slices.
+    /// The expectation.
+    pub expect: Option<Arc<Expectation>>,
+    /// The kind of case, for slices.
     pub case: Option<String>,
-    /// Further words for slices.
+    /// Further properties for slices.
     pub tags: BTreeMap<String, String>,
-    /// The servers that it is given.
+    /// The servers that the agent gets.
     pub servers: Vec<String>,
-    /// Calls that are made when the agent is done, to see what it left: by name, what is called.
+    /// Calls that are made when the agent is done, to record the state that it left.
     pub state_calls: Vec<StateCall>,
-    /// What the scripted agent does.
+    /// The plan of the scripted agent.
     pub plan: Option<Value>,
 }
 
-/// A call that looks at the state.
+/// A call that reads the state.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StateCall {
-    /// Under which name its data stands in the state.
+    /// The name of its data in the state.
     #[serde(rename = "as")]
     pub name: String,
-    /// The server; may be left out where there is one.
+    /// The server; may be left out if there is only one.
     #[serde(default)]
     pub server: Option<String>,
     /// The tool.
     pub tool: String,
-    /// With which arguments.
+    /// The arguments.
     #[serde(default)]
     pub arguments: Map<String, Value>,
 }
@@ -64,7 +67,7 @@ pub struct Tasks {
     tasks: Vec<Task>,
     by_id: BTreeMap<String, usize>,
     by_input: BTreeMap<String, usize>,
-    /// The digest of what was read.
+    /// The digest of the files.
     pub digest: Option<Digest>,
 }
 
@@ -72,12 +75,12 @@ impl Tasks {
     /// Reads one or more files.
     ///
     /// # Errors
-    /// When a file is not what it should be, or an id comes twice.
-    pub fn load(paths: &[&Path]) -> Result<Self, AgentError> {
+    /// If a file is not valid, or an id is a duplicate.
+    pub fn load(paths: &[PathBuf]) -> Result<Self, EvalError> {
         let mut all = Tasks::default();
         let mut read = Vec::new();
         for path in paths {
-            let text = input::read_text(path, &Limits::default()).map_err(AgentError::Input)?;
+            let text = input::read_text(path, &Limits::default())?;
             all.add(path, &text)?;
             read.extend_from_slice(Digest::of(text.as_bytes()).to_string().as_bytes());
         }
@@ -85,22 +88,26 @@ impl Tasks {
         Ok(all)
     }
 
+    /// Reads the files that a project names; none if it names none.
+    ///
+    /// # Errors
+    /// As [`Tasks::load`].
+    pub fn load_any(files: &[PathBuf], root: &Root<'_>) -> Result<Option<Self>, EvalError> {
+        let files: Vec<PathBuf> = files.iter().map(|file| root.path(file)).collect();
+        (!files.is_empty()).then(|| Tasks::load(&files)).transpose()
+    }
+
     /// Adds the tasks of a text.
     ///
     /// # Errors
-    /// When it is not what it should be, or an id comes twice.
-    pub fn add(&mut self, path: &Path, text: &str) -> Result<(), AgentError> {
-        let wrong = |line: u64, error: Invalid| AgentError::Invalid {
-            path: path.to_owned(),
-            line,
-            place: error.place,
-            message: error.message,
-        };
+    /// If it is not valid, or an id is a duplicate.
+    pub fn add(&mut self, path: &Path, text: &str) -> Result<(), EvalError> {
+        let wrong = |line: u64, error: Invalid| in_record(path, line, &error);
         for (line, task) in documents(path, text)? {
             let task = Task::parse(&task).map_err(|error| wrong(line, error))?;
             let number = self.tasks.len();
             if self.by_id.insert(task.id.clone(), number).is_some() {
-                let message = format!("{:?} is the id of an earlier task", task.id);
+                let message = format!("duplicate id {:?}", clip(&task.id, MAX_ID));
                 return Err(wrong(line, Invalid::at("id", message)));
             }
             if let [input] = &task.inputs[..] {
@@ -116,7 +123,7 @@ impl Tasks {
         self.tasks.iter()
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn len(&self) -> usize {
         self.tasks.len()
     }
@@ -126,23 +133,24 @@ impl Tasks {
         self.tasks.is_empty()
     }
 
-    /// The task of a trace.
-    pub fn of(&self, trace: &Trace) -> Option<&Task> {
+    /// The number of a trace's task.
+    pub fn of(&self, trace: &Trace) -> Option<usize> {
         let by_input = || self.by_input.get(trace.input.as_deref()?);
-        self.tasks.get(*self.by_id.get(&trace.id).or_else(by_input)?)
+        self.by_id.get(&trace.id).or_else(by_input).copied()
     }
 
-    /// Says which tasks are not among those that were seen; nothing if all are.
-    pub fn without_trace(&self, seen: &BTreeSet<&str>) -> Option<String> {
-        let mut missing = self.tasks.iter().filter(|task| !seen.contains(task.id.as_str()));
-        let first = clip(&missing.next()?.id, SHOWN).into_owned();
+    /// The remark on tasks that have no trace; none if all have one.
+    pub(crate) fn without_trace(&self, done: &[bool]) -> Option<String> {
+        let mut missing = self.tasks.iter().zip(done).filter(|(_, done)| !**done);
+        let first = clip(&missing.next()?.0.id, MAX_ID).into_owned();
         let (count, all) = (1 + missing.count(), self.len());
-        Some(format!("{count} of {all} tasks have no trace, and no score; the first is {first:?}"))
+        Some(format!("{count} of {all} tasks have no trace and no score (first: {first:?})"))
     }
 
-    /// Gives a trace what its task says; false if there is none.
-    pub fn complete(&self, trace: &mut Trace) -> bool {
-        let Some(task) = self.of(trace) else { return false };
+    /// Completes a trace with its task, and returns the number of the task.
+    pub fn complete(&self, trace: &mut Trace) -> Option<usize> {
+        let number = self.of(trace)?;
+        let task = &self.tasks[number];
         trace.id.clone_from(&task.id);
         trace.expect = trace.expect.take().or_else(|| task.expect.clone());
         trace.case = trace.case.take().or_else(|| task.case.clone());
@@ -156,12 +164,12 @@ impl Tasks {
         for (name, word) in &task.tags {
             trace.tags.entry(name.clone()).or_insert_with(|| word.clone());
         }
-        true
+        Some(number)
     }
 }
 
 /// The texts of the tasks in a file, each with its line (1 for those of a document).
-fn documents(path: &Path, text: &str) -> Result<Vec<(u64, String)>, AgentError> {
+fn documents(path: &Path, text: &str) -> Result<Vec<(u64, String)>, EvalError> {
     let yaml = matches!(path.extension().and_then(|end| end.to_str()), Some("yaml" | "yml"));
     let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
     if !yaml && (lines > 1 || !text.contains("\"tasks\"")) {
@@ -172,7 +180,7 @@ fn documents(path: &Path, text: &str) -> Result<Vec<(u64, String)>, AgentError> 
         }
     }
     let format = if yaml { Format::Yaml } else { Format::Json };
-    let document: Value = input::parse(path, text, format).map_err(AgentError::Input)?;
+    let document: Value = input::parse(path, text, format)?;
     let tasks = match document {
         Value::Array(tasks) => tasks,
         Value::Object(mut document) => match document.remove("tasks") {
@@ -187,8 +195,8 @@ fn documents(path: &Path, text: &str) -> Result<Vec<(u64, String)>, AgentError> 
     Ok(tasks.into_iter().map(|task| (1, task.to_string())).collect())
 }
 
-/// An mcp-eval scenario. Its criteria are words and become words for a judge; what it expects to be
-/// called becomes expected calls, which may have more arguments than the scenario names.
+/// An mcp-eval scenario. Its criteria are for a judge; the calls that it expects may have more
+/// arguments than it names.
 fn scenario(path: &Path, document: &Map<String, Value>) -> Value {
     let text = |key: &str| document.get(key).and_then(Value::as_str);
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -234,7 +242,7 @@ impl Task {
     /// Reads one task.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// If it is not valid.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let mut fields = Fields::parse(text)?;
         let id = read_id(&mut fields)?;
@@ -243,12 +251,13 @@ impl Task {
             (Some(input), None) => vec![input],
             (None, inputs) => inputs.unwrap_or_default(),
         };
-        let expect = fields
-            .raw("expect")
-            .map(|text| {
-                Expectation::parse(text).map_err(|error| error.within("expect").of_task(&id))
-            })
-            .transpose()?;
+        let expect = match fields.raw("expect") {
+            None => None,
+            Some(text) => {
+                let read = Expectation::parse(text);
+                Some(Arc::new(read.map_err(|error| error.within("expect").of_task(&id))?))
+            }
+        };
         let task = Task {
             id,
             inputs,
@@ -259,7 +268,7 @@ impl Task {
             state_calls: fields.get("state_calls")?.unwrap_or_default(),
             plan: fields.get("plan")?,
         };
-        crate::trace::expectation::nothing_left(&fields)?;
+        fields.end()?;
         Ok(task)
     }
 }
@@ -287,12 +296,12 @@ mod tests {
         );
         let expect = task.expect.as_ref().unwrap();
         assert_eq!(expect.criteria, ["Found tools"]);
-        let call = expect.all_calls().next().unwrap();
-        assert_eq!(call.tool.shown(), "proxy:retrieve_tools");
+        let (tool, _) = expect.all_calls().next().unwrap();
+        assert_eq!(tool.shown(), "proxy:retrieve_tools");
     }
 
     #[test]
-    fn tasks_come_as_lines_or_as_a_document() {
+    fn tasks_are_lines_or_a_document() {
         let lines = "{\"id\":\"a\",\"input\":\"x\"}\n\n{\"id\":\"b\",\"inputs\":[\"y\",\"z\"]}\n";
         assert_eq!(tasks("t.jsonl", lines).len(), 2);
         let yaml = "tasks:\n  - id: a\n    input: x\n    expect: {calls: [add]}\n";
@@ -302,17 +311,17 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_completed_by_id_or_else_by_input() {
+    fn a_trace_gets_the_task_with_its_id_or_else_with_its_input() {
         let tasks =
             tasks("t.jsonl", r#"{"id":"a","input":"x","expect":{"calls":[]},"case":"good"}"#);
         let mut by_input = Trace { input: Some("x".into()), ..Trace::of("chat-17") };
-        assert!(tasks.complete(&mut by_input));
+        assert_eq!(tasks.complete(&mut by_input), Some(0));
         assert_eq!((by_input.id.as_str(), by_input.case.as_deref()), ("a", Some("good")));
-        assert!(!tasks.complete(&mut Trace::of("other")));
+        assert_eq!(tasks.complete(&mut Trace::of("other")), None);
     }
 
     #[test]
-    fn a_task_that_is_misspelt_is_refused() {
+    fn a_misspelt_key_of_a_task_is_refused() {
         let mut tasks = Tasks::default();
         let error = tasks.add(Path::new("t.jsonl"), r#"{"id":"a","inputt":"x"}"#).unwrap_err();
         assert!(error.to_string().contains("inputt"), "{error}");

@@ -1,53 +1,53 @@
-//! The tools that were on offer, and whether a call fits one of them.
+//! The tools that were on offer, and the check of calls against them.
 //!
-//! Tools come from the trace itself, or from files: a dataset of tools, a corpus
-//! `{tools: [{server, tool, input_schema}]}`, or what `tools/list` answers. Schemas are made ready once.
+//! Tools are in the trace itself, or in files: a dataset of tools, a corpus
+//! `{tools: [{server, tool, input_schema}]}`, or the answer of `tools/list`. Schemas are compiled once.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use karat_core::dataset::{Dataset, DatasetFiles};
+use karat_core::error::EvalError;
 use karat_core::schema::Compiled;
-use karat_io::input::{self, Format, Limits};
+use karat_io::input::{self, Format, InputError, Limits};
 use serde_json::Value;
 
-use crate::error::AgentError;
 use crate::trace::expectation::Tool;
 use crate::trace::{Arguments, CallMade, ToolDefinition, Trace};
 
-/// How many schemas of traces are kept ready.
-const KEPT: usize = 4096;
+/// The number of compiled schemas of traces that are kept.
+const MAX_COMPILED: usize = 4096;
 
-/// What was on offer.
+/// The tools that were on offer.
 #[derive(Default)]
 pub struct Tools {
     by_name: BTreeMap<String, Vec<Known>>,
-    /// Schemas that stand in traces, by their text.
+    /// Compiled schemas of traces, by their text.
     inline: Mutex<BTreeMap<String, Arc<Schema>>>,
 }
 
 struct Known {
     server: Option<String>,
     schema: Option<Value>,
-    ready: OnceLock<Schema>,
+    compiled: OnceLock<Schema>,
 }
 
-/// A schema that is ready, or why it cannot be.
+/// A compiled schema, or the reason for which it cannot be used.
 type Schema = Result<Compiled, String>;
 
-/// How a call fits what was offered.
+/// The result of checking a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// It is not known what was offered.
+    /// The tools are not known.
     NoList,
-    /// No such tool was offered.
+    /// The tool was not offered.
     UnknownTool,
     /// The tool was offered, and the arguments fit.
     Fits,
     /// The tool was offered, and the arguments do not fit.
     Breaks(String),
-    /// The tool was offered, and whether the arguments fit cannot be told.
+    /// The tool was offered, and the arguments could not be checked.
     NotChecked(String),
 }
 
@@ -61,19 +61,18 @@ impl Tools {
     /// Adds the tools of a file or of a dataset folder.
     ///
     /// # Errors
-    /// When there are none.
-    pub fn load(&mut self, path: &Path) -> Result<(), AgentError> {
+    /// If there are none, or the file cannot be read.
+    pub fn load(&mut self, path: &Path) -> Result<(), EvalError> {
         if path.is_dir() {
             return self.load_dataset(DatasetFiles::Folder(path.to_owned()));
         }
-        let text = input::read_text(path, &Limits::default()).map_err(AgentError::Input)?;
+        let text = input::read_text(path, &Limits::default())?;
         let format = Format::of(path).unwrap_or(Format::Json);
         let document: Value = match format {
             Format::JsonLines => {
-                input::parse_json_lines(&path.display().to_string(), text.as_bytes())
-                    .map_err(AgentError::Input)?
+                input::parse_json_lines(&path.display().to_string(), text.as_bytes())?
             }
-            format => input::parse(path, &text, format).map_err(AgentError::Input)?,
+            format => input::parse(path, &text, format)?,
         };
         self.add_document(path, &document)
     }
@@ -81,20 +80,17 @@ impl Tools {
     /// Adds the tools of a dataset, all files below `tools/`.
     ///
     /// # Errors
-    /// When there are none.
-    pub fn load_dataset(&mut self, files: DatasetFiles) -> Result<(), AgentError> {
-        let dataset = Dataset::of(files).map_err(|error| AgentError::Dataset(Box::new(error)))?;
-        self.add_dataset(&dataset)
+    /// If there are none, or the file cannot be read.
+    pub fn load_dataset(&mut self, files: DatasetFiles) -> Result<(), EvalError> {
+        self.add_dataset(&Dataset::of(files)?)
     }
 
-    pub(crate) fn add_dataset(&mut self, dataset: &Dataset) -> Result<(), AgentError> {
+    pub(crate) fn add_dataset(&mut self, dataset: &Dataset) -> Result<(), EvalError> {
         for path in dataset.manifest().files.keys() {
             if !path.as_str().starts_with("tools/") {
                 continue;
             }
-            let document: Value = dataset
-                .load(path, &Limits::default())
-                .map_err(|error| AgentError::Dataset(Box::new(error)))?;
+            let document: Value = dataset.load(path, &Limits::default())?;
             self.add_document(Path::new(path.as_str()), &document)?;
         }
         Ok(())
@@ -103,8 +99,8 @@ impl Tools {
     /// Adds the tools of a document.
     ///
     /// # Errors
-    /// When it has none.
-    pub fn add_document(&mut self, path: &Path, document: &Value) -> Result<(), AgentError> {
+    /// If it has none.
+    pub fn add_document(&mut self, path: &Path, document: &Value) -> Result<(), EvalError> {
         let server = document.get("server").and_then(|server| {
             server.as_str().or_else(|| server.get("name").and_then(Value::as_str))
         });
@@ -122,29 +118,25 @@ impl Tools {
             );
         }
         if self.by_name.len() == before && before == 0 {
-            return Err(AgentError::Invalid {
-                path: path.to_owned(),
-                line: 1,
-                place: "tools".to_owned(),
-                message: "there is no tool with a name".to_owned(),
-            });
+            let message = "there is no tool with a name";
+            return Err(InputError::invalid(path, "tools", message).into());
         }
         Ok(())
     }
 
     /// Adds one tool.
     pub fn add(&mut self, server: Option<String>, name: &str, schema: Option<Value>) {
-        let known = Known { server, schema, ready: OnceLock::new() };
+        let known = Known { server, schema, compiled: OnceLock::new() };
         self.by_name.entry(name.to_owned()).or_default().push(known);
     }
 
-    /// How many there are, over all servers.
+    /// Their number, over all servers.
     pub fn count(&self) -> usize {
         self.by_name.values().map(Vec::len).sum()
     }
 
     /// Whether a tool exists on its server or, if it names none, on one of these (on any, if there are
-    /// none). Nothing if it is not known what such a server offers.
+    /// none). None if the tools of such a server are not known.
     pub fn has(&self, tool: &Tool, servers: &[String]) -> Option<bool> {
         let wanted = match &tool.server {
             Some(server) => std::slice::from_ref(server),
@@ -165,7 +157,7 @@ impl Tools {
         is_listed.then_some(false)
     }
 
-    /// Whether a call fits what its trace was offered.
+    /// Checks a call against the tools that its trace was offered.
     pub fn fit(&self, trace: &Trace, call: &CallMade) -> Fit {
         match &trace.tools {
             Some(tools) => self.fit_inline(tools, call),
@@ -184,7 +176,7 @@ impl Tools {
             None => Fit::UnknownTool,
             Some(known) => {
                 let Some(schema) = &known.schema else { return fits_without_schema(call) };
-                fit_schema(known.ready.get_or_init(|| ready(schema)), call)
+                fit_schema(known.compiled.get_or_init(|| compile(schema)), call)
             }
         }
     }
@@ -197,10 +189,10 @@ impl Tools {
         let Some(schema) = &tool.input_schema else { return fits_without_schema(call) };
         let key = schema.to_string();
         let mut inline = self.inline.lock().unwrap_or_else(PoisonError::into_inner);
-        if inline.len() >= KEPT {
+        if inline.len() >= MAX_COMPILED {
             inline.clear();
         }
-        let schema = Arc::clone(inline.entry(key).or_insert_with(|| Arc::new(ready(schema))));
+        let schema = Arc::clone(inline.entry(key).or_insert_with(|| Arc::new(compile(schema))));
         drop(inline);
         fit_schema(&schema, call)
     }
@@ -213,7 +205,7 @@ fn same_server(server: Option<&str>, call: &CallMade) -> bool {
     }
 }
 
-fn ready(schema: &Value) -> Schema {
+fn compile(schema: &Value) -> Schema {
     Compiled::new(schema).map_err(|error| error.to_string())
 }
 
@@ -223,7 +215,7 @@ fn fits_without_schema(call: &CallMade) -> Fit {
     match call.arguments {
         Arguments::Text(_) => Fit::Breaks("the arguments are not a JSON object".to_owned()),
         Arguments::NotRecorded => Fit::NotChecked(NOT_RECORDED.to_owned()),
-        // A tool without a schema takes any object.
+        // A tool without a schema accepts any object.
         Arguments::Object(_) => Fit::Fits,
     }
 }
@@ -270,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_held_to_the_tools_of_its_servers() {
+    fn a_call_is_checked_against_the_tools_of_its_servers() {
         let mut tools = Tools::default();
         let schema =
             json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});

@@ -60,7 +60,8 @@ pub fn over_tasks<'a>(
     measure_named(id, Average::Mean, &items.iter().collect::<Vec<_>>(), 1, seed)
 }
 
-fn measure_named(id: &str, kind: Average, items: &[&Item], runs: u32, seed: u64) -> Measured {
+/// As [`measure`], for an id that is only known when it is measured.
+pub fn measure_named(id: &str, kind: Average, items: &[&Item], runs: u32, seed: u64) -> Measured {
     let scored: Vec<(&Item, f64)> = items
         .iter()
         .filter_map(|item| item.metrics.get(id).copied().flatten().map(|value| (*item, value)))

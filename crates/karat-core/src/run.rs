@@ -173,12 +173,17 @@ pub fn beyond_allowance<A>(
     });
     let (id, message) = lacking.next()?;
     let (failed, asked) = (1 + lacking.count(), entries.len());
-    (failed == asked || failed as f64 > allowed * asked as f64).then(|| Excess {
+    exceeds_allowance(failed, asked, allowed).then(|| Excess {
         failed,
         asked,
         id: id.clone(),
         message,
     })
+}
+
+/// Whether more than the share `allowed` failed, or everything.
+pub fn exceeds_allowance(failed: usize, asked: usize, allowed: f64) -> bool {
+    failed == asked || failed as f64 > allowed * asked as f64
 }
 
 /// Asks every question in every run, but for those that `known` already answers. The outcomes come
@@ -259,27 +264,34 @@ async fn ask<S: System>(
     question: &S::Question,
     options: &Options,
 ) -> (Result<S::Answer, Failure>, u64) {
-    let mut attempt = 0;
+    retry(options, || async {
+        let answer = tokio::time::timeout(options.timeout, system.ask(run, question)).await;
+        answer.unwrap_or_else(|_| {
+            let message = format!("no answer within {:?}", options.timeout);
+            Err(Failure::new(FailureClass::Timeout, message))
+        })
+    })
+    .await
+}
+
+/// Attempts something until it succeeds, fails for good, or was tried again as often as the options
+/// allow. Returns the last result and its time in nanoseconds; the time limit is left to the attempt.
+pub async fn retry<A, F: Future<Output = Result<A, Failure>>>(
+    options: &Options,
+    mut attempt: impl FnMut() -> F,
+) -> (Result<A, Failure>, u64) {
+    let mut tries = 0;
     loop {
         let started = Instant::now();
-        let answer = match tokio::time::timeout(options.timeout, system.ask(run, question)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(Failure::new(
-                FailureClass::Timeout,
-                format!("no answer within {:?}", options.timeout),
-            )),
-        };
+        let answer = attempt().await;
         let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        match answer {
-            Err(failure) if attempt < options.retries => match pause(&failure, attempt, options) {
-                Some(pause) => {
-                    tokio::time::sleep(pause).await;
-                    attempt += 1;
-                }
-                None => return (Err(failure), nanos),
-            },
-            answer => return (answer, nanos),
-        }
+        let wait = match &answer {
+            Err(failure) if tries < options.retries => pause(failure, tries, options),
+            _ => None,
+        };
+        let Some(wait) = wait else { return (answer, nanos) };
+        tokio::time::sleep(wait).await;
+        tries += 1;
     }
 }
 

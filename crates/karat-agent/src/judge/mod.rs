@@ -1,10 +1,9 @@
-//! Whether a task was completed, in the opinion of a model.
+//! A model's opinion on whether a task was completed.
 //!
-//! The procedure follows DeepEval's MCP task completion, with its faults left out: a conversation is
-//! cut into units (each begins with what the user says), none is skipped, each gets a number of votes
-//! from 0 to 1, and the score is the mean. Prompt and judge are named in every verdict, and verdicts
-//! are written down: a report uses recorded ones and asks nobody. Opinions differ, so nothing is gated
-//! by them unless a gate names the metric.
+//! The procedure follows DeepEval's MCP task completion without its faults: a conversation is cut into
+//! units (each begins with a user message), none is skipped, each gets a number of votes from 0 to 1, and
+//! the score is the mean. Every verdict names prompt and judge, and verdicts are recorded: a report uses
+//! recorded ones and asks no model. Opinions differ, so no gate uses them unless it names the metric.
 
 mod units;
 
@@ -12,6 +11,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use karat_core::error::EvalError;
+use karat_core::run::Options;
 use karat_io::http::Client;
 use karat_io::input::{self, Limits};
 use karat_io::text::clip;
@@ -19,17 +20,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::units::{SHOWN, Unit, units};
-use crate::drive::{Model, ask};
-use crate::error::AgentError;
+use crate::run::{Model, ask};
 use crate::trace::{Setting, Trace, Turns};
 
 /// The prompt, and its name in verdicts. A changed prompt is another file.
 const PROMPT: &str = include_str!("task-completion-v1.txt");
 /// The name of the prompt.
 pub const PROMPT_NAME: &str = "task-completion-v1";
-/// Above and at this, a vote says that the task was completed.
+/// A vote of at least this means that the task was completed.
 pub const THRESHOLD: f64 = 0.5;
-/// How the reason begins where a judge was not asked.
+/// The number of times that a busy endpoint is asked again, and the pause before the first.
+const RETRIES: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(500);
+/// The start of the reason if a judge was not asked.
 const NOT_ASKED: &str = "not asked: ";
 
 /// One vote on one unit of a trace.
@@ -37,29 +40,29 @@ const NOT_ASKED: &str = "not asked: ";
 pub struct Verdict {
     /// The task.
     pub id: String,
-    /// Who acted.
+    /// The model that acted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// With what at hand.
+    /// The setting.
     #[serde(default)]
     pub setting: Setting,
     /// Single or multi.
     #[serde(default)]
     pub turns: Turns,
-    /// Which run.
+    /// The run.
     pub run: u32,
-    /// Which unit of the conversation, from 1.
+    /// The unit of the conversation, from 1.
     pub unit: usize,
-    /// Which vote, from 1.
+    /// The number of the vote, from 1.
     pub vote: u32,
     /// The vote, from 0 to 1; none if the judge gave none.
     pub score: Option<f64>,
-    /// Why, in the judge's words; or what went wrong.
+    /// The judge's reason, or the error.
     #[serde(default)]
     pub reason: String,
-    /// Who judged.
+    /// The judge.
     pub judge: String,
-    /// By which prompt.
+    /// The prompt.
     pub prompt: String,
 }
 
@@ -73,7 +76,7 @@ impl Verdict {
 fn prompt(unit: &Unit, trace: &Trace) -> String {
     let criteria = trace.expect.as_ref().map(|expect| expect.criteria.join("\n"));
     let criteria = criteria.filter(|text| !text.is_empty()).unwrap_or("(nothing)".to_owned());
-    // What is put in is put in once: a text with a placeholder in it stays a text.
+    // Each placeholder is filled once: one that is part of a text stays text.
     let mut text = String::new();
     let mut rest = PROMPT;
     for (place, value) in
@@ -89,7 +92,7 @@ fn prompt(unit: &Unit, trace: &Trace) -> String {
 }
 
 /// Asks the judge for its votes on a trace. A unit that cannot be judged has one verdict without a
-/// score, which says why.
+/// score, with the reason.
 pub async fn judge(trace: &Trace, judge: &Model, votes: u32, client: &Client) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     for (number, unit) in (1..).zip(units(trace)) {
@@ -114,9 +117,10 @@ pub async fn judge(trace: &Trace, judge: &Model, votes: u32, client: &Client) ->
             }
         };
         let messages = [json!({"role": "user", "content": prompt(&unit, trace)})];
+        let retries = Options { retries: RETRIES, backoff: PAUSE, ..Options::default() };
         for vote in 1..=votes {
             let request = judge.plain_request(&messages, u64::from(vote));
-            let answer = ask(client, Duration::from_millis(500), judge, &request).await;
+            let answer = ask(client, &retries, judge, &request).await;
             let said = match answer.and_then(|answer| judge.text_of(&answer)) {
                 Ok(text) => opinion(&text),
                 Err(error) => (None, format!("{}: {}", error.class, error.message)),
@@ -127,7 +131,7 @@ pub async fn judge(trace: &Trace, judge: &Model, votes: u32, client: &Client) ->
     verdicts
 }
 
-/// The vote in an answer: the first JSON object with a score, held to 0 and 1.
+/// The vote in an answer: the first JSON object with a score, limited to 0 and 1.
 fn opinion(text: &str) -> (Option<f64>, String) {
     let mut from = 0;
     while let Some(start) = text[from..].find('{').map(|at| from + at) {
@@ -170,13 +174,12 @@ impl Verdicts {
     /// Reads verdicts, one per line.
     ///
     /// # Errors
-    /// When a line is none.
-    pub fn load(path: &Path) -> Result<Self, AgentError> {
+    /// If a line is not a verdict.
+    pub fn load(path: &Path) -> Result<Self, EvalError> {
         let limits = Limits::default();
         let mut all = Verdicts::default();
-        let lines = input::lines(path, &limits).map_err(AgentError::Input)?;
-        for record in lines.records::<Verdict>() {
-            let (_, verdict) = record.map_err(AgentError::Input)?;
+        for record in input::lines(path, &limits)?.records::<Verdict>() {
+            let (_, verdict) = record?;
             all.add(&verdict);
         }
         Ok(all)
@@ -192,7 +195,7 @@ impl Verdicts {
         self.by_trace.entry(key).or_default().entry(verdict.unit).or_default().push(score);
     }
 
-    /// What was said about a trace.
+    /// The opinion on a trace.
     pub fn of(&self, trace: &Trace) -> Option<Opinion> {
         let (id, model, setting, turns, run) = trace.key();
         let units = self.by_trace.get(&key(id, model, setting, turns, run))?;
@@ -218,14 +221,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_with_a_placeholder_in_it_stays_a_text() {
+    fn a_placeholder_in_a_text_stays_text() {
         let unit = Unit { task: "{steps}".into(), steps: "x".into() };
         let text = prompt(&unit, &Trace::of("t"));
         assert!(text.contains("Task:\n{steps}\n") && text.contains("in order:\nx\n"), "{text}");
     }
 
     #[test]
-    fn a_vote_is_found_in_prose_and_held_to_its_range() {
+    fn a_vote_is_found_in_prose_and_limited_to_its_range() {
         assert_eq!(
             opinion("Well {x} {\"score\": 0.5, \"reason\": \"r\"}!"),
             (Some(0.5), "r".into())
@@ -235,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn votes_are_averaged_and_their_agreement_told() {
+    fn votes_are_averaged_and_their_agreement_is_computed() {
         let mut verdicts = Verdicts::default();
         for (vote, score) in [(1, Some(1.0)), (2, Some(0.75)), (3, Some(0.25)), (4, None)] {
             verdicts.add(&Verdict {

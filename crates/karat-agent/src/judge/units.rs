@@ -1,15 +1,15 @@
-//! A conversation cut into units: what the user asked for, and what was done then.
+//! A conversation cut into units: a request of the user, and the steps that follow it.
 //!
-//! Messages come as OpenAI, Anthropic and RAGAS write them, their content as a text or in blocks; all
-//! are read into one form first. Where it is not recorded what was asked or what was done, there is
-//! nothing to have an opinion on, and the reason stands in place of the unit.
+//! Messages may be those of OpenAI, Anthropic and RAGAS, with their content as text or in blocks; all are
+//! read into one form first. A unit without a recorded request or recorded steps cannot be judged, and
+//! has a reason instead.
 
 use karat_io::text::clip;
 use serde_json::Value;
 
-use crate::trace::{Arguments, Ended, Trace, Turns};
+use crate::trace::{Arguments, CallOutcome, Trace, Turns};
 
-/// How much of a text a judge is shown.
+/// The number of characters of a text that a judge sees.
 pub(super) const SHOWN: usize = 4000;
 
 /// A unit.
@@ -19,7 +19,7 @@ pub(super) struct Unit {
     pub(super) steps: String,
 }
 
-/// Something in a conversation.
+/// An event of a conversation.
 enum Event {
     Asked(String),
     Called { name: String, arguments: String },
@@ -27,14 +27,14 @@ enum Event {
     Said(String),
 }
 
-/// Cuts a trace into units, or says why a judge cannot be asked.
+/// Cuts a trace into units; an error is the reason for which a judge cannot be asked.
 pub(super) fn units(trace: &Trace) -> Vec<Result<Unit, String>> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
     let mut called = 0;
     let mut acted = true;
     for event in trace.messages.iter().flat_map(events) {
         match (event, found.last_mut()) {
-            // The user goes on before the assistant has said anything.
+            // A second user message before any answer.
             (Event::Asked(text), Some((task, _))) if !acted => {
                 task.push('\n');
                 task.push_str(&text);
@@ -43,7 +43,7 @@ pub(super) fn units(trace: &Trace) -> Vec<Result<Unit, String>> {
                 found.push((text, Vec::new()));
                 acted = false;
             }
-            // Before anything was asked.
+            // Before the first request.
             (_, None) => {}
             (event, Some((_, steps))) => {
                 called += usize::from(matches!(event, Event::Called { .. }));
@@ -52,23 +52,23 @@ pub(super) fn units(trace: &Trace) -> Vec<Result<Unit, String>> {
             }
         }
     }
-    let told_all = called >= trace.calls.len();
-    if told_all && found.iter().any(|(_, steps)| !steps.is_empty()) {
+    let has_all = called >= trace.calls.len();
+    if has_all && found.iter().any(|(_, steps)| !steps.is_empty()) {
         return found.into_iter().map(|(task, steps)| unit(task, &steps)).collect();
     }
     if found.len() > 1 || trace.turns == Turns::Multi {
-        return vec![Err("the messages do not tell the whole conversation".to_owned())];
+        return vec![Err("the messages do not show the whole conversation".to_owned())];
     }
     let task = found.pop().map(|(task, _)| task).or_else(|| trace.input.clone());
-    vec![unit(task.unwrap_or_default(), &told(trace))]
+    vec![unit(task.unwrap_or_default(), &recorded_steps(trace))]
 }
 
 fn unit(task: String, steps: &[String]) -> Result<Unit, String> {
     if task.trim().is_empty() {
-        return Err("what was asked for is not recorded".to_owned());
+        return Err("the request is not recorded".to_owned());
     }
     if steps.is_empty() {
-        return Err("what was done is not recorded".to_owned());
+        return Err("the steps are not recorded".to_owned());
     }
     Ok(Unit { task, steps: steps.join("\n") })
 }
@@ -86,14 +86,14 @@ fn step(event: Event) -> String {
     }
 }
 
-/// What one message tells, in order.
+/// The events of one message, in order.
 fn events(message: &Value) -> Vec<Event> {
     let role = message.get("role").or_else(|| message.get("type")).and_then(Value::as_str);
     let content = message.get("content").unwrap_or(&Value::Null);
     match role {
         Some("user" | "human") => {
             let mut events = blocks(content);
-            // What is said in several blocks is said at once, after what came back.
+            // Text in several blocks is one message, after the results.
             let said: Vec<String> = events.extract_if(.., is_said).map(step_text).collect();
             let said = said.join("\n");
             events.extend((!said.is_empty()).then_some(Event::Asked(said)));
@@ -111,7 +111,7 @@ fn events(message: &Value) -> Vec<Event> {
             events
         }
         Some("tool" | "function") => {
-            vec![Event::Got { text: words(content), failed: false }]
+            vec![Event::Got { text: text_of(content), failed: false }]
         }
         _ => Vec::new(),
     }
@@ -128,7 +128,7 @@ fn step_text(event: Event) -> String {
     }
 }
 
-/// What stands in the content of a message: a text, or blocks.
+/// The events in the content of a message: a text, or blocks.
 fn blocks(content: &Value) -> Vec<Event> {
     let said = |text: &str| (!text.is_empty()).then(|| Event::Said(text.to_owned()));
     let Some(blocks) = content.as_array() else {
@@ -137,16 +137,16 @@ fn blocks(content: &Value) -> Vec<Event> {
     let event = |block: &Value| match block.get("type").and_then(Value::as_str) {
         Some("tool_use" | "mcp_tool_use" | "server_tool_use") => call(block),
         Some("tool_result" | "mcp_tool_result") => Some(Event::Got {
-            text: words(block.get("content").unwrap_or(&Value::Null)),
+            text: text_of(block.get("content").unwrap_or(&Value::Null)),
             failed: block.get("is_error") == Some(&Value::Bool(true)),
         }),
-        // Thinking has its words under another key; images and documents have none.
+        // Thinking has its text under another key; images and documents have none.
         _ => block.get("text").and_then(Value::as_str).and_then(said),
     };
     blocks.iter().filter_map(event).collect()
 }
 
-/// A call as OpenAI (`function`, `arguments`), Anthropic (`input`) or RAGAS (`args`) has it.
+/// A call in the format of OpenAI (`function`, `arguments`), Anthropic (`input`) or RAGAS (`args`).
 fn call(value: &Value) -> Option<Event> {
     let function = value.get("function").unwrap_or(value);
     let name = function.get("name")?.as_str()?.to_owned();
@@ -159,8 +159,8 @@ fn call(value: &Value) -> Option<Event> {
     Some(Event::Called { name, arguments })
 }
 
-/// What came back, as it was told to the model.
-fn words(content: &Value) -> String {
+/// A result as the model got it.
+fn text_of(content: &Value) -> String {
     if let Value::String(text) = content {
         return text.clone();
     }
@@ -173,8 +173,8 @@ fn words(content: &Value) -> String {
     }
 }
 
-/// What the trace itself tells, where the messages do not.
-fn told(trace: &Trace) -> Vec<String> {
+/// The steps that the trace records, if the messages do not show them.
+fn recorded_steps(trace: &Trace) -> Vec<String> {
     let mut steps = Vec::new();
     for call in &trace.calls {
         let arguments = match &call.arguments {
@@ -182,8 +182,8 @@ fn told(trace: &Trace) -> Vec<String> {
             Arguments::Object(text) | Arguments::Text(text) => text,
         };
         steps.push(format!("calls {} with {}", call.shown(), clip(arguments, SHOWN)));
-        match (call.ended(), &call.error, &call.result) {
-            (Ended::Badly, Some(error), _) => {
+        match (call.outcome(), &call.error, &call.result) {
+            (CallOutcome::Failed, Some(error), _) => {
                 steps.push(format!("gets an error: {}", error.message));
             }
             (_, _, Some(result)) => {
@@ -205,16 +205,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Recorded, Shape, Source};
+    use crate::{TraceFiles, TraceFormat, TraceSet, TraceSource};
 
-    /// Task and steps of each unit of a document in this shape.
-    fn cut(shape: Shape, document: &Value) -> Vec<(String, String)> {
+    /// Task and steps of each unit of a document in this format.
+    fn cut(format: TraceFormat, document: &Value) -> Vec<(String, String)> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("log.jsonl");
         std::fs::write(&file, document.to_string()).unwrap();
-        let source = Source { files: &[file], shape, tasks: None, max_bad: 0.0, metrics: &[] };
-        let recorded = Recorded::read(&source).unwrap();
-        let all = units(&recorded.traces[0]);
+        let files = TraceFiles { files: &[file], format, metrics: &[] };
+        let set = TraceSet::read(&TraceSource { files, tasks: None, max_bad: 0.0 }).unwrap();
+        let all = units(&set.traces[0]);
         all.into_iter().map(|unit| unit.unwrap()).map(|unit| (unit.task, unit.steps)).collect()
     }
 
@@ -236,9 +236,9 @@ mod tests {
         ];
         let all = units(&trace);
         assert_eq!(all[0], Ok(Unit { task: "one\nmore".into(), steps: "says: done".into() }));
-        // Silence that was recorded is something that was done; no record at all is not.
+        // A recorded empty answer is a step; no record is not.
         assert_eq!(all[1], Ok(Unit { task: "two".into(), steps: "says nothing".into() }));
-        assert!(all[2].as_ref().is_err_and(|why| why.contains("what was done")), "{all:?}");
+        assert!(all[2].as_ref().is_err_and(|why| why.contains("the steps")), "{all:?}");
     }
 
     #[test]
@@ -249,11 +249,11 @@ mod tests {
             {"role": "function", "name": "book", "content": "ok"},
             {"role": "assistant", "content": [{"type": "text", "text": "Booked."}]}]});
         let steps = "calls book with {\"to\":1}\ngets: ok\nsays: Booked.";
-        assert_eq!(cut(Shape::Openai, &log), pairs(&[("Book\nBern", steps)]));
+        assert_eq!(cut(TraceFormat::Openai, &log), pairs(&[("Book\nBern", steps)]));
     }
 
     #[test]
-    fn calls_and_results_in_blocks_belong_to_the_unit_that_they_stand_in() {
+    fn calls_and_results_in_blocks_belong_to_their_unit() {
         let log = json!({"id": "a", "messages": [
             {"role": "user", "content": "Book a flight"},
             {"role": "assistant", "content": "One way?"},
@@ -268,7 +268,7 @@ mod tests {
             "response": {"content": [{"type": "text", "text": "You are welcome."}]}});
         let booked = "says: Let me see\ncalls book with {\"to\":\"Bern\"}\ngets an error: full\nsays: There is no seat.";
         assert_eq!(
-            cut(Shape::Anthropic, &log),
+            cut(TraceFormat::Anthropic, &log),
             pairs(&[
                 ("Book a flight", "says: One way?"),
                 ("Yes", booked),
@@ -287,7 +287,10 @@ mod tests {
             {"type": "human", "content": "Cancel"},
             {"type": "ai", "content": "No."}]});
         let steps = "calls book with {\"to\":\"Bern\"}\ngets: ok\nsays: Booked.";
-        assert_eq!(cut(Shape::Ragas, &log), pairs(&[("Book", steps), ("Cancel", "says: No.")]));
+        assert_eq!(
+            cut(TraceFormat::Ragas, &log),
+            pairs(&[("Book", steps), ("Cancel", "says: No.")])
+        );
     }
 
     #[test]
@@ -298,10 +301,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_recorded_is_not_asked_about() {
+    fn a_unit_that_was_not_recorded_is_not_judged() {
         let why = |text: &str| units(&Trace::parse(text).unwrap())[0].clone().unwrap_err();
-        assert!(why(r#"{"id":"t","calls":[],"output":"a"}"#).contains("asked for"));
-        assert!(why(r#"{"id":"t","input":"q","calls":[]}"#).contains("done"));
+        assert!(why(r#"{"id":"t","calls":[],"output":"a"}"#).contains("the request"));
+        assert!(why(r#"{"id":"t","input":"q","calls":[]}"#).contains("the steps"));
         let several = r#"{"id":"t","input":"q","turns":"multi","calls":[],"output":"a"}"#;
         assert!(why(several).contains("whole conversation"));
         // Two turns, and a call that the messages do not show.

@@ -1,94 +1,80 @@
-//! What should have happened: calls, answer and state, as a record or a task states it.
+//! The expectation of a record or a task: calls, answer and state.
 //!
-//! Values stay the text that was written until they are compared. An expectation that cannot be
-//! understood is refused: reading past a mistyped key would make a task easier than it was meant.
+//! An expectation that cannot be understood is refused: skipping a mistyped key would make a task
+//! easier than it was meant.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
+use karat_core::expect::{Answer, Matcher, MatcherSpec};
 use karat_metrics::calls::expected::{
-    self, Accepted, ExpectedArgument, ExtraArguments, Presence, Step as MetricStep,
+    Accepted, ExpectedArgument, ExpectedCall, ExtraArguments, Presence, Step,
 };
-use karat_metrics::calls::{Call, Equality, Expected, Value, json};
+use karat_metrics::calls::{Call, Equality, Expected, Object, Value, json};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::answer::{Assertion, Matcher};
 use super::fields::{Fields, Invalid, is_list, is_object, is_string, list, typed};
-use super::near::Near;
-use super::split_name;
+use super::{Arguments, CallMade, split_name};
 
-/// What should have happened.
-#[derive(Clone, Debug)]
+/// The expectation of a task.
+#[derive(Debug)]
 pub struct Expectation {
     /// The calls, if any are stated.
-    pub calls: Option<Vec<Step>>,
+    pub calls: Option<ExpectedCalls>,
     /// Calls that must not be made.
     pub forbidden: Vec<Forbidden>,
     requires_tool: Option<bool>,
     /// The tool that the user told the agent to use.
     pub instructed_tool: Option<Tool>,
-    /// What must hold for the answer.
+    /// Conditions on the answer.
     pub answer: Vec<Matcher>,
-    /// What must hold for the state.
-    pub state: Vec<Assertion>,
-    /// What must hold, in words.
+    /// Conditions on the state at the end.
+    pub state: Vec<Matcher>,
+    /// Criteria in prose, for a judge.
     pub criteria: Vec<String>,
     /// The expectation as it was written.
     text: String,
 }
 
-/// A tool, and its server where that counts.
+/// The calls that are expected.
+#[derive(Debug)]
+pub struct ExpectedCalls {
+    /// The calls as the metrics take them; each under the [`Expectation::key`] of its tool.
+    pub steps: Expected<'static>,
+    /// The tool of each call, in the order of the calls.
+    tools: Vec<Tool>,
+    /// The calls as a plain list, if the expectation leaves no choice.
+    pub plain: Option<Vec<Call<'static>>>,
+}
+
+/// An expected call and its tool.
+pub type Wanted<'e> = (&'e Tool, &'e ExpectedCall<'static>);
+
+/// A tool, and its server where that matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tool {
-    /// The tool's name.
+    /// The name of the tool.
     pub name: String,
-    /// The server's.
+    /// The name of the server.
     pub server: Option<String>,
-}
-
-/// One step of the expected calls.
-#[derive(Clone, Debug)]
-pub enum Step {
-    /// A call at its place.
-    Call(ExpectedCall),
-    /// Calls in any order.
-    AnyOrder(Vec<ExpectedCall>),
-}
-
-/// One expected call.
-#[derive(Clone, Debug)]
-pub struct ExpectedCall {
-    /// Which tool.
-    pub tool: Tool,
-    /// The text of the arguments that have one value; none if any arguments will do.
-    pub arguments: Option<String>,
-    accept: Vec<(String, Choice)>,
-    ignores_extra: bool,
-    /// Whether it may be left out.
-    pub optional: bool,
-}
-
-#[derive(Clone, Debug)]
-struct Choice {
-    values: Values,
-    may_be_omitted: bool,
-}
-
-#[derive(Clone, Debug)]
-enum Values {
-    Any,
-    OneOf(Vec<String>),
-    Near(Near),
 }
 
 /// A call that must not be made.
 #[derive(Clone, Debug)]
 pub struct Forbidden {
-    /// Which tool.
+    /// The tool.
     pub tool: Tool,
-    /// With which arguments, as a JSON object; whatever they are, if not stated.
-    pub arguments: Option<String>,
+    /// The arguments that make the call a forbidden one; empty if all calls of the tool are.
+    pub arguments: Object<'static>,
+}
+
+/// Whether a call is a forbidden one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hit {
+    Yes,
+    No,
+    /// The rule names arguments, and those of the call are not known.
+    Unknown(&'static str),
 }
 
 impl Tool {
@@ -131,13 +117,10 @@ impl Expectation {
     /// Reads an expectation.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// If it is not valid.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let mut fields = Fields::parse(text)?;
-        let calls = match fields.list("calls")? {
-            None => None,
-            Some(steps) => Some(numbered("calls", &steps, Step::parse)?),
-        };
+        let calls = fields.list("calls")?.map(|steps| ExpectedCalls::parse(&steps)).transpose()?;
         let forbidden = fields.list("forbidden")?.unwrap_or_default();
         let expectation = Expectation {
             calls,
@@ -146,40 +129,23 @@ impl Expectation {
             instructed_tool: fields
                 .get::<String>("instructed_tool")?
                 .map(|name| Tool::parse(&name)),
-            answer: one_or_more(&mut fields, "answer", Matcher::parse)?,
-            state: one_or_more(&mut fields, "state", Assertion::parse)?,
+            answer: one_or_more(&mut fields, "answer", on_answer)?,
+            state: one_or_more(&mut fields, "state", on_state)?,
             criteria: fields.get("criteria")?.unwrap_or_default(),
             text: text.trim().to_owned(),
         };
-        nothing_left(&fields)?;
-        expectation.check_servers()?;
+        fields.end()?;
         expectation.check_forbidden()?;
         Ok(expectation)
-    }
-
-    /// Either all expected calls of a name state the server, or none does: with both, which call
-    /// meets which expectation would depend on the order of looking.
-    fn check_servers(&self) -> Result<(), Invalid> {
-        let named: BTreeSet<&str> = self.named_servers();
-        let bare = self
-            .all_calls()
-            .find(|call| call.tool.server.is_none() && named.contains(call.tool.name.as_str()));
-        match bare {
-            Some(call) => Err(Invalid::at(
-                "calls",
-                format!("some calls of {:?} state a server and others do not", call.tool.name),
-            )),
-            None => Ok(()),
-        }
     }
 
     /// A call cannot be both required and forbidden: no agent could do such a task.
     fn check_forbidden(&self) -> Result<(), Invalid> {
         for (number, rule) in self.forbidden.iter().enumerate() {
-            if let Some(call) = self.required().find(|call| rule.rules_out(call)) {
+            if let Some((tool, _)) = self.required().find(|call| rule.rules_out(*call)) {
                 return Err(Invalid::at(
                     format!("forbidden[{number}]"),
-                    format!("rules out the call of {:?} that calls requires", call.tool.shown()),
+                    format!("forbids the call of {:?} that `calls` requires", tool.shown()),
                 ));
             }
         }
@@ -187,99 +153,36 @@ impl Expectation {
     }
 
     /// Every expected call, in order.
-    pub fn all_calls(&self) -> impl Iterator<Item = &ExpectedCall> {
-        self.calls.iter().flatten().flat_map(|step| match step {
-            Step::Call(call) => std::slice::from_ref(call),
-            Step::AnyOrder(calls) => calls,
-        })
+    pub fn all_calls(&self) -> impl Iterator<Item = Wanted<'_>> {
+        self.calls.iter().flat_map(ExpectedCalls::all)
     }
 
     /// The calls that must be made.
-    pub fn required(&self) -> impl Iterator<Item = &ExpectedCall> {
-        self.all_calls().filter(|call| !call.optional)
+    pub fn required(&self) -> impl Iterator<Item = Wanted<'_>> {
+        self.all_calls().filter(|(_, call)| call.presence == Presence::Required)
     }
 
-    /// Whether the task can be done without a tool, if that is known.
+    /// Whether the task needs a tool, if that is known.
     pub fn requires_tool(&self) -> Option<bool> {
         self.requires_tool.or_else(|| self.calls.as_ref().map(|_| self.required().next().is_some()))
     }
 
-    /// Whether there is anything that a run can pass or fail.
-    pub fn states_anything(&self) -> bool {
-        self.calls.is_some()
-            || !self.answer.is_empty()
-            || !self.state.is_empty()
-            || !self.forbidden.is_empty()
-    }
-
-    /// Names of tools for which expected calls state the server.
-    fn named_servers(&self) -> BTreeSet<&str> {
-        let with_server = |call: &&ExpectedCall| call.tool.server.is_some();
-        self.all_calls().filter(with_server).map(|call| call.tool.name.as_str()).collect()
-    }
-
-    /// The name under which a call is compared: with its server where the expectation states one. A
-    /// call whose server is not known is taken to be of the server that is expected.
+    /// The name under which a call is compared.
     pub fn key<'c>(&'c self, name: &'c str, server: Option<&'c str>) -> Cow<'c, str> {
-        let stated = |call: &&ExpectedCall| call.tool.name == name && call.tool.server.is_some();
-        let Some(expected) = self.all_calls().find(stated) else { return Cow::Borrowed(name) };
-        match server.or(expected.tool.server.as_deref()) {
-            Some(server) => Cow::Owned(format!("{server}:{name}")),
-            None => Cow::Borrowed(name),
-        }
+        key(self.calls.iter().flat_map(|calls| &calls.tools), name, server)
     }
 
-    /// The calls as the metrics take them; none if none are stated.
-    pub fn expected(&self) -> Option<Expected<'_>> {
-        let steps = self.calls.as_ref()?.iter().map(|step| match step {
-            Step::Call(call) => MetricStep::Call(self.expected_call(call)),
-            Step::AnyOrder(calls) => {
-                MetricStep::AnyOrder(calls.iter().map(|call| self.expected_call(call)).collect())
-            }
-        });
-        Some(Expected { steps: steps.collect() })
+    /// Whether all conditions on the answer hold; without an answer none does.
+    pub fn answer_holds(&self, output: Option<&str>) -> bool {
+        let Some(output) = output else { return false };
+        let answer = Answer::prose(output);
+        self.answer.iter().all(|matcher| matcher.check(&answer).is_ok())
     }
 
-    pub(crate) fn expected_call<'a>(
-        &'a self,
-        call: &'a ExpectedCall,
-    ) -> expected::ExpectedCall<'a> {
-        let mut wanted = expected::ExpectedCall {
-            name: self.key(&call.tool.name, call.tool.server.as_deref()),
-            arguments: Vec::new(),
-            extra_arguments: match call.ignores_extra || call.takes_anything() {
-                true => ExtraArguments::Ignored,
-                false => ExtraArguments::Refused,
-            },
-            presence: if call.optional { Presence::Optional } else { Presence::Required },
-        };
-        let literal = call.arguments.as_deref().and_then(|text| object(text).ok());
-        if let Some(literal) = literal {
-            wanted.arguments.extend(literal.iter().map(|(name, value)| ExpectedArgument {
-                name: Cow::Owned(name.to_owned()),
-                accepted: Accepted::OneOf(vec![value.clone()]),
-                may_be_omitted: false,
-            }));
-        }
-        wanted.arguments.extend(call.accept.iter().map(|(name, choice)| ExpectedArgument {
-            name: Cow::Borrowed(name),
-            accepted: choice.values.accepted(),
-            may_be_omitted: choice.may_be_omitted,
-        }));
-        wanted
-    }
-
-    /// The calls as a plain list, if the expectation leaves no choice.
-    pub fn plain(&self) -> Option<Vec<Call<'_>>> {
-        let plain = |step: &'_ Step| match step {
-            Step::Call(call) if call.is_plain() => true,
-            Step::Call(_) => false,
-            Step::AnyOrder(calls) => calls.is_empty(),
-        };
-        if !self.calls.as_ref()?.iter().all(plain) {
-            return None;
-        }
-        self.all_calls().map(|call| call.as_call(self)).collect()
+    /// Whether all conditions on the state hold.
+    pub fn state_holds(&self, state: &serde_json::Value) -> bool {
+        let state = Answer::state(state);
+        self.state.iter().all(|matcher| matcher.check(&state).is_ok())
     }
 }
 
@@ -292,233 +195,338 @@ impl Serialize for Expectation {
     }
 }
 
-impl Step {
-    fn parse(text: &str) -> Result<Self, Invalid> {
-        if is_string(text) {
-            return ExpectedCall::parse(text).map(Step::Call);
-        }
-        let mut fields = Fields::parse(text)?;
-        let Some(calls) = fields.list("any_order")? else {
-            return ExpectedCall::parse(text).map(Step::Call);
-        };
-        nothing_left(&fields)?;
-        numbered("any_order", &calls, ExpectedCall::parse).map(Step::AnyOrder)
+/// The name under which a call is compared: with its server where an expected call of that name
+/// states one. A call whose server is not known counts as one of the server that is expected.
+fn key<'c>(
+    mut tools: impl Iterator<Item = &'c Tool>,
+    name: &'c str,
+    server: Option<&'c str>,
+) -> Cow<'c, str> {
+    let stated = |tool: &&Tool| tool.name == name && tool.server.is_some();
+    let Some(expected) = tools.find(stated) else { return Cow::Borrowed(name) };
+    match server.or(expected.server.as_deref()) {
+        Some(server) => Cow::Owned(format!("{server}:{name}")),
+        None => Cow::Borrowed(name),
     }
 }
 
-impl ExpectedCall {
-    fn parse(text: &str) -> Result<Self, Invalid> {
+fn on_answer(text: &str) -> Result<Matcher, Invalid> {
+    typed::<MatcherSpec>(text)?.compile().map_err(Invalid::new)
+}
+
+/// `contains` of a state is `includes`: the state is data, in which an entry of a list is looked for.
+fn on_state(text: &str) -> Result<Matcher, Invalid> {
+    let mut fields: serde_json::Map<String, serde_json::Value> = typed(text)?;
+    if let Some(entry) = fields.remove("contains") {
+        fields.insert("includes".to_owned(), entry);
+    }
+    if !fields.contains_key("path") && !fields.contains_key("json") {
+        return Err(Invalid::at("path", "is missing"));
+    }
+    typed::<MatcherSpec>(&serde_json::Value::Object(fields).to_string())?
+        .compile()
+        .map_err(Invalid::new)
+}
+
+impl ExpectedCalls {
+    fn parse(steps: &[&str]) -> Result<Self, Invalid> {
+        let mut calls = ExpectedCalls {
+            steps: Expected::default(),
+            tools: Vec::new(),
+            plain: Some(Vec::new()),
+        };
+        for (number, text) in steps.iter().enumerate() {
+            let step = calls.step(text);
+            let step = step.map_err(|error| error.within(&format!("calls[{number}]")))?;
+            calls.steps.steps.push(step);
+        }
+        calls.name_by_key()?;
+        Ok(calls)
+    }
+
+    fn step(&mut self, text: &str) -> Result<Step<'static>, Invalid> {
+        let group = match is_string(text) {
+            true => None,
+            false => {
+                let mut fields = Fields::parse(text)?;
+                let group = fields.list("any_order")?;
+                if group.is_some() {
+                    fields.end()?;
+                }
+                group
+            }
+        };
+        let Some(group) = group else { return self.call(text).map(Step::Call) };
+        let plain = self.plain.take().filter(|_| group.is_empty());
+        let mut calls = Vec::new();
+        for (number, text) in group.iter().enumerate() {
+            let place = format!("any_order[{number}]");
+            calls.push(self.call(text).map_err(|error| error.within(&place))?);
+        }
+        self.plain = plain;
+        Ok(Step::AnyOrder(calls))
+    }
+
+    fn call(&mut self, text: &str) -> Result<ExpectedCall<'static>, Invalid> {
         if is_string(text) {
-            let tool = Tool::parse(&typed::<String>(text)?);
+            self.tools.push(Tool::parse(&typed::<String>(text)?));
+            self.plain = None;
             return Ok(ExpectedCall {
-                tool,
-                arguments: None,
-                accept: Vec::new(),
-                ignores_extra: true,
-                optional: false,
+                name: Cow::Borrowed(""),
+                arguments: Vec::new(),
+                extra_arguments: ExtraArguments::Ignored,
+                presence: Presence::Required,
             });
         }
         let mut fields = Fields::parse(text)?;
-        let tool = Tool::read(&mut fields)?;
-        let arguments = fields.raw("arguments").map(str::to_owned);
-        let mut names = BTreeSet::new();
-        if let Some(text) = &arguments {
-            let object = object(text).map_err(|message| Invalid::at("arguments", message))?;
-            names.extend(object.iter().map(|(name, _)| name.to_owned()));
-        }
-        let mut accept = Vec::new();
+        self.tools.push(Tool::read(&mut fields)?);
+        let literal = match fields.raw("arguments") {
+            Some(text) => {
+                let read = object(text).map_err(|message| Invalid::at("arguments", message))?;
+                Some(read.into_owned())
+            }
+            None => None,
+        };
+        let mut arguments: Vec<ExpectedArgument<'static>> = literal
+            .iter()
+            .flat_map(Object::iter)
+            .map(|(name, value)| exactly(name, value))
+            .collect();
+        let stated = arguments.len();
         if let Some(text) = fields.raw("accept") {
-            let inside = Fields::parse(text).map_err(|error| error.within("accept"))?;
-            for name in inside.left().map(str::to_owned).collect::<Vec<_>>() {
+            let all = Fields::parse(text).map_err(|error| error.within("accept"))?;
+            for name in all.left() {
                 let place = format!("accept.{name}");
-                if !names.insert(name.clone()) {
-                    return Err(Invalid::at(place, "stands in arguments too"));
+                if arguments.iter().any(|argument| argument.name == name) {
+                    return Err(Invalid::at(place, "is in `arguments` too"));
                 }
-                let mut inside = Fields::parse(text).map_err(|error| error.within("accept"))?;
-                let choice = Choice::parse(inside.raw(&name).unwrap_or("null"));
-                accept.push((name, choice.map_err(|error| error.within(&place))?));
+                let mut all = Fields::parse(text).map_err(|error| error.within("accept"))?;
+                let argument = choice(name, all.raw(name).unwrap_or("null"));
+                arguments.push(argument.map_err(|error| error.within(&place))?);
             }
         }
-        let ignores_extra = match fields.get::<String>("extra")?.as_deref() {
-            None | Some("refuse") => false,
-            Some("ignore") => true,
+        let anything = literal.is_none() && arguments.is_empty();
+        let extra_arguments = match fields.get::<String>("extra")?.as_deref() {
+            Some("ignore") => ExtraArguments::Ignored,
+            None | Some("refuse") if anything => ExtraArguments::Ignored,
+            None | Some("refuse") => ExtraArguments::Refused,
             Some(_) => return Err(Invalid::at("extra", "should be refuse or ignore")),
         };
-        let optional = fields.get("optional")?.unwrap_or(false);
-        nothing_left(&fields)?;
-        Ok(ExpectedCall { tool, arguments, accept, ignores_extra, optional })
-    }
-
-    fn takes_anything(&self) -> bool {
-        self.arguments.is_none() && self.accept.is_empty()
-    }
-
-    fn is_plain(&self) -> bool {
-        self.arguments.is_some() && self.accept.is_empty() && !self.ignores_extra && !self.optional
-    }
-
-    /// The call with its plain arguments; none if they are no object, which parsing has refused.
-    fn as_call<'a>(&'a self, whole: &'a Expectation) -> Option<Call<'a>> {
-        let arguments = object(self.arguments.as_deref().unwrap_or("{}")).ok()?;
-        Some(Call::new(whole.key(&self.tool.name, self.tool.server.as_deref()), arguments))
-    }
-
-    /// What is expected of each argument, in words: JSON where one value will do.
-    pub fn words(&self) -> Vec<(String, String)> {
-        let literal = self.arguments.as_deref().and_then(|text| object(text).ok());
-        let stated = literal.iter().flat_map(|object| object.iter());
-        let mut words: Vec<(String, String)> =
-            stated.map(|(name, value)| (name.to_owned(), value.to_string())).collect();
-        for (name, choice) in &self.accept {
-            let mut text = match &choice.values {
-                Values::Any => "any value".to_owned(),
-                Values::OneOf(values) => values.join(" or "),
-                Values::Near(near) => format!("{} ± {}", near.value, near.within),
-            };
-            if choice.may_be_omitted {
-                text.push_str(", or nothing");
-            }
-            words.push((name.clone(), text));
-        }
-        words
-    }
-
-    /// Arguments that would do, as a JSON object: what an oracle calls with. The first acceptable
-    /// value is taken, and null where any will do.
-    pub fn example(&self) -> String {
-        self.examples().swap_remove(0)
-    }
-
-    /// That example, and those that differ from it in one argument.
-    pub(crate) fn examples(&self) -> Vec<String> {
-        let mut options: Vec<(String, Vec<String>)> = Vec::new();
-        if let Some(literal) = &self.arguments
-            && let Ok(fields) = Fields::parse(literal)
-        {
-            let names: Vec<String> = fields.left().map(str::to_owned).collect();
-            for name in names {
-                let value = Fields::parse(literal).ok().and_then(|mut fields| fields.raw(&name));
-                options.push((name, vec![value.unwrap_or("null").to_owned()]));
-            }
-        }
-        for (name, choice) in &self.accept {
-            let mut values = match &choice.values {
-                Values::Any => Vec::new(),
-                Values::OneOf(values) => values.clone(),
-                Values::Near(near) => vec![near.value.clone()],
-            };
-            if values.is_empty() {
-                values.push("null".to_owned());
-            }
-            options.push((name.clone(), values));
-        }
-        let mut examples = vec![written(&options, None)];
-        for (argument, (_, values)) in options.iter().enumerate() {
-            let others = (1..values.len()).map(|value| written(&options, Some((argument, value))));
-            examples.extend(others);
-        }
-        examples
-    }
-
-    /// Whether every call that will do has this argument with this value.
-    fn always_has(&self, name: &str, value: &Value<'_>) -> bool {
-        let same = |text: &str| json::parse(text).is_ok_and(|v| Equality::Json.values(&v, value));
-        let literal = self.arguments.as_deref().and_then(|text| object(text).ok());
-        if let Some(stated) = literal.as_ref().and_then(|object| object.get(name)) {
-            return Equality::Json.values(stated, value);
-        }
-        self.accept.iter().any(|(argument, choice)| {
-            argument == name
-                && !choice.may_be_omitted
-                && matches!(&choice.values, Values::OneOf(all) if all.iter().all(|text| same(text)))
-        })
-    }
-}
-
-/// An object of the first value of each argument, or of another one of a single argument.
-fn written(options: &[(String, Vec<String>)], other: Option<(usize, usize)>) -> String {
-    let part = |(argument, (name, values)): (usize, &(String, Vec<String>))| {
-        let value = other.filter(|other| other.0 == argument).map_or(0, |other| other.1);
-        format!("{}:{}", serde_json::Value::from(name.as_str()), values[value])
-    };
-    let parts: Vec<String> = options.iter().enumerate().map(part).collect();
-    format!("{{{}}}", parts.join(","))
-}
-
-impl Choice {
-    fn parse(text: &str) -> Result<Self, Invalid> {
-        if is_list(text) {
-            return Ok(Choice { values: Values::one_of(text)?, may_be_omitted: false });
-        }
-        if !is_object(text) {
-            return Err(Invalid::new(
-                "should be a list of values, or one of one_of, any, near (a single value stands in \
-                 arguments)",
-            ));
-        }
-        let mut fields = Fields::parse(text)?;
-        let may_be_omitted = fields.get("may_be_omitted")?.unwrap_or(false);
-        let values = if let Some(values) = fields.raw("one_of") {
-            Values::one_of(values).map_err(|error| error.within("one_of"))?
-        } else if let Some(near) = Near::parse(&mut fields, "near")? {
-            Values::Near(near)
-        } else if fields.get::<bool>("any")? == Some(true) || may_be_omitted {
-            Values::Any
-        } else {
-            return Err(Invalid::new("should have one_of, any or near"));
+        let presence = match fields.get("optional")? {
+            Some(true) => Presence::Optional,
+            _ => Presence::Required,
         };
-        nothing_left(&fields)?;
-        Ok(Choice { values, may_be_omitted })
+        fields.end()?;
+        let plain = extra_arguments == ExtraArguments::Refused
+            && presence == Presence::Required
+            && arguments.len() == stated;
+        match (&mut self.plain, literal) {
+            (Some(calls), Some(literal)) if plain => calls.push(Call::new("", literal)),
+            _ => self.plain = None,
+        }
+        Ok(ExpectedCall { name: Cow::Borrowed(""), arguments, extra_arguments, presence })
+    }
+
+    /// Names the calls by their keys. Either all calls of a tool state the server, or none does: with
+    /// both, which call meets which expectation would depend on the order of looking.
+    fn name_by_key(&mut self) -> Result<(), Invalid> {
+        let named =
+            |name: &str| self.tools.iter().any(|tool| tool.name == name && tool.server.is_some());
+        let bare = self.tools.iter().find(|tool| tool.server.is_none() && named(&tool.name));
+        if let Some(tool) = bare {
+            let message = format!("some calls of {:?} state a server and others do not", tool.name);
+            return Err(Invalid::at("calls", message));
+        }
+        let keys: Vec<String> = self
+            .tools
+            .iter()
+            .map(|tool| key(self.tools.iter(), &tool.name, tool.server.as_deref()).into_owned())
+            .collect();
+        let calls = self.steps.steps.iter_mut().flat_map(|step| match step {
+            Step::Call(call) => std::slice::from_mut(call),
+            Step::AnyOrder(calls) => calls,
+        });
+        for (call, key) in calls.zip(&keys) {
+            call.name = Cow::Owned(key.clone());
+        }
+        for (call, key) in self.plain.iter_mut().flatten().zip(&keys) {
+            call.name = Cow::Owned(key.clone());
+        }
+        Ok(())
+    }
+
+    fn all(&self) -> impl Iterator<Item = Wanted<'_>> {
+        let calls = self.steps.steps.iter().flat_map(|step| match step {
+            Step::Call(call) => std::slice::from_ref(call),
+            Step::AnyOrder(calls) => calls,
+        });
+        self.tools.iter().zip(calls)
     }
 }
 
-impl Values {
-    fn one_of(text: &str) -> Result<Self, Invalid> {
-        let values = list(text)?;
-        if values.is_empty() {
-            return Err(Invalid::new("names no value, so none would do"));
-        }
-        Ok(Values::OneOf(values.into_iter().map(str::to_owned).collect()))
+fn exactly(name: &str, value: &Value<'static>) -> ExpectedArgument<'static> {
+    ExpectedArgument {
+        name: Cow::Owned(name.to_owned()),
+        accepted: Accepted::OneOf(vec![value.clone()]),
+        may_be_omitted: false,
     }
+}
 
-    fn accepted(&self) -> Accepted<'_> {
-        match self {
-            Values::Any => Accepted::Anything,
-            Values::OneOf(values) => {
-                Accepted::OneOf(values.iter().filter_map(|text| json::parse(text).ok()).collect())
-            }
-            Values::Near(near) => near.accepted(),
-        }
+/// The values that are accepted for an argument.
+fn choice(name: &str, text: &str) -> Result<ExpectedArgument<'static>, Invalid> {
+    let of = |accepted, may_be_omitted| ExpectedArgument {
+        name: Cow::Owned(name.to_owned()),
+        accepted,
+        may_be_omitted,
+    };
+    if is_list(text) {
+        return Ok(of(one_of(text)?, false));
     }
+    if !is_object(text) {
+        return Err(Invalid::new(
+            "should be a list of values, or have one_of, any or near (a single value belongs into \
+             `arguments`)",
+        ));
+    }
+    let mut fields = Fields::parse(text)?;
+    let may_be_omitted = fields.get("may_be_omitted")?.unwrap_or(false);
+    let accepted = if let Some(values) = fields.raw("one_of") {
+        one_of(values).map_err(|error| error.within("one_of"))?
+    } else if let Some(value) = fields.raw("near") {
+        near(value, &mut fields)?
+    } else if fields.get::<bool>("any")? == Some(true) || may_be_omitted {
+        Accepted::Anything
+    } else {
+        return Err(Invalid::new("should have one_of, any or near"));
+    };
+    fields.end()?;
+    Ok(of(accepted, may_be_omitted))
+}
+
+fn one_of(text: &str) -> Result<Accepted<'static>, Invalid> {
+    let values = list(text)?;
+    if values.is_empty() {
+        return Err(Invalid::new("has no value, so nothing would be accepted"));
+    }
+    let value = |text: &str| json::parse(text).map(Value::into_owned);
+    let values: Result<Vec<_>, _> = values.into_iter().map(value).collect();
+    Ok(Accepted::OneOf(values.map_err(|error| Invalid::new(error.to_string()))?))
+}
+
+fn near(text: &str, fields: &mut Fields<'_>) -> Result<Accepted<'static>, Invalid> {
+    typed::<f64>(text).map_err(|error| error.within("near"))?;
+    let value = json::parse(text).map_err(|error| Invalid::at("near", error.to_string()))?;
+    let within = fields.get::<f64>("within")?.unwrap_or(0.0);
+    if within.is_nan() || within < 0.0 {
+        return Err(Invalid::at("within", "must not be negative"));
+    }
+    Ok(Accepted::Near { value: value.into_owned(), within })
+}
+
+/// The accepted values of each argument, as text: JSON where one value is accepted.
+pub(crate) fn accepted_text(call: &ExpectedCall<'_>) -> Vec<(String, String)> {
+    let text = |argument: &ExpectedArgument<'_>| {
+        let mut text = match &argument.accepted {
+            Accepted::Anything => "any value".to_owned(),
+            Accepted::OneOf(values) => {
+                values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")
+            }
+            Accepted::Near { value, within } => format!("{value} ± {within}"),
+        };
+        if argument.may_be_omitted {
+            text.push_str(", or nothing");
+        }
+        (argument.name.to_string(), text)
+    };
+    call.arguments.iter().map(text).collect()
+}
+
+/// Arguments that are accepted, as JSON objects: the first accepted value of each argument, null where
+/// any is accepted; then those that differ from that in one argument.
+pub(crate) fn examples(call: &ExpectedCall<'_>) -> Vec<String> {
+    let options: Vec<(&str, Vec<String>)> = call
+        .arguments
+        .iter()
+        .map(|argument| {
+            let values = match &argument.accepted {
+                Accepted::Anything => vec!["null".to_owned()],
+                Accepted::OneOf(values) => values.iter().map(ToString::to_string).collect(),
+                Accepted::Near { value, .. } => vec![value.to_string()],
+            };
+            (&*argument.name, values)
+        })
+        .collect();
+    let written = |other: Option<(usize, usize)>| {
+        let part = |(argument, (name, values)): (usize, &(&str, Vec<String>))| {
+            let value = other.filter(|other| other.0 == argument).map_or(0, |other| other.1);
+            format!("{}:{}", serde_json::Value::from(*name), values[value])
+        };
+        let parts: Vec<String> = options.iter().enumerate().map(part).collect();
+        format!("{{{}}}", parts.join(","))
+    };
+    let mut examples = vec![written(None)];
+    for (argument, (_, values)) in options.iter().enumerate() {
+        examples.extend((1..values.len()).map(|value| written(Some((argument, value)))));
+    }
+    examples
 }
 
 impl Forbidden {
-    /// Whether no call that is expected so can keep the rule.
-    fn rules_out(&self, call: &ExpectedCall) -> bool {
-        let same_server = self.tool.server.is_none() || self.tool.server == call.tool.server;
-        let stated = self.arguments.as_deref().and_then(|text| object(text).ok());
-        self.tool.name == call.tool.name
-            && same_server
-            && stated.unwrap_or_default().iter().all(|(name, value)| call.always_has(name, value))
-    }
-
     fn parse(text: &str) -> Result<Self, Invalid> {
         if is_string(text) {
-            return Ok(Forbidden { tool: Tool::parse(&typed::<String>(text)?), arguments: None });
+            let tool = Tool::parse(&typed::<String>(text)?);
+            return Ok(Forbidden { tool, arguments: Object::new() });
         }
         let mut fields = Fields::parse(text)?;
         let tool = Tool::read(&mut fields)?;
-        let arguments = fields.raw("arguments").map(str::to_owned);
-        if let Some(text) = &arguments {
-            object(text).map_err(|message| Invalid::at("arguments", message))?;
+        let arguments = object(fields.raw("arguments").unwrap_or("{}"));
+        let arguments = arguments.map_err(|message| Invalid::at("arguments", message))?;
+        fields.end()?;
+        Ok(Forbidden { tool, arguments: arguments.into_owned() })
+    }
+
+    /// Whether every call that meets the expectation is forbidden.
+    fn rules_out(&self, (tool, call): Wanted<'_>) -> bool {
+        let always = |(name, value): (&str, &Value<'_>)| {
+            call.arguments.iter().any(|argument| {
+                let same = |accepted: &Value<'_>| Equality::Json.values(accepted, value);
+                argument.name == name
+                    && !argument.may_be_omitted
+                    && matches!(&argument.accepted, Accepted::OneOf(all) if all.iter().all(same))
+            })
+        };
+        let same_server = self.tool.server.is_none() || self.tool.server == tool.server;
+        self.tool.name == tool.name && same_server && self.arguments.iter().all(always)
+    }
+
+    /// Whether a call is forbidden by this rule.
+    pub(crate) fn hits(&self, call: &CallMade) -> Hit {
+        if !self.tool.is(&call.name, call.server.as_deref()) {
+            return Hit::No;
         }
-        nothing_left(&fields)?;
-        Ok(Forbidden { tool, arguments })
+        if self.arguments.is_empty() {
+            return Hit::Yes;
+        }
+        let given = match &call.arguments {
+            Arguments::NotRecorded => return Hit::Unknown(NO_ARGUMENTS),
+            Arguments::Text(_) => return Hit::Unknown(UNREADABLE),
+            Arguments::Object(text) => object(text),
+        };
+        let Ok(given) = given else { return Hit::Unknown(UNREADABLE) };
+        let equal = self.arguments.iter().all(|(name, value)| {
+            given.get(name).is_some_and(|given| Equality::Json.values(given, value))
+        });
+        if equal { Hit::Yes } else { Hit::No }
     }
 }
 
+/// The reason for a score that needs arguments which were not recorded.
+pub(crate) const NO_ARGUMENTS: &str = "arguments were not recorded";
+/// The reason for a score that needs arguments which cannot be read.
+pub(crate) const UNREADABLE: &str = "arguments are not a JSON object";
+
 /// A JSON object with its order of keys and kinds of numbers.
-pub(crate) fn object(text: &str) -> Result<karat_metrics::calls::Object<'_>, String> {
+pub(crate) fn object(text: &str) -> Result<Object<'_>, String> {
     let mut reader = json::Reader::new(text);
     let object = reader.read_object().map_err(|error| error.to_string())?;
     reader.end().map_err(|error| error.to_string())?;
@@ -530,16 +538,13 @@ fn numbered<T>(
     texts: &[&str],
     parse: impl Fn(&str) -> Result<T, Invalid>,
 ) -> Result<Vec<T>, Invalid> {
-    texts
-        .iter()
-        .enumerate()
-        .map(|(number, text)| {
-            parse(text).map_err(|error| error.within(&format!("{name}[{number}]")))
-        })
-        .collect()
+    let one = |(number, text): (usize, &&str)| {
+        parse(text).map_err(|error| error.within(&format!("{name}[{number}]")))
+    };
+    texts.iter().enumerate().map(one).collect()
 }
 
-/// One thing, or a list of them.
+/// One value, or a list of them.
 fn one_or_more<T>(
     fields: &mut Fields<'_>,
     name: &str,
@@ -555,15 +560,10 @@ fn one_or_more<T>(
     }
 }
 
-pub(crate) fn nothing_left(fields: &Fields<'_>) -> Result<(), Invalid> {
-    match fields.left().next() {
-        None => Ok(()),
-        Some(name) => Err(Invalid::at(name, "is not known here")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn parse(text: &str) -> Expectation {
@@ -575,7 +575,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_of_the_page_is_read() {
+    fn everything_in_the_documentation_is_read() {
         let expectation = parse(
             r#"{"calls": [
                 {"name": "find_city", "server": "geo", "arguments": {"name": "Bern"}},
@@ -591,7 +591,7 @@ mod tests {
               "state": [{"path": "$.notes[0].text", "equals": "umbrella"}],
               "criteria": ["The answer names the city"]}"#,
         );
-        let expected = expectation.expected().unwrap();
+        let expected = &expectation.calls.as_ref().unwrap().steps;
         let made = [
             call("geo:find_city", r#"{"name":"Bern"}"#),
             call("air_quality", r#"{"city":17,"more":1}"#),
@@ -601,12 +601,12 @@ mod tests {
         assert!(expected.exact(&made));
         let far = call("forecast", r#"{"city":17,"unit":"C","days":4.5,"trace_id":"x"}"#);
         assert!(!expected.exact(&[made[0].clone(), made[1].clone(), far]));
-        assert!(expectation.plain().is_none());
+        assert!(expectation.calls.as_ref().unwrap().plain.is_none());
         assert_eq!(expectation.required().count(), 3);
     }
 
     #[test]
-    fn a_server_counts_where_it_is_stated() {
+    fn a_server_matters_where_it_is_stated() {
         let stated = parse(r#"{"calls":[{"name":"add","server":"demo","arguments":{}}]}"#);
         assert_eq!(stated.key("add", Some("other")), "other:add");
         assert_eq!(stated.key("add", None), "demo:add");
@@ -616,7 +616,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_misspelt_is_refused() {
+    fn a_misspelt_key_is_refused() {
         for wrong in [
             r#"{"call":[]}"#,
             r#"{"calls":[{"name":"a","argument":{}}]}"#,
@@ -634,7 +634,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_required_cannot_be_forbidden() {
+    fn a_required_call_cannot_be_forbidden() {
         let with = |call: &str, rule: &str| {
             Expectation::parse(&format!(r#"{{"calls":[{call}],"forbidden":[{rule}]}}"#))
         };
@@ -648,7 +648,7 @@ mod tests {
         let only = r#"{"name":"pay","accept":{"to":["eve"]}}"#;
         let eve = r#"{"name":"pay","arguments":{"to":"eve"}}"#;
         assert!(with(only, eve).is_err());
-        // Where the agent has a choice, it can keep the rule.
+        // An agent that has a choice can avoid the forbidden call.
         for (call, rule) in [
             (pay, eve),
             (choice, eve),
@@ -661,7 +661,7 @@ mod tests {
     }
 
     #[test]
-    fn whether_a_tool_is_needed_follows_from_the_calls() {
+    fn the_calls_decide_whether_a_tool_is_needed() {
         assert_eq!(parse("{}").requires_tool(), None);
         assert_eq!(parse(r#"{"calls":[]}"#).requires_tool(), Some(false));
         assert_eq!(parse(r#"{"calls":["a"]}"#).requires_tool(), Some(true));
@@ -670,12 +670,78 @@ mod tests {
     }
 
     #[test]
-    fn an_oracle_can_call_what_is_expected() {
+    fn the_first_example_is_accepted() {
         let expectation = parse(
             r#"{"calls":[{"name":"f","arguments":{"a":1.0,"b":"x"},"accept":{"c":[2,3],"d":{"near":4,"within":1},"e":{"any":true}}}]}"#,
         );
-        let example = expectation.all_calls().next().unwrap().example();
+        let example = examples(expectation.all_calls().next().unwrap().1).remove(0);
         assert_eq!(example, r#"{"a":1.0,"b":"x","c":2,"d":4,"e":null}"#);
-        assert!(expectation.expected().unwrap().exact(&[call("f", &example)]));
+        assert!(expectation.calls.unwrap().steps.exact(&[call("f", &example)]));
+    }
+
+    fn answer(matcher: &str, output: &str) -> bool {
+        parse(&format!(r#"{{"answer":{matcher}}}"#)).answer_holds(Some(output))
+    }
+
+    #[test]
+    fn conditions_on_an_answer_mean_what_they_always_meant() {
+        assert!(answer(r#"{"contains":["a","b"]}"#, "b a"));
+        assert!(!answer(r#"{"contains":"A"}"#, "a"));
+        assert!(answer(r#"{"contains":"A","ignore_case":true}"#, "a"));
+        assert!(answer(r#"{"equals":"x y"}"#, " x y\n"));
+        assert!(!answer(r#"{"lacks":"sorry"}"#, "so sorry"));
+        assert!(answer(r#"{"regex":"^\\d+$"}"#, "12"));
+        assert!(!answer(r#"{"number":5}"#, "5.01"));
+        assert!(answer(r#"{"number":5,"within":0.01}"#, "5.01"));
+        assert!(answer(r#"{"any_of":[{"equals":"x"},{"number":7}]}"#, "it is 7"));
+        assert!(!parse(r#"{"answer":{"lacks":"x"}}"#).answer_holds(None));
+        assert!(Expectation::parse(r#"{"answer":{"contains":[]}}"#).is_err());
+        assert!(Expectation::parse(r#"{"answer":{"lacks":[]}}"#).is_err());
+    }
+
+    #[test]
+    fn a_number_in_an_answer_is_the_one_that_was_meant() {
+        assert!(!answer(r#"{"number":5}"#, "I counted 1e999 things"));
+        assert!(!answer(r#"{"number":5,"within":1}"#, "1e999"));
+        assert!(!answer(r#"{"number":4111111111111111}"#, "Paid to 4111111111111114."));
+        assert!(!answer(r#"{"number":9007199254740992}"#, "9007199254740993"));
+        assert!(answer(r#"{"number":9007199254740993}"#, "9007199254740993"));
+        assert!(!answer(r#"{"number":5}"#, "It is \u{2212}5 degrees"));
+        assert!(answer(r#"{"number":-5}"#, "It is \u{2212}5 degrees"));
+        assert!(answer(r#"{"number":-5}"#, "balance: -$5"));
+        assert!(answer(r#"{"number":0.5}"#, "It is .5"));
+        assert!(!answer(r#"{"number":5}"#, "It is .5"));
+        assert!(answer(r#"{"number":0.3,"within":0.1}"#, "0.4"));
+        assert!(Expectation::parse(r#"{"answer":{"number":1e999}}"#).is_err());
+    }
+
+    #[test]
+    fn conditions_on_a_state_mean_what_they_always_meant() {
+        let holds = |state: &serde_json::Value, condition: &str| {
+            parse(&format!(r#"{{"state":{condition}}}"#)).state_holds(state)
+        };
+        let state = json!({"notes": [{"text": "umbrella", "n": 1}], "open": true, "text": "5",
+            "acct": 4_111_111_111_111_114_i64, "note": null, "list": [null]});
+        for condition in [
+            r#"{"path":"$.notes[0].text","equals":"umbrella"}"#,
+            r#"{"path":"$.notes[*].n","equals":1.0}"#,
+            r#"{"path":"notes","count":1}"#,
+            r#"{"path":"notes[0].text","contains":"umb"}"#,
+            r#"{"path":"closed","exists":false}"#,
+            r#"{"path":"acct","number":4111111111111111,"within":3}"#,
+            r#"{"path":"note","equals":null}"#,
+            r#"{"path":"list","contains":null}"#,
+        ] {
+            assert!(holds(&state, condition), "{condition}");
+        }
+        for condition in [
+            r#"{"path":"open","equals":1}"#,
+            r#"{"path":"open","equals":null}"#,
+            r#"{"path":"closed","equals":null}"#,
+            r#"{"path":"acct","number":4111111111111111}"#,
+            r#"{"path":"text","number":5}"#,
+        ] {
+            assert!(!holds(&state, condition), "{condition}");
+        }
     }
 }

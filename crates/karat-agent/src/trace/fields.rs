@@ -1,37 +1,37 @@
-//! The fields of a JSON object, taken one by one, so that what is left over can be counted.
+//! The fields of a JSON object, taken one by one, so that unknown ones can be counted.
 //!
-//! Values stay text until somebody asks for them: arguments must keep the order of keys and the
-//! difference of `1` and `1.0`, which a parsed document may lose. `null` is the same as absent.
+//! Values stay text until they are taken: arguments must keep the order of keys and the difference of
+//! `1` and `1.0`, which a parsed document may lose. `null` is the same as absent.
 
 use karat_io::text::clip;
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// How much of a task's id stands in a message.
-const ID_SHOWN: usize = 100;
+/// The number of characters of a task's id in a message.
+const MAX_ID: usize = 100;
 
-/// What is wrong with a record, and where in it.
+/// A mistake in a record, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}{message}", place, if place.is_empty() { "" } else { ": " })]
 pub struct Invalid {
     /// The way to the field, such as `calls[2].name`; empty for the whole record.
     pub place: String,
-    /// What is wrong there.
+    /// The mistake.
     pub message: String,
 }
 
 impl Invalid {
-    /// Something that is wrong with the value itself.
+    /// A mistake in the value itself.
     pub fn new(message: impl Into<String>) -> Self {
         Invalid { place: String::new(), message: message.into() }
     }
 
-    /// Something that is wrong with a field of the value.
+    /// A mistake in a field of the value.
     pub fn at(place: impl Into<String>, message: impl Into<String>) -> Self {
         Invalid { place: place.into(), message: message.into() }
     }
 
-    /// The same seen from outside.
+    /// The same mistake, seen from the value that contains this one as `step`.
     #[must_use]
     pub fn within(mut self, step: &str) -> Self {
         let dot = if self.place.is_empty() || self.place.starts_with('[') { "" } else { "." };
@@ -39,10 +39,10 @@ impl Invalid {
         self
     }
 
-    /// The same, with the task that it is wrong in.
+    /// The same mistake, with the id of its task.
     #[must_use]
     pub(crate) fn of_task(mut self, id: &str) -> Self {
-        self.message = format!("{} (task {:?})", self.message, clip(id, ID_SHOWN));
+        self.message = format!("{} (task {:?})", self.message, clip(id, MAX_ID));
         self
     }
 }
@@ -79,12 +79,12 @@ impl<'a> Fields<'a> {
         Ok(Fields { entries })
     }
 
-    /// The text of a field, which is then used up. Of a key that comes twice the last one counts.
+    /// Takes a field, as text. Of a key that is there twice the last one counts.
     pub(crate) fn raw(&mut self, key: &str) -> Option<&'a str> {
         self.present(key).filter(|text| *text != "null")
     }
 
-    /// The text of a field that may be `null`, which is then used up.
+    /// Takes a field that may be `null`.
     pub(crate) fn present(&mut self, key: &str) -> Option<&'a str> {
         let mut found = None;
         self.entries.retain(|(name, value)| {
@@ -96,7 +96,7 @@ impl<'a> Fields<'a> {
         found
     }
 
-    /// The first of several names under which a field may stand; all are used up.
+    /// Takes a field that has several names; the first one counts.
     pub(crate) fn any(&mut self, keys: &[&str]) -> Option<&'a str> {
         let mut found = None;
         for key in keys {
@@ -106,24 +106,32 @@ impl<'a> Fields<'a> {
         found
     }
 
-    /// A field of a known type.
+    /// Takes a field of a known type.
     pub(crate) fn get<T: DeserializeOwned>(&mut self, key: &str) -> Result<Option<T>, Invalid> {
         self.raw(key).map(|text| typed(text).map_err(|error| error.within(key))).transpose()
     }
 
-    /// A field that must be there.
+    /// Takes a field that must be there.
     pub(crate) fn need<T: DeserializeOwned>(&mut self, key: &str) -> Result<T, Invalid> {
         self.get(key)?.ok_or_else(|| Invalid::at(key, "is missing"))
     }
 
-    /// A list, each entry as its text.
+    /// Takes a list, each entry as text.
     pub(crate) fn list(&mut self, key: &str) -> Result<Option<Vec<&'a str>>, Invalid> {
         self.raw(key).map(|text| list(text).map_err(|error| error.within(key))).transpose()
     }
 
-    /// What nobody asked for.
+    /// The names that were not taken.
     pub(crate) fn left(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// Refuses names that were not taken.
+    pub(crate) fn end(&self) -> Result<(), Invalid> {
+        match self.left().next() {
+            None => Ok(()),
+            Some(name) => Err(Invalid::at(name, "is not known here")),
+        }
     }
 }
 
@@ -132,31 +140,31 @@ pub(crate) fn typed<T: DeserializeOwned>(text: &str) -> Result<T, Invalid> {
     serde_json::from_str(text).map_err(|error| explain(&error))
 }
 
-/// The entries of a list, each as its text.
+/// The entries of a list, each as text.
 pub(crate) fn list(text: &str) -> Result<Vec<&str>, Invalid> {
     let entries: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| explain(&error))?;
     Ok(entries.into_iter().map(RawValue::get).collect())
 }
 
-/// What serde says, without the position, which would be one in a part of the line.
+/// The message of serde without its position, which is relative to a part of the line.
 fn explain(error: &serde_json::Error) -> Invalid {
     let message = error.to_string();
     let end = message.rfind(" at line ").unwrap_or(message.len());
-    let what = if error.is_eof() { "is cut off: " } else { "" };
-    Invalid::new(format!("{what}{}", &message[..end]))
+    let cut_off = if error.is_eof() { "is cut off: " } else { "" };
+    Invalid::new(format!("{cut_off}{}", &message[..end]))
 }
 
-/// The first character says what kind of value a text is.
+/// Whether a text is a JSON string, by its first character.
 pub(crate) fn is_string(text: &str) -> bool {
     text.trim_start().starts_with('"')
 }
 
-/// Whether a text is an object.
+/// Whether a text is a JSON object.
 pub(crate) fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{')
 }
 
-/// Whether a text is a list.
+/// Whether a text is a JSON list.
 pub(crate) fn is_list(text: &str) -> bool {
     text.trim_start().starts_with('[')
 }
@@ -166,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_used_up_and_the_rest_is_left() {
+    fn fields_are_taken_and_the_others_are_left() {
         let mut fields = Fields::parse(r#"{"a": 1, "b": null, "c": [1, "x"], "a": 2}"#).unwrap();
         assert_eq!(fields.get::<u32>("a"), Ok(Some(2)));
         assert_eq!(fields.raw("b"), None);
@@ -175,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place() {
+    fn a_mistake_has_its_place() {
         let mut fields = Fields::parse(r#"{"a": "x"}"#).unwrap();
         let error = fields.get::<u32>("a").unwrap_err();
         assert_eq!(error.place, "a");

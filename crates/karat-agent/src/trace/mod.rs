@@ -1,17 +1,16 @@
-//! A recorded trace: what an agent did on one task in one run, and what it should have done.
+//! A trace: one run of an agent on one task, and its expectation.
 //!
-//! This is the one shape that every importer ends in and every score starts from; docs/agent.md
-//! describes it field by field. Arguments stay the text that was recorded, so that no score depends on
-//! a parser; a record is refused only where it cannot be understood, and what is not known in it is
-//! counted.
+//! Every format is read into this type and every score is computed from it; docs/agent.md describes
+//! it field by field. Arguments stay the text that was recorded, so that no score depends on a parser.
+//! A record is refused only if it cannot be understood; unknown fields are counted.
 
-pub mod answer;
 pub mod expectation;
 pub(crate) mod fields;
-mod near;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use serde::de::{Deserializer, Error as _};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -21,54 +20,54 @@ pub use self::expectation::Expectation;
 pub use self::fields::Invalid;
 use self::fields::{Fields, is_object, is_string, typed};
 
-/// What one agent did on one task in one run.
+/// One run of an agent on one task.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// The task.
     pub id: String,
     /// The number of the run, from 1.
     pub run: u32,
-    /// Who acted, where it is known.
+    /// The model, if it is known.
     pub model: Option<String>,
-    /// What the agent had at hand.
+    /// The tools that the agent had.
     pub setting: Setting,
-    /// Whether there was one user message or several.
+    /// One user message or several.
     pub turns: Turns,
-    /// What the trace shows, for slices.
+    /// The kind of case, for slices.
     pub case: Option<String>,
-    /// Further words for slices.
+    /// Further properties for slices.
     pub tags: BTreeMap<String, String>,
     /// The servers that were offered; empty for all of the tool list.
     pub servers: Vec<String>,
-    /// The tools that were offered, where the trace names them.
+    /// The tools that were offered, if the trace names them.
     pub tools: Option<Vec<ToolDefinition>>,
-    /// What the user asked for.
+    /// The user's request.
     pub input: Option<String>,
-    /// The conversation, in whatever shape.
+    /// The conversation, as the source wrote it.
     pub messages: Vec<Value>,
     /// The calls that were made, in order.
     pub calls: Vec<CallMade>,
     /// The final answer.
     pub output: Option<String>,
-    /// What was found at the end.
+    /// The state at the end.
     pub state: Option<Value>,
-    /// What it cost.
+    /// Tokens, time and cost.
     pub usage: Usage,
-    /// Why the agent was stopped before it was done.
+    /// The limit that stopped the agent.
     pub stopped: Option<String>,
-    /// Why the run could not be made at all; then nothing of it is scored.
+    /// The reason for which the run could not be made; it has no scores then.
     pub failed: Option<Failed>,
-    /// What should have happened.
-    pub expect: Option<Expectation>,
+    /// The expectation.
+    pub expect: Option<Arc<Expectation>>,
     /// Scores that this trace must get.
     pub expected_scores: BTreeMap<String, Option<f64>>,
-    /// Scores that were taken from a peer's sample as it was, by metric id.
+    /// Scores that were computed from a peer's sample itself, by metric id.
     pub peer_scores: BTreeMap<String, f64>,
-    /// Fields that nobody knows, with how often they came.
+    /// Unknown fields, with their counts.
     pub unknown: BTreeMap<String, u64>,
 }
 
-/// What an agent had at hand.
+/// The tools that an agent had.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -79,12 +78,12 @@ pub enum Setting {
     WithTools,
     /// No tools.
     WithoutTools,
-    /// The tools, and servers that are of no use.
+    /// The tools, and servers that do not help with the task.
     Distractors,
 }
 
 impl Setting {
-    /// The name as it stands in traces and slices.
+    /// The name in traces and slices.
     pub fn name(self) -> &'static str {
         match self {
             Setting::WithTools => "with_tools",
@@ -93,27 +92,27 @@ impl Setting {
         }
     }
 
-    /// Whether there was anything to call.
+    /// Whether there were tools to call.
     pub fn has_tools(self) -> bool {
         self != Setting::WithoutTools
     }
 }
 
-/// How often the user spoke.
+/// The number of user messages.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Turns {
-    /// Once.
+    /// One.
     #[default]
     Single,
-    /// More than once.
+    /// Several.
     Multi,
 }
 
 impl Turns {
-    /// The name as it stands in traces and slices.
+    /// The name in traces and slices.
     pub fn name(self) -> &'static str {
         match self {
             Turns::Single => "single",
@@ -127,7 +126,7 @@ impl Turns {
 pub struct ToolDefinition {
     /// Its name.
     pub name: String,
-    /// Its server, where it is known.
+    /// Its server, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// Its description.
@@ -143,37 +142,36 @@ pub struct ToolDefinition {
 pub struct CallMade {
     /// The tool.
     pub name: String,
-    /// Its server, where it is known.
+    /// Its server, if it is known.
     pub server: Option<String>,
-    /// What it was called with.
+    /// The arguments.
     pub arguments: Arguments,
-    /// What came back.
+    /// The result.
     pub result: Option<Value>,
-    /// Why it failed.
+    /// The error.
     pub error: Option<CallError>,
-    /// When it was made, in milliseconds from the start of the run.
+    /// The start, in milliseconds from the start of the run.
     pub start_ms: Option<f64>,
-    /// When it ended.
+    /// The end.
     pub end_ms: Option<f64>,
-    /// What call and result cost.
+    /// The tokens of call and result.
     pub tokens: Option<u64>,
 }
 
-/// What a tool was called with.
+/// The arguments of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Arguments {
-    /// It was not recorded.
+    /// Not recorded.
     #[default]
     NotRecorded,
     /// The text of a JSON object.
     Object(String),
-    /// A text that is no JSON object.
+    /// A text that is not a JSON object.
     Text(String),
 }
 
 impl Arguments {
-    /// From the text that a model wrote. No text at all stands for no arguments, as some endpoints
-    /// have it.
+    /// From the text that a model wrote. An empty text means no arguments: some endpoints write it so.
     pub fn written(text: &str) -> Self {
         if text.trim().is_empty() {
             return Arguments::Object("{}".to_owned());
@@ -184,7 +182,7 @@ impl Arguments {
         }
     }
 
-    /// From a JSON value: an object, or a string that holds what a model wrote.
+    /// From a JSON value: an object, or a string with the text that a model wrote.
     pub(crate) fn from_raw(raw: &str) -> Self {
         if is_object(raw) {
             return Arguments::Object(raw.trim().to_owned());
@@ -195,7 +193,7 @@ impl Arguments {
         }
     }
 
-    /// As a parsed value, for checks against a schema; none if not recorded or no object.
+    /// The parsed value, for checks against a schema; none if not recorded or not an object.
     pub fn value(&self) -> Option<Value> {
         match self {
             Arguments::Object(text) => serde_json::from_str(text).ok(),
@@ -204,50 +202,52 @@ impl Arguments {
     }
 }
 
-/// Why a call failed.
+/// The error of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CallError {
-    /// What kind of failure it was.
+    /// The kind of error.
     pub class: String,
-    /// In words.
+    /// The message.
     pub message: String,
 }
 
-/// Why a run could not be made.
+/// The reason for which a run could not be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// What kind of failure it was.
+    /// The kind of failure.
     pub class: String,
-    /// In words.
+    /// The message.
     #[serde(default)]
     pub message: String,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// With a result.
-    Well,
-    /// With an error.
-    Badly,
-    /// That was not recorded.
+pub enum CallOutcome {
+    /// A result.
+    Succeeded,
+    /// An error.
+    Failed,
+    /// Not recorded.
     NotRecorded,
 }
 
 impl CallMade {
-    /// How the call ended.
-    pub fn ended(&self) -> Ended {
+    /// The outcome.
+    pub fn outcome(&self) -> CallOutcome {
         if self.error.is_some() {
-            return Ended::Badly;
+            return CallOutcome::Failed;
         }
         match &self.result {
-            None => Ended::NotRecorded,
-            Some(result) if result.get("isError") == Some(&Value::Bool(true)) => Ended::Badly,
-            Some(_) => Ended::Well,
+            None => CallOutcome::NotRecorded,
+            Some(result) if result.get("isError") == Some(&Value::Bool(true)) => {
+                CallOutcome::Failed
+            }
+            Some(_) => CallOutcome::Succeeded,
         }
     }
 
-    /// `server:name`, or the name alone where no server is known.
+    /// `server:name`, or the name alone if no server is known.
     pub fn shown(&self) -> String {
         match &self.server {
             Some(server) => format!("{server}:{}", self.name),
@@ -255,14 +255,14 @@ impl CallMade {
         }
     }
 
-    /// Takes `mcp__SERVER__TOOL` apart.
+    /// A call of `TOOL` or `mcp__SERVER__TOOL`.
     pub(crate) fn named(name: &str) -> Self {
         let (server, name) = split_name(name);
         CallMade { name: name.to_owned(), server: server.map(str::to_owned), ..CallMade::default() }
     }
 }
 
-/// A tool's name and, where it carries one, its server's.
+/// The server in a tool's name, if it has one, and the name without it.
 pub(crate) fn split_name(name: &str) -> (Option<&str>, &str) {
     match name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
         Some((server, tool)) if !server.is_empty() && !tool.is_empty() => (Some(server), tool),
@@ -270,19 +270,19 @@ pub(crate) fn split_name(name: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// What a run cost.
+/// The tokens, time and cost of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Usage {
-    /// Tokens that went in.
+    /// Input tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    /// Tokens that came out.
+    /// Output tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
-    /// How long it took.
+    /// The time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<f64>,
-    /// What it cost, in whatever currency.
+    /// The cost, in any currency.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
 }
@@ -300,7 +300,7 @@ impl Usage {
 }
 
 impl Trace {
-    /// A trace of a task on which nothing was done yet.
+    /// A trace of a task without calls.
     pub fn of(id: impl Into<String>) -> Self {
         Trace { id: id.into(), run: 1, ..Trace::default() }
     }
@@ -308,12 +308,12 @@ impl Trace {
     /// Reads one record of Karat's own format.
     ///
     /// # Errors
-    /// What is wrong, and where in the record.
+    /// If the record is not valid.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let mut fields = Fields::parse(text)?;
         let mut trace = Trace::of(read_id(&mut fields)?);
         trace.run = match fields.get::<u32>("run")? {
-            Some(0) => return Err(Invalid::at("run", "runs are counted from 1")),
+            Some(0) => return Err(Invalid::at("run", "must be at least 1")),
             run => run.unwrap_or(1),
         };
         trace.model = fields.get("model")?;
@@ -340,7 +340,8 @@ impl Trace {
         }
         if let Some(text) = fields.raw("expect") {
             let read = Expectation::parse(text);
-            trace.expect = Some(read.map_err(|error| error.within("expect").of_task(&trace.id))?);
+            let read = read.map_err(|error| error.within("expect").of_task(&trace.id))?;
+            trace.expect = Some(Arc::new(read));
         }
         trace.count_unknown("", &fields);
         Ok(trace)
@@ -385,26 +386,26 @@ impl Trace {
 
     /// The record as one line of Karat's own format, without the line end.
     pub fn to_line(&self) -> String {
-        // Nothing in a trace can fail to be written: keys are strings and numbers are finite.
+        // Nothing in a trace can fail to serialize: keys are strings and numbers are finite.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// What tells records of one file apart.
+    /// The properties that identify a trace.
     pub fn key(&self) -> Key<'_> {
         (&self.id, self.model.as_deref(), self.setting, self.turns, self.run)
     }
 }
 
-/// What tells records of one file apart: task, model, setting, turns, run.
+/// The properties that identify a trace: task, model, setting, turns, run.
 pub type Key<'a> = (&'a str, Option<&'a str>, Setting, Turns, u32);
 
-/// An id is a text or a number.
+/// Reads `id`: a text or a number.
 pub(crate) fn read_id(fields: &mut Fields<'_>) -> Result<String, Invalid> {
     let id = fields.raw("id").ok_or_else(|| Invalid::at("id", "is missing"))?;
-    as_id(id).ok_or_else(|| Invalid::at("id", "should be a text"))
+    as_id(id).ok_or_else(|| Invalid::at("id", "should be a non-empty text"))
 }
 
-/// A text, or a number as it is written.
+/// An id: a text, or a number as it is written.
 pub(crate) fn as_id(raw: &str) -> Option<String> {
     if is_string(raw) {
         return typed::<String>(raw).ok().filter(|id| !id.is_empty());
@@ -443,10 +444,18 @@ impl Serialize for Trace {
         entry(&mut map, "usage", Some(&self.usage).filter(|usage| **usage != Usage::default()))?;
         entry(&mut map, "stopped", self.stopped.as_ref())?;
         entry(&mut map, "failed", self.failed.as_ref())?;
-        entry(&mut map, "expect", self.expect.as_ref())?;
+        entry(&mut map, "expect", self.expect.as_deref())?;
         let scores = Some(&self.expected_scores).filter(|scores| !scores.is_empty());
         entry(&mut map, "expected_scores", scores)?;
         map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Trace {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Trace, D::Error> {
+        // As text: a parsed value would lose the order of keys and the kinds of numbers.
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        Trace::parse(text.get()).map_err(D::Error::custom)
     }
 }
 
@@ -492,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_are_counted_and_read_past() {
+    fn unknown_fields_are_counted_and_skipped() {
         let trace = Trace::parse(
             r#"{"id":1,"calls":[{"name":"a","x":1},{"name":"b","x":2}],"y":{"z":1},"usage":{"w":1}}"#,
         )
@@ -503,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_no_json_are_kept_as_they_are() {
+    fn arguments_that_are_not_json_are_kept_as_they_are() {
         assert_eq!(Arguments::written("{\"a\": 1} "), Arguments::Object("{\"a\": 1}".into()));
         assert_eq!(Arguments::written("{\"a\": "), Arguments::Text("{\"a\": ".into()));
         assert_eq!(Arguments::written("[1]"), Arguments::Text("[1]".into()));
@@ -511,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_place() {
+    fn a_mistake_is_named_with_its_place() {
         let place = |text: &str| Trace::parse(text).unwrap_err().place;
         assert_eq!(place(r#"{"calls":[]}"#), "id");
         assert_eq!(place(r#"{"id":"a"}"#), "calls");
@@ -525,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_its_server_is_taken_apart() {
+    fn the_server_in_a_name_is_split_off() {
         assert_eq!(split_name("mcp__files__read_file"), (Some("files"), "read_file"));
         assert_eq!(split_name("mcp__files"), (None, "mcp__files"));
         assert_eq!(split_name("add"), (None, "add"));

@@ -1,10 +1,8 @@
-//! The peers' vectors as trace files: what RAGAS and DeepEval answered must come out, item by item.
+//! The vectors of the peers as trace files: their scores must come out, item by item.
 
-// Helpers of tests are tests too: a panic is a failure with the data that explains it.
-use std::ops::ControlFlow;
 use std::path::Path;
 
-use karat_agent::{CallMetric, Format, ItemScore, Options, score_file};
+use karat_agent::{CallMetric, Tools, TraceFiles, TraceFormat, TraceSource, streaming};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -29,13 +27,13 @@ struct Case {
     warnings: Option<Vec<String>>,
 }
 
-/// Scores the cases of a vector file as JSONL by one metric for each key, and hands out each case
-/// with its scores in the order of `keys`.
+/// Scores the cases of a vector file as JSONL by one metric for each key, and passes each case with a
+/// key and its score to `check`.
 fn score_vectors(
     file: &str,
-    format: Format,
+    format: TraceFormat,
     metric_of: fn(&str) -> CallMetric,
-    mut check: impl FnMut(&Case, &str, ItemScore, f64),
+    mut check: impl FnMut(&Case, &str, f64, f64),
 ) {
     let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../karat-metrics/tests/vectors");
     let text = std::fs::read_to_string(vectors.join(file)).unwrap();
@@ -50,25 +48,25 @@ fn score_vectors(
     let lines = vectors.cases.iter().map(|case| case.get().replace(['\r', '\n'], " ") + "\n");
     std::fs::write(&path, lines.collect::<String>()).unwrap();
 
-    let options = Options::new(keys.iter().map(|key| metric_of(key)).collect());
+    let metrics: Vec<CallMetric> = keys.iter().map(|key| metric_of(key)).collect();
+    let files = TraceFiles { files: &[path], format, metrics: &metrics };
+    let source = TraceSource { files, tasks: None, max_bad: 0.0 };
     let mut remaining = cases.iter();
-    let summary = score_file(&path, format, &options, &mut |item| {
+    let found = streaming::score(&source, &Tools::default(), None, &mut |item| {
         let case = remaining.next().unwrap();
-        assert_eq!(item.id, Some(&*case.id));
+        assert_eq!(item.id, case.id);
         assert!(case.expected.keys().eq(keys.iter().copied()), "{}: other keys", case.id);
         assert_eq!(item.scores.len(), keys.len());
         for (key, score) in keys.iter().zip(item.scores) {
-            check(case, key, *score, vectors.meta.tolerance);
+            check(case, key, score.unwrap().unwrap(), vectors.meta.tolerance);
         }
         if let Some(expected) = &case.warnings {
             let warnings: Vec<&str> = item.warning.iter().map(|warning| warning.id()).collect();
             assert_eq!(&warnings, expected, "{}", case.id);
         }
-        ControlFlow::Continue(())
     });
-    let summary = summary.unwrap();
+    assert_eq!(found.unwrap().traces, cases.len() as u64);
     assert!(remaining.next().is_none());
-    assert_eq!(summary.items, cases.len() as u64);
 }
 
 #[track_caller]
@@ -87,19 +85,14 @@ fn ragas_samples_score_as_in_ragas() {
             "accuracy_unordered" => CallMetric::RagasAccuracyUnordered,
             "accuracy_strict_levenshtein" => CallMetric::RagasAccuracyLevenshtein,
             "f1" => CallMetric::RagasF1,
-            _ => panic!("no metric stands for {key}"),
+            _ => panic!("no metric for {key}"),
         }
     }
-    score_vectors(
-        "ragas_tool_calls.json",
-        Format::Ragas,
-        metric_of,
-        |case, key, ours, tolerance| {
-            let theirs = case.expected[key].as_f64().unwrap();
-            assert_close(ours.score, theirs, tolerance, &format!("{} {key}", case.id));
-            assert_eq!(ours.success, None);
-        },
-    );
+    let file = "ragas_tool_calls.json";
+    score_vectors(file, TraceFormat::Ragas, metric_of, |case, key, ours, tolerance| {
+        let theirs = case.expected[key].as_f64().unwrap();
+        assert_close(ours, theirs, tolerance, &format!("{} {key}", case.id));
+    });
 }
 
 #[test]
@@ -109,13 +102,12 @@ fn deepeval_test_cases_score_as_in_deepeval() {
     }
     let mut compared = 0;
     let file = "deepeval_tool_correctness.json";
-    score_vectors(file, Format::DeepEval, metric_of, |case, key, ours, tolerance| {
+    score_vectors(file, TraceFormat::Deepeval, metric_of, |case, key, ours, tolerance| {
         let theirs = &case.expected[key];
         // Where DeepEval ends with an error we have a result; karat-metrics tests which.
         if theirs.get("error").is_none() {
             let what = format!("{} {key}", case.id);
-            assert_close(ours.score, theirs["score"].as_f64().unwrap(), tolerance, &what);
-            assert_eq!(ours.success, theirs["success"].as_bool(), "{what}");
+            assert_close(ours, theirs["score"].as_f64().unwrap(), tolerance, &what);
             compared += 1;
         }
     });

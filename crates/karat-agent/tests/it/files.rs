@@ -1,25 +1,29 @@
-//! Trace files as they come: compressed, damaged, empty, huge, with ids that come twice.
+//! Trace files as they are in practice: compressed, damaged, empty, huge, with duplicate ids.
 
-// Helpers of tests are tests too: a panic is a failure with the data that explains it.
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::num::NonZero;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use karat_agent::{AgentError, CallMetric, Format, Options, Summary, score_file};
-use karat_io::input::InputError;
-use karat_metrics::calls::Kind;
-use karat_metrics::calls::json::Problem;
+use karat_agent::streaming::{self, Aggregates};
+use karat_agent::{
+    CallMetric, Tasks, Tools, TraceFiles, TraceFormat, TraceSet, TraceSource, Traces, traces,
+};
+use karat_core::error::EvalError;
+use karat_core::evaluation::{self, Common, Entry};
+use karat_core::report::Report;
 use tempfile::TempDir;
 
-/// What one run handed out: line, id and scores of each item.
-type Items = Vec<(u64, Option<String>, Vec<f64>)>;
+/// The items of one pass: id and scores of each.
+type Items = Vec<(String, Vec<f64>)>;
 
 struct TraceFile {
     _directory: TempDir,
     path: PathBuf,
-    options: Options,
+    format: TraceFormat,
+    metrics: Vec<CallMetric>,
+    max_bad: f64,
+    threads: Option<NonZero<usize>>,
 }
 
 impl TraceFile {
@@ -28,21 +32,32 @@ impl TraceFile {
         let path = directory.path().join("traces.jsonl");
         std::fs::write(&path, content).unwrap();
         let metrics = vec![CallMetric::RagasAccuracy, CallMetric::RagasF1, CallMetric::Alignment];
-        TraceFile { _directory: directory, path, options: Options::new(metrics) }
+        let format = TraceFormat::Ragas;
+        TraceFile { _directory: directory, path, format, metrics, max_bad: 0.0, threads: None }
     }
 
-    fn score(&self) -> (Result<Summary, AgentError>, Items) {
+    fn with<T>(&self, tasks: Option<&Tasks>, read: impl Fn(&TraceSource<'_>) -> T) -> T {
+        let files = std::slice::from_ref(&self.path);
+        let files = TraceFiles { files, format: self.format, metrics: &self.metrics };
+        read(&TraceSource { files, tasks, max_bad: self.max_bad })
+    }
+
+    fn score(&self) -> (Result<Aggregates, EvalError>, Items) {
         let mut items = Items::new();
-        let summary = score_file(&self.path, Format::Ragas, &self.options, &mut |item| {
-            let scores = item.scores.iter().map(|score| score.score).collect();
-            items.push((item.line, item.id.map(ToOwned::to_owned), scores));
-            ControlFlow::Continue(())
+        let found = self.with(None, |source| {
+            let mut items = Items::new();
+            let found = streaming::score(source, &Tools::default(), self.threads, &mut |item| {
+                let scores = item.scores.iter().map(|score| score.unwrap().unwrap());
+                items.push((item.id.to_owned(), scores.collect()));
+            });
+            (found, items)
         });
-        (summary, items)
+        items.extend(found.1);
+        (found.0, items)
     }
 
-    fn error(&self) -> AgentError {
-        self.score().0.unwrap_err()
+    fn error(&self) -> String {
+        self.score().0.unwrap_err().to_string()
     }
 }
 
@@ -77,39 +92,40 @@ fn gzip(content: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn items_come_in_the_order_of_the_file_with_their_lines() {
+fn items_come_in_the_order_of_the_file() {
     let content = format!(
         "\u{feff}{}\n\n  \r\n{}\r\n{}",
         sample(Some("a"), 3),
         sample(None, 0),
         sample(Some("b"), 1)
     );
-    let (summary, items) = TraceFile::new(content).score();
-    let summary = summary.unwrap();
+    let (found, items) = TraceFile::new(content).score();
+    let found = found.unwrap();
     let third = 1.0 / 3.0;
     let expected = vec![
-        (1, Some("a".to_owned()), vec![1.0, 1.0, 1.0]),
-        (4, None, vec![0.0, 0.0, 0.5]),
-        (5, Some("b".to_owned()), vec![third, 0.3333, (1.0 + 0.5 + 0.5) / 3.0]),
+        ("a".to_owned(), vec![1.0, 1.0, 1.0]),
+        ("line-4".to_owned(), vec![0.0, 0.0, 0.5]),
+        ("b".to_owned(), vec![third, 0.3333, (1.0 + 0.5 + 0.5) / 3.0]),
     ];
     assert_eq!(items, expected);
-    assert_eq!(summary.items, 3);
-    let means: Vec<(&str, f64)> = summary.metrics.iter().map(|m| (&*m.id, m.mean)).collect();
-    assert_eq!(means[0], ("ragas.tool_call_accuracy", (1.0 + third) / 3.0));
-    assert!(summary.metrics.iter().all(|metric| metric.n == 3 && metric.succeeded.is_none()));
+    assert_eq!(found.traces, 3);
+    let accuracy = &found.metrics[0];
+    assert_eq!((accuracy.id.as_str(), accuracy.n), ("ragas.tool_call_accuracy", 3));
+    assert_eq!(accuracy.value, Some((1.0 + third) / 3.0));
 }
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
     let mut file = TraceFile::new(many(5000));
-    file.options.threads = NonZero::new(1);
+    file.threads = NonZero::new(1);
     let (alone, alone_items) = file.score();
+    let alone = alone.unwrap();
     assert_eq!(alone_items.len(), 5000);
     for threads in [2, 3, 8] {
-        file.options.threads = NonZero::new(threads);
-        let (summary, items) = file.score();
+        file.threads = NonZero::new(threads);
+        let (found, items) = file.score();
         assert!(items == alone_items, "{threads} threads");
-        assert_eq!(summary.unwrap(), *alone.as_ref().unwrap(), "{threads} threads");
+        assert_eq!(found.unwrap().metrics, alone.metrics, "{threads} threads");
     }
 }
 
@@ -121,123 +137,88 @@ fn the_number_of_threads_does_not_change_where_an_error_stops() {
     lines[5001] = "[".into();
     let mut file = TraceFile::new(lines.join("\n"));
     for threads in [1, 2, 4] {
-        file.options.threads = NonZero::new(threads);
-        let (summary, items) = file.score();
-        assert!(matches!(summary, Err(AgentError::BrokenJson { line: 4000, .. })), "{summary:?}");
+        file.threads = NonZero::new(threads);
+        let (found, items) = file.score();
+        let error = found.unwrap_err().to_string();
+        assert!(error.contains("traces.jsonl:4000: ") && error.ends_with("(not_json)"), "{error}");
         assert_eq!(items.len(), 3999);
     }
 }
 
 #[test]
-fn compressed_files_are_known_by_their_first_bytes() {
+fn compression_is_recognized_by_the_first_bytes() {
     let plain = many(3000);
     let (expected, expected_items) = TraceFile::new(&plain).score();
+    let expected = expected.unwrap();
     // Two gzip members one after the other are one file.
     let (head, tail) = plain.as_bytes().split_at(plain.len() / 2);
     let gzipped = [gzip(head), gzip(tail)].concat();
     let zstd = zstd::encode_all(plain.as_bytes(), 1).unwrap();
     for compressed in [gzipped, zstd] {
-        let (summary, items) = TraceFile::new(compressed).score();
-        assert_eq!(summary.unwrap(), *expected.as_ref().unwrap());
+        let (found, items) = TraceFile::new(compressed).score();
+        assert_eq!(found.unwrap().metrics, expected.metrics);
         assert!(items == expected_items);
     }
 }
 
 #[test]
-fn a_truncated_compressed_file_is_an_error_behind_its_last_whole_line() {
+fn a_truncated_compressed_file_is_an_error_after_its_last_whole_line() {
     let plain = many(4000);
     let cut = |bytes: Vec<u8>| bytes[..bytes.len() * 3 / 4].to_vec();
     let gzipped = (cut(gzip(plain.as_bytes())), "gzip");
     let zstd = (cut(zstd::encode_all(plain.as_bytes(), 1).unwrap()), "zstd");
-    for (content, expected) in [gzipped, zstd] {
-        let (summary, items) = TraceFile::new(content).score();
-        match summary.unwrap_err() {
-            AgentError::Input(InputError::Compression { line, format, .. }) => {
-                assert_eq!(format, expected);
-                assert_eq!(line, Some(items.len() as u64 + 1));
-            }
-            other => panic!("{other}"),
-        }
+    for (content, format) in [gzipped, zstd] {
+        let (found, items) = TraceFile::new(content).score();
+        let error = found.unwrap_err();
+        assert!(!error.is_not_measured());
+        let error = error.to_string();
+        let place = format!("traces.jsonl:{}: ", items.len() + 1);
+        assert!(error.contains(&place) && error.contains(format), "{error}");
     }
 }
 
 #[test]
-fn a_file_without_samples_is_not_a_pass() {
+fn a_file_without_samples_does_not_pass() {
     for content in [Vec::new(), b"\n \n".to_vec(), "\u{feff}".into(), gzip(b"")] {
-        let error = TraceFile::new(content).error();
-        assert!(matches!(error, AgentError::NothingToScore { .. }), "{error}");
+        let error = TraceFile::new(content).score().0.unwrap_err();
+        assert!(error.is_not_measured(), "{error}");
+        assert!(error.to_string().contains("nothing to score"), "{error}");
     }
 }
 
 #[test]
-fn a_file_that_is_not_there_is_said_to_be_so() {
+fn a_missing_file_is_named() {
     let mut file = TraceFile::new("");
     file.path.set_extension("gone");
-    assert!(matches!(file.error(), AgentError::Input(InputError::NotFound { .. })));
+    assert!(file.error().contains("traces.gone: no such file"), "{}", file.error());
 }
 
 #[test]
-fn asking_for_no_metric_is_an_error() {
-    let mut file = TraceFile::new(sample(None, 3));
-    file.options.metrics.clear();
-    assert!(matches!(file.error(), AgentError::NoMetrics));
-}
-
-#[test]
-fn what_is_wrong_with_a_line_is_said_with_file_and_line() {
+fn a_mistake_is_reported_with_file_and_line() {
     let second = |line: &[u8]| {
         let mut content = sample(None, 3).into_bytes();
         content.push(b'\n');
         content.extend_from_slice(line);
         TraceFile::new(content).error()
     };
-    let broken = second(b"{\"user_input\":[");
-    assert!(
-        matches!(&broken, AgentError::BrokenJson { line: 2, source, .. }
-        if source.problem == Problem::UnexpectedEnd && source.offset == 15),
-        "{broken}"
-    );
-    assert!(
-        broken.to_string().ends_with("traces.jsonl:2: the text ends inside a value at byte 15")
-    );
-
-    let missing = second(br#"{"user_input":[]}"#);
-    assert!(
-        matches!(&missing, AgentError::MissingField { line: 2, field, .. }
-        if field == "reference_tool_calls"),
-        "{missing}"
-    );
-
-    let wrong = second(br#"{"user_input":[{"type":"ai","tool_calls":[{"name":3}]}]}"#);
-    assert!(
-        matches!(&wrong, AgentError::WrongType { line: 2, field, expected: Kind::String, found: Kind::Number, .. }
-        if field == "user_input[0].tool_calls[0].name"),
-        "{wrong}"
-    );
-
-    let sample = second(b"7");
-    assert!(
-        sample.to_string().ends_with(":2: the sample should be an object, not a number"),
-        "{sample}"
-    );
-
-    let unknown = second(br#"{"user_input":[{"type":"system"}]}"#);
-    assert!(
-        matches!(&unknown, AgentError::UnknownValue { line: 2, value, .. } if value == "system")
-    );
-
-    let not_utf8 = second(b"{\"user_input\":\"\xff\"}");
-    assert!(
-        matches!(not_utf8, AgentError::Input(InputError::NotUtf8 { line: 2, column: 16, .. })),
-        "{not_utf8}"
-    );
-
-    let trailing = second(br#"{"user_input":[],"reference_tool_calls":[]} {}"#);
-    assert!(
-        matches!(&trailing, AgentError::BrokenJson { line: 2, source, .. }
-        if source.problem == Problem::TrailingText),
-        "{trailing}"
-    );
+    for (line, expected) in [
+        (&b"{\"user_input\":["[..], "the text ends inside a value at byte 15 (truncated)"),
+        (br#"{"user_input":[]}"#, "reference_tool_calls: is missing (invalid)"),
+        (
+            br#"{"user_input":[{"type":"ai","tool_calls":[{"name":3}]}]}"#,
+            "user_input[0].tool_calls[0].name: should be a string, not a number (invalid)",
+        ),
+        (b"7", ": should be an object, not a number (invalid)"),
+        (
+            br#"{"user_input":[{"type":"system"}]}"#,
+            "user_input[0].type: is \"system\", should be one of human, ai, tool (invalid)",
+        ),
+        (b"{\"user_input\":\"\xff\"}", "byte 16 is not UTF-8 (not_utf8)"),
+        (br#"{"user_input":[],"reference_tool_calls":[]} {}"#, "(not_json)"),
+    ] {
+        let error = second(line);
+        assert!(error.contains("traces.jsonl:2: ") && error.ends_with(expected), "{error}");
+    }
 }
 
 #[test]
@@ -246,73 +227,47 @@ fn nesting_has_a_limit() {
         let value = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         format!(r#"{{"user_input":[],"reference_tool_calls":[],"other":{value}}}"#)
     };
-    let mut file = TraceFile::new(nested(9));
-    file.options.depth_limit = 10;
-    assert_eq!(file.score().0.unwrap().items, 1);
-    file.options.depth_limit = 9;
-    let error = file.error();
-    assert!(
-        matches!(&error, AgentError::BrokenJson { line: 1, source, .. }
-        if source.problem == Problem::TooDeep { limit: 9 }),
-        "{error}"
-    );
+    assert_eq!(TraceFile::new(nested(127)).score().0.unwrap().traces, 1);
+    let error = TraceFile::new(nested(128)).error();
+    assert!(error.contains("traces.jsonl:1: ") && error.contains("128"), "{error}");
 }
 
 #[test]
-fn lines_have_a_limit_whether_they_end_or_not() {
-    let long = sample(Some("long"), 3);
+fn lines_have_a_limit() {
     let short = r#"{"user_input":[],"reference_tool_calls":[]}"#;
-    let mut file = TraceFile::new(format!("{short}\n{long}\n{short}"));
-    file.options.line_limit = long.len();
-    assert_eq!(file.score().0.unwrap().items, 3);
-    file.options.line_limit = long.len() - 1;
-    let (summary, items) = file.score();
-    assert!(
-        matches!(summary, Err(AgentError::Input(InputError::LineTooLong { line: 2, .. }))),
-        "{summary:?}"
-    );
+    let (found, items) = TraceFile::new(format!("{short}\n{}", " ".repeat((16 << 20) + 1))).score();
+    let error = found.unwrap_err().to_string();
+    assert!(error.contains("traces.jsonl:2: ") && error.contains("longer than"), "{error}");
     assert_eq!(items.len(), 1);
-
-    let mut endless = TraceFile::new(format!("{short}\n{}", " ".repeat(1 << 20)));
-    endless.options.line_limit = 1 << 19;
-    let error = endless.error();
-    assert!(matches!(error, AgentError::Input(InputError::LineTooLong { line: 2, .. })), "{error}");
 }
 
 #[test]
-fn an_id_that_comes_twice_is_an_error_that_names_both_lines() {
+fn a_duplicate_id_is_an_error_that_names_both_lines() {
     let ids = ["a", "b", "c", "b"].map(|id| sample(Some(id), 3));
-    let mut file = TraceFile::new(format!("{}\n\n{}", ids[..2].join("\n"), ids[2..].join("\n")));
-    let (summary, items) = file.score();
-    match summary.unwrap_err() {
-        AgentError::DuplicateId { line, first_line, id, .. } => {
-            assert_eq!((line, first_line, &*id), (5, 2, "b"));
-        }
-        other => panic!("{other}"),
-    }
+    let file = TraceFile::new(format!("{}\n\n{}", ids[..2].join("\n"), ids[2..].join("\n")));
+    let (found, items) = file.score();
+    let error = found.unwrap_err().to_string();
+    assert!(error.contains("traces.jsonl:5: duplicate id \"b\" (first in line 2)"), "{error}");
     assert_eq!(items.len(), 3);
-
-    file.options.remembered_ids = 1;
-    let summary = file.score().0.unwrap();
-    assert_eq!((summary.items, summary.unremembered_ids), (4, 3));
+    // The report refuses it too.
+    let error = file.with(None, |source| TraceSet::read(source).unwrap_err().to_string());
+    assert!(error.contains("traces.jsonl:5: duplicate id \"b\" (first in line 2)"), "{error}");
 }
 
 #[test]
-fn samples_without_ids_may_be_the_same() {
+fn samples_without_ids_may_be_equal() {
     let twice = TraceFile::new([sample(None, 3), sample(None, 3)].join("\n"));
-    assert_eq!(twice.score().0.unwrap().items, 2);
+    assert_eq!(twice.score().0.unwrap().traces, 2);
 }
 
 #[test]
-fn the_callback_can_end_the_run() {
-    let file = TraceFile::new(many(4000));
-    let mut seen = 0;
-    let summary = score_file(&file.path, Format::Ragas, &file.options, &mut |_| {
-        seen += 1;
-        if seen == 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    let summary = summary.unwrap();
-    assert_eq!((summary.items, summary.stopped, seen), (10, true, 10));
+fn a_list_of_samples_is_read_entry_by_entry() {
+    let all = [sample(None, 3), sample(Some("b"), 0), sample(None, 1)];
+    for text in [format!("[{}]", all.join(",")), format!("[\n{}\n]\n", all.join(",\n"))] {
+        let (_, items) = TraceFile::new(text).score();
+        let ids: Vec<&str> = items.iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!(ids, ["line-1", "b", "line-1-3"]);
+    }
 }
 
 #[test]
@@ -320,9 +275,98 @@ fn thresholds_and_warnings_are_counted() {
     let empty = r#"{"user_input":[],"reference_tool_calls":[]}"#;
     let none = r#"{"user_input":[],"reference_tool_calls":[{"name":"a","args":{}}]}"#;
     let mut file = TraceFile::new([&sample(None, 3), empty, none, none].join("\n"));
-    file.options.metrics.push("deepeval.tool_correctness".parse().unwrap());
-    let summary = file.score().0.unwrap();
-    assert_eq!(summary.warnings.no_predicted_calls, 2);
-    assert_eq!(summary.warnings.length_mismatch, 0);
-    assert_eq!(summary.metrics[3].succeeded, Some(2));
+    file.metrics.push("deepeval.tool_correctness".parse().unwrap());
+    let warnings = file.score().0.unwrap().warnings;
+    assert_eq!(
+        warnings,
+        [
+            "2 traces expected calls and made none",
+            "deepeval.tool_correctness: 2 of 4 traces reach its threshold"
+        ]
+    );
+}
+
+#[test]
+fn bad_records_within_the_allowance_are_counted() {
+    let mut file = TraceFile::new([&sample(None, 3), "{}", "oops"].join("\n"));
+    file.max_bad = 0.7;
+    let found = file.score().0.unwrap();
+    assert_eq!(found.traces, 1);
+    assert_eq!(found.warnings, ["2 records could not be read: invalid 1, not_json 1"]);
+    file.max_bad = 0.5;
+    let error = file.error();
+    assert!(error.contains("traces.jsonl:2: 2 of 3 records are bad"), "{error}");
+}
+
+fn full_report(file: &TraceFile, tasks: Option<&Tasks>) -> Report {
+    let set = file.with(tasks, |source| TraceSet::read(source).unwrap());
+    report(file, traces::Kept::Traces(set))
+}
+
+fn report(file: &TraceFile, kept: traces::Kept) -> Report {
+    let config = traces::Config { format: file.format, ..traces::Config::default() };
+    let data = traces::Data {
+        traces: kept,
+        tools: Tools::default(),
+        metrics: file.metrics.clone(),
+        verdicts: None,
+        before: None,
+    };
+    let (system, runs) = (config.system(&data), data.runs());
+    let entry = Entry::<Traces> { common: Common::named("t"), config, data };
+    evaluation::report_recorded(&entry, Vec::new(), system, runs).unwrap()
+}
+
+/// The same traces, scored with every item kept and as sums alone.
+#[test]
+fn the_means_are_those_of_the_report_to_the_last_digit() {
+    let mut lines = String::new();
+    for n in 0..700 {
+        let (a, answer) = (n % 3, n % 5);
+        writeln!(
+            lines,
+            r#"{{"id":"t{n}","calls":[{{"name":"add","arguments":{{"a":{a}}},"result":{{}}}}],"output":"{answer}","usage":{{"input_tokens":{n},"duration_ms":{}}},"expect":{{"calls":[{{"name":"add","arguments":{{"a":1}}}}],"answer":{{"number":2}}}}}}"#,
+            n as f64 / 7.0
+        )
+        .unwrap();
+    }
+    let mut file = TraceFile::new(&lines);
+    file.format = TraceFormat::Native;
+    file.metrics = CallMetric::usual();
+    let full = full_report(&file, None);
+    let found = file.with(None, |source| {
+        streaming::score(source, &Tools::default(), file.threads, &mut |_| {}).unwrap()
+    });
+    let means = report(&file, traces::Kept::Aggregates(found));
+    assert!(means.items.is_empty() && full.items.len() == 700);
+    let mut compared = 0;
+    for metric in &means.metrics {
+        let other = full.metric(&metric.id).unwrap();
+        assert_eq!((metric.n, metric.value.is_some()), (other.n, other.value.is_some()));
+        if let (Some(ours), Some(theirs)) = (metric.value, other.value) {
+            assert!((ours - theirs).abs() <= 1e-15 * theirs.abs().max(1.0), "{}", metric.id);
+            compared += 1;
+        }
+        assert_eq!(metric.undefined, other.undefined, "{}", metric.id);
+    }
+    assert!(compared > 10, "{compared}");
+}
+
+#[test]
+fn failed_runs_are_held_to_the_allowance_in_both_ways() {
+    let failed = r#"{"id":"f","calls":[],"failed":{"class":"endpoint","message":"dead"}}"#;
+    let made = r#"{"id":"a","calls":[],"output":"5","expect":{"answer":{"number":5}}}"#;
+    let mut file = TraceFile::new([failed, made].join("\n"));
+    file.format = TraceFormat::Native;
+    let set = file.with(None, |source| TraceSet::read(source).unwrap());
+    let means = file.with(None, |source| {
+        streaming::score(source, &Tools::default(), None, &mut |_| {}).unwrap()
+    });
+    for stats in [&set.stats, &means.stats] {
+        assert!(stats.failures.check(stats.runs, 0.5).is_ok());
+        let error = stats.failures.check(stats.runs, 0.0).unwrap_err();
+        assert!(error.is_not_measured());
+        assert!(error.to_string().contains("f: endpoint: dead"), "{error}");
+    }
+    assert_eq!((set.stats.runs, means.traces), (2, 1));
 }

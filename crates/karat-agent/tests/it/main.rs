@@ -7,5 +7,6 @@
     reason = "a panic is a failed test"
 )]
 
+mod agent_run;
 mod conformance;
 mod files;

@@ -1,0 +1,254 @@
+//! Averages over items, and over tasks where each task weighs the same.
+
+use std::collections::BTreeMap;
+
+use karat_core::aggregate::{self, Average};
+use karat_core::report::{Item, Measured, Slice};
+use karat_metrics::Undefined;
+use karat_metrics::stats::{self, Bootstrap};
+
+use super::items::{Names, TaskKey, task_key};
+use super::{interval, is_share};
+use crate::scores::{TraceScore, TraceScorer};
+use crate::trace::{Setting, Trace};
+
+/// Metrics that compare tools with none: means over tasks, which weigh the same however often each was
+/// run.
+const OVER_TASKS: [&str; 9] = [
+    "gauge.effectiveness",
+    "gauge.success_with_tools",
+    "gauge.success_without_tools",
+    "gauge.overhead_tokens",
+    "gauge.tokens_with_tools",
+    "gauge.tokens_without_tools",
+    "gauge.overhead_ms",
+    "gauge.ms_with_tools",
+    "gauge.ms_without_tools",
+];
+
+/// The number of runs of every task: the fewest traces of a task with the same model, setting and
+/// turns. An agent of which every task was run again may vary, and is gated as one that does; a few
+/// tasks with more runs do not make the gate lenient to all the others.
+pub(crate) fn runs_of_every_task(traces: &[Trace]) -> u32 {
+    count_runs(traces).into_values().min().unwrap_or(1)
+}
+
+fn count_runs(traces: &[Trace]) -> BTreeMap<(TaskKey<'_>, Setting), u32> {
+    let mut counts = BTreeMap::new();
+    for trace in traces {
+        *counts.entry((task_key(trace), trace.setting)).or_default() += 1;
+    }
+    counts
+}
+
+/// Computes the metrics of a report.
+pub(super) struct Averages<'t> {
+    /// The task of each item, by the item's id.
+    tasks: BTreeMap<String, TaskKey<'t>>,
+    runs: u32,
+    /// The number of the run of each item, from 0; none if some tasks were run more often, so that
+    /// the runs are of different tasks.
+    numbers: Option<BTreeMap<String, u32>>,
+    seed: u64,
+}
+
+impl<'t> Averages<'t> {
+    /// The traces must be sorted, so that the runs of a task are in order.
+    pub(super) fn new(traces: &'t [Trace], names: &Names, seed: u64) -> Self {
+        let counts = count_runs(traces);
+        let runs = runs_of_every_task(traces);
+        let even = counts.values().all(|count| *count == runs);
+        let mut next: BTreeMap<(TaskKey<'_>, Setting), u32> = BTreeMap::new();
+        let mut numbers = BTreeMap::new();
+        let mut tasks = BTreeMap::new();
+        for trace in traces {
+            let number = next.entry((task_key(trace), trace.setting)).or_default();
+            let id = names.id(trace);
+            numbers.insert(id.clone(), *number);
+            tasks.insert(id, task_key(trace));
+            *number += 1;
+        }
+        Averages { tasks, runs, numbers: even.then_some(numbers), seed }
+    }
+
+    pub(super) fn headline(
+        &self,
+        ids: &[(String, Average)],
+        items: &[Item],
+        scorer: &TraceScorer<'_>,
+        scores: &[TraceScore],
+    ) -> Vec<Measured> {
+        let items: Vec<&Item> = items.iter().collect();
+        let mut metrics = Vec::new();
+        for (id, kind) in ids {
+            let mut measured = self.measure(id, *kind, &items);
+            if measured.value.is_none() {
+                measured.undefined = Some(reason(id, scorer, scores));
+            }
+            metrics.push(measured);
+            let ratio = match id.as_str() {
+                "gauge.overhead_tokens" => Some(self.ratio(&items, "tokens")),
+                "gauge.overhead_ms" => Some(self.ratio(&items, "ms")),
+                _ => None,
+            };
+            metrics.extend(ratio);
+        }
+        metrics
+    }
+
+    fn measure(&self, id: &str, kind: Average, items: &[&Item]) -> Measured {
+        let mut measured = self.over_all_runs(id, kind, items);
+        if self.runs > 1 {
+            measured.per_run = self.per_run(id, items);
+        }
+        measured
+    }
+
+    /// The mean of each run.
+    fn per_run(&self, id: &str, items: &[&Item]) -> Vec<Option<f64>> {
+        let Some(numbers) = &self.numbers else { return Vec::new() };
+        let of_run = |run: u32| {
+            let inside = items.iter().filter(|item| numbers.get(&item.id) == Some(&run));
+            let values: Vec<f64> =
+                inside.filter_map(|item| item.metrics.get(id).copied().flatten()).collect();
+            stats::mean(&values).ok()
+        };
+        (0..self.runs).map(of_run).collect()
+    }
+
+    fn over_all_runs(&self, id: &str, kind: Average, items: &[&Item]) -> Measured {
+        if !OVER_TASKS.contains(&id) {
+            return not_a_rate(aggregate::measure_named(id, kind, items, 1, self.seed));
+        }
+        let tasks = self.over_tasks(id, items);
+        let refs: Vec<&Item> = tasks.iter().collect();
+        // A task that succeeds in some of its runs is neither a hit nor a miss.
+        let whole = |item: &&Item| item.metrics.values().flatten().all(|v| *v == 0.0 || *v == 1.0);
+        let kind = if refs.iter().all(whole) { kind } else { Average::Mean };
+        not_a_rate(aggregate::measure_named(id, kind, &refs, 1, self.seed))
+    }
+
+    /// One item for each task that has the metric, with the mean over its runs.
+    fn over_tasks(&self, id: &str, items: &[&Item]) -> Vec<Item> {
+        let mut tasks: BTreeMap<TaskKey<'_>, (&Item, Vec<f64>)> = BTreeMap::new();
+        for item in items {
+            let (Some(value), Some(task)) = (item.metrics.get(id), self.tasks.get(&item.id)) else {
+                continue;
+            };
+            tasks.entry(*task).or_insert((*item, Vec::new())).1.extend(*value);
+        }
+        let mean = |(first, values): (&Item, Vec<f64>)| {
+            bare_item(&first.id, first.group.clone(), [(id, stats::mean(&values).ok())])
+        };
+        tasks.into_values().map(mean).collect()
+    }
+
+    /// The sum with tools over the sum without, over the tasks that have both.
+    fn ratio(&self, items: &[&Item], unit: &str) -> Measured {
+        let id = format!("gauge.overhead_{unit}_ratio");
+        let of = |id: &str| -> Vec<f64> {
+            let tasks = self.over_tasks(id, items);
+            tasks.iter().filter_map(|task| task.metrics.get(id).copied().flatten()).collect()
+        };
+        let with = of(&format!("gauge.{unit}_with_tools"));
+        let more = of(&format!("gauge.overhead_{unit}"));
+        let both: Vec<(f64, f64)> =
+            with.into_iter().zip(more).map(|(with, more)| (with, with - more)).collect();
+        let over = |tasks: &[usize]| {
+            let sums = tasks.iter().map(|task| both[*task]);
+            let (with, without) =
+                sums.fold((0.0, 0.0), |sum, task| (sum.0 + task.0, sum.1 + task.1));
+            if without > 0.0 { Ok(with / without) } else { Err(Undefined("nothing was used")) }
+        };
+        let all: Vec<usize> = (0..both.len()).collect();
+        let value = over(&all).ok();
+        let bootstrap =
+            Bootstrap { seed: self.seed, confidence: aggregate::LEVEL, ..Bootstrap::default() };
+        let found = bootstrap.statistic(both.len(), over).ok();
+        let undefined = match both.len() {
+            0 => Some(NOT_BOTH),
+            _ if value.is_none() => Some("nothing was used without tools"),
+            _ => None,
+        };
+        Measured {
+            value,
+            n: both.len() as u64,
+            better: aggregate::better(&id),
+            per_run: Vec::new(),
+            interval: found.filter(|i| i.low < i.high).map(|i| interval(i, "bootstrap")),
+            count: None,
+            undefined: undefined.map(str::to_owned),
+            left_out: 0,
+            id,
+        }
+    }
+
+    pub(super) fn slices(&self, ids: &[(String, Average)], items: &[Item]) -> Vec<Slice> {
+        let mut parts: BTreeMap<(&str, &str), Vec<&Item>> = BTreeMap::new();
+        for item in items {
+            // Confusions have slices of their own: a trace can have several.
+            for (by, value) in item.tags.iter().filter(|(by, _)| *by != "confusion") {
+                parts.entry((by, value)).or_default().push(item);
+            }
+        }
+        let slice = |((by, value), inside): ((&str, &str), Vec<&Item>)| {
+            // Metrics without a value are left out: the headline gives the reason.
+            let measured = ids.iter().map(|(id, kind)| self.measure(id, *kind, &inside));
+            let mut metrics: Vec<Measured> = measured.filter(|one| one.n > 0).collect();
+            if by == "turns" || by == "model" {
+                let ratios = ["tokens", "ms"].map(|unit| self.ratio(&inside, unit));
+                metrics.extend(ratios.into_iter().filter(|ratio| ratio.value.is_some()));
+            }
+            Slice { by: by.to_owned(), value: value.to_owned(), metrics }
+        };
+        parts.into_iter().map(slice).collect()
+    }
+}
+
+const NOT_BOTH: &str = "no task was tried with tools and without, or nothing was recorded";
+
+/// An item with scores and nothing to show, for averaging.
+pub(crate) fn bare_item<'m>(
+    id: &str,
+    group: Option<String>,
+    scores: impl IntoIterator<Item = (&'m str, Option<f64>)>,
+) -> Item {
+    Item {
+        id: id.to_owned(),
+        group,
+        tags: BTreeMap::new(),
+        metrics: scores.into_iter().map(|(id, score)| (id.to_owned(), score)).collect(),
+        per_run: Vec::new(),
+        observed: None,
+        error: None,
+    }
+}
+
+/// Positions, costs and differences are not a rate even if all of them are 0 or 1.
+fn not_a_rate(mut measured: Measured) -> Measured {
+    if !is_share(&measured.id) && measured.interval.as_ref().is_some_and(|i| i.method == "wilson") {
+        measured.interval = None;
+    }
+    measured
+}
+
+/// The most common reason for which a metric has no value.
+fn reason(id: &str, scorer: &TraceScorer<'_>, scores: &[TraceScore]) -> String {
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    if let Some(place) = scorer.ids().iter().position(|known| known == id) {
+        for score in scores {
+            if let Some(Err(reason)) = score.scores[place] {
+                *reasons.entry(reason).or_default() += 1;
+            }
+        }
+    }
+    let most =
+        reasons.into_iter().max_by_key(|(reason, count)| (*count, std::cmp::Reverse(*reason)));
+    match most {
+        Some((reason, _)) => reason.to_owned(),
+        None if id.ends_with("without_tools") => "no task was tried without tools".to_owned(),
+        None if id.starts_with("gauge.") => NOT_BOTH.to_owned(),
+        None if id.starts_with("judge.") => "the judge gave no vote".to_owned(),
+        None => "no trace was made with tools".to_owned(),
+    }
+}

@@ -1,0 +1,182 @@
+//! The items of a report: one for each trace.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use karat_core::report::{Item, ItemError};
+use karat_metrics::stats;
+
+use crate::judge::Verdicts;
+use crate::scores::{Confusions, Own, TraceScore, TraceScorer};
+use crate::trace::{Setting, Trace, Turns};
+
+/// A task with its model and turns, whatever the setting and run.
+pub(super) type TaskKey<'a> = (&'a str, Option<&'a str>, Turns);
+
+pub(super) fn task_key(trace: &Trace) -> TaskKey<'_> {
+    (&trace.id, trace.model.as_deref(), trace.turns)
+}
+
+/// The ids and groups of items: by the task alone, as far as that identifies them.
+pub(super) struct Names {
+    models: bool,
+    repeated: bool,
+}
+
+impl Names {
+    pub(super) fn of(traces: &[Trace]) -> Names {
+        let models: BTreeSet<Option<&str>> = traces.iter().map(|t| t.model.as_deref()).collect();
+        let ids: BTreeSet<&str> = traces.iter().map(|trace| trace.id.as_str()).collect();
+        Names { models: models.len() > 1, repeated: ids.len() < traces.len() }
+    }
+
+    pub(super) fn id(&self, trace: &Trace) -> String {
+        let mut id = trace.id.clone();
+        if self.models
+            && let Some(model) = &trace.model
+        {
+            id.push_str(&format!("@{model}"));
+        }
+        if trace.setting != Setting::WithTools {
+            id.push_str(&format!("/{}", trace.setting.name()));
+        }
+        if self.repeated {
+            if trace.turns == Turns::Multi {
+                id.push_str("/multi");
+            }
+            id.push_str(&format!("#{}", trace.run));
+        }
+        id
+    }
+
+    fn group(&self, trace: &Trace) -> Option<String> {
+        if self.repeated { Some(trace.id.clone()) } else { server(trace) }
+    }
+}
+
+/// The results of a task without tools.
+#[derive(Default)]
+struct WithoutTools {
+    success: Vec<f64>,
+    tokens: Vec<f64>,
+    ms: Vec<f64>,
+}
+
+/// The items, sorted by id, each with the number of its trace.
+pub(super) fn items(
+    traces: &[Trace],
+    scorer: &TraceScorer<'_>,
+    scores: &[TraceScore],
+    confusions: &[Confusions],
+    verdicts: Option<&Verdicts>,
+    names: &Names,
+) -> Vec<(Item, usize)> {
+    let mut without: BTreeMap<TaskKey<'_>, WithoutTools> = BTreeMap::new();
+    for (trace, score) in traces.iter().zip(scores) {
+        if trace.setting == Setting::WithoutTools && trace.failed.is_none() {
+            let entry = without.entry(task_key(trace)).or_default();
+            entry.success.extend(score.value(Own::Success));
+            entry.tokens.extend(trace.usage.tokens().map(|tokens| tokens as f64));
+            entry.ms.extend(trace.usage.duration_ms);
+        }
+    }
+    let item = |(at, trace): (usize, &Trace)| {
+        let scored = || {
+            let mut metrics = metrics(trace, scorer, &scores[at], without.get(&task_key(trace)));
+            metrics.extend(judged(trace, verdicts));
+            metrics
+        };
+        let item = Item {
+            id: names.id(trace),
+            group: names.group(trace),
+            tags: tags(trace, &confusions[at]),
+            metrics: if trace.failed.is_none() { scored() } else { BTreeMap::new() },
+            per_run: Vec::new(),
+            observed: None,
+            error: trace.failed.as_ref().map(|failed| ItemError {
+                class: failed.class.clone(),
+                message: failed.message.clone(),
+            }),
+        };
+        (item, at)
+    };
+    let mut items: Vec<(Item, usize)> = traces.iter().enumerate().map(item).collect();
+    items.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
+    items
+}
+
+/// The servers that a task is about.
+fn server(trace: &Trace) -> Option<String> {
+    let mut servers: BTreeSet<&str> = trace.servers.iter().map(String::as_str).collect();
+    if servers.is_empty() {
+        let expected = trace.expect.iter().flat_map(|expect| expect.all_calls());
+        servers.extend(expected.filter_map(|(tool, _)| tool.server.as_deref()));
+    }
+    if servers.is_empty() {
+        servers.extend(trace.calls.iter().filter_map(|call| call.server.as_deref()));
+    }
+    let joined: Vec<&str> = servers.into_iter().collect();
+    Some(joined.join("+")).filter(|joined| !joined.is_empty())
+}
+
+fn tags(trace: &Trace, confusions: &Confusions) -> BTreeMap<String, String> {
+    let mut tags = trace.tags.clone();
+    let mut set = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            tags.insert(name.to_owned(), value);
+        }
+    };
+    set("setting", Some(trace.setting.name().to_owned()));
+    set("turns", Some(trace.turns.name().to_owned()));
+    set("case", trace.case.clone());
+    set("model", trace.model.clone());
+    set("server", server(trace));
+    set("confusion", confusions.pairs.first().map(ToString::to_string));
+    set("stopped", trace.stopped.clone());
+    tags
+}
+
+fn metrics(
+    trace: &Trace,
+    scorer: &TraceScorer<'_>,
+    score: &TraceScore,
+    without: Option<&WithoutTools>,
+) -> BTreeMap<String, Option<f64>> {
+    let success = score.value(Own::Success);
+    let tokens = trace.usage.tokens().map(|tokens| tokens as f64);
+    if trace.setting == Setting::WithoutTools {
+        return BTreeMap::from([
+            ("gauge.success_without_tools".to_owned(), success),
+            ("gauge.tokens_without_tools".to_owned(), tokens),
+            ("gauge.ms_without_tools".to_owned(), trace.usage.duration_ms),
+        ]);
+    }
+    let scores = scorer.ids().iter().zip(&score.scores);
+    let mut metrics: BTreeMap<String, Option<f64>> =
+        scores.filter_map(|(id, score)| Some((id.clone(), (*score)?.ok()))).collect();
+    // Distractors are a setting of their own: the price of tools is that of the tools alone.
+    let Some(without) = without.filter(|_| trace.setting == Setting::WithTools) else {
+        return metrics;
+    };
+    let mut both = |with: &str, delta: &str, own: Option<f64>, other: &[f64]| {
+        if let (Some(own), Ok(other)) = (own, stats::mean(other)) {
+            metrics.insert(with.to_owned(), Some(own));
+            metrics.insert(delta.to_owned(), Some(own - other));
+        }
+    };
+    both("gauge.success_with_tools", "gauge.effectiveness", success, &without.success);
+    both("gauge.tokens_with_tools", "gauge.overhead_tokens", tokens, &without.tokens);
+    both("gauge.ms_with_tools", "gauge.overhead_ms", trace.usage.duration_ms, &without.ms);
+    metrics
+}
+
+/// The verdict of a judge on a trace with tools.
+fn judged(trace: &Trace, verdicts: Option<&Verdicts>) -> BTreeMap<String, Option<f64>> {
+    let verdicts = verdicts.filter(|_| trace.setting.has_tools());
+    let Some(opinion) = verdicts.map(|verdicts| verdicts.of(trace).unwrap_or_default()) else {
+        return BTreeMap::new();
+    };
+    BTreeMap::from([
+        ("judge.task_completion".to_owned(), opinion.score),
+        ("judge.agreement".to_owned(), opinion.agreement),
+    ])
+}

@@ -1,0 +1,137 @@
+//! The rules behind the numbers, and remarks for a careful reader.
+
+use std::collections::BTreeMap;
+
+use karat_core::evaluation;
+use karat_io::text::printable;
+
+use super::LISTED;
+use crate::intake::{Counts, ReadStats};
+use crate::judge::Verdicts;
+use crate::scores::TraceScore;
+
+/// Calls that could not be scored in full.
+#[derive(Debug, Default)]
+pub(crate) struct CallProblems {
+    unreadable_arguments: u64,
+    unrecorded_arguments: u64,
+    not_checked: Counts,
+}
+
+impl CallProblems {
+    pub(crate) fn of(scores: &[TraceScore]) -> Self {
+        let mut problems = CallProblems::default();
+        scores.iter().for_each(|score| problems.add(score));
+        problems
+    }
+
+    pub(crate) fn add(&mut self, score: &TraceScore) {
+        self.unreadable_arguments += score.unreadable_arguments;
+        self.unrecorded_arguments += score.unrecorded_arguments;
+        for reason in &score.not_checked {
+            self.not_checked.add(reason, 1);
+        }
+    }
+}
+
+/// The remarks on traces that were read and scored.
+pub(crate) fn warnings(stats: &ReadStats, problems: &CallProblems) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let bad: u64 = stats.bad.values().sum();
+    if bad > 0 {
+        let classes: Vec<String> =
+            stats.bad.iter().map(|(class, count)| format!("{class} {count}")).collect();
+        warnings.push(format!("{bad} records could not be read: {}", classes.join(", ")));
+    }
+    let failures = stats.failures.classes.iter();
+    warnings.extend(listed(
+        "runs that could not be made",
+        failures.map(|(class, (count, first))| (format!("{class}: {first}"), *count)),
+    ));
+    if problems.unreadable_arguments > 0 {
+        let count = problems.unreadable_arguments;
+        warnings.push(format!("{count} calls have arguments that are not a JSON object"));
+    }
+    if problems.unrecorded_arguments > 0 {
+        warnings.push(format!(
+            "the arguments of {} calls were not recorded; scores that need them are undefined",
+            problems.unrecorded_arguments
+        ));
+    }
+    if stats.without_task > 0 {
+        warnings.push(format!("there is no task for {} traces", stats.without_task));
+    }
+    warnings.extend(stats.without_trace.clone());
+    warnings.extend(stats.notes.iter().map(|(note, count)| format!("{count} {note}")));
+    let named = |counts: &Counts| -> Vec<(String, u64)> {
+        counts.iter().map(|(name, count)| (name.to_owned(), count)).collect()
+    };
+    warnings.extend(listed("unknown fields", named(&stats.unknown)));
+    warnings.extend(listed("arguments not checked", named(&problems.not_checked)));
+    if stats.unchecked_ids > 0 {
+        let count = stats.unchecked_ids;
+        warnings.push(format!("{count} ids were too many to be checked for duplicates"));
+    }
+    warnings
+}
+
+/// The most frequent ones, with their counts.
+fn listed(label: &str, counts: impl IntoIterator<Item = (String, u64)>) -> Option<String> {
+    let mut all: Vec<(String, u64)> = counts.into_iter().collect();
+    all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let more = match all.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    all.truncate(LISTED);
+    let first: Vec<String> =
+        all.iter().map(|(name, count)| format!("{} ({count})", printable(name))).collect();
+    (!first.is_empty()).then(|| format!("{label}: {}{more}", first.join(", ")))
+}
+
+/// The rules behind the numbers.
+pub(crate) fn conventions(verdicts: Option<&Verdicts>) -> BTreeMap<String, String> {
+    let mut conventions = evaluation::conventions([
+        ("items", "one for each trace; those of the same task are one group"),
+        ("runs", "the number of runs of every task: the fewest traces of one, setting by setting"),
+        (
+            "headline",
+            "traces with tools and with distractors; those without count in gauge.*_without_tools alone",
+        ),
+        (
+            "equality",
+            "arguments are equal as JSON: 1 is 1.0, true is not 1; the only tolerance is the one that the expectation states",
+        ),
+        (
+            "schema",
+            "JSON Schema 2020-12 unless declared otherwise; formats do not decide; network $ref is never followed",
+        ),
+        (
+            "gauge.proactivity",
+            "every required call made as expected, over tasks that need a tool and instruct none",
+        ),
+        (
+            "gauge.compliance",
+            "the instructed tool called without an error and as expected, over tasks that instruct one",
+        ),
+        (
+            "gauge.effectiveness",
+            "task.success with tools minus without, in pairs of task, model and turns, each pair weighing the same",
+        ),
+        ("pass@k, pass^k", "of task.success, over tasks with repeated runs"),
+        (
+            "interval",
+            "Wilson for rates, bootstrap by groups for means, by tasks for pass@k and pass^k, 95 %",
+        ),
+    ]);
+    if let Some(verdicts) = verdicts {
+        let by: Vec<&str> = verdicts.by.iter().map(String::as_str).collect();
+        let rule = format!(
+            "recorded votes of {}, {} not given; an opinion, gated only where it is named",
+            by.join(", "),
+            verdicts.missing
+        );
+        conventions.insert("judge.task_completion".to_owned(), rule);
+    }
+    conventions
+}

@@ -1,0 +1,116 @@
+//! The scores of the calls themselves: against the expected ones, forbidden ones, loops.
+
+use std::borrow::Cow;
+
+use karat_metrics::calls::{Call, Object, traces};
+
+use super::{Own, Score, TraceScore, yes};
+use crate::metric::CallMetric;
+use crate::trace::expectation::{Expectation, Hit, NO_ARGUMENTS, object};
+use crate::trace::{Arguments, CallMade, Trace};
+
+const NO_EXPECTATION: &str = "no calls are expected or ruled out";
+const A_CHOICE: &str = "the expectation leaves a choice that this metric cannot express";
+
+/// The calls of a trace as the metrics take them.
+pub(super) struct Calls<'t> {
+    pub(super) trace: &'t Trace,
+    pub(super) expect: Option<&'t Expectation>,
+    pub(super) made: Vec<Call<'t>>,
+    /// Whether the arguments of all calls were recorded.
+    pub(super) has_arguments: bool,
+}
+
+impl<'t> Calls<'t> {
+    pub(super) fn of(trace: &'t Trace, expect: Option<&'t Expectation>) -> Self {
+        Calls {
+            trace,
+            expect,
+            made: trace.calls.iter().map(|call| as_call(expect, call)).collect(),
+            has_arguments: count(trace, |arguments| *arguments == Arguments::NotRecorded) == 0,
+        }
+    }
+
+    pub(super) fn score(&self, score: &mut TraceScore) {
+        let made = &self.made[..];
+        score.unreadable_arguments =
+            count(self.trace, |arguments| matches!(arguments, Arguments::Text(_)));
+        score.unrecorded_arguments =
+            count(self.trace, |arguments| *arguments == Arguments::NotRecorded);
+        let expected = match self.expect.and_then(|expect| expect.calls.as_ref()) {
+            None => Err(NO_EXPECTATION),
+            Some(_) if !self.has_arguments => Err(NO_ARGUMENTS),
+            Some(calls) => Ok(&calls.steps),
+        };
+        score.set(Own::Exact, expected.map(|expected| yes(expected.exact(made))));
+        score.set(Own::Alignment, expected.map(|expected| expected.alignment(made)));
+        score.set(Own::F1, expected.map(|expected| expected.f1(made)));
+        let first_error = expected.and_then(|expected| {
+            let position = traces::first_error(expected, made);
+            position.map(|position| position as f64).ok_or("the calls are as expected")
+        });
+        score.set(Own::FirstError, first_error);
+        score.set(Own::Forbidden, forbidden(self.trace, self.expect));
+        let exact = score.value(Own::Exact) == Some(1.0);
+        score.set(
+            Own::Loop,
+            match made.is_empty() {
+                true => Err("no call was made"),
+                false if !self.has_arguments => Err(NO_ARGUMENTS),
+                false => Ok(yes(!exact && traces::has_loop(made))),
+            },
+        );
+    }
+
+    /// The score by a metric of a peer, if the expectation can be expressed for it.
+    pub(super) fn peer_score(&self, metric: &CallMetric, id: &str) -> Score {
+        if let Some(score) = self.trace.peer_scores.get(id) {
+            return Ok(*score);
+        }
+        let calls = self.expect.and_then(|expect| expect.calls.as_ref()).ok_or(NO_EXPECTATION)?;
+        let expected = calls.plain.as_ref().ok_or(A_CHOICE)?;
+        if !self.has_arguments {
+            return Err(NO_ARGUMENTS);
+        }
+        Ok(metric.measure(&self.made, expected).score)
+    }
+}
+
+fn count(trace: &Trace, is: impl Fn(&Arguments) -> bool) -> u64 {
+    trace.calls.iter().filter(|call| is(&call.arguments)).count() as u64
+}
+
+/// Whether a forbidden call was made.
+pub(super) fn forbidden(trace: &Trace, expect: Option<&Expectation>) -> Score {
+    let rules = expect.map_or(&[][..], |expect| &expect.forbidden);
+    if rules.is_empty() {
+        return Err("nothing is forbidden");
+    }
+    let mut unknown = None;
+    for (call, rule) in trace.calls.iter().flat_map(|call| rules.iter().map(move |r| (call, r))) {
+        match rule.hits(call) {
+            Hit::Yes => return Ok(1.0),
+            Hit::Unknown(reason) => unknown = unknown.or(Some(reason)),
+            Hit::No => {}
+        }
+    }
+    unknown.map_or(Ok(0.0), Err)
+}
+
+/// A call as the metrics take it, under the name by which the expectation compares it. Arguments that
+/// are not JSON become one that nothing expects, so that they never count as no arguments.
+pub(crate) fn as_call<'t>(expect: Option<&'t Expectation>, call: &'t CallMade) -> Call<'t> {
+    let name = match expect {
+        Some(expect) => expect.key(&call.name, call.server.as_deref()),
+        None => Cow::Borrowed(call.name.as_str()),
+    };
+    match &call.arguments {
+        Arguments::Object(text) => Call::new(name, object(text).unwrap_or_else(|_| unreadable())),
+        Arguments::Text(_) => Call::new(name, unreadable()),
+        Arguments::NotRecorded => Call { name, ..Call::default() },
+    }
+}
+
+fn unreadable() -> Object<'static> {
+    object("{\"\\u0000not JSON\":null}").unwrap_or_default()
+}

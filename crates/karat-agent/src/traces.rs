@@ -1,0 +1,251 @@
+//! The evaluation of recorded traces: an `[[agent]]` entry, or `karat agent score`.
+
+use std::path::PathBuf;
+
+use karat_core::dataset::DatasetFiles;
+use karat_core::error::EvalError;
+use karat_core::evaluation::{
+    Common, Entry, Evaluation, NeverAsked, Observations, Questions, RunContext, Scored, Start,
+};
+use karat_core::journal::Entry as Outcome;
+use karat_core::kind::Kind;
+use karat_core::project::{BUNDLED, Root, own_datasets};
+use karat_core::report::{DatasetRef, SystemRef};
+use serde::{Deserialize, Serialize};
+
+use crate::error::no_score;
+use crate::formats::TraceFormat;
+use crate::intake::{ReadStats, TraceSource};
+use crate::judge::Verdicts;
+use crate::metric::CallMetric;
+use crate::read::TraceFiles;
+use crate::report::{self, Scoring};
+use crate::streaming::Aggregates;
+use crate::tasks::Tasks;
+use crate::tools::Tools;
+use crate::trace::Trace;
+use crate::trace_set::TraceSet;
+
+/// The evaluation of recorded traces.
+pub struct Traces;
+
+/// An `[[agent]]` entry, apart from the settings that all entries share.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// A dataset of traces, instead of files.
+    #[serde(default)]
+    pub dataset: Option<String>,
+    /// Files of traces.
+    #[serde(default)]
+    pub traces: Vec<PathBuf>,
+    /// The format of the files.
+    #[serde(default)]
+    pub format: TraceFormat,
+    /// Files of tasks, for traces that have no expectation of their own.
+    #[serde(default)]
+    pub tasks: Vec<PathBuf>,
+    /// The tools that were on offer: datasets of tools, or files.
+    #[serde(default)]
+    pub tools: Vec<String>,
+    /// Recorded verdicts of a judge.
+    #[serde(default)]
+    pub verdicts: Option<PathBuf>,
+    /// The share of records that may be bad.
+    #[serde(default)]
+    pub max_bad: f64,
+}
+
+/// Everything that an entry names, read.
+#[derive(Debug)]
+pub struct Data {
+    /// The traces.
+    pub traces: Kept,
+    /// The tools that were on offer.
+    pub tools: Tools,
+    /// The metrics of peers.
+    pub metrics: Vec<CallMetric>,
+    /// The recorded verdicts of a judge.
+    pub verdicts: Option<Verdicts>,
+    /// An earlier run of the same tasks, to be compared call by call.
+    pub before: Option<Vec<Trace>>,
+}
+
+/// The traces as far as they are kept: all of them for a full report, or the means in flat memory.
+#[derive(Debug)]
+pub enum Kept {
+    /// Every trace.
+    Traces(TraceSet),
+    /// Sums over the traces.
+    Aggregates(Aggregates),
+}
+
+impl Kept {
+    /// Everything that is known about the traces apart from their scores.
+    pub fn stats(&self) -> &ReadStats {
+        match self {
+            Kept::Traces(set) => &set.stats,
+            Kept::Aggregates(aggregates) => &aggregates.stats,
+        }
+    }
+}
+
+impl Config {
+    /// The files of traces, relative to the project.
+    pub fn files(&self, root: &Root<'_>) -> Vec<PathBuf> {
+        self.traces.iter().map(|file| root.path(file)).collect()
+    }
+
+    /// The tools that are named.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn load_tools(&self, root: &Root<'_>) -> Result<Tools, EvalError> {
+        let mut tools = Tools::default();
+        for name in &self.tools {
+            let path = root.path(name.as_ref());
+            match name.starts_with(BUNDLED) || root.is_bundled() {
+                true => tools.load_dataset(root.dataset(name)?)?,
+                false if path.is_dir() => tools.load_dataset(DatasetFiles::Folder(path))?,
+                false => tools.load(&path)?,
+            }
+        }
+        Ok(tools)
+    }
+
+    /// Reads every trace, and everything else that the entry names; `metrics` are those of peers.
+    ///
+    /// # Errors
+    /// If anything is not valid.
+    pub fn read(&self, metrics: Vec<CallMetric>, root: &Root<'_>) -> Result<Data, EvalError> {
+        let mut tools = self.load_tools(root)?;
+        let set = match (&self.dataset, self.traces.is_empty()) {
+            (Some(name), true) => TraceSet::open(root.dataset(name)?, &mut tools)?,
+            (None, false) => {
+                let tasks = Tasks::load_any(&self.tasks, root)?;
+                let files = self.files(root);
+                let files = TraceFiles { files: &files, format: self.format, metrics: &metrics };
+                let max_bad = self.max_bad;
+                TraceSet::read(&TraceSource { files, tasks: tasks.as_ref(), max_bad })?
+            }
+            _ => return Err(EvalError::config("give either `dataset` or `traces`")),
+        };
+        let verdicts = self.verdicts.as_ref().map(|file| Verdicts::load(&root.path(file)));
+        let verdicts = verdicts.transpose()?;
+        Ok(Data { traces: Kept::Traces(set), tools, metrics, verdicts, before: None })
+    }
+
+    /// The system that made the traces: the model, if there is one.
+    pub fn system(&self, data: &Data) -> SystemRef {
+        let models = &data.traces.stats().models;
+        let name = match models.len() {
+            0 => "recorded traces".to_owned(),
+            1 => models.iter().cloned().collect(),
+            count => format!("{count} models"),
+        };
+        SystemRef {
+            kind: "file".to_owned(),
+            name,
+            version: None,
+            settings: [("format".to_owned(), self.format.name().to_owned())].into(),
+        }
+    }
+}
+
+impl Data {
+    /// The number of runs of every task.
+    pub fn runs(&self) -> u32 {
+        match &self.traces {
+            Kept::Traces(set) => report::runs_of_every_task(&set.traces),
+            Kept::Aggregates(_) => 1,
+        }
+    }
+}
+
+impl Evaluation for Traces {
+    const KIND: Kind = Kind::Traces;
+    const TABLE: &'static str = "agent";
+    const TAKES: &'static [&'static str] = &[];
+    const ITEMS: &'static str = "runs";
+
+    type Config = Config;
+    type Dataset = Data;
+    type System = NeverAsked<()>;
+    type Facts = ();
+
+    fn check(config: &Config, _: &mut Common) -> Result<(), EvalError> {
+        match (0.0..=1.0).contains(&config.max_bad) {
+            true => Ok(()),
+            false => Err(EvalError::config("`max_bad` must be between 0 and 1")),
+        }
+    }
+
+    fn load(config: &Config, _: &Common, root: &Root<'_>) -> Result<Data, EvalError> {
+        config.read(CallMetric::usual(), root)
+    }
+
+    fn reference(data: &Data) -> DatasetRef {
+        match &data.traces {
+            Kept::Traces(set) => set.reference.clone(),
+            Kept::Aggregates(aggregates) => aggregates.reference.clone(),
+        }
+    }
+
+    fn reads(config: &Config) -> Vec<PathBuf> {
+        let tools = config.tools.iter();
+        let mut reads = own_datasets(config.dataset.iter().chain(tools));
+        reads.extend(config.traces.iter().chain(&config.tasks).chain(&config.verdicts).cloned());
+        reads
+    }
+
+    async fn start(entry: &Entry<Traces>, _: &RunContext<'_>) -> Result<Start<Traces>, EvalError> {
+        Ok(Start::Recorded {
+            // The traces are in the data.
+            outcomes: Vec::new(),
+            reference: entry.config.system(&entry.data),
+            runs: entry.data.runs(),
+        })
+    }
+
+    fn questions(
+        _: &Entry<Traces>,
+        _: &NeverAsked<()>,
+        _: &mut Vec<Outcome<()>>,
+    ) -> Result<Questions<Traces>, EvalError> {
+        Ok(Vec::new())
+    }
+
+    fn allow(observed: &Observations<'_, Traces>) -> Result<(), EvalError> {
+        let stats = observed.entry.data.traces.stats();
+        stats.failures.check(stats.runs, observed.entry.common.gate.max_errors)
+    }
+
+    fn score(observed: &Observations<'_, Traces>) -> Result<Scored, EvalError> {
+        let Entry { common, data, .. } = observed.entry;
+        match &data.traces {
+            Kept::Aggregates(aggregates) => aggregates.scored(),
+            Kept::Traces(set) => score_set(&Scoring {
+                set,
+                tools: &data.tools,
+                metrics: &data.metrics,
+                verdicts: data.verdicts.as_ref(),
+                before: data.before.as_deref(),
+                seed: common.seed,
+            }),
+        }
+    }
+}
+
+/// Scores traces; recorded ones and those that an agent just made alike.
+///
+/// # Errors
+/// If no score is defined.
+pub(crate) fn score_set(scoring: &Scoring<'_>) -> Result<Scored, EvalError> {
+    let scored = scoring.scored();
+    if scored.metrics.iter().any(|metric| metric.value.is_some()) {
+        return Ok(scored);
+    }
+    let success = scored.metrics.iter().find(|metric| metric.id == "task.success");
+    let reason = success.and_then(|metric| metric.undefined.as_deref());
+    Err(no_score(scoring.set.traces.len() as u64, reason))
+}

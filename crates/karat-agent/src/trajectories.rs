@@ -1,0 +1,524 @@
+//! Two runs of the same tasks, call by call: which calls were inserted, left out, moved or changed.
+//!
+//! Calls are the same or they are not: a changed amount is a changed call, however close the text. A
+//! number may differ only where a tolerance is stated for its argument. The similarity of two runs of a
+//! task is the sum of the weights of [`crate::alignment`] over the longer list.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use karat_core::aggregate::{self, Average, Spec};
+use karat_core::dataset::Digest;
+use karat_core::error::EvalError;
+use karat_core::evaluation::{
+    Common, Entry, Evaluation, NeverAsked, Observations, Questions, RunContext, Scored, Start,
+    conventions,
+};
+use karat_core::journal::Entry as Outcome;
+use karat_core::kind::Kind;
+use karat_core::observed::{Difference, Observed, Trajectory};
+use karat_core::project::Root;
+use karat_core::report::{DatasetRef, Item, ItemError, SystemRef};
+use karat_io::text::printable;
+use karat_metrics::calls::{Call, Equality, Value};
+use serde::{Deserialize, Serialize};
+
+use crate::alignment::{CHANGED, Common as CommonCalls, FULL, MOVED, PART, SAME, Sides};
+use crate::formats::TraceFormat;
+use crate::intake::TraceSource;
+use crate::read::TraceFiles;
+use crate::shown::{clipped, shown_calls};
+use crate::tasks::Tasks;
+use crate::trace::expectation::object;
+use crate::trace::{Arguments, CallMade, Trace};
+use crate::trace_set::TraceSet;
+
+/// The similarity of the calls.
+pub const SIMILARITY: &str = "calls.similarity";
+
+/// The number of tasks in a message.
+const NAMED: usize = 5;
+
+/// The largest difference of numbers, by the name of the argument.
+pub type Tolerances = BTreeMap<String, f64>;
+
+/// The comparison of two runs of the same tasks.
+pub struct Trajectories;
+
+/// The settings of a comparison.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The traces of the earlier run.
+    pub before: PathBuf,
+    /// The traces of the later run.
+    pub after: PathBuf,
+    /// The format of both files.
+    #[serde(default)]
+    pub format: TraceFormat,
+    /// Files of tasks, which name the traces.
+    #[serde(default)]
+    pub tasks: Vec<PathBuf>,
+    /// The largest difference of numbers, by argument.
+    #[serde(default)]
+    pub within: Tolerances,
+    /// The share of records that may be bad.
+    #[serde(default)]
+    pub max_bad: f64,
+}
+
+/// Two runs of the same tasks.
+pub struct RunPair {
+    before: Vec<Trace>,
+    after: Vec<Trace>,
+}
+
+impl Evaluation for Trajectories {
+    const KIND: Kind = Kind::Trajectories;
+    const TABLE: &'static str = "trajectories";
+    const TAKES: &'static [&'static str] = &[];
+    const ITEMS: &'static str = "tasks";
+
+    type Config = Config;
+    type Dataset = RunPair;
+    type System = NeverAsked<()>;
+    type Facts = ();
+
+    fn check(config: &Config, _: &mut Common) -> Result<(), EvalError> {
+        if config.within.values().any(|within| *within < 0.0 || within.is_nan()) {
+            return Err(EvalError::config("`within`: a tolerance must not be negative"));
+        }
+        Ok(())
+    }
+
+    fn load(config: &Config, _: &Common, root: &Root<'_>) -> Result<RunPair, EvalError> {
+        let tasks = Tasks::load_any(&config.tasks, root)?;
+        let read = |file: &PathBuf| {
+            let file = root.path(file);
+            let files = std::slice::from_ref(&file);
+            let files = TraceFiles { files, format: config.format, metrics: &[] };
+            let source = TraceSource { files, tasks: tasks.as_ref(), max_bad: config.max_bad };
+            Ok::<_, EvalError>(TraceSet::read(&source)?.traces)
+        };
+        Ok(RunPair { before: read(&config.before)?, after: read(&config.after)? })
+    }
+
+    fn reference(data: &RunPair) -> DatasetRef {
+        let by_task = data.by_task();
+        let ids: BTreeSet<String> = data.before.iter().map(|t| name(t, by_task)).collect();
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        DatasetRef {
+            id: "tasks of the earlier run".to_owned(),
+            version: "traces".to_owned(),
+            digest: Digest::of(ids.join("\n").as_bytes()).to_string(),
+        }
+    }
+
+    fn reads(config: &Config) -> Vec<PathBuf> {
+        [&config.before, &config.after].into_iter().chain(&config.tasks).cloned().collect()
+    }
+
+    async fn start(
+        entry: &Entry<Trajectories>,
+        _: &RunContext<'_>,
+    ) -> Result<Start<Trajectories>, EvalError> {
+        Ok(Start::Recorded { outcomes: Vec::new(), reference: system(&entry.config), runs: 1 })
+    }
+
+    fn questions(
+        _: &Entry<Trajectories>,
+        _: &NeverAsked<()>,
+        _: &mut Vec<Outcome<()>>,
+    ) -> Result<Questions<Trajectories>, EvalError> {
+        Ok(Vec::new())
+    }
+
+    fn allow(_: &Observations<'_, Trajectories>) -> Result<(), EvalError> {
+        Ok(())
+    }
+
+    fn score(observed: &Observations<'_, Trajectories>) -> Result<Scored, EvalError> {
+        let entry = observed.entry;
+        let (tasks, only_after) = entry.data.compare(&entry.config.within);
+        if !tasks.iter().any(|task| task.similarity.is_some() && !task.lost) {
+            return Err(EvalError::NothingMeasured(match not_compared(&tasks) {
+                Some(message) => message,
+                None => "the two files have no task in common".to_owned(),
+            }));
+        }
+        let only_before = tasks.iter().filter(|task| task.lost).map(|task| task.id.clone());
+        let warnings = [("earlier", only_before.collect()), ("later", only_after)];
+        let items: Vec<Item> = tasks.into_iter().map(item).collect();
+        let refs: Vec<&Item> = items.iter().collect();
+        let similarity = Spec { id: SIMILARITY, kind: Average::Mean };
+        let weights =
+            format!("changed {CHANGED}, inserted 0, missing 0, moved {MOVED}, same {SAME}");
+        Ok(Scored {
+            metrics: vec![aggregate::measure(similarity, &refs, 1, entry.common.seed)],
+            conventions: conventions([
+                ("weights", weights.as_str()),
+                ("gone", "a task that the later run does not have counts 0"),
+                ("pairs", "by task, model, setting, turns and run"),
+            ]),
+            warnings: warnings.into_iter().filter_map(|(run, ids)| only_in(run, &ids)).collect(),
+            items,
+            ..Scored::default()
+        })
+    }
+}
+
+/// The system of a comparison: the later run, and the earlier one as a setting.
+pub fn system(config: &Config) -> SystemRef {
+    SystemRef {
+        kind: "file".to_owned(),
+        name: config.after.display().to_string(),
+        version: None,
+        settings: [("before".to_owned(), config.before.display().to_string())].into(),
+    }
+}
+
+/// The first task that could not be compared, and the reason.
+pub fn not_compared<'t>(tasks: impl IntoIterator<Item = &'t Trajectory>) -> Option<String> {
+    tasks.into_iter().find_map(|task| {
+        let reason = task.not_compared.as_deref()?;
+        Some(format!("{} was not compared: {reason}", printable(&task.id)))
+    })
+}
+
+fn only_in(run: &str, ids: &[String]) -> Option<String> {
+    let first = ids[..ids.len().min(NAMED)].join(", ");
+    let more = if ids.len() > NAMED { ", …" } else { "" };
+    let text = format!("{} tasks are only in the {run} run: {first}{more}", ids.len());
+    (!ids.is_empty()).then_some(text)
+}
+
+fn item(task: Trajectory) -> Item {
+    let error = |class: &str, message: &str| ItemError {
+        class: class.to_owned(),
+        message: message.to_owned(),
+    };
+    Item {
+        id: task.id.clone(),
+        group: None,
+        tags: BTreeMap::new(),
+        metrics: BTreeMap::from([(SIMILARITY.to_owned(), task.similarity)]),
+        per_run: Vec::new(),
+        error: match &task.not_compared {
+            Some(reason) => Some(error("not_compared", reason)),
+            None => task.lost.then(|| error("lost", "the later run does not have this task")),
+        },
+        observed: Some(Observed::Trajectories(task)),
+    }
+}
+
+/// The name of a trace in a comparison.
+fn name(trace: &Trace, by_task: bool) -> String {
+    match by_task {
+        true => trace.id.clone(),
+        false => format!(
+            "{}@{}/{}/{}#{}",
+            trace.id,
+            trace.model.as_deref().unwrap_or("-"),
+            trace.setting.name(),
+            trace.turns.name(),
+            trace.run
+        ),
+    }
+}
+
+impl RunPair {
+    /// Whether each run has one trace of each task, so that the task alone pairs them.
+    fn by_task(&self) -> bool {
+        let unique = |traces: &[Trace]| {
+            let ids: BTreeSet<&str> = traces.iter().map(|trace| trace.id.as_str()).collect();
+            ids.len() == traces.len()
+        };
+        unique(&self.before) && unique(&self.after)
+    }
+
+    /// The comparison of each task of the earlier run, and the tasks that only the later run has.
+    fn compare(&self, tolerances: &Tolerances) -> (Vec<Trajectory>, Vec<String>) {
+        let by_task = self.by_task();
+        let named = |traces: &'_ [Trace]| -> BTreeMap<String, usize> {
+            traces.iter().enumerate().map(|(at, trace)| (name(trace, by_task), at)).collect()
+        };
+        let mut later = named(&self.after);
+        let mut tasks = Vec::new();
+        for (name, at) in named(&self.before) {
+            let before = &self.before[at];
+            let found = match later.remove(&name) {
+                Some(at) => compare(before, &self.after[at], tolerances),
+                None => lost(before),
+            };
+            tasks.push(Trajectory { id: name, ..found });
+        }
+        (tasks, later.into_keys().collect())
+    }
+}
+
+/// Compares two runs of a task.
+pub fn compare(before: &Trace, after: &Trace, tolerances: &Tolerances) -> Trajectory {
+    let longer = before.calls.len().max(after.calls.len());
+    let aligned = align(&before.calls, &after.calls, tolerances);
+    let answer_changed = before.output != after.output;
+    let answers = [before, after].map(|trace| trace.output.as_deref().map(clipped));
+    Trajectory {
+        id: before.id.clone(),
+        similarity: aligned.as_ref().map(|(_, worth)| match longer {
+            0 => 1.0,
+            longer => worth / longer as f64,
+        }),
+        not_compared: aligned.is_none().then(|| {
+            let (before, after) = (before.calls.len(), after.calls.len());
+            format!("{before} calls and {after} calls differ in too many places to be aligned")
+        }),
+        lost: false,
+        steps: aligned.map(|(steps, _)| steps).unwrap_or_default(),
+        answer_changed,
+        input: before.input.as_deref().or(after.input.as_deref()).map(clipped),
+        before: shown_calls(before),
+        after: shown_calls(after),
+        answers: answer_changed.then_some(answers),
+    }
+}
+
+/// The comparison of a task that the later run does not have.
+fn lost(before: &Trace) -> Trajectory {
+    let found = compare(before, &Trace::of(before.id.clone()), &Tolerances::new());
+    Trajectory { similarity: Some(0.0), lost: true, ..found }
+}
+
+/// The alignment and the sum of its weights; none if there are too many calls.
+fn align<'a>(
+    before: &'a [CallMade],
+    after: &'a [CallMade],
+    tolerances: &Tolerances,
+) -> Option<(Vec<karat_core::observed::Step>, f64)> {
+    let read = |calls: &'a [CallMade]| calls.iter().map(ReadCall::of).collect::<Vec<_>>();
+    let (before, after) = (read(before), read(after));
+    let worth = |i: usize, j: usize| worth(&before[i], &after[j], tolerances);
+    let sides = Sides {
+        before: before.iter().map(|call| call.made.shown()).collect(),
+        after: after.iter().map(|call| call.made.shown()).collect(),
+        worth: &worth,
+        differences: &|i, j| differences(&before[i], &after[j], tolerances),
+    };
+    let common = CommonCalls::of(before.len(), after.len(), &worth)?;
+    Some(sides.align(common))
+}
+
+/// A call with its arguments, parsed once.
+struct ReadCall<'a> {
+    made: &'a CallMade,
+    /// None if they were not recorded or cannot be read as a JSON object.
+    arguments: Option<Call<'a>>,
+}
+
+impl<'a> ReadCall<'a> {
+    fn of(made: &'a CallMade) -> Self {
+        let arguments = match &made.arguments {
+            Arguments::Object(text) => object(text).ok().map(|object| Call::new("", object)),
+            Arguments::NotRecorded | Arguments::Text(_) => None,
+        };
+        ReadCall { made, arguments }
+    }
+}
+
+fn worth(a: &ReadCall<'_>, b: &ReadCall<'_>, tolerances: &Tolerances) -> u32 {
+    let same_server = match (&a.made.server, &b.made.server) {
+        (Some(a), Some(b)) => a == b,
+        _ => true,
+    };
+    if a.made.name != b.made.name || !same_server {
+        return 0;
+    }
+    if are_same(a, b, tolerances) { FULL } else { PART }
+}
+
+/// Whether the arguments are the same. Those that cannot be read are the same if their texts are.
+fn are_same(a: &ReadCall<'_>, b: &ReadCall<'_>, tolerances: &Tolerances) -> bool {
+    if a.made.arguments == b.made.arguments {
+        return true;
+    }
+    match (&a.arguments, &b.arguments) {
+        (Some(before), Some(after)) if tolerances.is_empty() => Equality::Json.calls(before, after),
+        (Some(_), Some(_)) => differences(a, b, tolerances).is_empty(),
+        _ => false,
+    }
+}
+
+fn differences(a: &ReadCall<'_>, b: &ReadCall<'_>, tolerances: &Tolerances) -> Vec<Difference> {
+    if a.made.arguments == b.made.arguments {
+        return Vec::new();
+    }
+    let (Some(before), Some(after)) = (&a.arguments, &b.arguments) else {
+        let text = |arguments: &Arguments| match arguments {
+            Arguments::NotRecorded => None,
+            Arguments::Object(text) | Arguments::Text(text) => Some(text.clone()),
+        };
+        return vec![Difference {
+            name: "(all)".to_owned(),
+            before: text(&a.made.arguments),
+            after: text(&b.made.arguments),
+        }];
+    };
+    if Equality::Json.calls(before, after) {
+        return Vec::new();
+    }
+    let (before, after) = (before.arguments(), after.arguments());
+    let mut found = Vec::new();
+    for (name, value) in before.iter() {
+        let other = after.get(name);
+        if !other.is_some_and(|other| same(name, value, other, tolerances)) {
+            found.push(Difference {
+                name: name.to_owned(),
+                before: Some(value.to_string()),
+                after: other.map(ToString::to_string),
+            });
+        }
+    }
+    for (name, value) in after.iter().filter(|(name, _)| before.get(name).is_none()) {
+        let after = Some(value.to_string());
+        found.push(Difference { name: name.to_owned(), before: None, after });
+    }
+    found
+}
+
+fn same(name: &str, a: &Value<'_>, b: &Value<'_>, tolerances: &Tolerances) -> bool {
+    if Equality::Json.values(a, b) {
+        return true;
+    }
+    match (tolerances.get(name), a.as_number(), b.as_number()) {
+        (Some(within), Some(a), Some(b)) => (a - b).abs() <= *within,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use karat_core::observed::Step;
+
+    use super::*;
+
+    fn trace(calls: &[(&str, &str)]) -> Trace {
+        let call = |(name, arguments): &(&str, &str)| CallMade {
+            name: (*name).to_owned(),
+            arguments: Arguments::written(arguments),
+            ..CallMade::default()
+        };
+        Trace { calls: calls.iter().map(call).collect(), ..Trace::of("t") }
+    }
+
+    fn diff(before: &[(&str, &str)], after: &[(&str, &str)]) -> Trajectory {
+        compare(&trace(before), &trace(after), &Tolerances::new())
+    }
+
+    fn similarity(before: &[(&str, &str)], after: &[(&str, &str)]) -> f64 {
+        diff(before, after).similarity.unwrap()
+    }
+
+    #[test]
+    fn equal_calls_are_the_same_however_they_are_written() {
+        let found = diff(&[("f", r#"{"a":1,"b":2}"#)], &[("f", r#"{"b":2.0,"a":1}"#)]);
+        assert!(found.is_same() && found.similarity == Some(1.0));
+        assert_eq!(similarity(&[], &[]), 1.0);
+    }
+
+    #[test]
+    fn a_changed_recipient_is_a_changed_call_however_long_the_rest() {
+        let text = "x".repeat(500);
+        let with = |to: &str| format!(r#"{{"text":"{text}","to":"{to}"}}"#);
+        let found = diff(&[("send", &with("alice"))], &[("send", &with("alicf"))]);
+        assert_eq!(found.similarity, Some(CHANGED));
+        let [Step::Changed { arguments, .. }] = &found.steps[..] else { panic!("{found:?}") };
+        assert_eq!(arguments.len(), 1);
+        assert_eq!(
+            (arguments[0].name.as_str(), arguments[0].after.as_deref()),
+            ("to", Some("\"alicf\""))
+        );
+    }
+
+    #[test]
+    fn a_number_may_differ_only_within_a_stated_tolerance() {
+        let (before, after) =
+            (trace(&[("pay", r#"{"n":1.00}"#)]), trace(&[("pay", r#"{"n":1.01}"#)]));
+        assert_eq!(compare(&before, &after, &Tolerances::new()).similarity, Some(CHANGED));
+        let stated = Tolerances::from([("n".to_owned(), 0.02)]);
+        assert_eq!(compare(&before, &after, &stated).similarity, Some(SAME));
+    }
+
+    #[test]
+    fn inserted_missing_and_moved_calls_are_distinguished() {
+        let one = |name| (name, "{}");
+        let inserted = diff(&[one("a"), one("b")], &[one("a"), one("x"), one("b")]);
+        assert_eq!(inserted.steps[1], Step::Inserted { tool: "x".into(), at: 2 });
+        assert!((inserted.similarity.unwrap() - 2.0 / 3.0).abs() < 1e-12);
+        let missing = diff(&[one("a"), one("x"), one("b")], &[one("a"), one("b")]);
+        assert_eq!(missing.steps[1], Step::Missing { tool: "x".into(), at: 2 });
+        let moved = diff(&[one("a"), one("b"), one("c")], &[one("b"), one("c"), one("a")]);
+        assert_eq!(moved.steps[2], Step::Moved { tool: "a".into(), from: 1, to: 3 });
+        assert!((moved.similarity.unwrap() - 2.5 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn unreadable_arguments_are_the_same_only_if_their_texts_are() {
+        // Deeper than Karat reads, and half of a surrogate pair.
+        let deep = |end: &str| format!(r#"{{"a":{}"{end}"{}}}"#, "[".repeat(200), "]".repeat(200));
+        let half = |end: &str| format!(r#"{{"a":"\ud800{end}"}}"#);
+        for (before, after) in [(deep("x"), deep("y")), (half("x"), half("y"))] {
+            let call = |arguments: &String| CallMade {
+                name: "f".to_owned(),
+                arguments: Arguments::Object(arguments.clone()),
+                ..CallMade::default()
+            };
+            let trace = |arguments| Trace { calls: vec![call(arguments)], ..Trace::of("t") };
+            let (one, other) = (trace(&before), trace(&after));
+            assert!(compare(&one, &one, &Tolerances::new()).is_same());
+            let found = compare(&one, &other, &Tolerances::new());
+            let [Step::Changed { arguments, .. }] = &found.steps[..] else { panic!("{found:?}") };
+            let all =
+                Difference { name: "(all)".to_owned(), before: Some(before), after: Some(after) };
+            assert_eq!(arguments, &[all]);
+        }
+    }
+
+    #[test]
+    fn many_calls_are_compared_to_the_last_one() {
+        let texts: Vec<String> = (0..3000).map(|number| format!(r#"{{"n":{number}}}"#)).collect();
+        let calls: Vec<(&str, &str)> = texts.iter().map(|text| ("f", text.as_str())).collect();
+        assert_eq!(similarity(&calls, &calls), 1.0);
+        let mut changed = calls.clone();
+        changed[2500].1 = "{}";
+        let found = diff(&calls, &changed);
+        assert!(!found.is_same());
+        assert_eq!(found.similarity, Some((2999.0 + CHANGED) / 3000.0));
+        // One that is new near the start.
+        let mut longer = calls.clone();
+        longer.insert(1, ("g", "{}"));
+        assert_eq!(diff(&calls, &longer).steps[1], Step::Inserted { tool: "g".into(), at: 2 });
+    }
+
+    #[test]
+    fn too_many_calls_without_a_common_end_are_not_compared() {
+        let texts: Vec<String> = (0..2100).map(|number| format!(r#"{{"n":{number}}}"#)).collect();
+        let calls: Vec<(&str, &str)> = texts.iter().map(|text| ("f", text.as_str())).collect();
+        let mut other = calls.clone();
+        other.reverse();
+        let found = diff(&calls, &other);
+        assert_eq!((found.similarity, found.steps.len(), found.is_same()), (None, 0, false));
+        assert!(found.not_compared.is_some_and(|why| why.contains("2100 calls")));
+    }
+
+    #[test]
+    fn a_task_that_is_gone_has_nothing_in_common() {
+        let named = |id: &str| Trace { id: id.to_owned(), ..trace(&[("f", "{}")]) };
+        let pair = RunPair { before: vec![named("a"), named("b")], after: vec![named("a")] };
+        let (tasks, only_after) = pair.compare(&Tolerances::new());
+        let found: Vec<_> = tasks.iter().map(|task| (task.similarity, task.lost)).collect();
+        assert_eq!(found, [(Some(1.0), false), (Some(0.0), true)]);
+        assert!(tasks[0].is_same() && !tasks[1].is_same() && only_after.is_empty());
+        let pair = RunPair { before: vec![named("b")], after: vec![named("a")] };
+        let (tasks, only_after) = pair.compare(&Tolerances::new());
+        assert!(tasks[0].lost && only_after == ["a"]);
+    }
+}
