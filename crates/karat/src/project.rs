@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use karat_core::project::FILE;
 use karat_core::project::{
-    self, AnyEntry, Baselines, Bundle as _, FILE, Planned, Project, Registry, Root, Settings,
+    self, AnyEntry, Baselines, Bundle as _, Planned, Project, Registry, Root, Settings,
 };
 use karat_io::input::{self, Limits};
 

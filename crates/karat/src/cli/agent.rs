@@ -16,32 +16,33 @@ pub(crate) enum AgentCommand {
     Judge(AgentJudgeArgs),
     /// Compare two runs of the same tasks call by call
     Diff(AgentDiffArgs),
-    /// Run the agent evaluations of the project alone
+    /// The earlier spelling: `karat agent check` for `karat check --evaluation agent`
+    #[command(hide = true)]
     Check(CheckArgs),
 }
 
-/// How traces are read.
+/// The reading of traces.
 #[derive(Args, Clone)]
 pub(crate) struct TraceArgs {
-    /// The shape of the traces
+    /// The format of the traces
     #[arg(long, value_name = "FORMAT", default_value = "native")]
     pub(crate) format: TraceFormat,
-    /// Tasks with what should have happened, for traces that do not say; repeatable. JSON lines, JSON,
+    /// Tasks with their expectations, for traces that have none; repeatable. JSON lines, JSON,
     /// YAML, or an mcp-eval scenario
     #[arg(long, value_name = "FILE")]
     pub(crate) tasks: Vec<PathBuf>,
-    /// Which share of records may be bad; they are counted
+    /// The share of records that may be bad; they are counted
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) max_bad: f64,
 }
 
-/// What only a report can do: one pass over the traces writes none and keeps no items to compare.
+/// The options that need a report: one pass over the traces writes none and keeps no items to compare.
 const OF_A_REPORT: [&str; 7] =
     ["verdicts", "before", "name", "max_drop", "baseline", "out", "outputs"];
 
 #[derive(Args)]
 pub(crate) struct AgentScoreArgs {
-    /// The traces: JSON lines, plain, gz or zstd; several files of one shape
+    /// The traces: JSON lines, plain, gz or zstd; several files of one format
     #[arg(required = true)]
     pub(crate) traces: Vec<PathBuf>,
     #[command(flatten)]
@@ -49,7 +50,7 @@ pub(crate) struct AgentScoreArgs {
     /// The tools that were on offer: a file, a dataset, or bundled:tools/v1; repeatable
     #[arg(long, value_name = "TOOLS")]
     pub(crate) tools: Vec<String>,
-    /// A metric of calls beside ours, such as ragas.tool_call_f1; repeatable. Without it, the usual
+    /// A further metric of calls, such as ragas.tool_call_f1; repeatable. Without it, the usual
     /// ones of RAGAS and DeepEval
     #[arg(short, long = "metric", value_name = "ID")]
     pub(crate) metrics: Vec<String>,
@@ -100,10 +101,10 @@ pub(crate) struct AgentRunArgs {
     /// the tasks' plans say
     #[arg(long = "model", value_name = "NAME", requires = "endpoint")]
     pub(crate) models: Vec<String>,
-    /// Where the model is, such as http://127.0.0.1:8080/v1
+    /// The endpoint of the model, such as http://127.0.0.1:8080/v1
     #[arg(long, value_name = "URL", requires = "models")]
     pub(crate) endpoint: Option<String>,
-    /// How the endpoint is talked to
+    /// The API of the endpoint
     #[arg(long, value_name = "API", default_value = "openai")]
     pub(crate) api: ModelApi,
     /// The environment variable that holds the endpoint's key
@@ -112,31 +113,31 @@ pub(crate) struct AgentRunArgs {
     /// A file of servers, such as .mcp.json; those that tasks name are started. `demo` is built in
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// How often each task is run
+    /// The number of runs of each task
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) runs: u32,
-    /// With what at hand; repeatable
+    /// The setting of the runs; repeatable
     #[arg(long = "setting", value_name = "SETTING", default_value = "with-tools")]
     pub(crate) settings: Vec<RunSetting>,
-    /// A server that is of no use, for the setting distractors; repeatable
+    /// A server that does not help, for the setting distractors; repeatable
     #[arg(long = "distractor", value_name = "NAME")]
     pub(crate) distractors: Vec<String>,
-    /// How often the model may be asked in one run
+    /// The maximum number of requests to the model in one run
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) max_turns: u32,
-    /// How many tokens one run may use
+    /// The maximum number of tokens of one run
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
-    /// How many seconds one run may take
+    /// The maximum time of one run
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     pub(crate) max_seconds: u64,
-    /// How much one run may cost, by --price
+    /// The maximum cost of one run, by --price
     #[arg(long, value_name = "AMOUNT", requires = "price")]
     pub(crate) max_cost: Option<f64>,
-    /// What a million tokens cost: in, out
+    /// The price of a million tokens: in, out
     #[arg(long, value_name = "IN,OUT")]
     pub(crate) price: Option<String>,
-    /// The most tokens of one answer
+    /// The maximum number of tokens of one answer
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub(crate) answer_tokens: u64,
     /// The temperature
@@ -145,28 +146,31 @@ pub(crate) struct AgentRunArgs {
     /// The seed of the first run, for endpoints that take one
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// What the model is told first
+    /// The system prompt
     #[arg(long, value_name = "TEXT")]
     pub(crate) system: Option<String>,
-    /// How many runs are under way at once
+    /// The number of runs under way at once
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) concurrency: usize,
-    /// Which share of runs may fail because of the endpoint or a server
+    /// The share of runs that may fail because of the endpoint or a server
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) max_errors: f64,
-    /// How long one answer of the endpoint may take
+    /// The time limit for one answer of the endpoint
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     pub(crate) timeout: u64,
     /// The pause before a busy endpoint is asked again, doubled each time
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 500)]
     pub(crate) retry_pause_ms: u64,
-    /// Where everything that was exchanged is written; agent-recording.jsonl in the folder for reports
+    /// The file for the recording; by default agent-recording.jsonl in the folder for reports
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
+    /// Continue an interrupted run: answers in its journal are not asked for again
+    #[arg(long, conflicts_with = "replay")]
+    pub(crate) resume: bool,
     /// Run again from a recording: no model, no server
     #[arg(long, value_name = "FILE")]
     pub(crate) replay: Option<PathBuf>,
-    /// Where the traces are written; traces.jsonl in the folder for reports
+    /// The file for the traces; by default traces.jsonl in the folder for reports
     #[arg(long, value_name = "FILE")]
     pub(crate) traces: Option<PathBuf>,
     /// The name of the report
@@ -214,16 +218,16 @@ pub(crate) struct AgentJudgeArgs {
     /// The judge, by the endpoint's name for it
     #[arg(long, value_name = "NAME")]
     pub(crate) model: String,
-    /// Where the judge is, such as http://127.0.0.1:8080/v1
+    /// The endpoint of the judge, such as http://127.0.0.1:8080/v1
     #[arg(long, value_name = "URL")]
     pub(crate) endpoint: String,
-    /// How the endpoint is talked to
+    /// The API of the endpoint
     #[arg(long, value_name = "API", default_value = "openai")]
     pub(crate) api: ModelApi,
     /// The environment variable that holds the endpoint's key
     #[arg(long, value_name = "VARIABLE")]
     pub(crate) key_env: Option<String>,
-    /// How many votes on each unit
+    /// The number of votes on each unit
     #[arg(long, value_name = "K", default_value_t = 3)]
     pub(crate) votes: u32,
     /// The temperature
@@ -232,13 +236,13 @@ pub(crate) struct AgentJudgeArgs {
     /// The seed of the first vote, for endpoints that take one
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// The most tokens of one answer
+    /// The maximum number of tokens of one answer
     #[arg(long, value_name = "N", default_value_t = 512)]
     pub(crate) answer_tokens: u64,
-    /// How long one answer of the endpoint may take
+    /// The time limit for one answer of the endpoint
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     pub(crate) timeout: u64,
-    /// Where the verdicts are written
+    /// The file for the verdicts
     #[arg(long, value_name = "FILE")]
     pub(crate) verdicts: PathBuf,
 }

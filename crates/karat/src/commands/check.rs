@@ -57,7 +57,7 @@ fn remember(document: &CheckReport, file: &Path, terminal: &Terminal) -> Result<
     }
     let text = Output::Json.render(document).map_err(Stop::bad_input)?;
     let kept = Document::read(Path::new("the report"), text.as_bytes())?;
-    let (Added::New(run) | Added::Known(run)) = Store::open_or_begin(file)?.add(&kept)?;
+    let (Added::New(run) | Added::Known(run)) = Store::open_or_create(file)?.add(&kept)?;
     terminal.say(&format!("history: {shown}, run {run}"));
     Ok(())
 }

@@ -66,7 +66,7 @@ fn add(file: &Path, arguments: &HistoryAddArgs, terminal: &Terminal) -> Result<E
     // All are read before the first is added: what is not a report adds nothing and begins no history.
     let documents: Vec<Document> =
         arguments.reports.iter().map(|path| document(path)).collect::<Result<_, _>>()?;
-    let mut store = Store::open_or_begin(file)?;
+    let mut store = Store::open_or_create(file)?;
     let mut lines = Vec::new();
     for (name, document) in arguments.reports.iter().zip(&documents) {
         lines.push((name, store.add(document)?));
@@ -97,9 +97,9 @@ fn list(store: &Store, arguments: &HistoryListArgs, terminal: &Terminal) -> Resu
     if let Some(wanted) = &arguments.evaluation {
         let known = runs.iter().flat_map(|run| &run.entries);
         check_known(wanted, known.flat_map(|one| [one.evaluation.as_str(), &one.name]), |_| {
-            runs.iter().flat_map(|run| &run.entries).any(|one| one.is_called(wanted))
+            runs.iter().flat_map(|run| &run.entries).any(|one| one.matches(wanted))
         })?;
-        runs.retain(|run| run.entries.iter().any(|subject| subject.is_called(wanted)));
+        runs.retain(|run| run.entries.iter().any(|subject| subject.matches(wanted)));
     }
     if terminal.json() {
         terminal.print_json(&json!({"schema": "karat.history.list/1", "runs": runs}))?;
@@ -131,15 +131,15 @@ fn show(store: &Store, arguments: &HistoryShowArgs, terminal: &Terminal) -> Resu
     let subjects = store.subjects()?;
     let names = || subjects.iter().flat_map(|one| [one.evaluation.as_str(), &one.name]);
     if let Some(wanted) = &arguments.evaluation {
-        check_known(wanted, names(), |wanted| subjects.iter().any(|one| one.is_called(wanted)))?;
+        check_known(wanted, names(), |wanted| subjects.iter().any(|one| one.matches(wanted)))?;
     }
     let is_metric = metrics.iter().any(|metric| metric == what);
     check_known(what, names().chain(metrics.iter().map(String::as_str)), |_| {
-        is_metric || subjects.iter().any(|one| one.is_called(what))
+        is_metric || subjects.iter().any(|one| one.matches(what))
     })?;
     let meant = subjects.iter().filter(|subject| {
-        arguments.evaluation.as_ref().is_none_or(|wanted| subject.is_called(wanted))
-            && (is_metric || subject.is_called(what))
+        arguments.evaluation.as_ref().is_none_or(|wanted| subject.matches(wanted))
+            && (is_metric || subject.matches(what))
     });
     let mut followed: Vec<Vec<Entry>> = Vec::new();
     for subject in meant {
@@ -171,7 +171,7 @@ fn compare_runs(
 ) -> Result<Exit, Stop> {
     let mut before = store.check(arguments.before)?.reports;
     let mut after = store.check(arguments.after)?.reports;
-    let key = |report: &Report| (report.evaluation, report.name.clone());
+    let key = |report: &Report| (report.evaluation.clone(), report.name.clone());
     let earlier: BTreeMap<_, _> =
         before.iter().map(|report| (key(report), report.dataset.clone())).collect();
     // One entry on new data does not justify hiding the others; alone, it is the news.
@@ -186,8 +186,8 @@ fn compare_runs(
     if moved.len() < common {
         for (key @ (evaluation, name), error) in &moved {
             terminal.say(&format!("karat: {evaluation} {}: {error}", printable(name)));
-            before.retain(|report| (report.evaluation, report.name.clone()) != *key);
-            after.retain(|report| (report.evaluation, report.name.clone()) != *key);
+            before.retain(|report| (report.evaluation.clone(), report.name.clone()) != *key);
+            after.retain(|report| (report.evaluation.clone(), report.name.clone()) != *key);
         }
     }
     compare::show(&before, &after, &compare::slices(&arguments.slice)?, terminal)
@@ -202,7 +202,7 @@ fn prune(
         (Some(keep), _) => Prune::Keep(keep),
         (None, older) => older_than(older.as_deref().unwrap_or_default())?,
     };
-    let gone = store.condemned(&prune)?;
+    let gone = store.prunable(&prune)?;
     if !arguments.dry_run && !gone.is_empty() {
         store.remove(&gone)?;
     }

@@ -1,140 +1,150 @@
 //! `karat agent diff`: two runs of the same tasks, call by call.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
-use karat_agent::diff::{Diff, SIMILARITY, Step, TaskDiff, Tolerances, compare_all};
-use karat_agent::{Recorded, Source, Tasks};
-use karat_core::gate::{self, Policy, Rule};
-use karat_core::provenance::Stopwatch;
-use karat_core::report::{CHECK_SCHEMA, CheckReport};
+use karat_agent::trajectories::{self, Config, SIMILARITY, Tolerances, Trajectories, not_compared};
+use karat_core::evaluation::{Common, Entry, Evaluation as _, report_recorded};
+use karat_core::gate::{self, Rule};
+use karat_core::observed::{Observed, Step, Trajectory};
+use karat_core::report::{CheckReport, Report, Verdict};
 use karat_io::input::write_atomic;
 use karat_io::text::{clip, printable};
 use karat_report::Output;
+use serde_json::json;
 
 use super::score::assignment;
-use super::{shape, tasks};
-use crate::cli::{AgentDiffArgs, TraceArgs};
+use super::{config, here};
+use crate::cli::AgentDiffArgs;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
-/// How many tasks are shown on a terminal; JSON has them all.
+/// The number of tasks that are shown on a terminal; JSON has them all.
 const SHOWN: usize = 20;
 
 /// Compares the runs; fails below the similarity that is demanded.
 pub(crate) fn diff(arguments: &AgentDiffArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let stopwatch = Stopwatch::start();
     for path in &arguments.outputs {
         Output::of(path).map_err(Stop::bad_input)?;
     }
-    let tolerances = arguments
-        .within
-        .iter()
-        .map(|written| assignment("--within", written))
-        .collect::<Result<Tolerances, Stop>>()?;
-    if tolerances.values().any(|within| *within < 0.0) {
-        return Err(Stop::bad_input("--within: a tolerance is not negative"));
-    }
     if arguments.min_similarity.is_some_and(|least| !(0.0..=1.0).contains(&least)) {
-        return Err(Stop::bad_input("--min-similarity: a similarity goes from 0 to 1"));
+        return Err(Stop::bad_input("--min-similarity must be between 0 and 1"));
     }
-    let tasks = tasks(&arguments.read)?;
-    let before = read(&arguments.before, &arguments.read, tasks.as_ref())?;
-    let after = read(&arguments.after, &arguments.read, tasks.as_ref())?;
-    let found = compare_all(&before.traces, &after.traces, &tolerances);
-    let passes = passes(arguments, &found)?;
-    write(arguments, &found, &stopwatch)?;
-    if terminal.json() {
-        terminal.print_json(&found)?;
-    } else {
-        terminal.print(&text(&found))?;
+    let within = arguments.within.iter().map(|written| assignment("--within", written));
+    let within = within.collect::<Result<Tolerances, Stop>>()?;
+    if within.values().any(|within| *within < 0.0) {
+        return Err(Stop::bad_input("--within: a tolerance must not be negative"));
     }
-    Ok(if passes { Exit::Pass } else { Exit::GateFailed })
-}
-
-/// Whether the similarity is the one that is demanded; an unknown one is not, and fails nothing.
-fn passes(arguments: &AgentDiffArgs, found: &Diff) -> Result<bool, Stop> {
-    let unknown = found.not_compared().next().and_then(|task| {
-        let why = task.not_compared.as_deref()?;
-        Some(format!("{} was not compared: {why}", printable(&task.id)))
-    });
-    let Some(similarity) = found.similarity else {
-        let none = "the two files have no task in common".to_owned();
-        return Err(Stop::not_measured(unknown.unwrap_or(none)));
+    let read = config(&arguments.read)?;
+    let config = Config {
+        before: arguments.before.clone(),
+        after: arguments.after.clone(),
+        format: read.format,
+        tasks: read.tasks,
+        within,
+        max_bad: read.max_bad,
     };
-    match (arguments.min_similarity, unknown) {
-        (Some(least), _) if similarity < least => Ok(false),
-        (Some(_), Some(unknown)) => Err(Stop::not_measured(unknown)),
-        _ => Ok(true),
-    }
-}
-
-/// Writes the comparison as a check of one entry, for whoever reads such a file.
-fn write(arguments: &AgentDiffArgs, found: &Diff, stopwatch: &Stopwatch) -> Result<(), Stop> {
-    if arguments.outputs.is_empty() {
-        return Ok(());
-    }
-    let mut report = found.report(&arguments.before, &arguments.after, stopwatch);
-    let mut policy = Policy::default();
+    let mut common = Common::named("diff");
     if let Some(min) = arguments.min_similarity {
-        policy.metrics.insert(SIMILARITY.to_owned(), Rule { min: Some(min), ..Rule::default() });
+        let rule = Rule { min: Some(min), ..Rule::default() };
+        common.gate.metrics.insert(SIMILARITY.to_owned(), rule);
     }
-    let verdict = gate::judge(&mut report, &policy, None).map_err(Stop::bad_input)?;
-    let document = CheckReport {
-        schema: CHECK_SCHEMA.to_owned(),
-        verdict: Some(verdict),
-        reports: vec![report],
-        not_measured: Vec::new(),
-        not_run: Vec::new(),
-    };
+    let data = Trajectories::load(&config, &common, &here())?;
+    let system = trajectories::system(&config);
+    let entry = Entry::<Trajectories> { common, config, data };
+    let mut report = report_recorded(&entry, Vec::new(), system, 1)?;
+    let verdict = gate::judge(&mut report, &entry.common.gate, None).map_err(Stop::bad_input)?;
+    let exit = exit(arguments, &report, verdict)?;
+    let document = CheckReport::of(vec![report]);
     for path in &arguments.outputs {
         let output = Output::of(path).map_err(Stop::bad_input)?;
         write_atomic(path, output.render(&document).map_err(Stop::bad_input)?.as_bytes())?;
     }
-    Ok(())
+    let found = Found::of(&document.reports[0]);
+    match terminal.json() {
+        true => terminal.print_json(&found.json())?,
+        false => terminal.print(&found.text())?,
+    }
+    Ok(exit)
 }
 
-fn read(path: &PathBuf, arguments: &TraceArgs, tasks: Option<&Tasks>) -> Result<Recorded, Stop> {
-    let source = Source {
-        files: std::slice::from_ref(path),
-        shape: shape(arguments.format),
-        tasks,
-        max_bad: arguments.max_bad,
-        metrics: &[],
-    };
-    Ok(Recorded::read(&source)?)
+/// A demanded similarity that is unknown is not measured; without a demand it fails nothing.
+fn exit(arguments: &AgentDiffArgs, report: &Report, verdict: Verdict) -> Result<Exit, Stop> {
+    let unknown = not_compared(tasks(report));
+    match (verdict, arguments.min_similarity, unknown) {
+        (Verdict::Fail, _, _) => Ok(Exit::GateFailed),
+        (_, Some(_), Some(unknown)) => Err(Stop::not_measured(unknown)),
+        _ => Ok(Exit::Pass),
+    }
 }
 
-fn text(found: &Diff) -> String {
-    let mut text = format!(
-        "{} tasks in both, {} with the same calls; mean similarity {:.4}\n",
-        found.tasks,
-        found.same,
-        found.similarity.unwrap_or_default()
-    );
-    for (words, ids) in [("only before", &found.only_before), ("only after", &found.only_after)] {
-        if !ids.is_empty() {
-            let first: Vec<_> = ids.iter().take(5).map(|id| printable(id)).collect();
-            let more = if ids.len() > 5 { ", …" } else { "" };
-            let _ = writeln!(text, "{words}: {} ({}{more})", ids.len(), first.join(", "));
+fn tasks(report: &Report) -> impl Iterator<Item = &Trajectory> {
+    report.items.iter().filter_map(|item| match &item.observed {
+        Some(Observed::Trajectories(task)) => Some(task),
+        _ => None,
+    })
+}
+
+/// The comparison, counted.
+struct Found<'a> {
+    report: &'a Report,
+    tasks: Vec<&'a Trajectory>,
+    /// The number of tasks that both runs have.
+    common: usize,
+    /// The number of these that make the same calls.
+    same: usize,
+}
+
+impl Found<'_> {
+    fn of(report: &Report) -> Found<'_> {
+        let tasks: Vec<&Trajectory> = tasks(report).collect();
+        let common = tasks.iter().filter(|task| !task.lost).count();
+        let same = tasks.iter().filter(|task| task.is_same()).count();
+        Found { report, tasks, common, same }
+    }
+
+    fn similarity(&self) -> Option<f64> {
+        self.report.metric(SIMILARITY).and_then(|metric| metric.value)
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!({
+            "schema": "karat.trajectories/1",
+            "similarity": self.similarity(),
+            "tasks": self.common,
+            "same": self.same,
+            "conventions": self.report.conventions,
+            "warnings": self.report.warnings,
+            "items": self.tasks,
+        })
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!(
+            "{} tasks in both, {} with the same calls; mean similarity {:.4}\n",
+            self.common,
+            self.same,
+            self.similarity().unwrap_or_default()
+        );
+        for warning in &self.report.warnings {
+            let _ = writeln!(text, "note: {}", printable(warning));
         }
-    }
-    let changed: Vec<&TaskDiff> = found.items.iter().filter(|item| !item.is_same()).collect();
-    for item in changed.iter().take(SHOWN) {
-        let similarity = match item.similarity {
-            Some(_) if item.lost => "not in the later run".to_owned(),
-            Some(similarity) => format!("{similarity:.4}"),
-            None => format!("not compared: {}", item.not_compared.as_deref().unwrap_or_default()),
-        };
-        let _ = writeln!(text, "\n{}  {similarity}", printable(&item.id));
-        for step in &item.steps {
-            let _ = writeln!(text, "  {}", line(step));
+        let changed: Vec<_> = self.tasks.iter().filter(|task| !task.is_same()).collect();
+        for task in changed.iter().take(SHOWN) {
+            let similarity = match (task.similarity, &task.not_compared) {
+                (Some(_), _) if task.lost => "not in the later run".to_owned(),
+                (Some(similarity), _) => format!("{similarity:.4}"),
+                (None, why) => format!("not compared: {}", why.as_deref().unwrap_or_default()),
+            };
+            let _ = writeln!(text, "\n{}  {similarity}", printable(&task.id));
+            for step in &task.steps {
+                let _ = writeln!(text, "  {}", line(step));
+            }
         }
+        if changed.len() > SHOWN {
+            let _ = writeln!(text, "\nand {} more; --json has them all", changed.len() - SHOWN);
+        }
+        text
     }
-    if changed.len() > SHOWN {
-        let _ = writeln!(text, "\nand {} more; --json has them all", changed.len() - SHOWN);
-    }
-    text
 }
 
 fn line(step: &Step) -> String {

@@ -1,44 +1,40 @@
 //! `karat agent judge`: a model's opinion on recorded traces, written down vote by vote.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
-use karat_agent::drive::{Api, Model};
 use karat_agent::judge::{self, Verdict};
-use karat_agent::{Recorded, Source};
+use karat_agent::run::{Api, Model};
+use karat_agent::traces::{Config, Kept};
 use karat_io::input::write_atomic;
 use karat_io::text::printable;
 
-use super::{client, shape, tasks};
-use crate::cli::{AgentJudgeArgs, ModelApi};
+use super::{check_endpoint, config, here};
+use crate::cli::AgentJudgeArgs;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::work::until_stopped;
 
-/// Asks for every vote; nothing is gated. Not one vote is no measurement.
+/// Asks for every vote; nothing is gated. Without a single vote nothing is measured.
 pub(crate) fn judge(arguments: &AgentJudgeArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     if !(1..=100).contains(&arguments.votes) || arguments.timeout == 0 {
-        return Err(Stop::bad_input("--votes goes from 1 to 100, --timeout begins at 1"));
+        return Err(Stop::bad_input("--votes must be between 1 and 100, and --timeout at least 1"));
     }
     if !(arguments.temperature.is_finite() && arguments.temperature >= 0.0) {
-        return Err(Stop::bad_input("--temperature is a number from 0"));
+        return Err(Stop::bad_input("--temperature must not be negative"));
     }
-    let tasks = tasks(&arguments.read)?;
-    let recorded = Recorded::read(&Source {
-        files: &arguments.traces,
-        shape: shape(arguments.read.format),
-        tasks: tasks.as_ref(),
-        max_bad: arguments.read.max_bad,
-        metrics: &[],
-    })?;
-    let endpoint = arguments.endpoint.as_str();
-    let client =
-        client(arguments.api, arguments.key_env.as_deref(), Some(endpoint), arguments.timeout)?;
+    check_endpoint(&arguments.endpoint)?;
+    let read = Config { traces: arguments.traces.clone(), ..config(&arguments.read)? };
+    let traces = match read.read(Vec::new(), &here())?.traces {
+        Kept::Traces(set) => set.traces,
+        Kept::Aggregates(_) => Vec::new(),
+    };
+    let api = Api::from(arguments.api);
+    let timeout = Duration::from_secs(arguments.timeout);
+    let client = api.client(arguments.key_env.as_deref(), timeout)?;
     let model = Model {
         name: arguments.model.clone(),
-        api: match arguments.api {
-            ModelApi::Openai => Api::Openai,
-            ModelApi::Anthropic => Api::Anthropic,
-        },
+        api,
         endpoint: arguments.endpoint.clone(),
         max_tokens: arguments.answer_tokens,
         temperature: arguments.temperature,
@@ -48,7 +44,7 @@ pub(crate) fn judge(arguments: &AgentJudgeArgs, terminal: &Terminal) -> Result<E
     let verdicts: Vec<Verdict> = until_stopped(
         async {
             let mut verdicts = Vec::new();
-            for trace in recorded.traces.iter().filter(|trace| trace.failed.is_none()) {
+            for trace in traces.iter().filter(|trace| trace.failed.is_none()) {
                 verdicts.extend(judge::judge(trace, &model, arguments.votes, &client).await);
             }
             Ok(verdicts)

@@ -6,16 +6,14 @@ mod means;
 mod run;
 mod score;
 
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::time::Duration;
+use karat_agent::TraceFormat;
+use karat_agent::run::Api;
+use karat_agent::traces::Config;
+use karat_core::project::Root;
+use karat_io::http;
 
-use karat_agent::{Shape, Tasks, Tools};
-use karat_core::dataset::DatasetFiles;
-use karat_io::http::{self, Client};
-
-use crate::bundled;
-use crate::cli::{ModelApi, TraceArgs, TraceFormat};
+use crate::bundled::Embedded;
+use crate::cli::{self, ModelApi, TraceArgs};
 use crate::exit::Stop;
 
 pub(crate) use diff::diff;
@@ -23,67 +21,48 @@ pub(crate) use judge::judge;
 pub(crate) use run::run;
 pub(crate) use score::score;
 
-fn shape(format: TraceFormat) -> Shape {
-    match format {
-        TraceFormat::Native => Shape::Native,
-        TraceFormat::Ragas => Shape::Ragas,
-        TraceFormat::Deepeval => Shape::Deepeval,
-        TraceFormat::Openai => Shape::Openai,
-        TraceFormat::Anthropic => Shape::Anthropic,
-        TraceFormat::Otlp => Shape::Otlp,
-        TraceFormat::McpRecording => Shape::McpRecording,
-    }
-}
-
-/// The tasks that were named; none if none were.
-fn tasks(arguments: &TraceArgs) -> Result<Option<Tasks>, Stop> {
-    if !(0.0..=1.0).contains(&arguments.max_bad) {
-        return Err(Stop::bad_input("--max-bad: a share goes from 0 to 1"));
-    }
-    if arguments.tasks.is_empty() {
-        return Ok(None);
-    }
-    let paths: Vec<&Path> = arguments.tasks.iter().map(AsRef::as_ref).collect();
-    Ok(Some(Tasks::load(&paths)?))
-}
-
-/// The tools that were named, relative to a folder.
-pub(crate) fn tools(named: &[String], folder: &Path) -> Result<Tools, Stop> {
-    let mut tools = Tools::default();
-    for name in named {
-        match name.strip_prefix("bundled:") {
-            Some(path) => tools.load_dataset(bundled::named(path)?)?,
-            None if folder.join(name).is_dir() => {
-                tools.load_dataset(DatasetFiles::Folder(folder.join(name)))?;
-            }
-            None => tools.load(&folder.join(name))?,
+impl From<cli::TraceFormat> for TraceFormat {
+    fn from(format: cli::TraceFormat) -> TraceFormat {
+        match format {
+            cli::TraceFormat::Native => TraceFormat::Native,
+            cli::TraceFormat::Ragas => TraceFormat::Ragas,
+            cli::TraceFormat::Deepeval => TraceFormat::Deepeval,
+            cli::TraceFormat::Openai => TraceFormat::Openai,
+            cli::TraceFormat::Anthropic => TraceFormat::Anthropic,
+            cli::TraceFormat::Otlp => TraceFormat::Otlp,
+            cli::TraceFormat::McpRecording => TraceFormat::McpRecording,
         }
     }
-    Ok(tools)
 }
 
-/// A client for a model's endpoint, with its key from the environment.
-fn client(
-    api: ModelApi,
-    key_variable: Option<&str>,
-    endpoint: Option<&str>,
-    timeout_seconds: u64,
-) -> Result<Client, Stop> {
-    let mut headers = BTreeMap::new();
-    if let Some(variable) = key_variable {
-        let (name, value) = match api {
-            ModelApi::Openai => ("Authorization", format!("Bearer ${{{variable}}}")),
-            ModelApi::Anthropic => ("x-api-key", format!("${{{variable}}}")),
-        };
-        headers.insert(name.to_owned(), value);
+impl From<ModelApi> for Api {
+    fn from(api: ModelApi) -> Api {
+        match api {
+            ModelApi::Openai => Api::Openai,
+            ModelApi::Anthropic => Api::Anthropic,
+        }
     }
-    if api == ModelApi::Anthropic {
-        headers.insert("anthropic-version".to_owned(), "2023-06-01".to_owned());
+}
+
+/// The current folder, where a command without a project finds its files.
+fn here() -> Root<'static> {
+    Root::in_folder("", &Embedded)
+}
+
+/// The settings for reading traces.
+fn config(arguments: &TraceArgs) -> Result<Config, Stop> {
+    if !(0.0..=1.0).contains(&arguments.max_bad) {
+        return Err(Stop::bad_input("--max-bad must be between 0 and 1"));
     }
-    if let Some(url) = endpoint {
-        http::check_url(url).map_err(|error| Stop::bad_input(format!("--endpoint: {error}")))?;
-    }
-    let timeout = Duration::from_secs(timeout_seconds);
-    let options = http::Options { timeout, headers, ..http::Options::default() };
-    Client::new(&options).map_err(Stop::bad_input)
+    Ok(Config {
+        format: arguments.format.into(),
+        tasks: arguments.tasks.clone(),
+        max_bad: arguments.max_bad,
+        ..Config::default()
+    })
+}
+
+/// Refuses an endpoint that is not a valid address.
+fn check_endpoint(endpoint: &str) -> Result<(), Stop> {
+    http::check_url(endpoint).map_err(|error| Stop::bad_input(format!("--endpoint: {error}")))
 }

@@ -1,81 +1,62 @@
 //! `karat agent score`: recorded traces, scored, gated and reported as `karat check` does.
 
-use std::path::{Path, PathBuf};
-
-use karat_agent::judge::Verdicts;
-use karat_agent::{CallMetric, Entry, Loaded, Recorded, Source};
+use karat_agent::traces::{Config, Kept};
+use karat_agent::{CallMetric, Traces};
 use karat_core::baseline::Baseline;
+use karat_core::evaluation::{Common, Entry};
 use karat_core::gate::{Policy, Rule};
-use karat_core::report::Evaluation;
-use karat_io::input::{self, Limits};
+use karat_core::kind::Evaluation;
 
-use super::{means, shape, tasks, tools};
+use super::{config, here, means};
 use crate::cli::{AgentScoreArgs, CheckArgs};
 use crate::commands::check;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
-use crate::project::{Plan, Planned, Root, Task};
+use crate::project;
 
 /// Scores the traces: with a report, or in one pass.
 pub(crate) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     if arguments.means || arguments.per_item {
         return means::score(arguments, terminal);
     }
-    let metrics = metrics(arguments)?;
-    let entry = Entry {
-        name: arguments.name.clone(),
+    let metrics = match arguments.metrics.as_slice() {
+        [] => CallMetric::usual(),
+        asked => named(asked)?,
+    };
+    let common = Common { gate: gate(arguments)?, ..Common::named(&arguments.name) };
+    let config = Config {
         traces: arguments.traces.clone(),
-        format: shape(arguments.read.format),
-        baseline: arguments.baseline.clone(),
-        gate: gate(arguments)?,
-        ..Entry::default()
+        tools: arguments.tools.clone(),
+        verdicts: arguments.verdicts.clone(),
+        ..config(&arguments.read)?
     };
-    let baseline = arguments.baseline.as_deref().map(baseline).transpose()?;
-    let tasks = tasks(&arguments.read)?;
-    let source = Source {
-        files: &arguments.traces,
-        shape: entry.format,
-        tasks: tasks.as_ref(),
-        max_bad: arguments.read.max_bad,
-        metrics: &metrics,
-    };
-    let recorded = Recorded::read(&source)?;
-    let tools = tools(&arguments.tools, Path::new("."))?;
-    let verdicts = arguments.verdicts.as_deref().map(Verdicts::load).transpose()?;
-    let before = match &arguments.before {
-        None => None,
-        Some(path) => {
-            Some(Recorded::read(&Source { files: std::slice::from_ref(path), ..source })?)
+    let baseline = arguments.baseline.as_deref().map(Baseline::load).transpose()?;
+    let mut data = config.read(metrics.clone(), &here())?;
+    if let Some(before) = &arguments.before {
+        let earlier = Config {
+            traces: vec![before.clone()],
+            tools: Vec::new(),
+            verdicts: None,
+            ..config.clone()
+        };
+        if let Kept::Traces(set) = earlier.read(metrics, &here())?.traces {
+            data.before = Some(set.traces);
         }
-    };
-    let before = before.map(|before| before.traces);
-    let loaded = Loaded { recorded, tools, metrics: metrics.clone(), verdicts, before };
-    let plan = Plan {
-        root: Root::Folder(PathBuf::from(".")),
-        entries: vec![Planned { task: Task::agent(entry, loaded), baseline }],
-    };
-    let run = CheckArgs::writing(&arguments.out, &arguments.outputs);
-    check::carry_out(&plan, &run, Some(Evaluation::Agent), terminal)
-}
-
-/// The metrics that were named, or the usual ones.
-pub(super) fn metrics(arguments: &AgentScoreArgs) -> Result<Vec<CallMetric>, Stop> {
-    if arguments.metrics.is_empty() {
-        return Ok(karat_agent::usual_metrics());
     }
-    named(&arguments.metrics)
+    let mut project = project::of_any(Entry::<Traces> { common, config, data });
+    for planned in &mut project.entries {
+        planned.baseline.clone_from(&baseline);
+    }
+    let run = CheckArgs::writing(&arguments.out, &arguments.outputs);
+    check::carry_out(&project, &run, Some(&Evaluation::Agent), terminal)
 }
 
+/// The metrics with these ids.
 pub(super) fn named<T: AsRef<str>>(ids: &[T]) -> Result<Vec<CallMetric>, Stop> {
     ids.iter()
         .map(|id| id.as_ref().parse::<CallMetric>())
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| Stop::bad_input(format!("--metric: {error}")))
-}
-
-fn baseline(path: &Path) -> Result<Baseline, Stop> {
-    let text = input::read_text(path, &Limits::default())?;
-    Ok(Baseline::parse(path, &text)?)
 }
 
 /// The gate that the arguments ask for; every rule is one that can be kept or broken.

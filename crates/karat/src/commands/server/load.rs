@@ -3,7 +3,7 @@
 use karat_core::evaluation::{Common, Entry, Evaluation as _, RunContext, evaluate};
 use karat_core::gate::{Policy, Rule};
 use karat_core::project::Root;
-use karat_server::load::{Config, Load};
+use karat_server::load::{Condition, Config, Load};
 use karat_server::suite::Suite;
 
 use super::target;
@@ -68,7 +68,7 @@ fn config(arguments: &LoadArgs, terminal: &Terminal) -> Result<Config, Stop> {
         move |error: String| Stop::bad_input(format!("{flag} {error}"))
     };
     let duration = arguments.duration.as_deref().map(str::parse).transpose();
-    let find_max = arguments.find_max.as_deref().map(str::parse).transpose();
+    let find_max = arguments.find_max.as_deref().map(Condition::parse).transpose();
     Ok(Config {
         server: Some(server),
         suite: arguments.suite.clone(),
