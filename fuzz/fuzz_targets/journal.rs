@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use karat_core::journal::{Identity, SCHEMA, read_entries};
-use karat_core::report::{DatasetRef, Evaluation, SystemRef};
+use karat_core::report::{DatasetRef, Kind, SystemRef};
 use karat_retrieval::system::Ranking;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let text = |text: &str| text.to_owned();
     let identity = Identity {
         schema: text(SCHEMA),
-        evaluation: Evaluation::Retrieval,
+        kind: Kind::Ranking,
         name: text("r"),
         dataset: DatasetRef { id: text("d"), version: text("v1"), digest: text("x") },
         system: SystemRef {

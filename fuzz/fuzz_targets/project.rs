@@ -1,20 +1,18 @@
-//! karat.toml: read, or refused with an error that names the line.
+//! The entries of karat.toml: read, or refused with an error that names the line.
 #![no_main]
 
-use karat_io::input;
+use std::path::Path;
 
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Project {
-    #[serde(default)]
-    retrieval: Vec<karat_retrieval::Entry>,
-}
+use karat_core::project::read_entry;
+use karat_io::input::TomlTable;
+use karat_retrieval::Retrieval;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    if let Ok(project) = input::parse_toml::<Project>("karat.toml", bytes) {
-        for entry in project.retrieval {
-            let _ = entry.gate.validate();
-            let _ = entry.system.reference();
+libfuzzer_sys::fuzz_target!(|text: &str| {
+    let Ok(mut document) = TomlTable::parse(Path::new("karat.toml"), text) else { return };
+    for table in document.tables("retrieval").into_iter().flatten() {
+        if let Ok((common, config)) = read_entry::<Retrieval>(table) {
+            let _ = common.validate();
+            let _ = config.system.reference();
         }
     }
 });

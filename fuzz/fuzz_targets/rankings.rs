@@ -29,8 +29,8 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
             continue;
         }
         let options = ScoreOptions { max_errors: 1.0, ..ScoreOptions::default() };
-        if let Ok(report) = score_rankings(&dataset, &rankings, &path, &options) {
-            // A number of tokens is no rate.
+        if let Ok(report) = score_rankings(dataset.clone(), &rankings, &path, &options) {
+            // A number of tokens is not a rate.
             for metric in report.metrics.iter().filter(|metric| metric.id != "answer_tokens") {
                 assert!(metric.value.is_none_or(|value| (0.0..=1.0).contains(&value)), "{metric:?}");
             }

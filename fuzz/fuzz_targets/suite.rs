@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use karat_server::suite::Suite;
-use karat_server::suite::matcher::Answer;
+use karat_core::expect::Answer;
 use serde_json::json;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -16,7 +16,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     for name in ["v.json", "v.jsonl", "v.sarif"] {
         let path = folder.path().join(name);
         std::fs::write(&path, text).expect("written");
-        if let Ok(report) = score_verdicts(&dataset, &path, &ScoreOptions::default()) {
+        if let Ok(report) = score_verdicts(dataset.clone(), &path, &ScoreOptions::default()) {
             for metric in &report.metrics {
                 assert!(
                     metric.value.is_none_or(|value| (-1.0..=1.0).contains(&value)),
