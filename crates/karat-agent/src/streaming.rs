@@ -19,7 +19,7 @@ use crate::metric::CallMetric;
 use crate::pipeline;
 use crate::read::{Bad, Batch, Reader, Record, classed};
 use crate::report::warnings::{self, CallProblems};
-use crate::report::{interval, is_share};
+use crate::report::{bare_item, interval, is_share};
 use crate::scores::{Own, Score, TraceScore, TraceScorer};
 use crate::tools::Tools;
 use crate::totals::Total;
@@ -89,6 +89,15 @@ impl ItemScores<'_> {
     pub fn values(&self) -> impl Iterator<Item = (&str, Option<f64>)> {
         let scores = self.ids.iter().zip(self.scores);
         scores.filter_map(|(id, score)| Some((id.as_str(), (*score)?.ok())))
+    }
+
+    /// The scores as an item of a report; repeated runs of a task are numbered.
+    pub fn to_item(&self) -> Item {
+        let id = match self.run {
+            1 => self.id.to_owned(),
+            run => format!("{}#{run}", self.id),
+        };
+        bare_item(&id, None, self.values())
     }
 }
 

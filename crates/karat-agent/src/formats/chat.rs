@@ -1,5 +1,10 @@
-//! The common part of chat logs: a conversation is one document, or several exchanges that each repeat
-//! the messages before them.
+//! Chat logs of OpenAI and Anthropic: `{"messages": […], "tools": […]}`, or `{"request": …, "response": …}`
+//! for each exchange, or the two halves of a batch file joined.
+//!
+//! Calls are the `tool_calls` (or the older `function_call`) of assistant messages, with the arguments
+//! as the model wrote them, and their `tool_use` blocks; results are messages of the tool, and
+//! `tool_result` blocks. Chat completions do not record whether a tool failed, unless its content is an
+//! MCP result with `isError`; blocks have `is_error`.
 //!
 //! Exchanges of one conversation follow each other in the file and have the same id; the longest one
 //! counts, and the tokens of all are added. Karat's own fields (`id`, `run`, `setting`, `expect`, …) are
@@ -10,26 +15,30 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Importer, Position};
-use crate::trace::fields::{Fields, is_object, is_string, typed};
+use crate::trace::fields::{Fields, is_list, is_object, is_string, list, typed};
 use crate::trace::{
-    Arguments, CallMade, Expectation, Invalid, ToolDefinition, Trace, Turns, as_id,
+    Arguments, CallError, CallMade, Expectation, Invalid, ToolDefinition, Trace, Turns, as_id,
 };
+
+/// The settings of a request, which say nothing about the agent.
+const SETTINGS: [&str; 8] =
+    ["temperature", "max_tokens", "seed", "tool_choice", "stream", "top_p", "system", "thinking"];
 
 /// The content of one document.
 #[derive(Default)]
-pub(super) struct Conversation {
-    pub(super) trace: Trace,
+struct Conversation {
+    trace: Trace,
     /// The number of user messages.
-    pub(super) spoken: usize,
+    spoken: usize,
     /// Ids of the calls in the trace, in the same order.
-    pub(super) ids: Vec<Option<String>>,
+    ids: Vec<Option<String>>,
     /// The number of messages, which decides which exchange is the longest.
-    pub(super) length: usize,
+    length: usize,
 }
 
 impl Conversation {
     /// Adds a call that the model made.
-    pub(super) fn call(&mut self, id: Option<String>, name: &str, arguments: Arguments) {
+    fn call(&mut self, id: Option<String>, name: &str, arguments: Arguments) {
         let mut call = CallMade::named(name);
         call.arguments = arguments;
         self.trace.calls.push(call);
@@ -37,7 +46,7 @@ impl Conversation {
     }
 
     /// The call with this id that has no result yet; without an id the first such call.
-    pub(super) fn waiting(&mut self, id: Option<&str>) -> Option<&mut CallMade> {
+    fn waiting(&mut self, id: Option<&str>) -> Option<&mut CallMade> {
         let open = |call: &CallMade| call.result.is_none() && call.error.is_none();
         let position = (0..self.ids.len()).find(|&position| {
             open(&self.trace.calls[position])
@@ -47,7 +56,7 @@ impl Conversation {
     }
 
     /// Adds a user message.
-    pub(super) fn said(&mut self, text: &str) {
+    fn said(&mut self, text: &str) {
         self.spoken += 1;
         if self.trace.input.is_none() {
             self.trace.input = Some(text.to_owned());
@@ -56,25 +65,196 @@ impl Conversation {
             self.trace.turns = Turns::Multi;
         }
     }
+
+    fn usage(&mut self, usage: &Value) {
+        let number = |key: &str| usage.get(key).and_then(Value::as_u64);
+        // Tokens from the cache are input too.
+        let cached = number("cache_creation_input_tokens").unwrap_or_default()
+            + number("cache_read_input_tokens").unwrap_or_default();
+        let input = number("input_tokens").map(|tokens| tokens.saturating_add(cached));
+        self.trace.usage.input_tokens = number("prompt_tokens").or(input);
+        self.trace.usage.output_tokens =
+            number("completion_tokens").or_else(|| number("output_tokens"));
+    }
+
+    fn message(&mut self, text: &str) -> Result<(), Invalid> {
+        let mut fields = Fields::parse(text)?;
+        self.length += 1;
+        if let Ok(message) = serde_json::from_str(text) {
+            self.trace.messages.push(message);
+        }
+        let role: String = fields.need("role")?;
+        let content = fields.raw("content");
+        match role.as_str() {
+            "user" => {
+                let results = self.blocks(content)?.1;
+                let text = text_of(content);
+                // Results of tools are in messages of the user, who need not say anything.
+                if !text.is_empty() || results == 0 {
+                    self.said(&text);
+                }
+            }
+            "assistant" => {
+                let mut calls = self.blocks(content)?.0;
+                for (number, call) in
+                    fields.list("tool_calls")?.unwrap_or_default().iter().enumerate()
+                {
+                    let read = self.tool_call(call);
+                    read.map_err(|error| error.within(&format!("tool_calls[{number}]")))?;
+                    calls += 1;
+                }
+                if let Some(call) = fields.raw("function_call") {
+                    self.function(call, None)?;
+                    calls += 1;
+                }
+                let text = text_of(content);
+                // A model that still calls has not answered yet.
+                self.trace.output = (calls == 0 && !text.is_empty()).then_some(text);
+            }
+            "tool" | "function" => {
+                let id: Option<String> = fields.get("tool_call_id")?;
+                if let Some(call) = self.waiting(id.as_deref()) {
+                    call.result = Some(result_of(text_of(content)));
+                }
+            }
+            // Messages of the developer are not actions of the agent.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn tool_call(&mut self, text: &str) -> Result<(), Invalid> {
+        let mut fields = Fields::parse(text)?;
+        let id = fields.get("id")?;
+        let function = fields.raw("function");
+        let function = function.ok_or_else(|| Invalid::at("function", "is missing"))?;
+        self.function(function, id).map_err(|error| error.within("function"))
+    }
+
+    fn function(&mut self, text: &str, id: Option<String>) -> Result<(), Invalid> {
+        let mut fields = Fields::parse(text)?;
+        let name: String = fields.need("name")?;
+        let arguments = fields.raw("arguments").map_or(Arguments::NotRecorded, Arguments::from_raw);
+        self.call(id, &name, arguments);
+        Ok(())
+    }
+
+    /// Reads the calls and results among the blocks of a message, and returns their numbers.
+    fn blocks(&mut self, content: Option<&str>) -> Result<(usize, usize), Invalid> {
+        let (mut calls, mut results) = (0, 0);
+        let blocks = content.filter(|content| is_list(content)).map(list).transpose()?;
+        for (number, block) in blocks.into_iter().flatten().enumerate() {
+            let place = |error: Invalid| error.within(&format!("content[{number}]"));
+            let mut fields = Fields::parse(block).map_err(place)?;
+            match fields.get::<String>("type").map_err(place)?.as_deref() {
+                Some("tool_use" | "mcp_tool_use" | "server_tool_use") => {
+                    self.tool_use(&mut fields).map_err(place)?;
+                    calls += 1;
+                }
+                Some("tool_result" | "mcp_tool_result") => {
+                    self.tool_result(&mut fields).map_err(place)?;
+                    results += 1;
+                }
+                // Text is read as a whole; thinking, images and documents are not scored.
+                _ => {}
+            }
+        }
+        Ok((calls, results))
+    }
+
+    fn tool_use(&mut self, fields: &mut Fields<'_>) -> Result<(), Invalid> {
+        let name: String = fields.need("name")?;
+        let arguments = fields.raw("input").map_or(Arguments::NotRecorded, Arguments::from_raw);
+        self.call(fields.get("id")?, &name, arguments);
+        let server: Option<String> = fields.get("server_name")?;
+        if let (Some(server), Some(call)) = (server, self.trace.calls.last_mut()) {
+            call.server = Some(server);
+        }
+        Ok(())
+    }
+
+    fn tool_result(&mut self, fields: &mut Fields<'_>) -> Result<(), Invalid> {
+        let id: Option<String> = fields.get("tool_use_id")?;
+        let failed = fields.get::<bool>("is_error")?.unwrap_or(false);
+        let text = text_of(fields.raw("content"));
+        if let Some(call) = self.waiting(id.as_deref()) {
+            if failed {
+                let class = "tool_error".to_owned();
+                call.error = Some(CallError { class, message: text.clone() });
+            }
+            call.result = Some(result_of(text));
+        }
+        Ok(())
+    }
 }
 
-pub(super) type ReadConversation = fn(&str) -> Result<Conversation, Invalid>;
+fn read(text: &str) -> Result<Conversation, Invalid> {
+    let mut fields = Fields::parse(text)?;
+    let mut conversation = Conversation::default();
+    overlay(&mut fields, &mut conversation.trace)?;
+    let (request, response) = halves(&mut fields)?;
+    let mut request = match request {
+        Some(request) => request,
+        None => std::mem::replace(&mut fields, Fields::parse("{}")?),
+    };
+    let messages = request.list("messages")?;
+    let messages = messages.ok_or_else(|| Invalid::at("messages", "is missing"))?;
+    for (number, message) in messages.iter().enumerate() {
+        let read = conversation.message(message);
+        read.map_err(|error| error.within(&format!("messages[{number}]")))?;
+    }
+    conversation.trace.model = request.get("model")?;
+    let tools = request.get::<Vec<Value>>("tools")?;
+    if let Some(tools) = tools.or(request.get::<Vec<Value>>("functions")?) {
+        let inside = |value: &Value| tool(value.get("function").unwrap_or(value));
+        conversation.trace.tools = Some(tools.iter().filter_map(inside).collect());
+    }
+    if let Some(usage) = request.get::<Value>("usage")? {
+        conversation.usage(&usage);
+    }
+    for known in SETTINGS {
+        request.raw(known);
+    }
+    if let Some(mut response) = response {
+        if let Some(model) = response.get("model")? {
+            conversation.trace.model = Some(model);
+        }
+        if let Some(usage) = response.get::<Value>("usage")? {
+            conversation.usage(&usage);
+        }
+        read_response(&mut response, &mut conversation)?;
+    }
+    conversation.trace.count_unknown("", &request);
+    conversation.trace.count_unknown("", &fields);
+    Ok(conversation)
+}
+
+/// The message of a response: in its first choice, or its content.
+fn read_response(
+    response: &mut Fields<'_>,
+    conversation: &mut Conversation,
+) -> Result<(), Invalid> {
+    if let Some(choice) = response.list("choices")?.unwrap_or_default().first() {
+        if let Some(message) = Fields::parse(choice)?.raw("message") {
+            let read = conversation.message(message);
+            read.map_err(|error| error.within("response.choices[0].message"))?;
+        }
+    } else if let Some(content) = response.raw("content") {
+        let message = format!(r#"{{"role":"assistant","content":{content}}}"#);
+        conversation.message(&message).map_err(|error| error.within("response"))?;
+    }
+    Ok(())
+}
 
 /// Joins the exchanges of a conversation.
+#[derive(Default)]
 pub(super) struct Conversations {
-    read: ReadConversation,
     open: Option<Conversation>,
-}
-
-impl Conversations {
-    pub(super) fn new(read: ReadConversation) -> Self {
-        Conversations { read, open: None }
-    }
 }
 
 impl Importer for Conversations {
     fn take(&mut self, text: &str, at: Position, out: &mut Vec<Trace>) -> Result<(), Invalid> {
-        let mut next = (self.read)(text)?;
+        let mut next = read(text)?;
         let named = !next.trace.id.is_empty();
         if !named {
             next.trace.id = at.name();
@@ -156,7 +336,7 @@ pub(super) fn overlay(fields: &mut Fields<'_>, trace: &mut Trace) -> Result<(), 
 
 /// The request and the response of a document: as `request` and `response`, wrapped in `body` as in
 /// batch files, or all in one.
-pub(super) fn halves<'a>(
+fn halves<'a>(
     fields: &mut Fields<'a>,
 ) -> Result<(Option<Fields<'a>>, Option<Fields<'a>>), Invalid> {
     let unwrap = |text: &'a str| -> Result<Fields<'a>, Invalid> {
@@ -175,7 +355,7 @@ pub(super) fn halves<'a>(
 }
 
 /// The text of a message: a string, or the `text` of its parts.
-pub(super) fn text_of(raw: Option<&str>) -> String {
+fn text_of(raw: Option<&str>) -> String {
     let Some(raw) = raw else { return String::new() };
     if is_string(raw) {
         return typed(raw).unwrap_or_default();
@@ -199,13 +379,15 @@ pub(super) fn result_of(text: String) -> Value {
 }
 
 /// A tool as a request offers it; `None` if it has no name.
-pub(super) fn tool(value: &Value, schema: &str) -> Option<ToolDefinition> {
+pub(super) fn tool(value: &Value) -> Option<ToolDefinition> {
     let name = value.get("name")?.as_str()?;
     let call = CallMade::named(name);
+    let schema =
+        ["parameters", "input_schema", "inputSchema"].iter().find_map(|key| value.get(key));
     Some(ToolDefinition {
         name: call.name,
         server: call.server,
         description: value.get("description").and_then(Value::as_str).map(str::to_owned),
-        input_schema: value.get(schema).cloned(),
+        input_schema: schema.cloned(),
     })
 }

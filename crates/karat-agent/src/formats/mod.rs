@@ -4,10 +4,8 @@
 //! and returns traces as soon as they are complete, so that memory does not grow with the file.
 //! Importers take what they know, count what they do not know, and repair nothing.
 
-mod anthropic;
 mod chat;
 mod mcp_recording;
-mod openai;
 mod otlp;
 pub(crate) mod samples;
 
@@ -104,8 +102,9 @@ impl TraceFormat {
             TraceFormat::Ragas | TraceFormat::Deepeval => {
                 Box::new(samples::Samples { format: self, metrics })
             }
-            TraceFormat::Openai => Box::new(chat::Conversations::new(openai::read)),
-            TraceFormat::Anthropic => Box::new(chat::Conversations::new(anthropic::read)),
+            TraceFormat::Openai | TraceFormat::Anthropic => {
+                Box::new(chat::Conversations::default())
+            }
             TraceFormat::Otlp => Box::new(otlp::Spans::default()),
             TraceFormat::McpRecording => Box::new(mcp_recording::Recording::new(path)),
         }

@@ -41,12 +41,9 @@ use crate::metric::CallMetric;
 use crate::report::Scoring;
 use crate::tasks::{Task, Tasks};
 use crate::tools::Tools;
-use crate::trace::{Failed, Setting, Trace};
+use crate::trace::{Setting, Trace};
 use crate::trace_set::{TraceSet, canonical};
 use crate::traces::score_set;
-
-/// The time that starting servers and reading states may take in addition to the budget of a run.
-const EXTRA_TIME: Duration = Duration::from_secs(3600);
 
 /// The evaluation of a live agent.
 pub struct AgentRun;
@@ -138,16 +135,6 @@ impl Job {
     /// The key of a run in a recording; `run` counts from 1.
     fn key(&self, run: u32) -> Value {
         json!({"id": self.task.id, "model": self.model.name, "setting": self.setting, "run": run})
-    }
-
-    /// A run that could not be made.
-    fn failed(&self, run: u32, class: String, message: String) -> Trace {
-        let mut trace = Trace::of(self.task.id.clone());
-        trace.run = run;
-        trace.model = Some(self.model.name.clone());
-        trace.setting = self.setting;
-        trace.failed = Some(Failed { class, message });
-        trace
     }
 }
 
@@ -377,27 +364,18 @@ impl Evaluation for AgentRun {
         Ok(jobs)
     }
 
-    /// The requests to a model have time limits and retries of their own; a run has its budget.
+    /// A run has no time limit and no retries but its own: requests to a model are retried, servers and
+    /// calls have limits, and the budget ends the rest.
     fn options(entry: &Entry<AgentRun>) -> Options {
-        let timeout = Duration::from_secs(entry.config.budget.seconds).saturating_add(EXTRA_TIME);
-        Options { timeout, retries: 0, ..entry.common.options() }
+        Options { timeout: Duration::MAX, retries: 0, ..entry.common.options() }
     }
 
     async fn finish(
         entry: &Entry<AgentRun>,
         _: &Agent,
-        questions: &Questions<AgentRun>,
+        _: &Questions<AgentRun>,
         outcomes: &mut Vec<Outcome<Trace>>,
     ) -> Result<(), EvalError> {
-        let by_id: BTreeMap<&str, &Job> =
-            questions.iter().map(|(id, job)| (id.as_str(), &**job)).collect();
-        for Outcome { run, id, outcome, .. } in outcomes.iter_mut() {
-            if let (Kept::Failure { class, message }, Some(job)) =
-                (&*outcome, by_id.get(id.as_str()))
-            {
-                *outcome = Kept::Answer(job.failed(*run + 1, class.clone(), message.clone()));
-            }
-        }
         write_traces(&entry.config, outcomes)
     }
 

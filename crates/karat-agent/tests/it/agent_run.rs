@@ -66,7 +66,7 @@ impl Project {
     }
 
     fn root(&self) -> Root<'_> {
-        Root::folder_of(self.folder.path(), &NoBundle)
+        Root::in_folder(self.folder.path(), &NoBundle)
     }
 
     async fn run(&self, resume: bool) -> (Result<Report, EvalError>, (usize, usize)) {

@@ -228,13 +228,7 @@ pub(super) fn definitions(spans: &[Span]) -> Option<Vec<ToolDefinition>> {
         Some(_) => return None,
         None => spans.iter().map(numbered_tools).find(|all| !all.is_empty())?,
     };
-    let read = |value: &Value| {
-        let found = tool(value.get("function").unwrap_or(value), "parameters")?;
-        match found.input_schema {
-            Some(_) => Some(found),
-            None => tool(value, "inputSchema"),
-        }
-    };
+    let read = |value: &Value| tool(value.get("function").unwrap_or(value));
     Some(all.iter().filter_map(read).collect())
 }
 
