@@ -269,7 +269,7 @@ pub async fn run(
     let left = server.tear_down(&suite.teardown, &asked).await;
     // In good order: a server may write what it knows when its input ends, and what it sent last is seen.
     server.renew().await;
-    let conduct = server.conduct().remarks();
+    let conduct = server.protocol_log().warnings();
     notes.extend(cleanup::warning(&plan.cases, &entries, &left));
     let chosen_ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
     entries.retain(|entry| chosen_ids.contains(entry.id.as_str()));

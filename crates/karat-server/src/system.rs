@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use karat_core::run::System;
 use karat_io::Failure;
 use karat_mcp::{
-    CallError, Conduct, Definition, Options, Redactor, ServerSpec, Session, StartError, serve,
+    CallError, Definition, Options, ProtocolLog, Redactor, ServerSpec, Session, StartError, serve,
 };
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
@@ -148,7 +148,7 @@ impl Server {
     /// # Errors
     /// Why there is no list.
     pub(crate) async fn list(&self) -> Result<(), String> {
-        let changes = Some(self.options.witness.list_changes());
+        let changes = Some(self.options.violations.list_changes());
         let mut listed = self.listed.lock().await;
         if listed.changes == changes {
             return Ok(());
@@ -167,8 +167,8 @@ impl Server {
     }
 
     /// What the server did beside answering, over all its sessions.
-    pub fn conduct(&self) -> Conduct {
-        self.options.witness.conduct()
+    pub fn protocol_log(&self) -> ProtocolLog {
+        self.options.violations.log()
     }
 
     /// How often the server had to be started again.

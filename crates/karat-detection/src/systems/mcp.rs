@@ -118,7 +118,7 @@ impl McpScanner {
 
     /// What the server did beside answering, in words.
     pub fn notes(&self) -> Vec<String> {
-        self.session.conduct().remarks()
+        self.session.protocol_log().warnings()
     }
 }
 

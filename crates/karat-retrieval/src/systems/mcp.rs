@@ -161,7 +161,7 @@ impl McpSearch {
 
     /// What the server did beside answering, in words.
     pub fn notes(&self) -> Vec<String> {
-        self.session.conduct().remarks()
+        self.session.protocol_log().warnings()
     }
 }
 

@@ -138,7 +138,7 @@ pub async fn run(plan: Plan, say: &(dyn Fn(&str) + Sync)) -> Result<Report, Serv
     let findings = Findings { plan: &plan, mix: &rig.mix, info, steps, stretch, restarts };
     let mut report = findings.report(&stopwatch);
     report.warnings.extend(cleanup::warning(&[], &[], &left));
-    report.warnings.extend(options.witness.conduct().remarks());
+    report.warnings.extend(options.violations.log().warnings());
     report.environment.isolation = isolation;
     Ok(report)
 }

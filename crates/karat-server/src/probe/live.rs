@@ -267,7 +267,7 @@ impl Live {
 
     /// What the server did beside answering, in words.
     pub fn remarks(&self) -> Vec<String> {
-        self.server.conduct().remarks()
+        self.server.protocol_log().warnings()
     }
 
     /// How often it had to be started again in words, if it had to.
