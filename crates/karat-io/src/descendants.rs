@@ -1,10 +1,10 @@
-//! What a started program left behind: processes that moved to a session or group of their own, and so are
-//! not reached by a signal to the group of the program.
+//! Processes that a started program left behind in a session or group of their own, where a signal to the
+//! group of the program does not reach them.
 //!
-//! Karat takes the place of init for them (`PR_SET_CHILD_SUBREAPER`), so that one whose parent has ended is
-//! Karat's child and can be found. Linux only; elsewhere nothing is found. A process is signalled through a
-//! handle that was opened before its parent was looked at once more, so a number that was given to somebody
-//! else in between hurts nobody.
+//! This process becomes their subreaper (`PR_SET_CHILD_SUBREAPER`), so that one whose parent has exited
+//! becomes a child of this process and can be found. Linux only; elsewhere nothing is found. A process is
+//! signalled through a handle that was opened before its parent was checked again, so a reused number does no
+//! harm.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,42 +13,42 @@ use rustix::process::{
     set_child_subreaper,
 };
 
-/// Processes that are looked at below one; a bomb is stopped by its limits, not by counting it.
-const MOST: usize = 10_000;
+/// Maximum number of processes that are inspected below one; a fork bomb is stopped by its limits.
+const MAX_PROCESSES: usize = 10_000;
 
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
-/// From now on what programs leave behind becomes a child of this process.
+/// Makes orphaned descendants children of this process from now on.
 pub fn adopt() {
     if set_child_subreaper(Some(getpid())).is_ok() {
         ADOPTS.store(true, Ordering::Relaxed);
     }
 }
 
-/// Kills all that descends from a process that was started here, itself not.
+/// Kills all descendants of a process, but not the process itself.
 pub(crate) fn kill_below(id: i32) {
     let mut found = vec![(id, 0)];
     let mut next = 0;
     while let Some((parent, _)) = found.get(next).copied()
-        && found.len() < MOST
+        && found.len() < MAX_PROCESSES
     {
         found.extend(children(parent).into_iter().map(|child| (child, parent)));
         next += 1;
     }
-    // The youngest first: the children of one that has ended are no longer its children.
+    // The youngest first, because the children of an exited process are no longer its children.
     for (child, parent) in found.into_iter().skip(1).rev() {
         kill_child(child, parent);
     }
 }
 
-/// Kills those children of this process that it did not start: neither among `started`, nor in its own group.
+/// Kills those children of this process that it did not start: neither `started` nor in its own group.
 pub(crate) fn kill_orphans(started: impl Fn(i32) -> bool) {
     if !ADOPTS.load(Ordering::Relaxed) {
         return;
     }
     let me = getpid().as_raw_nonzero().get();
-    // What an orphan leaves behind comes next.
-    for _ in 0..MOST {
+    // The next round finds the children of the orphans.
+    for _ in 0..MAX_PROCESSES {
         let mut killed = false;
         for child in children(me) {
             let Some(pid) = Pid::from_raw(child) else { continue };
@@ -64,14 +64,14 @@ pub(crate) fn kill_orphans(started: impl Fn(i32) -> bool) {
     }
 }
 
-/// Kills a process if it is still the child of this parent.
+/// Kills a process if it is still a child of this parent.
 fn kill_child(child: i32, parent: i32) -> bool {
     let Some(pid) = Pid::from_raw(child) else { return false };
     let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return false };
     children(parent).contains(&child) && pidfd_send_signal(handle, Signal::KILL).is_ok()
 }
 
-/// The children of a process, those of all its threads.
+/// The children of all threads of a process.
 fn children(parent: i32) -> Vec<i32> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{parent}/task")) else { return Vec::new() };
     let lists = threads
@@ -84,7 +84,7 @@ fn children(parent: i32) -> Vec<i32> {
         .collect()
 }
 
-/// Whether it has not yet ended: who was killed stays on the list until it is waited for.
+/// True if a process has not exited. A killed one stays in the list until it is waited for.
 fn runs(id: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());

@@ -100,7 +100,7 @@ impl<A: Send + 'static> Exchange<A> {
                     },
                     Line::NotUtf8 => lock().reject("the answer is not UTF-8".to_owned()),
                     Line::TooLong => break "it wrote a line longer than 16 MiB".to_owned(),
-                    Line::End => break process.epitaph().await,
+                    Line::End => break process.describe_exit().await,
                 }
             };
             lock().close(reason);

@@ -1,7 +1,17 @@
-//! Path expressions into JSON: how a project says where a system puts its answer.
+//! Paths into JSON, with which a project says where the answer of a system is.
 //!
-//! The part of JSONPath that is needed for that: `$.results[*].findings`, `tool.name`, `[0]`,
-//! `['a key']`, `*` for every member. No filters, no recursion: a path visits each value at most once.
+//! A part of JSONPath: `$.results[*].findings`, `tool.name`, `[0]`, `['a key']`, `*` for every member. Without
+//! filters and recursion, a path visits each value at most once.
+//!
+//! ```
+//! use karat_io::json_path::JsonPath;
+//! use serde_json::json;
+//!
+//! let path = JsonPath::parse("$.results[*].tool")?;
+//! let answer = json!({"results": [{"tool": "a"}, {"tool": "b"}]});
+//! assert_eq!(path.find(&answer), [&json!("a"), &json!("b")]);
+//! # Ok::<(), String>(())
+//! ```
 
 use serde_json::Value;
 
@@ -19,17 +29,17 @@ enum Step {
 }
 
 impl JsonPath {
-    /// Reads a path; `$` at the start may be left out.
+    /// Parses a path; the `$` at the start is optional.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// If it is not a valid path, with the reason.
     pub fn parse(text: &str) -> Result<JsonPath, String> {
         let wrong = |what: &str| format!("{text:?} is not a path: {what}");
         let mut rest = text.strip_prefix('$').unwrap_or(text);
         let mut steps = Vec::new();
         while !rest.is_empty() {
             if let Some(inside) = rest.strip_prefix('[') {
-                let end = inside.find(']').ok_or_else(|| wrong("a `[` has no `]`"))?;
+                let end = inside.find(']').ok_or_else(|| wrong("`[` without `]`"))?;
                 let content = &inside[..end];
                 let quoted = content
                     .strip_prefix('\'')
@@ -40,11 +50,9 @@ impl JsonPath {
                 steps.push(match (content, quoted) {
                     ("*", _) => Step::Every,
                     (_, Some(key)) => Step::Key(key.to_owned()),
-                    (number, None) => Step::Index(
-                        number
-                            .parse()
-                            .map_err(|_| wrong("in `[ ]` stands a number, `*` or a quoted key"))?,
-                    ),
+                    (number, None) => Step::Index(number.parse().map_err(|_| {
+                        wrong("expected a number, `*` or a quoted key inside `[ ]`")
+                    })?),
                 });
                 rest = &inside[end + 1..];
                 continue;
@@ -61,17 +69,17 @@ impl JsonPath {
         Ok(JsonPath { steps })
     }
 
-    /// Whether it may lead to several values, however many there are.
+    /// True if it may lead to several values.
     pub fn leads_to_several(&self) -> bool {
         self.steps.contains(&Step::Every)
     }
 
-    /// Whether it leads to the value itself.
+    /// True if it leads to the value itself.
     pub fn is_root(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// Every value that the path leads to, in order.
+    /// The values that the path leads to, in order.
     pub fn find<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
         let mut found = vec![value];
         for step in &self.steps {
@@ -93,12 +101,11 @@ impl JsonPath {
         found
     }
 
-    /// As [`JsonPath::find`], for results that are listed: an empty list is an answer, and a list that
-    /// is not there is none. Every key on the way must exist, and the last `*` must stand for the items
-    /// of a list.
+    /// As [`JsonPath::find`], for lists of results: an empty list is valid, and a missing one is not. Every
+    /// key on the way must exist, and the last `*` must be the items of a list.
     ///
     /// # Errors
-    /// Which of it is missing, in words.
+    /// The missing part.
     pub fn find_listed<'v>(&self, value: &'v Value) -> Result<Vec<&'v Value>, &'static str> {
         let last = self.steps.iter().rposition(|step| *step == Step::Every);
         let mut found = vec![value];
@@ -122,7 +129,7 @@ impl JsonPath {
         Ok(found)
     }
 
-    /// As [`JsonPath::find`], to change what is found.
+    /// As [`JsonPath::find`], with mutable references.
     pub fn find_mut<'v>(&self, value: &'v mut Value) -> Vec<&'v mut Value> {
         let mut found = vec![value];
         for step in &self.steps {
@@ -152,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_lead_where_they_say() {
+    fn paths_lead_to_their_values() {
         let value = json!({"scan": {"results": [{"tool": "a", "by": {"x": {"severity": "HIGH"}}}, {"tool": "b"}]}, "a key": 1});
         let find = |path: &str| -> Vec<Value> {
             JsonPath::parse(path).unwrap().find(&value).into_iter().cloned().collect()
@@ -166,14 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn a_path_says_whether_it_leads_to_several_values() {
+    fn a_path_with_a_wildcard_leads_to_several_values() {
         let several = |path: &str| JsonPath::parse(path).unwrap().leads_to_several();
         assert!(several("$.a[*].b") && several("a.*"));
         assert!(!several("$.a[0].b") && !several("$") && !several("['*']"));
     }
 
     #[test]
-    fn an_empty_list_is_an_answer_and_a_missing_one_is_none() {
+    fn an_empty_list_is_valid_and_a_missing_one_is_not() {
         let find = |path: &str, value: &Value| {
             JsonPath::parse(path).unwrap().find_listed(value).map(|found| found.len())
         };
@@ -196,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_path_leads_to_can_be_changed() {
+    fn found_values_can_be_changed() {
         let mut value = json!({"a": [{"x": 1}, {"x": 2}, {"y": 3}]});
         for found in JsonPath::parse("$.a[*].x").unwrap().find_mut(&mut value) {
             *found = json!(null);
@@ -205,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn invalid_paths_are_refused() {
         for text in ["a..b", "a[", "a[x]", "."] {
             assert!(JsonPath::parse(text).is_err(), "{text}");
         }

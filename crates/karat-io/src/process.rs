@@ -1,10 +1,10 @@
-//! The one place that starts programs that are measured.
+//! Programs that are measured, and their end.
 //!
-//! A program speaks lines: one in, one out. It never goes through a shell, its output is bounded,
-//! the end of its stderr is kept for messages, and it is killed with everything that it started as
-//! soon as its handle is dropped. Handles are not dropped when Karat itself is stopped by a signal
-//! or ends without unwinding, so every running group is also on a list: [`end_all`] kills them. What has
-//! left its group is found through its parents ([`crate::descendants`]).
+//! A program is never started through a shell, its output is bounded, the end of its stderr is kept for
+//! messages, and it is killed with its children when its handle is dropped. Handles are not dropped if this
+//! process is stopped by a signal or exits without unwinding, so every running group is also in a list, and
+//! [`end_all`] kills them. Processes that left their group are found by their parents
+//! ([`crate::descendants`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -17,52 +17,52 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use crate::descendants;
 
-/// How much of stderr is kept.
-const STDERR_KEPT: usize = 4 << 10;
-/// How long the end of a program that closed its output is waited for.
-const LAST_WORDS: Duration = Duration::from_secs(2);
-/// The longest line that a program may answer with.
-pub const LONGEST_LINE: usize = 16 << 20;
+/// Bytes of stderr that are kept.
+const MAX_STDERR_BYTES: usize = 4 << 10;
+/// Time to wait for the exit of a program that closed its output.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum length of a line of a program.
+pub const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// A program to start: no shell, no interpolation.
+/// A program to start, without a shell and without interpolation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
     /// Program and arguments; never empty.
     pub command: Vec<String>,
-    /// Variables set for it, beside those that Karat has.
+    /// Its variables, in addition to those of this process.
     pub env: BTreeMap<String, String>,
-    /// Where it runs.
+    /// Its working folder.
     pub folder: Option<PathBuf>,
-    /// Whether it gets no variables but `env`.
+    /// Passes no variables but `env`.
     pub clean: bool,
-    /// What must be done once it is gone.
-    pub afterwards: Option<Afterwards>,
+    /// Clean-up after its end.
+    pub cleanup: Option<Cleanup>,
 }
 
-/// Something that is done when a program has been killed or has ended, also when Karat is stopped.
+/// Work to do when a program has ended or was killed, also if this process is stopped.
 #[derive(Clone)]
-pub struct Afterwards(Arc<dyn Fn() + Send + Sync>);
+pub struct Cleanup(Arc<dyn Fn() + Send + Sync>);
 
-impl Afterwards {
-    /// It should take little time: others wait for it.
-    pub fn new(work: impl Fn() + Send + Sync + 'static) -> Afterwards {
-        Afterwards(Arc::new(work))
+impl Cleanup {
+    /// The work should take little time, because others wait for it.
+    pub fn new(work: impl Fn() + Send + Sync + 'static) -> Cleanup {
+        Cleanup(Arc::new(work))
     }
 }
 
-impl std::fmt::Debug for Afterwards {
+impl std::fmt::Debug for Cleanup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Afterwards")
+        f.write_str("Cleanup")
     }
 }
 
-impl PartialEq for Afterwards {
-    fn eq(&self, other: &Afterwards) -> bool {
+impl PartialEq for Cleanup {
+    fn eq(&self, other: &Cleanup) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Eq for Afterwards {}
+impl Eq for Cleanup {}
 
 /// A running program, killed with its children on drop.
 pub struct Process {
@@ -72,18 +72,18 @@ pub struct Process {
     stderr_reader: tokio::task::JoinHandle<()>,
 }
 
-/// The process groups that run now, and what comes after each.
+/// The running process groups with their clean-up.
 static RUNNING: Mutex<Running> = Mutex::new(Running::new());
 
-type Running = BTreeMap<i32, Option<Afterwards>>;
+type Running = BTreeMap<i32, Option<Cleanup>>;
 
 fn running() -> MutexGuard<'static, Running> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Kills every program that was started here and still runs, with everything that they started.
+/// Kills every running program with its children.
 ///
-/// For the ways out on which nothing is dropped: a signal, a panic that aborts, an exit.
+/// For exits on which nothing is dropped: a signal, an aborting panic, `std::process::exit`.
 pub fn end_all() {
     let all = std::mem::take(&mut *running());
     for group in all.keys() {
@@ -91,15 +91,14 @@ pub fn end_all() {
         signal_group(*group, rustix::process::Signal::KILL);
     }
     descendants::kill_orphans(|id| running().contains_key(&id));
-    for afterwards in all.into_values().flatten() {
-        (afterwards.0)();
+    for cleanup in all.into_values().flatten() {
+        (cleanup.0)();
     }
 }
 
-/// Makes every panic kill the programs that run, before the message is shown.
+/// Makes every panic kill the running programs before its message is shown.
 ///
-/// A panic in a task that is caught by the runtime counts too: what was being measured is not
-/// trusted after it.
+/// This includes a panic in a task that the runtime catches: measurements after it are not trusted.
 pub fn end_all_on_panic() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -108,11 +107,11 @@ pub fn end_all_on_panic() {
     }));
 }
 
-/// Waits for the signal that asks Karat to stop (interrupt, quit, terminate or hang up), kills the
-/// programs that run, and gives the exit code that shells use for it (128 and the signal).
+/// Waits for a signal to stop (interrupt, quit, terminate or hang-up), kills the running programs, and
+/// returns the exit code that shells use (128 plus the signal).
 ///
 /// # Errors
-/// When the signals cannot be listened to.
+/// If signal handlers cannot be installed.
 pub async fn end_all_on_signal() -> std::io::Result<u8> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -135,67 +134,73 @@ fn signal_group(group: i32, signal: rustix::process::Signal) {
     }
 }
 
-/// A process group: a program and everything that it started and that did not leave it.
+/// A process group: a program and those of its children that did not leave it.
 #[derive(Debug)]
 pub struct Group {
     id: i32,
 }
 
 impl Group {
-    fn new(child: &Child, afterwards: Option<Afterwards>, running: &mut Running) -> Group {
+    fn new(child: &Child, cleanup: Option<Cleanup>, running: &mut Running) -> Group {
         let id = child.id().and_then(|id| i32::try_from(id).ok()).unwrap_or(0);
         if id > 0 {
-            running.insert(id, afterwards);
+            running.insert(id, cleanup);
         }
         Group { id }
     }
 
-    /// Kills all of it, now. Afterwards the number may belong to others, so this works once.
+    /// Kills the whole group. This works once, because its number may then be reused.
     pub fn kill(&self) {
-        // The list is the proof that the number is still ours.
+        // The list proves that the number still belongs to this group.
         let mut running = running();
-        let Some(afterwards) = running.remove(&self.id) else { return };
+        let Some(cleanup) = running.remove(&self.id) else { return };
         descendants::kill_below(self.id);
         signal_group(self.id, rustix::process::Signal::KILL);
-        // Whose orphans they are cannot be told, so nobody's are killed while others run.
+        // Orphans cannot be attributed to a group, so they are killed only when no other group runs.
         if running.is_empty() {
             descendants::kill_orphans(|_| false);
         }
         drop(running);
-        if let Some(afterwards) = afterwards {
-            (afterwards.0)();
+        if let Some(cleanup) = cleanup {
+            (cleanup.0)();
         }
     }
 
-    /// Asks all of it to end.
-    pub fn ask_to_end(&self) {
+    /// Sends SIGTERM to the whole group.
+    pub fn terminate(&self) {
         if running().contains_key(&self.id) {
             signal_group(self.id, rustix::process::Signal::TERM);
         }
     }
 }
 
-/// What a program printed next.
+/// The next output of a program.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     /// A whole line, without its end.
     Text(String),
     /// A line that is not UTF-8.
     NotUtf8,
-    /// A line beyond [`LONGEST_LINE`].
+    /// A line longer than [`MAX_LINE_BYTES`].
     TooLong,
-    /// No more: the program closed its output.
+    /// The end: the program closed its output.
     End,
 }
 
 impl Process {
-    /// Starts the program with piped input and output, which is read by lines.
+    /// Starts the program and reads its output line by line.
+    ///
+    /// # Errors
+    /// If the program cannot be started.
     pub fn start(program: &Program) -> Result<(Process, ChildStdin, Lines), String> {
         let (process, stdin, stdout) = Process::spawn(program)?;
         Ok((process, stdin, Lines::new(stdout)))
     }
 
-    /// Starts the program with piped input and output, for those who read in a way of their own.
+    /// Starts the program with its stdin and stdout.
+    ///
+    /// # Errors
+    /// If the program cannot be started.
     pub fn spawn(program: &Program) -> Result<(Process, ChildStdin, ChildStdout), String> {
         let Some((name, arguments)) = program.command.split_first() else {
             return Err("the command is empty".to_owned());
@@ -215,15 +220,15 @@ impl Process {
         if let Some(folder) = &program.folder {
             command.current_dir(folder);
         }
-        // Who looks at the list must not see a child that is not yet on it.
+        // Locked until the child is in the list.
         let mut running = running();
         let mut child = command.spawn().map_err(|error| {
-            if let Some(afterwards) = &program.afterwards {
-                (afterwards.0)();
+            if let Some(cleanup) = &program.cleanup {
+                (cleanup.0)();
             }
             format!("cannot start {name:?}: {error}")
         })?;
-        let group = Arc::new(Group::new(&child, program.afterwards.clone(), &mut running));
+        let group = Arc::new(Group::new(&child, program.cleanup.clone(), &mut running));
         drop(running);
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
@@ -236,36 +241,36 @@ impl Process {
         Ok((Process { child, group, stderr: kept, stderr_reader }, stdin, stdout))
     }
 
-    /// The process group, for those who must be able to kill it while the process is waited for.
+    /// The process group, which can be killed while the process is waited for.
     pub fn group(&self) -> Arc<Group> {
         Arc::clone(&self.group)
     }
 
-    /// Waits until the program itself has ended; what it started may run on.
+    /// Waits for the exit of the program. Its children may still run.
     ///
     /// # Errors
-    /// When its end cannot be seen.
+    /// If its status cannot be read.
     pub async fn ended(&mut self) -> std::io::Result<ExitStatus> {
         self.child.wait().await
     }
 
-    /// What the program last said on stderr.
+    /// The end of its stderr.
     pub fn stderr_tail(&self) -> StderrTail {
         StderrTail(Arc::clone(&self.stderr))
     }
 
-    /// Waits for the end that has already been seen coming and describes it: the exit status and
-    /// what the program last said on stderr.
-    pub async fn epitaph(&mut self) -> String {
-        let waited = tokio::time::timeout(LAST_WORDS, self.child.wait()).await;
+    /// Waits for the exit of a program that has closed its output, and describes it: the exit status and the
+    /// end of stderr.
+    pub async fn describe_exit(&mut self) -> String {
+        let waited = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await;
         let end = match waited {
             Ok(Ok(status)) => format!("it ended with {status}"),
-            Ok(Err(error)) => format!("its end cannot be seen: {error}"),
-            Err(_) => "it closed its output and did not end".to_owned(),
+            Ok(Err(error)) => format!("its exit status cannot be read: {error}"),
+            Err(_) => "it closed its output and did not exit".to_owned(),
         };
-        // What it started may run on and hold the pipes open for ever.
+        // Its children may still run and hold the pipes open.
         self.group.kill();
-        let _ = tokio::time::timeout(LAST_WORDS, &mut self.stderr_reader).await;
+        let _ = tokio::time::timeout(EXIT_TIMEOUT, &mut self.stderr_reader).await;
         let text = self.stderr_tail().text();
         match text.trim() {
             "" => end,
@@ -276,17 +281,17 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The group outlives its leader while grandchildren run, and they must go too.
+        // The group outlives its leader while grandchildren run, and they must be killed too.
         self.group.kill();
     }
 }
 
-/// The end of what a program said on stderr, as it is now.
+/// The current end of the stderr of a program.
 #[derive(Clone, Debug)]
 pub struct StderrTail(Arc<Mutex<VecDeque<u8>>>);
 
 impl StderrTail {
-    /// The text; what is not UTF-8 is replaced.
+    /// The text, with replacement characters for bytes that are not UTF-8.
     pub fn text(&self) -> String {
         let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(tail.make_contiguous()).into_owned()
@@ -298,7 +303,7 @@ async fn keep_tail(mut stderr: tokio::process::ChildStderr, kept: Arc<Mutex<VecD
     while let Ok(read @ 1..) = stderr.read(&mut block).await {
         let mut tail = kept.lock().unwrap_or_else(PoisonError::into_inner);
         tail.extend(&block[..read]);
-        let excess = tail.len().saturating_sub(STDERR_KEPT);
+        let excess = tail.len().saturating_sub(MAX_STDERR_BYTES);
         tail.drain(..excess);
     }
 }
@@ -314,7 +319,7 @@ impl Lines {
         Lines { reader: BufReader::new(stdout), buffer: Vec::new() }
     }
 
-    /// The next line. A failed read is an end: the program is not there any more.
+    /// The next line. A failed read is the end, because the program is gone.
     pub async fn next(&mut self) -> Line {
         self.buffer.clear();
         loop {
@@ -325,7 +330,7 @@ impl Lines {
             };
             let end = available.iter().position(|byte| *byte == b'\n');
             let take = end.map_or(available.len(), |at| at + 1);
-            if self.buffer.len() + take > LONGEST_LINE {
+            if self.buffer.len() + take > MAX_LINE_BYTES {
                 return Line::TooLong;
             }
             self.buffer.extend_from_slice(&available[..take]);
@@ -345,6 +350,9 @@ impl Lines {
 }
 
 /// Writes one line to a program.
+///
+/// # Errors
+/// If the program does not read its stdin any more.
 pub async fn write_line(stdin: &mut ChildStdin, line: &str) -> std::io::Result<()> {
     stdin.write_all(line.as_bytes()).await?;
     stdin.write_all(b"\n").await?;
@@ -363,14 +371,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_comes_afterwards_is_done_once() {
+    async fn the_clean_up_is_done_once() {
         let done = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let counter = Arc::clone(&done);
         let count = move || {
             counter.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         };
-        let afterwards = Some(Afterwards::new(count));
-        let sleeping = Program { afterwards, ..program(&["sleep", "1000"]) };
+        let cleanup = Some(Cleanup::new(count));
+        let sleeping = Program { cleanup, ..program(&["sleep", "1000"]) };
         let (process, _stdin, _lines) = Process::start(&sleeping).unwrap();
         assert_eq!(done.load(std::sync::atomic::Ordering::SeqCst), 0);
         process.group().kill();
@@ -400,13 +408,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_is_described_with_what_stderr_said() {
+    async fn the_exit_is_described_with_the_end_of_stderr() {
         let script = "echo broken pipe dream >&2; exit 3";
         let (mut process, _stdin, mut lines) =
             Process::start(&program(&["sh", "-c", script])).unwrap();
         assert_eq!(lines.next().await, Line::End);
-        let epitaph = process.epitaph().await;
-        assert!(epitaph.contains("exit status: 3") && epitaph.contains("dream"), "{epitaph}");
+        let exit = process.describe_exit().await;
+        assert!(exit.contains("exit status: 3") && exit.contains("dream"), "{exit}");
     }
 
     #[tokio::test]

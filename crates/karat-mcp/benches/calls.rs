@@ -1,10 +1,14 @@
-//! What a call costs us: over lines and over HTTP, one after the other and many at once, against a
-//! server of our own in another process.
+//! The cost of a call over lines and over HTTP, one after the other and concurrently, with the server in
+//! another process.
 //!
-//! First comes the CPU time of this process for one call, which is what the harness itself adds to a
-//! measurement, then the time of a call as divan measures it: `cargo bench -p karat-mcp`.
+//! The first figures are the CPU time of this process per call, which is what the client adds to a
+//! measurement; then divan measures the time of a call. Build the server first:
+//! `cargo build --release -p karat-test-server && cargo bench -p karat-mcp`.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::panic)]
+
+#[path = "../../karat-test-server/find.rs"]
+mod find;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -14,9 +18,10 @@ use karat_mcp::{Options, ServerSpec, Session};
 use serde_json::{Map, Value, json};
 use tokio::runtime::{Builder, Runtime};
 
-const ECHO: &str = env!("CARGO_BIN_EXE_karat-test-echo");
+/// A server that echoes.
+const SCRIPT: &str = "tools: [{name: echo}]";
 const CALLS: u32 = 20_000;
-/// The unit of the times in `/proc/self/stat` on every Linux that there is.
+/// The unit of the times in `/proc/self/stat`.
 const TICK_MICROSECONDS: f64 = 10_000.0;
 
 fn main() {
@@ -38,7 +43,7 @@ enum Way {
     Http,
 }
 
-/// The server over HTTP; it ends with this.
+/// A server over HTTP, killed on drop.
 struct Http {
     url: String,
     server: Child,
@@ -52,8 +57,8 @@ impl Drop for Http {
 }
 
 fn http() -> Http {
-    let mut server = Command::new(ECHO)
-        .arg("--http")
+    let mut server = Command::new(find::test_server())
+        .args(["-c", SCRIPT, "--http"])
         .stdout(Stdio::piped())
         .stdin(Stdio::null())
         .spawn()
@@ -73,7 +78,10 @@ fn runtime(threads: usize) -> Runtime {
 
 async fn session(way: Way, http: &Http) -> Session {
     let spec = match way {
-        Way::Lines => ServerSpec::from_command(vec![ECHO.to_owned()]),
+        Way::Lines => {
+            let command = [find::test_server(), "-c", SCRIPT];
+            ServerSpec::from_command(command.map(str::to_owned).to_vec())
+        }
         Way::Http => ServerSpec::from_url(&http.url),
     };
     Session::start(&spec, &Options::default()).await.unwrap()

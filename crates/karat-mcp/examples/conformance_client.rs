@@ -1,11 +1,10 @@
-//! The client that the official conformance suite starts: Karat's own session, told by the suite
-//! which scenario it plays.
+//! The client that the official conformance suite starts: a session that plays the scenario of the suite.
 //!
-//! The suite gives the address of its server as the last argument, and in the environment the
-//! scenario, the protocol revision and what else the scenario needs. What is called is as simple as
-//! the scenarios allow: list everything, call every tool with arguments that its schema accepts.
+//! The suite passes the URL of its server as the last argument, and the scenario, the protocol revision and
+//! further context in the environment. The client does as little as the scenarios allow: it lists everything
+//! and calls every tool with arguments that its schema accepts.
 
-#![allow(clippy::print_stderr, reason = "the suite keeps what is said")]
+#![allow(clippy::print_stderr, reason = "the suite records it")]
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -1,9 +1,20 @@
-//! Reading server specs from the files in which people keep them.
+//! Server specs in the configuration files of editors and agents.
 //!
-//! `mcp.json`, `.mcp.json`, `.cursor/mcp.json` and `claude_desktop_config.json` hold `mcpServers`,
-//! `.vscode/mcp.json` holds `servers` and may have comments. Keys of other programs are passed over:
-//! these files are theirs. An entry is read when it is asked for, so one that is none does not stand in
-//! the way of the others, and nothing found here is ever started because it was found.
+//! `mcp.json`, `.mcp.json`, `.cursor/mcp.json` and `claude_desktop_config.json` hold `mcpServers`;
+//! `.vscode/mcp.json` holds `servers` and may have comments. Unknown keys are ignored, because these files
+//! belong to other programs. An entry is read when it is asked for, so an invalid one does not affect the
+//! others, and no server is started because it was found.
+//!
+//! ```
+//! use karat_mcp::config;
+//! use std::path::Path;
+//!
+//! let text = r#"{"mcpServers": {"files": {"command": "npx", "args": ["-y", "server-files"]}}}"#;
+//! let servers = config::parse(Path::new("mcp.json"), text)?;
+//! assert_eq!(servers.names().collect::<Vec<_>>(), ["files"]);
+//! assert_eq!(servers.server("files")?.to_string(), "npx -y server-files");
+//! # Ok::<(), karat_io::input::InputError>(())
+//! ```
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,20 +24,20 @@ use serde_json::{Map, Value};
 
 use crate::spec::{ServerSpec, TransportKind};
 
-/// The largest file that is read.
-const LARGEST: u64 = 4 << 20;
+/// Maximum size of a file.
+const MAX_BYTES: u64 = 4 << 20;
 
 /// Files of a project, relative to its folder.
 const IN_PROJECT: [&str; 4] = [".mcp.json", "mcp.json", ".vscode/mcp.json", ".cursor/mcp.json"];
 
-/// Files of a person, relative to the home folder.
+/// Files of a user, relative to the home folder.
 const AT_HOME: [&str; 3] = [
     ".cursor/mcp.json",
     ".config/Claude/claude_desktop_config.json",
     "Library/Application Support/Claude/claude_desktop_config.json",
 ];
 
-/// The servers that a file describes.
+/// The servers of a file.
 #[derive(Clone, Debug)]
 pub struct Servers {
     path: PathBuf,
@@ -48,12 +59,12 @@ impl Servers {
     /// The server of this name.
     ///
     /// # Errors
-    /// When there is none, or what stands there is no server.
+    /// If there is none, or its entry is not a valid server.
     pub fn server(&self, name: &str) -> Result<ServerSpec, InputError> {
         let Some(entry) = self.entries.get(name) else {
             let known: Vec<&str> = self.names().collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            let message = format!("there is no such server; there are: {known}");
+            let message = format!("no such server; the file has {known}");
             return Err(self.wrong(name, message));
         };
         spec(entry).map_err(|why| self.wrong(name, why))
@@ -64,16 +75,16 @@ impl Servers {
     }
 }
 
-/// The servers that a file describes, by name.
+/// Reads the servers of a file.
 ///
 /// # Errors
-/// When the file cannot be read, or is not JSON (comments and trailing commas aside) with servers.
+/// If the file cannot be read, or is not JSON (comments and trailing commas aside) with servers.
 pub fn read(path: &Path) -> Result<Servers, InputError> {
-    let limits = Limits { bytes: LARGEST, ..Limits::default() };
+    let limits = Limits { bytes: MAX_BYTES, ..Limits::default() };
     parse(path, &input::read_text(path, &limits)?)
 }
 
-/// As [`read`], for text that is there already.
+/// As [`read`], for text in memory.
 ///
 /// # Errors
 /// As [`read`].
@@ -85,14 +96,18 @@ pub fn parse(path: &Path, text: &str) -> Result<Servers, InputError> {
         return Err(InputError::invalid(path, "the whole file", message));
     };
     let Value::Object(servers) = servers else {
-        return Err(InputError::invalid(path, "servers", "must be an object, name to server"));
+        return Err(InputError::invalid(
+            path,
+            "servers",
+            "must be an object that maps names to servers",
+        ));
     };
     let entries = servers.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect();
     Ok(Servers { path: path.to_owned(), entries })
 }
 
-/// The places where such files usually lie: those of the project first, then those of the person.
-/// They need not exist.
+/// The usual paths of such files: those of the project first, then those of the user. They need not
+/// exist.
 pub fn candidates(folder: &Path) -> Vec<PathBuf> {
     candidates_with(folder, std::env::var_os("HOME").map(PathBuf::from).as_deref())
 }
@@ -102,7 +117,7 @@ fn candidates_with(folder: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let home = home.into_iter().flat_map(|home| AT_HOME.iter().map(|name| home.join(name)));
     let mut paths: Vec<PathBuf> = Vec::new();
     for path in project.chain(home) {
-        // In the home folder itself, the same file goes by both names.
+        // In the home folder, the same file has both names.
         let same = |known: &PathBuf| {
             known.canonicalize().is_ok_and(|k| path.canonicalize().is_ok_and(|p| p == k))
         };
@@ -113,7 +128,7 @@ fn candidates_with(folder: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     paths
 }
 
-/// The files that exist in these places, read: each with its servers, or with what is wrong with it.
+/// Reads those of the files that exist.
 pub fn discover(places: &[PathBuf]) -> Vec<Result<Servers, InputError>> {
     places.iter().filter(|path| path.is_file()).map(|path| read(path)).collect()
 }
@@ -140,7 +155,7 @@ fn spec(entry: &Value) -> Result<ServerSpec, String> {
             break;
         }
     }
-    // The address of the old transport has told its kind ever since there are two.
+    // By convention the URL of the old transport ends so.
     if spec.transport.is_none() && spec.url.as_ref().is_some_and(|url| url.ends_with("/sse")) {
         spec.transport = Some(TransportKind::Sse);
     }
@@ -153,19 +168,19 @@ fn command(entry: &Map<String, Value>) -> Result<Option<Vec<String>>, String> {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::String(program)) => vec![program.clone()],
         Some(Value::Array(words)) => list(words, "command")?,
-        Some(_) => return Err("`command` must be a text".to_owned()),
+        Some(_) => return Err("`command` must be a string".to_owned()),
     };
     match entry.get("args") {
         None | Some(Value::Null) => {}
         Some(Value::Array(arguments)) => words.extend(list(arguments, "args")?),
-        Some(_) => return Err("`args` must be a list of texts".to_owned()),
+        Some(_) => return Err("`args` must be a list of strings".to_owned()),
     }
     Ok(Some(words))
 }
 
 fn list(words: &[Value], key: &str) -> Result<Vec<String>, String> {
     let word =
-        |word: &Value| scalar(word).ok_or_else(|| format!("`{key}` must hold texts, not {word}"));
+        |word: &Value| scalar(word).ok_or_else(|| format!("`{key}` must hold strings, not {word}"));
     words.iter().map(word).collect()
 }
 
@@ -179,7 +194,7 @@ fn transport(entry: &Map<String, Value>) -> Result<Option<TransportKind>, String
         "stdio" => Ok(Some(TransportKind::Stdio)),
         "http" | "streamablehttp" => Ok(Some(TransportKind::Http)),
         "sse" => Ok(Some(TransportKind::Sse)),
-        _ => Err(format!("the type {kind:?} is not known; use stdio, http or sse")),
+        _ => Err(format!("unknown type {kind:?}; use stdio, http or sse")),
     }
 }
 
@@ -187,7 +202,7 @@ fn text(entry: &Map<String, Value>, key: &str) -> Result<Option<String>, String>
     match entry.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(format!("`{key}` must be a text")),
+        Some(_) => Err(format!("`{key}` must be a string")),
     }
 }
 
@@ -195,15 +210,15 @@ fn texts(entry: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, Strin
     let values = match entry.get(key) {
         None | Some(Value::Null) => return Ok(BTreeMap::new()),
         Some(Value::Object(values)) => values,
-        Some(_) => return Err(format!("`{key}` must be an object, name to text")),
+        Some(_) => return Err(format!("`{key}` must be an object of strings")),
     };
     let mut texts = BTreeMap::new();
     for (name, value) in values {
-        // An editor takes null for "not set".
+        // Editors read null as "not set".
         if value.is_null() {
             continue;
         }
-        let value = scalar(value).ok_or_else(|| format!("`{key}`.{name} must be a text"))?;
+        let value = scalar(value).ok_or_else(|| format!("`{key}`.{name} must be a string"))?;
         texts.insert(name.clone(), value);
     }
     Ok(texts)
@@ -224,7 +239,7 @@ mod tests {
 
     use super::*;
 
-    /// Every server of a file.
+    /// All servers of a file.
     fn parsed(text: &str) -> Result<BTreeMap<String, ServerSpec>, String> {
         let servers = parse(Path::new("mcp.json"), text).map_err(|error| error.to_string())?;
         let server = |name: &str| match servers.server(name) {
@@ -235,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_is_no_server_does_not_stand_in_the_way_of_the_others() {
+    fn an_invalid_entry_does_not_affect_the_others() {
         let text = r#"{"mcpServers": {
             "good": {"command": "x"}, "file": {"command": "x", "envFile": ".env"},
             "socket": {"type": "ws", "url": "ws://h"}, "odd": 3}}"#;
@@ -250,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_common_form_is_read() {
+    fn the_common_format_is_read() {
         let servers = parsed(
             r#"{"mcpServers": {
                 "files": {"command": "npx", "args": ["-y", "server", 3], "env": {"A": "${T}", "N": 1, "U": null},
@@ -271,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_of_editors_has_comments_and_trailing_commas() {
+    fn comments_and_trailing_commas_are_allowed() {
         let servers = parsed(
             "{\n // a comment, with \"quotes\"\n \"inputs\": [],\n \"servers\": { /* one\n two */\n  \
              \"a\": {\"type\": \"stdio\", \"command\": \"x\", \"args\": [\"//no\", \"/* no */\", ], },\n },\n}",
@@ -281,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named_with_their_server() {
+    fn mistakes_are_reported_with_their_server() {
         for (text, named) in [
             (r#"{"mcpServers": {"a": {"args": []}}}"#, "\"a\": a server needs a command or a url"),
             (
@@ -304,7 +319,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_without_a_panic(
+        fn servers_of_any_text_have_a_command_or_a_url(
             pieces in prop::collection::vec(
                 prop_oneof![
                     prop::sample::select(vec![
@@ -317,22 +332,23 @@ mod tests {
             )
         ) {
             let text = pieces.concat();
-            let _ = parsed(&text);
-            // Blanks stand where comments stood, so places in messages stay true.
+            for (name, spec) in parsed(&text).unwrap_or_default() {
+                prop_assert!(spec.command.is_some() != spec.url.is_some(), "{}: {:?}", name, spec);
+            }
         }
     }
 
     #[test]
-    fn hostile_text_is_an_error_and_no_panic() {
+    fn hostile_text_is_an_error() {
         for text in
             ["", "\"", "/*", "/* *", "//", "{\"a\\", "/*/", "*/", "[,]", "/**/", "\u{feff}{}"]
         {
-            let _ = parsed(text);
+            assert!(parsed(text).is_err(), "{text}");
         }
     }
 
     #[test]
-    fn files_are_found_where_they_usually_lie() {
+    fn files_are_found_in_their_usual_places() {
         let folder = tempfile::tempdir().unwrap();
         let home = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join(".vscode")).unwrap();

@@ -1,66 +1,66 @@
-//! What can go wrong between us and a server, by class.
+//! Errors between a session and its server, by class.
 //!
-//! Text that comes from the server is made printable and short before it stands in a message, and
-//! secrets of the spec are taken out of it.
+//! Text of the server is made printable and short before it becomes part of a message, and the secrets of
+//! the spec are removed from it.
 
 use karat_io::text::{clip, printable};
 use karat_io::{Failure, FailureClass};
 use serde_json::Value;
 
-/// How much of a server's text stands in a message.
+/// Columns of a server's text in a message.
 const QUOTED: usize = 300;
 
-/// A server's text as it stands in a message.
+/// A server's text as messages quote it.
 pub(crate) fn quoted(text: &str) -> String {
     clip(&printable(text.trim()), QUOTED).into_owned()
 }
 
-/// Why a session did not begin.
+/// A session that could not be opened.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StartError {
-    /// The spec is wrong: nothing was started. The user must change it.
+    /// The spec is wrong and must be changed. Nothing was started.
     #[error("{why}")]
     Spec {
-        /// What is wrong and what to do.
+        /// The mistake and the remedy.
         why: String,
     },
-    /// The program could not be started or the address not be reached.
+    /// The program could not be started, or the address not be reached.
     #[error("the server did not start: {why}")]
     NotStarted {
-        /// What happened.
+        /// The reason.
         why: String,
     },
-    /// The server was there, but no session came of it.
+    /// The server is running but did not open a session.
     #[error("the server did not open a session: {why}")]
     Handshake {
-        /// What happened.
+        /// The reason.
         why: String,
     },
-    /// No session within the time for starting.
+    /// There was no session within the time for starting.
     #[error("the server was not ready within {seconds} s{said}")]
     Timeout {
         /// The time for starting.
         seconds: f64,
-        /// What it said on stderr and sent instead, if anything.
+        /// The end of its stderr and its protocol violations, if any.
         said: String,
     },
-    /// The server speaks no revision that we may speak.
+    /// The server does not speak an allowed revision of the protocol.
     #[error("the server speaks MCP {answered}, not {asked}")]
     Revision {
-        /// What was asked for.
+        /// The requested revision.
         asked: String,
-        /// What the server speaks.
+        /// The revision of the server.
         answered: String,
     },
 }
 
-/// Why a request has no result.
+/// A request without a result.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CallError {
-    /// No answer in time. The server was told that nobody waits any more.
+    /// There was no answer in time. The server was sent a cancellation.
     #[error("no answer in time{said}")]
     Timeout {
-        /// What came instead of it, if anything did.
+        /// Protocol violations in the meantime, if any.
         said: String,
     },
     /// The server answered with a protocol error.
@@ -68,43 +68,43 @@ pub enum CallError {
     Protocol {
         /// The code, such as -32602.
         code: i64,
-        /// What the server says.
+        /// The message.
         message: String,
-        /// More that it says.
+        /// The data of the error.
         data: Option<Value>,
     },
-    /// The server is gone, and with it the session.
+    /// The server is gone, and the session with it.
     #[error("the server is gone: {why}")]
     Closed {
-        /// How it ended.
+        /// The reason.
         why: String,
     },
-    /// The connection of this one request failed; another may work.
+    /// The connection of this request failed; another request may succeed.
     #[error("{why}")]
     Transport {
-        /// What happened.
+        /// The reason.
         why: String,
     },
-    /// The server answered with an HTTP status instead of a message.
+    /// The server answered with an HTTP error status.
     #[error("HTTP status {status}{}", after_colon(said))]
     Http {
         /// The status.
         status: u16,
-        /// The start of the body, or where a redirect leads.
+        /// The start of the body, or the target of a redirect.
         said: String,
     },
-    /// The answer is not of the form that the protocol asks for.
+    /// The answer is not valid in the protocol.
     #[error("{why}")]
     Invalid {
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// The answer is larger or deeper than the limits allow.
     #[error("the answer has more than {limit} {what}")]
     TooLarge {
-        /// The limit that it broke.
+        /// The limit.
         limit: usize,
-        /// Of what: `bytes`, `levels`, `pages`, `entries`.
+        /// Its unit: `bytes`, `levels`, `pages`, `entries`.
         what: &'static str,
     },
 }
@@ -126,12 +126,12 @@ impl CallError {
         }
     }
 
-    /// Whether the session is over: further calls will fail too.
+    /// True if the session is over, so that further calls will fail too.
     pub fn is_lost(&self) -> bool {
         matches!(self, CallError::Closed { .. })
     }
 
-    /// The failure as [`karat_core::run`] wants it.
+    /// The error as a [`Failure`] of a measured system.
     pub fn failure(&self) -> Failure {
         Failure { lost: self.is_lost(), ..Failure::new(self.class(), self.to_string()) }
     }

@@ -1,24 +1,24 @@
-//! Reading server-sent events, within bounds.
+//! A bounded parser of server-sent events.
 
 /// One event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// Its kind; `message` when none is given.
+    /// Its type; `message` if it has none.
     pub(crate) kind: String,
     /// Its data, the lines joined.
     pub(crate) data: Vec<u8>,
 }
 
-/// Takes bytes as they come and gives events as they are complete.
+/// Parses bytes in any portions.
 #[derive(Default)]
 pub(crate) struct EventStream {
     line: Vec<u8>,
     event: Event,
     has_data: bool,
     skip_newline: bool,
-    /// The id of the last event that had one: where to go on after a lost connection.
+    /// The id of the last event that had one, for resuming after a lost connection.
     pub(crate) last_id: Option<String>,
-    /// How long the server wants a client to wait before it goes on.
+    /// The pause that the server wants before a stream is resumed.
     pub(crate) retry_milliseconds: Option<u64>,
 }
 
@@ -27,14 +27,14 @@ pub(crate) struct EventStream {
 pub(crate) struct TooLarge;
 
 impl EventStream {
-    /// Takes bytes in; complete events are handed to `found`.
+    /// Parses more bytes and passes complete events to `found`.
     pub(crate) fn push(
         &mut self,
         bytes: &[u8],
         limit: usize,
         mut found: impl FnMut(Event),
     ) -> Result<(), TooLarge> {
-        // Nothing says nothing about whether a line feed follows.
+        // An empty portion must not reset `skip_newline`.
         if bytes.is_empty() {
             return Ok(());
         }
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_the_same_however_the_bytes_are_cut() {
+    fn events_do_not_depend_on_the_portions() {
         let text = b": hello\r\nevent: endpoint\r\ndata: /x\r\n\r\nid: 7\ndata: a\ndata:b\n\nretry: 50\r\rdata: \xc3\xa4\n\n";
         let expected = [event("endpoint", "/x"), event("message", "a\nb"), event("message", "ä")];
         let (events, stream) = all(&[text]);
@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_give_the_same_events_however_they_are_cut(
+        fn events_of_any_bytes_do_not_depend_on_the_portions(
             pieces in prop::collection::vec(
                 prop_oneof![
                     prop::sample::select(vec!["\n", "\r", "\r\n", "data:", "data: x", "id: 1", "event:", ":"])
@@ -156,12 +156,12 @@ mod tests {
     }
 
     #[test]
-    fn an_event_without_data_is_none() {
+    fn an_event_without_data_is_ignored() {
         assert_eq!(all(&[b"id: 1\n\nevent: x\n\n"]).0, []);
     }
 
     #[test]
-    fn an_event_without_end_is_refused() {
+    fn an_endless_event_is_refused() {
         let mut stream = EventStream::default();
         let long = vec![b'x'; 2_000];
         assert_eq!(stream.push(&long, 1_000, |_| {}), Err(TooLarge));

@@ -1,10 +1,9 @@
 //! Streamable HTTP, as a client.
 //!
-//! Each message is a POST of its own, driven by whoever sends it: its answer is a JSON body or a
-//! stream of events, and everything in it goes to the board. Redirects are not followed, sessions are
-//! not started anew behind anyone's back, and a status that is no success is an error of its own kind.
-//! Short messages to a plain address go the short way ([`Plain`]); everything else goes by the client
-//! that knows TLS and proxies.
+//! Each message is a POST of its own, driven by the task that sends it. The response is a JSON body or a
+//! stream of events, and every message in it goes to [`PendingCalls`]. Redirects are not followed, sessions
+//! are not silently restarted, and an error status is an error of its own kind. Short messages over plain
+//! HTTP take the short way ([`Plain`]); everything else uses the client with TLS and proxies.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -14,8 +13,6 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use karat_io::http::{is_loopback, root_cause};
 use reqwest::header::{
     ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT,
@@ -23,40 +20,36 @@ use reqwest::header::{
 use reqwest::{Client, Response, StatusCode, Url, redirect};
 use tokio::task::JoinHandle;
 
-use crate::board::Board;
-use crate::conduct::Oddity;
 use crate::error::{CallError, StartError, quoted};
 use crate::event_stream::EventStream;
-use crate::http_plain::{LONGEST_BODY, Plain, PlainError, PlainResponse};
+use crate::headers::{LAST_EVENT, METHOD, NAME, PROTOCOL, SESSION, header_text};
+use crate::http_plain::{MAX_BODY_BYTES, Plain, PlainError, PlainResponse};
+use crate::pending_calls::PendingCalls;
+use crate::protocol_log::Violation;
 use crate::revision::Revision;
 
-/// Who we are.
+/// The user agent.
 const AGENT: &str = concat!("karat/", env!("CARGO_PKG_VERSION"));
-pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const PROTOCOL: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// How much of the body of an error is read.
-const ERROR_BODY: usize = 4 << 10;
-/// How long the stream of the server's own is waited for.
-const LISTENING_WITHIN: Duration = Duration::from_millis(500);
-/// How often a stream that broke off is taken up again before the pauses double. There is no end to it:
-/// the time for the call decides.
-const RESUMED_AT_THE_SAME_PACE: u32 = 20;
-/// The shortest pause before a stream is taken up again.
-const RESUME_AFTER_AT_LEAST: Duration = Duration::from_millis(10);
-/// How long to wait before a stream is taken up again when the server does not say.
-const RESUME_AFTER: Duration = Duration::from_millis(500);
-/// The longest that a server may make a client wait before a stream is taken up again.
-const RESUME_AFTER_AT_MOST: Duration = Duration::from_secs(10);
-/// How long the end of a stream is waited for after the answer has come.
-const END_WITHIN: Duration = Duration::from_secs(1);
-/// Where the environment names a proxy for plain addresses.
-const PROXIES: &[&str] = &["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
+/// Bytes of an error body that are read.
+const MAX_ERROR_BYTES: usize = 4 << 10;
+/// Time to wait for the stream of server-initiated messages to open.
+const LISTEN_TIMEOUT: Duration = Duration::from_millis(500);
+/// Number of times that a broken stream is resumed before the pauses double. There is no maximum: the time
+/// limit of the call decides.
+const RESUMES_PER_DOUBLING: u32 = 20;
+/// Minimum pause before a stream is resumed.
+const MIN_RESUME_PAUSE: Duration = Duration::from_millis(10);
+/// Pause before a stream is resumed if the server does not name one.
+const RESUME_PAUSE: Duration = Duration::from_millis(500);
+/// Maximum pause before a stream is resumed.
+const MAX_RESUME_PAUSE: Duration = Duration::from_secs(10);
+/// Time to wait for the end of a stream after its answer.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// Environment variables that name a proxy for plain HTTP.
+const PROXY_VARIABLES: &[&str] = &["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
 
-/// The way to a server at an address.
+/// A transport over streamable HTTP.
 pub(crate) struct HttpLink {
     shared: Arc<Shared>,
     listener: Option<JoinHandle<()>>,
@@ -69,31 +62,30 @@ struct Shared {
     headers: HeaderMap,
     session: OnceLock<HeaderValue>,
     revision: OnceLock<Revision>,
-    board: Arc<Board>,
+    calls: Arc<PendingCalls>,
 }
 
-/// A message, with what the headers of revision 2026-07-28 repeat of it.
+/// A message, with the parts of it that headers repeat from revision 2026-07-28 on.
 #[derive(Clone, Copy)]
 pub(crate) struct Post<'a> {
     pub(crate) bytes: &'a [u8],
-    /// The id of the request that it is.
+    /// Its id, if it is a request.
     pub(crate) id: Option<u64>,
     pub(crate) method: &'a str,
     pub(crate) name: Option<&'a str>,
     pub(crate) headers: &'a [(HeaderName, HeaderValue)],
 }
 
-/// What a POST came to.
+/// The outcome of a POST.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Posted {
-    /// Everything that the server had to say came with it.
+    /// The response held everything.
     Finished,
-    /// The server took the message; an answer may come another way.
+    /// The server accepted the message; an answer may come on another stream.
     Accepted,
 }
 
-/// The HTTP client of a session: no redirects, no time-outs of its own, and no proxy on the way to
-/// this machine.
+/// The HTTP client of a session: no redirects, no time-outs of its own, and no proxy to this machine.
 pub(crate) fn client(url: &Url) -> Result<Client, StartError> {
     let mut builder =
         Client::builder().redirect(redirect::Policy::none()).tcp_nodelay(true).user_agent(AGENT);
@@ -101,20 +93,20 @@ pub(crate) fn client(url: &Url) -> Result<Client, StartError> {
         builder = builder.no_proxy();
     }
     if url.scheme() == "http" {
-        // Never used without redirects, and reading the certificates of the system takes longer than
-        // a whole suite of calls.
+        // Without redirects certificates are never used, and loading those of the system takes longer
+        // than a whole suite of calls.
         builder = builder.tls_certs_only([]);
     }
     builder.build().map_err(|error| StartError::NotStarted { why: root_cause(&error) })
 }
 
 pub(crate) fn parse_url(url: &str) -> Result<Url, StartError> {
-    Url::parse(url).map_err(|error| StartError::Spec { why: format!("the url is wrong: {error}") })
+    Url::parse(url).map_err(|error| StartError::Spec { why: format!("invalid url: {error}") })
 }
 
-/// Whether the way to an address leads over a proxy.
+/// True if requests to a URL go through a proxy.
 fn has_proxy(url: &Url) -> bool {
-    !is_loopback(url) && PROXIES.iter().any(|name| std::env::var_os(name).is_some())
+    !is_loopback(url) && PROXY_VARIABLES.iter().any(|name| std::env::var_os(name).is_some())
 }
 
 /// The headers of a spec, ready to be sent.
@@ -126,7 +118,7 @@ impl HttpLink {
     pub(crate) fn new(
         url: &str,
         headers: &BTreeMap<String, String>,
-        board: &Arc<Board>,
+        calls: &Arc<PendingCalls>,
     ) -> Result<HttpLink, StartError> {
         let url = parse_url(url)?;
         let headers = header_map(headers)?;
@@ -137,57 +129,57 @@ impl HttpLink {
             headers,
             session: OnceLock::new(),
             revision: OnceLock::new(),
-            board: Arc::clone(board),
+            calls: Arc::clone(calls),
         });
         Ok(HttpLink { shared, listener: None })
     }
 
-    /// From now on messages name this revision.
-    pub(crate) fn speak(&self, revision: Revision) {
+    /// Sets the revision that messages name.
+    pub(crate) fn set_revision(&self, revision: Revision) {
         let _ = self.shared.revision.set(revision);
     }
 
-    /// Listens for what the server says of its own accord, where it offers that.
+    /// Opens the stream of server-initiated messages, if the server offers one.
     ///
-    /// Ready when the server has answered: what it asks during a call may go to this stream, and is
-    /// lost if the call is faster. A server that does not answer is not waited for.
+    /// Returns when the server has answered, because it may send requests that belong to a call on this
+    /// stream, and they are lost if the call is faster. A server that does not answer is not waited for.
     pub(crate) async fn listen(&mut self) {
         let shared = Arc::clone(&self.shared);
-        // Not a task of its own: it must end with the listener.
+        // Not spawned: it must end with the listener.
         let mut opening = Box::pin(async move {
             let opened = shared.get(None).await;
             (shared, opened)
         });
-        let opened = tokio::time::timeout(LISTENING_WITHIN, &mut opening).await;
+        let opened = tokio::time::timeout(LISTEN_TIMEOUT, &mut opening).await;
         self.listener = Some(tokio::spawn(async move {
             let opened = match opened {
                 Ok(opened) => opened,
                 Err(_) => opening.await,
             };
-            // Most servers offer no such stream; that is their right and no fault.
+            // Most servers do not offer this stream, and need not.
             if let (shared, Ok(response)) = opened {
                 let _ = shared.follow(response, None).await;
             }
         }));
     }
 
-    /// Sends a message and takes in what comes back with it.
+    /// Sends a message and handles everything in the response.
     pub(crate) async fn post(&self, post: Post<'_>) -> Result<Posted, CallError> {
-        self.shared.board.sent(post.bytes);
+        self.shared.calls.sent(post.bytes);
         self.shared.post(post).await
     }
 
-    /// Sends a message that nobody waits for.
+    /// Sends a message in the background.
     pub(crate) fn post_unattended(&self, bytes: Vec<u8>, method: &'static str) {
         let shared = Arc::clone(&self.shared);
-        shared.board.sent(&bytes);
+        shared.calls.sent(&bytes);
         tokio::spawn(async move {
             let post = Post { bytes: &bytes, id: None, method, name: None, headers: &[] };
             let _ = tokio::time::timeout(Duration::from_secs(5), shared.post(post)).await;
         });
     }
 
-    /// Tells the server that the session is over.
+    /// Deletes the session on the server. Returns a description.
     pub(crate) async fn close(self) -> String {
         if self.shared.session.get().is_none() {
             return "the connection was closed".to_owned();
@@ -198,7 +190,7 @@ impl HttpLink {
                 format!("the session was ended (HTTP {})", response.status().as_u16())
             }
             Ok(Err(error)) => format!("the session could not be ended: {}", root_cause(&error)),
-            Err(_) => "the session was ended, and the server did not say that it heard".to_owned(),
+            Err(_) => "the session was ended without a response of the server".to_owned(),
         }
     }
 }
@@ -212,8 +204,8 @@ impl Drop for HttpLink {
 }
 
 impl Shared {
-    /// The headers that every message has of the session.
-    fn standing(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+    /// The headers of the session.
+    fn session_headers(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
         let session = self.session.get().map(|session| (SESSION, session.clone()));
         let revision = self.revision.get().filter(|revision| **revision >= Revision::V2025_06_18);
         let revision = revision.map(|named| (PROTOCOL, HeaderValue::from_static(named.name())));
@@ -222,14 +214,14 @@ impl Shared {
 
     fn common(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
         let mut headers = self.headers.clone();
-        for (name, value) in self.standing() {
+        for (name, value) in self.session_headers() {
             headers.insert(name, value);
         }
         request.headers(headers)
     }
 
-    /// The headers that a message has of its own.
-    fn own(&self, post: Post<'_>) -> Vec<(HeaderName, HeaderValue)> {
+    /// The headers of a message.
+    fn message_headers(&self, post: Post<'_>) -> Vec<(HeaderName, HeaderValue)> {
         let kinds = HeaderValue::from_static("application/json, text/event-stream");
         let mut own = Vec::with_capacity(8);
         own.push((CONTENT_TYPE, HeaderValue::from_static("application/json")));
@@ -243,16 +235,16 @@ impl Shared {
     }
 
     async fn post(self: &Arc<Self>, post: Post<'_>) -> Result<Posted, CallError> {
-        let mut own = self.own(post);
+        let mut own = self.message_headers(post);
         let response = match &self.plain {
-            Some(plain) if post.bytes.len() <= LONGEST_BODY => {
+            Some(plain) if post.bytes.len() <= MAX_BODY_BYTES => {
                 own.push((USER_AGENT, HeaderValue::from_static(AGENT)));
-                own.extend(self.standing());
+                own.extend(self.session_headers());
                 let headers = self.headers.iter().chain(own.iter().map(|(name, of)| (name, of)));
                 let sent = plain.post(headers, post.bytes).await;
-                let sent = sent.map_err(|error| broken_plain(&error, &self.board))?;
+                let sent = sent.map_err(|error| plain_error(&error, &self.calls))?;
                 for _ in 0..sent.hangups {
-                    self.board.saw(Oddity::Hangup);
+                    self.calls.violation(Violation::Hangup);
                 }
                 Answer::Plain(sent)
             }
@@ -261,7 +253,7 @@ impl Shared {
                 let request =
                     own.iter().fold(request, |request, (name, value)| request.header(name, value));
                 let sent = request.body(post.bytes.to_vec()).send().await;
-                Answer::Whole(sent.map_err(|error| broken(&error, &self.board))?)
+                Answer::Full(sent.map_err(|error| connection_error(&error, &self.calls))?)
             }
         };
         self.take(response, post).await
@@ -274,7 +266,7 @@ impl Shared {
     ) -> Result<Posted, CallError> {
         let status = response.status();
         if !status.is_success() {
-            return self.refused(response, post).await;
+            return self.error_status(response, post).await;
         }
         if post.method == "initialize"
             && let Some(session) = response.headers().get(SESSION)
@@ -296,7 +288,7 @@ impl Shared {
                 return Ok(if accepted { Posted::Accepted } else { Posted::Finished });
             }
         }
-        // Only this status says that an answer comes another way, and what is no request wants none.
+        // Only this status announces an answer on another stream, and only a request needs one.
         if accepted || post.id.is_none() {
             return Ok(Posted::Accepted);
         }
@@ -306,16 +298,15 @@ impl Shared {
         Err(CallError::invalid(if empty {
             format!("the answer has no body (HTTP status {status})")
         } else if kind.is_empty() {
-            "the answer has no content type, and must have that of JSON or an event stream"
-                .to_owned()
+            "the answer has no content type; it must be JSON or an event stream".to_owned()
         } else {
             let kind = quoted(&kind);
             format!("the answer has the content type {kind}, not JSON or an event stream")
         }))
     }
 
-    /// Reads a stream of events to its end, or to the answer of the request that it is for. A stream that
-    /// breaks off before and gave ids is taken up again, as the protocol has it.
+    /// Reads a stream of events to its end or to the answer of its request. A stream that breaks before is
+    /// resumed if its events have ids, as the protocol demands.
     async fn follow(
         self: &Arc<Self>,
         mut response: Answer,
@@ -327,34 +318,34 @@ impl Shared {
             let mut events = EventStream::default();
             let end = self.events(&mut response, &mut events, request).await;
             if self.is_answered(request) {
-                self.let_end(response, events).await;
+                self.drain(response, events).await;
                 return end;
             }
             last_id = events.last_id.take().or(last_id);
             let Some(id) = &last_id else { return end };
-            let wait = events.retry_milliseconds.map_or(RESUME_AFTER, Duration::from_millis);
+            let wait = events.retry_milliseconds.map_or(RESUME_PAUSE, Duration::from_millis);
             tokio::time::sleep(pause(wait, resumed)).await;
             resumed += 1;
             response = match self.get(Some(id)).await {
                 Ok(response) => response,
-                // Without a way to go on, how the stream ended is what counts.
+                // If it cannot be resumed, the end of the stream is the error.
                 Err(_) => return end,
             };
         }
     }
 
     fn is_answered(&self, request: Option<u64>) -> bool {
-        request.is_some_and(|id| !self.board.is_awaited(id))
+        request.is_some_and(|id| !self.calls.is_awaited(id))
     }
 
-    /// Takes events in until the stream ends or the request is answered.
+    /// Handles events until the stream ends or the request is answered.
     async fn events(
         self: &Arc<Self>,
         response: &mut Answer,
         events: &mut EventStream,
         request: Option<u64>,
     ) -> Result<(), CallError> {
-        while let Some(bytes) = response.chunk(&self.board).await? {
+        while let Some(bytes) = response.chunk(&self.calls).await? {
             self.take_events(&bytes, events)?;
             if self.is_answered(request) {
                 return Ok(());
@@ -368,7 +359,7 @@ impl Shared {
         bytes: &[u8],
         events: &mut EventStream,
     ) -> Result<(), CallError> {
-        let limit = self.board.limits.message_bytes;
+        let limit = self.calls.limits.message_bytes;
         let arrived = Instant::now();
         let taken = events.push(bytes, limit, |event| {
             if event.kind == "message" && !event.data.is_empty() {
@@ -378,11 +369,11 @@ impl Shared {
         taken.map_err(|_| CallError::TooLarge { limit, what: "bytes" })
     }
 
-    /// Lets a stream come to its end after its answer: broken off, it would take its connection with it.
-    /// Nobody waits for that.
-    async fn let_end(self: &Arc<Self>, mut response: Answer, mut events: EventStream) {
-        // Nearly always the end came along with the answer.
-        let next = poll_fn(|context| Poll::Ready(pin!(response.chunk(&self.board)).poll(context)));
+    /// Reads a stream to its end after its answer, so that its connection can be reused. This happens in the
+    /// background.
+    async fn drain(self: &Arc<Self>, mut response: Answer, mut events: EventStream) {
+        // Nearly always the end came with the answer.
+        let next = poll_fn(|context| Poll::Ready(pin!(response.chunk(&self.calls)).poll(context)));
         match next.await {
             Poll::Ready(Ok(None) | Err(_)) => return,
             Poll::Ready(Ok(Some(bytes))) if self.take_events(&bytes, &mut events).is_err() => {
@@ -393,7 +384,7 @@ impl Shared {
         let shared = Arc::clone(self);
         tokio::spawn(async move {
             let rest = shared.events(&mut response, &mut events, None);
-            let _ = tokio::time::timeout(END_WITHIN, rest).await;
+            let _ = tokio::time::timeout(DRAIN_TIMEOUT, rest).await;
         });
     }
 
@@ -404,21 +395,22 @@ impl Shared {
         if let Some(id) = last_event {
             request = request.header(LAST_EVENT, id);
         }
-        let response = request.send().await.map_err(|error| broken(&error, &self.board))?;
+        let response =
+            request.send().await.map_err(|error| connection_error(&error, &self.calls))?;
         let kind = content_type(response.headers());
         if !response.status().is_success() || kind != "text/event-stream" {
             let status = response.status().as_u16();
             return Err(CallError::Http { status, said: String::new() });
         }
-        Ok(Answer::Whole(response))
+        Ok(Answer::Full(response))
     }
 
-    /// Takes a message in; `body_of` as [`Board::receive`] has it.
+    /// Handles a message; `body_of` as in [`PendingCalls::receive`].
     fn receive(self: &Arc<Self>, bytes: &[u8], arrived: Instant, body_of: Option<u64>) {
-        for reply in self.board.receive(bytes, arrived, body_of) {
+        for reply in self.calls.receive(bytes, arrived, body_of) {
             let shared = Arc::clone(self);
             tokio::spawn(async move {
-                // An answer of ours is a message of its own; its headers repeat nothing.
+                // A reply has neither method nor name for headers to repeat.
                 let post = Post { bytes: &reply, id: None, method: "", name: None, headers: &[] };
                 let _ =
                     tokio::time::timeout(Duration::from_secs(30), shared.post_boxed(post)).await;
@@ -426,7 +418,7 @@ impl Shared {
         }
     }
 
-    /// [`Shared::post`] behind a pointer: it is called from within itself.
+    /// [`Shared::post`] in a box, because it calls itself.
     fn post_boxed<'a>(
         self: &'a Arc<Self>,
         post: Post<'a>,
@@ -435,9 +427,9 @@ impl Shared {
     }
 
     async fn body(&self, response: &mut Answer) -> Result<Vec<u8>, CallError> {
-        let limit = self.board.limits.message_bytes;
+        let limit = self.calls.limits.message_bytes;
         let mut body = Vec::new();
-        while let Some(bytes) = response.chunk(&self.board).await? {
+        while let Some(bytes) = response.chunk(&self.calls).await? {
             if body.len() + bytes.len() > limit {
                 return Err(CallError::TooLarge { limit, what: "bytes" });
             }
@@ -446,13 +438,13 @@ impl Shared {
         Ok(body)
     }
 
-    async fn refused(
+    async fn error_status(
         self: &Arc<Self>,
         mut response: Answer,
         post: Post<'_>,
     ) -> Result<Posted, CallError> {
         let status = response.status();
-        // From 2026-07-28 on, protocol errors come with a status of their own.
+        // From 2026-07-28 on, protocol errors have a status of their own.
         let stateless = self.revision.get().is_some_and(|revision| !revision.has_handshake());
         if stateless && content_type(response.headers()) == "application/json" {
             let body = self.body(&mut response).await?;
@@ -460,97 +452,96 @@ impl Shared {
                 self.receive(&body, Instant::now(), post.id);
                 return Ok(Posted::Finished);
             }
-            let said = quoted(&self.board.redactor.hide(&String::from_utf8_lossy(&body)));
+            let said = quoted(&self.calls.redactor.hide(&String::from_utf8_lossy(&body)));
             return Err(CallError::Http { status: status.as_u16(), said });
         }
         if status == StatusCode::NOT_FOUND && self.session.get().is_some() {
             let gone = CallError::Closed { why: "it ended the session (HTTP 404)".to_owned() };
-            self.board.end(&gone);
+            self.calls.end(&gone);
             return Err(gone);
         }
-        Err(status_error(response, &self.board).await)
+        Err(status_error(response, &self.calls).await)
     }
 }
 
-/// How long to wait before a stream is taken up again, the server having asked for so much: in the end
-/// less and less often.
+/// The pause before a stream is resumed, given the wish of the server. It grows with the number of times.
 fn pause(asked: Duration, resumed: u32) -> Duration {
-    let doublings = (resumed / RESUMED_AT_THE_SAME_PACE).min(16);
-    let asked = asked.clamp(RESUME_AFTER_AT_LEAST, RESUME_AFTER_AT_MOST);
-    (asked * (1 << doublings)).min(RESUME_AFTER_AT_MOST)
+    let doublings = (resumed / RESUMES_PER_DOUBLING).min(16);
+    let asked = asked.clamp(MIN_RESUME_PAUSE, MAX_RESUME_PAUSE);
+    (asked * (1 << doublings)).min(MAX_RESUME_PAUSE)
 }
 
-/// An answer of which the head was read, whichever way it came.
+/// A response whose head has been read.
 pub(crate) enum Answer {
-    /// By the client for everything.
-    Whole(Response),
-    /// The short way.
+    /// From the client with TLS and proxies.
+    Full(Response),
+    /// From a plain connection.
     Plain(PlainResponse),
 }
 
 impl Answer {
     fn status(&self) -> StatusCode {
         match self {
-            Answer::Whole(response) => response.status(),
+            Answer::Full(response) => response.status(),
             Answer::Plain(response) => response.status,
         }
     }
 
     fn headers(&self) -> &HeaderMap {
         match self {
-            Answer::Whole(response) => response.headers(),
+            Answer::Full(response) => response.headers(),
             Answer::Plain(response) => &response.headers,
         }
     }
 
-    /// The next piece of the body; none at its end.
-    async fn chunk(&mut self, board: &Board) -> Result<Option<Bytes>, CallError> {
+    /// The next part of the body; `None` at its end.
+    async fn chunk(&mut self, calls: &PendingCalls) -> Result<Option<Bytes>, CallError> {
         match self {
-            Answer::Whole(response) => {
-                response.chunk().await.map_err(|error| broken(&error, board))
+            Answer::Full(response) => {
+                response.chunk().await.map_err(|error| connection_error(&error, calls))
             }
             Answer::Plain(response) => {
-                response.chunk().await.map_err(|error| broken_plain(&error, board))
+                response.chunk().await.map_err(|error| plain_error(&error, calls))
             }
         }
     }
 }
 
-async fn start_of_body(mut response: Answer, board: &Board) -> Vec<u8> {
+async fn start_of_body(mut response: Answer, calls: &PendingCalls) -> Vec<u8> {
     let mut body = Vec::new();
-    while let Ok(Some(bytes)) = response.chunk(board).await {
+    while let Ok(Some(bytes)) = response.chunk(calls).await {
         body.extend_from_slice(&bytes);
-        if body.len() > ERROR_BODY {
+        if body.len() > MAX_ERROR_BYTES {
             break;
         }
     }
     body
 }
 
-/// The error for a status that is no success.
-pub(crate) async fn status_error(response: Answer, board: &Board) -> CallError {
+/// The error for an error status.
+pub(crate) async fn status_error(response: Answer, calls: &PendingCalls) -> CallError {
     let status = response.status();
     let header = |name: &HeaderName| {
         response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
     };
     let detail = if status.is_redirection() {
-        header(&LOCATION).map(|to| format!("a redirect to {to}, which is not followed"))
+        header(&LOCATION).map(|to| format!("redirect to {to}, which is not followed"))
     } else {
         header(&RETRY_AFTER).map(|after| format!("retry after {after}"))
     };
     let said = match detail {
         Some(detail) => detail,
-        None => String::from_utf8_lossy(&start_of_body(response, board).await).into_owned(),
+        None => String::from_utf8_lossy(&start_of_body(response, calls).await).into_owned(),
     };
-    CallError::Http { status: status.as_u16(), said: quoted(&board.redactor.hide(&said)) }
+    CallError::Http { status: status.as_u16(), said: quoted(&calls.redactor.hide(&said)) }
 }
 
 const NO_CONNECTION: &str = "cannot connect";
 const NO_ANSWER: &str = "the connection failed";
-const NO_END: &str = "the connection broke off in the middle of the answer";
+const NO_END: &str = "the connection ended in the middle of the answer";
 
-/// The error for a connection that failed.
-pub(crate) fn broken(error: &reqwest::Error, board: &Board) -> CallError {
+/// The error for a failed connection.
+pub(crate) fn connection_error(error: &reqwest::Error, calls: &PendingCalls) -> CallError {
     let what = if error.is_connect() {
         NO_CONNECTION
     } else if error.is_body() || error.is_decode() {
@@ -558,21 +549,21 @@ pub(crate) fn broken(error: &reqwest::Error, board: &Board) -> CallError {
     } else {
         NO_ANSWER
     };
-    failed(what, &root_cause(error), board)
+    failed(what, &root_cause(error), calls)
 }
 
-fn broken_plain(error: &PlainError, board: &Board) -> CallError {
+fn plain_error(error: &PlainError, calls: &PendingCalls) -> CallError {
     let (what, error) = match error {
         PlainError::Connect(error) => (NO_CONNECTION, error),
         PlainError::Exchange(error) => (NO_ANSWER, error),
         PlainError::Body(error) => (NO_END, error),
     };
-    failed(what, &error.to_string(), board)
+    failed(what, &error.to_string(), calls)
 }
 
-fn failed(what: &str, cause: &str, board: &Board) -> CallError {
+fn failed(what: &str, cause: &str, calls: &PendingCalls) -> CallError {
     let why = format!("{what}: {cause}");
-    CallError::Transport { why: quoted(&board.redactor.hide(&why)) }
+    CallError::Transport { why: quoted(&calls.redactor.hide(&why)) }
 }
 
 /// The content type without its parameters.
@@ -582,34 +573,18 @@ pub(crate) fn content_type(headers: &HeaderMap) -> String {
     kind.trim().to_ascii_lowercase()
 }
 
-/// Text as a header value; what a header cannot carry travels in Base64, as the protocol has it.
-pub(crate) fn header_text(text: &str) -> HeaderValue {
-    let plain = text.bytes().all(|byte| (0x20..=0x7e).contains(&byte))
-        && text.trim_matches([' ', '\t']) == text
-        && !(text.starts_with("=?base64?") && text.ends_with("?="));
-    let value = if plain { text.to_owned() } else { format!("=?base64?{}?=", BASE64.encode(text)) };
-    HeaderValue::from_str(&value).unwrap_or(HeaderValue::from_static(""))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn streams_are_taken_up_again_as_the_server_asks_and_then_less_and_less_often() {
+    fn pauses_follow_the_server_and_then_grow() {
         let milliseconds = Duration::from_millis;
         assert_eq!(pause(milliseconds(100), 0), milliseconds(100));
         assert_eq!(pause(milliseconds(100), 19), milliseconds(100));
         assert_eq!(pause(milliseconds(100), 20), milliseconds(200));
-        assert_eq!(pause(milliseconds(0), 0), RESUME_AFTER_AT_LEAST);
-        assert_eq!(pause(milliseconds(100), u32::MAX), RESUME_AFTER_AT_MOST);
-        assert_eq!(pause(milliseconds(u64::MAX), u32::MAX), RESUME_AFTER_AT_MOST);
-    }
-
-    #[test]
-    fn names_that_headers_cannot_carry_are_encoded() {
-        assert_eq!(header_text("get_weather"), "get_weather");
-        assert_eq!(header_text("wetter für"), "=?base64?d2V0dGVyIGbDvHI=?=");
-        assert_eq!(header_text(" x"), "=?base64?IHg=?=");
+        assert_eq!(pause(milliseconds(0), 0), MIN_RESUME_PAUSE);
+        assert_eq!(pause(milliseconds(100), u32::MAX), MAX_RESUME_PAUSE);
+        assert_eq!(pause(milliseconds(u64::MAX), u32::MAX), MAX_RESUME_PAUSE);
     }
 }

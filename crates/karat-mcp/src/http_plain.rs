@@ -1,11 +1,11 @@
-//! HTTP/1.1 over plain connections to one address: short messages out, answers in.
+//! HTTP/1.1 over plain connections to one address: short POSTs and their responses.
 //!
-//! Under load most of what a call costs lies between the call and the socket, and a client for every
-//! purpose spends it on tasks, channels and layers that this one purpose does not need. Here whoever
-//! sends writes and reads its own connection, in one piece where the server answers in one; connections
-//! are kept for the next message. It knows no TLS, no proxies and no redirects, and takes no long bodies (a
-//! server may answer those before it has read them). A message is sent twice in one case alone: a kept
-//! connection ends before a byte of the answer, as it does when the server closed it in the meantime.
+//! A measuring client must cost little, and under load a general HTTP client spends most of its time on
+//! tasks, channels and layers that this case does not need. Here the sending task writes and reads its
+//! connection itself, and connections are kept for the next message. There is no TLS, no proxy, no redirect
+//! and no long body (a server may answer those before it has read them). A message is sent a second time in
+//! one case only: a kept connection ends before the first byte of the response, because the server closed
+//! it in the meantime.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,20 +17,21 @@ use rustix::io::Errno;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// The longest body that is sent: what the buffers of a connection take without anyone reading.
-pub(crate) const LONGEST_BODY: usize = 32 << 10;
-/// The longest head of an answer.
-const LONGEST_HEAD: usize = 64 << 10;
-/// How many headers an answer may have.
-const MOST_HEADERS: usize = 100;
-/// The longest line between chunks, and the most bytes behind the last one.
-const LONGEST_LINE: usize = 4 << 10;
-/// How much is read at once.
-const READ: usize = 8 << 10;
+use crate::headers::SESSION;
 
-/// Headers that frame a message otherwise than it is here, or that a session adds and that may only be
-/// there once.
-const NOT_TAKEN: &[&str] = &[
+/// Maximum size of a body: what the buffers of a connection hold before the server reads.
+pub(crate) const MAX_BODY_BYTES: usize = 32 << 10;
+/// Maximum size of the head of a response.
+const MAX_HEAD_BYTES: usize = 64 << 10;
+/// Maximum number of headers of a response.
+const MAX_HEADERS: usize = 100;
+/// Maximum size of a line between chunks, and of everything after the last chunk.
+const MAX_LINE_BYTES: usize = 4 << 10;
+/// Bytes that are read at once.
+const READ_BYTES: usize = 8 << 10;
+
+/// Headers that would change the framing, or that a session adds and that must not be sent twice.
+const UNSUPPORTED_HEADERS: &[&str] = &[
     "host",
     "content-length",
     "transfer-encoding",
@@ -43,14 +44,14 @@ const NOT_TAKEN: &[&str] = &[
     "mcp-protocol-version",
 ];
 
-/// What went wrong, and where.
+/// An error, by the phase of the exchange.
 #[derive(Debug)]
 pub(crate) enum PlainError {
-    /// There is no connection.
+    /// The connection could not be opened.
     Connect(io::Error),
-    /// There is no answer.
+    /// There is no response.
     Exchange(io::Error),
-    /// The answer has no end.
+    /// The body of the response is incomplete or invalid.
     Body(io::Error),
 }
 
@@ -62,31 +63,31 @@ fn closed(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, why)
 }
 
-/// The way to an address.
+/// A pool of connections to one address.
 pub(crate) struct Plain {
     host: String,
     port: u16,
-    /// The first two lines of every message.
+    /// The request line and the `host` header.
     opening: Vec<u8>,
     idle: Mutex<Vec<Connection>>,
 }
 
-/// A connection, with what was read from it and not yet used.
+/// A connection, with bytes that were read and not used yet.
 struct Connection {
     stream: TcpStream,
     read: Vec<u8>,
     used: usize,
-    /// Whether anything came back on the last message.
-    heard: bool,
-    /// Room in which messages are composed.
+    /// True once a byte of the response to the last message has arrived.
+    responded: bool,
+    /// The buffer for messages.
     message: Vec<u8>,
 }
 
 impl Plain {
-    /// The way to this address, if messages with these headers can go by it.
+    /// A pool for this URL, if requests with these headers can use plain connections.
     pub(crate) fn new(url: &Url, headers: &HeaderMap) -> Option<Arc<Plain>> {
         let plain = url.scheme() == "http" && url.username().is_empty() && url.password().is_none();
-        if !plain || NOT_TAKEN.iter().any(|name| headers.contains_key(*name)) {
+        if !plain || UNSUPPORTED_HEADERS.iter().any(|name| headers.contains_key(*name)) {
             return None;
         }
         let (host, port) = (url.host_str()?, url.port_or_known_default()?);
@@ -108,7 +109,7 @@ impl Plain {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a message and reads the head of its answer. The body is at most [`LONGEST_BODY`].
+    /// Sends a message of at most [`MAX_BODY_BYTES`] and reads the head of the response.
     pub(crate) async fn post<'h>(
         self: &Arc<Self>,
         headers: impl Iterator<Item = (&'h HeaderName, &'h HeaderValue)>,
@@ -122,10 +123,10 @@ impl Plain {
         };
         connection.compose(&self.opening, headers, body);
         let mut exchanged = connection.exchange().await;
-        // Without another connection, how the first one ended is what counts.
+        // If there is no new connection, the end of the first one is the error.
         if reused
             && let Err(error) = &exchanged
-            && connection.ended_unheard(error)
+            && connection.ended_without_response(error)
             && let Ok(mut fresh) = self.connect().await
         {
             hangups += 1;
@@ -140,20 +141,20 @@ impl Plain {
             hangups,
             framing,
             reusable: head.reusable && written,
-            way: Arc::clone(self),
+            pool: Arc::clone(self),
             connection: Some(connection),
         };
         response.release_if_ended();
         Ok(response)
     }
 
-    /// A connection that was kept, and how many the server has closed since.
+    /// A kept connection, and the number of those that the server has closed since.
     fn kept(&self) -> (Option<Connection>, u32) {
         let mut closed = 0;
         loop {
             let Some(connection) = self.idle().pop() else { return (None, closed) };
-            // Nothing may have come while nothing was asked: not even the end. The system is asked, for
-            // the runtime only knows what it has been told when it last looked.
+            // An idle connection must have nothing to read, not even its end. The runtime may not have
+            // noticed yet, so the system is asked directly.
             let mut nothing = [0];
             if rustix::io::read(&connection.stream, &mut nothing) == Err(Errno::AGAIN) {
                 return (Some(connection), closed);
@@ -167,9 +168,9 @@ impl Plain {
         stream.set_nodelay(true)?;
         Ok(Connection {
             stream,
-            read: Vec::with_capacity(READ),
+            read: Vec::with_capacity(READ_BYTES),
             used: 0,
-            heard: false,
+            responded: false,
             message: Vec::with_capacity(1 << 10),
         })
     }
@@ -207,48 +208,49 @@ impl Connection {
         &self.read[self.used..]
     }
 
-    /// Reads more; false at the end of the connection.
+    /// Reads more bytes; false at the end of the connection.
     async fn fill(&mut self) -> io::Result<bool> {
         if self.used == self.read.len() {
             self.read.clear();
             self.used = 0;
         }
-        self.read.reserve(READ);
+        self.read.reserve(READ_BYTES);
         let more = self.stream.read_buf(&mut self.read).await? > 0;
-        self.heard |= more;
+        self.responded |= more;
         Ok(more)
     }
 
-    /// Sends what was composed and reads the head of the answer; also says whether all of it was sent.
+    /// Sends the composed message and reads the head of the response. The last value is true if the whole
+    /// message was sent.
     async fn exchange(&mut self) -> io::Result<(Head, Framing, bool)> {
-        self.heard = false;
+        self.responded = false;
         let written = self.stream.write_all(&self.message).await;
         match self.head().await {
             Ok((head, framing)) => Ok((head, framing, written.is_ok())),
-            // A server may say why it does not read on; if it does not, that it could not be told counts.
+            // A server that stops reading may still respond; if it does not, the write error counts.
             Err(error) => Err(written.err().unwrap_or(error)),
         }
     }
 
-    /// Whether the other side ended the connection without a byte of an answer.
-    fn ended_unheard(&self, error: &io::Error) -> bool {
+    /// True if the server ended the connection before the first byte of a response.
+    fn ended_without_response(&self, error: &io::Error) -> bool {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
         let ended = [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof];
-        !self.heard && ended.contains(&error.kind())
+        !self.responded && ended.contains(&error.kind())
     }
 
     async fn head(&mut self) -> io::Result<(Head, Framing)> {
         loop {
             if let Some((head, framing, length)) = parse_head(self.unused())? {
                 self.used += length;
-                // What comes before the answer proper says nothing.
+                // Informational responses are skipped.
                 if !head.status.is_informational() {
                     return Ok((head, framing));
                 }
                 continue;
             }
-            if self.unused().len() > LONGEST_HEAD {
-                return Err(invalid("the head of the answer is too long"));
+            if self.unused().len() > MAX_HEAD_BYTES {
+                return Err(invalid("the head of the response is too long"));
             }
             if !self.fill().await? {
                 return Err(closed("connection closed before message completed"));
@@ -262,7 +264,7 @@ impl Connection {
             if let Some(length) = memchr::memchr(b'\n', self.unused()) {
                 break length;
             }
-            if self.unused().len() > LONGEST_LINE {
+            if self.unused().len() > MAX_LINE_BYTES {
                 return Err(invalid("a line between chunks is too long"));
             }
             if !self.fill().await? {
@@ -275,30 +277,30 @@ impl Connection {
         Ok(line.strip_suffix(b"\r").unwrap_or(line))
     }
 
-    /// At most so many bytes, and at least one; none at the end of the connection.
-    async fn some(&mut self, most: u64) -> io::Result<Bytes> {
+    /// Between one and `max` bytes; empty at the end of the connection.
+    async fn some(&mut self, max: u64) -> io::Result<Bytes> {
         if self.unused().is_empty() && !self.fill().await? {
             return Ok(Bytes::new());
         }
-        let length = usize::try_from(most).unwrap_or(usize::MAX).min(self.unused().len());
+        let length = usize::try_from(max).unwrap_or(usize::MAX).min(self.unused().len());
         let bytes = Bytes::copy_from_slice(&self.unused()[..length]);
         self.used += length;
         Ok(bytes)
     }
 }
 
-/// Where the body of an answer ends.
+/// The end of the body of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
-    /// After so many bytes.
+    /// After this many bytes.
     Length(u64),
     /// Before a chunk.
     Chunked,
-    /// A chunk with so many bytes left.
+    /// Within a chunk with this many bytes left.
     Chunk(u64),
-    /// After the last chunk, of which so many bytes were skipped.
+    /// After the last chunk; this many bytes were skipped.
     Trailers(usize),
-    /// With the connection.
+    /// At the end of the connection.
     Connection,
 }
 
@@ -306,9 +308,9 @@ impl Framing {
     const ENDED: Framing = Framing::Length(0);
 }
 
-/// The head of an answer with its length, once all of it is there.
+/// The head of a response with its length, once it is complete.
 fn parse_head(bytes: &[u8]) -> io::Result<Option<(Head, Framing, usize)>> {
-    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut headers);
     let parsed = response.parse(bytes);
     let parsed = parsed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
@@ -324,18 +326,18 @@ fn parse_head(bytes: &[u8]) -> io::Result<Option<(Head, Framing, usize)>> {
         if is("content-length") {
             let size = decimal(header.value).ok_or_else(|| invalid("invalid content-length"))?;
             if sized.is_some_and(|other| other != size) {
-                return Err(invalid("the answer has two lengths"));
+                return Err(invalid("two different content lengths"));
             }
             sized = Some(size);
         } else if is("transfer-encoding") {
-            chunked = last_word(header.value).eq_ignore_ascii_case(b"chunked");
+            chunked = last_value(header.value).eq_ignore_ascii_case(b"chunked");
             if !chunked {
                 return Err(invalid("unsupported transfer-encoding"));
             }
         } else if is("connection") {
-            head.reusable &= !last_word(header.value).eq_ignore_ascii_case(b"close");
+            head.reusable &= !last_value(header.value).eq_ignore_ascii_case(b"close");
         } else {
-            for wanted in [&CONTENT_TYPE, &super::http::SESSION, &LOCATION, &RETRY_AFTER] {
+            for wanted in [&CONTENT_TYPE, &SESSION, &LOCATION, &RETRY_AFTER] {
                 if is(wanted.as_str())
                     && let Ok(value) = HeaderValue::from_bytes(header.value)
                 {
@@ -363,38 +365,38 @@ fn decimal(digits: &[u8]) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// The last of the words that commas separate.
-fn last_word(value: &[u8]) -> &[u8] {
+/// The last of the values that commas separate.
+fn last_value(value: &[u8]) -> &[u8] {
     let start = memchr::memrchr(b',', value).map_or(0, |comma| comma + 1);
     value[start..].trim_ascii()
 }
 
-/// The size in the line before a chunk; what follows it has no meaning here.
+/// The size in the line before a chunk; extensions are ignored.
 fn chunk_size(line: &[u8]) -> io::Result<u64> {
     let end = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
     let (digits, rest) = line.split_at(end);
-    let ends_well = matches!(rest.trim_ascii_start().first(), None | Some(b';'));
+    let is_valid = matches!(rest.trim_ascii_start().first(), None | Some(b';'));
     let size = std::str::from_utf8(digits).ok().and_then(|text| u64::from_str_radix(text, 16).ok());
-    size.filter(|_| ends_well).ok_or_else(|| invalid("invalid chunk size"))
+    size.filter(|_| is_valid).ok_or_else(|| invalid("invalid chunk size"))
 }
 
-/// An answer of which the head was read.
+/// A response whose head has been read.
 pub(crate) struct PlainResponse {
-    /// Its status.
+    /// The status.
     pub(crate) status: StatusCode,
-    /// Those of its headers that anyone asks for.
+    /// Those headers that are used.
     pub(crate) headers: HeaderMap,
-    /// How many kept connections the server turned out to have closed before the message was taken.
+    /// The number of kept connections that the server had closed.
     pub(crate) hangups: u32,
     framing: Framing,
     reusable: bool,
-    way: Arc<Plain>,
-    /// Gone once the body has ended. Dropped before, it is closed: that is how the rest is refused.
+    pool: Arc<Plain>,
+    /// `None` once the body has ended. If it is dropped before, the connection is closed.
     connection: Option<Connection>,
 }
 
 impl PlainResponse {
-    /// The next piece of the body; none at its end.
+    /// The next part of the body; `None` at its end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, PlainError> {
         let bytes = self.piece().await.map_err(PlainError::Body)?;
         self.release_if_ended();
@@ -403,7 +405,7 @@ impl PlainResponse {
 
     async fn piece(&mut self) -> io::Result<Option<Bytes>> {
         let Some(connection) = &mut self.connection else { return Ok(None) };
-        // One step at a time, so that a caller who gives up in between can go on later.
+        // The state advances with each read, so that a cancelled call can be repeated.
         loop {
             self.framing = match self.framing {
                 Framing::Chunked => match chunk_size(connection.line().await?)? {
@@ -414,7 +416,7 @@ impl PlainResponse {
                 Framing::Chunk(0) => return Err(invalid("a chunk is longer than its size")),
                 Framing::Trailers(skipped) => match connection.line().await?.len() {
                     0 => Framing::ENDED,
-                    length if skipped + length <= LONGEST_LINE => {
+                    length if skipped + length <= MAX_LINE_BYTES => {
                         Framing::Trailers(skipped + length)
                     }
                     _ => return Err(invalid("too much follows the last chunk")),
@@ -423,11 +425,11 @@ impl PlainResponse {
                 Framing::Length(_) | Framing::Chunk(_) | Framing::Connection => break,
             };
         }
-        let most = match self.framing {
+        let max = match self.framing {
             Framing::Length(left) | Framing::Chunk(left) => left,
             _ => u64::MAX,
         };
-        let bytes = connection.some(most).await?;
+        let bytes = connection.some(max).await?;
         match &mut self.framing {
             Framing::Length(left) | Framing::Chunk(left) if !bytes.is_empty() => {
                 *left -= bytes.len() as u64;
@@ -441,7 +443,7 @@ impl PlainResponse {
         Ok((!bytes.is_empty()).then_some(bytes))
     }
 
-    /// Keeps the connection for the next message where that is possible.
+    /// Returns the connection to the pool if it can be reused.
     fn release_if_ended(&mut self) {
         if self.framing != Framing::ENDED {
             return;
@@ -450,7 +452,7 @@ impl PlainResponse {
             && self.reusable
             && connection.unused().is_empty()
         {
-            self.way.idle().push(connection);
+            self.pool.idle().push(connection);
         }
     }
 }
@@ -461,8 +463,8 @@ mod tests {
 
     use super::*;
 
-    /// Answers each message with the next of these, cut into pieces of that size; says how many
-    /// connections there were.
+    /// A server that answers each message with the next of these texts, in portions of this size. Returns
+    /// its pool and the number of connections.
     async fn answers(
         texts: &'static [&'static str],
         size: usize,
@@ -497,8 +499,8 @@ mod tests {
         (Plain::new(&Url::parse(&url).unwrap(), &HeaderMap::new()).unwrap(), connections)
     }
 
-    async fn ask(way: &Arc<Plain>) -> Result<(u16, String), PlainError> {
-        let mut response = way.post(HeaderMap::new().iter(), b"{}").await?;
+    async fn ask(pool: &Arc<Plain>) -> Result<(u16, String), PlainError> {
+        let mut response = pool.post(HeaderMap::new().iter(), b"{}").await?;
         let mut body = Vec::new();
         while let Some(bytes) = response.chunk().await? {
             body.extend_from_slice(&bytes);
@@ -507,7 +509,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_framing_is_read_however_it_is_cut_and_the_connection_is_kept() {
+    async fn every_framing_is_read_in_any_portions_and_the_connection_is_kept() {
         const TEXTS: &[&str] = &[
             "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\n\r\n",
@@ -518,36 +520,36 @@ mod tests {
             "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello",
         ];
         for size in [1, 2, 3, 7, 1_000] {
-            let (way, connections) = answers(TEXTS, size).await;
+            let (pool, connections) = answers(TEXTS, size).await;
             for _ in 0..3 {
-                assert_eq!(ask(&way).await.unwrap(), (200, "hello".to_owned()), "{size}");
+                assert_eq!(ask(&pool).await.unwrap(), (200, "hello".to_owned()), "{size}");
             }
-            assert_eq!(ask(&way).await.unwrap(), (202, String::new()));
-            assert_eq!(ask(&way).await.unwrap(), (204, String::new()));
-            assert_eq!(ask(&way).await.unwrap(), (200, "hello".to_owned()));
+            assert_eq!(ask(&pool).await.unwrap(), (202, String::new()));
+            assert_eq!(ask(&pool).await.unwrap(), (204, String::new()));
+            assert_eq!(ask(&pool).await.unwrap(), (200, "hello".to_owned()));
             assert_eq!(*connections.lock().unwrap(), 1, "{size}");
         }
     }
 
     #[tokio::test]
-    async fn a_connection_that_the_server_ends_is_not_used_again() {
+    async fn a_connection_that_the_server_ends_is_not_reused() {
         const TEXTS: &[&str] = &[
             "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 5\r\n\r\nhello",
             "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nhello",
             "HTTP/1.0 200 OK\r\ncontent-length: 5\r\n\r\nhello",
             "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello",
         ];
-        let (way, connections) = answers(TEXTS, 1_000).await;
+        let (pool, connections) = answers(TEXTS, 1_000).await;
         for _ in TEXTS {
-            assert_eq!(ask(&way).await.unwrap(), (200, "hello".to_owned()));
+            assert_eq!(ask(&pool).await.unwrap(), (200, "hello".to_owned()));
         }
         assert_eq!(*connections.lock().unwrap(), TEXTS.len());
     }
 
     #[tokio::test]
-    async fn a_kept_connection_that_ends_unannounced_is_replaced_and_counted() {
+    async fn a_kept_connection_that_ends_without_notice_is_replaced_and_counted() {
         const WHOLE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
-        // The first ends right behind its answer, the second only when it is asked again.
+        // The first ends right after its response, the second when it gets another request.
         for close_early in [true, false] {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -561,10 +563,10 @@ mod tests {
                     }
                 }
             });
-            let way = Plain::new(&Url::parse(&url).unwrap(), &HeaderMap::new()).unwrap();
+            let pool = Plain::new(&Url::parse(&url).unwrap(), &HeaderMap::new()).unwrap();
             let mut hangups = 0;
             for _ in 0..20 {
-                let mut response = way.post(HeaderMap::new().iter(), b"{}").await.unwrap();
+                let mut response = pool.post(HeaderMap::new().iter(), b"{}").await.unwrap();
                 while response.chunk().await.unwrap().is_some() {}
                 hangups += response.hangups;
             }
@@ -573,7 +575,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_message_on_a_connection_of_its_own_is_sent_once() {
+    async fn a_message_on_a_new_connection_is_sent_once() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let accepted = Arc::new(Mutex::new(0));
@@ -584,13 +586,13 @@ mod tests {
                 let _ = stream.read_buf(&mut Vec::new()).await;
             }
         });
-        let way = Plain::new(&Url::parse(&url).unwrap(), &HeaderMap::new()).unwrap();
-        assert!(way.post(HeaderMap::new().iter(), b"{}").await.is_err());
+        let pool = Plain::new(&Url::parse(&url).unwrap(), &HeaderMap::new()).unwrap();
+        assert!(pool.post(HeaderMap::new().iter(), b"{}").await.is_err());
         assert_eq!(*accepted.lock().unwrap(), 1);
     }
 
     #[tokio::test]
-    async fn answers_that_break_the_rules_are_errors() {
+    async fn invalid_responses_are_errors() {
         for text in [
             &["HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 9\r\n\r\nhello"],
             &["HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: -1\r\n\r\nhello"],
@@ -611,28 +613,28 @@ mod tests {
             &["HTTP/1.1 200 OK\r\nx: close"],
         ] as [&'static [&'static str; 1]; 12]
         {
-            let (way, _) = answers(text, 1_000).await;
-            assert!(ask(&way).await.is_err(), "{text:?}");
-            assert!(way.idle().is_empty(), "{text:?}");
+            let (pool, _) = answers(text, 1_000).await;
+            assert!(ask(&pool).await.is_err(), "{text:?}");
+            assert!(pool.idle().is_empty(), "{text:?}");
         }
     }
 
     #[tokio::test]
-    async fn what_comes_unasked_ends_a_connection() {
+    async fn unrequested_bytes_end_a_connection() {
         const TEXTS: &[&str] = &[
             "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhelloHTTP/1.1 500 Smuggled\r\n\r\n",
             "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello",
         ];
-        let (way, connections) = answers(TEXTS, 1_000).await;
+        let (pool, connections) = answers(TEXTS, 1_000).await;
         for _ in TEXTS {
-            assert_eq!(ask(&way).await.unwrap(), (200, "hello".to_owned()));
+            assert_eq!(ask(&pool).await.unwrap(), (200, "hello".to_owned()));
             tokio::task::yield_now().await;
         }
         assert_eq!(*connections.lock().unwrap(), 2);
     }
 
     #[test]
-    fn other_ways_are_left_to_others() {
+    fn urls_and_headers_that_need_more_are_rejected() {
         let url = |text: &str| Url::parse(text).unwrap();
         let none = HeaderMap::new();
         assert!(Plain::new(&url("http://[::1]:80/x"), &none).is_some());

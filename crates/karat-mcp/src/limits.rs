@@ -1,34 +1,34 @@
-//! How much of a server's output is taken in.
+//! Limits on the output of a server.
 
-/// Bounds on what a server may send. Beyond them a call fails with its class; nothing grows.
+/// Limits on the output of a server. A call beyond them fails; memory does not grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of one message, however it travels.
+    /// Bytes of one message on any transport.
     pub message_bytes: usize,
-    /// Bytes of a line that is larger than a message: it is passed over, and the session goes on behind
-    /// it. Beyond this the server is given up.
+    /// Bytes of a line that is larger than a message. Such a line is skipped and the session continues
+    /// after it; a longer one ends the session.
     pub line_bytes: usize,
     /// Nested lists and objects in one message; at most 120 whatever is set.
     pub depth: usize,
-    /// Pages of one listing.
+    /// Pages of one list.
     pub pages: usize,
-    /// Entries of one listing, over all its pages.
+    /// Entries of one list over all its pages.
     pub entries: usize,
-    /// Bytes that are no messages, from one answer to the next, before the session is given up.
+    /// Bytes outside of messages between two answers. More end the session.
     pub noise_bytes: usize,
 }
 
 impl Limits {
-    /// What the JSON reader bears by itself, with some room.
-    const DEEPEST: usize = 120;
+    /// The depth limit of the JSON reader, with some room.
+    const MAX_DEPTH: usize = 120;
 
     pub(crate) fn depth(&self) -> usize {
-        self.depth.min(Self::DEEPEST)
+        self.depth.min(Self::MAX_DEPTH)
     }
 }
 
 impl Default for Limits {
-    /// 16 MiB and 64 levels for a message, 2 GiB for a line, 1,000 pages and 100,000 entries for a listing,
+    /// 16 MiB and 64 levels for a message, 2 GiB for a line, 1,000 pages and 100,000 entries for a list,
     /// 16 MiB of noise.
     fn default() -> Self {
         Limits {

@@ -1,15 +1,15 @@
-//! Lines on their way out.
+//! Lines to be written.
 //!
-//! Whoever sends puts whole lines into one buffer and goes on; one task writes the buffer out. So a
-//! sender that is dropped half-way never leaves half a line, and lines that gather while the other
-//! side is slow leave in one write.
+//! Senders append whole lines to one buffer, and one task writes the buffer. A sender that is dropped
+//! midway never leaves half a line, and lines that gather while the other side is slow are written at
+//! once.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 
-/// Lines that wait to be written.
+/// Lines to be written.
 pub(crate) struct Outbox {
     state: Mutex<State>,
     changed: Notify,
@@ -22,17 +22,17 @@ struct State {
     closed: bool,
 }
 
-/// Why a line was not taken.
+/// A line that was not accepted.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum NotTaken {
+pub(crate) enum PushError {
     /// The other side does not read.
     Full { waiting: usize },
-    /// There is no other side any more.
+    /// The other side is gone.
     Closed,
 }
 
 impl Outbox {
-    /// An outbox in which at most `capacity` bytes wait before more are refused.
+    /// An outbox that refuses lines while more than `capacity` bytes wait.
     pub(crate) fn new(capacity: usize) -> Arc<Outbox> {
         Arc::new(Outbox { state: Mutex::default(), changed: Notify::new(), capacity })
     }
@@ -41,14 +41,14 @@ impl Outbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a line, without its end.
-    pub(crate) fn push(&self, line: &[u8]) -> Result<(), NotTaken> {
+    /// Adds a line, given without its end.
+    pub(crate) fn push(&self, line: &[u8]) -> Result<(), PushError> {
         let mut state = self.state();
         if state.closed {
-            return Err(NotTaken::Closed);
+            return Err(PushError::Closed);
         }
         if state.lines.len() > self.capacity {
-            return Err(NotTaken::Full { waiting: state.lines.len() });
+            return Err(PushError::Full { waiting: state.lines.len() });
         }
         state.lines.extend_from_slice(line);
         state.lines.push(b'\n');
@@ -57,13 +57,13 @@ impl Outbox {
         Ok(())
     }
 
-    /// Takes no more; what waits is still written, and then the other side sees the end.
+    /// Refuses further lines. Waiting lines are still written, then the stream is closed.
     pub(crate) fn close(&self) {
         self.state().closed = true;
         self.changed.notify_one();
     }
 
-    /// Writes what comes until the outbox is closed and empty, or the other side is gone.
+    /// Writes lines until the outbox is closed and empty, or the other side is gone.
     pub(crate) async fn drain<W: AsyncWrite + Unpin>(&self, mut to: W) {
         let mut writing = Vec::new();
         loop {
@@ -85,7 +85,7 @@ impl Outbox {
                 self.state().closed = true;
                 return;
             }
-            // A buffer that once was large is not kept so for ever.
+            // Releases the memory of a buffer that was large once.
             if writing.capacity() > 1 << 20 {
                 writing = Vec::new();
             }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn lines_leave_whole_and_in_order() {
+    async fn lines_are_written_whole_and_in_order() {
         let outbox = Outbox::new(1 << 10);
         let (ours, mut theirs) = tokio::io::duplex(8);
         let writer = Arc::clone(&outbox);
@@ -113,13 +113,13 @@ mod tests {
         theirs.read_to_string(&mut seen).await.unwrap();
         assert_eq!(seen, "one\ntwo\nthree\n");
         task.await.unwrap();
-        assert_eq!(outbox.push(b"late"), Err(NotTaken::Closed));
+        assert_eq!(outbox.push(b"late"), Err(PushError::Closed));
     }
 
     #[test]
     fn a_side_that_does_not_read_fills_the_outbox() {
         let outbox = Outbox::new(4);
         outbox.push(b"12345").unwrap();
-        assert_eq!(outbox.push(b"6"), Err(NotTaken::Full { waiting: 6 }));
+        assert_eq!(outbox.push(b"6"), Err(PushError::Full { waiting: 6 }));
     }
 }

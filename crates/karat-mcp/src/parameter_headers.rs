@@ -1,27 +1,27 @@
 //! Arguments that are repeated in headers.
 //!
-//! From revision 2026-07-28 on, a tool may mark properties of its input with `x-mcp-header`; their
-//! values then also travel as `Mcp-Param-…` headers, so that what stands between can route by them.
+//! From revision 2026-07-28 on, a tool may mark properties of its input with `x-mcp-header`. Their values
+//! are also sent as `Mcp-Param-…` headers, so that gateways can route by them.
 
 use std::collections::{HashMap, HashSet};
 
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
-use crate::http::header_text;
+use crate::headers::header_text;
 use crate::reply::Definition;
 
-/// How deep properties are looked into.
-const DEEPEST: usize = 16;
+/// Maximum depth of properties.
+const MAX_DEPTH: usize = 16;
 
-/// For each tool, the headers and where in the arguments their values stand.
+/// The headers of each tool, with the paths of their values in the arguments.
 #[derive(Debug, Default)]
 pub(crate) struct ParameterHeaders {
     by_tool: HashMap<String, Vec<(HeaderName, Vec<String>)>>,
 }
 
 impl ParameterHeaders {
-    /// What the definitions ask for.
+    /// The headers that the definitions ask for.
     pub(crate) fn of(tools: &[Definition]) -> ParameterHeaders {
         let mut by_tool = HashMap::new();
         for tool in tools {
@@ -59,7 +59,7 @@ impl ParameterHeaders {
 
 fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<(HeaderName, Vec<String>)>) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
-    if path.len() == DEEPEST {
+    if path.len() == MAX_DEPTH {
         return;
     }
     for (name, property) in properties {
@@ -75,8 +75,7 @@ fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<(HeaderName, 
     }
 }
 
-/// What is wrong with the marks of a definition, if anything: a client that serves people must not
-/// offer such a tool to them.
+/// The first mistake in the marks of a definition. A client must not offer such a tool to its user.
 pub(crate) fn fault(schema: &Value) -> Option<String> {
     let mut seen = HashSet::new();
     faults(schema, 0, &mut seen)
@@ -84,18 +83,18 @@ pub(crate) fn fault(schema: &Value) -> Option<String> {
 
 fn faults(schema: &Value, depth: usize, seen: &mut HashSet<String>) -> Option<String> {
     let properties = schema.get("properties").and_then(Value::as_object)?;
-    for (name, property) in properties.iter().filter(|_| depth < DEEPEST) {
+    for (name, property) in properties.iter().filter(|_| depth < MAX_DEPTH) {
         if let Some(mark) = property.get("x-mcp-header") {
             let header = mark.as_str().unwrap_or_default();
             if header.is_empty() || HeaderName::from_bytes(header.as_bytes()).is_err() {
-                return Some(format!("{name}: {mark} is no name for a header"));
+                return Some(format!("{name}: {mark} is not a valid header name"));
             }
             if !seen.insert(header.to_ascii_lowercase()) {
-                return Some(format!("{name}: the header {mark} is named twice"));
+                return Some(format!("{name}: duplicate header {mark}"));
             }
             let kind = property.get("type").and_then(Value::as_str).unwrap_or("string");
             if !matches!(kind, "string" | "integer" | "boolean") {
-                return Some(format!("{name}: a header cannot carry the type {kind}"));
+                return Some(format!("{name}: a header cannot hold the type {kind}"));
             }
         }
         if let Some(found) = faults(property, depth + 1, seen) {
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_no_header_can_follow_are_faults() {
+    fn invalid_marks_are_faults() {
         let fault = |properties: Value| fault(&json!({"properties": properties}));
         assert_eq!(fault(json!({"a": {"type": "integer", "x-mcp-header": "A"}, "b": {}})), None);
         for properties in [

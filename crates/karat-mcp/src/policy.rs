@@ -1,13 +1,13 @@
-//! How requests of the server are answered: sampling, elicitation, roots.
+//! Answers to requests of the server: sampling, elicitation, roots.
 //!
-//! All are refused by default and then not offered as capabilities either. An answer is fixed in
-//! advance, so that a run gives the same result each time; nothing here asks a model or a person.
-//! Each is written as a word, or as what it answers.
+//! All are refused by default, and then not offered as capabilities. Answers are fixed in advance, so that
+//! every run is the same; no model and no person is asked. Each policy is written as a keyword or as the
+//! answer itself.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Answers to what a server may ask of its client.
+/// Answers to the requests of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Policies {
@@ -22,10 +22,10 @@ pub struct Policies {
     pub roots: Roots,
 }
 
-/// The model that is said to have written what the policy answers, where no other is named.
+/// The model that a sampling answer names by default.
 const MODEL: &str = "karat";
 
-/// What a server gets that wants a model to write: `"refuse"`, or `{text, model}`.
+/// The answer to a server that asks for a completion: `"refuse"`, or `{text, model}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]
 pub enum Sampling {
@@ -34,14 +34,14 @@ pub enum Sampling {
     Refuse,
     /// Always this text.
     Answer {
-        /// The model that is said to have written it.
+        /// The name of the model.
         model: String,
         /// The text.
         text: String,
     },
 }
 
-/// What a server gets that wants a person to fill in a form: `"refuse"`, `"decline"`, `"cancel"`,
+/// The answer to a server that asks its user to fill in a form: `"refuse"`, `"decline"`, `"cancel"`,
 /// `"defaults"`, or `{accept: {…}}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]
@@ -49,25 +49,24 @@ pub enum Elicitation {
     /// An error.
     #[default]
     Refuse,
-    /// The person says no.
+    /// The user declines.
     Decline,
-    /// The person closes the form.
+    /// The user closes the form.
     Cancel,
-    /// The person sends this.
+    /// The user sends this.
     Accept(Map<String, Value>),
-    /// The person sends the form as it came, with its defaults.
+    /// The user sends the form with its defaults.
     AcceptDefaults,
 }
 
-/// What a server gets that asks which folders it may look at: `"refuse"`, or a list.
+/// The answer to a server that asks for the folders it may use: `"refuse"`, or a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]
 pub enum Roots {
     /// An error.
     #[default]
     Refuse,
-    /// These addresses, such as `file:///data`. In a spec they may be paths, which start at the folder
-    /// of the project.
+    /// These URLs, such as `file:///data`. In a spec they may be paths relative to the project folder.
     List(Vec<String>),
 }
 
@@ -79,10 +78,8 @@ impl TryFrom<Value> for Sampling {
     type Error = String;
 
     fn try_from(written: Value) -> Result<Sampling, String> {
-        let wrong = || {
-            "sampling is \"refuse\", or {text: …} with what is always answered, and perhaps model: …"
-                .to_owned()
-        };
+        let wrong =
+            || "sampling must be \"refuse\" or {text: …}, with an optional model: …".to_owned();
         match written {
             Value::String(word) if word == "refuse" => Ok(Sampling::Refuse),
             Value::Object(mut fields) => {
@@ -134,8 +131,8 @@ impl TryFrom<Value> for Elicitation {
         };
         match accepted {
             Some(Value::Object(content)) => Ok(Elicitation::Accept(content.clone())),
-            _ => Err("elicitation is \"refuse\", \"decline\", \"cancel\", \"defaults\", or \
-                      {accept: {…}} with what is filled in"
+            _ => Err("elicitation must be \"refuse\", \"decline\", \"cancel\", \"defaults\" or \
+                      {accept: {…}} with the fields of the form"
                 .to_owned()),
         }
     }
@@ -157,7 +154,7 @@ impl TryFrom<Value> for Roots {
     type Error = String;
 
     fn try_from(written: Value) -> Result<Roots, String> {
-        let wrong = || "roots are \"refuse\", or a list of folders".to_owned();
+        let wrong = || "roots must be \"refuse\" or a list of folders".to_owned();
         let root = |root: Value| match root {
             Value::String(root) if !root.is_empty() => Ok(root),
             _ => Err(wrong()),
@@ -181,13 +178,13 @@ impl From<Roots> for Value {
     }
 }
 
-/// The code for a person's refusal in the examples of the specification.
+/// The code for a refusal by the user in the examples of the specification.
 const REFUSED: i64 = -1;
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 
 impl Policies {
-    /// The capabilities that go with these answers.
+    /// The capabilities that these policies offer.
     pub(crate) fn capabilities(&self) -> Value {
         let mut offered = Map::new();
         if self.sampling != Sampling::Refuse {
@@ -281,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_are_written_as_words_or_as_what_they_answer() {
+    fn policies_are_written_as_keywords_or_answers() {
         let read = |written: Value| serde_json::from_value::<Policies>(written);
         let written = json!({
             "sampling": {"text": "hi"},
@@ -315,14 +312,14 @@ mod tests {
     }
 
     #[test]
-    fn an_address_to_visit_is_not_filled_in_as_a_form() {
+    fn a_url_to_visit_is_not_filled_in_as_a_form() {
         let visit = json!({"mode": "url", "url": "http://127.0.0.1/", "elicitationId": "1"});
         assert!(Elicitation::AcceptDefaults.answer(&visit).is_err());
         assert_eq!(Elicitation::Decline.answer(&visit), Ok(json!({"action": "decline"})));
     }
 
     #[test]
-    fn what_is_answered_is_offered() {
+    fn answered_requests_are_offered_as_capabilities() {
         let policies = Policies {
             sampling: Sampling::Answer { model: "m".into(), text: "t".into() },
             elicitation: Elicitation::AcceptDefaults,

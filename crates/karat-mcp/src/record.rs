@@ -1,9 +1,9 @@
 //! Every message of a session, as lines of JSON.
 //!
-//! The first line says what the file is. Then each line has the time since the recorder was made, in
-//! nanoseconds of the monotonic clock, the number of the session, and either an event of the session
-//! or a message with the side that it came from. Secrets of the spec are taken out; what is not JSON is
-//! kept as text. A recording can be served again with [`crate::replay`].
+//! The first line names the format. Each further line has the time since the recorder was made (in
+//! nanoseconds of the monotonic clock), the number of the session, and either an event of the session or a
+//! message with its sender. Secrets of the spec are removed; output that is not JSON is kept as text. A
+//! recording can be served again with [`crate::replay`].
 
 use std::fmt;
 use std::fs::File;
@@ -18,10 +18,10 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// What a recording says that it is.
+/// The name of the format.
 pub(crate) const SCHEMA: &str = "karat.recording/1";
 
-/// Writes messages down. Clones write to the same place, so several sessions can share one.
+/// Records messages. Clones write to the same place, so several sessions can share one.
 #[derive(Clone)]
 pub struct Recorder {
     shared: Arc<Shared>,
@@ -35,7 +35,7 @@ struct Shared {
 
 struct State {
     out: Box<dyn Write + Send>,
-    /// The first failure: a recording with holes is none.
+    /// The first failure. A recording with holes is useless.
     failed: Option<io::Error>,
 }
 
@@ -46,13 +46,13 @@ impl fmt::Debug for Recorder {
 }
 
 impl PartialEq for Recorder {
-    /// Whether both write to the same place.
+    /// True if both write to the same place.
     fn eq(&self, other: &Recorder) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 }
 
-/// Which side a message came from.
+/// The sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Side {
@@ -83,12 +83,12 @@ impl Recorder {
     /// Records into a file, which is replaced.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be created.
     pub fn create(path: &Path) -> io::Result<Recorder> {
         Ok(Recorder::to(BufWriter::new(File::create(path)?)))
     }
 
-    /// Records into anything that can be written to.
+    /// Records into any writer.
     pub fn to(out: impl Write + Send + 'static) -> Recorder {
         let state = State { out: Box::new(out), failed: None };
         let shared =
@@ -98,10 +98,10 @@ impl Recorder {
         recorder
     }
 
-    /// Writes out what is still held back.
+    /// Flushes the recording.
     ///
     /// # Errors
-    /// When that fails, or anything failed earlier.
+    /// If that fails, or if a write failed earlier.
     pub fn finish(&self) -> io::Result<()> {
         let mut state = self.state();
         match state.failed.take() {
@@ -156,7 +156,7 @@ impl Track {
         match serde_json::from_str::<&RawValue>(&text) {
             Ok(message) if !text.contains('\n') => self.recorder.write(&line(Some(message), None)),
             Ok(message) => {
-                // A body over HTTP may have line ends of its own.
+                // The body of an HTTP response may have line ends.
                 let compact = serde_json::from_str::<Value>(message.get())
                     .and_then(|value| serde_json::value::to_raw_value(&value));
                 match compact {
@@ -180,7 +180,7 @@ impl Track {
 
 impl Drop for Track {
     fn drop(&mut self) {
-        // A failure stays for `finish`.
+        // `finish` reports a failure.
         let mut state = self.recorder.state();
         if state.failed.is_none()
             && let Err(error) = state.out.flush()

@@ -1,10 +1,33 @@
 //! A recording served as a server.
 //!
-//! A request is matched by its method and its parameters (metadata aside; `initialize` and
-//! `server/discover` by the method alone). It gets what it got when it was recorded: the answer under
-//! its new id, the notifications that came before it, or nothing if nothing came. The same request
-//! asked again gets the recorded answers in their order, and the last one from then on. A request that
-//! is not in the recording is an error, never a guess.
+//! A request is matched by its method and its parameters without metadata; `initialize` and
+//! `server/discover` by the method alone. It gets the recorded answer with its own id, after the recorded
+//! notifications, or no answer if none was recorded. A repeated request gets the recorded answers in their
+//! order, and then the last one again. A request that is not in the recording is an error.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use karat_mcp::replay::{self, Recording};
+//! use karat_mcp::{Options, Session};
+//!
+//! # let folder = std::env::temp_dir().join(format!("karat-replay-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! let path = folder.join("session.jsonl");
+//! std::fs::write(
+//!     &path,
+//!     r#"{"schema": "karat.recording/1"}
+//! {"session": 1, "from": "client", "message": {"jsonrpc": "2.0", "id": 1, "method": "initialize"}}
+//! {"session": 1, "from": "server", "message": {"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "recorded", "version": "1"}}}}"#,
+//! )?;
+//! let (ours, theirs) = tokio::io::duplex(1 << 16);
+//! let (read, write) = tokio::io::split(theirs);
+//! tokio::spawn(replay::over(Recording::read(&path)?, read, write));
+//! let (read, write) = tokio::io::split(ours);
+//! let session = Session::over(read, write, None, &Options::default()).await?;
+//! assert_eq!(session.server().name, "recorded");
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok(()) }
+//! ```
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -27,17 +50,17 @@ pub const NOT_RECORDED: i64 = -32001;
 /// A recording, ready to be served.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    scenes: BTreeMap<String, VecDeque<Scene>>,
+    exchanges: BTreeMap<String, VecDeque<Exchange>>,
     paced: bool,
 }
 
-/// What one request got.
+/// A request with its answer.
 #[derive(Clone, Debug, PartialEq)]
-struct Scene {
+struct Exchange {
     id: Value,
     after: Duration,
     before: Vec<Value>,
-    /// The answer without its id; nothing if none came.
+    /// The answer; `None` if there was none.
     answer: Option<Value>,
 }
 
@@ -56,10 +79,10 @@ struct Line {
 }
 
 impl Recording {
-    /// Reads a recording. Of several sessions, the answers follow each other.
+    /// Reads a recording. The answers of several sessions follow each other.
     ///
     /// # Errors
-    /// When the file is not a recording.
+    /// If the file is not a valid recording.
     pub fn read(path: &Path) -> Result<Recording, InputError> {
         let mut reader = Reader::default();
         for line in records::<Line>(path, &FileLimits::streaming())? {
@@ -72,54 +95,57 @@ impl Recording {
         Ok(reader.finish())
     }
 
-    /// Answers come as late as they came when they were recorded.
+    /// Delays answers as they were delayed in the recording.
     #[must_use]
     pub fn paced(self) -> Recording {
         Recording { paced: true, ..self }
     }
 
-    /// What is said to a message.
-    fn play(&mut self, message: Incoming) -> Option<Played> {
+    /// The response to a message.
+    fn respond(&mut self, message: Incoming) -> Option<Response> {
         let Incoming::Request { id, method, params } = message else { return None };
-        let Some(scenes) = self.scenes.get_mut(&key(&method, &params)) else {
+        let Some(exchanges) = self.exchanges.get_mut(&key(&method, &params)) else {
             let text = format!("not in the recording: {method} {params}");
             let error = json!({"code": NOT_RECORDED, "message": text});
             let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
-            return Some(Played { after: Duration::ZERO, messages: vec![answer] });
+            return Some(Response { after: Duration::ZERO, messages: vec![answer] });
         };
-        let scene = match scenes.len() {
-            1 => scenes.front().cloned(),
-            _ => scenes.pop_front(),
+        let exchange = match exchanges.len() {
+            1 => exchanges.front().cloned(),
+            _ => exchanges.pop_front(),
         }?;
-        let mut messages: Vec<Value> =
-            scene.before.into_iter().map(|told| readdressed(told, &scene.id, &id)).collect();
-        if let Some(mut answer) = scene.answer {
+        let mut messages: Vec<Value> = exchange
+            .before
+            .into_iter()
+            .map(|message| readdressed(message, &exchange.id, &id))
+            .collect();
+        if let Some(mut answer) = exchange.answer {
             if let Some(fields) = answer.as_object_mut() {
                 fields.insert("id".to_owned(), id);
             }
             messages.push(answer);
         }
-        let after = if self.paced { scene.after } else { Duration::ZERO };
-        Some(Played { after, messages })
+        let after = if self.paced { exchange.after } else { Duration::ZERO };
+        Some(Response { after, messages })
     }
 }
 
-struct Played {
+struct Response {
     after: Duration,
     messages: Vec<Value>,
 }
 
-/// A notification of progress names the request by the token that it was given.
-fn readdressed(mut told: Value, old: &Value, new: &Value) -> Value {
-    if let Some(token) = told.pointer_mut("/params/progressToken")
+/// The message with the id of the new request as its progress token.
+fn readdressed(mut message: Value, old: &Value, new: &Value) -> Value {
+    if let Some(token) = message.pointer_mut("/params/progressToken")
         && token == old
     {
         *token = new.clone();
     }
-    told
+    message
 }
 
-/// Which request it is, whoever asks and whenever.
+/// The key by which a request is found again.
 fn key(method: &str, params: &Value) -> String {
     if matches!(method, "initialize" | "server/discover") {
         return method.to_owned();
@@ -146,13 +172,13 @@ fn sort(value: &mut Value) {
     }
 }
 
-/// Puts the scenes together while the lines are read.
+/// Collects exchanges while lines are read.
 #[derive(Default)]
 struct Reader {
     recording: Recording,
-    /// Requests that wait for their answer, by session and id, with where their scene stands.
+    /// Requests without an answer, by session and id, with the place of their exchange and their time.
     open: BTreeMap<(u32, String), (String, usize, u64)>,
-    told: BTreeMap<u32, Vec<Value>>,
+    notifications: BTreeMap<u32, Vec<Value>>,
 }
 
 impl Reader {
@@ -175,10 +201,10 @@ impl Reader {
             (Side::Client, Some(method), Some(id)) => {
                 let params = message.get("params").cloned().unwrap_or_default();
                 let key = key(&method, &params);
-                let scenes = self.recording.scenes.entry(key.clone()).or_default();
+                let exchanges = self.recording.exchanges.entry(key.clone()).or_default();
                 let place = (session, id.to_string());
-                self.open.insert(place, (key, scenes.len(), at_ns));
-                scenes.push_back(Scene {
+                self.open.insert(place, (key, exchanges.len(), at_ns));
+                exchanges.push_back(Exchange {
                     id,
                     after: Duration::ZERO,
                     before: Vec::new(),
@@ -189,16 +215,18 @@ impl Reader {
                 let Some((key, at, asked)) = self.open.remove(&(session, id.to_string())) else {
                     return;
                 };
-                let scenes = self.recording.scenes.get_mut(&key);
-                let Some(scene) = scenes.and_then(|scenes| scenes.get_mut(at)) else { return };
-                scene.before = self.told.remove(&session).unwrap_or_default();
-                scene.after = Duration::from_nanos(at_ns.saturating_sub(asked));
-                scene.answer = Some(message);
+                let exchanges = self.recording.exchanges.get_mut(&key);
+                let Some(exchange) = exchanges.and_then(|exchanges| exchanges.get_mut(at)) else {
+                    return;
+                };
+                exchange.before = self.notifications.remove(&session).unwrap_or_default();
+                exchange.after = Duration::from_nanos(at_ns.saturating_sub(asked));
+                exchange.answer = Some(message);
             }
             (Side::Server, Some(_), None) => {
-                self.told.entry(session).or_default().push(message);
+                self.notifications.entry(session).or_default().push(message);
             }
-            // What the server asked of its client then, its client of now was not asked.
+            // Requests of the server are not replayed.
             _ => {}
         }
     }
@@ -208,12 +236,12 @@ impl Reader {
     }
 }
 
-/// Serves a recording over the input and output of this process until the input ends.
+/// Serves a recording over stdin and stdout of this process until stdin ends.
 pub async fn over_stdio(recording: Recording) {
     over(recording, tokio::io::stdin(), tokio::io::stdout()).await;
 }
 
-/// Serves a recording over a pair of streams until the reading one ends.
+/// Serves a recording over a pair of streams until `read` ends.
 pub async fn over<R, W>(mut recording: Recording, read: R, write: W)
 where
     R: AsyncRead + Unpin + Send + 'static,
@@ -226,19 +254,19 @@ where
     let mut line = Vec::new();
     while crate::serve::next_line(&mut lines, &mut line).await {
         for message in wire::read(line.trim_ascii(), &Limits::default()).into_iter().flatten() {
-            let Some(played) = recording.play(message) else { continue };
+            let Some(response) = recording.respond(message) else { continue };
             let outbox = Arc::clone(&outbox);
-            let say = move || {
-                for message in &played.messages {
+            let send = move || {
+                for message in &response.messages {
                     let _ = outbox.push(&wire::bytes(message));
                 }
             };
-            if played.after.is_zero() {
-                say();
+            if response.after.is_zero() {
+                send();
             } else {
                 tokio::spawn(async move {
-                    tokio::time::sleep(played.after).await;
-                    say();
+                    tokio::time::sleep(response.after).await;
+                    send();
                 });
             }
         }

@@ -1,6 +1,6 @@
-//! What a server says: about itself, of its tools, and in answer to a call.
+//! The answers of a server: about itself, its tools and a call.
 //!
-//! Raw JSON with the parts that are asked for most; what is right about it is for others to judge.
+//! Raw JSON with accessors for common parts. The caller judges them.
 
 use std::time::Duration;
 
@@ -9,37 +9,47 @@ use serde_json::{Value, json};
 
 use crate::revision::Revision;
 
-/// What a server says about itself.
+/// Name, version and capabilities of a server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ServerInfo {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its name for people.
+    /// The name to display.
     pub title: Option<String>,
-    /// Its version.
+    /// The version.
     pub version: String,
-    /// How it wants to be used.
+    /// Instructions for its use.
     pub instructions: Option<String>,
-    /// The revision that is spoken.
+    /// The negotiated revision.
     pub revision: Revision,
-    /// What it can do.
+    /// Its capabilities.
     pub capabilities: Value,
 }
 
-/// A tool as the server defines it: the raw JSON object.
+/// The definition of a tool: the raw JSON object of the server.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Definition(Value);
 
 impl Definition {
-    /// Takes a definition as it is.
+    /// Checks that a value is an object with a name.
     ///
     /// # Errors
-    /// When it is no object or has no name.
+    /// If it is not.
+    ///
+    /// ```
+    /// use karat_mcp::Definition;
+    /// use serde_json::json;
+    ///
+    /// let tool = Definition::new(json!({"name": "add", "inputSchema": {"type": "object"}}))?;
+    /// assert_eq!(tool.name(), "add");
+    /// assert!(Definition::new(json!({"title": "Add"})).is_err());
+    /// # Ok::<(), String>(())
+    /// ```
     pub fn new(raw: Value) -> Result<Definition, String> {
         match raw.get("name") {
             Some(Value::String(_)) => Ok(Definition(raw)),
-            Some(_) => Err("its name is not a text".to_owned()),
+            Some(_) => Err("its name is not a string".to_owned()),
             None if raw.is_object() => Err("it has no name".to_owned()),
             None => Err("it is not an object".to_owned()),
         }
@@ -65,7 +75,7 @@ impl Definition {
         self.0.get("outputSchema")
     }
 
-    /// What is wrong with the properties that the definition wants repeated in headers, if anything.
+    /// The first mistake in the marks of properties that headers should repeat (`x-mcp-header`).
     pub fn parameter_headers_fault(&self) -> Option<String> {
         self.input_schema().and_then(crate::parameter_headers::fault)
     }
@@ -75,7 +85,7 @@ impl Definition {
         &self.0
     }
 
-    /// The whole definition, to keep.
+    /// The whole definition, owned.
     pub fn into_raw(self) -> Value {
         self.0
     }
@@ -88,18 +98,18 @@ impl Definition {
 /// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reply {
-    /// The whole result as on the wire.
+    /// The whole result.
     pub raw: Value,
-    /// Whether the tool says that it failed.
+    /// True if the tool reports a failure.
     pub is_error: bool,
-    /// From the sending of the request to the arrival of the answer.
+    /// The time from sending the request to the arrival of the answer.
     pub latency: Duration,
-    /// What the server told about its progress, in order.
+    /// Progress notifications, in order.
     pub progress: Vec<Value>,
 }
 
 impl Reply {
-    /// The texts of the content, in order.
+    /// The text blocks of the content, in order.
     pub fn texts(&self) -> Vec<&str> {
         let blocks = self.raw.get("content").and_then(Value::as_array);
         let text = |block: &'_ Value| -> bool { block.get("type") == Some(&json!("text")) };

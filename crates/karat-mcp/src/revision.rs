@@ -5,8 +5,15 @@ use std::fmt;
 use rmcp::model::ProtocolVersion;
 use serde::{Deserialize, Serialize};
 
-/// A revision of MCP. Up to 2025-11-25 a session begins with `initialize`; 2026-07-28 has none, and
-/// every request says for itself who asks.
+/// A revision of MCP. Up to 2025-11-25 a session begins with `initialize`; 2026-07-28 has no handshake, and
+/// every request names its client.
+///
+/// ```
+/// use karat_mcp::Revision;
+///
+/// assert_eq!(Revision::of("2025-06-18"), Some(Revision::V2025_06_18));
+/// assert!(Revision::V2025_11_25.has_handshake());
+/// ```
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -14,10 +21,10 @@ pub enum Revision {
     /// The first, with HTTP+SSE as its network transport.
     #[serde(rename = "2024-11-05")]
     V2024_11_05,
-    /// Brought streamable HTTP, annotations, and batches.
+    /// Added streamable HTTP, annotations and batches.
     #[serde(rename = "2025-03-26")]
     V2025_03_26,
-    /// Brought structured content and elicitation, and took batches back.
+    /// Added structured content and elicitation, and removed batches.
     #[serde(rename = "2025-06-18")]
     V2025_06_18,
     /// The last with a handshake.
@@ -38,7 +45,7 @@ impl Revision {
         Revision::V2025_11_25,
         Revision::V2026_07_28,
     ];
-    /// The newest that begins with `initialize`.
+    /// The newest revision with `initialize`.
     pub const NEWEST_WITH_HANDSHAKE: Revision = Revision::V2025_11_25;
 
     /// The name on the wire.
@@ -57,7 +64,7 @@ impl Revision {
         Revision::ALL.into_iter().find(|revision| revision.name() == name)
     }
 
-    /// Whether a session begins with `initialize`.
+    /// True if a session begins with `initialize`.
     pub fn has_handshake(self) -> bool {
         self <= Revision::NEWEST_WITH_HANDSHAKE
     }
@@ -84,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_sdk_and_of_files() {
+    fn names_match_the_sdk_and_the_files() {
         for revision in Revision::ALL {
             assert_eq!(revision.sdk().as_str(), revision.name());
             assert_eq!(serde_json::to_value(revision).unwrap(), revision.name());

@@ -1,8 +1,8 @@
-//! One conversation with one server.
+//! A session with one server.
 //!
-//! Everything that comes back is kept as it was on the wire: definitions and results are raw JSON, to
-//! be judged by those who know what is right. Methods take `&self` and may be called at the same time.
-//! Nothing waits for ever, and a server does not outlive its session.
+//! Everything that comes back is kept as it was on the wire: definitions and results are raw JSON, and the
+//! caller judges them. Methods take `&self` and may be called concurrently. Everything has a time limit,
+//! and a server does not outlive its session.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,14 +19,14 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::board::{Board, Delivered, Waiting};
-use crate::conduct::{Conduct, Witness};
 use crate::error::{CallError, StartError, quoted};
 use crate::http::{HttpLink, Post, Posted};
 use crate::isolate;
 use crate::limits::Limits;
 use crate::parameter_headers::ParameterHeaders;
+use crate::pending_calls::{Delivered, PendingCall, PendingCalls};
 use crate::policy::Policies;
+use crate::protocol_log::{ProtocolLog, ViolationSink};
 use crate::record::Recorder;
 use crate::reply::{Definition, Reply, ServerInfo};
 use crate::revision::Revision;
@@ -35,34 +35,34 @@ use crate::sse::SseLink;
 use crate::stdio::StdioLink;
 use crate::wire;
 
-/// How a session is held.
+/// Settings of a [`Session`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How long the server may take until it is ready: start, connection and handshake.
+    /// Time for the server to get ready: start, connection and handshake.
     pub start_timeout: Duration,
-    /// How long one request may take.
+    /// Time for one request.
     pub call_timeout: Duration,
-    /// How long a server may take to end by itself when its session is closed.
+    /// Time for a server to exit by itself when its session is closed.
     pub patience: Duration,
-    /// How long it may take when it is then asked to end.
+    /// Time for it to exit after SIGTERM, before it is killed.
     pub grace: Duration,
-    /// How much is taken in.
+    /// Limits on messages of the server.
     pub limits: Limits,
-    /// How requests of the server are answered, where its spec does not say it.
+    /// Answers to requests of the server, unless its spec has policies of its own.
     pub policies: Policies,
-    /// Where every message is written down.
+    /// Records every message.
     pub recorder: Option<Recorder>,
-    /// The folder of the project: programs run here and relative paths start here.
+    /// The project folder: the working folder of programs and the base of relative paths.
     pub folder: Option<PathBuf>,
-    /// Values that are not hidden although they look like secrets: bait whose way is watched.
+    /// Values that are not hidden although they look like secrets: planted ones whose leak is looked for.
     pub canaries: Vec<String>,
-    /// Who sees what servers do beside answering, over all sessions that share it.
-    pub witness: Witness,
+    /// Adds up the protocol logs of all sessions that share it.
+    pub violations: ViolationSink,
 }
 
 impl Default for Options {
-    /// 30 seconds to start, 30 for a call, 1 to end and 1 more when asked to, everything refused that a
-    /// server asks.
+    /// 30 seconds to start, 30 for a call, 1 to exit and 1 more after SIGTERM; every request of the server
+    /// is refused.
     fn default() -> Self {
         Options {
             start_timeout: Duration::from_secs(30),
@@ -74,29 +74,29 @@ impl Default for Options {
             recorder: None,
             folder: None,
             canaries: Vec::new(),
-            witness: Witness::default(),
+            violations: ViolationSink::default(),
         }
     }
 }
 
-/// How one call is made.
+/// Settings of one call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CallOptions {
-    /// How long it may take; otherwise as the session has it.
+    /// Time for the call; that of the session if not set.
     pub timeout: Option<Duration>,
-    /// Whether the server is asked to tell how far it is.
+    /// Asks the server for progress notifications.
     pub progress: bool,
 }
 
-/// How a session ended.
+/// The end of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Ending {
-    /// In words.
+    /// A description.
     pub how: String,
-    /// The end of what the server said on stderr, without secrets.
+    /// The end of the server's stderr, without secrets.
     pub stderr: String,
-    /// What it did beside answering.
-    pub conduct: Conduct,
+    /// Its protocol violations and notifications.
+    pub protocol_log: ProtocolLog,
 }
 
 enum Link {
@@ -105,20 +105,20 @@ enum Link {
     Sse(SseLink),
 }
 
-/// How often a call is taken up again because the server wants more input.
-const ROUNDS: usize = 10;
+/// Maximum number of rounds in which a server asks for more input before it answers a call.
+const MAX_ROUNDS: usize = 10;
 
-/// A conversation with a server. Dropping it ends the server with everything that it started.
+/// A session with a server. Dropping it kills the server and its children.
 pub struct Session {
     link: Link,
-    board: Arc<Board>,
+    calls: Arc<PendingCalls>,
     server: ServerInfo,
     options: Options,
-    /// What each request carries, where there is no handshake.
+    /// The metadata of each request, in revisions without a handshake.
     meta: Option<Map<String, Value>>,
-    /// Which arguments of which tool are repeated in headers, as far as tools were listed.
+    /// The arguments that are repeated in headers, once tools have been listed.
     parameters: Mutex<ParameterHeaders>,
-    /// What keeps the server apart from the machine, in words.
+    /// Descriptions of the isolation in force.
     isolation: Vec<String>,
 }
 
@@ -128,8 +128,8 @@ impl std::fmt::Debug for Session {
     }
 }
 
-/// A request, with what is repeated of it in headers.
-struct Asked<'a, P> {
+/// A request, with the parts of it that headers repeat.
+struct Outgoing<'a, P> {
     method: &'a str,
     name: Option<&'a str>,
     headers: &'a [(HeaderName, HeaderValue)],
@@ -164,7 +164,7 @@ struct CallParams<'a> {
     request_state: Option<&'a Value>,
 }
 
-/// Answers to what a server wanted to know before it could go on.
+/// Answers to a server that asks for input before it answers a call.
 #[derive(Default)]
 struct Input {
     responses: Option<Map<String, Value>>,
@@ -181,7 +181,7 @@ impl Session {
     /// Starts or reaches the server and opens a session.
     ///
     /// # Errors
-    /// When there is no session within `start_timeout`. Nothing is left running then.
+    /// If there is no session within `start_timeout`. Nothing is left running then.
     pub async fn start(spec: &ServerSpec, options: &Options) -> Result<Session, StartError> {
         let resolved = spec.resolve(options.folder.as_deref())?;
         let mut redactor = resolved.redactor;
@@ -190,39 +190,40 @@ impl Session {
             policies: resolved.policies.unwrap_or_else(|| options.policies.clone()),
             ..options.clone()
         };
-        let board = || {
-            let board = Board::new(options.limits, options.policies.clone(), redactor.clone())
-                .seen_by(&options.witness);
+        let calls = || {
+            let calls =
+                PendingCalls::new(options.limits, options.policies.clone(), redactor.clone())
+                    .reporting_to(&options.violations);
             let described = redactor.hidden(spec.describe());
-            Arc::new(board.recorded(options.recorder.as_ref(), &described))
+            Arc::new(calls.recorded(options.recorder.as_ref(), &described))
         };
         match resolved.target {
             Target::Stdio { command, env, folder, isolate } => {
-                let board = board();
+                let calls = calls();
                 let isolate = isolate.as_ref();
                 isolate::check_folder(isolate, folder.as_deref())?;
                 let program = Program { command, env, folder, ..Program::default() };
                 let launch = isolate::launch(isolate, program, spec.cwd.is_some()).await?;
-                let link = Link::Stdio(StdioLink::start(&launch.program, &board)?);
-                let mut session = Session::open(link, board, spec.protocol, options)
+                let link = Link::Stdio(StdioLink::start(&launch.program, &calls)?);
+                let mut session = Session::open(link, calls, spec.protocol, options)
                     .await
                     .map_err(|error| isolate::explain(isolate, error))?;
                 session.isolation = launch.in_force;
                 Ok(session)
             }
             Target::Sse { url, headers } => {
-                Session::start_sse(&url, &headers, board(), spec.protocol, options).await
+                Session::start_sse(&url, &headers, calls(), spec.protocol, options).await
             }
             Target::Http { url, headers } => {
-                let first = board();
+                let first = calls();
                 let link = Link::Http(HttpLink::new(&url, &headers, &first)?);
                 match Session::open(link, first, spec.protocol, options).await {
-                    // A server of the first revision knows no POST at its address.
+                    // A server of the first revision does not accept POST at its address.
                     Err(StartError::Handshake { why })
-                        if spec.transport.is_none() && is_no_such_method(&why) =>
+                        if spec.transport.is_none() && lacks_streamable_http(&why) =>
                     {
                         let old =
-                            Session::start_sse(&url, &headers, board(), spec.protocol, options);
+                            Session::start_sse(&url, &headers, calls(), spec.protocol, options);
                         old.await.map_err(|_| StartError::Handshake { why })
                     }
                     other => other,
@@ -234,19 +235,19 @@ impl Session {
     async fn start_sse(
         url: &str,
         headers: &BTreeMap<String, String>,
-        board: Arc<Board>,
+        calls: Arc<PendingCalls>,
         protocol: Option<Revision>,
         options: &Options,
     ) -> Result<Session, StartError> {
         let seconds = options.start_timeout.as_secs_f64();
         let connected =
-            tokio::time::timeout(options.start_timeout, SseLink::connect(url, headers, &board));
+            tokio::time::timeout(options.start_timeout, SseLink::connect(url, headers, &calls));
         let link =
             connected.await.map_err(|_| StartError::Timeout { seconds, said: String::new() })??;
-        Session::open(Link::Sse(link), board, protocol, options).await
+        Session::open(Link::Sse(link), calls, protocol, options).await
     }
 
-    /// Opens a session over streams: for servers that run in this process.
+    /// Opens a session over streams, for servers that run in this process.
     ///
     /// # Errors
     /// As [`Session::start`].
@@ -261,23 +262,23 @@ impl Session {
         W: AsyncWrite + Unpin + Send + 'static,
     {
         let redactor = Redactor::default();
-        let board = Board::new(options.limits, options.policies.clone(), redactor)
-            .seen_by(&options.witness)
+        let calls = PendingCalls::new(options.limits, options.policies.clone(), redactor)
+            .reporting_to(&options.violations)
             .recorded(options.recorder.as_ref(), "a server over streams");
-        let board = Arc::new(board);
-        let link = Link::Stdio(StdioLink::over(read, write, &board));
-        Session::open(link, board, protocol, options).await
+        let calls = Arc::new(calls);
+        let link = Link::Stdio(StdioLink::over(read, write, &calls));
+        Session::open(link, calls, protocol, options).await
     }
 
     async fn open(
         link: Link,
-        board: Arc<Board>,
+        calls: Arc<PendingCalls>,
         protocol: Option<Revision>,
         options: &Options,
     ) -> Result<Session, StartError> {
         let mut session = Session {
             link,
-            board,
+            calls,
             server: ServerInfo::default(),
             options: options.clone(),
             meta: None,
@@ -289,7 +290,7 @@ impl Session {
             Ok(Ok(())) => {}
             Ok(Err(error)) => return Err(error),
             Err(_) => {
-                let mut said = session.board.oddities();
+                let mut said = session.calls.describe_violations();
                 let stderr = quoted(&session.stderr());
                 if !stderr.is_empty() {
                     said.push_str(&format!("; its stderr ends with: {stderr}"));
@@ -308,14 +309,14 @@ impl Session {
         Ok(session)
     }
 
-    /// Without a wish: a handshake, which all servers but the newest know, then without one.
+    /// Without a fixed revision, tries a handshake, which most servers have, and then without one.
     async fn negotiate(&mut self, protocol: Option<Revision>) -> Result<(), StartError> {
         match protocol {
             Some(revision) if revision.has_handshake() => self.initialize(revision, true).await,
             Some(revision) => self.discover(revision).await,
             None => match self.initialize(Revision::NEWEST_WITH_HANDSHAKE, false).await {
-                Err(refused @ StartError::Handshake { .. }) if self.board.ended().is_none() => {
-                    // The first refusal says more when the second way is closed too.
+                Err(refused @ StartError::Handshake { .. }) if self.calls.ended().is_none() => {
+                    // If both fail, the first refusal says more.
                     self.discover(Revision::V2026_07_28).await.map_err(|_| refused)
                 }
                 other => other,
@@ -324,7 +325,7 @@ impl Session {
     }
 
     async fn initialize(&mut self, asked: Revision, forced: bool) -> Result<(), StartError> {
-        let params = InitializeRequestParams::new(self.capabilities(), us())
+        let params = InitializeRequestParams::new(self.capabilities(), client_info())
             .with_protocol_version(asked.sdk());
         let answer = self.bootstrap("initialize", &params).await?;
         let answered = answer.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
@@ -336,34 +337,37 @@ impl Session {
                 return Err(StartError::Revision {
                     asked: asked.to_string(),
                     answered: match answered {
-                        "" => "no revision that it names".to_owned(),
+                        "" => "without naming a revision".to_owned(),
                         named => quoted(named),
                     },
                 });
             }
         };
         let info = answer.get("serverInfo").cloned().unwrap_or_default();
-        self.met(&answer, &info, revision);
+        self.set_server(&answer, &info, revision);
         if let Link::Http(link) = &self.link {
-            link.speak(revision);
+            link.set_revision(revision);
         }
         self.notify("notifications/initialized", None).await.map_err(handshake)
     }
 
     async fn discover(&mut self, revision: Revision) -> Result<(), StartError> {
-        let meta =
-            RequestMetaObject::with_client_context(revision.sdk(), us(), self.capabilities());
+        let meta = RequestMetaObject::with_client_context(
+            revision.sdk(),
+            client_info(),
+            self.capabilities(),
+        );
         let Ok(Value::Object(meta)) = serde_json::to_value(&meta) else {
             return Err(StartError::Handshake {
-                why: "the metadata cannot be composed".to_owned(),
+                why: "the request metadata cannot be written as JSON".to_owned(),
             });
         };
         self.meta = Some(meta);
         if let Link::Http(link) = &self.link {
-            link.speak(revision);
+            link.set_revision(revision);
         }
         let mut answer = self.opening("server/discover", &json!({})).await?;
-        if answer.as_ref().is_err_and(|error| still_speaks(error, revision)) {
+        if answer.as_ref().is_err_and(|error| supports(error, revision)) {
             answer = self.opening("server/discover", &json!({})).await?;
         }
         let answer = object("server/discover", answer)?;
@@ -381,7 +385,7 @@ impl Session {
             });
         }
         let info = answer.pointer("/_meta/io.modelcontextprotocol~1serverInfo").cloned();
-        self.met(&answer, &info.unwrap_or_default(), revision);
+        self.set_server(&answer, &info.unwrap_or_default(), revision);
         Ok(())
     }
 
@@ -395,23 +399,23 @@ impl Session {
         method: &str,
         params: &P,
     ) -> Result<Result<Value, CallError>, StartError> {
-        let asked = Asked {
+        let outgoing = Outgoing {
             method,
             name: None,
             headers: &[],
             params,
-            // The time for starting runs around all of it.
+            // `start_timeout` covers all of it.
             timeout: Duration::from_secs(u64::from(u32::MAX)),
             progress: false,
         };
-        Ok(self.exchange(asked).await?.outcome)
+        Ok(self.exchange(outgoing).await?.outcome)
     }
 
-    fn met(&mut self, answer: &Value, info: &Value, revision: Revision) {
+    fn set_server(&mut self, answer: &Value, info: &Value, revision: Revision) {
         let text = |value: &Value, field: &str| {
             value.get(field).and_then(Value::as_str).map(str::to_owned)
         };
-        self.board.speak(revision);
+        self.calls.set_revision(revision);
         self.server = ServerInfo {
             name: text(info, "name").unwrap_or_default(),
             title: text(info, "title"),
@@ -426,38 +430,38 @@ impl Session {
         serde_json::from_value(self.options.policies.capabilities()).unwrap_or_default()
     }
 
-    /// What the server says about itself.
+    /// Name, version and capabilities of the server.
     pub fn server(&self) -> &ServerInfo {
         &self.server
     }
 
-    /// What keeps the server apart from the machine, in words; empty where nothing does.
+    /// Descriptions of the isolation in force; empty if there is none.
     pub fn isolation(&self) -> &[String] {
         &self.isolation
     }
 
-    /// What the server did so far beside answering.
-    pub fn conduct(&self) -> Conduct {
-        self.board.conduct()
+    /// Protocol violations and notifications so far.
+    pub fn protocol_log(&self) -> ProtocolLog {
+        self.calls.protocol_log()
     }
 
-    /// The end of what the server said on stderr, without secrets.
+    /// The end of the server's stderr, without secrets.
     pub fn stderr(&self) -> String {
         match &self.link {
-            Link::Stdio(link) => self.board.redactor.hidden(link.stderr()),
+            Link::Stdio(link) => self.calls.redactor.hidden(link.stderr()),
             Link::Http(_) | Link::Sse(_) => String::new(),
         }
     }
 
-    /// What takes the secrets of the spec out of text and values.
+    /// Removes the secrets of the spec from text and values.
     pub fn redactor(&self) -> &Redactor {
-        &self.board.redactor
+        &self.calls.redactor
     }
 
-    /// Every tool, in the order in which the server lists them.
+    /// All tools, in the order of the server.
     ///
     /// # Errors
-    /// When the server does not answer, answers wrongly, or has no end of pages in number or time.
+    /// If the server does not answer, the answer is invalid, or there are too many pages.
     pub async fn tools(&self) -> Result<Vec<Definition>, CallError> {
         match self.list("tools/list", "tools").await {
             Ok(tools) => {
@@ -475,7 +479,7 @@ impl Session {
                 }
                 tools
             }
-            // A server that offers no tools need not know the method.
+            // A server without tools need not know the method.
             Err(CallError::Protocol { code: -32601, .. })
                 if self.server.capabilities.get("tools").is_none() =>
             {
@@ -485,28 +489,27 @@ impl Session {
         }
     }
 
-    /// Every entry of a listing (`prompts/list` and `prompts`, say), over all its pages. No page is asked
-    /// for once the others have taken longer than the server may take to start, or than a call may take
-    /// if that is longer.
+    /// All entries of a list over all its pages, such as `prompts` of `prompts/list`. No further page is
+    /// requested once they have taken longer than `start_timeout` and `call_timeout`.
     ///
     /// # Errors
     /// As [`Session::tools`].
     pub async fn list(&self, method: &str, field: &str) -> Result<Vec<Value>, CallError> {
-        let limits = &self.board.limits;
-        let longest = self.options.start_timeout.max(self.options.call_timeout);
+        let limits = &self.calls.limits;
+        let max_time = self.options.start_timeout.max(self.options.call_timeout);
         let started = Instant::now();
         let mut entries = Vec::new();
         let mut cursor: Option<String> = None;
         for number in 0..limits.pages {
-            if number > 0 && started.elapsed() > longest {
-                let seconds = longest.as_secs_f64();
+            if number > 0 && started.elapsed() > max_time {
+                let seconds = max_time.as_secs_f64();
                 let said = format!(": {number} pages of {method} took more than {seconds} s");
                 return Err(CallError::Timeout { said });
             }
             let params = ListParams { cursor: cursor.as_deref() };
             let mut page = self.ask(method, None, params).await?;
             let Some(Value::Array(found)) = page.get_mut(field).map(Value::take) else {
-                let why = format!("the answer to {method} has no list of {field}");
+                let why = format!("the answer to {method} has no list `{field}`");
                 return Err(CallError::invalid(why));
             };
             entries.extend(found);
@@ -516,10 +519,10 @@ impl Session {
             let next = match page.get_mut("nextCursor").map(Value::take) {
                 None | Some(Value::Null) => return Ok(entries),
                 Some(Value::String(next)) => next,
-                Some(_) => return Err(CallError::invalid("the next cursor is not a text")),
+                Some(_) => return Err(CallError::invalid("`nextCursor` is not a string")),
             };
             if cursor.as_ref() == Some(&next) {
-                let why = format!("{method} has no end: the server repeats the cursor");
+                let why = format!("{method} does not end: the server repeats its cursor");
                 return Err(CallError::invalid(why));
             }
             cursor = Some(next);
@@ -530,7 +533,7 @@ impl Session {
     /// Calls a tool.
     ///
     /// # Errors
-    /// When there is no result. A result with `isError` is a result.
+    /// If there is no result. A result with `isError` is a result.
     pub async fn call(
         &self,
         tool: &str,
@@ -539,7 +542,7 @@ impl Session {
         self.call_with(tool, arguments, CallOptions::default()).await
     }
 
-    /// Calls a tool in a way of one's own.
+    /// Calls a tool with settings of its own.
     ///
     /// # Errors
     /// As [`Session::call`].
@@ -552,11 +555,11 @@ impl Session {
         let started = Instant::now();
         let headers = self.parameter_headers(tool, arguments);
         let mut input = Input::default();
-        let mut told = Vec::new();
+        let mut progress = Vec::new();
         let mut rounds = 0;
         loop {
             let answer = self
-                .exchange(Asked {
+                .exchange(Outgoing {
                     method: "tools/call",
                     name: Some(tool),
                     headers: &headers,
@@ -574,10 +577,10 @@ impl Session {
             if !raw.is_object() {
                 return Err(CallError::invalid("the result of the call is not an object"));
             }
-            told.extend(answer.progress);
+            progress.extend(answer.progress);
             rounds += 1;
-            if rounds < ROUNDS
-                && let Some(more) = self.wanted_input(&raw)
+            if rounds < MAX_ROUNDS
+                && let Some(more) = self.requested_input(&raw)
             {
                 input = more;
                 continue;
@@ -586,13 +589,13 @@ impl Session {
                 is_error: raw.get("isError").and_then(Value::as_bool).unwrap_or(false),
                 raw,
                 latency: answer.arrived.saturating_duration_since(started),
-                progress: told,
+                progress,
             });
         }
     }
 
-    /// What a result that wants more input gets, if the policies have an answer to all of it.
-    fn wanted_input(&self, raw: &Value) -> Option<Input> {
+    /// The answers to a result that asks for input, if the policies answer all of it.
+    fn requested_input(&self, raw: &Value) -> Option<Input> {
         if self.meta.is_none() || raw.get("resultType")?.as_str()? != "input_required" {
             return None;
         }
@@ -602,7 +605,7 @@ impl Session {
         {
             let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
             let params = request.get("params").unwrap_or(&Value::Null);
-            let answer = self.board.policies.answer(method, params).ok()?;
+            let answer = self.calls.policies.answer(method, params).ok()?;
             responses.insert(key.clone(), answer);
         }
         Some(Input { responses: Some(responses), state: raw.get("requestState").cloned() })
@@ -619,10 +622,10 @@ impl Session {
         self.parameters.lock().unwrap_or_else(PoisonError::into_inner).headers(tool, arguments)
     }
 
-    /// Any other request.
+    /// Sends any other request.
     ///
     /// # Errors
-    /// When there is no result.
+    /// If there is no result.
     pub async fn request(
         &self,
         method: &str,
@@ -632,10 +635,10 @@ impl Session {
         self.ask(method, name, params).await
     }
 
-    /// Tells the server something.
+    /// Sends a notification.
     ///
     /// # Errors
-    /// When it cannot be sent.
+    /// If it cannot be sent.
     pub async fn notify(&self, method: &str, params: Option<&Value>) -> Result<(), CallError> {
         let bytes = wire::notification(method, params);
         match &self.link {
@@ -653,18 +656,19 @@ impl Session {
         }
     }
 
-    /// Ends the session in the way that the protocol asks for, and says how it went.
+    /// Closes the session as the protocol demands: a server process may exit by itself, then gets SIGTERM,
+    /// and is then killed.
     pub async fn close(self) -> Ending {
-        let Session { link, board, options, .. } = self;
+        let Session { link, calls, options, .. } = self;
         let (how, stderr) = match link {
             Link::Stdio(link) => link.close(options.patience, options.grace).await,
             Link::Http(link) => (link.close().await, String::new()),
             Link::Sse(_) => ("the event stream was closed".to_owned(), String::new()),
         };
         Ending {
-            how: board.redactor.hidden(how),
-            stderr: board.redactor.hidden(stderr),
-            conduct: board.conduct(),
+            how: calls.redactor.hidden(how),
+            stderr: calls.redactor.hidden(stderr),
+            protocol_log: calls.protocol_log(),
         }
     }
 
@@ -675,34 +679,37 @@ impl Session {
         params: P,
     ) -> Result<Value, CallError> {
         let timeout = self.options.call_timeout;
-        let asked = Asked { method, name, headers: &[], params, timeout, progress: false };
-        self.exchange(asked).await?.outcome
+        let outgoing = Outgoing { method, name, headers: &[], params, timeout, progress: false };
+        self.exchange(outgoing).await?.outcome
     }
 
-    async fn exchange<P: Serialize>(&self, asked: Asked<'_, P>) -> Result<Delivered, CallError> {
-        let id = self.board.next_id();
-        let meta = (self.meta.is_some() || asked.progress)
-            .then(|| Meta { fixed: self.meta.as_ref(), progress: asked.progress.then_some(id) });
+    async fn exchange<P: Serialize>(
+        &self,
+        outgoing: Outgoing<'_, P>,
+    ) -> Result<Delivered, CallError> {
+        let id = self.calls.next_id();
+        let meta = (self.meta.is_some() || outgoing.progress)
+            .then(|| Meta { fixed: self.meta.as_ref(), progress: outgoing.progress.then_some(id) });
         let bytes = match meta {
             Some(meta) => {
-                let params = WithMeta { params: asked.params, meta: Some(meta) };
-                wire::request(id, asked.method, Some(params))
+                let params = WithMeta { params: outgoing.params, meta: Some(meta) };
+                wire::request(id, outgoing.method, Some(params))
             }
-            None => wire::request(id, asked.method, Some(asked.params)),
+            None => wire::request(id, outgoing.method, Some(outgoing.params)),
         };
         let post = Post {
             bytes: &bytes,
             id: Some(id),
-            method: asked.method,
-            name: asked.name,
-            headers: asked.headers,
+            method: outgoing.method,
+            name: outgoing.name,
+            headers: outgoing.headers,
         };
-        let mut waiting = self.board.wait_for(id)?;
+        let mut waiting = self.calls.register(id)?;
         let answer = self.send_and_wait(&mut waiting, post);
-        if let Ok(answer) = tokio::time::timeout(asked.timeout, answer).await {
+        if let Ok(answer) = tokio::time::timeout(outgoing.timeout, answer).await {
             return answer;
         }
-        let said = waiting.oddities();
+        let said = waiting.describe_violations();
         drop(waiting);
         self.cancel(id);
         Err(CallError::Timeout { said })
@@ -710,13 +717,13 @@ impl Session {
 
     async fn send_and_wait(
         &self,
-        waiting: &mut Waiting<'_>,
+        waiting: &mut PendingCall<'_>,
         post: Post<'_>,
     ) -> Result<Delivered, CallError> {
         let link = match &self.link {
             Link::Stdio(link) => {
                 if let Err(error) = link.send(post.bytes) {
-                    // How it ended says more than that it takes no more.
+                    // The reason for its end says more than the failed write.
                     return match error {
                         CallError::Closed { .. } => Ok(waiting.answer().await),
                         other => Err(other),
@@ -732,7 +739,7 @@ impl Session {
         };
         let posting = link.post(post);
         tokio::pin!(posting);
-        // The answer may come before its stream ends, and on another stream than its own.
+        // The answer may come before its stream ends, or on another stream.
         let posted = tokio::select! {
             biased;
             answer = waiting.answer() => return Ok(answer),
@@ -744,13 +751,13 @@ impl Session {
         match posted? {
             Posted::Accepted => Ok(waiting.answer().await),
             Posted::Finished => Err(CallError::invalid(format!(
-                "the server answered without an answer to the request{}",
-                waiting.oddities()
+                "the response does not hold an answer to the request{}",
+                waiting.describe_violations()
             ))),
         }
     }
 
-    /// Tells the server that nobody waits any more.
+    /// Sends a cancellation.
     fn cancel(&self, id: u64) {
         let params = json!({"requestId": id, "reason": "no answer in time"});
         let bytes = wire::notification("notifications/cancelled", Some(&params));
@@ -758,7 +765,7 @@ impl Session {
             Link::Stdio(link) => {
                 let _ = link.send(&bytes);
             }
-            // Without a handshake, closing the stream says it.
+            // In revisions without a handshake, closing the stream cancels.
             Link::Http(link) if self.meta.is_none() => {
                 link.post_unattended(bytes, "notifications/cancelled");
             }
@@ -778,22 +785,22 @@ fn object(method: &str, answer: Result<Value, CallError>) -> Result<Value, Start
     }
 }
 
-/// Whether a server refuses the revision of a request and names the very one as supported: behind
-/// one address, servers of several versions may answer, and the protocol wants it tried again.
-fn still_speaks(error: &CallError, revision: Revision) -> bool {
+/// True if a server refuses the revision of a request and yet names it as supported: one address may lead
+/// to servers of several versions, and the protocol says to try again.
+fn supports(error: &CallError, revision: Revision) -> bool {
     let CallError::Protocol { code, data: Some(data), .. } = error else { return false };
     let supported = data.get("supported").and_then(Value::as_array);
     *code == i64::from(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.0)
         && supported.is_some_and(|all| all.iter().any(|name| name == revision.name()))
 }
 
-/// Who we say that we are.
-fn us() -> Implementation {
+/// The name and version of this client.
+fn client_info() -> Implementation {
     Implementation::new("karat", env!("CARGO_PKG_VERSION"))
 }
 
-/// Whether the server answered like one that knows nothing of streamable HTTP.
-fn is_no_such_method(why: &str) -> bool {
+/// True if the server answered like one without streamable HTTP.
+fn lacks_streamable_http(why: &str) -> bool {
     ["HTTP status 400", "HTTP status 404", "HTTP status 405"]
         .iter()
         .any(|status| why.starts_with(status))

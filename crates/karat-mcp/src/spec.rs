@@ -1,7 +1,7 @@
-//! How a server is reached, as written in karat.toml or an mcp.json.
+//! Server specs: the way to reach a server, as written in a project file or an `mcp.json`.
 //!
-//! A spec is data: it can be shown ([`ServerSpec::describe`], `Debug`) without giving a secret away,
-//! and its variables are put in only when it is resolved for a start.
+//! A spec can be shown ([`ServerSpec::describe`], `Debug`) without leaking a secret, and its variables
+//! ([`karat_io::interpolate`]) are replaced only when the server is started.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,11 +17,11 @@ use crate::isolate::{Engine, Isolation};
 use crate::policy::{Policies, Roots};
 use crate::revision::Revision;
 
-/// How messages travel.
+/// The transport of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TransportKind {
-    /// Lines on the input and output of a child process.
+    /// Lines on stdin and stdout of a child process.
     Stdio,
     /// Streamable HTTP.
     Http,
@@ -29,40 +29,47 @@ pub enum TransportKind {
     Sse,
 }
 
-/// How a server is reached. Exactly one of `command` and `url` is set.
+/// The way to reach a server. Exactly one of `command` and `url` is set.
+///
+/// ```
+/// use karat_mcp::ServerSpec;
+///
+/// let command = ["server", "--api-key", "hunter2hunter2"].map(str::to_owned).to_vec();
+/// assert_eq!(ServerSpec::from_command(command).describe(), "server --api-key [redacted]");
+/// ```
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerSpec {
     /// Program and arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
-    /// Address.
+    /// The URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// How messages travel; otherwise stdio for a command and streamable HTTP for an address.
+    /// The transport; stdio for a command and streamable HTTP for a URL if not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<TransportKind>,
-    /// Variables set for the program, beside those that Karat has.
+    /// Variables of the program, in addition to those of this process.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// Headers sent with each HTTP request.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Where the program runs; a relative path starts at the folder of the project.
+    /// The working folder of the program, relative to the project folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    /// The one revision to speak; otherwise it is negotiated.
+    /// The only allowed revision; negotiated if not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Revision>,
-    /// What stands between the program and the machine; otherwise nothing.
+    /// The isolation of the program; none if not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolate: Option<Isolation>,
-    /// How requests of the server are answered; otherwise they are refused.
+    /// Answers to requests of the server; refused if not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policies: Option<Policies>,
 }
 
-/// A spec with its variables put in.
+/// A spec with its variables replaced.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     pub(crate) target: Target,
@@ -70,7 +77,7 @@ pub(crate) struct Resolved {
     pub(crate) policies: Option<Policies>,
 }
 
-/// Where the messages go.
+/// The target of messages.
 pub(crate) enum Target {
     Stdio {
         command: Vec<String>,
@@ -104,23 +111,23 @@ impl ServerSpec {
         ServerSpec { command: Some(command), ..ServerSpec::default() }
     }
 
-    /// A server at an address.
+    /// A server at a URL.
     pub fn from_url(url: impl Into<String>) -> Self {
         ServerSpec { url: Some(url.into()), ..ServerSpec::default() }
     }
 
-    /// How messages travel.
+    /// The transport.
     ///
     /// # Errors
-    /// When the spec is wrong: the message says what to do.
+    /// If the spec is invalid.
     pub fn transport(&self) -> Result<TransportKind, StartError> {
         let wrong = |why: &str| Err(StartError::Spec { why: why.to_owned() });
         if let Some(isolation) = &self.isolate {
             isolation.check()?;
             if self.url.is_some() && isolation.engine != Engine::None {
                 return wrong(
-                    "a server at a url cannot be isolated: Karat did not start it; give its \
-                     command, or leave --isolate out",
+                    "a server at a url cannot be isolated, because it is already running; give its \
+                     command, or omit --isolate",
                 );
             }
         }
@@ -131,16 +138,15 @@ impl ServerSpec {
                 wrong("the command of the server is empty")
             }
             (Some(_), None, None | Some(TransportKind::Stdio)) => Ok(TransportKind::Stdio),
-            (Some(_), None, Some(_)) => wrong("a server with a command talks over stdio"),
+            (Some(_), None, Some(_)) => wrong("a server with a command uses stdio"),
             (None, Some(_), Some(TransportKind::Stdio)) => {
-                wrong("a server with a url talks over http or sse, not over stdio")
+                wrong("a server with a url uses http or sse, not stdio")
             }
             (None, Some(_), kind) => Ok(kind.unwrap_or(TransportKind::Http)),
         }
     }
 
-    /// The spec in one line that is safe to print: variables are not put in, and what looks like a
-    /// secret is hidden.
+    /// The spec in one line that is safe to print: variables are not replaced, and secrets are hidden.
     pub fn describe(&self) -> String {
         match (&self.command, &self.url) {
             (Some(command), _) => describe_command(command),
@@ -149,8 +155,8 @@ impl ServerSpec {
         }
     }
 
-    /// What of the command or the address is a secret that is written out, in words that do not say it.
-    /// `${NAME}` gives nothing away. A word that only looks like a token is let pass.
+    /// A description of a literal secret in the command or the URL, without the secret. Variables are not
+    /// literal secrets, and neither is an argument that merely looks like a token.
     pub fn written_secret(&self) -> Option<String> {
         match (&self.command, &self.url) {
             (Some(command), _) => secret_in_command(command),
@@ -159,7 +165,7 @@ impl ServerSpec {
         }
     }
 
-    /// Puts the variables in. Relative folders start at `base`.
+    /// Replaces the variables. Relative paths start at `base`.
     pub(crate) fn resolve(&self, base: Option<&Path>) -> Result<Resolved, StartError> {
         self.resolve_with(base, &interpolate::environment)
     }
@@ -196,7 +202,7 @@ impl ServerSpec {
     }
 }
 
-/// What values are named for.
+/// The kind of a set of values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Named {
     Variables,
@@ -269,8 +275,9 @@ impl Resolver<'_> {
     fn url(&mut self, url: &str) -> Result<String, StartError> {
         let url = self.text(url)?;
         let wrong = |why: String| StartError::Spec { why };
-        let parsed = reqwest::Url::parse(&url)
-            .map_err(|error| wrong(format!("the url {} is wrong: {error}", describe_url(&url))))?;
+        let parsed = reqwest::Url::parse(&url).map_err(|error| {
+            wrong(format!("the url {} is invalid: {error}", describe_url(&url)))
+        })?;
         if !matches!(parsed.scheme(), "http" | "https") {
             return Err(wrong(format!("the url {} is not http or https", describe_url(&url))));
         }
@@ -292,7 +299,7 @@ impl Resolver<'_> {
         let Some(written) = written else { return Ok(None) };
         let mut isolation = written.clone();
         for path in isolation.read.iter_mut().chain(&mut isolation.write) {
-            *path = self.whole(path)?;
+            *path = self.absolute(path)?;
         }
         Ok(Some(isolation))
     }
@@ -307,22 +314,22 @@ impl Resolver<'_> {
         Ok(Some(base.map_or(cwd.clone(), |base| base.join(cwd))))
     }
 
-    /// A path with its variables put in, from the root of the file system.
-    fn whole(&mut self, path: &Path) -> Result<PathBuf, StartError> {
+    /// An absolute path with its variables replaced.
+    fn absolute(&mut self, path: &Path) -> Result<PathBuf, StartError> {
         let whole = self.variables.folder().join(self.path(path)?);
         Ok(std::path::absolute(&whole).unwrap_or(whole))
     }
 
-    /// The policies with the addresses of their roots.
+    /// The policies with their roots as URLs.
     fn policies(&mut self, written: Option<&Policies>) -> Result<Option<Policies>, StartError> {
         let Some(written) = written else { return Ok(None) };
         let mut policies = written.clone();
         if let Roots::List(roots) = &mut policies.roots {
             for root in roots {
                 if !root.contains("://") {
-                    let folder = self.whole(Path::new(root.as_str()))?;
+                    let folder = self.absolute(Path::new(root.as_str()))?;
                     let address = reqwest::Url::from_file_path(&folder).map_err(|()| {
-                        let why = format!("roots: {} is no path", folder.display());
+                        let why = format!("roots: {} is not a path", folder.display());
                         StartError::Spec { why }
                     })?;
                     *root = address.into();
@@ -346,23 +353,22 @@ fn describe_command(command: &[String]) -> String {
 fn describe_word(word: &str, before: Option<&str>) -> String {
     let mut shown = word.to_owned();
     for part in secrets::in_argument(word, before).into_iter().rev() {
-        if is_written(&word[part.clone()]) {
+        if is_literal(&word[part.clone()]) {
             shown.replace_range(part, HIDDEN);
         }
     }
     shown
 }
 
-/// Whether a secret stands there itself. A variable is not put in, so it gives nothing away, but for a
-/// default.
-fn is_written(secret: &str) -> bool {
+/// True if a secret is literal. A variable is not, unless it has a default.
+fn is_literal(secret: &str) -> bool {
     !secret.contains("${") || secret.contains(":-")
 }
 
 fn secret_in_command(command: &[String]) -> Option<String> {
     let mut before: Option<&str> = None;
     for word in command {
-        if secrets::named_in_argument(word, before).into_iter().any(|part| is_written(&word[part]))
+        if secrets::named_in_argument(word, before).into_iter().any(|part| is_literal(&word[part]))
         {
             let shown = describe_word(word, before);
             let flag = before.filter(|_| shown == HIDDEN).map(|flag| format!("{flag} "));
@@ -376,10 +382,10 @@ fn secret_in_command(command: &[String]) -> Option<String> {
 fn secret_in_url(url: &str) -> Option<String> {
     let (_, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if authority.rsplit_once('@').is_some_and(|(user, _)| is_written(user)) {
-        return Some("who logs in, before the @".to_owned());
+    if authority.rsplit_once('@').is_some_and(|(user, _)| is_literal(user)) {
+        return Some("the user name, before the @".to_owned());
     }
-    let part = secrets::in_urls(url).into_iter().find(|part| is_written(&url[part.clone()]))?;
+    let part = secrets::in_urls(url).into_iter().find(|part| is_literal(&url[part.clone()]))?;
     let name = url[..part.start].trim_end_matches('=').rsplit(['?', '&']).next();
     match url[..part.start].contains('?') {
         true => Some(format!("the value of {}", name.unwrap_or_default())),
@@ -387,7 +393,7 @@ fn secret_in_url(url: &str) -> Option<String> {
     }
 }
 
-/// An address without its password, and without the values of its query.
+/// A URL without its password and the values of its query.
 fn describe_url(url: &str) -> String {
     let (rest, query) = match url.split_once('?') {
         Some((rest, query)) => (rest, Some(query)),
@@ -465,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_of_a_spec_has_no_secrets() {
+    fn a_spec_is_shown_without_secrets() {
         let mut spec = ServerSpec::from_command(words(&[
             "server",
             "--api-key",
@@ -489,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_in_the_words_of_a_command_are_not_shown() {
+    fn secrets_in_the_arguments_of_a_command_are_not_shown() {
         let spec = ServerSpec::from_command(words(&[
             "python3",
             "s.py",
@@ -512,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn every_variable_that_is_put_in_is_a_secret_but_places_are_not() {
+    fn values_of_variables_are_secret_unless_they_describe_the_machine() {
         let mut spec = ServerSpec::from_command(words(&["a", "${HOME}/x"]));
         spec.env.insert("DB".into(), "${DBCONN}".into());
         spec.env.insert("MODE".into(), "${MODE:-quick-and-dirty}".into());
@@ -533,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn harmless_headers_are_no_secrets() {
+    fn harmless_headers_are_not_secret() {
         let mut spec = ServerSpec::from_url("http://host/mcp");
         for (name, value) in
             [("X-Debug", "true"), ("Accept", "application/json"), ("X-Team", "hush-hush")]
@@ -548,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn roots_are_folders_seen_from_the_project() {
+    fn roots_are_relative_to_the_project() {
         let roots = Roots::List(words(&["data dir", "/abs", "file:///as/it/is", "${D}/x"]));
         let policies = Some(Policies { roots, ..Policies::default() });
         let spec = ServerSpec { policies, ..ServerSpec::from_command(words(&["a"])) };
@@ -559,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_known_once_the_spec_is_resolved() {
+    fn resolving_a_spec_collects_its_secrets() {
         let mut spec = ServerSpec::from_url("http://host/mcp?api_key=${K}");
         spec.headers.insert("Authorization".into(), "Bearer ${T}".into());
         let variable = |name: &str| Some(format!("value-of-{name}"));
@@ -571,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_start_at_the_project() {
+    fn the_working_folder_is_relative_to_the_project() {
         let spec =
             ServerSpec { cwd: Some("sub".into()), ..ServerSpec::from_command(words(&["a"])) };
         let Target::Stdio { folder, .. } = spec.resolve(Some(Path::new("/p"))).unwrap().target
@@ -582,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_started_here_can_be_isolated() {
+    fn only_a_server_with_a_command_can_be_isolated() {
         let isolate = Some(Isolation::by(Engine::Bwrap));
         let url = ServerSpec { isolate: isolate.clone(), ..ServerSpec::from_url("http://x") };
         assert!(matches!(url.transport(), Err(StartError::Spec { .. })));
@@ -594,7 +600,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spec_reads_and_writes_as_toml_keys() {
+    fn a_spec_keeps_its_keys_when_written() {
         let spec: ServerSpec =
             serde_json::from_str(r#"{"command":["a"],"protocol":"2025-06-18"}"#).unwrap();
         assert_eq!(spec.protocol, Some(Revision::V2025_06_18));

@@ -1,8 +1,8 @@
 //! HTTP+SSE of revision 2024-11-05, as a client.
 //!
-//! One stream of events carries everything that the server says; its first event names the address
-//! to which messages are posted. That address must be of the same origin, so that a server cannot
-//! make us send headers and messages elsewhere. When the stream ends, so does the session.
+//! One stream of events carries every message of the server; its first event names the URL for messages to
+//! the server. That URL must have the same origin, so that a server cannot redirect headers and messages to
+//! another host. When the stream ends, so does the session.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,15 +12,17 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, Url};
 use tokio::task::JoinHandle;
 
-use crate::board::Board;
 use crate::error::{CallError, StartError, quoted};
 use crate::event_stream::EventStream;
-use crate::http::{Answer, broken, client, content_type, header_map, parse_url, status_error};
+use crate::http::{
+    Answer, client, connection_error, content_type, header_map, parse_url, status_error,
+};
+use crate::pending_calls::PendingCalls;
 
-/// How long an answer of ours to the server may take to be posted.
-const REPLY_WITHIN: Duration = Duration::from_secs(30);
+/// Time to post a reply to the server.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The way to a server that speaks HTTP+SSE.
+/// A transport over HTTP+SSE.
 pub(crate) struct SseLink {
     poster: Arc<Poster>,
     reader: JoinHandle<()>,
@@ -30,15 +32,15 @@ struct Poster {
     client: Client,
     headers: HeaderMap,
     endpoint: Url,
-    board: Arc<Board>,
+    calls: Arc<PendingCalls>,
 }
 
 impl SseLink {
-    /// Opens the stream and waits for the address.
+    /// Opens the stream and waits for the URL for messages.
     pub(crate) async fn connect(
         url: &str,
         headers: &BTreeMap<String, String>,
-        board: &Arc<Board>,
+        calls: &Arc<PendingCalls>,
     ) -> Result<SseLink, StartError> {
         let base = parse_url(url)?;
         let (client, headers) = (client(&base)?, header_map(headers)?);
@@ -46,9 +48,9 @@ impl SseLink {
             .get(base.clone())
             .headers(headers.clone())
             .header(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let mut response = request.send().await.map_err(|error| broken(&error, board))?;
+        let mut response = request.send().await.map_err(|error| connection_error(&error, calls))?;
         if !response.status().is_success() {
-            return Err(status_error(Answer::Whole(response), board).await.into());
+            return Err(status_error(Answer::Full(response), calls).await.into());
         }
         let kind = content_type(response.headers());
         if kind != "text/event-stream" {
@@ -56,10 +58,10 @@ impl SseLink {
             return Err(StartError::Handshake { why: quoted(&why) });
         }
         let mut events = EventStream::default();
-        let (named, early) = endpoint(&mut response, &mut events, board).await?;
+        let (named, early) = endpoint(&mut response, &mut events, calls).await?;
         let endpoint = same_origin(&base, &named)
-            .map_err(|why| StartError::Handshake { why: board.redactor.hidden(why) })?;
-        let poster = Arc::new(Poster { client, headers, endpoint, board: Arc::clone(board) });
+            .map_err(|why| StartError::Handshake { why: calls.redactor.hidden(why) })?;
+        let poster = Arc::new(Poster { client, headers, endpoint, calls: Arc::clone(calls) });
         for message in early {
             poster.receive(&message, Instant::now());
         }
@@ -67,15 +69,15 @@ impl SseLink {
         Ok(SseLink { poster, reader })
     }
 
-    /// Posts a message. Answers come over the stream.
+    /// Posts a message. Answers come on the stream.
     pub(crate) async fn post(&self, bytes: &[u8]) -> Result<(), CallError> {
-        self.poster.board.sent(bytes);
+        self.poster.calls.sent(bytes);
         self.poster.post(bytes).await
     }
 
-    /// Posts a message that nobody waits for.
+    /// Posts a message in the background.
     pub(crate) fn post_unattended(&self, bytes: Vec<u8>) {
-        self.poster.board.sent(&bytes);
+        self.poster.calls.sent(&bytes);
         self.poster.post_later(bytes);
     }
 }
@@ -94,42 +96,43 @@ impl Poster {
             .headers(self.headers.clone())
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(bytes.to_vec());
-        let response = request.send().await.map_err(|error| broken(&error, &self.board))?;
+        let response =
+            request.send().await.map_err(|error| connection_error(&error, &self.calls))?;
         if response.status().is_success() {
             return Ok(());
         }
-        Err(status_error(Answer::Whole(response), &self.board).await)
+        Err(status_error(Answer::Full(response), &self.calls).await)
     }
 
     fn post_later(self: &Arc<Self>, bytes: Vec<u8>) {
         let poster = Arc::clone(self);
         tokio::spawn(async move {
-            let _ = tokio::time::timeout(REPLY_WITHIN, poster.post(&bytes)).await;
+            let _ = tokio::time::timeout(REPLY_TIMEOUT, poster.post(&bytes)).await;
         });
     }
 
     fn receive(self: &Arc<Self>, bytes: &[u8], arrived: Instant) {
-        for reply in self.board.receive(bytes, arrived, None) {
+        for reply in self.calls.receive(bytes, arrived, None) {
             self.post_later(reply);
         }
     }
 }
 
-/// Reads until the event that names the address; gives it, and messages that came with it.
+/// Reads up to the event with the URL for messages. Returns it with the messages before it.
 async fn endpoint(
     response: &mut Response,
     events: &mut EventStream,
-    board: &Board,
+    calls: &PendingCalls,
 ) -> Result<(String, Vec<Vec<u8>>), StartError> {
     let ended = || StartError::Handshake {
-        why: "the event stream ended before it named the address for messages".to_owned(),
+        why: "the event stream ended before it named the URL for messages".to_owned(),
     };
     let mut named = None;
     let mut early = Vec::new();
     loop {
-        let bytes = response.chunk().await.map_err(|error| broken(&error, board))?;
+        let bytes = response.chunk().await.map_err(|error| connection_error(&error, calls))?;
         let Some(bytes) = bytes else { return Err(ended()) };
-        let limit = board.limits.message_bytes;
+        let limit = calls.limits.message_bytes;
         let taken = events.push(&bytes, limit, |event| match event.kind.as_str() {
             "endpoint" if named.is_none() => {
                 named = Some(String::from_utf8_lossy(&event.data).into_owned());
@@ -149,16 +152,16 @@ async fn endpoint(
 fn same_origin(base: &Url, named: &str) -> Result<Url, String> {
     let endpoint = base
         .join(named.trim())
-        .map_err(|error| format!("the address for messages is wrong: {error}"))?;
+        .map_err(|error| format!("the URL for messages is invalid: {error}"))?;
     if endpoint.origin() != base.origin() {
-        let why = format!("the address for messages is of another origin: {}", quoted(named));
+        let why = format!("the URL for messages has another origin: {}", quoted(named));
         return Err(why);
     }
     Ok(endpoint)
 }
 
 async fn read(mut response: Response, mut events: EventStream, poster: Arc<Poster>) {
-    let limit = poster.board.limits.message_bytes;
+    let limit = poster.calls.limits.message_bytes;
     let why = loop {
         match response.chunk().await {
             Ok(Some(bytes)) => {
@@ -169,15 +172,15 @@ async fn read(mut response: Response, mut events: EventStream, poster: Arc<Poste
                     }
                 });
                 if taken.is_err() {
-                    poster.board.oversized(&[], arrived);
-                    break "it sent an event without end".to_owned();
+                    poster.calls.oversized(&[], arrived);
+                    break "it sent an endless event".to_owned();
                 }
             }
             Ok(None) => break "it ended the event stream".to_owned(),
-            Err(error) => break broken(&error, &poster.board).to_string(),
+            Err(error) => break connection_error(&error, &poster.calls).to_string(),
         }
     };
-    poster.board.end(&CallError::Closed { why });
+    poster.calls.end(&CallError::Closed { why });
 }
 
 #[cfg(test)]
@@ -185,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_go_to_the_same_origin_only() {
+    fn messages_are_only_posted_to_the_same_origin() {
         let base = Url::parse("http://127.0.0.1:1/a/sse").unwrap();
         let found = same_origin(&base, "/messages?sessionId=1").unwrap();
         assert_eq!(found.as_str(), "http://127.0.0.1:1/messages?sessionId=1");

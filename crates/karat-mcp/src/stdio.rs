@@ -1,7 +1,7 @@
-//! Messages as lines: over the input and output of a child process, or over any pair of streams.
+//! Messages as lines: over stdin and stdout of a child process, or over any pair of streams.
 //!
-//! One task reads and one writes. A line beyond the limit is passed over without being kept; a
-//! process that ends while something else holds its output open is noticed all the same.
+//! One task reads and one writes. A line beyond the limit is skipped without being kept. The end of a
+//! process is noticed even if another process holds its output open.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,98 +10,101 @@ use karat_io::process::{Group, Process, Program, StderrTail};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::task::JoinHandle;
 
-use crate::board::Board;
 use crate::error::{CallError, StartError, quoted};
-use crate::outbox::{NotTaken, Outbox};
+use crate::outbox::{Outbox, PushError};
+use crate::pending_calls::PendingCalls;
 
-/// How many bytes may wait for a server that does not read.
-const WAITING_AT_MOST: usize = 64 << 20;
-/// What a process wrote before its end is waited for this long when something holds its output open.
+/// Bytes that may wait for a server that does not read.
+const MAX_WAITING_BYTES: usize = 64 << 20;
+/// Time to read the rest of a process's output if another process holds it open.
 const LAST_OUTPUT: Duration = Duration::from_millis(500);
-/// How much of a line that is passed over is kept.
-const START_KEPT: usize = 4 << 10;
+/// Bytes that are kept of a line that is skipped.
+const KEPT_BYTES: usize = 4 << 10;
 
-/// The way to a server that speaks lines.
+/// A transport over lines.
 pub(crate) struct StdioLink {
     outbox: Arc<Outbox>,
     group: Option<Arc<Group>>,
     stderr: Option<StderrTail>,
     reader: JoinHandle<String>,
     writer: JoinHandle<()>,
-    board: Arc<Board>,
+    calls: Arc<PendingCalls>,
 }
 
 impl StdioLink {
     /// Starts a child process.
-    pub(crate) fn start(program: &Program, board: &Arc<Board>) -> Result<StdioLink, StartError> {
+    pub(crate) fn start(
+        program: &Program,
+        calls: &Arc<PendingCalls>,
+    ) -> Result<StdioLink, StartError> {
         let (process, stdin, stdout) = Process::spawn(program)
-            .map_err(|why| StartError::NotStarted { why: board.redactor.hidden(why) })?;
-        let outbox = Outbox::new(WAITING_AT_MOST);
+            .map_err(|why| StartError::NotStarted { why: calls.redactor.hidden(why) })?;
+        let outbox = Outbox::new(MAX_WAITING_BYTES);
         let (group, stderr) = (process.group(), process.stderr_tail());
         let writer = spawn_writer(&outbox, stdin);
         let reader =
-            tokio::spawn(supervise(process, stdout, Arc::clone(board), Arc::clone(&outbox)));
-        let board = Arc::clone(board);
-        Ok(StdioLink { outbox, group: Some(group), stderr: Some(stderr), reader, writer, board })
+            tokio::spawn(supervise(process, stdout, Arc::clone(calls), Arc::clone(&outbox)));
+        let calls = Arc::clone(calls);
+        Ok(StdioLink { outbox, group: Some(group), stderr: Some(stderr), reader, writer, calls })
     }
 
-    /// Talks over streams that somebody else opened.
-    pub(crate) fn over<R, W>(read: R, write: W, board: &Arc<Board>) -> StdioLink
+    /// Uses streams that are open already.
+    pub(crate) fn over<R, W>(read: R, write: W, calls: &Arc<PendingCalls>) -> StdioLink
     where
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let outbox = Outbox::new(WAITING_AT_MOST);
+        let outbox = Outbox::new(MAX_WAITING_BYTES);
         let writer = spawn_writer(&outbox, write);
-        let (switch, replies) = (Arc::clone(board), Arc::clone(&outbox));
+        let (pending, replies) = (Arc::clone(calls), Arc::clone(&outbox));
         let reader = tokio::spawn(async move {
-            let how = format!("it closed the stream{}", read_lines(read, &switch, &replies).await);
-            finish(&switch, &replies, &how);
+            let how = format!("it closed the stream{}", read_lines(read, &pending, &replies).await);
+            finish(&pending, &replies, &how);
             how
         });
-        let board = Arc::clone(board);
-        StdioLink { outbox, group: None, stderr: None, reader, writer, board }
+        let calls = Arc::clone(calls);
+        StdioLink { outbox, group: None, stderr: None, reader, writer, calls }
     }
 
     /// Sends a message.
     pub(crate) fn send(&self, message: &[u8]) -> Result<(), CallError> {
-        self.board.sent(message);
+        self.calls.sent(message);
         self.outbox.push(message).map_err(|error| match error {
-            NotTaken::Full { waiting } => CallError::Transport {
+            PushError::Full { waiting } => CallError::Transport {
                 why: format!("the server does not read its input: {waiting} bytes wait"),
             },
-            NotTaken::Closed => CallError::Closed { why: "it closed its input".to_owned() },
+            PushError::Closed => CallError::Closed { why: "it closed its input".to_owned() },
         })
     }
 
-    /// The end of what the server said on stderr.
+    /// The end of the server's stderr.
     pub(crate) fn stderr(&self) -> String {
         self.stderr.as_ref().map(StderrTail::text).unwrap_or_default()
     }
 
-    /// Closes the input, waits, asks, and in the end kills. Says how it ended, and what stderr said.
+    /// Closes the input, waits, sends SIGTERM, and at last kills. Returns a description and the stderr.
     pub(crate) async fn close(mut self, patience: Duration, grace: Duration) -> (String, String) {
         self.outbox.close();
         let how = match tokio::time::timeout(patience, &mut self.reader).await {
             Ok(how) => how.unwrap_or_else(|error| error.to_string()),
-            Err(_) => self.insist(grace).await,
+            Err(_) => self.terminate(grace).await,
         };
         (how, self.stderr())
     }
 
-    async fn insist(&mut self, grace: Duration) -> String {
+    async fn terminate(&mut self, grace: Duration) -> String {
         let Some(group) = &self.group else { return "it did not close the stream".to_owned() };
-        group.ask_to_end();
+        group.terminate();
         match tokio::time::timeout(grace, &mut self.reader).await {
-            Ok(how) => format!("asked to, {}", how.unwrap_or_else(|error| error.to_string())),
-            Err(_) => "it did not end and was killed".to_owned(),
+            Ok(how) => format!("after SIGTERM, {}", how.unwrap_or_else(|error| error.to_string())),
+            Err(_) => "it did not exit and was killed".to_owned(),
         }
     }
 }
 
 impl Drop for StdioLink {
     fn drop(&mut self) {
-        // At once, not when the tasks are dropped: the runtime may never come to that.
+        // At once, not when the tasks are dropped, which the runtime may never do.
         if let Some(group) = &self.group {
             group.kill();
         }
@@ -118,18 +121,18 @@ fn spawn_writer<W: AsyncWrite + Unpin + Send + 'static>(
     tokio::spawn(async move { outbox.drain(to).await })
 }
 
-fn finish(board: &Board, outbox: &Outbox, how: &str) {
+fn finish(calls: &PendingCalls, outbox: &Outbox, how: &str) {
     outbox.close();
-    board.end(&CallError::Closed { why: how.to_owned() });
+    calls.end(&CallError::Closed { why: how.to_owned() });
 }
 
 async fn supervise<R: AsyncRead + Unpin>(
     mut process: Process,
     stdout: R,
-    board: Arc<Board>,
+    calls: Arc<PendingCalls>,
     outbox: Arc<Outbox>,
 ) -> String {
-    let reading = read_lines(stdout, &board, &outbox);
+    let reading = read_lines(stdout, &calls, &outbox);
     tokio::pin!(reading);
     let remark = tokio::select! {
         remark = &mut reading => remark,
@@ -137,15 +140,19 @@ async fn supervise<R: AsyncRead + Unpin>(
             tokio::time::timeout(LAST_OUTPUT, &mut reading).await.unwrap_or_default()
         }
     };
-    let how = format!("{}{remark}", process.epitaph().await);
-    let how = quoted(&board.redactor.hide(&how));
-    finish(&board, &outbox, &how);
+    let how = format!("{}{remark}", process.describe_exit().await);
+    let how = quoted(&calls.redactor.hide(&how));
+    finish(&calls, &outbox, &how);
     how
 }
 
-/// Hands every line to the board until the stream ends. What comes back is a remark on how it ended.
-async fn read_lines<R: AsyncRead + Unpin>(mut from: R, board: &Board, outbox: &Outbox) -> String {
-    let limit = board.limits.message_bytes;
+/// Reads lines until the stream ends. Returns a remark on its end.
+async fn read_lines<R: AsyncRead + Unpin>(
+    mut from: R,
+    calls: &PendingCalls,
+    outbox: &Outbox,
+) -> String {
+    let limit = calls.limits.message_bytes;
     let mut buffer: Vec<u8> = Vec::with_capacity(64 << 10);
     let mut searched = 0;
     loop {
@@ -160,9 +167,9 @@ async fn read_lines<R: AsyncRead + Unpin>(mut from: R, board: &Board, outbox: &O
         while let Some(step) = memchr::memchr(b'\n', &buffer[searched..]) {
             let line = &buffer[taken..searched + step];
             if line.len() > limit {
-                board.oversized(&line[..START_KEPT.min(line.len())], arrived);
+                calls.oversized(&line[..KEPT_BYTES.min(line.len())], arrived);
             } else {
-                take(line, board, outbox, arrived);
+                take(line, calls, outbox, arrived);
             }
             searched += step + 1;
             taken = searched;
@@ -170,67 +177,67 @@ async fn read_lines<R: AsyncRead + Unpin>(mut from: R, board: &Board, outbox: &O
         buffer.drain(..taken);
         searched = buffer.len();
         if searched > limit {
-            buffer.truncate(START_KEPT);
-            match pass_over(&mut from, board.limits.line_bytes).await {
-                PassedOver::Line(rest) => {
-                    board.oversized(&buffer, Instant::now());
+            buffer.truncate(KEPT_BYTES);
+            match skip_line(&mut from, calls.limits.line_bytes).await {
+                Skipped::Line(rest) => {
+                    calls.oversized(&buffer, Instant::now());
                     buffer = rest;
                     searched = 0;
-                    // What follows the line may hold whole lines already.
+                    // The rest may hold whole lines already.
                     let arrived = Instant::now();
                     while let Some(step) = memchr::memchr(b'\n', &buffer) {
-                        take(&buffer[..step], board, outbox, arrived);
+                        take(&buffer[..step], calls, outbox, arrived);
                         buffer.drain(..=step);
                     }
                     searched += buffer.len();
                 }
-                PassedOver::End => {
-                    board.oversized(&buffer, Instant::now());
+                Skipped::End => {
+                    calls.oversized(&buffer, Instant::now());
                     return "; its output ended in the middle of a line".to_owned();
                 }
-                PassedOver::Endless => {
-                    board.oversized(&buffer, Instant::now());
-                    return "; it wrote a line without end".to_owned();
+                Skipped::Endless => {
+                    calls.oversized(&buffer, Instant::now());
+                    return "; it wrote an endless line".to_owned();
                 }
             }
         }
-        if board.ended().is_some() {
+        if calls.ended().is_some() {
             return String::new();
         }
     }
 }
 
-fn take(line: &[u8], board: &Board, outbox: &Outbox, arrived: Instant) {
+fn take(line: &[u8], calls: &PendingCalls, outbox: &Outbox, arrived: Instant) {
     let line = line.trim_ascii();
     if line.is_empty() {
         return;
     }
-    for reply in board.receive(line, arrived, None) {
-        // A server that is gone needs no answer.
+    for reply in calls.receive(line, arrived, None) {
+        // If the server is gone, it needs no reply.
         let _ = outbox.push(&reply);
     }
 }
 
-enum PassedOver {
-    /// The line has ended; this followed it.
+enum Skipped {
+    /// The line has ended; these bytes follow it.
     Line(Vec<u8>),
     /// The stream has ended.
     End,
-    /// The line has not ended.
+    /// The line does not end within the limit.
     Endless,
 }
 
-async fn pass_over<R: AsyncRead + Unpin>(from: &mut R, at_most: usize) -> PassedOver {
+async fn skip_line<R: AsyncRead + Unpin>(from: &mut R, limit: usize) -> Skipped {
     let mut block = vec![0; 64 << 10];
-    let mut passed = 0_usize;
+    let mut skipped = 0_usize;
     loop {
-        let Ok(read @ 1..) = from.read(&mut block).await else { return PassedOver::End };
+        let Ok(read @ 1..) = from.read(&mut block).await else { return Skipped::End };
         if let Some(end) = memchr::memchr(b'\n', &block[..read]) {
-            return PassedOver::Line(block[end + 1..read].to_vec());
+            return Skipped::Line(block[end + 1..read].to_vec());
         }
-        passed = passed.saturating_add(read);
-        if passed > at_most {
-            return PassedOver::Endless;
+        skipped = skipped.saturating_add(read);
+        if skipped > limit {
+            return Skipped::Endless;
         }
     }
 }

@@ -1,7 +1,7 @@
-//! JSON-RPC messages: reading them within bounds, and composing them.
+//! JSON-RPC messages: bounded reading, and writing.
 //!
-//! Reading keeps the raw value and says what is wrong with a message that breaks the rules, with its
-//! id where one can be found, so that the fault reaches whoever waits for the answer.
+//! Reading keeps the raw value. An invalid message is a [`Fault`] with its id, if one can be found, so that
+//! the right call fails.
 
 use karat_io::text::json_string_end;
 use serde::Serialize;
@@ -13,19 +13,19 @@ use crate::limits::Limits;
 /// A message that came in.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Incoming {
-    /// An answer to a request of ours.
+    /// An answer to a request of this side.
     Answer { id: Value, outcome: Result<Value, CallError> },
-    /// The other side asks.
+    /// A request of the other side.
     Request { id: Value, method: String, params: Value },
-    /// The other side tells.
+    /// A notification of the other side.
     Notification { method: String, params: Value },
 }
 
-/// Bytes that are no message.
+/// Bytes that are not a valid message.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Fault {
     pub(crate) kind: FaultKind,
-    /// The id that the message carries all the same.
+    /// The id of the message, if it has one.
     pub(crate) id: Option<Value>,
     pub(crate) error: CallError,
 }
@@ -60,7 +60,7 @@ pub(crate) fn parse(bytes: &[u8], limits: &Limits) -> Result<Value, Box<Fault>> 
     let depth = limits.depth();
     if deeper_than(bytes, depth) {
         let error = CallError::TooLarge { limit: depth, what: "levels" };
-        let id = id_in(&bytes[..bytes.len().min(ID_WITHIN)]);
+        let id = id_in(&bytes[..bytes.len().min(ID_BYTES)]);
         return Err(Box::new(Fault { kind: FaultKind::TooDeep, id, error }));
     }
     match serde_json::from_slice(bytes) {
@@ -80,10 +80,10 @@ pub(crate) fn parse(bytes: &[u8], limits: &Limits) -> Result<Value, Box<Fault>> 
     }
 }
 
-/// How far into a message its id is looked for when the rest was not kept.
-const ID_WITHIN: usize = 4 << 10;
+/// Bytes at the start of a message in which its id is looked for.
+const ID_BYTES: usize = 4 << 10;
 
-/// The id in the start of a message that is too large to be kept, if it stands at the outer level.
+/// The id at the top level of a message of which only the start was kept.
 pub(crate) fn id_in(start: &[u8]) -> Option<Value> {
     let mut depth = 0_usize;
     let mut at = 0;
@@ -108,7 +108,7 @@ pub(crate) fn id_in(start: &[u8]) -> Option<Value> {
     None
 }
 
-/// Whether lists and objects are nested deeper than this. Looks at brackets outside of strings only.
+/// True if lists and objects are nested deeper than this. Only brackets outside of strings count.
 fn deeper_than(bytes: &[u8], limit: usize) -> bool {
     let mut depth = 0_usize;
     let mut at = 0;
@@ -149,7 +149,7 @@ fn classify(message: Value) -> Result<Incoming, Box<Fault>> {
         Box::new(Fault { kind: FaultKind::NotJsonRpc, id: id.clone(), error })
     };
     if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return Err(fault("the message does not say \"jsonrpc\": \"2.0\"".to_owned()));
+        return Err(fault("the message lacks \"jsonrpc\": \"2.0\"".to_owned()));
     }
     match fields.swap_remove("method") {
         Some(Value::String(method)) => {
@@ -159,7 +159,7 @@ fn classify(message: Value) -> Result<Incoming, Box<Fault>> {
                 None => Incoming::Notification { method, params },
             });
         }
-        Some(_) => return Err(fault("the method of the message is not a text".to_owned())),
+        Some(_) => return Err(fault("the method of the message is not a string".to_owned())),
         None => {}
     }
     let outcome = match (fields.swap_remove("result"), fields.swap_remove("error")) {
@@ -180,7 +180,7 @@ fn protocol_error(error: Value) -> Result<CallError, String> {
         return Err("the error of the answer is not an object".to_owned());
     };
     let Some(code) = fields.get("code").and_then(Value::as_i64) else {
-        return Err("the error of the answer has no whole number as its code".to_owned());
+        return Err("the error of the answer has no integer code".to_owned());
     };
     let Some(Value::String(message)) = fields.swap_remove("message") else {
         return Err("the error of the answer has no message".to_owned());
@@ -205,17 +205,17 @@ struct Notification<'a> {
     params: Option<&'a Value>,
 }
 
-/// A request of ours.
+/// A request.
 pub(crate) fn request<P: Serialize>(id: u64, method: &str, params: Option<P>) -> Vec<u8> {
     bytes(&Request { jsonrpc: "2.0", id, method, params })
 }
 
-/// A notification of ours.
+/// A notification.
 pub(crate) fn notification(method: &str, params: Option<&Value>) -> Vec<u8> {
     bytes(&Notification { jsonrpc: "2.0", method, params })
 }
 
-/// An answer of ours to a request of the other side.
+/// An answer to a request.
 pub(crate) fn answer(id: &Value, outcome: &Result<Value, (i64, String)>) -> Vec<u8> {
     let mut message = Map::new();
     message.insert("jsonrpc".to_owned(), json!("2.0"));
@@ -229,7 +229,7 @@ pub(crate) fn answer(id: &Value, outcome: &Result<Value, (i64, String)>) -> Vec<
     bytes(&message)
 }
 
-/// Values of ours always serialise: their keys are texts and their numbers are finite.
+/// A message as JSON. Messages here always serialize: their keys are strings and their numbers finite.
 pub(crate) fn bytes<T: Serialize>(message: &T) -> Vec<u8> {
     serde_json::to_vec(message).unwrap_or_default()
 }
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_told_apart() {
+    fn messages_are_classified() {
         assert_eq!(
             one(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
             Ok(Incoming::Answer { id: json!(1), outcome: Ok(json!({})) })
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_text_are_a_fault_of_their_own() {
+    fn bytes_that_are_not_utf8_are_a_fault_of_their_own() {
         let fault = read(b"{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":\"\xff\"}", &Limits::default())
             .remove(0)
             .unwrap_err();
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!(id_in(br#"{"result":{"id":1},"id" : 4}"#), Some(json!(4)));
     }
 
-    /// Bytes that look like messages more often than chance would have it.
+    /// Random bytes that often resemble messages.
     fn hostile() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop_oneof![
             prop::sample::select(vec![
@@ -342,13 +342,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_without_a_panic(bytes in hostile()) {
-            let _ = read(&bytes, &Limits::default());
-            let _ = id_in(&bytes);
+        fn any_bytes_give_messages_or_one_fault(bytes in hostile()) {
+            let messages = read(&bytes, &Limits::default());
+            prop_assert!(!messages.is_empty());
+            if serde_json::from_slice::<Value>(&bytes).is_err() {
+                prop_assert!(matches!(messages[..], [Err(_)]));
+            }
         }
 
         #[test]
-        fn the_start_of_a_message_tells_the_same_id_as_all_of_it(
+        fn the_id_in_the_start_of_a_message_is_its_id(
             id in any::<u64>(), text in ".{0,20}", first in any::<bool>()
         ) {
             let result = json!({"id": text, text.clone(): ["]}", "\"id\":1"]});
@@ -360,7 +363,7 @@ mod tests {
         }
 
         #[test]
-        fn depth_is_what_the_parser_finds(depth in 1_usize..40, limit in 1_usize..40) {
+        fn depth_is_counted_like_the_parser_counts(depth in 1_usize..40, limit in 1_usize..40) {
             let text = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
             prop_assert_eq!(deeper_than(text.as_bytes(), limit), depth > limit);
         }

@@ -243,7 +243,7 @@ impl Evaluation for Suites {
             contract: Contract::new(&tools, live.info.revision),
             tools_changed: tools != live.tools,
             restarts: server.restarts(),
-            conduct: server.conduct().remarks(),
+            conduct: server.protocol_log().warnings(),
             isolation: live.isolation.clone(),
             redactor: server.redactor().clone(),
             notes,

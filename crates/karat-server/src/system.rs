@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use karat_core::error::EvalError;
 use karat_core::report::SystemRef;
 use karat_mcp::{
-    CallError, Conduct, Definition, Options, Redactor, ServerInfo, ServerSpec, Session, StartError,
-    serve,
+    CallError, Definition, Options, ProtocolLog, Redactor, ServerInfo, ServerSpec, Session,
+    StartError, serve,
 };
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
@@ -169,7 +169,7 @@ impl Server {
     /// # Errors
     /// If the server does not list them.
     pub(crate) async fn list(&self) -> Result<(), String> {
-        let changes = Some(self.options.witness.list_changes());
+        let changes = Some(self.options.violations.list_changes());
         let mut listed = self.listed.lock().await;
         if listed.changes == changes {
             return Ok(());
@@ -188,8 +188,8 @@ impl Server {
     }
 
     /// Conduct apart from answers, over all sessions.
-    pub fn conduct(&self) -> Conduct {
-        self.options.witness.conduct()
+    pub fn protocol_log(&self) -> ProtocolLog {
+        self.options.violations.log()
     }
 
     /// The number of restarts.

@@ -189,7 +189,7 @@ impl<A: Clone> McpTool<A> {
 
     /// Remarks on the server's conduct apart from its answers.
     pub fn notes(&self) -> Vec<String> {
-        self.session.conduct().remarks()
+        self.session.protocol_log().warnings()
     }
 }
 

@@ -535,7 +535,7 @@ async fn print(program: &Program) -> Result<Printed, String> {
             return Err("the scanner printed more than 256 MiB".to_owned());
         }
     }
-    Ok(Printed { text, end: process.epitaph().await })
+    Ok(Printed { text, end: process.describe_exit().await })
 }
 
 fn read_json(

@@ -175,8 +175,7 @@ async fn what_an_mcp_scanner_does_beside_answering_is_told_and_its_key_is_not() 
         .replace("\"server.py\"]", "\"server.py\"], env = { SCANNER_KEY = \"k3y-0f-the-m0del\" }")
         .replace("verdict = \"verdict\"", "verdict = \"verdict\", findings = \"findings.*\"");
     let report = run(folder.path(), &entry(&keyed), &dataset).await.unwrap();
-    let noise =
-        "the server sent output that is not a message 10 times; the first: loading the model";
+    let noise = "the server sent output that is not JSON (10 times; first: loading the model)";
     assert!(report.warnings.iter().any(|warning| warning == noise), "{:?}", report.warnings);
     let whole = serde_json::to_string(&report).unwrap();
     assert!(!whole.contains("k3y-0f"));

@@ -8,8 +8,9 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::error::InputError;
+use super::limits::Limits;
 use super::source::{BYTE_ORDER_MARK, Source};
-use super::{InputError, Limits};
 
 /// Bytes that are read before a block is returned.
 const BLOCK: usize = 256 << 10;

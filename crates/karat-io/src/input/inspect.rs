@@ -1,9 +1,9 @@
-//! A first pass over JSON and YAML that keeps nothing: it refuses what no type of ours would notice.
+//! A first pass over JSON and YAML that refuses what types do not notice.
 //!
-//! serde formats let the last of two equal keys win when the target is a map, and stop deep nesting
-//! only at limits of their own. This pass visits every value, counts depth before going down, and
-//! compares keys within each object. What it finds travels beside the format's error, which brings
-//! the place; so both formats report the same things the same way.
+//! In serde formats the last of two equal keys wins if the target is a map, and deep nesting stops only at
+//! limits of their own. This pass visits every value, counts the depth before going down, and compares the
+//! keys of each object. Its finding is stored separately from the error of the format, which has the place,
+//! so both formats report the same findings in the same way.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -12,7 +12,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// What the pass refuses.
+/// A reason to refuse a document.
 #[derive(Debug)]
 pub(super) enum Finding {
     TooDeep,
@@ -20,11 +20,11 @@ pub(super) enum Finding {
     ReservedKey(String),
 }
 
-/// Where a finding waits until the format's error has come back up.
+/// The finding, until the error of the format has been returned.
 pub(super) type Found = Cell<Option<Finding>>;
 
-/// Keys that `serde_json` reads as orders to itself: an object with such a key would be replaced
-/// by the JSON parsed from its text, unseen by this pass.
+/// Keys that `serde_json` uses internally: an object with such a key would be replaced by the JSON in its
+/// text, without this pass.
 const RESERVED: &str = "$serde_json::private::";
 
 /// Visits one value and everything below it.
@@ -139,7 +139,7 @@ impl<'de> Visitor<'de> for Inspect<'_> {
     }
 }
 
-/// The keys of one object. Most have a handful, for which looking through a list beats hashing.
+/// The keys of one object. Most have only a few, and a list is then faster than hashing.
 #[derive(Default)]
 struct Keys<'de> {
     few: Vec<Cow<'de, str>>,
@@ -149,7 +149,7 @@ struct Keys<'de> {
 impl<'de> Keys<'de> {
     const FEW: usize = 16;
 
-    /// Adds a key; gives it back when it was there already.
+    /// Adds a key; returns it if it is a duplicate.
     fn insert(&mut self, key: Cow<'de, str>) -> Option<String> {
         if self.few.contains(&key) || self.many.contains(&key) {
             return Some(key.into_owned());
@@ -163,8 +163,7 @@ impl<'de> Keys<'de> {
     }
 }
 
-/// One key: its text, or nothing for the other kinds of key that YAML allows (the YAML reader
-/// compares those itself).
+/// The text of a key, or nothing for other kinds of YAML keys, which the YAML reader compares itself.
 struct Key;
 
 impl<'de> DeserializeSeed<'de> for Key {

@@ -1,8 +1,8 @@
 //! JSON and JSON Lines.
 //!
-//! Two passes: [`Inspect`] refuses duplicate keys and deep nesting with their place, then the text
-//! becomes the type that was asked for. NaN and Infinity are not JSON and are refused, as are
-//! numbers that do not fit a 64-bit float.
+//! Two passes: [`Inspect`] refuses duplicate keys and deep nesting with their place, then the text becomes
+//! the requested type. NaN and Infinity are not JSON and are refused, as are numbers that do not fit a
+//! 64-bit float.
 
 use std::cell::Cell;
 
@@ -29,7 +29,7 @@ pub(super) fn parse_line<T: DeserializeOwned>(
     parse(text, depth).map_err(|fault| Fault { line, ..fault })
 }
 
-/// Reads a JSON Lines file as a sequence, so that `Vec<T>` comes out of it as out of a JSON array.
+/// Reads a JSON Lines file as a sequence, so that it becomes a `Vec<T>` like a JSON array.
 pub(super) fn parse_lines<T: DeserializeOwned>(
     text: &str,
     depth: usize,
@@ -69,7 +69,7 @@ fn read<'de, S: DeserializeSeed<'de>>(
 }
 
 fn explain(text: &str, error: &serde_json::Error, found: &Found, depth: usize) -> Fault {
-    // serde_json counts columns in bytes and may stand one before the first.
+    // serde_json counts columns in bytes, and the first may be 0.
     let line = (error.line() as u64).max(1);
     let byte = line_start(text, line) + error.column().saturating_sub(1);
     let (_, column) = place(text, byte);
@@ -88,25 +88,25 @@ fn explain(text: &str, error: &serde_json::Error, found: &Found, depth: usize) -
     Fault { line, column, kind }
 }
 
-/// Says more where the parser's few words leave the reader guessing.
+/// Replaces terse messages of the parser.
 fn reword(text: &str, byte: usize, message: &str) -> String {
     if text.trim_ascii().is_empty() {
         return "this is empty; expected JSON".to_owned();
     }
     let rest = text.get(byte..).unwrap_or_default();
     let not_a_number = ["NaN", "Infinity", "-Infinity"].iter().any(|word| {
-        // The parser may stand on the sign or on the letter behind it.
+        // The parser may be at the sign or at the letter after it.
         rest.starts_with(word) || (word.starts_with('-') && rest.starts_with(&word[1..]))
     });
     match message {
         _ if not_a_number => "NaN and Infinity are not JSON; use null or leave the key out".into(),
         "expected value" if rest.starts_with('\'') => "strings need double quotes in JSON".into(),
         "expected value" if rest.starts_with('/') => "JSON has no comments; remove it".into(),
-        "trailing comma" => "a comma stands before the closing bracket; remove it".to_owned(),
+        "trailing comma" => "trailing comma; remove it".to_owned(),
         "key must be a string" => "keys need double quotes in JSON".to_owned(),
         "trailing characters" => {
-            "something follows the end of the JSON; remove it, or name the file .jsonl if it has \
-             one value per line"
+            "there is text after the end of the JSON; remove it, or name the file .jsonl if it \
+             has one value per line"
                 .to_owned()
         }
         other => match other.strip_prefix("EOF while parsing ") {
@@ -116,7 +116,7 @@ fn reword(text: &str, byte: usize, message: &str) -> String {
     }
 }
 
-/// The lines of a text as a serde sequence. Faults go to the side, with their line.
+/// The lines of a text as a serde sequence. Faults are stored separately, with their line.
 struct LineSequence<'de, 'f, L: Iterator<Item = (&'de str, u64)>> {
     lines: L,
     depth: usize,
@@ -166,7 +166,7 @@ impl<'de, L: Iterator<Item = (&'de str, u64)>> Deserializer<'de> for LineSequenc
         visitor.visit_some(self)
     }
 
-    // Derived types take a sequence for a struct, field by field, which nobody means here.
+    // Derived types accept a sequence for a struct, field by field, which is never meant here.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,

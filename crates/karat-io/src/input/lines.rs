@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
+use super::error::InputError;
+use super::json;
+use super::limits::Limits;
 use super::source::{BYTE_ORDER_MARK, Source, not_utf8};
-use super::{InputError, Limits, json};
 
 /// The lines of a file; see [`lines`].
 pub struct Lines<'a> {

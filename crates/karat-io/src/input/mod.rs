@@ -1,17 +1,42 @@
-//! The one way in which Karat reads files, and the one way it writes them.
+//! Bounded reading of files, and atomic writing.
 //!
-//! Everything is bounded (bytes, line length, nesting, what aliases and compression expand to), and
-//! every error names the file, the line and what to do. JSON, JSON Lines, YAML and TOML obey the
-//! same rules: keys stand once, numbers are finite, unknown keys are errors with the nearest known
-//! one. Nothing here knows what the files mean; types with `#[serde(deny_unknown_fields)]` do.
+//! Everything is bounded (bytes, line length, nesting, the expansion of aliases and compression), and every
+//! error names the file, the line and the remedy. JSON, JSON Lines, YAML and TOML follow the same rules: no
+//! duplicate keys, finite numbers, and unknown keys are errors with the nearest known one if the type has
+//! `#[serde(deny_unknown_fields)]`.
+//!
+//! Whole files become types ([`load`]), text or bytes; large ones are read line by line ([`lines`],
+//! [`records`]) or in blocks of lines ([`blocks`]). All of them read gzip and zstd, recognized by their
+//! first bytes, and drop a byte order mark.
 //!
 //! The functions that take a `name` and bytes touch no file and are meant for fuzzing.
+//!
+//! ```
+//! use karat_io::input::{self, Format};
+//! use serde::Deserialize;
+//! use std::path::Path;
+//!
+//! #[derive(Debug, Deserialize)]
+//! #[serde(deny_unknown_fields)]
+//! struct Settings {
+//!     timeout_ms: u64,
+//! }
+//!
+//! let path = Path::new("settings.toml");
+//! let settings: Settings = input::parse(path, "timeout_ms = 500", Format::Toml)?;
+//! assert_eq!(settings.timeout_ms, 500);
+//! let error = input::parse::<Settings>(path, "timeout = 500", Format::Toml).unwrap_err();
+//! assert_eq!(error.to_string(), "settings.toml:1: unknown key `timeout`; did you mean `timeout_ms`?");
+//! # Ok::<(), karat_io::input::InputError>(())
+//! ```
 
 mod blocks;
 mod comments;
 mod error;
+mod format;
 mod inspect;
 mod json;
+mod limits;
 mod lines;
 mod place;
 mod source;
@@ -26,77 +51,13 @@ use serde::de::DeserializeOwned;
 
 pub use self::blocks::{BlockError, Blocks, blocks};
 pub use self::error::{InputError, name, shown};
+pub use self::format::Format;
+pub use self::limits::Limits;
 pub use self::lines::{Lines, Records, lines, records};
 pub use self::source::{decode, read_bytes, read_raw, read_text};
 pub use self::suggest::nearest;
 pub use self::toml::TomlTable;
 pub use self::write::{WriteError, destination, write_atomic};
-
-/// How much is read at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of a whole file, after decompression.
-    pub bytes: u64,
-    /// Bytes of one line, where files are read by lines.
-    pub line_bytes: usize,
-    /// Nested lists and objects. At most 256 whatever is set, so that the stack suffices; TOML
-    /// stops at 80 within one value.
-    pub depth: usize,
-}
-
-impl Limits {
-    const DEEPEST: usize = 256;
-
-    /// The default limits without one for the whole file: for journals, which are read line by line
-    /// and kept nowhere.
-    #[must_use]
-    pub fn streaming() -> Self {
-        Self { bytes: u64::MAX, ..Self::default() }
-    }
-
-    fn depth(&self) -> usize {
-        self.depth.min(Self::DEEPEST)
-    }
-}
-
-impl Default for Limits {
-    /// 256 MiB for a document, 16 MiB for a line, 128 levels.
-    fn default() -> Self {
-        Self { bytes: 256 << 20, line_bytes: 16 << 20, depth: 128 }
-    }
-}
-
-/// What a file holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// One JSON value.
-    Json,
-    /// One JSON value per line; together a list.
-    JsonLines,
-    /// One YAML document.
-    Yaml,
-    /// One TOML document.
-    Toml,
-}
-
-impl Format {
-    /// The format that a file name stands for. A last `.gz`, `.zst` or `.zstd` does not count.
-    #[must_use]
-    pub fn of(path: &Path) -> Option<Self> {
-        let extension = |path: &Path| path.extension()?.to_str().map(str::to_ascii_lowercase);
-        let mut ending = extension(path)?;
-        if ["gz", "zst", "zstd"].contains(&ending.as_str()) {
-            ending = extension(Path::new(path.file_stem()?))?;
-        }
-        match ending.as_str() {
-            "json" => Some(Self::Json),
-            "jsonl" | "ndjson" => Some(Self::JsonLines),
-            "yaml" | "yml" => Some(Self::Yaml),
-            "toml" => Some(Self::Toml),
-            _ => None,
-        }
-    }
-}
 
 /// Reads a file into a type; the format comes from the file name.
 ///
@@ -112,20 +73,20 @@ pub fn load<T: DeserializeOwned + Send>(path: &Path, limits: &Limits) -> Result<
 fn text_and_format(path: &Path, limits: &Limits) -> Result<(String, Format), InputError> {
     match Format::of(path) {
         Some(format) => Ok((read_text(path, limits)?, format)),
-        // A wrong name is the news only if there is such a file.
+        // The extension only matters if the file exists.
         None if path.exists() => Err(InputError::UnknownFormat { path: path.to_owned() }),
         None => Err(InputError::NotFound { path: path.to_owned() }),
     }
 }
 
-/// Reads a file that says in `schema` what it is, such as `karat.report/1`.
+/// Reads a file with a `schema` key such as `karat.report/1`.
 ///
-/// The version is looked at before anything else, so that a file of a later Karat is reported as
-/// such and not as one with unknown keys.
+/// The version is checked first, so that a file of a later version is reported as such and not as one with
+/// unknown keys.
 ///
 /// # Errors
-/// As [`load`], [`InputError::NewerSchema`] for a later version, and [`InputError::Invalid`] for
-/// another kind of file.
+/// As [`load`]; [`InputError::NewerSchema`] for a later version, and [`InputError::Invalid`] for another
+/// schema.
 pub fn load_versioned<T: DeserializeOwned + Send>(
     path: &Path,
     limits: &Limits,
@@ -141,11 +102,10 @@ pub fn load_versioned<T: DeserializeOwned + Send>(
     parse_with(path, &text, format, limits)
 }
 
-/// Compares what a file says it is (`name/version`) with what is supported.
+/// Compares the schema of a file (`name/version`) with the supported one.
 ///
 /// # Errors
-/// [`InputError::NewerSchema`] for a later version of the same name, [`InputError::Invalid`] for
-/// anything else that is not the supported version or an earlier one.
+/// [`InputError::NewerSchema`] for a later version, [`InputError::Invalid`] for another name.
 pub fn check_schema(path: &Path, found: Option<&str>, supported: &str) -> Result<(), InputError> {
     fn parts(schema: &str) -> Option<(&str, u32)> {
         let (name, version) = schema.rsplit_once('/')?;
@@ -171,10 +131,10 @@ pub fn check_schema(path: &Path, found: Option<&str>, supported: &str) -> Result
     }
 }
 
-/// Makes a type of text that was read, within the default depth.
+/// Parses text into a type, with the default limits.
 ///
 /// # Errors
-/// When the text breaks the rules of the format or does not fit the type.
+/// If the text is not valid in its format or does not fit the type.
 pub fn parse<T: DeserializeOwned + Send>(
     path: &Path,
     text: &str,
@@ -183,7 +143,7 @@ pub fn parse<T: DeserializeOwned + Send>(
     parse_with(path, text, format, &Limits::default())
 }
 
-/// As [`parse`], with limits of the caller's.
+/// As [`parse`], with limits.
 ///
 /// # Errors
 /// As [`parse`].

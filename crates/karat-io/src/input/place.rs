@@ -1,11 +1,11 @@
-//! A fault and its place, before the file name is known.
+//! Faults with their place, before the file name is known.
 
 use std::path::Path;
 
-use super::InputError;
+use super::error::InputError;
 use super::suggest::{Subject, nearest, unknown_word};
 
-/// Something wrong at a line and column, both counted from 1.
+/// A fault at a line and column, both counted from 1.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) line: u64,
@@ -26,7 +26,7 @@ pub(super) enum FaultKind {
 }
 
 impl FaultKind {
-    /// Sorts what serde says about well-formed text that does not fit the type.
+    /// Classifies the message of serde for well-formed text that does not fit the type.
     pub(super) fn from_serde(message: &str) -> Self {
         match unknown_word(message) {
             Some(unknown) if unknown.subject == Subject::Key => {
@@ -76,7 +76,7 @@ pub(super) fn place(text: &str, byte: usize) -> (u64, u64) {
     (line, 1 + before[line_start..].chars().count() as u64)
 }
 
-/// The byte at which a line (counted from 1) begins.
+/// The position of the first byte of a line, counted from 1.
 pub(super) fn line_start(text: &str, line: u64) -> usize {
     let Some(newlines_before) = usize::try_from(line).ok().and_then(|line| line.checked_sub(2))
     else {

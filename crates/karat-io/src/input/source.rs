@@ -7,7 +7,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
-use super::{InputError, Limits};
+use super::error::InputError;
+use super::limits::Limits;
 
 /// The first bytes of a gzip member and of a zstd frame.
 const GZIP: [u8; 2] = [0x1F, 0x8B];

@@ -1,16 +1,16 @@
-//! The known word that looks most like an unknown one, and serde's words for unknown keys taken
-//! apart. serde reports an unknown field only as a sentence; its parts are found again here.
+//! Suggestions for misspelled words, and a parser for serde's message about unknown keys, which serde
+//! reports only as a sentence.
 
-/// The known word nearest to `word`, if one is near enough to be worth asking about.
+/// The known word nearest to `word`, if one is near enough.
 ///
-/// Letter case, `-` and `_` do not count; a swapped pair of letters counts as one mistake. One mistake
-/// is allowed for every three letters, and something of the word must remain.
+/// Letter case, `-` and `_` are ignored; a swapped pair of letters counts as one mistake. One mistake is
+/// allowed for every three letters, and at least one letter must match.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    // Nobody mistypes a word this long, and the comparison is quadratic.
-    const LONGEST: usize = 64;
+    // The comparison is quadratic, and a word this long is not a misspelling.
+    const MAX_LENGTH: usize = 64;
     let plain = |word: &str| word.to_lowercase().replace(['-', '_', ' '], "");
-    if word.len() > LONGEST {
+    if word.len() > MAX_LENGTH {
         return None;
     }
     let word = plain(word);
@@ -25,14 +25,14 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate.to_owned())
 }
 
-/// What serde's sentence is about.
+/// The subject of serde's sentence.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     Key,
     Choice,
 }
 
-/// `unknown field `x`, expected one of `a`, `b`` in parts.
+/// The parts of `unknown field `x`, expected one of `a`, `b``.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unknown {
     pub(super) subject: Subject,
@@ -40,7 +40,7 @@ pub(super) struct Unknown {
     pub(super) known: Vec<String>,
 }
 
-/// Takes serde's sentence apart, or gives `None` when it says something else.
+/// Parses serde's sentence; `None` if it is another one.
 pub(super) fn unknown_word(message: &str) -> Option<Unknown> {
     let (subject, rest, none) = if let Some(rest) = message.strip_prefix("unknown field `") {
         (Subject::Key, rest, "`, there are no fields")
@@ -53,7 +53,7 @@ pub(super) fn unknown_word(message: &str) -> Option<Unknown> {
     }
     // From the right: the word comes from the file and may contain anything.
     let (word, expected) = rest.rsplit_once("`, expected ")?;
-    // Known words stand in backquotes, so every second piece is one.
+    // Known words are in backquotes, so every second part is one.
     let known = expected.split('`').skip(1).step_by(2).map(str::to_owned).collect();
     Some(Unknown { subject, word: word.to_owned(), known })
 }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_of_the_finger_finds_its_word() {
+    fn a_misspelled_word_finds_its_nearest() {
         let known = ["query", "labels", "relevance", "corpus_version"];
         assert_eq!(nearest("relevence", known).as_deref(), Some("relevance"));
         assert_eq!(nearest("qeury", known).as_deref(), Some("query"));
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn serdes_sentences_are_taken_apart() {
+    fn the_sentences_of_serde_are_parsed() {
         let known = |message| unknown_word(message).map(|unknown| (unknown.word, unknown.known));
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
         assert_eq!(

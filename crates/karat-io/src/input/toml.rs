@@ -1,8 +1,8 @@
 //! TOML 1.1.
 //!
-//! The document is parsed once into a tree with places; depth, non-finite numbers and dates are
-//! refused there, and the type is made from the tree. Dates are refused because no format of ours
-//! has them and serde would hand them over as strange objects: write them in quotes.
+//! The document is parsed once into a tree with places; depth, non-finite numbers and dates are refused
+//! there, and the type is made from the tree. Dates are refused because no format here has them and serde
+//! would deliver them as strange objects.
 
 use std::ops::Range;
 use std::path::Path;
@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use super::place::{Fault, FaultKind, place};
 use super::{InputError, Limits};
 
-/// Nesting at which the TOML parser itself gives up, within one value and within one dotted key.
+/// The depth limit of the TOML parser, within one value and within one dotted key.
 const PARSER_DEPTH: usize = 80;
 
 /// Reads one TOML document.
@@ -46,8 +46,7 @@ fn fault(text: &str, span: &Range<usize>, kind: FaultKind) -> Fault {
 fn unparsed(text: &str, error: &Error, depth: usize) -> Fault {
     let message = error.message();
     if message.contains("recursion limit") || message.contains("recursion depth") {
-        // A dotted key that is too long comes without its place: it is on the first line with so
-        // many dots.
+        // The error for a long dotted key has no place: it is on the first line with so many dots.
         let dotted = || {
             let deep = |line: &str| line.matches('.').count() >= PARSER_DEPTH;
             let line = text.split('\n').take_while(|line| !deep(line)).map(|l| l.len() + 1).sum();
@@ -66,7 +65,7 @@ fn unparsed(text: &str, error: &Error, depth: usize) -> Fault {
     fault(text, &span, kind)
 }
 
-/// A place, and what may not stand there.
+/// A place and the fault there.
 type Refused = (Range<usize>, FaultKind);
 
 /// A TOML table that is read piece by piece, with the place of every mistake.

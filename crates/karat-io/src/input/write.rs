@@ -1,4 +1,4 @@
-//! Writing a file so that it is there whole or not at all.
+//! Atomic writing of files.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -6,29 +6,28 @@ use std::path::{Component, Path, PathBuf};
 
 use super::error::name;
 
-/// The longest chain of links that is followed, as the system has it.
-const MOST_LINKS: usize = 40;
+/// Maximum number of links that are followed, as in the system.
+const MAX_LINKS: usize = 40;
 
-/// Why a file could not be written. What was there before is still there.
+/// A file that could not be written. Its former content is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: cannot {action}: {source}", name(path))]
 pub struct WriteError {
-    /// The file that should have been written, or the folder that could not be made.
+    /// The file, or the folder that could not be created.
     pub path: PathBuf,
-    /// What failed: `be written`, `make the folder` and so on.
+    /// The failed action: `be written`, `create the folder` and so on.
     pub action: &'static str,
-    /// What the system said.
+    /// The error of the system.
     pub source: io::Error,
 }
 
-/// Writes a file whole: into a temporary file beside it, flushed to disk, then renamed over it.
+/// Writes a file atomically: into a temporary file in the same folder, flushed to disk, then renamed.
 ///
-/// Missing folders are made. A symbolic link is followed, and stays. The permissions of an existing
-/// file are kept; a new one gets the usual ones. A device or pipe (`/dev/stdout`) is written to
-/// directly, never replaced.
+/// Missing folders are created. A symbolic link is followed, and stays. The permissions of an existing file
+/// are kept; a new one gets the usual ones. A device or pipe (`/dev/stdout`) is written to directly.
 ///
 /// # Errors
-/// When any step fails; the temporary file is then removed and the old file untouched.
+/// If any step fails. The temporary file is then removed, and the old file is unchanged.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     let failed = |path: &Path, action| {
         let path = path.to_owned();
@@ -54,7 +53,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
         _ => Path::new("."),
     };
     let named = path.parent().unwrap_or(folder);
-    fs::create_dir_all(folder).map_err(failed(named, "make the folder"))?;
+    fs::create_dir_all(folder).map_err(failed(named, "create the folder"))?;
 
     let mut temporary = new_file().tempfile_in(folder).map_err(failed(path, "be written"))?;
     temporary.write_all(bytes).map_err(failed(path, "be written"))?;
@@ -64,17 +63,17 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     }
     temporary.as_file().sync_all().map_err(failed(path, "be flushed to disk"))?;
     temporary.persist(&target).map_err(|error| failed(path, "be put in place")(error.error))?;
-    // The rename itself lasts only once the folder is on disk; not every system can flush a folder.
+    // The rename is durable once the folder is flushed, which not every system supports.
     if let Ok(folder) = File::open(folder) {
         let _ = folder.sync_all();
     }
     Ok(())
 }
 
-/// The file that is really written under a name: links are followed, also one that leads to a file
-/// that is not there yet, and what is missing is taken as the folders that would be made.
+/// The file that would be written: links are followed, also to files that do not exist yet, and missing
+/// parts are folders that would be created.
 pub fn destination(path: &Path) -> PathBuf {
-    // A pipe is there and has no other name.
+    // A pipe exists and has no other name.
     if path.exists() {
         return fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     }
@@ -91,14 +90,14 @@ pub fn destination(path: &Path) -> PathBuf {
             part => place.push(part),
         }
     }
-    // `missing/../there` is there.
+    // `missing/../existing` exists.
     fs::canonicalize(&place).unwrap_or(place)
 }
 
-/// What a chain of links names last, whether it is there or not.
+/// The end of a chain of links, which need not exist.
 fn end_of_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         let Ok(next) = fs::read_link(&path) else { break };
         path = path.parent().map_or_else(|| next.clone(), |folder| folder.join(&next));
     }

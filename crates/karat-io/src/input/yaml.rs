@@ -1,9 +1,9 @@
 //! YAML 1.2, one document per file.
 //!
-//! Only `true` and `false` are booleans, a key may stand once, tags of applications are refused, and
-//! aliases may not expand the text beyond the limits. As with JSON, a first pass refuses deep
-//! nesting and `.nan`/`.inf` wherever they stand; the second makes the type. The YAML reader takes
-//! many kilobytes of stack per level, so both passes run on a thread with a stack that suffices.
+//! Only `true` and `false` are booleans, keys are unique, application tags are refused, and aliases may not
+//! expand the text beyond the limits. As with JSON, a first pass refuses deep nesting and `.nan`/`.inf`, and
+//! the second makes the type. The YAML reader needs many kilobytes of stack per level, so both passes run on
+//! a thread with a large stack.
 
 use std::panic::resume_unwind;
 use std::thread;
@@ -15,15 +15,15 @@ use serde_saphyr::localizer::ExternalMessageSource;
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, MessageFormatter, Options, UserMessageFormatter};
 
-use super::Limits;
 use super::inspect::{Finding, Found, Inspect};
+use super::limits::Limits;
 use super::place::{Fault, FaultKind};
 
-/// How many parser events aliases may add in all.
-const REPLAYED_EVENTS: usize = 1_000_000;
+/// Maximum number of parser events that aliases may add.
+const MAX_REPLAYED_EVENTS: usize = 1_000_000;
 
-/// Stack for the reader. A level took up to 7 KiB in release and 40 KiB in debug builds, and 256
-/// levels are the most that [`Limits`] allows. Only what is used is taken from memory.
+/// Stack of the reader. A level takes up to 7 KiB in release and 40 KiB in debug builds, and [`Limits`]
+/// allows at most 256 levels. Only the used part takes memory.
 const STACK: usize = 64 << 20;
 
 /// Reads one YAML document.
@@ -55,7 +55,7 @@ fn options(text: &str, limits: &Limits) -> Options {
     // A text of n bytes has fewer than n nodes and 4n events of its own; these budgets only bound
     // what aliases add. The size of the text itself was bounded when it was read.
     let own = text.len().saturating_mul(4).saturating_add(1024);
-    let events = own.saturating_add(REPLAYED_EVENTS);
+    let events = own.saturating_add(MAX_REPLAYED_EVENTS);
     let scalar_bytes = usize::try_from(limits.bytes).unwrap_or(usize::MAX);
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -71,7 +71,7 @@ fn options(text: &str, limits: &Limits) -> Options {
             enforce_alias_anchor_ratio: false,
         },
         alias_limits: serde_saphyr::alias_limits! {
-            max_total_replayed_events: REPLAYED_EVENTS,
+            max_total_replayed_events: MAX_REPLAYED_EVENTS,
         },
         duplicate_keys: DuplicateKeyPolicy::Error,
         non_finite_float_policy: NonFiniteFloatPolicy::Reject,

@@ -1,4 +1,4 @@
-//! Files as they come: huge, endless, compressed, misnamed, cut short, not text. And writing whole.
+//! Unusual files: huge, endless, compressed, misnamed, truncated, binary. And atomic writing.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -32,7 +32,7 @@ fn zstandard(content: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_sparse_file_of_two_gigabytes_is_refused_unread() {
+fn a_sparse_file_of_two_gigabytes_is_refused_without_reading() {
     let folder = folder();
     let path = folder.path().join("huge.json");
     File::create(&path).unwrap().set_len(2 << 30).unwrap();
@@ -42,7 +42,7 @@ fn a_sparse_file_of_two_gigabytes_is_refused_unread() {
     assert!(error.to_string().contains("larger than 256 MiB"), "{error}");
     assert!(too_large(&read_bytes(&path, &Limits::default()).unwrap_err()));
     assert!(too_large(&lines(&path, &Limits::default()).err().unwrap()));
-    // Where the whole may be of any length, the line without end stops it.
+    // If the file may have any length, the endless line is the error.
     let error = lines(&path, &Limits::streaming()).unwrap().next().unwrap().unwrap_err();
     assert!(matches!(error, InputError::LineTooLong { line: 1, .. }), "{error}");
 }
@@ -66,7 +66,7 @@ fn a_pipe_is_read_like_a_file() {
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
     let written = |content: Vec<u8>, limits: Limits| {
         let (to, from) = (path.clone(), path.clone());
-        // The reader may leave before everything is written; that is not the writer's error.
+        // The reader may stop early, which is not an error of the writer.
         let writer = std::thread::spawn(move || fs::write(to, content).is_ok());
         let value = load::<Value>(&from, &limits);
         writer.join().unwrap();
@@ -110,7 +110,7 @@ fn a_bomb_of_either_compression_stops_at_the_limit() {
 }
 
 #[test]
-fn compression_is_told_by_content_and_damage_is_named() {
+fn compression_is_recognized_by_content_and_damage_is_reported() {
     let folder = folder();
     let text = br#"{"a": [1, 2, 3]}"#;
     let names = ["a.json", "b.json.gz", "c.json.zst", "d.JSON.GZ", "e.json.zstd"];
@@ -133,7 +133,7 @@ fn compression_is_told_by_content_and_damage_is_named() {
             assert_ne!(text_again.as_bytes(), text);
         }
     }
-    // One layer is taken off, not more.
+    // Only one layer is decompressed.
     assert!(matches!(
         decode("twice.gz", &gzip(&gzip(text)), &Limits::default()),
         Err(InputError::NotUtf8 { .. })
@@ -141,7 +141,7 @@ fn compression_is_told_by_content_and_damage_is_named() {
 }
 
 #[test]
-fn what_is_not_there_or_not_a_file_is_said() {
+fn missing_files_and_folders_are_reported() {
     let folder = folder();
     let missing = folder.path().join("missing.json");
     assert!(matches!(
@@ -164,7 +164,7 @@ fn what_is_not_there_or_not_a_file_is_said() {
 }
 
 #[test]
-fn formats_come_from_the_name() {
+fn formats_follow_the_extension() {
     let format = |name: &str| Format::of(Path::new(name));
     assert_eq!(format("a.json"), Some(Format::Json));
     assert_eq!(format("a.b.JSONL"), Some(Format::JsonLines));
@@ -178,7 +178,7 @@ fn formats_come_from_the_name() {
 }
 
 #[test]
-fn text_that_is_not_utf8_names_line_and_byte() {
+fn text_that_is_not_utf8_is_reported_with_line_and_byte() {
     let folder = folder();
     let path = file(&folder, "a.json", b"{\n\"a\":\n\"caf\xE9\"}");
     for error in [
@@ -209,7 +209,7 @@ fn a_byte_order_mark_is_not_data() {
 }
 
 #[test]
-fn lines_come_with_their_numbers_from_any_compression() {
+fn lines_have_their_numbers_in_any_compression() {
     let text = b"one\r\n\ntwo\nlast \xF0\x9F\x99\x82 without end";
     let expected = [(1, "one"), (2, ""), (3, "two"), (4, "last 🙂 without end")];
     for content in [text.to_vec(), gzip(text), zstandard(text)] {
@@ -239,7 +239,7 @@ fn a_line_may_be_as_long_as_the_limit_and_no_longer() {
     let mut lines = Lines::of("a", &b"1234567\n1\n"[..], &limits).unwrap();
     assert!(lines.next().unwrap().is_err());
     assert!(lines.next().is_none());
-    // The whole is bounded, too.
+    // The file is bounded, too.
     let limits = Limits { bytes: 10, ..Limits::default() };
     let error = Lines::of("a", &b"1234\n1234\n1234\n"[..], &limits).unwrap().find_map(Result::err);
     assert!(matches!(error, Some(InputError::TooLarge { limit: 10, .. })), "{error:?}");
@@ -302,8 +302,8 @@ fn a_file_is_written_whole_or_not_at_all() {
     assert_eq!(fs::read(&path).unwrap(), b"first");
     write_atomic(&path, b"second").unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"second");
-    let beside: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().collect();
-    assert_eq!(beside.len(), 1, "nothing is left beside it: {beside:?}");
+    let files: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().collect();
+    assert_eq!(files.len(), 1, "no temporary file is left: {files:?}");
 
     let error = write_atomic(path.parent().unwrap(), b"third").unwrap_err();
     assert!(error.to_string().contains("cannot be written"), "{error}");
@@ -327,14 +327,14 @@ fn writing_keeps_permissions_links_and_devices() {
     assert_eq!(fs::read(&path).unwrap(), b"new");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
 
-    // A link that leads to nothing yet is followed too.
+    // A link to a missing file is followed too.
     let early = folder.path().join("early.json");
     symlink("made/later.json", &early).unwrap();
     write_atomic(&early, b"later").unwrap();
     assert!(fs::symlink_metadata(&early).unwrap().is_symlink());
     assert_eq!(fs::read(folder.path().join("made/later.json")).unwrap(), b"later");
 
-    // A new file gets what any new file of this user gets.
+    // A new file gets the usual permissions.
     let usual = file(&folder, "usual", "");
     let written = folder.path().join("written");
     write_atomic(&written, b"").unwrap();
@@ -347,7 +347,7 @@ fn writing_keeps_permissions_links_and_devices() {
 
 #[cfg(unix)]
 #[test]
-fn a_destination_is_where_the_bytes_would_go() {
+fn a_destination_is_the_file_that_would_be_written() {
     use std::os::unix::fs::symlink;
     let folder = folder();
     let root = folder.path().canonicalize().unwrap();

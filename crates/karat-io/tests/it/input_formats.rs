@@ -1,4 +1,4 @@
-//! Bad text of every kind through every format: what is wrong, in which line, and what to do.
+//! Invalid text in every format: the mistake, its line and the remedy.
 
 use karat_io::input::{
     Format, InputError, Limits, parse_bytes, parse_json, parse_json_lines, parse_toml, parse_yaml,
@@ -43,7 +43,7 @@ fn json_lines(text: &str) -> InputError {
 }
 
 #[test]
-fn the_same_data_comes_out_of_every_format() {
+fn every_format_gives_the_same_data() {
     let expected = Query {
         id: "q-1".into(),
         count: 3,
@@ -68,7 +68,7 @@ fn the_same_data_comes_out_of_every_format() {
 }
 
 #[test]
-fn key_order_and_the_look_of_numbers_survive() {
+fn key_order_and_number_formats_are_kept() {
     let value: Value = parse_json("a.json", br#"{"z": 1, "a": 1.0, "m": -0.0}"#).unwrap();
     assert_eq!(value.to_string(), r#"{"z":1,"a":1.0,"m":-0.0}"#);
     let value: Value = parse_yaml("a.yaml", b"z: 1\na: 1.0\nm: -0.0\n").unwrap();
@@ -97,7 +97,7 @@ fn an_unknown_key_names_its_line_and_the_nearest_known_one() {
 }
 
 #[test]
-fn an_unknown_key_inside_is_found_too() {
+fn an_unknown_nested_key_is_found() {
     let errors = [
         json("{\"id\": \"a\", \"next\": {\n\"id\": \"b\", \"xyz\": 1}}"),
         yaml("id: a\nnext: {id: b, xyz: 1}"),
@@ -130,7 +130,7 @@ fn an_unknown_choice_names_the_choices() {
 }
 
 #[test]
-fn a_key_given_twice_is_refused_at_every_depth() {
+fn a_duplicate_key_is_refused_at_every_depth() {
     let errors = [
         json("{\"id\": \"a\",\n\"id\": \"b\"}"),
         json("{\"id\": \"a\", \"arguments\": {\"id\": 1,\n\"id\": 2}}"),
@@ -178,7 +178,7 @@ fn numbers_must_be_finite() {
 }
 
 #[test]
-fn a_hundred_thousand_levels_are_refused_not_followed() {
+fn a_hundred_thousand_levels_are_refused() {
     let nested =
         |open: &str, close: &str| format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
     let errors = [
@@ -229,7 +229,7 @@ fn the_depth_limit_is_exact_and_can_be_set() {
 }
 
 #[test]
-fn yaml_aliases_may_repeat_but_not_explode() {
+fn yaml_aliases_may_repeat_values_up_to_a_limit() {
     let few = "a: &a {x: 1}\nb: [*a, *a]\nc: {<<: *a, y: 2}\n";
     let value: Value = parse_yaml("a.yaml", few.as_bytes()).unwrap();
     assert_eq!(value, json!({"a": {"x": 1}, "b": [{"x": 1}, {"x": 1}], "c": {"x": 1, "y": 2}}));
@@ -290,7 +290,7 @@ fn yaml_tags_and_second_documents_are_refused() {
 }
 
 #[test]
-fn a_wrong_type_says_what_was_expected_and_where() {
+fn a_wrong_type_is_reported_with_place_and_expectation() {
     let errors = [
         json("{\"id\": \"a\",\n\"count\": \"x\"}"),
         json("{\"id\": \"a\",\n\"count\": -1}"),
@@ -313,7 +313,7 @@ fn a_wrong_type_says_what_was_expected_and_where() {
 }
 
 #[test]
-fn broken_text_names_line_and_column() {
+fn broken_text_is_reported_with_line_and_column() {
     for text in
         ["", "  \n", "{", "{\"id\"", "[1,]", "{\"id\": \"a\"}}", "{'id': 1}", "nul", "\"\\q\""]
     {
@@ -370,7 +370,7 @@ fn json_lines_are_a_list() {
 }
 
 #[test]
-fn keys_that_would_smuggle_json_are_refused() {
+fn keys_that_serde_json_reserves_are_refused() {
     let smuggled = r#"{"$serde_json::private::RawValue": "{\"a\": 1, \"a\": 2}"}"#;
     let error = parse_json::<Value>("a.json", smuggled.as_bytes()).unwrap_err();
     assert!(error.to_string().contains("cannot be used"), "{error}");
@@ -379,7 +379,7 @@ fn keys_that_would_smuggle_json_are_refused() {
 }
 
 #[test]
-fn hostile_names_and_keys_are_shown_harmlessly() {
+fn hostile_names_and_keys_are_escaped() {
     let key = format!("\\u001b[2J{}", "x".repeat(5000));
     let text = format!("{{\"{key}\": 1}}");
     let error = parse_json::<Query>("evil\u{1b}]0;\u{7}\n.json", text.as_bytes()).unwrap_err();

@@ -1,28 +1,29 @@
-//! bubblewrap: the machine's own programs, with nothing of its owner's.
+//! bubblewrap: the programs of this machine, without the files of its users.
 //!
-//! The root is read-only; homes, temporary folders and `/run` (where sockets of daemons lie) are
-//! empty; processes, users, names and the network are its own. Variables are cleared but for `PATH`,
-//! `LANG`, `HOME` and those of the spec. Limits are set inside, by `prlimit`, so that they bind the
-//! server and not Karat. Memory is bounded by `RLIMIT_DATA`: it counts what a process can write to,
-//! whereas the address space, which other tools bound, is reserved in gigabytes by Node and Go.
+//! The root is read-only; homes, temporary folders and `/run` (with the sockets of daemons) are empty;
+//! processes, users, host name and network are separate. Variables are cleared except for `PATH`, `LANG`,
+//! `HOME` and those of the spec. Limits are set inside, by `prlimit`, so that they apply to the server alone.
+//! Memory is limited by `RLIMIT_DATA`, which counts what a process can write to; the address space is
+//! reserved in gigabytes by Node and Go.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use karat_io::process::{Afterwards, Program};
+use karat_io::process::{Cleanup, Program};
 
+use super::isolation::Isolation;
+use super::launch::{Launch, find_program, given_paths, missing, unique_name};
+use super::needed_paths::{self, Hidden};
 use super::pids::PidsGroup;
-use super::reach::{self, Hidden};
-use super::{Isolation, Launch, find_program, given_paths, missing, unique_name};
 use crate::error::StartError;
 
-/// bubblewrap's two processes and the shell that joins the group.
+/// Two processes of bubblewrap and the shell that joins the group.
 const OWN_PROCESSES: u64 = 3;
-/// Joins a group and becomes the rest; the words come as arguments and are not read by the shell.
+/// Joins a cgroup and runs the rest, whose words are arguments and not parsed by the shell.
 const JOIN: &str = r#"echo 0 >"$1" && shift && exec "$@""#;
-/// Variables that pass if the spec sets none.
+/// Variables that are passed on unless the spec sets them.
 const PASSED: &[&str] = &["PATH", "LANG", "HOME"];
-/// Files of the machine that even root does not need to read.
+/// Files that are hidden even from root.
 const SECRET_FILES: &[&str] = &["/etc/shadow", "/etc/gshadow"];
 
 /// Puts bubblewrap in front of the program.
@@ -32,12 +33,12 @@ pub(super) fn launch(isolation: &Isolation, program: &Program) -> Result<Launch,
     let folder = working_folder(program)?;
     let server = program.command.first().map_or("", String::as_str);
     if find_program(server, Some(&folder)).is_none() {
-        let why = format!("cannot start {server:?}: there is no such program");
+        let why = format!("cannot start {server:?}: no such program");
         return Err(StartError::NotStarted { why });
     }
 
     let hidden = Hidden::here();
-    let named = reach::named_by(&program.command, &folder, &hidden);
+    let named = needed_paths::named_by(&program.command, &folder, &hidden);
     let mut mounts: BTreeMap<PathBuf, bool> =
         named.paths.into_iter().map(|path| (path, false)).collect();
     for (path, writable) in given_paths(isolation)? {
@@ -45,27 +46,27 @@ pub(super) fn launch(isolation: &Isolation, program: &Program) -> Result<Launch,
     }
 
     let mut words = vec![bwrap];
-    words.extend(walls(isolation, &hidden));
-    for stone in &named.stepping_stones {
-        words.extend(["--dir".to_owned(), text(stone)?]);
+    words.extend(sandbox_arguments(isolation, &hidden));
+    for folder in &named.parent_folders {
+        words.extend(["--dir".to_owned(), text(folder)?]);
     }
     for (path, writable) in &mounts {
         let path = text(path)?;
         let how = if *writable { "--bind" } else { "--ro-bind" };
         words.extend([how.to_owned(), path.clone(), path]);
     }
-    // A link inside something that is mounted is there already.
-    let shown = |link: &Path| mounts.keys().any(|mounted| link.starts_with(mounted));
-    for (link, said) in named.links.iter().filter(|(link, _)| !shown(link)) {
-        words.extend(["--symlink".to_owned(), text(said)?, text(link)?]);
+    // A link inside a mounted folder exists already.
+    let is_mounted = |link: &Path| mounts.keys().any(|mounted| link.starts_with(mounted));
+    for (link, target) in named.links.iter().filter(|(link, _)| !is_mounted(link)) {
+        words.extend(["--symlink".to_owned(), text(target)?, text(link)?]);
     }
-    // A home that is hidden and nowhere mounted is there and empty; any other folder is there as it is.
+    // A hidden home that is not mounted exists and is empty; any other folder is unchanged.
     words.extend(["--chdir".to_owned(), text(&folder)?, "--".to_owned(), prlimit]);
     words.extend(limits(isolation));
     words.push("--".to_owned());
     words.extend(program.command.iter().cloned());
 
-    let (words, processes, afterwards) = counted(isolation, words)?;
+    let (words, processes, cleanup) = counted(isolation, words)?;
     let mut env = program.env.clone();
     for name in PASSED {
         if let (false, Ok(value)) = (env.contains_key(*name), std::env::var(name)) {
@@ -73,17 +74,17 @@ pub(super) fn launch(isolation: &Isolation, program: &Program) -> Result<Launch,
         }
     }
     Ok(Launch {
-        program: Program { command: words, env, folder: None, clean: true, afterwards },
+        program: Program { command: words, env, folder: None, clean: true, cleanup },
         in_force: in_force(isolation, processes),
     })
 }
 
-/// What to do about a start that bubblewrap itself refused.
+/// Advice for a start that bubblewrap refused.
 pub(super) fn advice(error: &str) -> Option<&'static str> {
     let refused = ["namespace", "uid map", "permissions", "Operation not permitted"];
     let is_refused = error.contains("bwrap: ") && refused.iter().any(|word| error.contains(word));
     is_refused.then_some(
-        "bubblewrap cannot make a sandbox here: allow unprivileged user namespaces \
+        "bubblewrap cannot create a sandbox here: allow unprivileged user namespaces \
          (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap)",
     )
 }
@@ -110,8 +111,8 @@ fn text(path: &Path) -> Result<String, StartError> {
     })
 }
 
-/// What is the server's own, and what is not there for it.
-fn walls(isolation: &Isolation, hidden: &Hidden) -> Vec<String> {
+/// The arguments that separate the server from the machine.
+fn sandbox_arguments(isolation: &Isolation, hidden: &Hidden) -> Vec<String> {
     let mut words: Vec<String> = [
         "--unshare-user",
         "--unshare-all",
@@ -127,12 +128,12 @@ fn walls(isolation: &Isolation, hidden: &Hidden) -> Vec<String> {
     }
     let mut add = |parts: &[&str]| words.extend(parts.iter().map(|part| (*part).to_owned()));
     add(&["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
-    // A user who is root outside may change settings of the kernel here, capabilities or not.
+    // Root may change kernel settings here even without capabilities.
     for settings in ["/proc/sys", "/proc/sysrq-trigger"] {
         add(&["--ro-bind-try", settings, settings]);
     }
     let size = (isolation.memory_mb() << 20).to_string();
-    // Files of memory that processes share would otherwise have the size of the machine's.
+    // Shared memory would otherwise have the size of the machine's.
     add(&["--size", &size, "--tmpfs", "/dev/shm"]);
     for folder in &hidden.0 {
         if let Some(folder) = folder.to_str() {
@@ -140,7 +141,7 @@ fn walls(isolation: &Isolation, hidden: &Hidden) -> Vec<String> {
         }
     }
     if isolation.network {
-        // The addresses of name servers are often kept under /run.
+        // The addresses of name servers are often below /run.
         add(&["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"]);
     }
     for file in SECRET_FILES.iter().filter(|file| Path::new(file).exists()) {
@@ -159,8 +160,8 @@ fn limits(isolation: &Isolation) -> Vec<String> {
     ]
 }
 
-/// How the number of processes is bounded, in words, and the command that it takes.
-type Counted = (Vec<String>, String, Option<Afterwards>);
+/// The command, the description of its limit on processes, and the clean-up.
+type Counted = (Vec<String>, String, Option<Cleanup>);
 
 fn counted(isolation: &Isolation, words: Vec<String>) -> Result<Counted, StartError> {
     let at_most = isolation.processes();
@@ -172,18 +173,18 @@ fn counted(isolation: &Isolation, words: Vec<String>) -> Result<Counted, StartEr
         Err(why) if isolation.processes.is_some() => {
             return Err(StartError::NotStarted {
                 why: format!(
-                    "the processes of root cannot be limited here ({why}); run Karat as another \
-                     user, or leave the limit out"
+                    "the processes of root cannot be limited here ({why}); run as another user, or \
+                     omit the limit"
                 ),
             });
         }
         Err(why) => return Ok((words, format!("processes: not limited ({why})"), None)),
     };
-    let door = text(&group.door())?;
-    let mut joined = ["/bin/sh", "-c", JOIN, "karat", &door].map(str::to_owned).to_vec();
+    let procs = text(&group.procs_file())?;
+    let mut joined = ["/bin/sh", "-c", JOIN, "karat", &procs].map(str::to_owned).to_vec();
     joined.extend(words);
-    let afterwards = Afterwards::new(move || group.remove());
-    Ok((joined, format!("processes: {at_most} (cgroup)"), Some(afterwards)))
+    let cleanup = Cleanup::new(move || group.remove());
+    Ok((joined, format!("processes: {at_most} (cgroup)"), Some(cleanup)))
 }
 
 fn in_force(isolation: &Isolation, processes: String) -> Vec<String> {
@@ -192,8 +193,8 @@ fn in_force(isolation: &Isolation, processes: String) -> Vec<String> {
         format!("network: {}", if isolation.network { "allowed" } else { "none" }),
         "files: read-only, homes and temporary folders empty".to_owned(),
         format!(
-            "memory: {} MiB of its own for each process (RLIMIT_DATA) and in each folder of memory; \
-             mappings that are shared: not limited",
+            "memory: {} MiB for each process (RLIMIT_DATA) and each folder in memory; shared \
+             mappings are not limited",
             isolation.memory_mb()
         ),
         processes,

@@ -1,24 +1,25 @@
-//! Docker: a container of a local image, by the `docker` program that people already have.
+//! Docker: a container of a local image, started with the `docker` program.
 //!
-//! No network, no capabilities, a read-only root, bounded memory, processes and processors, and a
-//! user who is not root. Neither the engine's socket nor its credentials can be mounted. An image is
-//! never fetched: what is measured must not depend on what a registry serves today. The container is
-//! removed by its name when the session ends, in whatever way it does.
+//! No network, no capabilities, a read-only root, limits on memory, processes and processors, and a user who
+//! is not root. Neither the socket of the engine nor its credentials can be mounted. Images are never
+//! pulled, so that a measurement does not depend on a registry. The container is removed by its name however
+//! the session ends.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use karat_io::process::{Afterwards, Program};
+use karat_io::process::{Cleanup, Program};
 
-use super::{Isolation, Launch, find_program, given_paths, missing, unique_name};
+use super::isolation::Isolation;
+use super::launch::{Launch, find_program, given_paths, missing, unique_name};
 use crate::error::{StartError, quoted};
 
-/// How long the engine may take for a question about itself.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// How long the removal of a container is waited for.
-const REMOVAL: Duration = Duration::from_secs(10);
-/// Who runs the server when root runs Karat.
-const NOBODY: u32 = 65_534;
+/// Time for the engine to answer a query.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
+/// Time to wait for the removal of a container.
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(10);
+/// The user of the server if this process runs as root.
+const UNPRIVILEGED_USER: u32 = 65_534;
 
 /// Puts `docker run` in front of the program.
 pub(super) async fn launch(
@@ -34,21 +35,23 @@ pub(super) async fn launch(
     let version =
         ask(&docker, &["version", "--format", "{{.Server.Version}}"]).await.map_err(|why| {
             StartError::NotStarted {
-                why: format!("no Docker engine answers: start it or set DOCKER_HOST ({why})"),
+                why: format!(
+                    "the Docker engine does not answer: start it or set DOCKER_HOST ({why})"
+                ),
             }
         })?;
     ask(&docker, &["image", "inspect", "--format", "{{.Id}}", &image]).await.map_err(|why| {
         StartError::NotStarted {
-            why: format!("the image {image:?} is not there: docker pull it first ({why})"),
+            why: format!("the image {image:?} does not exist locally: pull it first ({why})"),
         }
     })?;
 
     let name = unique_name();
     let mut words = vec![docker.clone()];
-    words.extend(walls(isolation, &name));
+    words.extend(sandbox_arguments(isolation, &name));
     for (path, writable) in &mounts {
         let path = path.to_str().filter(|path| !path.contains([',', '"'])).ok_or_else(|| {
-            StartError::Spec { why: format!("{} cannot be mounted: its name", path.display()) }
+            StartError::Spec { why: format!("{} cannot be mounted: its name holds a comma, a quote or bytes that are not UTF-8", path.display()) }
         })?;
         let access = if *writable { "" } else { ",readonly" };
         words.extend([
@@ -64,7 +67,7 @@ pub(super) async fn launch(
         if is_read_by_docker(&key) {
             words.extend(["--env".to_owned(), format!("{key}={value}")]);
         } else {
-            // By name alone: command lines are seen by everybody on the machine.
+            // Only the name: command lines are visible to every user of the machine.
             words.extend(["--env".to_owned(), key.clone()]);
             env.insert(key, value);
         }
@@ -72,32 +75,32 @@ pub(super) async fn launch(
     words.push(image.clone());
     words.extend(program.command);
 
-    let afterwards = Afterwards::new(move || remove(&docker, &name));
+    let cleanup = Cleanup::new(move || remove(&docker, &name));
     Ok(Launch {
         program: Program {
             command: words,
             env,
             folder: None,
             clean: false,
-            afterwards: Some(afterwards),
+            cleanup: Some(cleanup),
         },
         in_force: in_force(isolation, &image, &version),
     })
 }
 
-/// What to do about a start that the engine refused.
+/// Advice for a start that the engine refused.
 pub(super) fn advice(error: &str) -> Option<&'static str> {
     error
         .contains("docker: ")
-        .then_some("the engine did not start the container; the command must be one of the image")
+        .then_some("the engine did not start the container; the command must exist in the image")
 }
 
 async fn ask(docker: &str, arguments: &[&str]) -> Result<String, String> {
     let mut command = tokio::process::Command::new(docker);
     command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
-    let output = tokio::time::timeout(PATIENCE, command.output())
+    let output = tokio::time::timeout(QUERY_TIMEOUT, command.output())
         .await
-        .map_err(|_| format!("no answer in {} s", PATIENCE.as_secs()))?
+        .map_err(|_| format!("no answer in {} s", QUERY_TIMEOUT.as_secs()))?
         .map_err(|error| error.to_string())?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
@@ -105,10 +108,10 @@ async fn ask(docker: &str, arguments: &[&str]) -> Result<String, String> {
     Err(quoted(&String::from_utf8_lossy(&output.stderr)))
 }
 
-fn walls(isolation: &Isolation, name: &str) -> Vec<String> {
+fn sandbox_arguments(isolation: &Isolation, name: &str) -> Vec<String> {
     let user = rustix::process::getuid();
     let (user, group) = match user.is_root() {
-        true => (NOBODY, NOBODY),
+        true => (UNPRIVILEGED_USER, UNPRIVILEGED_USER),
         false => (user.as_raw(), rustix::process::getgid().as_raw()),
     };
     let memory = format!("{}m", isolation.memory_mb());
@@ -138,19 +141,19 @@ fn walls(isolation: &Isolation, name: &str) -> Vec<String> {
         format!("--ulimit=cpu={}", isolation.cpu_seconds()),
         format!("--ulimit=fsize={}", isolation.file_mb() << 20),
         format!("--user={user}:{group}"),
-        // The engine takes the mode from the image, whose folder may be root's alone.
+        // By default the mode is that of the image, where the folder may belong to root alone.
         format!("--tmpfs=/tmp:mode=1777,uid={user},gid={group}"),
     ]);
     words
 }
 
-/// Variables that would change what the `docker` program itself does.
+/// Variables that would change the behaviour of the `docker` program.
 fn is_read_by_docker(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     upper == "PATH" || upper == "HOME" || upper.starts_with("DOCKER_") || upper.ends_with("_PROXY")
 }
 
-/// Removes the container and waits until that is done.
+/// Removes the container and waits for that.
 fn remove(docker: &str, name: &str) {
     use std::os::unix::process::CommandExt as _;
     let mut command = Command::new(docker);
@@ -159,10 +162,10 @@ fn remove(docker: &str, name: &str) {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // Not ended by the Ctrl-C that ends us.
+        // In a group of its own, so that Ctrl-C does not end it.
         .process_group(0);
     let Ok(mut child) = command.spawn() else { return };
-    let until = Instant::now() + REMOVAL;
+    let until = Instant::now() + REMOVAL_TIMEOUT;
     while Instant::now() < until {
         match child.try_wait() {
             Ok(None) => std::thread::sleep(Duration::from_millis(10)),

@@ -1,45 +1,45 @@
-//! A bound on the processes of a whole tree, where the bound on a user does not hold.
+//! A limit on the processes of a whole tree, for root.
 //!
-//! `RLIMIT_NPROC` does not bind root, in a user namespace neither. So where Karat runs as root, the
-//! tree gets a cgroup of its own, below the one that Karat is in, and joins it before anything else is
-//! run. It is emptied and removed when the session ends. Where no cgroup can be made, that is said.
+//! `RLIMIT_NPROC` does not apply to root, even in a user namespace. So if this process runs as root, the tree
+//! joins a cgroup of its own, below that of this process, before anything else is run. It is emptied and
+//! removed when the session ends.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often the removal of a group whose processes are still dying is tried.
-const TRIES: usize = 200;
+/// Attempts to remove a group whose processes are still exiting.
+const MAX_ATTEMPTS: usize = 200;
 
-/// A cgroup that counts processes.
+/// A cgroup that limits processes.
 #[derive(Clone, Debug)]
 pub(super) struct PidsGroup {
     folder: PathBuf,
 }
 
 impl PidsGroup {
-    /// Makes one that holds at most this many processes and threads.
-    pub(super) fn new(name: &str, at_most: u64) -> Result<PidsGroup, String> {
-        let parent = parent().ok_or("there is no cgroup that counts processes")?;
+    /// Creates a group for at most this many processes and threads.
+    pub(super) fn new(name: &str, max: u64) -> Result<PidsGroup, String> {
+        let parent = parent().ok_or("there is no cgroup with the pids controller")?;
         let folder = parent.join(name);
         let shown = |error: std::io::Error| format!("{}: {error}", folder.display());
         std::fs::create_dir(&folder).map_err(shown)?;
         let group = PidsGroup { folder: folder.clone() };
-        if let Err(error) = std::fs::write(folder.join("pids.max"), at_most.to_string()) {
+        if let Err(error) = std::fs::write(folder.join("pids.max"), max.to_string()) {
             group.remove();
             return Err(shown(error));
         }
         Ok(group)
     }
 
-    /// The file into which a process writes 0 to join.
-    pub(super) fn door(&self) -> PathBuf {
+    /// The file that a process writes 0 to in order to join.
+    pub(super) fn procs_file(&self) -> PathBuf {
         self.folder.join("cgroup.procs")
     }
 
-    /// Kills what is still in it and removes it.
+    /// Kills the processes in it and removes it.
     pub(super) fn remove(&self) {
-        for _ in 0..TRIES {
-            let left = std::fs::read_to_string(self.door()).unwrap_or_default();
+        for _ in 0..MAX_ATTEMPTS {
+            let left = std::fs::read_to_string(self.procs_file()).unwrap_or_default();
             for pid in left.lines().filter_map(|line| line.parse().ok()) {
                 if let Some(pid) = rustix::process::Pid::from_raw(pid) {
                     let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
@@ -53,7 +53,7 @@ impl PidsGroup {
     }
 }
 
-/// The folder of the group that we are in: one that counts processes, of either version.
+/// The folder of the cgroup of this process with the pids controller, in either version.
 fn parent() -> Option<PathBuf> {
     let ours = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let path_of = |wanted: &dyn Fn(&str, &str) -> bool| {

@@ -1,7 +1,7 @@
-//! The way back to a client while one of its requests is answered.
+//! Messages to a client while one of its requests is answered.
 //!
-//! A tool may tell its client how far it is, and in the revisions with a handshake ask it for
-//! something. What it says travels before the answer, on the same lines or in the same response.
+//! A tool may send notifications, and in revisions with a handshake also requests. They are sent before the
+//! answer, on the same lines or in the same response.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,27 +11,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::ProtocolError;
+use super::respond::ProtocolError;
 use crate::error::CallError;
 use crate::wire;
 
 type Outcome = Result<Value, ProtocolError>;
 /// Sends a message to the client.
-pub(super) type Tell = Arc<dyn Fn(Vec<u8>) + Send + Sync>;
+pub(super) type SendMessage = Arc<dyn Fn(Vec<u8>) + Send + Sync>;
 
-/// The way back to the client of one request.
+/// The client of one request.
 #[derive(Clone)]
 pub struct Context {
-    tell: Tell,
-    asks: Arc<Asks>,
+    send: SendMessage,
+    requests: Arc<ClientRequests>,
     progress_token: Option<Value>,
     stateless: bool,
-    /// What a request without a handshake says of itself and of earlier rounds.
-    sent: Option<Arc<Sent>>,
+    /// Set in revisions without a handshake.
+    parts: Option<Arc<StatelessParts>>,
 }
 
 /// The parts of a request that only revisions without a handshake have.
-struct Sent {
+struct StatelessParts {
     id: Value,
     meta: Value,
     responses: Option<Value>,
@@ -46,56 +46,56 @@ impl fmt::Debug for Context {
 
 impl Context {
     pub(super) fn new(
-        tell: Tell,
-        asks: Arc<Asks>,
+        send: SendMessage,
+        requests: Arc<ClientRequests>,
         id: &Value,
         params: &Value,
         stateless: bool,
     ) -> Context {
         let meta = params.get("_meta");
         let progress_token = meta.and_then(|meta| meta.get("progressToken")).cloned();
-        let sent = stateless.then(|| {
-            Arc::new(Sent {
+        let parts = stateless.then(|| {
+            Arc::new(StatelessParts {
                 id: id.clone(),
                 meta: meta.cloned().unwrap_or_default(),
                 responses: params.get("inputResponses").cloned(),
                 state: params.get("requestState").cloned(),
             })
         });
-        Context { tell, asks, progress_token, stateless, sent }
+        Context { send, requests, progress_token, stateless, parts }
     }
 
-    /// Whether the request is of a revision without a handshake, in which a server asks nothing.
+    /// True if the revision has no handshake, so that the server cannot send requests.
     pub fn is_stateless(&self) -> bool {
         self.stateless
     }
 
-    /// The id of a request without a handshake.
+    /// The id of the request, in revisions without a handshake.
     pub fn request_id(&self) -> Option<&Value> {
-        self.sent.as_deref().map(|sent| &sent.id)
+        self.parts.as_deref().map(|parts| &parts.id)
     }
 
-    /// What a request without a handshake says of its client, by the full name of the key.
+    /// Metadata of the request by the full name of the key, in revisions without a handshake.
     pub fn meta(&self, key: &str) -> Option<&Value> {
-        self.sent.as_deref()?.meta.get(key)
+        self.parts.as_deref()?.meta.get(key)
     }
 
-    /// What the client answers to the input that an earlier result of this request wanted.
+    /// The client's answers to the input that an earlier result of this request asked for.
     pub fn input_responses(&self) -> Option<&Value> {
-        self.sent.as_deref()?.responses.as_ref()
+        self.parts.as_deref()?.responses.as_ref()
     }
 
-    /// What an earlier result of this request gave the client to keep.
+    /// The state that an earlier result of this request gave to the client.
     pub fn request_state(&self) -> Option<&Value> {
-        self.sent.as_deref()?.state.as_ref()
+        self.parts.as_deref()?.state.as_ref()
     }
 
-    /// Tells the client something.
+    /// Sends a notification.
     pub fn notify(&self, method: &str, params: &Value) {
-        (self.tell)(wire::notification(method, Some(params)));
+        (self.send)(wire::notification(method, Some(params)));
     }
 
-    /// Tells the client how far the request is, if it wants to know.
+    /// Sends a progress notification, if the client asked for it.
     pub fn progress(&self, progress: f64, total: Option<f64>) {
         let Some(token) = &self.progress_token else { return };
         let mut params = json!({"progressToken": token, "progress": progress});
@@ -105,17 +105,18 @@ impl Context {
         self.notify("notifications/progress", &params);
     }
 
-    /// Asks the client for something (`sampling/createMessage`, say) and waits for its answer.
+    /// Sends a request such as `sampling/createMessage` and waits for the answer.
     ///
     /// # Errors
-    /// What the client refuses with, and where clients cannot be asked.
+    /// The error of the client, or if the revision does not have requests to clients.
     pub async fn ask(&self, method: &str, params: &Value) -> Outcome {
         if self.stateless {
-            let message = "this revision of the protocol asks clients by results, not by requests";
+            let message =
+                "this protocol revision requests clients for input in results, not in requests";
             return Err(ProtocolError::new(-32601, message));
         }
-        let (id, answer, _guard) = Asks::open(&self.asks);
-        (self.tell)(wire::bytes(
+        let (id, answer, _guard) = ClientRequests::open(&self.requests);
+        (self.send)(wire::bytes(
             &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}),
         ));
         let gone = || ProtocolError::new(-32603, "the client is gone");
@@ -123,19 +124,19 @@ impl Context {
     }
 }
 
-/// What was asked of clients and is not answered yet.
+/// Requests to clients without an answer.
 #[derive(Default)]
-pub(super) struct Asks {
+pub(super) struct ClientRequests {
     next: AtomicU64,
     open: Mutex<HashMap<String, oneshot::Sender<Outcome>>>,
 }
 
-impl Asks {
-    fn open(asks: &Arc<Asks>) -> (String, oneshot::Receiver<Outcome>, Open) {
-        let id = format!("server-{}", asks.next.fetch_add(1, Ordering::Relaxed) + 1);
+impl ClientRequests {
+    fn open(requests: &Arc<ClientRequests>) -> (String, oneshot::Receiver<Outcome>, Open) {
+        let id = format!("server-{}", requests.next.fetch_add(1, Ordering::Relaxed) + 1);
         let (sender, receiver) = oneshot::channel();
-        asks.lock().insert(id.clone(), sender);
-        let guard = Open { asks: Arc::clone(asks), id: id.clone() };
+        requests.lock().insert(id.clone(), sender);
+        let guard = Open { requests: Arc::clone(requests), id: id.clone() };
         (id, receiver, guard)
     }
 
@@ -143,7 +144,7 @@ impl Asks {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A client answered. An answer to nothing is passed over.
+    /// Takes the answer of a client. An unknown one is ignored.
     pub(super) fn answered(&self, id: &Value, outcome: Result<Value, CallError>) {
         let Some(sender) = id.as_str().and_then(|id| self.lock().remove(id)) else { return };
         let _ = sender.send(outcome.map_err(|error| match error {
@@ -153,14 +154,14 @@ impl Asks {
     }
 }
 
-/// Forgets a question when nobody waits for its answer any more.
+/// Removes a request that is no longer waited for.
 struct Open {
-    asks: Arc<Asks>,
+    requests: Arc<ClientRequests>,
     id: String,
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.asks.lock().remove(&self.id);
+        self.requests.lock().remove(&self.id);
     }
 }

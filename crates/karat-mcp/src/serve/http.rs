@@ -1,8 +1,8 @@
-//! Serving over streamable HTTP: several offers on one listener, each under its path.
+//! A server over streamable HTTP: several offers on one listener, each under its path.
 //!
-//! A request is answered with one JSON body, or with a stream of events when its tool tells or asks
-//! the client something before. There are no sessions and no stream of the server's own, which the
-//! protocol allows; web pages of other origins are turned away.
+//! The response to a request is one JSON body, or a stream of events if the tool sends messages before its
+//! answer. There are no sessions and no stream of server-initiated messages, which the protocol allows. Web
+//! pages of other origins are rejected.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -25,17 +25,17 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-use super::context::{Asks, Tell};
-use super::desk::{Desk, Received, Request, failure, version_of};
-use super::{Offer, ProtocolError, Respond, ServeError};
-use crate::http::header_text;
+use super::context::{ClientRequests, SendMessage};
+use super::request_handler::{Received, Request, RequestHandler, failure, version_of};
+use super::respond::{Offer, ProtocolError, Respond, ServeError};
+use crate::headers::header_text;
 use crate::limits::Limits;
 use crate::revision::Revision;
 
-/// How long requests under way may go on after the shutdown.
-const LAST_REQUESTS: Duration = Duration::from_secs(1);
+/// Time for running requests to finish after the shutdown.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Offers that are listened for.
+/// A server that is bound to an address.
 pub struct HttpServer {
     listener: TcpListener,
     address: SocketAddr,
@@ -43,22 +43,22 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Listens on an address; port 0 takes a free one. The keys are paths such as `/github/mcp`.
+    /// Binds to an address; port 0 is any free port. The keys of `at` are paths such as `/github/mcp`.
     ///
     /// # Errors
-    /// When the address cannot be listened on or an offer cannot be served.
+    /// If the address cannot be bound, or a path or a definition is invalid.
     pub async fn bind(
         address: SocketAddr,
         at: BTreeMap<String, Offer>,
         respond: impl Respond,
     ) -> Result<HttpServer, ServeError> {
         let respond = Arc::new(respond);
-        let mut desks = BTreeMap::new();
+        let mut handlers = BTreeMap::new();
         for (path, offer) in at {
             if !path.starts_with('/') {
                 return Err(ServeError::Path { path });
             }
-            desks.insert(path, Arc::new(Desk::new(&offer, Arc::clone(&respond))?));
+            handlers.insert(path, Arc::new(RequestHandler::new(&offer, Arc::clone(&respond))?));
         }
         let bound = async {
             let listener = TcpListener::bind(address).await?;
@@ -67,17 +67,17 @@ impl HttpServer {
         };
         let (listener, address) =
             bound.await.map_err(|source| ServeError::Bind { address, source })?;
-        let house = House { desks, asks: Arc::default() };
-        let router = Router::new().fallback(answer).with_state(Arc::new(house));
+        let routes = Routes { handlers, requests: Arc::default() };
+        let router = Router::new().fallback(answer).with_state(Arc::new(routes));
         Ok(HttpServer { listener, address, router })
     }
 
-    /// The address that is listened on.
+    /// The bound address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until `shutdown` is ready.
+    /// Serves until `shutdown` completes.
     pub async fn run_until(self, shutdown: impl Future) {
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let serving = axum::serve(self.listener, self.router)
@@ -91,23 +91,26 @@ impl HttpServer {
             _ = shutdown => {}
         }
         drop(stop);
-        let _ = tokio::time::timeout(LAST_REQUESTS, serving).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, serving).await;
     }
 }
 
-/// Everything behind one listener.
-struct House<R> {
-    desks: BTreeMap<String, Arc<Desk<R>>>,
-    asks: Arc<Asks>,
+/// The handlers of one listener by path.
+struct Routes<R> {
+    handlers: BTreeMap<String, Arc<RequestHandler<R>>>,
+    requests: Arc<ClientRequests>,
 }
 
-async fn answer<R: Respond>(State(house): State<Arc<House<R>>>, request: HttpRequest) -> Response {
+async fn answer<R: Respond>(
+    State(routes): State<Arc<Routes<R>>>,
+    request: HttpRequest,
+) -> Response {
     let (parts, body) = request.into_parts();
-    let Some(desk) = house.desks.get(parts.uri.path()) else {
+    let Some(handler) = routes.handlers.get(parts.uri.path()) else {
         return StatusCode::NOT_FOUND.into_response();
     };
     if !is_local(&parts.headers) {
-        return (StatusCode::FORBIDDEN, "this origin is not served").into_response();
+        return (StatusCode::FORBIDDEN, "this origin is not allowed").into_response();
     }
     if parts.method != Method::POST {
         return (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "POST")]).into_response();
@@ -118,73 +121,75 @@ async fn answer<R: Respond>(State(house): State<Arc<House<R>>>, request: HttpReq
     let Ok(bytes) = to_bytes(body, Limits::default().message_bytes).await else {
         return StatusCode::PAYLOAD_TOO_LARGE.into_response();
     };
-    let mut received = Desk::<R>::receive(&bytes);
+    let mut received = RequestHandler::<R>::receive(&bytes);
     if received.len() != 1 {
-        return batch(desk, &house.asks, received).await;
+        return batch(handler, &routes.requests, received).await;
     }
     match received.pop() {
-        Some(Received::Request(request)) => one(desk, &house.asks, &parts.headers, request).await,
+        Some(Received::Request(request)) => {
+            one(handler, &routes.requests, &parts.headers, request).await
+        }
         Some(Received::Answer { id, outcome }) => {
-            house.asks.answered(&id, outcome);
+            routes.requests.answered(&id, outcome);
             StatusCode::ACCEPTED.into_response()
         }
-        Some(Received::Broken(answer)) => json(StatusCode::BAD_REQUEST, answer),
+        Some(Received::Invalid(answer)) => json(StatusCode::BAD_REQUEST, answer),
         _ => StatusCode::ACCEPTED.into_response(),
     }
 }
 
 async fn one<R: Respond>(
-    desk: &Arc<Desk<R>>,
-    asks: &Arc<Asks>,
+    handler: &Arc<RequestHandler<R>>,
+    requests: &Arc<ClientRequests>,
     headers: &HeaderMap,
     request: Request,
 ) -> Response {
     if let Err(error) = check_headers(headers, &request) {
         return json(StatusCode::BAD_REQUEST, failure(&request.id, &error));
     }
-    let (sender, mut told) = mpsc::unbounded_channel();
-    let tell: Tell = Arc::new(move |message| {
+    let (sender, mut messages) = mpsc::unbounded_channel();
+    let send: SendMessage = Arc::new(move |message| {
         let _ = sender.send(message);
     });
-    let (desk, asks) = (Arc::clone(desk), Arc::clone(asks));
+    let (handler, requests) = (Arc::clone(handler), Arc::clone(requests));
     let mut answering: Answering = Box::pin(async move {
-        let answered = desk.answer(&request, &tell, &asks).await;
+        let answered = handler.answer(&request, &send, &requests).await;
         let status =
             if answered.stateless { status(answered.code, &request) } else { StatusCode::OK };
         (status, answered.bytes)
     });
     let first = tokio::select! {
         biased;
-        answer = &mut answering => match told.try_recv() {
-            // It said something in the same breath.
-            Ok(first) => return events(first, told, Err(answer.1)),
+        answer = &mut answering => match messages.try_recv() {
+            // The tool sent messages before it finished.
+            Ok(first) => return events(first, messages, Err(answer.1)),
             Err(_) => return json(answer.0, answer.1),
         },
-        Some(first) = told.recv() => first,
+        Some(first) = messages.recv() => first,
     };
-    events(first, told, Ok(answering))
+    events(first, messages, Ok(answering))
 }
 
 type Answering = Pin<Box<dyn Future<Output = (StatusCode, Vec<u8>)> + Send>>;
 
-/// A response that is a stream: what was told first, what is told, and in the end the answer.
+/// A stream of events: the first message, further messages, and at last the answer.
 fn events(
     first: Vec<u8>,
-    told: mpsc::UnboundedReceiver<Vec<u8>>,
+    messages: mpsc::UnboundedReceiver<Vec<u8>>,
     answer: Result<Answering, Vec<u8>>,
 ) -> Response {
     let answer = match answer {
         Ok(answering) => answering,
         Err(bytes) => Box::pin(std::future::ready((StatusCode::OK, bytes))),
     };
-    let stream = Events { first: Some(first), told, answer: Some(answer) };
+    let stream = Events { first: Some(first), messages, answer: Some(answer) };
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache")];
     (headers, Body::from_stream(stream)).into_response()
 }
 
 struct Events {
     first: Option<Vec<u8>>,
-    told: mpsc::UnboundedReceiver<Vec<u8>>,
+    messages: mpsc::UnboundedReceiver<Vec<u8>>,
     answer: Option<Answering>,
 }
 
@@ -197,19 +202,19 @@ impl Stream for Events {
             return Poll::Ready(Some(Ok(event(&first))));
         }
         let Some(answer) = &mut events.answer else { return Poll::Ready(None) };
-        if let Poll::Ready(Some(message)) = events.told.poll_recv(context) {
+        if let Poll::Ready(Some(message)) = events.messages.poll_recv(context) {
             return Poll::Ready(Some(Ok(event(&message))));
         }
         let Poll::Ready((_, bytes)) = answer.as_mut().poll(context) else {
-            // The answer may have said something on its way.
-            return match events.told.poll_recv(context) {
+            // The tool may have sent a message while it was polled.
+            return match events.messages.poll_recv(context) {
                 Poll::Ready(Some(message)) => Poll::Ready(Some(Ok(event(&message)))),
                 _ => Poll::Pending,
             };
         };
         events.answer = None;
         let mut last = Vec::new();
-        while let Ok(message) = events.told.try_recv() {
+        while let Ok(message) = events.messages.try_recv() {
             last.extend(event(&message));
         }
         last.extend(event(&bytes));
@@ -222,19 +227,23 @@ fn event(message: &[u8]) -> Vec<u8> {
 }
 
 /// Batches belong to revision 2025-03-26.
-async fn batch<R: Respond>(desk: &Desk<R>, asks: &Arc<Asks>, received: Vec<Received>) -> Response {
-    // There is one body for all of it, so nothing can be told on the way.
-    let tell: Tell = Arc::new(|_| {});
+async fn batch<R: Respond>(
+    handler: &RequestHandler<R>,
+    requests: &Arc<ClientRequests>,
+    received: Vec<Received>,
+) -> Response {
+    // The response is one body, so messages before the answers are dropped.
+    let send: SendMessage = Arc::new(|_| {});
     let mut answers = Vec::new();
     for message in received {
         let bytes = match message {
-            Received::Request(request) => desk.answer(&request, &tell, asks).await.bytes,
-            Received::Broken(answer) => answer,
+            Received::Request(request) => handler.answer(&request, &send, requests).await.bytes,
+            Received::Invalid(answer) => answer,
             Received::Answer { id, outcome } => {
-                asks.answered(&id, outcome);
+                requests.answered(&id, outcome);
                 continue;
             }
-            Received::Cancelled(_) | Received::Told => continue,
+            Received::Cancelled(_) | Received::Notification => continue,
         };
         answers.push(bytes);
     }
@@ -251,7 +260,7 @@ fn json(status: StatusCode, bytes: Vec<u8>) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], Body::from(bytes)).into_response()
 }
 
-/// The status of a protocol error, from revision 2026-07-28 on.
+/// The HTTP status of a protocol error, from revision 2026-07-28 on.
 fn status(code: Option<i64>, request: &Request) -> StatusCode {
     let Some(code) = code else { return StatusCode::OK };
     let is = |expected: ErrorCode| i64::from(expected.0) == code;
@@ -270,7 +279,7 @@ fn status(code: Option<i64>, request: &Request) -> StatusCode {
     if malformed { StatusCode::BAD_REQUEST } else { StatusCode::OK }
 }
 
-/// What the headers repeat must be what the body says.
+/// Checks that headers repeat the values of the body.
 fn check_headers(headers: &HeaderMap, request: &Request) -> Result<(), ProtocolError> {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let mismatch =
@@ -318,8 +327,8 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
 }
 
-/// Whether a request may be answered: programs send no origin, and web pages must be local ones. A
-/// host that is no local name means that a page has pointed its own name at us.
+/// True for requests of programs, which have no origin, and of local web pages. A host name that is not
+/// local means that a web page has pointed its own name at this server.
 fn is_local(headers: &HeaderMap) -> bool {
     let local = |host: &str| {
         let name = match host.strip_prefix('[') {

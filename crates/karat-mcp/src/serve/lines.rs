@@ -1,4 +1,4 @@
-//! Serving over lines: standard input and output, or any pair of streams.
+//! A server over lines: stdin and stdout, or any pair of streams.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,71 +7,71 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::Respond;
-use super::context::{Asks, Tell};
-use super::desk::{Desk, Received, Request};
+use super::context::{ClientRequests, SendMessage};
+use super::request_handler::{Received, Request, RequestHandler};
+use super::respond::Respond;
 use crate::limits::Limits;
 use crate::outbox::Outbox;
 
-/// How long calls under way may go on after the client has closed its side.
-const LAST_CALLS: Duration = Duration::from_secs(1);
-/// How many bytes of answers may wait for a client that does not read.
-const WAITING_AT_MOST: usize = 256 << 20;
+/// Time for running calls to finish after the client has closed its side.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Bytes of answers that may wait for a client that does not read.
+const MAX_WAITING_BYTES: usize = 256 << 20;
 
-/// Calls under way, by the JSON of their id.
-type UnderWay = Arc<Mutex<HashMap<String, AbortHandle>>>;
+/// Running calls by the JSON of their id.
+type Running = Arc<Mutex<HashMap<String, AbortHandle>>>;
 
-pub(super) async fn serve<R, S, W>(desk: Arc<Desk<R>>, read: S, write: W)
+pub(super) async fn serve<R, S, W>(handler: Arc<RequestHandler<R>>, read: S, write: W)
 where
     R: Respond,
     S: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let outbox = Outbox::new(WAITING_AT_MOST);
+    let outbox = Outbox::new(MAX_WAITING_BYTES);
     let writing = Arc::clone(&outbox);
     let writer = tokio::spawn(async move { writing.drain(write).await });
-    let telling = Arc::clone(&outbox);
+    let sending = Arc::clone(&outbox);
     let client = Client {
-        tell: Arc::new(move |message| {
-            let _ = telling.push(&message);
+        send: Arc::new(move |message| {
+            let _ = sending.push(&message);
         }),
-        asks: Arc::default(),
+        requests: Arc::default(),
     };
-    let under_way = UnderWay::default();
+    let running = Running::default();
     let mut calls = JoinSet::new();
     let mut lines = BufReader::with_capacity(64 << 10, read);
     let mut line = Vec::new();
     while next_line(&mut lines, &mut line).await {
-        for received in Desk::<R>::receive(line.trim_ascii()) {
+        for received in RequestHandler::<R>::receive(line.trim_ascii()) {
             match received {
                 Received::Request(request) if is_quick(&request.method) => {
-                    let answered = desk.answer(&request, &client.tell, &client.asks).await;
+                    let answered = handler.answer(&request, &client.send, &client.requests).await;
                     let _ = outbox.push(&answered.bytes);
                 }
                 Received::Request(request) => {
-                    spawn(&mut calls, &desk, &client, &under_way, request);
+                    spawn(&mut calls, &handler, &client, &running, request);
                 }
-                Received::Answer { id, outcome } => client.asks.answered(&id, outcome),
+                Received::Answer { id, outcome } => client.requests.answered(&id, outcome),
                 Received::Cancelled(id) => {
-                    if let Some(call) = lock(&under_way).remove(&id.to_string()) {
+                    if let Some(call) = lock(&running).remove(&id.to_string()) {
                         call.abort();
                     }
                 }
-                Received::Broken(answer) => {
+                Received::Invalid(answer) => {
                     let _ = outbox.push(&answer);
                 }
-                Received::Told => {}
+                Received::Notification => {}
             }
         }
         while calls.try_join_next().is_some() {}
     }
     let rest = async { while calls.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(LAST_CALLS, rest).await;
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, rest).await;
     outbox.close();
-    let _ = tokio::time::timeout(LAST_CALLS, writer).await;
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, writer).await;
 }
 
-/// Whether the desk answers by itself, without asking anybody.
+/// True if the handler answers this method itself and at once.
 fn is_quick(method: &str) -> bool {
     matches!(method, "initialize" | "server/discover" | "ping" | "tools/list")
 }
@@ -79,35 +79,35 @@ fn is_quick(method: &str) -> bool {
 /// The client at the other end.
 #[derive(Clone)]
 struct Client {
-    tell: Tell,
-    asks: Arc<Asks>,
+    send: SendMessage,
+    requests: Arc<ClientRequests>,
 }
 
-fn lock(under_way: &UnderWay) -> std::sync::MutexGuard<'_, HashMap<String, AbortHandle>> {
-    under_way.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(running: &Running) -> std::sync::MutexGuard<'_, HashMap<String, AbortHandle>> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn spawn<R: Respond>(
     calls: &mut JoinSet<()>,
-    desk: &Arc<Desk<R>>,
+    handler: &Arc<RequestHandler<R>>,
     client: &Client,
-    under_way: &UnderWay,
+    running: &Running,
     request: Request,
 ) {
     let id = request.id.to_string();
-    let (desk, client, finished) = (Arc::clone(desk), client.clone(), Arc::clone(under_way));
-    // Held until the call is on the list, so that it cannot leave the list before it is on it.
-    let mut list = lock(under_way);
+    let (handler, client, finished) = (Arc::clone(handler), client.clone(), Arc::clone(running));
+    // Locked until the call is listed, so that it cannot be removed before.
+    let mut list = lock(running);
     let key = id.clone();
     let call = calls.spawn(async move {
-        let answered = desk.answer(&request, &client.tell, &client.asks).await;
+        let answered = handler.answer(&request, &client.send, &client.requests).await;
         lock(&finished).remove(&key);
-        (client.tell)(answered.bytes);
+        (client.send)(answered.bytes);
     });
     list.insert(id, call);
 }
 
-/// The next line that is not empty; none when the stream ends or a line is beyond the limit.
+/// Reads the next line that is not empty; false if the stream ends or a line is too long.
 pub(crate) async fn next_line<S: AsyncRead + Unpin>(
     from: &mut BufReader<S>,
     line: &mut Vec<u8>,

@@ -9,9 +9,9 @@ use karat_io::FailureClass;
 use karat_mcp::serve::HttpServer;
 use karat_mcp::{CallError, CallOptions, Options, Policies, Revision, Roots, ServerSpec, Session};
 use serde_json::{Map, json};
-use support::{Chatty, ECHO, arguments, in_process, offer, on_http, plain_offer, spec};
+use support::{Chatty, arguments, in_process, offer, on_http, plain_offer, scripted};
 
-/// Everything that holds whatever the messages travel on.
+/// Checks that hold on every transport.
 async fn holds(session: &Session, revision: Revision) {
     assert_eq!(session.server().revision, revision);
     assert_eq!(session.server().name, "toolbox");
@@ -57,14 +57,14 @@ async fn holds(session: &Session, revision: Revision) {
     let late = session.call_with("wait", &Map::new(), options).await.unwrap_err();
     assert!(matches!(late, CallError::Timeout { .. }), "{late}");
     assert!(!late.is_lost());
-    // The session goes on.
+    // The session continues.
     assert!(session.call("echo", &Map::new()).await.is_ok());
-    let conduct = session.conduct();
-    assert_eq!(conduct.remarks(), [""; 0]);
+    let log = session.protocol_log();
+    assert_eq!(log.warnings(), [""; 0]);
 }
 
 #[tokio::test]
-async fn every_revision_is_spoken_over_streams() {
+async fn every_revision_works_over_streams() {
     for revision in Revision::ALL {
         let session = in_process(Some(revision), &Options::default()).await;
         holds(&session, revision).await;
@@ -72,7 +72,7 @@ async fn every_revision_is_spoken_over_streams() {
 }
 
 #[tokio::test]
-async fn every_revision_is_spoken_over_http() {
+async fn every_revision_works_over_http() {
     let url = on_http().await;
     for revision in Revision::ALL {
         let spec = ServerSpec {
@@ -86,7 +86,7 @@ async fn every_revision_is_spoken_over_http() {
 }
 
 #[tokio::test]
-async fn without_a_wish_the_newest_with_a_handshake_is_spoken() {
+async fn the_newest_revision_with_a_handshake_is_the_default() {
     let session = in_process(None, &Options::default()).await;
     assert_eq!(session.server().revision, Revision::V2025_11_25);
 }
@@ -104,8 +104,9 @@ async fn several_offers_share_one_listener() {
 }
 
 #[tokio::test]
-async fn a_child_process_is_talked_to_and_ends_with_the_session() {
-    let session = Session::start(&spec(&[ECHO]), &Options::default()).await.unwrap();
+async fn a_child_process_ends_with_the_session() {
+    let session =
+        Session::start(&scripted("tools: [{name: echo}]"), &Options::default()).await.unwrap();
     let reply = session.call("echo", &arguments(json!({"x": 1}))).await.unwrap();
     assert_eq!(reply.texts(), [r#"{"x":1}"#]);
     let ending = session.close().await;
@@ -113,7 +114,7 @@ async fn a_child_process_is_talked_to_and_ends_with_the_session() {
 }
 
 #[tokio::test]
-async fn calls_run_at_the_same_time_and_find_their_answers() {
+async fn concurrent_calls_get_their_answers() {
     let session = in_process(None, &Options::default()).await;
     let session = std::sync::Arc::new(session);
     let calls: Vec<_> = (0..200)
@@ -140,7 +141,7 @@ async fn a_cancelled_call_is_dropped_by_the_server_and_never_answered() {
     assert!(matches!(late, CallError::Timeout { .. }), "{late}");
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(session.call("echo", &Map::new()).await.is_ok());
-    assert_eq!(session.conduct().late_answers, 0);
+    assert_eq!(session.protocol_log().late_answers, 0);
 }
 
 async fn chats(session: &Session, revision: Revision) {
@@ -150,11 +151,11 @@ async fn chats(session: &Session, revision: Revision) {
     let reply = session.call_with("refuse", &Map::new(), wanted).await.unwrap();
     assert_eq!(reply.progress.len(), 2);
     assert_eq!(reply.progress[1]["total"], 2.0);
-    let conduct = session.conduct();
-    assert_eq!(conduct.log_messages, 1);
+    let log = session.protocol_log();
+    assert_eq!(log.log_messages, 1);
     if revision.has_handshake() {
         assert_eq!(reply.texts(), ["file:///data"]);
-        assert_eq!(conduct.requests_answered, 1);
+        assert_eq!(log.requests_answered, 1);
     } else {
         assert!(reply.texts()[0].contains("-32601"), "{:?}", reply.texts());
     }
@@ -163,7 +164,7 @@ async fn chats(session: &Session, revision: Revision) {
 }
 
 #[tokio::test]
-async fn a_tool_tells_and_asks_its_client() {
+async fn a_tool_sends_notifications_and_requests_to_its_client() {
     let address = "127.0.0.1:0".parse().unwrap();
     let at = BTreeMap::from([("/mcp".to_owned(), plain_offer())]);
     let server = HttpServer::bind(address, at, Chatty).await.unwrap();

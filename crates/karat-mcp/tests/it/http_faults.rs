@@ -1,18 +1,18 @@
-//! HTTP servers that break off, stall, redirect and refuse: each fault has its class.
+//! HTTP servers that close, stall, redirect and refuse: each fault has its class.
 
 use std::time::Duration;
 
 use karat_io::FailureClass;
-use karat_mcp::{CallError, Limits, Oddity, Options, Revision, ServerSpec, Session, StartError};
+use karat_mcp::{CallError, Limits, Options, Revision, ServerSpec, Session, StartError, Violation};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What the server does with a call.
+/// The response to a call.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     Status(&'static str),
-    /// These bytes, and then nothing for ever.
+    /// These bytes, and then nothing.
     Stall(&'static str),
     /// These bytes, and then the end of the connection.
     Drop(&'static str),
@@ -22,11 +22,11 @@ enum Fault {
     EndlessEvent,
     /// A body of this many bytes.
     Large(usize),
-    /// A stream that breaks off so often and goes on when it is asked for again.
+    /// A stream that breaks this many times and can be resumed.
     BreaksOff(u32),
     /// A protocol error with a status, and with this many bytes of data.
     Refuses(usize),
-    /// A whole answer, and then the end of the connection without a word of it.
+    /// A whole answer, and then the end of the connection without notice.
     HangsUp,
 }
 
@@ -67,7 +67,7 @@ fn whole(status: &str, kind: &str, body: &str) -> String {
     )
 }
 
-/// A stream that ends before the answer, and can be taken up again so often.
+/// A stream that ends before the answer and can be resumed this many times.
 fn breaks_off(times: u32, id: &str) -> String {
     whole("200 OK", "text/event-stream", &format!("id: {}.{id}\nretry: 10\ndata: \n\n", times - 1))
 }
@@ -184,7 +184,7 @@ async fn try_call_at(
 }
 
 #[tokio::test]
-async fn a_status_that_is_no_success_is_told_and_the_session_goes_on() {
+async fn an_error_status_is_reported_and_the_session_continues() {
     for status in ["500 Internal Server Error", "429 Too Many Requests", "406 Not Acceptable"] {
         let (session, error) = call(Fault::Status(status)).await;
         let number: u16 = status[..3].parse().unwrap();
@@ -204,7 +204,7 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
-async fn an_ended_session_is_lost_and_not_started_anew() {
+async fn an_ended_session_is_lost_and_not_restarted() {
     let (session, error) = call(Fault::Status("404 Not Found")).await;
     assert!(error.is_lost(), "{error}");
     assert!(session.tools().await.unwrap_err().is_lost());
@@ -225,7 +225,7 @@ async fn answers_that_stall_are_time_outs() {
 }
 
 #[tokio::test]
-async fn connections_that_break_off_are_transport_faults() {
+async fn broken_connections_are_transport_errors() {
     for bytes in [
         "",
         "HTTP/1.1 200 OK\r\ncontent-",
@@ -239,7 +239,7 @@ async fn connections_that_break_off_are_transport_faults() {
 }
 
 #[tokio::test]
-async fn answers_without_an_answer_are_invalid() {
+async fn responses_without_an_answer_are_invalid() {
     for (kind, body) in [
         ("text/html", "<html>It works!</html>"),
         ("application/json", ""),
@@ -255,7 +255,7 @@ async fn answers_without_an_answer_are_invalid() {
 }
 
 #[tokio::test]
-async fn answers_without_end_are_too_large() {
+async fn endless_answers_are_too_large() {
     for fault in [Fault::EndlessEvent, Fault::Large(1 << 17)] {
         let (_, error) = call(fault).await;
         assert_eq!(error, CallError::TooLarge { limit: 1 << 16, what: "bytes" }, "{fault:?}");
@@ -263,8 +263,8 @@ async fn answers_without_end_are_too_large() {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_off_is_taken_up_again_where_it_gave_an_id() {
-    // However often that is: the time for the call decides.
+async fn a_broken_stream_with_ids_is_resumed() {
+    // There is no maximum: the time limit of the call decides.
     let patient = Options { call_timeout: Duration::from_secs(30), ..options() };
     for times in [1, 30] {
         let spec = ServerSpec::from_url(server(Fault::BreaksOff(times)).await);
@@ -274,8 +274,8 @@ async fn a_stream_that_breaks_off_is_taken_up_again_where_it_gave_an_id() {
 }
 
 #[tokio::test]
-async fn a_status_that_says_nothing_of_later_is_no_reason_to_wait() {
-    for (bytes, told) in [
+async fn only_an_accepted_status_is_waited_for() {
+    for (bytes, message) in [
         ("HTTP/1.1 204 No Content\r\n\r\n", "no body (HTTP status 204)"),
         ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", "no body (HTTP status 200)"),
         (
@@ -286,8 +286,8 @@ async fn a_status_that_says_nothing_of_later_is_no_reason_to_wait() {
     ] {
         let (session, error) = call(Fault::Stall(bytes)).await;
         assert!(matches!(error, CallError::Invalid { .. }), "{bytes}: {error}");
-        assert!(error.to_string().contains(told), "{bytes}: {error}");
-        assert_eq!(session.conduct().remarks(), [""; 0], "{bytes}");
+        assert!(error.to_string().contains(message), "{bytes}: {error}");
+        assert_eq!(session.protocol_log().warnings(), [""; 0], "{bytes}");
     }
     let later = "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n";
     let (_, error) = call(Fault::Stall(later)).await;
@@ -295,7 +295,7 @@ async fn a_status_that_says_nothing_of_later_is_no_reason_to_wait() {
 }
 
 #[tokio::test]
-async fn a_protocol_error_with_a_status_is_read_whatever_its_length() {
+async fn a_protocol_error_with_a_status_is_read_up_to_the_limit() {
     for (bytes, class) in [
         (10, FailureClass::Refused),
         (60_000, FailureClass::Refused),
@@ -312,17 +312,17 @@ async fn a_protocol_error_with_a_status_is_read_whatever_its_length() {
 }
 
 #[tokio::test]
-async fn a_connection_that_ends_unannounced_costs_no_call() {
+async fn a_connection_that_ends_without_notice_fails_no_call() {
     let (session, reply) = try_call(Fault::HangsUp).await;
     assert_eq!(reply.unwrap().texts(), ["bye"]);
     for _ in 0..20 {
         assert_eq!(session.call("t", &Map::new()).await.unwrap().texts(), ["bye"]);
     }
-    assert_eq!(session.conduct().count(Oddity::Hangup), 20);
+    assert_eq!(session.protocol_log().count(Violation::Hangup), 20);
 }
 
 #[tokio::test]
-async fn an_answer_counts_though_its_stream_has_no_end() {
+async fn an_answer_in_an_endless_stream_is_returned() {
     // The first request was the handshake, so the call is the second.
     let bytes = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\nid: 1\n\
                  data: {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":\
@@ -333,7 +333,7 @@ async fn an_answer_counts_though_its_stream_has_no_end() {
 }
 
 #[tokio::test]
-async fn nobody_at_the_address_is_a_server_that_did_not_start() {
+async fn an_unreachable_address_is_a_server_that_did_not_start() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     drop(listener);

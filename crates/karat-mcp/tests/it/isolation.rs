@@ -1,4 +1,4 @@
-//! What an isolated server can do, tried by a server that tries. Needs bubblewrap and Python.
+//! The limits of an isolated server, tried out by a server. Needs bubblewrap and Python.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use karat_mcp::{CallError, Engine, Isolation, Options, ServerSpec, Session, StartError};
 use serde_json::{Map, Value, json};
 
-const PROBE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/probe.py");
+const PROBE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/support/probe.py");
 
 fn bwrap() -> Isolation {
     Isolation::by(Engine::Bwrap)
@@ -55,7 +55,7 @@ async fn nothing_outside_can_be_written() {
         let (said, failed) = ask(&session, "write", json!({"path": path})).await;
         assert!(failed, "{path}: {said}");
     }
-    // Its own temporary folder is writable, and nobody else sees it.
+    // Its own temporary folder is writable, and not visible outside.
     let (said, failed) = ask(&session, "write", json!({"path": "/tmp/karat-was-here"})).await;
     assert!(!failed, "{said}");
     assert!(!Path::new("/tmp/karat-was-here").exists());
@@ -63,7 +63,7 @@ async fn nothing_outside_can_be_written() {
 }
 
 #[tokio::test]
-async fn only_mounted_folders_are_there_and_only_some_can_be_changed() {
+async fn only_mounted_folders_are_visible_and_only_writable_ones_can_be_changed() {
     let (open, shut, hidden) =
         (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     for folder in [&open, &shut, &hidden] {
@@ -90,21 +90,21 @@ async fn only_mounted_folders_are_there_and_only_some_can_be_changed() {
 }
 
 #[tokio::test]
-async fn secrets_of_the_machine_are_not_there() {
+async fn secrets_of_the_machine_are_hidden() {
     let session = start(bwrap()).await;
     let (said, _) = ask(&session, "read", json!({"path": "/etc/shadow"})).await;
     assert!(!said.contains("root:"), "{said}");
     let (said, failed) = ask(&session, "listing", json!({"path": "/run"})).await;
     assert!(!failed && said.is_empty(), "{said}");
     let (variables, _) = ask(&session, "environment", json!({})).await;
-    // Cargo sets variables for the tests; none of them passes.
+    // Cargo sets variables for the tests; none of them is passed on.
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
     assert!(variables.contains("PATH") && !variables.contains("CARGO"), "{variables}");
     session.close().await;
 }
 
 #[tokio::test]
-async fn the_network_is_there_only_where_it_is_allowed() {
+async fn the_network_is_available_only_if_allowed() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     for network in [false, true] {
@@ -118,7 +118,7 @@ async fn the_network_is_there_only_where_it_is_allowed() {
 }
 
 #[tokio::test]
-async fn a_fork_bomb_ends_at_the_limit() {
+async fn a_fork_bomb_is_stopped_at_the_limit() {
     let session = start(Isolation { processes: Some(32), ..bwrap() }).await;
     let (said, failed) = ask(&session, "fork", json!({})).await;
     assert!(failed && said.contains("BlockingIOError"), "{said}");
@@ -127,7 +127,7 @@ async fn a_fork_bomb_ends_at_the_limit() {
 }
 
 #[tokio::test]
-async fn a_memory_hog_ends_at_the_limit() {
+async fn a_memory_hog_is_stopped_at_the_limit() {
     let session = start(Isolation { memory_mb: Some(256), ..bwrap() }).await;
     let (said, failed) = ask(&session, "hog", json!({})).await;
     assert!(failed && said.contains("MemoryError"), "{said}");
@@ -135,7 +135,7 @@ async fn a_memory_hog_ends_at_the_limit() {
 }
 
 #[tokio::test]
-async fn a_large_file_ends_at_the_limit() {
+async fn a_large_file_is_stopped_at_the_limit() {
     let session = start(Isolation { file_mb: Some(1), ..bwrap() }).await;
     let input = json!({"path": "/tmp/large", "bytes": 2 << 20});
     let (said, failed) = ask(&session, "write", input).await;
@@ -144,7 +144,7 @@ async fn a_large_file_ends_at_the_limit() {
 }
 
 #[tokio::test]
-async fn endless_work_ends_at_the_limit() {
+async fn endless_work_is_stopped_at_the_limit() {
     let session = start(Isolation { cpu_seconds: Some(1), ..bwrap() }).await;
     let error = session.call("spin", &Map::new()).await.unwrap_err();
     assert!(matches!(error, CallError::Closed { .. }), "{error}");
@@ -173,7 +173,7 @@ async fn a_grandchild_in_a_session_of_its_own_is_gone_after_the_session() {
     }
 }
 
-/// Whether a process has the marker as an argument.
+/// True if a process has the marker as an argument.
 fn runs(marker: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     processes.into_iter().any(|process| {
@@ -183,7 +183,7 @@ fn runs(marker: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_not_started() {
+async fn a_missing_program_is_not_started() {
     let missing =
         ServerSpec { command: Some(vec!["no-such-program-karat".to_owned()]), ..spec(bwrap()) };
     let error = Session::start(&missing, &Options::default()).await.unwrap_err();
@@ -192,7 +192,7 @@ async fn a_program_that_is_not_there_is_not_started() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_isolated_says_so() {
+async fn a_server_without_isolation_describes_none() {
     let session = start(Isolation::by(Engine::None)).await;
     assert!(session.isolation().is_empty());
     session.close().await;

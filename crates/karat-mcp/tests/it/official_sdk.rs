@@ -41,7 +41,7 @@ fn lifecycle(version: &ProtocolVersion) -> ClientLifecycleMode {
 }
 
 #[tokio::test]
-async fn its_client_lists_and_calls_what_we_serve() {
+async fn its_client_lists_and_calls_our_tools() {
     let url = on_http().await;
     for version in ProtocolVersion::KNOWN_VERSIONS {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
@@ -152,18 +152,18 @@ async fn talk(session: &Session, revision: Revision) {
     if revision.has_handshake() {
         let reply = session.call("roots", &Map::new()).await.unwrap();
         assert_eq!(reply.texts(), ["file:///data"]);
-        assert_eq!(session.conduct().requests_answered, 1);
+        assert_eq!(session.protocol_log().requests_answered, 1);
     }
     let short = CallOptions { timeout: Some(Duration::from_millis(100)), progress: true };
     let late = session.call_with("slow", &Map::new(), short).await.unwrap_err();
     assert!(matches!(late, CallError::Timeout { .. }), "{late}");
     let unknown = session.call("nothing", &Map::new()).await.unwrap_err();
     assert!(matches!(unknown, CallError::Protocol { code: -32602, .. }), "{unknown}");
-    assert_eq!(session.conduct().remarks(), [""; 0]);
+    assert_eq!(session.protocol_log().warnings(), [""; 0]);
 }
 
 #[tokio::test]
-async fn our_client_talks_to_its_server_over_streams() {
+async fn our_client_works_with_its_server_over_streams() {
     for revision in Revision::ALL {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         tokio::spawn(async move {
@@ -178,7 +178,7 @@ async fn our_client_talks_to_its_server_over_streams() {
 }
 
 #[tokio::test]
-async fn our_client_talks_to_its_server_over_http() {
+async fn our_client_works_with_its_server_over_http() {
     let service = StreamableHttpService::new(
         || Ok(Server),
         Arc::new(LocalSessionManager::default()),

@@ -1,4 +1,4 @@
-//! Ways that only one end of the revisions knows: HTTP+SSE of the first, input rounds of the last.
+//! Features of a single revision: HTTP+SSE of the first, input rounds of the last.
 
 use crate::support;
 
@@ -99,9 +99,9 @@ fn old_spec(url: &str, transport: Option<TransportKind>) -> ServerSpec {
 }
 
 #[tokio::test]
-async fn the_first_revision_is_spoken_over_events() {
+async fn the_first_revision_works_over_events() {
     let url = old_server("/messages?session=1").await;
-    // Named, and found out because the address knows no POST.
+    // Named in the spec, and detected because the URL does not accept POST.
     for transport in [Some(TransportKind::Sse), None] {
         let spec = old_spec(&url, transport);
         let session = Session::start(&spec, &Options::default()).await.unwrap();
@@ -119,7 +119,7 @@ async fn the_first_revision_is_spoken_over_events() {
 }
 
 #[tokio::test]
-async fn a_stream_that_sends_messages_elsewhere_is_refused() {
+async fn a_stream_with_a_foreign_url_for_messages_is_refused() {
     let url = old_server("http://127.0.0.1:9/messages").await;
     let spec = old_spec(&url, Some(TransportKind::Sse));
     let error = Session::start(&spec, &Options::default()).await.unwrap_err();
@@ -167,7 +167,7 @@ fn wants_input(message: &Value) -> Option<Value> {
 }
 
 #[tokio::test]
-async fn a_server_that_wants_input_gets_what_the_policy_has() {
+async fn a_server_that_asks_for_input_gets_the_answer_of_the_policy() {
     let policies = Policies { elicitation: Elicitation::AcceptDefaults, ..Policies::default() };
     let options = Options { policies, ..Options::default() };
     let (read, write) = tokio::io::split(scripted(wants_input));
@@ -182,7 +182,7 @@ async fn a_server_that_wants_input_gets_what_the_policy_has() {
 }
 
 #[tokio::test]
-async fn without_a_policy_the_wish_for_input_is_the_result() {
+async fn without_a_policy_the_request_for_input_is_the_result() {
     let (read, write) = tokio::io::split(scripted(wants_input));
     let session =
         Session::over(read, write, Some(Revision::V2026_07_28), &Options::default()).await.unwrap();
@@ -191,8 +191,8 @@ async fn without_a_policy_the_wish_for_input_is_the_result() {
 }
 
 #[tokio::test]
-async fn a_server_without_a_handshake_is_found_out() {
-    // As a server of the last revision answers: it does not know `initialize`.
+async fn a_server_without_a_handshake_is_detected() {
+    // A server of the last revision does not have `initialize`.
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     tokio::spawn(async move {
         use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -217,7 +217,7 @@ async fn a_server_without_a_handshake_is_found_out() {
 }
 
 #[tokio::test]
-async fn a_forced_revision_that_the_server_does_not_speak_is_an_error() {
+async fn a_fixed_revision_that_the_server_does_not_have_is_an_error() {
     let answer = |message: &Value| {
         (message["method"] == "initialize").then(|| {
             json!({"protocolVersion": "2024-11-05", "capabilities": {}, "serverInfo": {"name": "x"}})
@@ -227,7 +227,7 @@ async fn a_forced_revision_that_the_server_does_not_speak_is_an_error() {
     let asked = Some(Revision::V2025_06_18);
     let error = Session::over(read, write, asked, &Options::default()).await.unwrap_err();
     assert!(matches!(error, StartError::Revision { .. }), "{error}");
-    // Without a wish, the older one is taken.
+    // If none is fixed, the older one is used.
     let (read, write) = tokio::io::split(scripted(answer));
     let session = Session::over(read, write, None, &Options::default()).await.unwrap();
     assert_eq!(session.server().revision, Revision::V2024_11_05);

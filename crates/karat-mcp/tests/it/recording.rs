@@ -1,4 +1,4 @@
-//! What is recorded, what is not, and that a recording can be served again.
+//! Recordings: their content, and serving them again.
 
 use crate::support;
 
@@ -53,7 +53,7 @@ fn short() -> CallOptions {
 }
 
 #[tokio::test]
-async fn a_recording_answers_like_the_server_that_was_recorded() {
+async fn a_recording_answers_like_the_recorded_server() {
     for revision in [Revision::V2025_06_18, Revision::V2026_07_28] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("session.jsonl");
@@ -72,7 +72,7 @@ async fn a_recording_answers_like_the_server_that_was_recorded() {
         let session = replayed(Recording::read(&path).unwrap(), Some(revision)).await;
         assert_eq!(session.server().name, "toolbox");
         assert_eq!(session.tools().await.unwrap(), tools);
-        // The order of keys does not matter, and the same request may come again.
+        // The order of keys does not matter, and a request may be repeated.
         let turned = arguments(json!({"a": [2], "b": 1}));
         for given in [&given, &turned, &given] {
             assert_eq!(session.call("echo", given).await.unwrap().raw, reply.raw);
@@ -86,7 +86,7 @@ async fn a_recording_answers_like_the_server_that_was_recorded() {
 }
 
 #[tokio::test]
-async fn lines_have_their_time_their_side_and_no_secrets() {
+async fn lines_have_time_and_sender_and_no_secrets() {
     let kept = Kept::default();
     let recorder = Recorder::to(kept.clone());
     let url = on_http().await;
@@ -94,7 +94,7 @@ async fn lines_have_their_time_their_side_and_no_secrets() {
     spec.headers.insert("Authorization".into(), "Bearer headersecret".into());
     let options = Options { recorder: Some(recorder.clone()), ..Options::default() };
     let session = Session::start(&spec, &options).await.unwrap();
-    // A server that gives back what it was given.
+    // A server that echoes its arguments.
     let given = arguments(json!({"leak": "headersecret and querysecret"}));
     let reply = session.call("echo", &given).await.unwrap();
     assert_eq!(reply.structured().unwrap()["leak"], "headersecret and querysecret");
@@ -117,7 +117,7 @@ async fn lines_have_their_time_their_side_and_no_secrets() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_recording_is_refused() {
+async fn a_file_that_is_not_a_recording_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.jsonl");
     std::fs::write(&path, "{\"schema\":\"karat.report/1\"}\n").unwrap();
@@ -127,7 +127,7 @@ async fn a_file_that_is_no_recording_is_refused() {
 }
 
 #[tokio::test]
-async fn notifications_come_again_before_their_answer() {
+async fn notifications_are_replayed_before_their_answer() {
     let lines = [
         json!({"schema": "karat.recording/1"}),
         json!({"at_ns": 1, "session": 1, "from": "client", "message": {"jsonrpc": "2.0", "id": 1, "method": "initialize"}}),
@@ -144,7 +144,7 @@ async fn notifications_come_again_before_their_answer() {
 }
 
 #[tokio::test]
-async fn answers_that_came_in_a_batch_are_found_again() {
+async fn answers_in_a_batch_are_replayed() {
     let lines = [
         json!({"schema": "karat.recording/1"}),
         json!({"at_ns": 1, "session": 1, "from": "client", "message": {"jsonrpc": "2.0", "id": 1, "method": "initialize"}}),
@@ -158,5 +158,5 @@ async fn answers_that_came_in_a_batch_are_found_again() {
     let options = CallOptions { timeout: Some(Duration::from_secs(10)), ..CallOptions::default() };
     let reply = session.call_with("t", &Map::new(), options).await.unwrap();
     assert_eq!(reply.raw, json!({"content": []}));
-    assert_eq!(session.conduct().log_messages, 1);
+    assert_eq!(session.protocol_log().log_messages, 1);
 }

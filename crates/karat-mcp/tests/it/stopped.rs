@@ -1,4 +1,4 @@
-//! Karat itself is stopped: no server is left, nor what a server started.
+//! A client that is stopped leaves neither its server nor the children of the server.
 
 use crate::support;
 
@@ -6,22 +6,25 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::MISBEHAVE;
+use support::test_server;
 
-const HOST: &str = env!("CARGO_BIN_EXE_karat-test-host");
+/// A server with a child process.
+const SCRIPT: &str =
+    "{version: '${pid}', tools: [{name: t, do: [{spawn: [sleep, '1000']}, {text: '${child}'}]}]}";
 
-/// A host of a server with a child of its own; gives the numbers of both.
-fn host(how: &str) -> (Child, Vec<u32>) {
-    let mut host = Command::new(HOST)
-        .args([how, MISBEHAVE, "grandchild"])
+/// A client of a server with a child process; returns the ids of both.
+fn client(how: &str) -> (Child, Vec<u32>) {
+    let script = SCRIPT.replace("${", "$${");
+    let mut client = Command::new(test_server())
+        .args(["--hold", how, test_server(), "-c", &script])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let mut line = String::new();
-    BufReader::new(host.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(client.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let pids = line.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
-    (host, pids)
+    (client, pids)
 }
 
 fn alive(pid: u32) -> bool {
@@ -40,18 +43,18 @@ fn assert_gone(pids: &[u32]) {
 #[test]
 fn a_signal_ends_servers_and_their_children() {
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
-        let (mut host, pids) = host("wait");
+        let (mut client, pids) = client("wait");
         assert!(pids.iter().all(|pid| alive(*pid)));
-        let sent = Command::new("kill").args(["-s", signal, &host.id().to_string()]).status();
+        let sent = Command::new("kill").args(["-s", signal, &client.id().to_string()]).status();
         assert!(sent.unwrap().success());
-        assert_eq!(host.wait().unwrap().code(), Some(code));
+        assert_eq!(client.wait().unwrap().code(), Some(code));
         assert_gone(&pids);
     }
 }
 
 #[test]
 fn a_panic_ends_servers_and_their_children() {
-    let (mut host, pids) = host("panic");
-    assert_eq!(host.wait().unwrap().code(), Some(0));
+    let (mut client, pids) = client("panic");
+    assert_eq!(client.wait().unwrap().code(), Some(0));
     assert_gone(&pids);
 }

@@ -282,7 +282,7 @@ impl Evaluation for Load {
             connection.server.renew().await;
         }
         let mut warnings: Vec<String> = cleanup::warning(&[], &[], &left).into_iter().collect();
-        warnings.extend(system.options.witness.conduct().remarks());
+        warnings.extend(system.options.violations.log().warnings());
         Ok(Facts {
             restarts: connections.iter().map(|connection| connection.server.restarts()).sum(),
             isolation: system.isolation.clone(),

@@ -329,7 +329,7 @@ impl LiveServer {
         // Looking for a server that is gone is not a restart.
         let came_back = self.is_restartable || lost.is_none();
         let mut warnings: Vec<String> = self.restarts().filter(|_| came_back).into_iter().collect();
-        warnings.extend(self.server.conduct().remarks());
+        warnings.extend(self.server.protocol_log().warnings());
         warnings.extend(describe_skipped(skipped));
         Facts { isolation: self.isolation.clone(), warnings, lost, is_late }
     }

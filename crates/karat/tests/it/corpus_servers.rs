@@ -6,7 +6,7 @@ use crate::common;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use common::Scratch;
+use common::{Scratch, test_server};
 use serde_json::{Value, json};
 
 fn karat() -> String {
@@ -129,32 +129,29 @@ fn a_served_tool_says_that_nothing_is_behind_it() {
     assert!(child.wait().unwrap().success());
 }
 
-/// A server that lists its tools in two pages, and what it does when it is told to.
-const PAGES: &str = r#"
-import json, sys
-for line in sys.stdin:
-    m = json.loads(line)
-    if "id" not in m: continue
-    if m["method"] == "initialize":
-        r = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "pages", "version": "3"}}
-    elif m["method"] == "tools/list":
-        if "hang" in sys.argv: continue
-        if "exit" in sys.argv: sys.stderr.write("out of paper\n"); sys.exit(4)
-        second = m.get("params", {}).get("cursor")
-        r = {"tools": [{"name": "two" if second else "one", "inputSchema": {"type": "object"}}]}
-        if "twice" in sys.argv: r["tools"][0]["name"] = "same"
-        if not second: r["nextCursor"] = "p2"
-    else:
-        print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "error": {"code": -32601, "message": "no"}}), flush=True); continue
-    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
-"#;
+/// A server that lists its tools in two pages, or fails in a certain way.
+fn pages(mode: &str) -> String {
+    let tools = |name: &str| format!("tools: [{{name: {name}, inputSchema: {{type: object}}}}]");
+    let (one, two) = if mode == "twice" { ("same", "same") } else { ("one", "two") };
+    let list = match mode {
+        "exit" => "{stderr: out of paper}, {exit: 4}".to_owned(),
+        "hang" => String::new(),
+        _ => format!(
+            "{{when: {{argument: cursor, then: [{{result: {{{}}}}}], \
+             otherwise: [{{result: {{{}, nextCursor: p2}}}}]}}}}",
+            tools(two),
+            tools(one)
+        ),
+    };
+    format!("name: pages\nversion: '3'\nmethods: {{tools/list: [{list}]}}\n")
+}
 
 #[test]
 fn every_page_is_taken_and_the_server_names_itself() {
     let scratch = Scratch::new();
-    scratch.write("pages.py", PAGES);
-    let arguments = ["corpus", "capture", "--out", "b", "--", "python3", "pages.py"];
-    scratch.karat(&arguments).expect(0);
+    let server = scratch.server(pages("fine"));
+    let arguments = ["corpus", "capture", "--out", "b", "--"];
+    scratch.karat(&[&arguments, &server[..]].concat()).expect(0);
     let file: Value = serde_json::from_str(&scratch.read("b/tools/pages.json")).unwrap();
     assert_eq!(file["tools"][0]["name"], "one");
     assert_eq!(file["tools"][1]["name"], "two");
@@ -164,8 +161,8 @@ fn every_page_is_taken_and_the_server_names_itself() {
 #[test]
 fn a_server_that_fails_is_named_and_nothing_is_written() {
     let scratch = Scratch::new();
-    scratch.write("pages.py", PAGES);
     for (mode, word) in [("exit", "out of paper"), ("twice", "called same"), ("hang", "time")] {
+        let [program, script] = scratch.server(pages(mode));
         let arguments = [
             "corpus",
             "capture",
@@ -177,14 +174,13 @@ fn a_server_that_fails_is_named_and_nothing_is_written() {
             "b",
             "--quiet",
             "--",
-            "python3",
-            "pages.py",
-            mode,
+            program,
+            script,
         ];
         let ran = scratch.karat(&arguments).expect(3);
         assert!(ran.stderr.contains(word) || mode == "hang", "{mode}: {}", ran.stderr);
         assert!(ran.stderr.contains("1 of 1 servers were not captured"), "{}", ran.stderr);
-        assert_eq!(scratch.files(), ["pages.py"]);
+        assert_eq!(scratch.files(), ["server.yaml"]);
     }
     let ran = scratch.karat(&["corpus", "capture", "--out", "b", "--quiet", "--", "/bin/false"]);
     ran.expect(3);
@@ -192,13 +188,12 @@ fn a_server_that_fails_is_named_and_nothing_is_written() {
 
 /// A list of one server that works and one that does not.
 fn list(scratch: &Scratch) {
-    scratch.write("pages.py", PAGES);
-    let script = scratch.path("pages.py").to_string_lossy().into_owned();
     let server = |name: &str, mode: &str| {
+        let script = scratch.write(&format!("{name}.yaml"), pages(mode));
         format!(
             "[[server]]\nname = {name:?}\nregistry = \"npm\"\npackage = \"@x/{name}\"\n\
              version = \"1.0.0\"\nlicence = \"MIT\"\nalso = []\n\
-             command = [\"{{bin}}/python3\", {script:?}, {mode:?}, \"{{tmp}}\"]\nenv = {{ HOME = \"{{tmp}}\" }}\n"
+             command = [\"{{bin}}/server\", {script:?}, \"{{tmp}}\"]\nenv = {{ HOME = \"{{tmp}}\" }}\n"
         )
     };
     let text =
@@ -207,10 +202,7 @@ fn list(scratch: &Scratch) {
     for name in ["good", "bad"] {
         let bin = scratch.path(&format!("installed/{name}/bin"));
         std::fs::create_dir_all(&bin).unwrap();
-        let mut which = Command::new("python3");
-        which.args(["-c", "import sys; print(sys.executable)"]);
-        let python = String::from_utf8(which.output().unwrap().stdout).unwrap();
-        std::os::unix::fs::symlink(python.trim(), bin.join("python3")).unwrap();
+        std::os::unix::fs::symlink(test_server(), bin.join("server")).unwrap();
     }
 }
 
@@ -240,7 +232,7 @@ fn a_list_is_captured_whole_or_with_leave_in_part() {
     assert!(ran.stdout.contains("1 servers, 2 tools\nnot captured: bad: "), "{}", ran.stdout);
     let provenance: Value = serde_json::from_str(&scratch.read("b/provenance.json")).unwrap();
     let from = provenance["servers"]["good"]["from"].as_str().unwrap();
-    assert!(from.starts_with("{bin}/python3") && from.ends_with("{tmp}"), "{from}");
+    assert!(from.starts_with("{bin}/server") && from.ends_with("{tmp}"), "{from}");
     let file: Value = serde_json::from_str(&scratch.read("b/tools/good.json")).unwrap();
     assert_eq!(
         file["server"]["package"],
@@ -314,10 +306,10 @@ fn each_entry_of_a_threat_corpus_is_a_server() {
 #[test]
 fn a_server_of_a_configuration_is_started_only_when_it_is_named() {
     let scratch = Scratch::new();
-    scratch.write("pages.py", PAGES);
+    let [program, script] = scratch.server(pages("fine"));
     let trace = "import sys; open('started', 'w')";
     let config = json!({"mcpServers": {
-        "pages": {"command": "python3", "args": ["pages.py"], "env": {"API_TOKEN": "s3cr3t-value-123"}},
+        "pages": {"command": program, "args": [script], "env": {"API_TOKEN": "s3cr3t-value-123"}},
         "other": {"command": "python3", "args": ["-c", trace]},
     }});
     scratch.write(".mcp.json", config.to_string());

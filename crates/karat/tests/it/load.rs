@@ -54,8 +54,7 @@ fn a_closed_loop_makes_as_many_calls_as_were_asked_for() {
 fn an_open_loop_counts_the_time_that_calls_waited_for_their_turn() {
     let scratch = Scratch::new();
     // One at a time in the server: with 50 ms each, 40 in a second cannot be kept up with.
-    scratch.write("slow.py", SLOW);
-    let slow = scratch.path("slow.py").display().to_string();
+    let [program, script] = scratch.server(SLOW);
     let ran = scratch.karat(&[
         "server",
         "load",
@@ -68,8 +67,8 @@ fn an_open_loop_counts_the_time_that_calls_waited_for_their_turn() {
         "--warm-up",
         "0",
         "--",
-        "python3",
-        &slow,
+        program,
+        script,
     ]);
     ran.expect(0);
     let report = report(&scratch);
@@ -80,21 +79,7 @@ fn an_open_loop_counts_the_time_that_calls_waited_for_their_turn() {
 }
 
 /// A server that takes one call after the other, 50 ms each.
-const SLOW: &str = r#"
-import json, sys, time
-for line in sys.stdin:
-    message = json.loads(line)
-    if message.get("method") == "initialize":
-        result = {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {}, "serverInfo": {"name": "slow", "version": "1"}}
-    elif message.get("method") == "tools/call":
-        time.sleep(0.05)
-        result = {"content": []}
-    elif message.get("method") == "tools/list":
-        result = {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}
-    else:
-        continue
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
-"#;
+const SLOW: &str = "tools: [{name: t, do: [{wait_ms: 50}, {result: {content: []}}]}]";
 
 #[test]
 fn a_suite_is_the_mix_and_its_endings_are_judged() {
@@ -157,8 +142,7 @@ fn the_most_load_is_found_and_every_step_stands_in_the_report() {
     let most = metric(&found, "max_concurrency");
     assert!(most["value"].is_null() && most["undefined"].is_string(), "{most}");
 
-    scratch.write("slow.py", SLOW);
-    let slow = scratch.path("slow.py").display().to_string();
+    let [program, script] = scratch.server(SLOW);
     let ran = scratch.karat(&[
         "server",
         "load",
@@ -173,8 +157,8 @@ fn the_most_load_is_found_and_every_step_stands_in_the_report() {
         "--duration",
         "1s",
         "--",
-        "python3",
-        &slow,
+        program,
+        script,
     ]);
     ran.expect(0);
     let found = report(&scratch);
@@ -189,12 +173,8 @@ fn the_most_load_is_found_and_every_step_stands_in_the_report() {
 #[test]
 fn a_server_that_falls_over_is_started_again_and_the_calls_are_counted() {
     let scratch = Scratch::new();
-    let script = SLOW.replace(
-        "time.sleep(0.05)",
-        "calls = globals().get('calls', 0) + 1\n        if calls == 5: sys.exit(1)",
-    );
-    scratch.write("falls.py", script);
-    let falls = scratch.path("falls.py").display().to_string();
+    let falls = SLOW.replace("{wait_ms: 50}", "{when: {count: 5, then: [{exit: 1}]}}");
+    let [program, script] = scratch.server(falls);
     let ran = scratch.karat(&[
         "server",
         "load",
@@ -209,8 +189,8 @@ fn a_server_that_falls_over_is_started_again_and_the_calls_are_counted() {
         "--max-error-rate",
         "0.1",
         "--",
-        "python3",
-        &falls,
+        program,
+        script,
     ]);
     let ran = ran.expect(1);
     assert!(ran.stdout.contains("started again"), "{}", ran.stdout);
@@ -275,17 +255,14 @@ fn a_server_at_an_address_that_ends_under_load_is_not_measured() {
 #[test]
 fn a_server_that_does_not_come_back_is_not_started_for_every_call_that_waits() {
     let scratch = Scratch::new();
-    let once = SLOW.replace(
-        "import json, sys, time\n",
-        "import json, os, sys, time\n\
-         open('starts', 'a').write('x')\n\
-         if os.path.getsize('starts') > 1: sys.exit(1)\n",
-    );
-    scratch.write("once.py", once.replace("time.sleep(0.05)", "sys.exit(1)"));
+    // It starts once, and exits at the first call.
+    let once = "{log: starts, start: [{when: {min_start: 2, then: [{exit: 1}]}}], \
+                tools: [{name: t, do: [{exit: 1}]}]}";
+    let server = scratch.server(once);
     let load = ["server", "load", "--tool", "t", "--rate", "200", "--duration", "1s"];
-    let server = ["--warm-up", "0", "--", "python3", "once.py"];
-    scratch.karat(&[&load[..], &server].concat()).expect(3);
-    assert_eq!(scratch.read("starts").len(), 4, "once, and three times again");
+    scratch.karat(&[&load[..], &["--warm-up", "0", "--"], &server].concat()).expect(3);
+    let starts = scratch.read("starts").lines().filter(|line| *line == "start").count();
+    assert_eq!(starts, 4, "once, and three times again");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::common;
 
 use std::collections::BTreeMap;
 
-use common::fragile::Fragile;
+use common::served::Served;
 use common::{Ran, Scratch};
 
 /// Every hole of the server: the attack, and the tool and parameter that it goes through.
@@ -119,7 +119,7 @@ fn a_tool_that_refuses_plain_arguments_has_held_nothing() {
 #[test]
 fn the_call_that_ends_a_server_over_http_is_blamed_and_no_other() {
     let scratch = Scratch::new();
-    let server = Fragile::start(&scratch, &["say"]);
+    let server = Served::fragile(&["say"]);
     let ran = scratch.karat(&[
         "server",
         "attack",

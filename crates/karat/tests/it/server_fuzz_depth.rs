@@ -4,87 +4,33 @@
 
 use serde_json::{Value, json};
 
-use crate::common::fragile::Fragile;
+use crate::common::served::Served;
 use crate::common::{Ran, Scratch};
 
-/// Serves one tool over stdio. The schema that it states is the first argument, the one that it holds
-/// inputs to the second; what it does with an input that passes is the third.
-const SERVER: &str = r##"
-import json, os, sys, traceback
+/// A server with one tool: the schema that it states, the one that it checks inputs against, and its answer
+/// to an input that passes.
+fn script(stated: &Value, checked: &Value, how: &str) -> String {
+    let answer = match how {
+        "answers" => "{text: done}",
+        "ends on a negative number" => "{when: {negative: true, then: [{exit: 2}]}}, {text: done}",
+        "fails" => {
+            r#"{error: {code: -32000, message: 'no', data: {more: ["Traceback (most recent call last):\n  File \"server.py\", line 56, in done\n    [][0]\nIndexError: list index out of range\n"]}}}"#
+        }
+        "leaks" => "{error: {code: -32000, message: 'no', data: '${environment_by_value}'}}",
+        other => panic!("unknown server {other}"),
+    };
+    format!(
+        "tools: [{{name: look, description: Looks., inputSchema: {stated}, \
+         do: [{{check: {checked}}}, {answer}]}}]"
+    )
+}
 
-def same(a, b):
-    return isinstance(a, bool) == isinstance(b, bool) and a == b
-
-def kind(value):
-    if isinstance(value, bool): return ["boolean"]
-    if isinstance(value, int): return ["integer", "number"]
-    if isinstance(value, float): return ["number"] + (["integer"] if value.is_integer() else [])
-    return [{str: "string", list: "array", dict: "object", type(None): "null"}[type(value)]]
-
-def keeps(schema, value):
-    if isinstance(schema, bool): return schema
-    wanted = schema.get("type")
-    if wanted and wanted not in kind(value): return False
-    if "enum" in schema and not any(same(value, one) for one in schema["enum"]): return False
-    if "const" in schema and not same(value, schema["const"]): return False
-    if "anyOf" in schema and not any(keeps(one, value) for one in schema["anyOf"]): return False
-    if "oneOf" in schema and sum(keeps(one, value) for one in schema["oneOf"]) != 1: return False
-    if "not" in schema and keeps(schema["not"], value): return False
-    if "number" in kind(value):
-        if value > schema.get("maximum", value) or value < schema.get("minimum", value): return False
-    if isinstance(value, str):
-        if len(value) > schema.get("maxLength", len(value)): return False
-    if isinstance(value, list):
-        if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)): return False
-        if schema.get("uniqueItems") and len({json.dumps(one) for one in value}) < len(value): return False
-        if not all(keeps(schema.get("items", True), one) for one in value): return False
-    if isinstance(value, dict):
-        if len(value) < schema.get("minProperties", 0): return False
-        if any(name not in value for name in schema.get("required", [])): return False
-        known = schema.get("properties", {})
-        rest = schema.get("additionalProperties", True)
-        if not all(keeps(known.get(name, rest), one) for name, one in value.items()): return False
-    return True
-
-def numbers(value):
-    if isinstance(value, dict): return [n for one in value.values() for n in numbers(one)]
-    if isinstance(value, list): return [n for one in value for n in numbers(one)]
-    return [value] if isinstance(value, (int, float)) and not isinstance(value, bool) else []
-
-def done(how, value):
-    if how == "ends on what is negative" and any(n < 0 for n in numbers(value)): os._exit(2)
-    if how == "fails":
-        try: [][0]
-        except Exception:
-            return {"error": {"code": -32000, "message": "no", "data": {"more": [traceback.format_exc()]}}}
-    if how == "tells":
-        return {"error": {"code": -32000, "message": "no", "data": {v: k for k, v in os.environ.items()}}}
-    return {"result": {"content": [{"type": "text", "text": "done"}]}}
-
-stated, held, how = json.loads(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
-for line in sys.stdin:
-    message = json.loads(line)
-    if "id" not in message: continue
-    answer = {"result": {}}
-    if message["method"] == "initialize":
-        answer = {"result": {"protocolVersion": message["params"]["protocolVersion"],
-            "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}}
-    if message["method"] == "tools/list":
-        answer = {"result": {"tools": [{"name": "look", "description": "Looks.", "inputSchema": stated}]}}
-    if message["method"] == "tools/call":
-        value = message["params"].get("arguments", {})
-        refusal = {"content": [{"type": "text", "text": "Input validation error"}], "isError": True}
-        answer = done(how, value) if keeps(held, value) else {"result": refusal}
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
-"##;
-
-/// Fuzzes a tool that states one schema and holds its inputs to another.
-fn fuzz(stated: &Value, held: &Value, how: &str) -> (Ran, Value) {
+/// Fuzzes a tool that states one schema and checks its inputs against another.
+fn fuzz(stated: &Value, checked: &Value, how: &str) -> (Ran, Value) {
     let scratch = Scratch::new();
-    scratch.write("server.py", SERVER);
-    let (stated, held) = (stated.to_string(), held.to_string());
-    let start = ["server", "fuzz", "--json", "--timeout-ms", "5000", "--", "python3", "server.py"];
-    let ran = scratch.karat(&[&start as &[&str], &[&stated, &held, how]].concat());
+    let server = scratch.server(script(stated, checked, how));
+    let fuzz = ["server", "fuzz", "--json", "--timeout-ms", "5000", "--"];
+    let ran = scratch.karat(&[&fuzz[..], &server].concat());
     let report = ran.json()["reports"][0].clone();
     (ran, report)
 }
@@ -143,7 +89,7 @@ fn a_bound_that_is_not_checked_is_found_however_deep_it_lies() {
         let taken = findings(&report, "fuzz-accepted-invalid");
         let small = |finding: &Value| finding["input"].as_str().unwrap().contains(":6");
         assert!(taken.len() == 1 && small(&taken[0]), "{place}: {taken:?}");
-        let (_, report) = fuzz(&schema, &schema, "ends on what is negative");
+        let (_, report) = fuzz(&schema, &schema, "ends on a negative number");
         let crash = findings(&report, "fuzz-crash");
         assert!(crash.len() == 1 && crash[0]["reproduced"] == true, "{place}: {crash:?}");
     }
@@ -180,7 +126,7 @@ fn the_data_of_an_error_is_looked_into() {
     let trace = findings(&report, "fuzz-stack-trace");
     assert!(ran.code == 1 && trace.len() == 1, "{report}");
     assert!(trace[0]["answer"].as_str().unwrap().contains("IndexError"), "{trace:?}");
-    let (ran, report) = fuzz(&schema, &schema, "tells");
+    let (ran, report) = fuzz(&schema, &schema, "leaks");
     let secret = findings(&report, "fuzz-leaked-secret");
     assert!(ran.code == 1 && secret.len() == 1, "{report}");
     assert!(secret[0]["answer"].as_str().unwrap().starts_with("(not shown"), "{secret:?}");
@@ -189,7 +135,7 @@ fn the_data_of_an_error_is_looked_into() {
 #[test]
 fn a_server_at_an_address_that_ends_is_blamed_for_the_call_that_ended_it() {
     let scratch = Scratch::new();
-    let server = Fragile::start(&scratch, &["look", "see"]);
+    let server = Served::fragile(&["look", "see"]);
     let fuzz = ["server", "fuzz", "--json", "--timeout-ms", "5000", "--url"];
     let ran = scratch.karat(&[&fuzz[..], &[&server.url]].concat());
     assert_eq!(ran.code, 1, "{}", ran.stderr);

@@ -1,49 +1,30 @@
-//! How `karat server test` judges: the real binary against a small server that answers with whatever it
-//! is given, so that each answer is known.
+//! The judgements of `karat server test`: the real binary against a small server that answers with its
+//! arguments, so that each answer is known.
 
 use serde_json::{Value, json};
 
 use crate::common::{Ran, Scratch};
 
-/// `say` answers with its argument `r` as it is, `typed` declares an input and an output schema, `end`
-/// ends the server.
+/// `say` answers with its argument `r` as the result, `typed` declares an input and an output schema, and
+/// `end` ends the server.
 const SERVER: &str = r#"
-import json, os, sys
-number = lambda key: {"type": "object", "properties": {key: {"type": "integer"}}, "required": [key]}
-tools = [
-    {"name": "say", "inputSchema": {"type": "object"}},
-    {"name": "typed", "inputSchema": number("a"), "outputSchema": number("n")},
-    {"name": "end", "inputSchema": {"type": "object"}},
-]
-for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" not in asked:
-        continue
-    answer, method = {"jsonrpc": "2.0", "id": asked["id"]}, asked["method"]
-    given = asked.get("params", {}).get("arguments") or {}
-    name = asked.get("params", {}).get("name")
-    if method == "initialize":
-        about = {"name": "says", "version": "1"}
-        revision = asked["params"]["protocolVersion"]
-        answer["result"] = {"protocolVersion": revision, "capabilities": {"tools": {}}, "serverInfo": about}
-    elif method == "tools/list":
-        answer["result"] = {"tools": tools}
-    elif name == "say":
-        answer["result"] = given.get("r", {"content": [{"type": "text", "text": "hello"}]})
-    elif name == "typed":
-        answer["result"] = {"content": [], "structuredContent": {"n": given.get("a")}}
-    elif name == "end":
-        os._exit(3)
-    else:
-        answer["error"] = {"code": -32602, "message": "unknown tool"}
-    print(json.dumps(answer), flush=True)
+name: says
+tools:
+  - name: say
+    do: [{when: {argument: r, then: [{result: "${arguments.r}"}], otherwise: [{text: hello}]}}]
+  - name: typed
+    inputSchema: {type: object, properties: {a: {type: integer}}, required: [a]}
+    outputSchema: {type: object, properties: {n: {type: integer}}, required: [n]}
+    do: [{result: {content: [], structuredContent: {n: "${arguments.a}"}}}]
+  - name: end
+    do: [{exit: 3}]
 "#;
 
 fn run(cases: &str, more: &[&str]) -> (Scratch, Ran) {
     let scratch = Scratch::new();
-    scratch.write("server.py", SERVER);
     scratch.write("suite.yaml", format!("cases:\n{cases}"));
-    let arguments = [&["server", "test", "suite.yaml"], more, &["--", "python3", "server.py"]];
+    let server = scratch.server(SERVER);
+    let arguments = [&["server", "test", "suite.yaml"], more, &["--"], &server];
     let ran = scratch.karat(&arguments.concat());
     (scratch, ran)
 }
@@ -182,13 +163,13 @@ fn whoever_reads_a_summary_sees_which_case_failed_and_why() {
 fn a_command_without_resume_does_not_speak_of_it() {
     let scratch = Scratch::new();
     // It starts once, and never again.
-    let once = "import os, sys\nif os.path.exists('used'): sys.exit('used up')\nopen('used', 'w').close()\n";
-    scratch.write("server.py", format!("{once}{SERVER}"));
+    let once = "log: used\nstart: [{when: {min_start: 2, then: [{stderr: used up}, {exit: 1}]}}]";
+    let [program, script] = scratch.server(format!("{SERVER}{once}"));
     scratch.write(
         "suite.yaml",
         "cases:\n  - {id: a, tool: say}\n  - {id: b, tool: end}\n  - {id: c, tool: say}\n",
     );
-    let server = ["--", "python3", "server.py"];
+    let server = ["--", program, script];
     let ran = scratch.karat(&[&["server", "test", "suite.yaml"], &server[..]].concat()).expect(3);
     assert!(ran.stdout.contains("the system was lost at item"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("--resume"), "{}", ran.stdout);
@@ -196,7 +177,10 @@ fn a_command_without_resume_does_not_speak_of_it() {
     std::fs::remove_file(scratch.path("used")).unwrap();
     scratch.write(
         "karat.toml",
-        "[[server]]\nname = \"s\"\nsuite = \"suite.yaml\"\nserver = { command = [\"python3\", \"server.py\"] }\n",
+        format!(
+            "[[server]]\nname = \"s\"\nsuite = \"suite.yaml\"\n\
+             server = {{ command = [{program:?}, {script:?}] }}\n"
+        ),
     );
     let ran = scratch.karat(&["check"]).expect(3);
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");

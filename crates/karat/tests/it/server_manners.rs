@@ -36,35 +36,25 @@ fn a_reader_that_goes_away_does_not_change_the_exit_code() {
 }
 
 /// A server that leaves two processes behind, each in a session of its own: a child, and one whose parent
-/// has already ended.
+/// has already exited.
 const LEAVES: &str = r#"
-import json, os, subprocess, sys
-child = subprocess.Popen(["sleep", "3600"], start_new_session=True, stdin=subprocess.DEVNULL,
-                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-script = "import os, subprocess; p = subprocess.Popen(['sleep', '3600'], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL); print(p.pid)"
-orphan = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, start_new_session=True).stdout
-with open("left.new", "w") as file:
-    file.write(f"{child.pid}\n{orphan}")
-os.rename("left.new", "left")
-for line in sys.stdin:
-    message = json.loads(line)
-    method = message.get("method")
-    if method == "initialize":
-        result = {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "leaves", "version": "1"}}
-    elif method == "tools/list":
-        result = {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}
-    elif method == "tools/call" and "hang" not in message["params"]["arguments"]:
-        result = {"content": [{"type": "text", "text": "done"}]}
-    else:
-        continue
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+name: leaves
+start:
+  - spawn: [sh, -c, "exec setsid sleep 3600 >/dev/null 2>&1 </dev/null"]
+  - run: {command: [sh, -c, "setsid sleep 3600 >/dev/null 2>&1 </dev/null & echo $!"], save: orphan}
+  - write: {file: left, text: "${child}\n${orphan}\n"}
+tools:
+  - name: t
+    do: [{when: {argument: hang, then: [hang]}}, {text: done}]
 "#;
 
 /// The processes that the server left and that still run.
 fn left(scratch: &Scratch) -> Vec<String> {
     let runs = |id: &&str| {
+        // It may not have become `sleep` yet.
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        stat.contains("(sleep)") && !stat.contains(") Z ")
+        ["(sleep)", "(setsid)", "(sh)"].iter().any(|name| stat.contains(name))
+            && !stat.contains(") Z ")
     };
     let text = scratch.read("left");
     assert_eq!(text.lines().count(), 2, "{text}");
@@ -83,10 +73,9 @@ fn assert_none_left(scratch: &Scratch) {
 #[test]
 fn what_moved_to_a_session_of_its_own_is_ended_too() {
     let scratch = Scratch::new();
-    scratch.write("leaves.py", LEAVES);
     scratch.write("suite.yaml", "cases: [{tool: t, expect: {contains: done}}]\n");
-    let server = ["--", "python3", "leaves.py"];
-    scratch.karat(&[&["server", "test", "suite.yaml"], &server[..]].concat()).expect(0);
+    let server = scratch.server(LEAVES);
+    scratch.karat(&[&["server", "test", "suite.yaml", "--"], &server[..]].concat()).expect(0);
     assert_none_left(&scratch);
 }
 
@@ -94,9 +83,9 @@ fn what_moved_to_a_session_of_its_own_is_ended_too() {
 fn a_signal_ends_what_moved_to_a_session_of_its_own() {
     for (signal, code) in [("INT", 130), ("QUIT", 131), ("TERM", 143)] {
         let scratch = Scratch::new();
-        scratch.write("leaves.py", LEAVES);
         scratch.write("suite.yaml", "cases: [{tool: t, input: {hang: 1}}]\n");
-        let arguments = ["server", "test", "suite.yaml", "--", "python3", "leaves.py"];
+        let server = scratch.server(LEAVES);
+        let arguments = [&["server", "test", "suite.yaml", "--"], &server[..]].concat();
         let mut karat = karat(&scratch, &arguments).stderr(Stdio::null()).spawn().unwrap();
         let until = Instant::now() + Duration::from_secs(60);
         while !scratch.path("left").exists() {

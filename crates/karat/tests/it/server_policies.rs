@@ -3,15 +3,15 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{Ran, Scratch};
+use crate::common::{Ran, Scratch, test_server};
 
-const OPEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/open_server.py");
+const OPEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/open_server.yaml");
 
 /// One call of the server that asks, with these flags.
 fn call(scratch: &Scratch, flags: &[&str], tool: &str, input: &Value) -> Ran {
     let input = input.to_string();
     let arguments = ["server", "call", "--tool", tool, "--input", &input];
-    scratch.karat(&[&arguments, flags, &["--", "python3", OPEN]].concat())
+    scratch.karat(&[&arguments, flags, &["--", test_server(), OPEN]].concat())
 }
 
 /// What the server was told, as JSON.
@@ -68,7 +68,9 @@ fn a_suite_and_a_project_say_how_their_server_is_answered() {
                  - {id: r, tool: ask, input: {method: roots/list}, expect: {contains: /data}}\n";
     let policies =
         "{sampling: {text: from the suite}, elicitation: {accept: {name: Ada}}, roots: [data]}";
-    let server = format!("mcp_server: {{command: [python3, {OPEN:?}], policies: {policies}}}\n");
+    let program = test_server();
+    let server =
+        format!("mcp_server: {{command: [{program:?}, {OPEN:?}], policies: {policies}}}\n");
     scratch.write("suite.yaml", format!("{server}{cases}"));
     scratch.karat(&["server", "test", "suite.yaml"]).expect(0);
     // A flag holds over the suite.
@@ -77,7 +79,7 @@ fn a_suite_and_a_project_say_how_their_server_is_answered() {
 
     scratch.write("plain.yaml", cases);
     let project = format!(
-        "[[server]]\nname = \"asks\"\nsuite = \"plain.yaml\"\n[server.server]\ncommand = [\"python3\", {OPEN:?}]\n\
+        "[[server]]\nname = \"asks\"\nsuite = \"plain.yaml\"\n[server.server]\ncommand = [{program:?}, {OPEN:?}]\n\
          [server.server.policies]\nsampling = {{ text = \"from the suite\" }}\nroots = [\"data\"]\n\
          elicitation = {{ accept = {{ name = \"Ada\" }} }}\n"
     );
@@ -125,8 +127,9 @@ fn flags_refine_the_server_of_a_suite_too() {
     scratch.write(
         "suite.yaml",
         format!(
-            "mcp_server: {{command: [python3, {OPEN:?}]}}\n\
-             cases: [{{id: a, tool: env, input: {{name: PLAIN_WORDS}}, expect: {{contains: a few words}}}}]\n"
+            "mcp_server: {{command: [{:?}, {OPEN:?}]}}\n\
+             cases: [{{id: a, tool: env, input: {{name: PLAIN_WORDS}}, expect: {{contains: a few words}}}}]\n",
+            test_server()
         ),
     );
     let test = ["server", "test", "suite.yaml"];
@@ -147,7 +150,7 @@ fn a_server_is_found_by_its_name_where_files_of_servers_usually_lie() {
 
     let file = |name: &str| {
         json!({"mcpServers": {
-            name: {"command": "python3", "args": [OPEN]},
+            name: {"command": test_server(), "args": [OPEN]},
             "socket": {"type": "ws", "url": "ws://127.0.0.1:1"},
             "with-file": {"command": "x", "envFile": ".env"},
         }})

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::common::{Ran, Scratch};
 
 const KARAT: &str = env!("CARGO_BIN_EXE_karat");
-const OPEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/open_server.py");
+const OPEN: &str = include_str!("../fixtures/open_server.yaml");
 
 const SUITE: &str = "cases:\n  - {id: env, tool: env, input: {name: GIVEN}, expect: {contains: it is}}\n  \
                      - {id: fail, tool: fail, input: {name: GIVEN}, error: protocol}\n  \
@@ -13,10 +13,15 @@ const SUITE: &str = "cases:\n  - {id: env, tool: env, input: {name: GIVEN}, expe
 
 /// Runs the suite on the server that tells, recorded; `HELD` is in the environment of Karat.
 fn test(scratch: &Scratch, flags: &[&str], words: &[&str], held: &str) -> Ran {
+    test_on(scratch, OPEN, flags, words, held)
+}
+
+fn test_on(scratch: &Scratch, server: &str, flags: &[&str], words: &[&str], held: &str) -> Ran {
+    let [program, script] = scratch.server(server);
     scratch.write("suite.yaml", SUITE);
     let arguments = ["server", "test", "suite.yaml", "--record", "session.jsonl", "--json"];
     let outputs = ["-o", "report.html", "-o", "report.md", "-o", "report.xml"];
-    let server = ["--", "python3", OPEN];
+    let server = ["--", program, script];
     let all = [&arguments, &outputs[..], flags, &server, words].concat();
     Ran::from(scratch.command(&all).env("HELD", held).output().unwrap())
 }
@@ -26,7 +31,7 @@ fn all_of(scratch: &Scratch, ran: &Ran) -> Vec<(String, String)> {
     let mut texts: Vec<(String, String)> = scratch
         .files()
         .into_iter()
-        .filter(|name| name != "suite.yaml")
+        .filter(|name| name != "suite.yaml" && name != "server.yaml")
         .map(|name| (name.clone(), scratch.read(&name)))
         .collect();
     texts.push(("stdout".to_owned(), ran.stdout.clone()));
@@ -74,13 +79,19 @@ fn secrets_among_the_words_of_a_command_are_hidden() {
 
 #[test]
 fn secrets_are_hidden_however_the_server_escapes_them() {
-    for (writer, secret, parts) in [
-        ("plain", "p\u{e4}ssw\u{f6}rd-1", ["ssw\u{f6}rd-1", "ssw\\u00f6rd"]),
-        ("php", "abc/def&ghi", ["abc\\/def", "abc/def"]),
-        ("go", "abc/def&ghi", ["abc/def", "u0026ghi"]),
+    // As Python, PHP and Go escape them.
+    for (escapes, secret, parts) in [
+        (
+            r"[[ä, '\u00e4'], [ö, '\u00f6']]",
+            "p\u{e4}ssw\u{f6}rd-1",
+            ["ssw\u{f6}rd-1", "ssw\\u00f6rd"],
+        ),
+        (r"[[/, '\/']]", "abc/def&ghi", ["abc\\/def", "abc/def"]),
+        (r"[['&', '\u0026']]", "abc/def&ghi", ["abc/def", "u0026ghi"]),
     ] {
         let scratch = Scratch::new();
-        let ran = test(&scratch, &["-e", "GIVEN=${HELD}"], &[writer], secret).expect(0);
+        let server = format!("{OPEN}replace: {escapes}\n");
+        let ran = test_on(&scratch, &server, &["-e", "GIVEN=${HELD}"], &[], secret).expect(0);
         lacks(&scratch, &ran, &parts);
         replayed(&scratch);
     }
@@ -104,7 +115,8 @@ fn one_call_is_printed_without_secrets() {
     let scratch = Scratch::new();
     for tool in ["env", "fail"] {
         let words = ["server", "call", "--tool", tool, "--input", r#"{"name": "GIVEN"}"#];
-        let server = ["-e", "GIVEN=${HELD}", "--", "python3", OPEN];
+        let [program, script] = scratch.server(OPEN);
+        let server = ["-e", "GIVEN=${HELD}", "--", program, script];
         let mut command = scratch.command(&[&words[..], &server].concat());
         let ran = Ran::from(command.env("HELD", "hush-hush").output().unwrap()).expect(0);
         assert!(ran.stdout.contains("[redacted]"), "{}", ran.stdout);

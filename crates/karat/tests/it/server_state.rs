@@ -8,90 +8,46 @@ use serde_json::Value;
 
 use crate::common::{Ran, Scratch};
 
-/// A server that keeps things, writes down what it is asked, and answers one call after the other
-/// unless it is told to use threads.
+/// A server that keeps things, logs its calls, and answers one call after the other.
 const SERVER: &str = r#"
-import json, os, sys, threading, time
-things, numbers, lock = {}, [0], threading.Lock()
-names = ["create", "get", "delete", "count", "environment", "hang", "crash", "reject", "fail", "echo"]
-
-def note(text):
-    with open("asked.log", "a") as log:
-        log.write(text + "\n")
-
-def send(message):
-    with lock:
-        sys.stdout.write(json.dumps(message) + "\n")
-        sys.stdout.flush()
-
-def said(text, error=False):
-    return {"content": [{"type": "text", "text": text}], "isError": error}
-
-def call(name, arguments):
-    note(name + " " + str(arguments.get("id", "")))
-    if name == "create":
-        with lock:
-            numbers[0] += 1
-            number = numbers[0]
-            things["id%d" % number] = 1
-        # The later they come, the earlier they are answered.
-        time.sleep(0.02 * (4 - number % 4) if "--threads" in sys.argv else 0)
-        return said(json.dumps({"id": "id%d" % number}))
-    if name == "get":
-        known = arguments["id"] in things
-        return said(json.dumps({"id": arguments["id"]}) if known else "no such thing", not known)
-    if name == "delete":
-        known = things.pop(arguments["id"], None)
-        return said("deleted" if known else "nothing to delete", not known)
-    if name == "count":
-        return said(json.dumps({"count": len(things)}))
-    if name == "environment":
-        return said(json.dumps(dict(os.environ)))
-    if name == "hang":
-        time.sleep(1000)
-    if name == "crash":
-        os._exit(3)
-    if name == "fail":
-        return said("it failed", True)
-    if name == "echo":
-        time.sleep(arguments.get("seconds", 0))
-        return said(arguments.get("text", "hello"))
-    return None
-
-def answer(message):
-    number, method = message.get("id"), message.get("method")
-    result, error = {}, None
-    if method == "initialize":
-        result = {"protocolVersion": message["params"]["protocolVersion"],
-                  "capabilities": {"tools": {}}, "serverInfo": {"name": "keeper", "version": "1"}}
-    elif method == "tools/list":
-        result = {"tools": [{"name": name, "description": "Does " + name + " to things.",
-                             "inputSchema": {"type": "object"}} for name in names]}
-    elif method == "tools/call":
-        result = call(message["params"]["name"], message["params"].get("arguments") or {})
-    if result is None:
-        send({"jsonrpc": "2.0", "id": number, "error": {"code": -32602, "message": "rejected"}})
-    elif number is not None:
-        send({"jsonrpc": "2.0", "id": number, "result": result})
-
-note("start")
-if "--crash-next" in sys.argv and open("asked.log").read().count("start") == 2:
-    call = lambda name, arguments: os._exit(4)
-for line in sys.stdin:
-    message = json.loads(line)
-    if "--threads" in sys.argv and message.get("method") == "tools/call":
-        threading.Thread(target=answer, args=(message,), daemon=True).start()
-    else:
-        answer(message)
+name: keeper
+log: asked.log
+tools:
+  - {name: create, description: Does create to things., do: [{store: create}]}
+  - {name: get, description: Does get to things., do: [{store: get}]}
+  - {name: delete, description: Does delete to things., do: [{store: delete}]}
+  - {name: count, description: Does count to things., do: [{store: count}]}
+  - {name: environment, description: Does environment to things., do: [{text: "${environment}"}]}
+  - {name: hang, description: Does hang to things., do: [hang]}
+  - {name: crash, description: Does crash to things., do: [{exit: 3}]}
+  - {name: reject, description: Does reject to things., do: [{error: {code: -32602, message: rejected}}]}
+  - {name: fail, description: Does fail to things., do: [{fail: it failed}]}
+  - {name: echo, description: Does echo to things., do: [{wait_ms: "${arguments.ms}"}, {text: hello}]}
 "#;
 
-/// Runs a suite against the server; options of `karat` come before `--`, those of the server after.
-fn run(scratch: &Scratch, suite: &str, options: &[&str], flags: &[&str]) -> Ran {
-    scratch.write("keeper.py", SERVER);
+/// The server with concurrent calls. Of those that create things, a later one may be answered first.
+fn concurrent() -> String {
+    let create = "[{wait_ms: [60, 40, 20, 80]}, {store: create}]";
+    format!("concurrent: true\n{}", SERVER.replace("[{store: create}]", create))
+}
+
+/// The server that ends at every call of `echo` in its second start.
+fn crashing_next() -> String {
+    let crash = "do: [{when: {min_start: 2, max_start: 2, then: [{exit: 4}]}}, {wait_ms";
+    SERVER.replace("do: [{wait_ms", crash)
+}
+
+/// Runs a suite against a server.
+fn run_on(scratch: &Scratch, server: &str, suite: &str, options: &[&str]) -> Ran {
     scratch.write("suite.yaml", suite);
+    let server = scratch.server(server);
     let test = ["server", "test", "suite.yaml"];
-    let server = ["--", "python3", "keeper.py"];
-    scratch.karat(&[&test[..], options, &server, flags].concat())
+    scratch.karat(&[&test[..], options, &["--"], &server].concat())
+}
+
+/// Runs a suite against the server that answers one call after the other.
+fn run(scratch: &Scratch, suite: &str, options: &[&str]) -> Ran {
+    run_on(scratch, SERVER, suite, options)
 }
 
 fn report(scratch: &Scratch) -> Value {
@@ -114,10 +70,10 @@ fn secrets_of_the_server_stand_in_no_file_and_no_output() {
     const OTHER: &str = "hidden-in-my-shell";
     let suite = "cases:\n  - {id: fine, tool: environment, expect: {contains: PATH}}\n  - {id: shown, tool: environment, expect: {json: $.API_TOKEN, snapshot: true}}\n  - {id: wanted, tool: environment, expect: {contains: abcd1234secretXYZ9}}\n  - {id: passed-on, tool: environment, save: {token: $.API_TOKEN}, then: [{tool: get, input: {id: '${token}'}}]}\n  - {id: loud, tool: nothing, input: {id: abcd1234secretXYZ9}}\n";
     let scratch = Scratch::new();
-    scratch.write("keeper.py", SERVER);
     scratch.write("suite.yaml", suite);
+    let [program, script] = scratch.server(SERVER);
     let secrets = ["-e", "API_TOKEN=abcd1234secretXYZ9", "-e", "OTHER_KEY=${MY_SECRET}"];
-    let server = ["--", "python3", "keeper.py"];
+    let server = ["--", program, script];
     for words in [
         vec!["server", "call", "--tool", "environment"],
         vec!["server", "load", "--tool", "environment", "--count", "3", "-o", "load.json"],
@@ -145,7 +101,7 @@ fn secrets_of_the_server_stand_in_no_file_and_no_output() {
     assert!(report.to_string().contains("[redacted]"));
     assert!(report["warnings"].to_string().contains("secrets of the server"), "{report:#}");
     assert!(scratch.read("suite.snapshots/shown.json").contains("[redacted]"));
-    let ours = ["keeper.py", "suite.yaml", "asked.log"];
+    let ours = ["server.yaml", "suite.yaml", "asked.log"];
     for file in scratch.files().iter().filter(|file| !ours.contains(&file.as_str())) {
         let text =
             String::from_utf8_lossy(&std::fs::read(scratch.path(file)).unwrap()).into_owned();
@@ -169,7 +125,7 @@ cases:
   - {id: last, tool: get, input: {id: "${id}"}, error: tool}
   - {id: clean, tool: count, expect: {json: $.count, equals: 0}}
 "#;
-    run(&scratch, suite, &[], &["--threads"]).expect(0);
+    run_on(&scratch, &concurrent(), suite, &[]).expect(0);
     let mut deleted: Vec<String> =
         asked(&scratch).into_iter().filter(|line| line.starts_with("delete")).collect();
     deleted.sort();
@@ -190,16 +146,16 @@ cases:
 #[test]
 fn a_server_that_hangs_is_started_again_and_one_that_answers_a_ping_is_not() {
     let suite = "cases:\n  - {id: before, tool: echo}\n  - {id: hangs, tool: hang, then: [{tool: echo}]}\n  - {id: after, tool: echo}\n  - {id: last, tool: echo}\n";
-    for (flags, starts) in [(&[][..], 2), (&["--threads"][..], 1)] {
+    for (server, starts) in [(SERVER.to_owned(), 2), (concurrent(), 1)] {
         let scratch = Scratch::new();
-        run(&scratch, suite, &["--timeout-ms", "2000"], flags).expect(1);
+        run_on(&scratch, &server, suite, &["--timeout-ms", "2000"]).expect(1);
         let report = report(&scratch);
         assert_eq!(item(&report, "hangs")["observed"]["ended"], "timeout");
         for id in ["before", "after", "last"] {
-            assert_eq!(item(&report, id)["metrics"]["pass_rate"], 1.0, "{flags:?} {id}");
+            assert_eq!(item(&report, id)["metrics"]["pass_rate"], 1.0, "{starts} {id}");
         }
         let started = asked(&scratch).iter().filter(|line| *line == "start").count();
-        assert_eq!(started, starts, "{flags:?}");
+        assert_eq!(started, starts);
         let told = report["warnings"].to_string().contains("started again once");
         assert_eq!(told, starts == 2, "{}", report["warnings"]);
     }
@@ -217,7 +173,7 @@ fn the_set_up_of_a_suite_is_held_to_what_it_says() {
         ("{tool: fail, error: tool, expect: {contains: failed}}", 0, ""),
     ] {
         let scratch = Scratch::new();
-        let ran = run(&scratch, &format!("setup: [{setup}]\n{cases}"), &[], &[]).expect(code);
+        let ran = run(&scratch, &format!("setup: [{setup}]\n{cases}"), &[]).expect(code);
         let said: Vec<&str> = ran.stdout.split_whitespace().collect();
         assert!(said.join(" ").contains(reason), "{setup}: {}", ran.stdout);
     }
@@ -228,7 +184,7 @@ fn a_server_that_ends_in_its_set_up_calls_when_it_comes_back_is_started_once_mor
     let scratch = Scratch::new();
     let suite =
         "setup: [{tool: echo}]\ncases:\n  - {id: ends, tool: crash}\n  - {id: after, tool: echo}\n";
-    run(&scratch, suite, &[], &["--crash-next"]).expect(1);
+    run_on(&scratch, &crashing_next(), suite, &[]).expect(1);
     let report = report(&scratch);
     assert_eq!(item(&report, "after")["metrics"]["pass_rate"], 1.0);
     // At first, after the crash, and after the end in the set-up call.
@@ -246,7 +202,7 @@ fn what_was_made_is_cleaned_up_although_something_went_wrong() {
         let suite = format!(
             "cases:\n  - {{id: wrong, setup: [{{tool: create, save: {{id: $.id}}}}], {wrong}}}\n  - {{id: clean, tool: count, expect: {{json: $.count, equals: 0}}}}\n"
         );
-        run(&scratch, &suite, &["--timeout-ms", "2000"], &["--threads"]).expect(1);
+        run_on(&scratch, &concurrent(), &suite, &["--timeout-ms", "2000"]).expect(1);
         assert_eq!(item(&report(&scratch), "clean")["metrics"]["pass_rate"], 1.0, "{wrong}");
     }
 }
@@ -268,14 +224,14 @@ fn a_teardown_that_does_not_clean_up_is_named_and_costs_nothing() {
         let scratch = Scratch::new();
         let suite =
             format!("cases:\n  - {{id: a, tool: echo, {create}, teardown: [{teardown}]}}\n");
-        run(&scratch, &suite, &[], &[]).expect(0);
+        run(&scratch, &suite, &[]).expect(0);
         let warnings = report(&scratch)["warnings"].to_string();
         assert_eq!(warnings.contains("did not clean up"), told.is_some(), "{teardown}: {warnings}");
         assert!(warnings.contains(told.unwrap_or_default()), "{teardown}: {warnings}");
     }
     let scratch = Scratch::new();
     let suite = "teardown: [{tool: fail}]\ncases: [{id: a, tool: echo}]\n";
-    run(&scratch, suite, &[], &[]).expect(0);
+    run(&scratch, suite, &[]).expect(0);
     let warnings = report(&scratch)["warnings"].to_string();
     assert!(
         warnings.contains("the suite: teardown 1 (fail): ended with a tool error"),
@@ -287,7 +243,7 @@ fn a_teardown_that_does_not_clean_up_is_named_and_costs_nothing() {
 fn a_server_that_ends_in_the_last_case_is_not_started_again_for_nothing() {
     let scratch = Scratch::new();
     let suite = "cases:\n  - {id: a, tool: echo}\n  - {id: b, tool: crash}\n";
-    run(&scratch, suite, &[], &[]).expect(1);
+    run(&scratch, suite, &[]).expect(1);
     assert_eq!(asked(&scratch).iter().filter(|line| *line == "start").count(), 1);
     assert!(!report(&scratch)["warnings"].to_string().contains("started again"));
 }
@@ -299,7 +255,7 @@ fn what_a_failed_call_was_to_save_is_unknown() {
         let suite = format!(
             "cases:\n  - {{id: one, tool: create, save: {{id: $.id}}}}\n  - {{id: stale, {call}, save: {{id: $.id}}, then: [{{tool: get, input: {{id: '${{id}}'}}}}]}}\n  - {{id: later, tool: get, input: {{id: '${{id}}'}}}}\n"
         );
-        run(&scratch, &suite, &[], &[]).expect(1);
+        run(&scratch, &suite, &[]).expect(1);
         let report = report(&scratch);
         for id in ["stale", "later"] {
             let reasons = item(&report, id)["observed"]["reasons"].to_string();
@@ -312,21 +268,21 @@ fn what_a_failed_call_was_to_save_is_unknown() {
 fn too_many_repetitions_are_refused_when_the_suite_is_read() {
     let scratch = Scratch::new();
     let suite = "cases: [{id: x, tool: echo, repeat: 4294967295}]\n";
-    run(&scratch, suite, &[], &[]).expect(2).says(&["x: repeat is at most"]);
+    run(&scratch, suite, &[]).expect(2).says(&["x: repeat is at most"]);
 }
 
 const CHAIN: &str = r#"
 teardown: [{tool: delete, input: {id: "${id}"}}]
 cases:
   - {id: one, tool: create, save: {id: $.id}}
-  - {id: two, tool: echo, input: {seconds: 3}}
+  - {id: two, tool: echo, input: {ms: 3000}}
   - {id: three, tool: get, input: {id: "${id}"}, expect: {json: $.id, matches: id}}
 "#;
 
 #[test]
 fn a_chosen_case_gets_the_values_of_those_that_were_not() {
     let scratch = Scratch::new();
-    run(&scratch, CHAIN, &["--case", "three"], &[]).expect(0);
+    run(&scratch, CHAIN, &["--case", "three"]).expect(0);
     let found = report(&scratch);
     assert_eq!(found["items"].as_array().unwrap().len(), 1);
     let warnings = found["warnings"].to_string();
@@ -334,7 +290,7 @@ fn a_chosen_case_gets_the_values_of_those_that_were_not() {
     assert_eq!(asked(&scratch), ["start", "create ", "get id1", "delete id1"]);
     // What nobody made needs no cleaning up.
     let scratch = Scratch::new();
-    run(&scratch, CHAIN, &["--case", "two"], &[]).expect(0);
+    run(&scratch, CHAIN, &["--case", "two"]).expect(0);
     assert_eq!(asked(&scratch), ["start", "echo "]);
     assert!(!report(&scratch)["warnings"].to_string().contains("clean up"));
 }
@@ -342,11 +298,14 @@ fn a_chosen_case_gets_the_values_of_those_that_were_not() {
 #[test]
 fn a_resumed_run_makes_the_calls_again_that_the_rest_builds_on() {
     let scratch = Scratch::new();
-    scratch.write("keeper.py", SERVER);
+    let [program, script] = scratch.server(SERVER);
     scratch.write("suite.yaml", CHAIN);
     scratch.write(
         "karat.toml",
-        "[[server]]\nname = \"s\"\nsuite = \"suite.yaml\"\nserver = { command = [\"python3\", \"keeper.py\"] }\n",
+        format!(
+            "[[server]]\nname = \"s\"\nsuite = \"suite.yaml\"\n\
+             server = {{ command = [{program:?}, {script:?}] }}\n"
+        ),
     );
     let mut interrupted = Command::new(env!("CARGO_BIN_EXE_karat"))
         .arg("check")

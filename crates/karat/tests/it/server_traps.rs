@@ -3,11 +3,9 @@
 //! Each trap is tried with a suite that wants results and with one that only expects errors: a server
 //! that does nothing at all gives many of those.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use serde_json::Value;
 
-use serde_json::{Value, json};
-
+use crate::common::served::Served;
 use crate::common::{Ran, Scratch};
 
 const KARAT: &str = env!("CARGO_BIN_EXE_karat");
@@ -54,10 +52,7 @@ fn a_program_that_is_no_server_is_not_measured() {
 
 #[test]
 fn a_server_without_tools_is_not_measured() {
-    let server = Scripted::start(|method| match method {
-        "tools/list" => Answer::Result(json!({"tools": []})),
-        _ => Answer::Error(-32602),
-    });
+    let server = Served::start("methods: {other: [{error: {code: -32602, message: 'no'}}]}");
     both(&["--url", &server.url], 3, "the server offers no tools");
     let scratch = Scratch::new();
     let ran = scratch.karat(&["server", "lint", "--url", &server.url]);
@@ -67,17 +62,14 @@ fn a_server_without_tools_is_not_measured() {
 
 #[test]
 fn a_server_that_knows_no_list_of_tools_is_not_measured() {
-    let server = Scripted::start(|_| Answer::Error(-32601));
+    let script = "methods: {tools/list: [{error: {code: -32601, message: 'no'}}]}";
+    let server = Served::start(script);
     both(&["--url", &server.url], 3, "-32601");
 }
 
 #[test]
 fn calls_that_are_all_answered_with_a_status_are_not_measured() {
-    let server = Scripted::start(|method| match method {
-        "tools/list" => Answer::Result(json!({"tools": [
-            {"name": "echo", "inputSchema": {"type": "object"}}]})),
-        _ => Answer::Status("406 Not Acceptable"),
-    });
+    let server = Served::start("tools: [{name: echo, do: [{status: 406 Not Acceptable}]}]");
     both(&["--url", &server.url], 3, "406");
 }
 
@@ -128,77 +120,4 @@ fn a_tool_that_is_not_there_neither_answers_nor_refuses() {
     let (_, ran) = demo(&format!("{suite}  - {{id: gone, tool: ecko, expected_error: true}}\n"));
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("1 case calls a tool that the server lacks"), "{}", ran.stdout);
-}
-
-/// What a scripted server does with a request.
-enum Answer {
-    Result(Value),
-    Error(i64),
-    Status(&'static str),
-}
-
-/// A server over HTTP whose handshake is good and whose other answers are given.
-struct Scripted {
-    url: String,
-}
-
-impl Scripted {
-    fn start(script: fn(&str) -> Answer) -> Scripted {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                std::thread::spawn(move || serve(stream, script));
-            }
-        });
-        Scripted { url }
-    }
-}
-
-fn serve(stream: TcpStream, script: fn(&str) -> Answer) -> Option<()> {
-    let mut reader = BufReader::new(stream.try_clone().ok()?);
-    let (mut length, mut post) = (0, false);
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        let line = line.trim().to_ascii_lowercase();
-        post |= line.starts_with("post ");
-        if let Some(value) = line.strip_prefix("content-length:") {
-            length = value.trim().parse().ok()?;
-        }
-        if line.is_empty() {
-            break;
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    let request: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let method = request["method"].as_str().unwrap_or_default();
-    let answer = match (post, method) {
-        (false, _) => Answer::Status("405 Method Not Allowed"),
-        (true, "initialize") => Answer::Result(json!({
-            "protocolVersion": request["params"]["protocolVersion"],
-            "capabilities": {"tools": {}},
-            "serverInfo": {"name": "scripted", "version": "1"},
-        })),
-        (true, _) if request.get("id").is_none() => Answer::Status("202 Accepted"),
-        (true, method) => script(method),
-    };
-    let (status, body) = match answer {
-        Answer::Status(status) => (status, String::new()),
-        Answer::Result(result) => {
-            ("200 OK", json!({"jsonrpc": "2.0", "id": request["id"], "result": result}).to_string())
-        }
-        Answer::Error(code) => {
-            let error = json!({"code": code, "message": "no"});
-            ("200 OK", json!({"jsonrpc": "2.0", "id": request["id"], "error": error}).to_string())
-        }
-    };
-    let kind = if body.is_empty() { "" } else { "content-type: application/json\r\n" };
-    let head = format!(
-        "HTTP/1.1 {status}\r\n{kind}content-length: {}\r\nconnection: close\r\n\r\n",
-        body.len()
-    );
-    let mut stream = stream;
-    stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes())).ok()
 }

@@ -1,4 +1,7 @@
-//! What the tests share: an offer with unusual definitions, and the programs beside this file.
+//! Shared parts of the tests: an offer with unusual definitions, and scripted servers.
+
+#[path = "../../../../karat-test-server/find.rs"]
+mod find;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +10,7 @@ use karat_mcp::serve::{Context, HttpServer, Offer, ProtocolError, Respond};
 use karat_mcp::{Options, Revision, ServerSpec, Session};
 use serde_json::{Map, Value, json};
 
-/// Gives arguments back, fails, waits, or refuses, by the name of the tool.
+/// Tools that echo, fail, wait or refuse, by their name.
 pub(crate) struct Toolbox;
 
 impl Respond for Toolbox {
@@ -34,12 +37,12 @@ impl Respond for Toolbox {
     }
 }
 
-/// Tells its client how far it is and asks it for its roots; knows a prompt.
+/// Tools that send progress and ask for roots, and a prompt.
 pub(crate) struct Chatty;
 
 impl Respond for Chatty {
     async fn call(&self, _: &str, _: &Value) -> Result<Value, ProtocolError> {
-        Err(ProtocolError::new(-32603, "called without a way back"))
+        Err(ProtocolError::new(-32603, "called without a context"))
     }
 
     async fn call_with(
@@ -75,7 +78,7 @@ impl Respond for Chatty {
     }
 }
 
-/// Definitions with fields that no SDK knows, in an order of their own.
+/// Definitions with unknown fields in an unusual order.
 pub(crate) fn offer() -> Offer {
     Offer {
         name: "toolbox".to_owned(),
@@ -97,7 +100,7 @@ pub(crate) fn offer() -> Offer {
     }
 }
 
-/// Definitions as everybody writes them.
+/// Ordinary definitions.
 pub(crate) fn plain_offer() -> Offer {
     let schema = json!({"type": "object", "properties": {"words": {"type": "string"}}});
     let tool = |name: &str| json!({"name": name, "description": "a tool", "inputSchema": schema});
@@ -109,10 +112,14 @@ pub(crate) fn plain_offer() -> Offer {
     }
 }
 
-/// The server that gives arguments back.
-pub(crate) const ECHO: &str = env!("CARGO_BIN_EXE_karat-test-echo");
-/// The server that breaks the protocol as its argument says.
-pub(crate) const MISBEHAVE: &str = env!("CARGO_BIN_EXE_karat-test-misbehave");
+/// A server over stdio with this script for `karat-test-server`.
+pub(crate) fn scripted(script: &str) -> ServerSpec {
+    // The placeholders of scripts are not variables of the spec.
+    spec(&[find::test_server(), "-c", &script.replace("${", "$${")])
+}
+
+/// The binary of scripted servers.
+pub(crate) use find::test_server;
 
 pub(crate) fn spec(words: &[&str]) -> ServerSpec {
     ServerSpec::from_command(words.iter().map(|word| (*word).to_owned()).collect())
@@ -125,7 +132,7 @@ pub(crate) fn arguments(value: Value) -> Map<String, Value> {
     }
 }
 
-/// A session with the toolbox over streams within this process.
+/// A session with the toolbox over streams in this process.
 pub(crate) async fn in_process(protocol: Option<Revision>, options: &Options) -> Session {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (read, write) = tokio::io::split(theirs);

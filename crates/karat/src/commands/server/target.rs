@@ -17,7 +17,7 @@ use crate::face::Terminal;
 
 /// Prints remarks on the conduct of the servers of these options, where no report does.
 pub(crate) fn say_remarks(terminal: &Terminal, options: &Options) {
-    for remark in options.witness.conduct().remarks() {
+    for remark in options.violations.log().warnings() {
         terminal.say(&format!("note: {remark}"));
     }
 }

@@ -1,13 +1,18 @@
 //! What the end-to-end tests share: the real binary in a folder of its own.
 
-pub(crate) mod fragile;
 pub(crate) mod live;
+pub(crate) mod served;
+
+#[path = "../../../../karat-test-server/find.rs"]
+mod find;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use assert_cmd::Command;
 use tempfile::TempDir;
+
+pub(crate) use find::test_server;
 
 /// A folder for one test, and Karat in it.
 pub(crate) struct Scratch {
@@ -39,6 +44,13 @@ impl Scratch {
 
     pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Writes the script of a server, and returns the command that starts it over stdio in this folder.
+    /// The script is for `karat-test-server`; its README.md documents the language.
+    pub(crate) fn server(&self, script: impl AsRef<str>) -> [&'static str; 2] {
+        self.write("server.yaml", script.as_ref());
+        [test_server(), "server.yaml"]
     }
 
     /// Karat in this folder, with a fixed clock and no colours.

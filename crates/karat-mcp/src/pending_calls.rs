@@ -1,9 +1,9 @@
-//! Who waits for which answer, and what else the server did.
+//! The requests without an answer, and the messages of the server.
 //!
-//! Every message of the server comes here, whatever it travelled on. Answers go to whoever waits for
-//! their id, requests are answered by the policies, and everything that should not have come is
-//! counted in [`Conduct`]: what has no id is charged to no call, unless it is the very answer to the
-//! call's POST. Nobody waits for a server that is gone.
+//! Every message of the server comes here, whatever the transport. Answers go to the call with their id,
+//! requests are answered by the policies, and violations of the protocol are counted in the
+//! [`ProtocolLog`]. A message without an id fails no call, unless it is the body of the response to that
+//! call's POST. When the server is gone, every pending call fails.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,22 +15,22 @@ use memchr::memmem;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::conduct::{Conduct, Oddity, Witness};
 use crate::error::{CallError, quoted};
 use crate::limits::Limits;
 use crate::policy::Policies;
+use crate::protocol_log::{ProtocolLog, Violation, ViolationSink};
 use crate::record::{Recorder, Side, Track};
 use crate::revision::Revision;
 use crate::wire::{self, Fault, FaultKind, Incoming};
 
-/// How many requests that nobody waits for any more are remembered.
-const GIVEN_UP_KEPT: usize = 1_024;
-/// How many progress notifications are kept for one request.
-const PROGRESS_KEPT: usize = 1_000;
-/// How much of a message is looked at for an example.
-const EXAMPLE: usize = 1_000;
+/// Timed-out requests that are remembered, so that their answers count as late.
+const MAX_GIVEN_UP: usize = 1_024;
+/// Progress notifications that are kept for one request.
+const MAX_PROGRESS: usize = 1_000;
+/// Bytes of a message that are read for an example.
+const EXAMPLE_BYTES: usize = 1_000;
 
-/// An answer as it is handed to whoever waits.
+/// An answer with its arrival time and the progress before it.
 pub(crate) struct Delivered {
     pub(crate) outcome: Result<Value, CallError>,
     pub(crate) arrived: Instant,
@@ -46,14 +46,14 @@ struct Slot {
 struct State {
     waiting: HashMap<u64, Slot>,
     given_up: VecDeque<u64>,
-    conduct: Conduct,
-    /// Bytes that were no messages, since the last answer that somebody waited for.
+    log: ProtocolLog,
+    /// Bytes outside of messages since the last answer to a pending call.
     noise: usize,
     ended: Option<CallError>,
 }
 
 impl State {
-    /// Whoever waits for this answer. It shows that the server does more than to make noise.
+    /// The pending call with this id. Its answer proves that the server sends more than noise.
     fn take(&mut self, id: u64) -> Option<Slot> {
         let slot = self.waiting.remove(&id)?;
         self.noise = 0;
@@ -61,42 +61,42 @@ impl State {
     }
 }
 
-/// The switchboard of one session.
-pub(crate) struct Board {
+/// The pending calls of one session.
+pub(crate) struct PendingCalls {
     next: AtomicU64,
     state: Mutex<State>,
     pub(crate) limits: Limits,
     pub(crate) redactor: Redactor,
     pub(crate) policies: Policies,
-    witness: Witness,
+    sink: ViolationSink,
     revision: OnceLock<Revision>,
     track: Option<Track>,
 }
 
-impl Board {
-    pub(crate) fn new(limits: Limits, policies: Policies, redactor: Redactor) -> Board {
+impl PendingCalls {
+    pub(crate) fn new(limits: Limits, policies: Policies, redactor: Redactor) -> PendingCalls {
         let (next, state) = (AtomicU64::new(1), Mutex::default());
-        let (witness, revision) = (Witness::default(), OnceLock::new());
-        Board { next, state, limits, redactor, policies, witness, revision, track: None }
+        let (sink, revision) = (ViolationSink::default(), OnceLock::new());
+        PendingCalls { next, state, limits, redactor, policies, sink, revision, track: None }
     }
 
-    /// As [`Board::new`], with everything but answers counted for others to see.
-    pub(crate) fn seen_by(self, witness: &Witness) -> Board {
-        Board { witness: witness.clone(), ..self }
+    /// Also counts everything but answers in a sink that sessions share.
+    pub(crate) fn reporting_to(self, sink: &ViolationSink) -> PendingCalls {
+        PendingCalls { sink: sink.clone(), ..self }
     }
 
-    /// From now on messages are of this revision.
-    pub(crate) fn speak(&self, revision: Revision) {
+    /// Sets the negotiated revision.
+    pub(crate) fn set_revision(&self, revision: Revision) {
         let _ = self.revision.set(revision);
     }
 
-    /// As [`Board::new`], with every message recorded.
-    pub(crate) fn recorded(self, recorder: Option<&Recorder>, server: &str) -> Board {
+    /// Also records every message.
+    pub(crate) fn recorded(self, recorder: Option<&Recorder>, server: &str) -> PendingCalls {
         let track = recorder.map(|recorder| recorder.track(server));
-        Board { track, ..self }
+        PendingCalls { track, ..self }
     }
 
-    /// A message of ours is on its way.
+    /// Records a message to the server.
     pub(crate) fn sent(&self, bytes: &[u8]) {
         if let Some(track) = &self.track {
             track.message(Side::Client, bytes, &self.redactor);
@@ -107,7 +107,7 @@ impl Board {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether somebody waits for the answer to this request.
+    /// True if this request has no answer yet.
     pub(crate) fn is_awaited(&self, id: u64) -> bool {
         self.state().waiting.contains_key(&id)
     }
@@ -117,37 +117,37 @@ impl Board {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(crate) fn conduct(&self) -> Conduct {
-        self.state().conduct.clone()
+    pub(crate) fn protocol_log(&self) -> ProtocolLog {
+        self.state().log.clone()
     }
 
-    /// Everything odd that came so far, as the rest of a message.
-    pub(crate) fn oddities(&self) -> String {
-        self.state().conduct.since(0)
+    /// All violations so far, as the end of a message.
+    pub(crate) fn describe_violations(&self) -> String {
+        self.state().log.since(0)
     }
 
-    /// Counts something odd that was seen elsewhere.
-    pub(crate) fn saw(&self, kind: Oddity) {
-        self.odd(&mut self.state(), kind, String::new);
+    /// Counts a violation that a transport noticed.
+    pub(crate) fn violation(&self, kind: Violation) {
+        self.count_violation(&mut self.state(), kind, String::new);
     }
 
-    /// Why the session is over, if it is.
+    /// The reason for the end of the session, if it has ended.
     pub(crate) fn ended(&self) -> Option<CallError> {
         self.state().ended.clone()
     }
 
-    /// Waits for the answer with this id; dropped early, the answer counts as late.
-    pub(crate) fn wait_for(&self, id: u64) -> Result<Waiting<'_>, CallError> {
+    /// Adds a pending call with this id. If it is dropped early, its answer counts as late.
+    pub(crate) fn register(&self, id: u64) -> Result<PendingCall<'_>, CallError> {
         let (sender, receiver) = oneshot::channel();
         let mut state = self.state();
         if let Some(why) = &state.ended {
             return Err(why.clone());
         }
         state.waiting.insert(id, Slot { sender, progress: Vec::new() });
-        Ok(Waiting { board: self, id, receiver, odd_before: state.conduct.total() })
+        Ok(PendingCall { calls: self, id, receiver, violations_before: state.log.total() })
     }
 
-    /// The session is over: everybody who waits learns why. Only the first reason counts.
+    /// Ends the session and fails every pending call. Only the first reason counts.
     pub(crate) fn end(&self, why: &CallError) {
         let waiting: Vec<Slot> = {
             let mut state = self.state();
@@ -164,14 +164,14 @@ impl Board {
         }
     }
 
-    /// The bytes of a message that is larger than the limit, of which only the start was kept.
+    /// Takes the start of a message that is larger than the limit.
     pub(crate) fn oversized(&self, start: &[u8], arrived: Instant) {
         let error = CallError::TooLarge { limit: self.limits.message_bytes, what: "bytes" };
         if let Some(track) = &self.track {
             track.message(Side::Server, start, &self.redactor);
         }
         let mut state = self.state();
-        self.odd(&mut state, Oddity::Oversized, || text(start));
+        self.count_violation(&mut state, Violation::Oversized, || text(start));
         let id = wire::id_in(start).as_ref().and_then(Value::as_u64);
         if let Some(slot) = id.or_else(|| only_one(&state, start)).and_then(|id| state.take(id)) {
             drop(state);
@@ -179,8 +179,8 @@ impl Board {
         }
     }
 
-    /// Takes a message in. `body_of` is the request that it is the whole answer to by the way on which it
-    /// came: only then is it charged with what has no id. What comes back must be sent to the server.
+    /// Takes a message. `body_of` is the request whose response has this message as its whole body; only
+    /// that request fails if the message has no id. Returns replies to send to the server.
     pub(crate) fn receive(
         &self,
         bytes: &[u8],
@@ -200,9 +200,9 @@ impl Board {
                 Ok(Incoming::Answer { id, outcome }) => {
                     self.answered(&id, outcome, arrived, body_of);
                 }
-                Ok(Incoming::Notification { method, params }) => self.told(&method, params),
+                Ok(Incoming::Notification { method, params }) => self.notified(&method, params),
                 Ok(Incoming::Request { id, method, params }) => {
-                    replies.push(self.asked(&id, &method, &params));
+                    replies.push(self.requested(&id, &method, &params));
                 }
                 Err(fault) => self.fault(&fault, bytes, arrived, body_of),
             }
@@ -212,7 +212,7 @@ impl Board {
 
     fn batched(&self, bytes: &[u8]) {
         if self.revision.get() != Some(&Revision::V2025_03_26) {
-            self.odd(&mut self.state(), Oddity::Batch, || text(bytes));
+            self.count_violation(&mut self.state(), Violation::Batch, || text(bytes));
         }
     }
 
@@ -225,7 +225,7 @@ impl Board {
     ) {
         let outcome = outcome.map_err(|error| self.redacted(error));
         let number = match id {
-            // Only an error may come without an id: the server could not read the request.
+            // Only an error may have no id: the server could not read the request.
             Value::Null if outcome.is_err() => body_of,
             id => id.as_u64(),
         };
@@ -238,46 +238,46 @@ impl Board {
         let given_up = number.and_then(|id| state.given_up.iter().position(|late| *late == id));
         if let Some(at) = given_up {
             state.given_up.remove(at);
-            self.count(&mut state, |conduct| conduct.late_answers += 1);
+            self.count(&mut state, |log| log.late_answers += 1);
         } else if number.is_some_and(|id| id > 0 && id < self.next.load(Ordering::Relaxed)) {
-            self.odd(&mut state, Oddity::Repeated, || format!("id {id}"));
+            self.count_violation(&mut state, Violation::Repeated, || format!("id {id}"));
         } else if let (Value::Null, Err(error)) = (id, &outcome) {
-            self.odd(&mut state, Oddity::WithoutId, || error.to_string());
+            self.count_violation(&mut state, Violation::WithoutId, || error.to_string());
         } else {
-            self.odd(&mut state, Oddity::UnknownId, || format!("id {id}"));
+            self.count_violation(&mut state, Violation::UnknownId, || format!("id {id}"));
         }
     }
 
-    fn told(&self, method: &str, params: Value) {
+    fn notified(&self, method: &str, params: Value) {
         let mut state = self.state();
-        let counted: fn(&mut Conduct) = match method {
+        let counted: fn(&mut ProtocolLog) = match method {
             "notifications/progress" => {
                 let token = params.get("progressToken").and_then(Value::as_u64);
                 if let Some(slot) = token.and_then(|token| state.waiting.get_mut(&token))
-                    && slot.progress.len() < PROGRESS_KEPT
+                    && slot.progress.len() < MAX_PROGRESS
                 {
                     slot.progress.push(params);
                 }
-                |conduct| conduct.progress += 1
+                |log| log.progress += 1
             }
-            "notifications/message" => |conduct| conduct.log_messages += 1,
+            "notifications/message" => |log| log.log_messages += 1,
             "notifications/tools/list_changed"
             | "notifications/prompts/list_changed"
-            | "notifications/resources/list_changed" => |conduct| conduct.list_changed += 1,
+            | "notifications/resources/list_changed" => |log| log.list_changed += 1,
             _ => |_| {},
         };
-        self.count(&mut state, |conduct| {
-            conduct.notifications += 1;
-            counted(conduct);
+        self.count(&mut state, |log| {
+            log.notifications += 1;
+            counted(log);
         });
     }
 
-    fn asked(&self, id: &Value, method: &str, params: &Value) -> Vec<u8> {
+    fn requested(&self, id: &Value, method: &str, params: &Value) -> Vec<u8> {
         let answer = self.policies.answer(method, params);
         let mut state = self.state();
         match answer {
-            Ok(_) => self.count(&mut state, |conduct| conduct.requests_answered += 1),
-            Err(_) => self.odd(&mut state, Oddity::Refused, || method.to_owned()),
+            Ok(_) => self.count(&mut state, |log| log.requests_answered += 1),
+            Err(_) => self.count_violation(&mut state, Violation::Refused, || method.to_owned()),
         }
         drop(state);
         let reply = wire::answer(id, &answer);
@@ -287,13 +287,13 @@ impl Board {
 
     fn fault(&self, fault: &Fault, bytes: &[u8], arrived: Instant, body_of: Option<u64>) {
         let kind = match fault.kind {
-            FaultKind::NotJson => Oddity::Noise,
-            FaultKind::NotUtf8 => Oddity::NotUtf8,
-            FaultKind::TooDeep => Oddity::Oversized,
-            FaultKind::NotJsonRpc => Oddity::Malformed,
+            FaultKind::NotJson => Violation::Noise,
+            FaultKind::NotUtf8 => Violation::NotUtf8,
+            FaultKind::TooDeep => Violation::Oversized,
+            FaultKind::NotJsonRpc => Violation::Malformed,
         };
         let mut state = self.state();
-        self.odd(&mut state, kind, || text(bytes));
+        self.count_violation(&mut state, kind, || text(bytes));
         let mut id = fault.id.as_ref().and_then(Value::as_u64).or(body_of);
         if fault.kind == FaultKind::TooDeep {
             id = id.or_else(|| only_one(&state, bytes));
@@ -308,21 +308,26 @@ impl Board {
         drop(state);
         if endless {
             let limit = self.limits.noise_bytes;
-            let why = format!("it sent more than {limit} bytes that are no messages");
+            let why = format!("it sent more than {limit} bytes that are not messages");
             self.end(&CallError::Closed { why });
         }
     }
 
-    /// Counts something, for this session and for whoever looks at all of them.
-    fn count(&self, state: &mut State, change: impl Fn(&mut Conduct)) {
-        change(&mut state.conduct);
-        change(&mut self.witness.lock());
+    /// Changes the log of this session and the shared one.
+    fn count(&self, state: &mut State, change: impl Fn(&mut ProtocolLog)) {
+        change(&mut state.log);
+        change(&mut self.sink.lock());
     }
 
-    fn odd(&self, state: &mut State, kind: Oddity, example: impl FnOnce() -> String) {
-        let first = state.conduct.count(kind) == 0;
+    fn count_violation(
+        &self,
+        state: &mut State,
+        kind: Violation,
+        example: impl FnOnce() -> String,
+    ) {
+        let first = state.log.count(kind) == 0;
         let example = first.then(|| quoted(&self.redactor.hide(&example())));
-        self.count(state, |conduct| conduct.add(kind, example.as_deref()));
+        self.count(state, |log| log.add(kind, example.as_deref()));
     }
 
     fn redacted(&self, error: CallError) -> CallError {
@@ -339,7 +344,7 @@ impl Board {
     fn give_up(&self, id: u64) {
         let mut state = self.state();
         if state.waiting.remove(&id).is_some() {
-            if state.given_up.len() == GIVEN_UP_KEPT {
+            if state.given_up.len() == MAX_GIVEN_UP {
                 state.given_up.pop_front();
             }
             state.given_up.push_back(id);
@@ -347,44 +352,44 @@ impl Board {
     }
 }
 
-/// The start of bytes, as an example.
+/// The start of a message as an example.
 fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(EXAMPLE)]).into_owned()
+    String::from_utf8_lossy(&bytes[..bytes.len().min(EXAMPLE_BYTES)]).into_owned()
 }
 
-/// The only one who waits, where the start of a message shows that it is an answer but not to which
-/// request: of an answer that is too large to be read, the id may stand behind the result.
+/// The only pending call, if the start of a message shows that it is an answer. The id of an answer that is
+/// too large to be kept may come after the result.
 fn only_one(state: &State, start: &[u8]) -> Option<u64> {
-    let start = &start[..start.len().min(EXAMPLE)];
+    let start = &start[..start.len().min(EXAMPLE_BYTES)];
     let holds = |name: &[u8]| memmem::find(start, name).is_some();
     let is_answer = holds(b"\"jsonrpc\"") && holds(b"\"result\"") && !holds(b"\"method\"");
     (is_answer && state.waiting.len() == 1).then(|| state.waiting.keys().next().copied())?
 }
 
 fn deliver(slot: Slot, outcome: Result<Value, CallError>, arrived: Instant) {
-    // A receiver that is gone timed out at this very moment.
+    // If the receiver is gone, the call has just timed out.
     let _ = slot.sender.send(Delivered { outcome, arrived, progress: slot.progress });
 }
 
-/// Somebody who waits for an answer.
-pub(crate) struct Waiting<'b> {
-    board: &'b Board,
+/// A request without an answer.
+pub(crate) struct PendingCall<'c> {
+    calls: &'c PendingCalls,
     id: u64,
     receiver: oneshot::Receiver<Delivered>,
-    odd_before: u64,
+    violations_before: u64,
 }
 
-impl Waiting<'_> {
-    /// What odd things came since the wait began, as the rest of a message.
-    pub(crate) fn oddities(&self) -> String {
-        self.board.state().conduct.since(self.odd_before)
+impl PendingCall<'_> {
+    /// The violations since the request, as the end of a message.
+    pub(crate) fn describe_violations(&self) -> String {
+        self.calls.state().log.since(self.violations_before)
     }
 
-    /// The answer.
+    /// Waits for the answer.
     pub(crate) async fn answer(&mut self) -> Delivered {
         match (&mut self.receiver).await {
             Ok(delivered) => delivered,
-            // The board hands every slot something before it lets go of it.
+            // Unreachable as long as every slot gets an outcome before it is dropped.
             Err(_) => Delivered {
                 outcome: Err(CallError::Closed { why: "the session ended".to_owned() }),
                 arrived: Instant::now(),
@@ -393,15 +398,15 @@ impl Waiting<'_> {
         }
     }
 
-    /// The answer, if it is there already.
+    /// The answer, if it has arrived.
     pub(crate) fn try_answer(&mut self) -> Option<Delivered> {
         self.receiver.try_recv().ok()
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for PendingCall<'_> {
     fn drop(&mut self) {
-        self.board.give_up(self.id);
+        self.calls.give_up(self.id);
     }
 }
 
@@ -411,95 +416,95 @@ mod tests {
 
     use super::*;
 
-    fn board() -> Board {
-        Board::new(Limits::default(), Policies::default(), Redactor::default())
+    fn calls() -> PendingCalls {
+        PendingCalls::new(Limits::default(), Policies::default(), Redactor::default())
     }
 
-    fn say(board: &Board, message: &Value) -> Vec<Vec<u8>> {
-        board.receive(message.to_string().as_bytes(), Instant::now(), None)
+    fn say(calls: &PendingCalls, message: &Value) -> Vec<Vec<u8>> {
+        calls.receive(message.to_string().as_bytes(), Instant::now(), None)
     }
 
     #[test]
-    fn answers_find_their_request_in_any_order() {
-        let board = board();
-        let (one, two) = (board.next_id(), board.next_id());
-        let mut first = board.wait_for(one).unwrap();
-        let mut second = board.wait_for(two).unwrap();
-        say(&board, &json!({"jsonrpc": "2.0", "id": two, "result": "b"}));
-        say(&board, &json!({"jsonrpc": "2.0", "id": one, "result": "a"}));
+    fn answers_are_matched_in_any_order() {
+        let calls = calls();
+        let (one, two) = (calls.next_id(), calls.next_id());
+        let mut first = calls.register(one).unwrap();
+        let mut second = calls.register(two).unwrap();
+        say(&calls, &json!({"jsonrpc": "2.0", "id": two, "result": "b"}));
+        say(&calls, &json!({"jsonrpc": "2.0", "id": one, "result": "a"}));
         assert_eq!(first.try_answer().unwrap().outcome, Ok(json!("a")));
         assert_eq!(second.try_answer().unwrap().outcome, Ok(json!("b")));
     }
 
     #[test]
-    fn answers_that_nobody_asked_for_are_told_apart() {
-        let board = board();
-        let id = board.next_id();
+    fn repeated_late_and_unknown_answers_are_counted_separately() {
+        let calls = calls();
+        let id = calls.next_id();
         let answer = json!({"jsonrpc": "2.0", "id": id, "result": 1});
-        let mut waiting = board.wait_for(id).unwrap();
-        say(&board, &answer);
+        let mut waiting = calls.register(id).unwrap();
+        say(&calls, &answer);
         assert!(waiting.try_answer().is_some());
         drop(waiting);
-        say(&board, &answer);
-        let late = board.next_id();
-        drop(board.wait_for(late).unwrap());
-        say(&board, &json!({"jsonrpc": "2.0", "id": late, "result": 1}));
-        say(&board, &json!({"jsonrpc": "2.0", "id": 999, "result": 1}));
-        say(&board, &json!({"jsonrpc": "2.0", "id": "1", "result": 1}));
-        let conduct = board.conduct();
-        let (repeated, unknown) = (Oddity::Repeated, Oddity::UnknownId);
-        assert_eq!((conduct.count(repeated), conduct.late_answers), (1, 1));
-        assert_eq!((conduct.count(unknown), conduct.first(unknown)), (2, Some("id 999")));
+        say(&calls, &answer);
+        let late = calls.next_id();
+        drop(calls.register(late).unwrap());
+        say(&calls, &json!({"jsonrpc": "2.0", "id": late, "result": 1}));
+        say(&calls, &json!({"jsonrpc": "2.0", "id": 999, "result": 1}));
+        say(&calls, &json!({"jsonrpc": "2.0", "id": "1", "result": 1}));
+        let log = calls.protocol_log();
+        let (repeated, unknown) = (Violation::Repeated, Violation::UnknownId);
+        assert_eq!((log.count(repeated), log.late_answers), (1, 1));
+        assert_eq!((log.count(unknown), log.first(unknown)), (2, Some("id 999")));
     }
 
     #[test]
     fn requests_of_the_server_are_answered_by_policy() {
-        let board = board();
-        let replies = say(&board, &json!({"jsonrpc": "2.0", "id": "s1", "method": "ping"}));
+        let calls = calls();
+        let replies = say(&calls, &json!({"jsonrpc": "2.0", "id": "s1", "method": "ping"}));
         assert_eq!(replies, [br#"{"jsonrpc":"2.0","id":"s1","result":{}}"#.to_vec()]);
         let refused =
-            say(&board, &json!({"jsonrpc": "2.0", "id": 5, "method": "sampling/createMessage"}));
+            say(&calls, &json!({"jsonrpc": "2.0", "id": 5, "method": "sampling/createMessage"}));
         assert!(String::from_utf8_lossy(&refused[0]).contains("refused"));
-        let conduct = board.conduct();
-        assert_eq!(conduct.first(Oddity::Refused), Some("sampling/createMessage"));
-        assert_eq!((conduct.count(Oddity::Refused), conduct.requests_answered), (1, 1));
+        let log = calls.protocol_log();
+        assert_eq!(log.first(Violation::Refused), Some("sampling/createMessage"));
+        assert_eq!((log.count(Violation::Refused), log.requests_answered), (1, 1));
     }
 
     const NOISE: &[u8] = b"Server is listening!";
 
-    fn easily_annoyed() -> Board {
+    fn with_little_room_for_noise() -> PendingCalls {
         let limits = Limits { noise_bytes: 3 * NOISE.len(), ..Limits::default() };
-        Board::new(limits, Policies::default(), Redactor::default())
+        PendingCalls::new(limits, Policies::default(), Redactor::default())
     }
 
     #[test]
-    fn noise_without_end_ends_the_session() {
-        let board = easily_annoyed();
+    fn endless_noise_ends_the_session() {
+        let calls = with_little_room_for_noise();
         for _ in 0..4 {
-            board.receive(NOISE, Instant::now(), None);
+            calls.receive(NOISE, Instant::now(), None);
         }
-        assert!(matches!(board.wait_for(1), Err(CallError::Closed { .. })));
-        assert_eq!(board.conduct().first(Oddity::Noise), Some("Server is listening!"));
+        assert!(matches!(calls.register(1), Err(CallError::Closed { .. })));
+        assert_eq!(calls.protocol_log().first(Violation::Noise), Some("Server is listening!"));
     }
 
     #[test]
-    fn noise_between_answers_ends_nothing() {
-        let board = easily_annoyed();
+    fn noise_between_answers_does_not_end_the_session() {
+        let calls = with_little_room_for_noise();
         for _ in 0..1_000 {
-            let id = board.next_id();
-            let mut waiting = board.wait_for(id).unwrap();
-            board.receive(NOISE, Instant::now(), None);
-            say(&board, &json!({"jsonrpc": "2.0", "id": id, "result": 1}));
+            let id = calls.next_id();
+            let mut waiting = calls.register(id).unwrap();
+            calls.receive(NOISE, Instant::now(), None);
+            say(&calls, &json!({"jsonrpc": "2.0", "id": id, "result": 1}));
             assert!(waiting.try_answer().is_some());
         }
-        assert_eq!(board.conduct().count(Oddity::Noise), 1_000);
+        assert_eq!(calls.protocol_log().count(Violation::Noise), 1_000);
     }
 
     #[test]
-    fn what_has_no_id_is_charged_to_nobody() {
-        let board = board();
-        let id = board.next_id();
-        let mut waiting = board.wait_for(id).unwrap();
+    fn a_message_without_an_id_fails_no_call() {
+        let calls = calls();
+        let id = calls.next_id();
+        let mut waiting = calls.register(id).unwrap();
         let error = json!({"code": -32601, "message": "no such method"});
         for message in [
             json!({"jsonrpc": "2.0", "id": null, "error": error}),
@@ -508,41 +513,42 @@ mod tests {
             json!(42),
             json!([]),
         ] {
-            say(&board, &message);
+            say(&calls, &message);
             assert!(waiting.try_answer().is_none(), "{message}");
         }
-        let conduct = board.conduct();
-        assert_eq!((conduct.count(Oddity::WithoutId), conduct.count(Oddity::Malformed)), (2, 3));
-        let told = waiting.oddities();
-        assert!(told.contains("-32601: no such method") && told.contains("handling"), "{told}");
-        say(&board, &json!({"jsonrpc": "2.0", "id": id, "result": 1}));
+        let log = calls.protocol_log();
+        assert_eq!((log.count(Violation::WithoutId), log.count(Violation::Malformed)), (2, 3));
+        let described = waiting.describe_violations();
+        assert!(described.contains("-32601: no such method"), "{described}");
+        assert!(described.contains("handling"), "{described}");
+        say(&calls, &json!({"jsonrpc": "2.0", "id": id, "result": 1}));
         assert_eq!(waiting.try_answer().unwrap().outcome, Ok(json!(1)));
     }
 
     #[test]
-    fn what_is_the_body_of_an_answer_is_for_its_request() {
+    fn a_message_without_an_id_fails_the_call_whose_response_it_is() {
         for body in [
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}"#,
             r#"{"error":"out of order"}"#,
             "<html>",
         ] {
-            let board = board();
-            let (other, asked) = (board.next_id(), board.next_id());
-            let mut innocent = board.wait_for(other).unwrap();
-            let mut waiting = board.wait_for(asked).unwrap();
-            board.receive(body.as_bytes(), Instant::now(), Some(asked));
+            let calls = calls();
+            let (other, asked) = (calls.next_id(), calls.next_id());
+            let mut unrelated = calls.register(other).unwrap();
+            let mut waiting = calls.register(asked).unwrap();
+            calls.receive(body.as_bytes(), Instant::now(), Some(asked));
             assert!(waiting.try_answer().unwrap().outcome.is_err(), "{body}");
-            assert!(innocent.try_answer().is_none(), "{body}");
+            assert!(unrelated.try_answer().is_none(), "{body}");
         }
     }
 
     #[test]
-    fn an_answer_that_is_too_large_is_for_its_request() {
+    fn an_oversized_answer_fails_its_call() {
         let huge = |start: &str| {
-            let board = board();
-            let id = board.next_id();
-            let mut waiting = board.wait_for(id).unwrap();
-            board.oversized(start.as_bytes(), Instant::now());
+            let calls = calls();
+            let id = calls.next_id();
+            let mut waiting = calls.register(id).unwrap();
+            calls.oversized(start.as_bytes(), Instant::now());
             waiting.try_answer().is_some()
         };
         assert!(huge(r#"{"jsonrpc":"2.0","id":1,"result":""#));
@@ -553,13 +559,13 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_odd_where_the_revision_has_none() {
+    fn batches_are_violations_in_revisions_without_them() {
         let counted = |revision: Option<Revision>| {
-            let board = board();
-            revision.into_iter().for_each(|revision| board.speak(revision));
-            say(&board, &json!([{"jsonrpc": "2.0", "method": "x"}]));
-            board.receive(b"[INFO] ready", Instant::now(), None);
-            board.conduct().count(Oddity::Batch)
+            let calls = calls();
+            revision.into_iter().for_each(|revision| calls.set_revision(revision));
+            say(&calls, &json!([{"jsonrpc": "2.0", "method": "x"}]));
+            calls.receive(b"[INFO] ready", Instant::now(), None);
+            calls.protocol_log().count(Violation::Batch)
         };
         assert_eq!(counted(Some(Revision::V2025_03_26)), 0);
         assert_eq!(counted(Some(Revision::V2025_11_25)), 1);
@@ -567,29 +573,29 @@ mod tests {
     }
 
     #[test]
-    fn one_witness_sees_all_sessions() {
-        let witness = Witness::default();
+    fn a_sink_adds_up_all_sessions() {
+        let sink = ViolationSink::default();
         for text in ["one", "two"] {
-            let board = board().seen_by(&witness);
-            board.receive(text.as_bytes(), Instant::now(), None);
-            say(&board, &json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+            let calls = calls().reporting_to(&sink);
+            calls.receive(text.as_bytes(), Instant::now(), None);
+            say(&calls, &json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
         }
-        let conduct = witness.conduct();
-        assert_eq!((conduct.count(Oddity::Noise), conduct.first(Oddity::Noise)), (2, Some("one")));
-        assert_eq!(witness.list_changes(), 2);
+        let log = sink.log();
+        assert_eq!((log.count(Violation::Noise), log.first(Violation::Noise)), (2, Some("one")));
+        assert_eq!(sink.list_changes(), 2);
     }
 
     #[test]
-    fn progress_comes_with_the_answer() {
-        let board = board();
-        let id = board.next_id();
-        let mut waiting = board.wait_for(id).unwrap();
+    fn progress_is_returned_with_the_answer() {
+        let calls = calls();
+        let id = calls.next_id();
+        let mut waiting = calls.register(id).unwrap();
         let params = json!({"progressToken": id, "progress": 1});
         say(
-            &board,
+            &calls,
             &json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}),
         );
-        say(&board, &json!({"jsonrpc": "2.0", "id": id, "result": {}}));
+        say(&calls, &json!({"jsonrpc": "2.0", "id": id, "result": {}}));
         assert_eq!(waiting.try_answer().unwrap().progress, [params]);
     }
 }

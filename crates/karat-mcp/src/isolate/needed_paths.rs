@@ -1,30 +1,30 @@
-//! What of a hidden folder a server needs in order to run at all.
+//! The paths below hidden folders that a server needs in order to run.
 //!
-//! Homes and temporary folders are hidden from an isolated server, but its own program often lies in
-//! one: in a virtual environment, under node_modules, in the working folder. What the command names
-//! is found here, as narrowly as programs allow. A home itself is never opened because a command
-//! happens to run in it; whoever wants that must mount it.
+//! Homes and temporary folders are hidden from an isolated server, but its program is often in one: in a
+//! virtual environment, in `node_modules`, in the working folder. The paths that the command names are found
+//! here, as narrowly as programs allow. A home is never opened because a command runs in it; it has to be
+//! mounted explicitly.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
-use super::find_program;
+use super::launch::find_program;
 
-/// How often an interpreter of an interpreter is looked up.
-const DEEP: usize = 4;
-/// How many links one path may lead through; the kernel follows no more either.
-const LINKS: usize = 40;
+/// Maximum depth of interpreters of interpreters.
+const MAX_DEPTH: usize = 4;
+/// Maximum number of links in one path, as in the kernel.
+const MAX_LINKS: usize = 40;
 /// Files that mark the root of a package.
 const MARKS: &[&str] =
     &["package.json", "pyproject.toml", "setup.py", "go.mod", "Cargo.toml", "Gemfile", "deno.json"];
 
-/// The folders of which an isolated server sees nothing but what is mounted into them.
+/// The folders in which an isolated server sees only mounted paths.
 #[derive(Debug)]
 pub(super) struct Hidden(pub(super) Vec<PathBuf>);
 
 impl Hidden {
-    /// Those of this machine: homes, and where temporary files and sockets lie.
+    /// Those of this machine: homes, and folders of temporary files and sockets.
     pub(super) fn here() -> Hidden {
         let mut folders: BTreeSet<PathBuf> =
             ["/home", "/root", "/tmp", "/var/tmp", "/run"].map(PathBuf::from).into();
@@ -33,27 +33,27 @@ impl Hidden {
         Hidden(folders.collect())
     }
 
-    /// Whether the path lies in a hidden folder and is none itself.
+    /// True if the path is below a hidden folder and can be opened.
     fn holds(&self, path: &Path) -> bool {
         let below = self.0.iter().any(|folder| path.starts_with(folder) && path != folder);
         below && !self.is_too_much(path)
     }
 
-    /// A hidden folder, something above one, or a whole home.
+    /// True for a hidden folder, a parent of one, and a whole home.
     fn is_too_much(&self, path: &Path) -> bool {
         let whole_home = path.parent() == Some(Path::new("/home"));
         whole_home || self.0.iter().any(|folder| folder.starts_with(path))
     }
 }
 
-/// The home of whoever runs Karat, if it is a folder of its own.
+/// The home folder of the user.
 pub(super) fn home() -> Option<PathBuf> {
     let home = PathBuf::from(std::env::var_os("HOME")?);
     (home.is_absolute() && home != Path::new("/")).then_some(home)
 }
 
-/// The part of the Docker engine (its socket, its credentials) that the path leads to, if any.
-pub(super) fn of_the_engine(path: &Path) -> Option<PathBuf> {
+/// The socket or the credentials of the Docker engine, if the path leads to them.
+pub(super) fn docker_path(path: &Path) -> Option<PathBuf> {
     let mut kept: Vec<PathBuf> = vec!["/run/docker.sock".into(), "/var/run/docker.sock".into()];
     let socket = std::env::var("DOCKER_HOST").ok();
     kept.extend(socket.and_then(|host| host.strip_prefix("unix://").map(PathBuf::from)));
@@ -71,26 +71,25 @@ pub(super) fn of_the_engine(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// What of the hidden folders must be there.
+/// The paths in hidden folders that must be visible.
 #[derive(Debug, Default)]
 pub(super) struct Named {
-    /// What can be read; no path leads through a link.
+    /// Readable paths without links.
     pub(super) paths: BTreeSet<PathBuf>,
-    /// The links that lead there, each with what it says.
+    /// The links to them with their targets.
     pub(super) links: BTreeMap<PathBuf, PathBuf>,
-    /// Folders that a path with `..` leads through; nobody looks into them.
-    pub(super) stepping_stones: BTreeSet<PathBuf>,
+    /// Folders that a path with `..` leads through; their content is not needed.
+    pub(super) parent_folders: BTreeSet<PathBuf>,
 }
 
-/// The paths below hidden folders that the command and the folder in which it runs name; parents
-/// first.
+/// The paths below hidden folders that the command and its working folder name, parents first.
 pub(super) fn named_by(command: &[String], folder: &Path, hidden: &Hidden) -> Named {
     let folder = &lexically(folder);
     let mut needs = Needs { hidden, named: Named::default() };
     needs.add(folder);
     let Some((program, arguments)) = command.split_first() else { return needs.named };
     if let Some(program) = find_program(program, Some(folder)) {
-        needs.program(&program, DEEP);
+        needs.program(&program, MAX_DEPTH);
     }
     let mut script_seen = false;
     for argument in arguments {
@@ -101,7 +100,7 @@ pub(super) fn named_by(command: &[String], folder: &Path, hidden: &Hidden) -> Na
         needs.steps_to(&folder.join(text));
         if path.is_file() && !script_seen {
             script_seen = true;
-            needs.script(&path, DEEP);
+            needs.script(&path, MAX_DEPTH);
         }
         needs.add(&path);
     }
@@ -117,7 +116,7 @@ fn existing(text: &str, folder: &Path) -> Option<PathBuf> {
     path.exists().then_some(path)
 }
 
-/// The path without `.` and `..`, with links left as they are.
+/// The path without `.` and `..`; links are not resolved.
 fn lexically(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -141,46 +140,46 @@ impl Needs<'_> {
     fn add(&mut self, path: &Path) {
         let Ok(real) = path.canonicalize() else { return };
         self.links_to(path);
-        if self.hidden.holds(&real) && of_the_engine(&real).is_none() {
+        if self.hidden.holds(&real) && docker_path(&real).is_none() {
             self.named.paths.insert(real);
         }
     }
 
-    /// Notes the links on the way. They are made again rather than mounted: what is mounted over a
-    /// link stands somewhere else than what the link says, and a link inside it leads astray.
+    /// Adds the links in a path. They are created again rather than mounted: a mount over a link is not at
+    /// the target of the link, and relative links inside it would break.
     fn links_to(&mut self, path: &Path) {
         let mut path = path.to_owned();
-        for _ in 0..LINKS {
+        for _ in 0..MAX_LINKS {
             let mut passed = PathBuf::new();
             let mut rest = path.components();
             let link = rest.by_ref().find_map(|part| {
                 passed.push(part);
                 std::fs::read_link(&passed).ok()
             });
-            let Some(said) = link else { return };
+            let Some(target) = link else { return };
             let parent = passed.parent().unwrap_or(Path::new("/"));
-            path = lexically(&parent.join(&said)).join(rest.as_path());
+            path = lexically(&parent.join(&target)).join(rest.as_path());
             if self.hidden.holds(&passed) {
-                self.named.links.insert(passed, said);
+                self.named.links.insert(passed, target);
             }
         }
     }
 
-    /// `a/b/../c` can be followed only where `a/b` is there.
+    /// Adds the folders that `a/b/../c` needs: `a/b` must exist.
     fn steps_to(&mut self, path: &Path) {
         let mut passed = PathBuf::new();
         for part in path.components() {
             if part == Component::ParentDir {
-                let stone = lexically(&passed);
-                if self.hidden.holds(&stone) {
-                    self.named.stepping_stones.insert(stone);
+                let folder = lexically(&passed);
+                if self.hidden.holds(&folder) {
+                    self.named.parent_folders.insert(folder);
                 }
             }
             passed.push(part);
         }
     }
 
-    /// A program: itself, what was installed with it, and what runs it.
+    /// Adds a program, the files that were installed with it, and its interpreter.
     fn program(&mut self, path: &Path, deep: usize) {
         if deep == 0 {
             return;
@@ -191,7 +190,7 @@ impl Needs<'_> {
             self.prefix(path, deep);
         }
         match first_line(&real) {
-            // A compiled program needs no more than the libraries beside it.
+            // A compiled program needs only the libraries next to it.
             None => {}
             Some(line) => {
                 self.package(&real);
@@ -200,7 +199,7 @@ impl Needs<'_> {
         }
     }
 
-    /// A script that an interpreter is given.
+    /// Adds a script that is passed to an interpreter.
     fn script(&mut self, path: &Path, deep: usize) {
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if is_compiled(&real) {
@@ -212,12 +211,12 @@ impl Needs<'_> {
         }
     }
 
-    /// `prefix/bin/program` needs `prefix/bin` and `prefix/lib`; a virtual environment needs all of
-    /// itself and the interpreter that it was made from.
+    /// Adds `prefix/bin` and `prefix/lib` for `prefix/bin/program`, and for a virtual environment all of it
+    /// and the interpreter that it was made from.
     fn prefix(&mut self, path: &Path, deep: usize) {
         let Some(bin) = path.parent() else { return };
         let Some(prefix) = bin.parent() else { return };
-        // The stand-ins of version managers look the program up below their root.
+        // The shims of version managers look the program up below their root.
         if bin.ends_with("shims") {
             self.add(prefix);
         }
@@ -239,7 +238,7 @@ impl Needs<'_> {
         }
     }
 
-    /// The root of the package that a script belongs to, and the modules that it may load.
+    /// Adds the root of the package of a script, and the modules that it may load.
     fn package(&mut self, script: &Path) {
         let outermost = script
             .ancestors()
@@ -282,7 +281,7 @@ fn is_compiled(path: &Path) -> bool {
     start(path).starts_with(b"\x7fELF")
 }
 
-/// What stands behind `#!`, if the file begins so.
+/// The text after `#!`, if the file begins with it.
 fn first_line(path: &Path) -> Option<String> {
     let start = start(path);
     let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
@@ -333,14 +332,14 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_runs_in_a_home_does_not_open_it() {
+    fn a_command_that_runs_in_a_home_does_not_expose_it() {
         let home = Home::new(&[".ssh/id_ed25519"]);
         assert_eq!(home.needs(&["cat", "."], home.folder.path()), [""; 0]);
         assert_eq!(home.needs(&["cat"], &home.path(".ssh/..")), [""; 0]);
     }
 
     #[test]
-    fn the_working_folder_and_named_data_are_there() {
+    fn the_working_folder_and_named_data_are_visible() {
         let home = Home::new(&["work/a", "data/b", "other/c"]);
         let data = home.path("data").display().to_string();
         let root = format!("--root={data}");
@@ -350,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_brings_its_package_and_its_modules() {
+    fn a_script_exposes_its_package_and_its_modules() {
         let home = Home::new(&[
             "p/package.json",
             "p/node_modules/x/index.js",
@@ -371,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn an_installed_program_brings_its_libraries_and_not_what_lies_beside_them() {
+    fn an_installed_program_exposes_its_libraries_and_not_their_siblings() {
         let home = Home::new(&[
             ".cargo/bin/server",
             ".cargo/credentials.toml",
@@ -389,14 +388,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stand_in_of_a_version_manager_brings_what_it_stands_for() {
+    fn a_shim_of_a_version_manager_exposes_its_root() {
         let home = Home::new(&[".pyenv/shims/python=#!/bin/sh\n", ".pyenv/libexec/pyenv"]);
         let shim = home.path(".pyenv/shims/python").display().to_string();
         assert_eq!(home.needs(&[&shim], Path::new("/usr"))[0], ".pyenv");
     }
 
     #[test]
-    fn a_virtual_environment_brings_the_python_that_it_was_made_from() {
+    fn a_virtual_environment_exposes_its_base_python() {
         let home = Home::new(&["pythons/3/bin/python3", "pythons/3/lib/os.py", "venv/lib/x.py"]);
         let settings = format!("home = {}\nversion = 3\n", home.path("pythons/3/bin").display());
         std::fs::write(home.path("venv/pyvenv.cfg"), settings).unwrap();
@@ -412,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_kept_as_links_and_only_what_they_lead_to_is_opened() {
+    fn links_stay_links_and_only_their_targets_are_exposed() {
         let home = Home::new(&["p/node_modules/pkg/dist/index.js=#!/bin/sh\n"]);
         std::fs::create_dir(home.path("p/node_modules/.bin")).unwrap();
         let link = std::os::unix::fs::symlink::<&str, PathBuf>;
@@ -429,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn links_in_a_circle_lead_nowhere() {
+    fn circular_links_are_ignored() {
         let home = Home::new(&["work/a"]);
         std::os::unix::fs::symlink("two", home.path("one")).unwrap();
         std::os::unix::fs::symlink("one", home.path("two")).unwrap();

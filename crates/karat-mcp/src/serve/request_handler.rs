@@ -1,7 +1,7 @@
-//! What is answered to which request, whatever it travelled on.
+//! Answers to requests on any transport.
 //!
-//! The desk keeps no state between requests: a request with its own metadata is of revision
-//! 2026-07-28, one without belongs to a revision with a handshake. So one desk serves everybody.
+//! The handler keeps no state between requests: one with metadata has revision 2026-07-28, one without has
+//! a revision with a handshake. So one handler serves all clients.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::context::{Asks, Context, Tell};
-use super::{Offer, ProtocolError, Respond, ServeError};
+use super::context::{ClientRequests, Context, SendMessage};
+use super::respond::{Offer, ProtocolError, Respond, ServeError};
 use crate::error::CallError;
 use crate::limits::Limits;
 use crate::reply::Definition;
@@ -24,18 +24,18 @@ use crate::wire::{self, Incoming};
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// An offer made ready to be served.
-pub(super) struct Desk<R> {
+/// An offer with its implementation.
+pub(super) struct RequestHandler<R> {
     implementation: Implementation,
     instructions: Option<String>,
     names: HashSet<String>,
-    /// The list of tools as JSON, made once.
+    /// The list of tools as JSON.
     tools: Box<RawValue>,
     capabilities: ServerCapabilities,
     respond: Arc<R>,
 }
 
-/// A request that was read.
+/// A request of a client.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) id: Value,
@@ -43,30 +43,30 @@ pub(super) struct Request {
     pub(super) params: Value,
 }
 
-/// What came in.
+/// A message of a client.
 pub(super) enum Received {
-    /// Asks for an answer.
+    /// A request.
     Request(Request),
-    /// Answers something that we asked.
+    /// An answer to a request of the server.
     Answer {
-        /// What we asked.
+        /// The id of the request.
         id: Value,
-        /// What it got.
+        /// The result.
         outcome: Result<Value, CallError>,
     },
-    /// Takes back an earlier request, by its id.
+    /// The cancellation of the request with this id.
     Cancelled(Value),
-    /// Needs no answer.
-    Told,
-    /// Is no message; the answer says so.
-    Broken(Vec<u8>),
+    /// A notification.
+    Notification,
+    /// An invalid message, with the answer to it.
+    Invalid(Vec<u8>),
 }
 
-/// An answer, and the error code in it, which HTTP turns into a status.
+/// An answer, with its error code, which becomes a status over HTTP.
 pub(super) struct Answered {
     pub(super) bytes: Vec<u8>,
     pub(super) code: Option<i64>,
-    /// Whether the request was of a revision without a handshake.
+    /// True if the revision of the request has no handshake.
     pub(super) stateless: bool,
 }
 
@@ -84,7 +84,7 @@ struct ToolList<'a> {
     hints: Option<Hints>,
 }
 
-/// What revision 2026-07-28 adds to a list.
+/// The additions of revision 2026-07-28 to a list.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Hints {
@@ -93,8 +93,8 @@ struct Hints {
     cache_scope: &'static str,
 }
 
-impl<R: Respond> Desk<R> {
-    pub(super) fn new(offer: &Offer, respond: Arc<R>) -> Result<Desk<R>, ServeError> {
+impl<R: Respond> RequestHandler<R> {
+    pub(super) fn new(offer: &Offer, respond: Arc<R>) -> Result<RequestHandler<R>, ServeError> {
         let mut names = HashSet::new();
         for (at, tool) in offer.tools.iter().enumerate() {
             let definition = Definition::new(tool.clone()).map_err(|why| ServeError::Tool {
@@ -107,7 +107,7 @@ impl<R: Respond> Desk<R> {
         let tools = serde_json::value::to_raw_value(&offer.tools).map_err(|error| {
             ServeError::Tool { offer: offer.name.clone(), number: 0, why: error.to_string() }
         })?;
-        Ok(Desk {
+        Ok(RequestHandler {
             implementation: Implementation::new(offer.name.clone(), offer.version.clone()),
             instructions: offer.instructions.clone(),
             names,
@@ -117,22 +117,22 @@ impl<R: Respond> Desk<R> {
         })
     }
 
-    /// Reads what came in. A batch gives several.
+    /// Reads a message; a batch holds several.
     pub(super) fn receive(bytes: &[u8]) -> Vec<Received> {
         wire::read(bytes, &Limits::default()).into_iter().map(received).collect()
     }
 
-    /// Answers a request. What is said to the client before goes through `tell`.
+    /// Answers a request. Messages before the answer are sent with `send`.
     pub(super) async fn answer(
         &self,
         request: &Request,
-        tell: &Tell,
-        asks: &Arc<Asks>,
+        send: &SendMessage,
+        client_requests: &Arc<ClientRequests>,
     ) -> Answered {
         let stateless =
             version_of(&request.params).is_some() || request.method == "server/discover";
-        let (tell, asks) = (Arc::clone(tell), Arc::clone(asks));
-        let context = Context::new(tell, asks, &request.id, &request.params, stateless);
+        let (send, client_requests) = (Arc::clone(send), Arc::clone(client_requests));
+        let context = Context::new(send, client_requests, &request.id, &request.params, stateless);
         match self.result(request, &context).await {
             Ok(bytes) => Answered { bytes, code: None, stateless },
             Err(error) => {
@@ -197,7 +197,7 @@ impl<R: Respond> Desk<R> {
         context: &Context,
     ) -> Result<Vec<u8>, ProtocolError> {
         let Some(name) = params.get("name").and_then(Value::as_str) else {
-            return Err(invalid("The call has no name of a tool"));
+            return Err(invalid("The call has no tool name"));
         };
         if !self.names.contains(name) {
             return Err(invalid(format!("Unknown tool: {name}")));
@@ -213,7 +213,7 @@ impl<R: Respond> Desk<R> {
     }
 }
 
-/// Without a handshake, a result says of itself that it is whole.
+/// The result, marked as complete in revisions without a handshake.
 fn completed(mut result: Value, stateless: bool) -> Value {
     if stateless && let Some(fields) = result.as_object_mut() {
         fields.entry("resultType").or_insert_with(|| json!("complete"));
@@ -226,9 +226,9 @@ fn received(message: Result<Incoming, Box<wire::Fault>>) -> Received {
         Ok(Incoming::Request { id, .. }) if !(id.is_string() || id.is_i64() || id.is_u64()) => {
             let error = ProtocolError::new(
                 code(ErrorCode::INVALID_REQUEST),
-                "The id of a request is a text or a whole number",
+                "The id of a request must be a string or an integer",
             );
-            Received::Broken(failure(&Value::Null, &error))
+            Received::Invalid(failure(&Value::Null, &error))
         }
         Ok(Incoming::Request { id, method, params }) => {
             Received::Request(Request { id, method, params })
@@ -236,7 +236,7 @@ fn received(message: Result<Incoming, Box<wire::Fault>>) -> Received {
         Ok(Incoming::Notification { method, mut params }) => {
             match params.get_mut("requestId").map(Value::take) {
                 Some(id) if method == "notifications/cancelled" => Received::Cancelled(id),
-                _ => Received::Told,
+                _ => Received::Notification,
             }
         }
         Ok(Incoming::Answer { id, outcome }) => Received::Answer { id, outcome },
@@ -246,12 +246,12 @@ fn received(message: Result<Incoming, Box<wire::Fault>>) -> Received {
                 _ => ErrorCode::PARSE_ERROR,
             };
             let error = ProtocolError::new(code(number), fault.error.to_string());
-            Received::Broken(failure(&fault.id.unwrap_or(Value::Null), &error))
+            Received::Invalid(failure(&fault.id.unwrap_or(Value::Null), &error))
         }
     }
 }
 
-/// Tools, and what else the responder says.
+/// Tools and the other capabilities of the implementation.
 fn capabilities(more: Value) -> ServerCapabilities {
     let tools = json!({"tools": {}});
     let mut all = tools.clone();
@@ -274,7 +274,7 @@ fn missing_metadata() -> ProtocolError {
     invalid(format!("The request needs {META_VERSION} and {META_CAPABILITIES} in its _meta"))
 }
 
-/// The revision that a request names for itself.
+/// The revision that a request names.
 pub(super) fn version_of(params: &Value) -> Option<&str> {
     params.get("_meta")?.get(META_VERSION)?.as_str()
 }

@@ -1,0 +1,35 @@
+//! File formats by extension.
+
+use std::path::Path;
+
+/// The format of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One JSON value.
+    Json,
+    /// One JSON value per line; together a list.
+    JsonLines,
+    /// One YAML document.
+    Yaml,
+    /// One TOML document.
+    Toml,
+}
+
+impl Format {
+    /// The format of a file by its extension. A final `.gz`, `.zst` or `.zstd` is ignored.
+    #[must_use]
+    pub fn of(path: &Path) -> Option<Self> {
+        let extension = |path: &Path| path.extension()?.to_str().map(str::to_ascii_lowercase);
+        let mut ending = extension(path)?;
+        if ["gz", "zst", "zstd"].contains(&ending.as_str()) {
+            ending = extension(Path::new(path.file_stem()?))?;
+        }
+        match ending.as_str() {
+            "json" => Some(Self::Json),
+            "jsonl" | "ndjson" => Some(Self::JsonLines),
+            "yaml" | "yml" => Some(Self::Yaml),
+            "toml" => Some(Self::Toml),
+            _ => None,
+        }
+    }
+}

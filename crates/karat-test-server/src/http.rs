@@ -1,0 +1,166 @@
+//! The server over HTTP: one JSON body per answer, or a stream of events if messages come before it.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use crate::output::Output;
+use crate::state::Server;
+
+/// Maximum size of a request.
+const MAX_REQUEST_BYTES: u64 = 64 << 20;
+
+/// The response to one request.
+struct Response {
+    server: Arc<Server>,
+    sent: Mutex<Sent>,
+}
+
+struct Sent {
+    stream: TcpStream,
+    state: State,
+}
+
+#[derive(PartialEq)]
+enum State {
+    Nothing,
+    Events,
+    Done,
+}
+
+impl Response {
+    fn sent(&self) -> MutexGuard<'_, Sent> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sent {
+    /// Writes bytes. If the client is gone, there is nothing to do.
+    fn write(&mut self, bytes: &[u8]) {
+        let _ = self.stream.write_all(bytes).and_then(|()| self.stream.flush());
+    }
+
+    fn chunk(&mut self, bytes: &[u8]) {
+        let head = format!("{:x}\r\n", bytes.len());
+        self.write(&[head.as_bytes(), bytes, b"\r\n"].concat());
+    }
+
+    fn respond(&mut self, status: &str, kind: &str, body: &[u8]) {
+        let head = format!("HTTP/1.1 {status}\r\n{kind}content-length: {}\r\n\r\n", body.len());
+        self.write(&[head.as_bytes(), body].concat());
+        self.state = State::Done;
+    }
+}
+
+impl Output for Response {
+    fn answer(&self, message: &Value) {
+        let text = self.server.text(message);
+        let mut sent = self.sent();
+        match sent.state {
+            State::Nothing => {
+                sent.respond("200 OK", "content-type: application/json\r\n", text.as_bytes());
+            }
+            State::Events => {
+                sent.chunk(format!("data: {text}\n\n").as_bytes());
+                sent.write(b"0\r\n\r\n");
+                sent.state = State::Done;
+            }
+            State::Done => {}
+        }
+    }
+
+    fn message(&self, message: &Value) {
+        let text = self.server.text(message);
+        let mut sent = self.sent();
+        if sent.state == State::Nothing {
+            sent.write(
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
+                  transfer-encoding: chunked\r\n\r\n",
+            );
+            sent.state = State::Events;
+        }
+        if sent.state == State::Events {
+            sent.chunk(format!("data: {text}\n\n").as_bytes());
+        }
+    }
+
+    fn raw(&self, bytes: &[u8]) {
+        let mut sent = self.sent();
+        sent.write(bytes);
+        sent.state = State::Done;
+    }
+
+    fn status(&self, status: &str) {
+        self.sent().respond(status, "", b"");
+    }
+
+    fn close(&self) {
+        let mut sent = self.sent();
+        sent.state = State::Done;
+        let _ = sent.stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// Serves on a free port until the process is killed.
+pub(crate) fn serve(server: &Arc<Server>) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("cannot listen: {error}");
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
+    println!("http://{}/mcp", listener.local_addr().map_err(failed)?);
+    for stream in listener.incoming().flatten() {
+        let server = Arc::clone(server);
+        std::thread::spawn(move || connection(&server, &stream));
+    }
+    Ok(())
+}
+
+/// Answers the requests of a connection until it ends.
+fn connection(server: &Arc<Server>, stream: &TcpStream) -> Option<()> {
+    stream.set_nodelay(true).ok()?;
+    let mut reader = BufReader::new(stream.try_clone().ok()?.take(u64::MAX));
+    loop {
+        let (is_post, body) = request(&mut reader)?;
+        let sent = Sent { stream: stream.try_clone().ok()?, state: State::Nothing };
+        let response = Arc::new(Response { server: Arc::clone(server), sent: Mutex::new(sent) });
+        let message: Option<Value> = serde_json::from_slice(&body).ok();
+        match message {
+            _ if !is_post => response.status("405 Method Not Allowed"),
+            None => response.status("400 Bad Request"),
+            Some(message) if server.take_answer(&message) => response.status("202 Accepted"),
+            Some(message) => {
+                let output: Arc<dyn Output> = Arc::clone(&response) as _;
+                let (call, steps) = server.call(&output, &message, body.len());
+                call.run_all(&steps);
+                if response.sent().state == State::Nothing {
+                    response.status("202 Accepted");
+                }
+            }
+        }
+    }
+}
+
+/// The next request: true for a POST, and the body.
+fn request(reader: &mut BufReader<std::io::Take<TcpStream>>) -> Option<(bool, Vec<u8>)> {
+    reader.get_mut().set_limit(MAX_REQUEST_BYTES);
+    let (mut length, mut is_post, mut is_first) = (0_usize, false, true);
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        let line = line.trim().to_ascii_lowercase();
+        if std::mem::take(&mut is_first) {
+            is_post = line.starts_with("post ");
+        }
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+        if line.is_empty() {
+            break;
+        }
+    }
+    let mut body = Vec::new();
+    reader.take(length as u64).read_to_end(&mut body).ok()?;
+    (body.len() == length).then_some((is_post, body))
+}
