@@ -270,6 +270,12 @@ pub trait Evaluation: Sized + Send + Sync + 'static {
     /// The files and folders that an entry names, relative to the project.
     fn reads(config: &Self::Config) -> Vec<PathBuf>;
 
+    /// Returns whether the data breaks an invariant, so that the run fails whatever it measures and is
+    /// not compared with a baseline.
+    fn is_broken(_data: &Self::Dataset) -> bool {
+        false
+    }
+
     /// The metrics and slices that a report can have; none where that depends on the run.
     fn computes(_config: &Self::Config, _data: &Self::Dataset) -> Option<Computes> {
         None

@@ -149,6 +149,10 @@ pub trait AnyEntry: Send + Sync {
     fn dataset(&self) -> DatasetRef;
     /// The files and folders that it names, relative to the project; the baseline too.
     fn reads(&self) -> Vec<PathBuf>;
+    /// Returns whether its data breaks an invariant, so that nothing is compared with a baseline.
+    fn is_broken(&self) -> bool {
+        false
+    }
     /// The metrics and slices that its report can have, if that is known.
     fn computes(&self) -> Option<Computes>;
     /// Measures it.
@@ -182,6 +186,10 @@ impl<E: Evaluation> AnyEntry for Entry<E> {
         let mut reads = E::reads(&self.config);
         reads.extend(self.common.baseline.clone());
         reads
+    }
+
+    fn is_broken(&self) -> bool {
+        E::is_broken(&self.data)
     }
 
     fn computes(&self) -> Option<Computes> {
@@ -453,6 +461,10 @@ fn planned(
         Some(file) => read_baseline(root, file, &common.name, baselines).map_err(|e| bad(&e))?,
         None => None,
     };
+    // What is broken is more useful to know than that the data is not the baseline's.
+    if entry.is_broken() {
+        return Ok(Planned { entry, baseline: None });
+    }
     if baselines == Baselines::Needed {
         match &baseline {
             Some(baseline) => {

@@ -137,6 +137,10 @@ impl Evaluation for Retrieval {
         reads
     }
 
+    fn is_broken(data: &Dataset) -> bool {
+        !data.dangling.is_empty()
+    }
+
     fn computes(config: &Config, data: &Dataset) -> Option<Computes> {
         let specs = score::SPECS.iter();
         let specs = specs.chain(config.counts_tokens().then_some(&score::ANSWER_TOKENS));

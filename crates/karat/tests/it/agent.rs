@@ -665,7 +665,7 @@ fn a_gate_on_similarity_sees_what_is_gone_and_what_cannot_be_compared() {
     assert_eq!(document["verdict"], "fail");
     assert_eq!(value(&document["reports"][0], "calls.similarity"), Some(0.5));
     for wrong in ["nan", "1.5"] {
-        diff(&["--min-similarity", wrong]).expect(2).says(&["--min-similarity", "0 to 1"]);
+        diff(&["--min-similarity", wrong]).expect(2).says(&["--min-similarity", "between 0 and 1"]);
     }
     // Thousands of calls in another order are not guessed at, and no gate passes on them.
     let calls: Vec<String> = (0..2100).map(call).collect();

@@ -50,16 +50,17 @@ fn the_bundled_project_passes_reproduces_its_baseline_and_is_the_same_twice() {
 }
 
 #[test]
-fn the_readme_shows_what_the_command_prints() {
-    let scratch = Scratch::new();
-    let printed = scratch.karat(&["check"]).expect(0).stdout;
+fn the_readme_shows_a_failure_as_it_is() {
     let readme =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
-    let shown = readme.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
-    assert_eq!(
-        shown, printed,
-        "paste the output of `SOURCE_DATE_EPOCH=0 karat check` into README.md"
-    );
+    let block = |start: &str| readme.split(start).nth(1).unwrap().split("```").next().unwrap();
+    let (command, shown) = block("```text\n").split_once('\n').unwrap();
+    assert_eq!(command, "$ karat server test -q suite.yaml -- karat demo-server");
+    let scratch = Scratch::new();
+    scratch.write("suite.yaml", block("```yaml\n"));
+    let karat = env!("CARGO_BIN_EXE_karat");
+    let arguments = ["server", "test", "-q", "suite.yaml", "--", karat, "demo-server"];
+    assert_eq!(scratch.karat(&arguments).expect(1).stdout, shown);
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn compare_refuses_an_unknown_slice_and_an_item_twice() {
     let items = twice["reports"][0]["items"].as_array_mut().unwrap();
     items.push(items[0].clone());
     scratch.write("twice.json", twice.to_string());
-    compare("twice.json", "kind=direct").expect(2).says(&["\"q1\" stands twice now"]);
+    compare("twice.json", "kind=direct").expect(2).says(&["\"q1\" is listed twice now"]);
 }
 
 #[test]

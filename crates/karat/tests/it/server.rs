@@ -175,7 +175,7 @@ impl Drop for Server {
 #[test]
 fn what_must_not_pass_fails_with_its_reason() {
     for (case, reason) in [
-        ("{tool: add, input: {a: 2, b: 3}, expect: {json: $.sum, equals: 6}}", "is 5.0, not 6"),
+        ("{tool: add, input: {a: 2, b: 3}, expect: {json: $.sum, equals: 6}}", "is 5.0, expected 6"),
         ("{tool: add, input: {a: x, b: 3}, expected_output_contains: number}", "tool error"),
         ("{tool: vanished, input: {}, expected_output_contains: x}", "the server has no such tool"),
         ("{tool: vanished, input: {}}", "the server has no such tool"),
@@ -281,7 +281,7 @@ fn a_wrong_suite_or_server_is_bad_input() {
         (vec!["silent.yaml"], "names no server"),
         (vec!["missing.yaml"], "missing.yaml"),
         (vec!["silent.yaml", "-e", "NOVALUE", "--", KARAT], "-e: write it as KEY=VALUE"),
-        (vec!["silent.yaml", "--protocol", "2020-01-01", "--", KARAT], "is no MCP revision"),
+        (vec!["silent.yaml", "--protocol", "2020-01-01", "--", KARAT], "is not an MCP revision"),
     ] {
         let ran = scratch.karat(&[&["server", "test"], arguments.as_slice()].concat());
         assert_eq!(ran.code, 2, "{arguments:?}: {}{}", ran.stdout, ran.stderr);
