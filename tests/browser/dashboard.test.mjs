@@ -102,7 +102,7 @@ describe("the dashboard", () => {
     await close();
   });
 
-  test("a comparison names what flipped and leads to the item in the report", async () => {
+  test("a comparison lists the changed items and links to them in the report", async () => {
     const { page, faults, close } = await open("/compare");
     await page.getByLabel("Before").selectOption("1");
     await page.getByLabel("After").selectOption("3");

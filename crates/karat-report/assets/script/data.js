@@ -44,7 +44,7 @@ class Report {
         }
       }
     }
-    this.texts = null;
+    this.texts = new Map();
   }
 
   score(row, id) {
@@ -56,10 +56,17 @@ class Report {
     return JSON.parse(this.lines[row.at]);
   }
 
-  // The text that a search looks through, without the names of fields; made when it is first needed.
-  text(at) {
-    if (this.texts === null) this.texts = this.lines.map((line) => line.replace(NO_TEXT, "").toLowerCase());
-    return this.texts[at];
+  // A test whether an item has a text, in any of its fields. Most lines are refused as a whole; the
+  // others are searched again without the names of fields.
+  search(sought) {
+    // In JSON, quotes and line breaks are escaped.
+    const text = JSON.stringify(sought.toLowerCase()).slice(1, -1);
+    const pattern = new RegExp(text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&"), "i");
+    return (at) => {
+      if (!pattern.test(this.lines[at])) return false;
+      if (!this.texts.has(at)) this.texts.set(at, this.lines[at].replace(NO_TEXT, "").toLowerCase());
+      return this.texts.get(at).includes(text);
+    };
   }
 
   link(id) {

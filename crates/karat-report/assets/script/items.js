@@ -27,7 +27,7 @@ class ItemTable {
     input.addEventListener("input", () => {
       clearTimeout(waiting);
       waiting = setTimeout(() => {
-        this.search = input.value.trim().toLowerCase();
+        this.search = input.value.trim();
         this.chosen();
       }, 120);
     });
@@ -63,7 +63,7 @@ class ItemTable {
 
   // Sets the filters to exactly those of an address.
   filter(wanted) {
-    this.search = (wanted.get("search") || "").trim().toLowerCase();
+    this.search = (wanted.get("search") || "").trim();
     this.input.value = wanted.get("search") || "";
     const offered = [...this.showing.options].some((option) => option.value === wanted.get("show"));
     this.show = offered ? wanted.get("show") : "all";
@@ -175,7 +175,7 @@ class ItemTable {
     return this.heads[this.heads.length - this.report.columns.length + at];
   }
 
-  matches(at) {
+  matches(at, has) {
     const report = this.report;
     const row = report.rows[at];
     const [what, ...rest] = this.show.split(" ");
@@ -193,15 +193,15 @@ class ItemTable {
     for (const [key, value] of this.tags) {
       if (report.property(row, key) !== value) return false;
     }
-    // The text is JSON, in which quotes and line breaks are escaped.
-    return this.search === "" || report.text(at).includes(JSON.stringify(this.search).slice(1, -1));
+    return has(at);
   }
 
   apply() {
     const report = this.report;
     this.order = [];
+    const has = this.search === "" ? () => true : report.search(this.search);
     for (let at = 0; at < report.rows.length; at += 1) {
-      if (this.matches(at)) this.order.push(at);
+      if (this.matches(at, has)) this.order.push(at);
     }
     if (this.sort) {
       const { key, metric, sign } = this.sort;

@@ -5,6 +5,7 @@ async function start() {
   theme();
   const note = document.getElementById("no-tables");
   note.hidden = true;
+  await painted();
   let reports;
   try {
     reports = await load();
@@ -31,6 +32,15 @@ async function start() {
   addresses(tables, inspector);
   keys();
   printing([...tables.values()]);
+}
+
+// Waits until the first screen is painted, which unpacking the data would delay. A page in a background
+// tab is not painted, so it does not wait for long.
+function painted() {
+  return new Promise((done) => {
+    requestAnimationFrame(() => setTimeout(done));
+    setTimeout(done, 300);
+  });
 }
 
 // #report/item opens an item, #items-report?property=value lists some; any other address is a place on

@@ -3,7 +3,7 @@
 //! The first line has what the tables need of every report ([`Head`]); each further line is one item
 //! exactly as it is in the report, which the script parses when a reader opens it. Base64 cannot end
 //! the element it is in, whatever a report says. With 10,000 items a page has 2.7 MB (queries with 20
-//! results), 0.8 MB (definitions) or 2.3 MB (traces).
+//! results), 1.1 MB (definitions) or 2.5 MB (traces).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
