@@ -49,6 +49,7 @@ struct Lexicon {
     terms: Terms,
     reversed_text: Vec<&'static str>,
     abbreviations: Vec<&'static str>,
+    longest_abbreviation: usize,
 }
 
 impl Lexicon {
@@ -66,13 +67,16 @@ impl Lexicon {
                 Heading::Abbreviation => abbreviations.push(entry.term),
             }
         }
-        Lexicon { terms: Terms::of(&terms), reversed_text, abbreviations }
+        let longest_abbreviation = abbreviations.iter().map(|word| word.len()).max().unwrap_or(0);
+        let terms = Terms::of(&terms);
+        Lexicon { terms, reversed_text, abbreviations, longest_abbreviation }
     }
 }
 
 /// Returns true if a full stop after this word, in lower case, does not end a sentence.
 pub(super) fn is_abbreviation(word: &str) -> bool {
-    LEXICON.abbreviations.contains(&word)
+    // Most words are longer than all of them.
+    word.len() <= LEXICON.longest_abbreviation && LEXICON.abbreviations.contains(&word)
 }
 
 /// Returns true if a text, in lower case, announces text that is written from its end.
