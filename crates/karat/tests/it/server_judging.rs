@@ -138,7 +138,7 @@ fn whoever_reads_a_summary_sees_which_case_failed_and_why() {
     }
     let (scratch, ran) = run(&cases, &["-o", "summary.md"]);
     assert_eq!(ran.code, 1);
-    let why = r#"bad-19: the text is "hello", without "bye""#;
+    let why = r#"bad-19: the text is "hello", expected text containing "bye""#;
     assert!(ran.stdout.contains(&format!("failed: {why}")), "{}", ran.stdout);
     assert!(ran.stdout.contains("and 2 more failed cases in the report"), "{}", ran.stdout);
     assert!(

@@ -165,9 +165,9 @@ fn a_server_that_hangs_is_started_again_and_one_that_answers_a_ping_is_not() {
 fn the_set_up_of_a_suite_is_held_to_what_it_says() {
     let cases = "cases: [{id: a, tool: echo}]\n";
     for (setup, code, reason) in [
-        ("{tool: fail}", 3, "set-up call 1 (fail): ended with a tool error: it failed"),
-        ("{tool: echo, expect: {equals: never}}", 3, "set-up call 1 (echo): "),
-        ("{tool: reject}", 3, "set-up call 1 (reject): ended with protocol error -32602"),
+        ("{tool: fail}", 3, "setup 1 (fail): ended with a tool error: it failed"),
+        ("{tool: echo, expect: {equals: never}}", 3, "setup 1 (echo): "),
+        ("{tool: reject}", 3, "setup 1 (reject): ended with protocol error -32602"),
         ("{tool: echo, error: tool}", 3, "expected a tool error"),
         ("{tool: reject, error: allowed}", 0, ""),
         ("{tool: fail, error: tool, expect: {contains: failed}}", 0, ""),
@@ -259,7 +259,7 @@ fn what_a_failed_call_was_to_save_is_unknown() {
         let report = report(&scratch);
         for id in ["stale", "later"] {
             let reasons = item(&report, id)["observed"]["reasons"].to_string();
-            assert!(reasons.contains("${id} is not known"), "{call}: {id}: {reasons}");
+            assert!(reasons.contains("${id} is unknown"), "{call}: {id}: {reasons}");
         }
     }
 }
