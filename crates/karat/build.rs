@@ -1,5 +1,5 @@
 //! Embeds the bundled project, its datasets, suites and baselines, so that the binary needs nothing
-//! beside itself.
+//! next to itself.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};

@@ -128,7 +128,7 @@ impl Played<'_> {
         scorer.score(&Trace { expect, calls, ..Trace::of(self.task.id.clone()) })
     }
 
-    /// Whether calls may be those that the task expects: as many as it allows, and each of them
+    /// Returns whether calls may be those that the task expects: as many as it allows, and each of them
     /// expected. Checks one call at a time, not by the scores that the control is to prove.
     fn may_accept(&self, calls: &[CallMade]) -> bool {
         let expect = self.expect;

@@ -46,7 +46,7 @@ const PLAIN: [CallMetric; 7] = [
 pub struct CallScore {
     /// The score.
     pub score: f64,
-    /// Whether it reaches the metric's threshold, if the metric has one.
+    /// True if it reaches the metric's threshold, if the metric has one.
     pub success: Option<bool>,
     /// The warning that RAGAS would give.
     pub warning: Option<Warning>,

@@ -277,7 +277,7 @@ impl NumberedLines {
         Ok(!self.batch.is_empty())
     }
 
-    /// Whether the first line that is not blank is a document that is not a list; a broken one counts
+    /// Returns whether the first line that is not blank is a document that is not a list; a broken one counts
     /// as one, and is refused as it is.
     fn begins_with_a_record(&mut self) -> Result<bool, InputError> {
         while self.fill()? {
@@ -318,7 +318,7 @@ impl NumberedLines {
     }
 }
 
-/// Whether a text is a whole JSON value; a broken one is whole enough to be refused as it is.
+/// Returns whether a text is a whole JSON value; a broken one is whole enough to be refused as it is.
 fn is_complete(text: &str) -> bool {
     match serde_json::from_str::<serde::de::IgnoredAny>(text) {
         Ok(_) => true,
@@ -329,7 +329,7 @@ fn is_complete(text: &str) -> bool {
 /// The documents of a file.
 struct Documents {
     lines: NumberedLines,
-    /// Whether the file is one document or one list, not yet read.
+    /// True if the file is one document or one list, not yet read.
     one_document: bool,
     ready: VecDeque<(Position, Result<String, Bad>)>,
 }

@@ -101,7 +101,7 @@ impl ItemScores<'_> {
     }
 }
 
-/// Whether samples are scored by metrics of calls alone, as they are: that needs neither tasks nor
+/// Returns whether samples are scored by metrics of calls alone, as they are: that needs neither tasks nor
 /// tools, and is much faster than making traces of them.
 pub fn scores_samples(format: TraceFormat, has_tasks: bool, has_tools: bool) -> bool {
     format.has_samples() && !has_tasks && !has_tools

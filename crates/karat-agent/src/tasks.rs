@@ -128,7 +128,7 @@ impl Tasks {
         self.tasks.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }

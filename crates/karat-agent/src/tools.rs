@@ -135,7 +135,7 @@ impl Tools {
         self.by_name.values().map(Vec::len).sum()
     }
 
-    /// Whether a tool exists on its server or, if it names none, on one of these (on any, if there are
+    /// Returns whether a tool exists on its server or, if it names none, on one of these (on any, if there are
     /// none). None if the tools of such a server are not known.
     pub fn has(&self, tool: &Tool, servers: &[String]) -> Option<bool> {
         let wanted = match &tool.server {

@@ -227,7 +227,7 @@ fn name(trace: &Trace, by_task: bool) -> String {
 }
 
 impl RunPair {
-    /// Whether each run has one trace of each task, so that the task alone pairs them.
+    /// Returns whether each run has one trace of each task, so that the task alone pairs them.
     fn by_task(&self) -> bool {
         let unique = |traces: &[Trace]| {
             let ids: BTreeSet<&str> = traces.iter().map(|trace| trace.id.as_str()).collect();
@@ -335,7 +335,7 @@ fn worth(a: &ReadCall<'_>, b: &ReadCall<'_>, tolerances: &Tolerances) -> u32 {
     if are_same(a, b, tolerances) { FULL } else { PART }
 }
 
-/// Whether the arguments are the same. Those that cannot be read are the same if their texts are.
+/// Returns whether the arguments are the same. Those that cannot be read are the same if their texts are.
 fn are_same(a: &ReadCall<'_>, b: &ReadCall<'_>, tolerances: &Tolerances) -> bool {
     if a.made.arguments == b.made.arguments {
         return true;

@@ -181,7 +181,7 @@ pub fn beyond_allowance<A>(
     })
 }
 
-/// Whether more than the share `allowed` failed, or everything.
+/// Returns whether more than the share `allowed` failed, or everything.
 pub fn exceeds_allowance(failed: usize, asked: usize, allowed: f64) -> bool {
     failed == asked || failed as f64 > allowed * asked as f64
 }

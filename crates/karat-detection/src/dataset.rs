@@ -255,7 +255,7 @@ impl Dataset {
     /// The same corpus with plain benign entries from elsewhere (`from`), under a digest of both.
     ///
     /// # Errors
-    /// When an id stands in both.
+    /// When an id is in both.
     pub fn with_plain_benign(
         mut self,
         plain: Vec<Sample>,

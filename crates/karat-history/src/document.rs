@@ -70,7 +70,7 @@ fn started(name: &Path, check: &CheckReport) -> Result<String, InputError> {
     })
 }
 
-/// Whether a text looks like `2026-11-15T03:04:05Z`, which sorts as text in the order of time.
+/// Returns whether a text looks like `2026-11-15T03:04:05Z`, which sorts as text in the order of time.
 fn is_timestamp(text: &str) -> bool {
     let format = b"dddd-dd-ddTdd:dd:ddZ";
     text.len() == format.len()

@@ -87,7 +87,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Whether `retrieval`, `search` or `retrieval/search` refers to this one.
+    /// Returns whether `retrieval`, `search` or `retrieval/search` refers to this one.
     pub fn matches(&self, text: &str) -> bool {
         text == self.evaluation
             || text == self.name

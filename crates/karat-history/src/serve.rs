@@ -104,7 +104,7 @@ async fn answer(State(site): State<Arc<Site>>, request: Request) -> Response {
     finish(status, content, &method)
 }
 
-/// Whether a request is for a name that only this machine has.
+/// Returns whether a request is for a name that only this machine has.
 fn is_for_this_host(request: &Request, port: u16) -> bool {
     let is_ours = |name: &str| {
         name.rsplit_once(':').is_some_and(|(host, named)| {

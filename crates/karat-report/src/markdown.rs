@@ -319,7 +319,7 @@ fn word(text: &str) -> String {
     format!("{opening}{}{closing}", code(core))
 }
 
-/// Whether a word can mean nothing but itself: letters (with hyphens between them), a number, or one
+/// Returns whether a word can mean nothing but itself: letters (with hyphens between them), a number, or one
 /// of the signs of Karat's own sentences. Digits next to letters can be a reference to an issue or a
 /// commit, and a dot between letters an address.
 fn plain(word: &str) -> bool {

@@ -24,7 +24,7 @@ const REASON: usize = 300;
 /// The appearance of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Whether to use colours.
+    /// Set to use colours.
     pub colors: bool,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Recording {
     open: BTreeMap<(u64, String), Asked>,
     /// The servers' names, by session.
     servers: BTreeMap<u64, String>,
-    /// Which session a call and a tool belong to, until its server's name is known.
+    /// The session a call and a tool belong to, until its server's name is known.
     call_sessions: Vec<u64>,
     tool_sessions: Vec<u64>,
     started: bool,

@@ -76,17 +76,17 @@ impl TraceFormat {
         }
     }
 
-    /// Whether a trace is one document, which can be read without those before it.
+    /// Returns whether a trace is one document, which can be read without those before it.
     pub(crate) fn is_record_per_document(self) -> bool {
         self == TraceFormat::Native || self.has_samples()
     }
 
-    /// Whether records are samples of a peer, with the expected calls in them.
+    /// Returns whether records are samples of a peer, with the expected calls in them.
     pub fn has_samples(self) -> bool {
         matches!(self, TraceFormat::Ragas | TraceFormat::Deepeval)
     }
 
-    /// Whether a file may also be one document over many lines, or a list of documents.
+    /// Returns whether a file may also be one document over many lines, or a list of documents.
     pub(crate) fn may_be_one_document(self) -> bool {
         !matches!(self, TraceFormat::Native | TraceFormat::McpRecording)
     }

@@ -27,9 +27,9 @@ use super::{Importer, Position};
 use crate::trace::fields::{Fields, Invalid, is_object, list};
 use crate::trace::{Arguments, CallError, CallMade, Expectation, Trace, Turns};
 
-/// How many traces are held open at a time.
+/// The number of traces that are held open at a time.
 const OPEN: usize = 4096;
-/// How many ids of traces that were handed out are remembered, to know late spans.
+/// The number of ids of traces that were handed out are remembered, to know late spans.
 const REMEMBERED: usize = 65_536;
 
 const LATE: &str = "spans that came after their trace was closed";
@@ -62,7 +62,7 @@ struct Span {
     /// Events by name, each with its attributes.
     events: Vec<(String, Map<String, Value>)>,
     failed: Option<String>,
-    /// Whether the status says that it went well, which most exporters leave open.
+    /// True if the status says that it went well, which most exporters leave open.
     succeeded: bool,
 }
 
@@ -333,7 +333,7 @@ impl Span {
         self.text(&stated).or_else(in_name)
     }
 
-    /// Whether a model ended its turn by calling tools.
+    /// Returns whether a model ended its turn by calling tools.
     fn ended_in_calls(&self) -> bool {
         let words = ["tool_call", "tool_calls", "tool_use", "function_call"];
         let is = |value: &Value| value.as_str().is_some_and(|word| words.contains(&word));
@@ -404,13 +404,13 @@ impl Span {
         Some(call)
     }
 
-    /// Whether the absence of an error means that there was none. MCP clients exist whose spans end alike
+    /// Returns whether the absence of an error means that there was none. MCP clients exist whose spans end alike
     /// whether or not the result had `isError`.
     fn tells_errors(&self) -> bool {
         self.succeeded || self.text(&["mcp.method.name"]).is_none()
     }
 
-    /// OpenLLMetry's input of a tool: the arguments, or beside its name, or as a function was called.
+    /// OpenLLMetry's input of a tool: the arguments, or next to its name, or as a function was called.
     fn wrapped_arguments(&self) -> Arguments {
         let Some(input) = self.anywhere(&["traceloop.entity.input"]) else {
             return Arguments::NotRecorded;

@@ -67,7 +67,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether the judge was asked at all.
+    /// Returns whether the judge was asked at all.
     pub fn was_asked(&self) -> bool {
         self.score.is_some() || !self.reason.starts_with(NOT_ASKED)
     }

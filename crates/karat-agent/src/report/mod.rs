@@ -227,7 +227,7 @@ pub(crate) fn interval(interval: stats::Interval, method: &str) -> Interval {
     Interval { low, high, level: aggregate::LEVEL, method: method.to_owned() }
 }
 
-/// Whether a metric lies between 0 and 1.
+/// Returns whether a metric lies between 0 and 1.
 pub(crate) fn is_share(id: &str) -> bool {
     let counts = ["run.", "gauge.overhead_", "gauge.tokens_", "gauge.ms_"];
     !counts.iter().any(|start| id.starts_with(start))

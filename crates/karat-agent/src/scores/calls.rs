@@ -17,7 +17,7 @@ pub(super) struct Calls<'t> {
     pub(super) trace: &'t Trace,
     pub(super) expect: Option<&'t Expectation>,
     pub(super) made: Vec<Call<'t>>,
-    /// Whether the arguments of all calls were recorded.
+    /// True if the arguments of all calls were recorded.
     pub(super) has_arguments: bool,
 }
 
@@ -80,7 +80,7 @@ fn count(trace: &Trace, is: impl Fn(&Arguments) -> bool) -> u64 {
     trace.calls.iter().filter(|call| is(&call.arguments)).count() as u64
 }
 
-/// Whether a forbidden call was made.
+/// Returns whether a forbidden call was made.
 pub(super) fn forbidden(trace: &Trace, expect: Option<&Expectation>) -> Score {
     let rules = expect.map_or(&[][..], |expect| &expect.forbidden);
     if rules.is_empty() {

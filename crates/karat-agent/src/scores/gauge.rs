@@ -35,7 +35,7 @@ fn proactivity(calls: &Calls<'_>, needs: Option<bool>) -> Score {
     Ok(yes(all_required_made(calls, expect)))
 }
 
-/// Whether each required call is met by a call of its own, in any order.
+/// Returns whether each required call is met by a call of its own, in any order.
 fn all_required_made(calls: &Calls<'_>, expect: &Expectation) -> bool {
     let accepts: Vec<Vec<bool>> = expect
         .required()

@@ -26,7 +26,7 @@ pub(super) fn score(trace: &Trace, expect: Option<&Expectation>, score: &mut Tra
     score.set(Own::Success, success(trace, expect, [answer, state], exact));
 }
 
-/// Whether the task was done: everything that it states must hold. A part that is known to be wrong
+/// Returns whether the task was done: everything that it states must hold. A part that is known to be wrong
 /// decides; otherwise a part that is not known leaves it open.
 fn success(
     trace: &Trace,

@@ -24,7 +24,7 @@ pub struct Expectation {
     /// Calls that must not be made.
     pub forbidden: Vec<Forbidden>,
     requires_tool: Option<bool>,
-    /// The tool that the user told the agent to use.
+    /// The tool that the user reported the agent to use.
     pub instructed_tool: Option<Tool>,
     /// Conditions on the answer.
     pub answer: Vec<Matcher>,
@@ -68,7 +68,7 @@ pub struct Forbidden {
     pub arguments: Object<'static>,
 }
 
-/// Whether a call is a forbidden one.
+/// True if a call is a forbidden one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hit {
     Yes,
@@ -98,7 +98,7 @@ impl Tool {
         Ok(tool)
     }
 
-    /// Whether a call is of this tool: by name, and by server where both are known.
+    /// Returns whether a call is of this tool: by name, and by server where both are known.
     pub fn is(&self, name: &str, server: Option<&str>) -> bool {
         let same = |own: &String| server.is_none_or(|server| server == own);
         self.name == name && self.server.as_ref().is_none_or(same)
@@ -162,7 +162,7 @@ impl Expectation {
         self.all_calls().filter(|(_, call)| call.presence == Presence::Required)
     }
 
-    /// Whether the task needs a tool, if that is known.
+    /// Returns whether the task needs a tool, if that is known.
     pub fn requires_tool(&self) -> Option<bool> {
         self.requires_tool.or_else(|| self.calls.as_ref().map(|_| self.required().next().is_some()))
     }
@@ -172,14 +172,14 @@ impl Expectation {
         key(self.calls.iter().flat_map(|calls| &calls.tools), name, server)
     }
 
-    /// Whether all conditions on the answer hold; without an answer none does.
+    /// Returns whether all conditions on the answer hold; without an answer none does.
     pub fn answer_holds(&self, output: Option<&str>) -> bool {
         let Some(output) = output else { return false };
         let answer = Answer::prose(output);
         self.answer.iter().all(|matcher| matcher.check(&answer).is_ok())
     }
 
-    /// Whether all conditions on the state hold.
+    /// Returns whether all conditions on the state hold.
     pub fn state_holds(&self, state: &serde_json::Value) -> bool {
         let state = Answer::state(state);
         self.state.iter().all(|matcher| matcher.check(&state).is_ok())
@@ -485,7 +485,7 @@ impl Forbidden {
         Ok(Forbidden { tool, arguments: arguments.into_owned() })
     }
 
-    /// Whether every call that meets the expectation is forbidden.
+    /// Returns whether every call that meets the expectation is forbidden.
     fn rules_out(&self, (tool, call): Wanted<'_>) -> bool {
         let always = |(name, value): (&str, &Value<'_>)| {
             call.arguments.iter().any(|argument| {
@@ -499,7 +499,7 @@ impl Forbidden {
         self.tool.name == tool.name && same_server && self.arguments.iter().all(always)
     }
 
-    /// Whether a call is forbidden by this rule.
+    /// Returns whether a call is forbidden by this rule.
     pub(crate) fn hits(&self, call: &CallMade) -> Hit {
         if !self.tool.is(&call.name, call.server.as_deref()) {
             return Hit::No;

@@ -154,17 +154,17 @@ fn explain(error: &serde_json::Error) -> Invalid {
     Invalid::new(format!("{cut_off}{}", &message[..end]))
 }
 
-/// Whether a text is a JSON string, by its first character.
+/// Returns whether a text is a JSON string, by its first character.
 pub(crate) fn is_string(text: &str) -> bool {
     text.trim_start().starts_with('"')
 }
 
-/// Whether a text is a JSON object.
+/// Returns whether a text is a JSON object.
 pub(crate) fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{')
 }
 
-/// Whether a text is a JSON list.
+/// Returns whether a text is a JSON list.
 pub(crate) fn is_list(text: &str) -> bool {
     text.trim_start().starts_with('[')
 }

@@ -92,7 +92,7 @@ impl Setting {
         }
     }
 
-    /// Whether there were tools to call.
+    /// Returns whether there were tools to call.
     pub fn has_tools(self) -> bool {
         self != Setting::WithoutTools
     }

@@ -195,7 +195,7 @@ impl Manifest {
         Self::parse(&files.label(MANIFEST).to_string_lossy(), &bytes)
     }
 
-    /// Reads a manifest from bytes; `name` stands for the path in messages.
+    /// Reads a manifest from bytes; `name` is for the path in messages.
     ///
     /// # Errors
     /// When it is not a manifest.

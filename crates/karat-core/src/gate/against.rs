@@ -235,7 +235,7 @@ impl Case<'_> {
         }
     }
 
-    /// For a value that is not a mean over items: how the runs now stand to the runs before.
+    /// For a value that is not a mean over items: how the runs now are to the runs before.
     fn over_runs(&self, words: &str, loss: f64) -> Undecided {
         let limit = self.limit;
         let before = &self.against.reference;

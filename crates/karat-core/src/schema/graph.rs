@@ -279,7 +279,7 @@ impl<'s> Builder<'s> {
         let (_, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let fragment = percent_decoded(fragment);
         let own = &self.resources[place.resource];
-        // Up to draft 7, `$id` beside `$ref` counts for nothing.
+        // Up to draft 7, `$id` next to `$ref` counts for nothing.
         let beside = std::ptr::eq(own.value, place.value).then_some(own.outer);
         let mut found = Vec::new();
         for base in [Some(place.resource), beside].into_iter().flatten() {

@@ -36,7 +36,7 @@ pub const DETECTOR: &str = "batch";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BatchConfig {
-    /// Program and arguments; `{tools}` stands for the file of tools, `{output}` for the file that the
+    /// Program and arguments; `{tools}` is for the file of tools, `{output}` for the file that the
     /// program writes, if it does not print.
     pub command: Vec<String>,
     /// The form of the tools file.

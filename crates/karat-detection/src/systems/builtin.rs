@@ -9,7 +9,7 @@ pub struct Builtin {
 }
 
 impl Builtin {
-    /// `builtin` stands for all.
+    /// `builtin` is for all.
     pub fn new(name: &str) -> Builtin {
         Builtin { only: detectors::find(name) }
     }

@@ -31,7 +31,7 @@ pub struct Sarif {
     pub unmatched: usize,
 }
 
-/// Reads a log. `name_of` says which entry a candidate name stands for.
+/// Reads a log. `name_of` says which entry a candidate name is for.
 ///
 /// # Errors
 /// When it is not SARIF, or a run did not succeed.

@@ -141,7 +141,7 @@ impl Verdicts {
     }
 
     /// A verdict that one of several detectors has not given is missing: the others' silence does not
-    /// stand for it.
+    /// are for it.
     fn complete(&mut self) {
         for answer in self.answers.values_mut() {
             let detectors = self.detectors.iter().map(String::as_str);
@@ -187,7 +187,7 @@ impl Verdicts {
     }
 
     fn from_sarif(path: &Path, log: &Value, dataset: &Dataset) -> Result<Verdicts, EvalError> {
-        // A tool name stands for an entry where only one entry has it.
+        // A tool name is for an entry where only one entry has it.
         let mut by_name: BTreeMap<&str, Option<&str>> = BTreeMap::new();
         for sample in &dataset.samples {
             by_name

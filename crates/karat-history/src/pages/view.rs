@@ -60,7 +60,7 @@ struct Card {
     headline: Option<Latest>,
     rows: Vec<Latest>,
     since: Option<i64>,
-    /// Whether the latest run does not have it.
+    /// True if the latest run does not have it.
     late: bool,
 }
 

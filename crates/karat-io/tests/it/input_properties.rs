@@ -38,7 +38,7 @@ fn near_syntax() -> impl Strategy<Value = String> {
     const PIECES: &str = "{ } [ ] : , \" ' \\ ␤ ␠ - ? &a *a <<: !!str !x | > # ---␤ ... %YAML␠1.2␤ = . [[ \
         ]] \"\"\" \'\'\' id count choice kind some value 1 -0 1e9 0x true null nan 2020-01-01 \\u \
         \\ud800 \u{feff} \u{0} é \t \r␤ ~ @ `";
-    // Shown signs stand for the space and the newline, which separate the pieces here.
+    // Shown signs are for the space and the newline, which separate the pieces here.
     let pieces: Vec<String> =
         PIECES.split(' ').map(|piece| piece.replace('␠', " ").replace('␤', "\n")).collect();
     prop::collection::vec(prop::sample::select(pieces), 0..60).prop_map(|all| all.concat())

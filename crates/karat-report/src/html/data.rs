@@ -153,7 +153,7 @@ fn metrics<'a>(report: &'a Report, scored: &[&'a str]) -> Vec<Column<'a>> {
         .collect()
 }
 
-/// One line that tells a reader which item this is.
+/// One line that reports a reader which item this is.
 fn title(item: &Item) -> String {
     let joined = |one: &str, other: &str| match (one, other) {
         ("", text) | (text, "") => text.to_owned(),

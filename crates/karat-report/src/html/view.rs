@@ -109,7 +109,7 @@ struct Card {
     facts: Vec<String>,
     interval_heading: String,
     against: Option<String>,
-    /// Whether a change carries a p-value.
+    /// True if a change carries a p-value.
     tested: bool,
     /// The metrics on the first screen.
     first: Vec<Row>,

@@ -34,7 +34,7 @@ pub(super) enum Proof {
 }
 
 impl Proof {
-    /// Whether only its own attempt can have caused it, so that it counts after the answer too.
+    /// Returns whether only its own attempt can have caused it, so that it counts after the answer too.
     pub(super) fn is_side_effect(&self) -> bool {
         matches!(self, Proof::Mark(_) | Proof::Called(_))
     }
@@ -90,11 +90,11 @@ pub(super) struct Planner<'a> {
 /// What the server can reach of the canaries.
 #[derive(Clone, Copy)]
 pub(super) struct Access {
-    /// Whether it runs on this machine, where the canaries are.
+    /// True if it runs on this machine, where the canaries are.
     pub(super) is_local: bool,
-    /// Whether it can call the listener; a sandbox without network cannot.
+    /// True if it can call the listener; a sandbox without network cannot.
     pub(super) has_loopback: bool,
-    /// Whether a secret is in its environment.
+    /// True if a secret is in its environment.
     pub(super) has_secret: bool,
 }
 

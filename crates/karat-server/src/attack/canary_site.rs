@@ -310,7 +310,7 @@ impl Drop for CanarySite {
     }
 }
 
-/// Whether it is a folder itself, not a link to one.
+/// Returns whether it is a folder itself, not a link to one.
 fn is_folder(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }

@@ -42,7 +42,7 @@ impl CanaryListener {
         Ok(CanaryListener { port, page_token, calls, tasks })
     }
 
-    /// Whether it listens on ::1 too.
+    /// Returns whether it listens on ::1 too.
     pub(super) fn has_v6(&self) -> bool {
         self.tasks.len() > 1
     }
@@ -61,7 +61,7 @@ impl CanaryListener {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
     }
 
-    /// Whether this path was requested, or one that continues it.
+    /// Returns whether this path was requested, or one that continues it.
     pub(super) fn was_called(&self, path: &str) -> bool {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         // The paths end in a number, and with more digits it is another number.
@@ -74,7 +74,7 @@ impl CanaryListener {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Whether there was a request, apart from the first `since`, for a path that no attempt asks for:
+    /// Returns whether there was a request, apart from the first `since`, for a path that no attempt asks for:
     /// the tool chose it.
     pub(super) fn was_visited(&self, since: usize) -> bool {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);

@@ -79,7 +79,7 @@ pub struct Config {
     pub roots: Vec<PathBuf>,
     /// The number of calls at once in a flood.
     pub flood: usize,
-    /// Whether destructive tools are called too.
+    /// True if destructive tools are called too.
     pub allow_destructive: bool,
     /// The time after which the run ends with the results so far.
     pub time_limit: Option<Time>,
@@ -363,7 +363,7 @@ fn access(target: &Target, has_secret: bool) -> Access {
     Access { is_local: is_local(spec), has_loopback, has_secret }
 }
 
-/// Whether the server runs on this machine.
+/// Returns whether the server runs on this machine.
 fn is_local(spec: &ServerSpec) -> bool {
     let Some(url) = &spec.url else { return true };
     let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);

@@ -161,7 +161,7 @@ fn tokenize(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-/// Whether a text mentions queries in a query language, not only a database that has one.
+/// Returns whether a text mentions queries in a query language, not only a database that has one.
 fn mentions_queries(text: &str) -> bool {
     let found: Vec<&str> = tokenize(text).collect();
     found
@@ -194,12 +194,12 @@ impl Parameter {
         self.schema.get("format").and_then(Value::as_str).is_some_and(|one| is_in(one, list))
     }
 
-    /// Whether it is a top-level parameter.
+    /// Returns whether it is a top-level parameter.
     pub(super) fn is_outer(&self) -> bool {
         self.name == self.outer
     }
 
-    /// Whether it takes any text, long enough for an attack.
+    /// Returns whether it takes any text, long enough for an attack.
     pub(super) fn is_free_text(&self) -> bool {
         let longest = self.schema.get("maxLength").and_then(Value::as_u64).unwrap_or(u64::MAX);
         let typed = self.kind().is_none_or(|kind| kind == "string");
@@ -221,7 +221,7 @@ impl Parameter {
                 || self.is_described("url"))
     }
 
-    /// Whether it may be only a part of an address.
+    /// Returns whether it may be only a part of an address.
     pub(super) fn is_host(&self) -> bool {
         self.is_url() && (self.has_word(HOSTS) || self.has_format("hostname"))
     }
@@ -244,7 +244,7 @@ impl Parameter {
         self.is_number() && self.has_word(COUNTS)
     }
 
-    /// Whether its purpose is to be run: its whole name says so, or it is the only text of a tool that
+    /// Returns whether its purpose is to be run: its whole name says so, or it is the only text of a tool that
     /// is a shell. One word among others (`country_code`, `run_report`) does not say so.
     pub(super) fn runs_commands(&self, tool: &Definition, is_only_text: bool) -> bool {
         let (own, name) = (split_name(&self.key), split_name(tool.name()));
@@ -257,7 +257,7 @@ impl Parameter {
         is_command || (is_code && is_run) || (is_only_text && has_any(&name, RUNNERS))
     }
 
-    /// Whether its purpose is to query a database: its whole name says so, and it or its tool mentions
+    /// Returns whether its purpose is to query a database: its whole name says so, and it or its tool mentions
     /// a query language.
     pub(super) fn asks_database(&self, tool: &Definition) -> bool {
         let (own, name) = (split_name(&self.key), split_name(tool.name()));

@@ -148,7 +148,7 @@ pub(super) struct Memory {
     last: Option<String>,
     /// The reason for which the server was lost, and the last input before.
     pub(super) lost: Option<String>,
-    /// Whether a plain call of a tool is refused as invalid.
+    /// True if a plain call of a tool is refused as invalid.
     refuses: BTreeMap<String, bool>,
     pending: Vec<Pending>,
 }
@@ -344,7 +344,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         self.is_over(result);
     }
 
-    /// Whether the server is lost; then this attack is not executed.
+    /// Returns whether the server is lost; then this attack is not executed.
     fn is_over(&self, result: &mut AttackResult) -> bool {
         if let Some(lost) = &self.memory.lost {
             result.status = AttackStatus::NotExecuted;
@@ -353,7 +353,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         self.memory.lost.is_some()
     }
 
-    /// Whether even a plain call of the tool is refused as invalid: then a refusal proves nothing about
+    /// Returns whether even a plain call of the tool is refused as invalid: then a refusal proves nothing about
     /// the attack in the arguments.
     async fn refuses(&mut self, tool: &Definition) -> bool {
         if let Some(known) = self.memory.refuses.get(tool.name()) {
@@ -398,7 +398,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
     }
 }
 
-/// Whether the server withstood an attempt that proved nothing: it answered or refused it, or, if that is
+/// Returns whether the server withstood an attempt that proved nothing: it answered or refused it, or, if that is
 /// the only question, it still runs.
 fn is_held(attempt: &Attempt, outcome: &Outcome) -> bool {
     let Outcome::Transport { why } = outcome else { return outcome.is_answer() };
@@ -406,14 +406,14 @@ fn is_held(attempt: &Attempt, outcome: &Outcome) -> bool {
     is_refused_by_http(why) || attempt.proofs.iter().any(still_runs)
 }
 
-/// Whether an HTTP status refuses the content of a request, not its sender or its frequency.
+/// Returns whether an HTTP status refuses the content of a request, not its sender or its frequency.
 fn is_refused_by_http(why: &str) -> bool {
     const REFUSALS: [&str; 8] = ["400", "403", "406", "413", "414", "415", "422", "431"];
     let status = why.strip_prefix("HTTP status ").unwrap_or_default();
     REFUSALS.iter().any(|refusal| status.starts_with(refusal))
 }
 
-/// Whether the arguments were refused as invalid, before the tool used them.
+/// Returns whether the arguments were refused as invalid, before the tool used them.
 fn is_refused_as_invalid(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::ProtocolError { code, .. } => *code == INVALID_PARAMS,

@@ -45,7 +45,7 @@ impl InputKind {
     }
 }
 
-/// Whether an input matches its schema.
+/// True if an input matches its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Validity {
     /// It does.
@@ -72,6 +72,6 @@ pub struct Case {
     pub about: String,
     /// The arguments.
     pub arguments: Map<String, Value>,
-    /// Whether they match the schema.
+    /// True if they match the schema.
     pub validity: Validity,
 }

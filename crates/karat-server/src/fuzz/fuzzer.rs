@@ -50,7 +50,7 @@ pub struct ToolResult {
     pub(super) observed: observed::Fuzz,
     /// The number of inputs.
     pub(super) planned: usize,
-    /// Whether the tool was fuzzed to its end: neither the time limit nor a lost server stopped it.
+    /// True if the tool was fuzzed to its end: neither the time limit nor a lost server stopped it.
     pub(super) is_complete: bool,
     /// The number of findings that are not listed.
     pub(super) unreported: usize,

@@ -38,7 +38,7 @@ pub(super) struct Plan {
     pub(super) cases: Vec<Case>,
     /// Obstacles to measuring.
     pub(super) warnings: Vec<String>,
-    /// Whether the schema is usable and still no input could be made that matches it.
+    /// True if the schema is usable and still no input could be made that matches it.
     pub(super) none_valid: bool,
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn plainest(schema: Option<&Value>, known: &Map<String, Value>) -> Ma
     Repair { shapes: &shapes, schema, validator: validator.as_ref(), known }.least()
 }
 
-/// Whether arguments match a schema.
+/// Returns whether arguments match a schema.
 pub(super) fn validity(validator: Option<&Compiled>, arguments: &Map<String, Value>) -> Validity {
     let Some(validator) = validator else { return Validity::Unclear };
     let found = validator.check(&Value::Object(arguments.clone()));
@@ -129,7 +129,7 @@ struct Place {
     /// The number of the base arguments that contain it.
     base: usize,
     tries: Vec<Try>,
-    /// Whether the object around it requires it.
+    /// True if the object around it requires it.
     required: bool,
 }
 
@@ -590,7 +590,7 @@ mod tests {
         }
     }
 
-    /// Whether some case has this value at this JSON pointer, with this validity.
+    /// Returns whether some case has this value at this JSON pointer, with this validity.
     fn tried(cases: &[Case], pointer: &str, value: &Value, valid: bool) -> bool {
         cases.iter().any(|case| {
             let whole = Value::Object(case.arguments.clone());

@@ -27,7 +27,7 @@ pub(super) struct Flaw {
 }
 
 impl Flaw {
-    /// Whether both are the same flaw, seen with different inputs.
+    /// Returns whether both are the same flaw, seen with different inputs.
     pub(super) fn is_same(&self, other: &Flaw) -> bool {
         self.rule.id == other.rule.id && self.key == other.key
     }

@@ -68,7 +68,7 @@ pub struct Config {
     pub tools: Vec<String>,
     /// Values that are known to work, by parameter name.
     pub set: Map<String, Value>,
-    /// Whether destructive tools are called too.
+    /// True if destructive tools are called too.
     pub allow_destructive: bool,
     /// The time after which the run ends with the results so far.
     pub time_limit: Option<Time>,

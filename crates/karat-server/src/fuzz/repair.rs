@@ -26,7 +26,7 @@ pub(super) struct Bases {
     pub(super) least: Map<String, Value>,
     /// All arguments, or as many as are possible together.
     pub(super) full: Map<String, Value>,
-    /// Whether both match the schema, as far as the validator can tell.
+    /// True if both match the schema, as far as the validator can tell.
     pub(super) is_valid: bool,
     /// The names of known values that the schema forbids; they are not used.
     pub(super) unused: Vec<String>,

@@ -115,7 +115,7 @@ fn of_plain(shapes: &Shapes<'_>, plain: &Plain, extent: Extent, depth: usize) ->
     }
 }
 
-/// Whether a value is the address of another machine: generated calls must not reach one only because
+/// Returns whether a value is the address of another machine: generated calls must not reach one only because
 /// a schema has its address as a default.
 fn leads_away(value: &Value) -> bool {
     let Some((_, rest)) = value.as_str().and_then(|text| text.split_once("://")) else {

@@ -35,7 +35,7 @@ pub(super) struct Object<'a> {
 }
 
 impl Parameter<'_> {
-    /// Whether its own schema, one that it refers to or an alternative has a description. A reference to
+    /// Returns whether its own schema, one that it refers to or an alternative has a description. A reference to
     /// another document counts as one.
     pub(super) fn is_described(&self) -> bool {
         described(self.schema, self.root, DEPTH)
@@ -46,7 +46,7 @@ impl Parameter<'_> {
         self.schema.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
     }
 
-    /// Whether its schema has the keyword.
+    /// Returns whether its schema has the keyword.
     pub(super) fn has(&self, keyword: &str) -> bool {
         self.schema.get(keyword).is_some()
     }

@@ -116,7 +116,7 @@ impl Driver {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a call that begins at this time belongs to the phase.
+    /// Returns whether a call that begins at this time belongs to the phase.
     fn may_begin(&self, at: Instant) -> bool {
         if self.stop.load(Ordering::Relaxed) {
             return false;

@@ -2,7 +2,7 @@
 //!
 //! [`Load`] is the evaluation. The mix of calls comes from a suite or is a single call; a closed loop
 //! keeps a number of calls under way, an open loop begins them at a rate. How calls end is judged, not
-//! what they say: suites do that. The cost of the harness itself is in the report, so that it can be told
+//! what they say: suites do that. The cost of the harness itself is in the report, so that it can be reported
 //! apart from the server's.
 
 mod driver;
@@ -83,7 +83,7 @@ pub struct LoadSystem {
     sessions: Arc<Sessions>,
     plan: Plan,
     isolation: Vec<String>,
-    /// Whether all sessions are with the same server.
+    /// True if all sessions are with the same server.
     is_shared: bool,
     options: karat_mcp::Options,
     progress: Arc<dyn Progress>,

@@ -64,12 +64,12 @@ impl Class {
         }
     }
 
-    /// Whether the server answered, correctly or not.
+    /// Returns whether the server answered, correctly or not.
     fn is_answer(self) -> bool {
         matches!(self, Class::Ok | Class::ToolError | Class::ProtocolError | Class::NotRefused)
     }
 
-    /// Whether its time counts: the time of an answer, or of waiting for one.
+    /// Returns whether its time counts: the time of an answer, or of waiting for one.
     fn is_timed(self) -> bool {
         self.is_answer() || self == Class::Timeout
     }

@@ -44,7 +44,7 @@ fn dangerous(name: &str) -> Option<String> {
     pair.map(|pair| pair.replace('-', " "))
 }
 
-/// Whether a word is in a list of words with spaces between them.
+/// Returns whether a word is in a list of words with spaces between them.
 pub(crate) fn is_in(word: &str, list: &str) -> bool {
     list.split_ascii_whitespace().any(|known| known == word)
 }

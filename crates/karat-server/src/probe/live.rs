@@ -134,7 +134,7 @@ pub struct Facts {
     pub(crate) warnings: Vec<String>,
     /// The reason for which the server was lost.
     pub(crate) lost: Option<String>,
-    /// Whether the time limit ended the run.
+    /// True if the time limit ended the run.
     pub(crate) is_late: bool,
 }
 
@@ -200,7 +200,7 @@ impl LiveServer {
         &self.shown_spec
     }
 
-    /// Whether the bait is in its environment.
+    /// Returns whether the bait is in its environment.
     pub(crate) fn has_bait(&self) -> bool {
         self.has_bait
     }
@@ -245,7 +245,7 @@ impl LiveServer {
         Ok(CallResult { outcome, latency, shown })
     }
 
-    /// Whether the server answers a ping within the time limit of a call.
+    /// Returns whether the server answers a ping within the time limit of a call.
     pub(crate) async fn is_alive(&self) -> bool {
         let Ok(session) = self.server.session().await else { return false };
         Server::answers_ping(&session, self.server.call_timeout()).await

@@ -54,13 +54,13 @@ impl FailOn {
         }
     }
 
-    /// Whether a finding of this severity fails the run.
+    /// Returns whether a finding of this severity fails the run.
     pub fn fails(self, severity: Severity) -> bool {
         self.severity().is_some_and(|least| severity >= least)
     }
 }
 
-/// The check that no finding is too severe. `metric` is the metric that it stands next to.
+/// The check that no finding is too severe. `metric` is the metric that it is next to.
 pub(crate) fn findings_check(metric: &str, findings: &[Finding], fail_on: FailOn) -> Check {
     let severe: Vec<&Finding> =
         findings.iter().filter(|finding| fail_on.fails(finding.severity)).collect();

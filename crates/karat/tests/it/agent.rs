@@ -228,7 +228,7 @@ fn the_same_run_as_real_exporters_write_it_gets_the_same_scores() {
 #[test]
 fn spans_that_leave_things_out_are_never_taken_for_calls_that_were_not_made() {
     let scratch = Scratch::new();
-    // The client of an SDK: the tool stands in the span's name alone, and no span tells an error.
+    // The client of an SDK: the tool is in the span's name alone, and no span reports an error.
     let client = report(&scratch, &["--format", "otlp", &fixture("otlp-mcp-python-sdk.jsonl")]);
     let names: Vec<&Value> = client["items"][0]["observed"]["calls"]
         .as_array()
@@ -312,7 +312,7 @@ fn a_dataset_of_traces_or_tasks_is_verified_record_by_record() {
     let ran = verified("tasks/a.jsonl", task).expect(0);
     assert!(ran.stdout.contains("1 tools, 1 tasks; digests"), "{}", ran.stdout);
 
-    // An agent may call what does not exist; nobody may expect it to.
+    // An agent may call what does not exist; no one may expect it to.
     let called = GOOD.replacen("\"add\"", "\"ad\"", 1);
     verified("traces/a.jsonl", &called).expect(0);
     for (file, text) in [
@@ -420,7 +420,7 @@ fn what_is_wrong_in_the_shapes_of_others_is_classed_and_counted_too() {
         scratch.write(file, "");
         scratch.karat(&["agent", "score", "--format", format, file]).expect(3);
     }
-    // Arguments that are no JSON, and fields that nobody knows.
+    // Arguments that are no JSON, and fields that it is unknown.
     let odd = json!({"id": "odd", "messages": [
         {"role": "user", "content": "Add."},
         {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "add", "arguments": "{\"a\": 2,"}}]}],

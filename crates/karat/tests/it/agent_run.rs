@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::Scratch;
 use serde_json::{Value, json};
 
-/// An endpoint on this machine that answers every request as it is told.
+/// An endpoint on this machine that answers every request as it is notes.
 struct Endpoint {
     url: String,
     asked: Arc<AtomicUsize>,
@@ -187,7 +187,7 @@ fn a_model_behind_an_endpoint_is_driven_recorded_and_replayed_without_it() {
         assert_eq!(value(&found, "run.tokens"), Some(90.0), "{api}");
         let asked = endpoint.asked();
         assert_eq!(asked, 2, "{api}");
-        // Another address, and nobody there.
+        // Another address, and no one there.
         run(&["--endpoint", "http://127.0.0.1:1/v1", "--replay", "rec.jsonl", "-o", "again.json"])
             .expect(0);
         assert_eq!(scratch.read("live.json"), scratch.read("again.json"), "{api}");
@@ -538,7 +538,7 @@ fn a_judge_votes_and_its_verdicts_are_used_without_it() {
     let good = scratch.read("verdicts.jsonl");
     ask(&prose).expect(3).says(&["none of 3 votes"]);
     assert_eq!(scratch.read("verdicts.jsonl"), good);
-    // A unit that says nothing of what was asked is counted, and nobody is asked about it.
+    // A unit that says nothing of what was asked is counted, and no one is asked about it.
     let mut traces = scratch.read("traces.jsonl");
     traces.push_str("\n{\"id\":\"b\",\"calls\":[],\"output\":\"5\"}\n");
     scratch.write("traces.jsonl", traces);

@@ -179,7 +179,7 @@ fn a_frozen_dataset_that_was_edited_is_refused() {
     let golden = "datasets/starter/v1/golden/golden.jsonl";
     scratch.write(golden, scratch.read(golden).replace("broken login", "slow login"));
     scratch.karat(&["check", "--quiet"]).expect(2).says(&["golden.jsonl", "sha256:", "v2"]);
-    // A file that nobody listed is as wrong as one that changed.
+    // A file that no one listed is as wrong as one that changed.
     let scratch = Scratch::new();
     scratch.karat(&["init", ".", "--for", "proxy"]).expect(0);
     scratch.write("datasets/starter/v1/tools/more.json", "{}");

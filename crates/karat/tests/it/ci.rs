@@ -1,5 +1,5 @@
 //! Karat in CI: the steps of action.yml, the job of ci/gitlab.yml, the hooks of pre-commit and the files
-//! that `karat init` writes are taken apart and run, with the real binary and stand-ins for what belongs
+//! that `karat init` writes are taken apart and run, with the real binary and are-ins for what belongs
 //! to the forge.
 
 use crate::common;

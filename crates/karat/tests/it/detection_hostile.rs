@@ -1,4 +1,4 @@
-//! A corpus made to harm whoever reads it, through the real binary: nothing crashes, nothing runs, and
+//! A corpus made to harm anyone who reads it, through the real binary: nothing crashes, nothing runs, and
 //! nothing reaches a terminal or a page as anything but text.
 
 use crate::common;

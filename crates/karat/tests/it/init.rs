@@ -274,7 +274,7 @@ impl Installed {
     }
 }
 
-/// An expression with what stands for an unset variable.
+/// An expression with what is for an unset variable.
 fn or(name: &str, text: &str) -> String {
     format!("${{{{ vars.{name} || '{text}' }}}}")
 }

@@ -1,6 +1,6 @@
 //! A real model, end to end and offline: SmolLM2-135M from a PyPI wheel, served on this machine by
 //! llama.cpp's server from another, over the live demo server. It is far too small to be a good agent;
-//! what is shown is that a model which nobody scripted can be driven, recorded, scored and replayed.
+//! what is shown is that a model which no one scripted can be driven, recorded, scored and replayed.
 //! `./test model` runs it.
 
 use crate::common;

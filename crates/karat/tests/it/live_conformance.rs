@@ -219,7 +219,7 @@ fn summary(said: &str) -> Summary {
             let before = counts.split(',').find_map(|part| part.trim().strip_suffix(word))?;
             before.trim().parse::<u64>().ok()
         };
-        // A warning is no pass: the suite marks such scenarios as failed too.
+        // A warning is not a pass: the suite marks such scenarios as failed too.
         let failed = number("failed").unwrap() + number("warnings").unwrap_or(0);
         let twice = found.insert(scenario.to_owned(), (number("passed").unwrap(), failed));
         assert_eq!(twice, None, "{scenario} stands twice in: {said}");

@@ -63,7 +63,7 @@ fn metric<'a>(metrics: &'a Value, id: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no metric {id}"))
 }
 
-/// The tables, for whoever runs the test with --nocapture.
+/// The tables, for anyone who runs the test with --nocapture.
 fn print(report: &Value) {
     let cell = |metrics: &Value, id: &str| {
         let found = metrics.as_array().unwrap().iter().find(|metric| metric["id"] == id);

@@ -89,7 +89,7 @@ fn server_everything_over_streamable_http() {
     let target = ["--url", &server.url];
     place.suite(&EVERYTHING, &target);
     place.lint(&EVERYTHING, &target);
-    // It shares the network, and one of its tools fetches what it is told to: only tools that reach
+    // It shares the network, and one of its tools fetches what it is reported to: only tools that reach
     // nothing are probed here. The run over stdio has no network and probes them all.
     let quiet = ["--tool", "echo", "--tool", "get-sum", "--tool", "get-structured-content"];
     place.probe(&EVERYTHING, "fuzz", &[&quiet[..], &["--cases", "20"]].concat(), &target);

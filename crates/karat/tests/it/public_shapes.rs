@@ -1,5 +1,5 @@
 //! What others read has the shape that they expect. `tests/outputs/run` gives the same files to the
-//! programs of others; here stands what must hold without them.
+//! programs of others; here is what must hold without them.
 
 use crate::common;
 

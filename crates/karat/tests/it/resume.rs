@@ -1,4 +1,4 @@
-//! A run that is killed with `kill -9` goes on where it was, and nobody can tell afterwards.
+//! A run that is killed with `kill -9` goes on where it was, and no one can tell afterwards.
 
 use crate::common;
 
@@ -85,7 +85,7 @@ fn a_killed_run_is_resumed_without_asking_again_and_reports_the_same() {
         .map(|entry| entry["id"].as_str().unwrap().to_owned())
         .collect();
     assert!(answered.len() >= ITEMS / 3 - 1 && answered.len() < ITEMS, "{}", answered.len());
-    // Whatever the orphaned program had still in its pipe is answered to nobody; wait for its end.
+    // Whatever the orphaned program had still in its pipe is answered to no one; wait for its end.
     std::thread::sleep(Duration::from_millis(200));
     std::fs::remove_file(killed.path("asked.log")).unwrap();
 

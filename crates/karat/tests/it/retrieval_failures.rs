@@ -224,7 +224,7 @@ fn a_search_that_never_gets_ready_is_not_measured() {
     scratch.project(GOLDEN, gate, &format!("{}ready = {{ probe = false }}\n", system(&url)));
     scratch.karat(&["retrieval", "run"]).expect(1);
 
-    // Nobody there at all, and answers with ids of another shape.
+    // no one there at all, and answers with ids of another shape.
     scratch.project(GOLDEN, "", &ready.replace(&url, "http://127.0.0.1:1/{query}"));
     let ran = scratch.karat(&["retrieval", "run"]).expect(3);
     assert!(ran.stdout.contains("cannot connect"), "{}", ran.stdout);
@@ -339,7 +339,7 @@ fn no_answer_at_all_is_not_measured_whatever_is_allowed() {
 #[test]
 fn results_beyond_the_limit_are_not_scored_and_said_to_be_there() {
     let scratch = Scratch::new();
-    // The right tool of the second query stands third, and one was asked for.
+    // The right tool of the second query is third, and one was asked for.
     let long = command("say(q, [\"s:create_issue\", \"s:send_mail\", \"s:list_files\"])");
     scratch.project(GOLDEN, "", &format!("{long}limit = 1\n"));
     let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();

@@ -175,7 +175,10 @@ impl Drop for Server {
 #[test]
 fn what_must_not_pass_fails_with_its_reason() {
     for (case, reason) in [
-        ("{tool: add, input: {a: 2, b: 3}, expect: {json: $.sum, equals: 6}}", "is 5.0, expected 6"),
+        (
+            "{tool: add, input: {a: 2, b: 3}, expect: {json: $.sum, equals: 6}}",
+            "is 5.0, expected 6",
+        ),
         ("{tool: add, input: {a: x, b: 3}, expected_output_contains: number}", "tool error"),
         ("{tool: vanished, input: {}, expected_output_contains: x}", "the server has no such tool"),
         ("{tool: vanished, input: {}}", "the server has no such tool"),

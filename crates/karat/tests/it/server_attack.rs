@@ -1,5 +1,5 @@
 //! `karat server attack` end to end: each attack breaks the tool that has the hole, and not the one
-//! beside it that has none.
+//! next to it that has none.
 
 use serde_json::Value;
 
@@ -86,7 +86,7 @@ fn each_class_breaks_the_tool_with_the_hole_and_holds_on_the_safe_one() {
     assert_eq!(status(&report, "oversized-answer/count_unsafe/count"), "broken");
     assert_eq!(status(&report, "huge-input/echo/text"), "held");
     assert_eq!(status(&report, "deep-input/echo/text"), "held");
-    // Passing a text on is not obeying it, so it is told and not counted.
+    // Passing a text on is not obeying it, so it is reported and not counted.
     let relay = item(&report, "prompt-relay/fetch_unsafe/url");
     assert_eq!(relay["observed"]["status"], "not_judged");
     assert_eq!(relay["metrics"]["attacks_held"], Value::Null);

@@ -1,4 +1,4 @@
-//! How Karat ends: with the exit code that was earned, whoever listens, and without leaving a process behind.
+//! How Karat ends: with the exit code that was earned, anyone who listens, and without leaving a process behind.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

@@ -14,7 +14,7 @@ fn call(scratch: &Scratch, flags: &[&str], tool: &str, input: &Value) -> Ran {
     scratch.karat(&[&arguments, flags, &["--", test_server(), OPEN]].concat())
 }
 
-/// What the server was told, as JSON.
+/// What the server was reported, as JSON.
 fn told(ran: Ran) -> Value {
     let text = ran.expect(0).json()["content"][0]["text"].as_str().unwrap().to_owned();
     serde_json::from_str(&text).unwrap()
@@ -166,7 +166,7 @@ fn a_server_is_found_by_its_name_where_files_of_servers_usually_lie() {
 
     scratch.write("home/.cursor/mcp.json", file("mine"));
     call(&[]).expect(2).says(&["several", "home/.cursor/mcp.json"]);
-    // Entries that are no servers do not stand in the way, until they are asked for.
+    // Entries that are no servers do not are in the way, until they are asked for.
     call(&["--config", ".cursor/mcp.json"]).expect(0);
     let odd = ["server", "lint", "--config", ".mcp.json", "--server", "with-file"];
     scratch.karat(&odd).expect(2).says(&["with-file", "envFile"]);

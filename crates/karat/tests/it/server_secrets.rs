@@ -11,7 +11,7 @@ const SUITE: &str = "cases:\n  - {id: env, tool: env, input: {name: GIVEN}, expe
                      - {id: fail, tool: fail, input: {name: GIVEN}, error: protocol}\n  \
                      - {id: batch, tool: batch, expect: {contains: in a batch}}\n";
 
-/// Runs the suite on the server that tells, recorded; `HELD` is in the environment of Karat.
+/// Runs the suite on the server that reports, recorded; `HELD` is in the environment of Karat.
 fn test(scratch: &Scratch, flags: &[&str], words: &[&str], held: &str) -> Ran {
     test_on(scratch, OPEN, flags, words, held)
 }

@@ -288,7 +288,7 @@ fn a_chosen_case_gets_the_values_of_those_that_were_not() {
     let warnings = found["warnings"].to_string();
     assert!(warnings.contains("and not scored: one"), "{warnings}");
     assert_eq!(asked(&scratch), ["start", "create ", "get id1", "delete id1"]);
-    // What nobody made needs no cleaning up.
+    // What no one made needs no cleaning up.
     let scratch = Scratch::new();
     run(&scratch, CHAIN, &["--case", "two"]).expect(0);
     assert_eq!(asked(&scratch), ["start", "echo "]);

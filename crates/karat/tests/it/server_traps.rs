@@ -80,7 +80,7 @@ fn a_suite_without_cases_is_not_measured() {
         assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
         assert!(ran.stdout.contains("no case matches"), "{}{}", ran.stdout, ran.stderr);
     }
-    // A file without the list at all is no suite.
+    // A file without the list at all is not a suite.
     let (_, ran) = demo("name: nothing\n");
     assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
 }

@@ -1,9 +1,9 @@
 //! What the messages in models' spans say: question, answer, calls and their results, tools on offer.
 //!
-//! Messages stand in one attribute (the GenAI conventions), in an event for each (their older form), or
+//! Messages are in one attribute (the GenAI conventions), in an event for each (their older form), or
 //! with every field as an attribute of its own (`llm.output_messages.0.message.role` of OpenInference,
 //! `gen_ai.completion.0.role` of older OpenLLMetry). All are read into one form first. What was said
-//! before stands in every later span again, so calls are taken from outputs alone and results from
+//! before is in every later span again, so calls are taken from outputs alone and results from
 //! inputs.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::trace::{Arguments, CallMade, ToolDefinition};
 pub(super) struct Said {
     pub(super) input: Option<String>,
     pub(super) output: Option<String>,
-    /// How many messages the user wrote.
+    /// The number of messages the user wrote.
     pub(super) spoken: usize,
     pub(super) calls: Vec<CallMade>,
     /// Ids of the calls, in the same order.
@@ -97,7 +97,7 @@ impl Said {
             self.call(call.get("id"), function.get("name"), function.get("arguments"));
         }
         let text = words(message);
-        // Whoever still calls has not answered yet.
+        // Anyone who still calls has not answered yet.
         if self.calls.len() > before {
             self.output = None;
         } else if !text.is_empty() {
@@ -118,7 +118,7 @@ impl Said {
     }
 }
 
-/// What a model was given, in whatever form it stands in the span.
+/// What a model was given, in whatever form it is in the span.
 fn inputs(span: &Span) -> Vec<Value> {
     if let Some(Value::Array(all)) = span.anywhere(&["gen_ai.input.messages"]).map(structured) {
         return all;

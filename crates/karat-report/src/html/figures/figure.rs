@@ -15,7 +15,7 @@ pub(in crate::html) struct Figure {
     /// An introduction in one sentence.
     pub(super) lead: Option<String>,
     pub(super) body: Body,
-    /// Whether it needs the whole width.
+    /// True if it needs the whole width.
     pub(super) wide: bool,
 }
 

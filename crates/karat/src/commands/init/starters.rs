@@ -72,7 +72,7 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// From the flags; what could not stand in one line of a file is refused.
+    /// From the flags; what could not are in one line of a file is refused.
     pub(super) fn new(url: Option<&str>, command: &[String]) -> Result<Target, Stop> {
         let words = || command.iter().map(String::as_str).chain(url);
         if let Some(word) = words().find(|word| word.chars().any(char::is_control)) {
@@ -161,7 +161,7 @@ fn filled(text: &str, own: &Target) -> String {
     parts.collect::<Vec<_>>().join(&own.toml())
 }
 
-/// Whether the project has a dataset to freeze. A suite is not one: it is edited all the time.
+/// Returns whether the project has a dataset to freeze. A suite is not one: it is edited all the time.
 pub(super) fn has_dataset(user: User) -> bool {
     user != User::Server
 }

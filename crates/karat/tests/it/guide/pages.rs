@@ -13,7 +13,7 @@ pub(crate) fn docs() -> PathBuf {
 
 /// One page.
 pub(crate) struct Page {
-    /// Its path within the guide, or beside it.
+    /// Its path within the guide, or next to it.
     pub(crate) name: String,
     pub(crate) path: PathBuf,
     pub(crate) text: String,
@@ -82,7 +82,7 @@ impl Page {
     pub(crate) fn links(&self) -> Vec<(usize, String)> {
         let mut links = Vec::new();
         for (number, _, line) in self.lines().iter().filter(|(_, part, _)| *part == Part::Prose) {
-            // What stands between backticks is no link.
+            // What is between backticks is no link.
             let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
             for rest in prose.split("](").skip(1) {
                 if let Some((target, _)) = rest.split_once(')') {

@@ -1,7 +1,7 @@
 //! A page as one session: its commands are run in order in a folder of their own, its changes of
 //! files are made, and what comes out is put in the place of what the page shows. No shell runs.
 //!
-//! ```` ```console ```` blocks hold commands (`$ …`) and their output; in that, `[..]` stands for any
+//! ```` ```console ```` blocks hold commands (`$ …`) and their output; in that, `[..]` is for any
 //! part of a line and a line `...` for any lines. ```` ```diff ```` blocks, headed by `--- FILE`, are
 //! changes. A block after a line that is only a name, `` `NAME`: ``, is a new file.
 
@@ -12,7 +12,7 @@ use std::process::Command;
 use super::pages::Page;
 use crate::common::{self, Scratch};
 
-/// What may be run beside karat itself.
+/// What may be run next to karat itself.
 const PROGRAMS: &[&str] = &["karat", "git", "cat", "cp", "ls", "mkdir", "mv", "python3", "rm"];
 /// The place where the karat of a page was installed from.
 const SOURCE: &str =
@@ -160,7 +160,7 @@ impl Session {
         printed.lines().filter(|line| !is_progress(line)).map(|line| format!("{line}\n")).collect()
     }
 
-    /// Makes a change: the old lines, which must stand in the file exactly once, become the new ones.
+    /// Makes a change: the old lines, which must are in the file exactly once, become the new ones.
     fn change(&self, body: &[&str]) {
         let name = body[0].strip_prefix("--- ").expect("a change names its file: --- FILE");
         let changed = |sign: char| -> String {
@@ -196,7 +196,7 @@ fn kind(language: &str, before: &str) -> Block {
     }
 }
 
-/// Returns whether a line tells how far a run has come. In a terminal it is a bar that vanishes, and what it
+/// Returns whether a line reports how far a run has come. In a terminal it is a bar that vanishes, and what it
 /// says depends on the machine.
 fn is_progress(line: &str) -> bool {
     let Some((_, state)) = line.rsplit_once(": ") else { return false };
@@ -230,7 +230,7 @@ fn split(line: &str) -> Vec<String> {
     words
 }
 
-/// Returns whether what is shown stands for what came.
+/// Returns whether what is shown is for what came.
 fn matches(shown: &[&str], came: &[&str]) -> bool {
     match shown.split_first() {
         None => came.is_empty(),
@@ -249,7 +249,7 @@ fn line_matches(shown: &str, came: &str) -> bool {
 }
 
 /// What to show instead: what came, with the parts that were left open left open where they still
-/// fit. Between two gaps stand as many lines as before, from the one that begins with the same word.
+/// fit. Between two gaps are as many lines as before, from the one that begins with the same word.
 fn renewed<'a>(shown: &[&'a str], came: &[&'a str]) -> Vec<&'a str> {
     let open = |line: &'a str| -> &'a str {
         let kept = shown.iter().find(|old| old.contains(PART) && line_matches(old, line));
