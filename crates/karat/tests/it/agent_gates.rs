@@ -119,7 +119,7 @@ fn means_of_samples_honour_every_flag() {
 fn runs_that_could_not_be_made_do_not_pass_a_gate() {
     let lines = mostly_failed();
     for more in [&["--min", "task.success=0.9"][..], &[], &["--means"], &["--max-errors", "0.8"]] {
-        not_measured(score(&lines, more), &["9 of 10 runs could not be made", "f0", "dead"]);
+        not_measured(score(&lines, more), &["9 of 10 runs have no usable answer", "f0", "dead"]);
     }
     for one_pass in [&["--max-errors", "0.9"][..], &["--max-errors", "0.9", "--means"]] {
         score(&lines, one_pass).expect(0);
@@ -131,7 +131,7 @@ fn runs_that_could_not_be_made_do_not_pass_a_gate() {
     // Nothing at all is no measurement, whatever is allowed.
     let none: Vec<&str> = lines.lines().skip(1).collect();
     for more in [&["--max-errors", "1"][..], &["--max-errors", "1", "--means"]] {
-        not_measured(score(&none.join("\n"), more), &["9 of 9 runs"]);
+        not_measured(score(&none.join("\n"), more), &["none of 9 runs"]);
     }
     score(RIGHT, &["--max-errors", "1.5"]).expect(2).says(&["max_errors"]);
 }
@@ -154,7 +154,7 @@ fn a_project_does_not_pass_on_runs_that_could_not_be_made() {
     scratch.karat(&["agent", "check"]).expect(0);
     scratch.write("t.jsonl", &lines);
     for command in [&["agent", "check"][..], &["check"], &["baseline", "update"]] {
-        not_measured(scratch.karat(command), &["9 of 10 runs could not be made"]);
+        not_measured(scratch.karat(command), &["9 of 10 runs have no usable answer"]);
     }
     scratch.write("karat.toml", project.replace("ALLOW", "max_errors = 0.9"));
     scratch.karat(&["agent", "check"]).expect(0);
@@ -164,7 +164,7 @@ fn a_project_does_not_pass_on_runs_that_could_not_be_made() {
 fn traces_without_a_single_score_are_not_measured() {
     let bare = r#"{"id":"a","calls":[]}"#;
     for more in [&[][..], &["--means"]] {
-        not_measured(score(bare, more), &["not one score is defined", "nothing is expected"]);
+        not_measured(score(bare, more), &["no score is defined", "nothing is expected"]);
         let unseen = r#"{"id":"a","calls":[],"expect":{"state":[{"path":"x","exists":false}]}}"#;
         not_measured(score(unseen, more), &["the state was not recorded"]);
     }
@@ -206,7 +206,7 @@ fn tasks_without_a_trace_are_told() {
         |of: &dyn Fn(usize) -> String, n: usize| (0..n).map(of).collect::<Vec<_>>().join("\n");
     scratch.write("tasks.jsonl", lines(&task, 10));
     scratch.write("t.jsonl", lines(&trace, 3));
-    let told = "7 of 10 tasks have no trace, and no score; the first is \"t3\"";
+    let told = "7 of 10 tasks have no trace and no score (first: \"t3\")";
     let score = ["agent", "score", "t.jsonl", "--tasks", "tasks.jsonl"];
     for more in [&[][..], &["--means"]] {
         let ran = scratch.karat(&[&score[..], more].concat()).expect(0);

@@ -255,12 +255,16 @@ fn an_endpoint_that_misbehaves_is_classed_and_never_a_zero() {
     let garbage = Endpoint::start(|_| {
         (200, "content-type: text/event-stream\r\n", "data: \u{1}{{{\n\n".repeat(1000))
     });
-    run(&garbage).expect(3).says(&["1 of 1 runs could not be made", "invalid_answer", "not JSON"]);
+    run(&garbage).expect(3).says(&[
+        "none of 1 runs has a usable answer",
+        "invalid_answer",
+        "not JSON",
+    ]);
     assert_eq!(garbage.asked(), 1);
     let odd = Endpoint::start(|_| (200, "", json!({"choices": []}).to_string()));
-    run(&odd).expect(3).says(&["invalid_answer", "not one of a model"]);
+    run(&odd).expect(3).says(&["invalid_answer", "not that of a model"]);
     let busy = Endpoint::start(|_| (429, "retry-after: 0\r\n", "slow down".to_owned()));
-    run(&busy).expect(3).says(&["refused", "HTTP 429", "asked 5 times"]);
+    run(&busy).expect(3).says(&["refused", "HTTP 429"]);
     assert_eq!(busy.asked(), 5);
     // One that asks for an hour is not waited for.
     let patient = Endpoint::start(|_| (429, "retry-after: 3600\r\n", String::new()));
@@ -369,7 +373,7 @@ fn a_state_that_could_not_be_read_is_no_state() {
     scratch.karat(&["agent", "run", "tasks.jsonl"]).expect(0);
     scratch.write("tasks.jsonl", task("no_such_tool"));
     let ran = scratch.karat(&["agent", "run", "tasks.jsonl"]).expect(3);
-    ran.says(&["1 of 1 runs could not be made", "state \"note\"", "no_such_tool"]);
+    ran.says(&["none of 1 runs has a usable answer", "state \"note\"", "no_such_tool"]);
     let trace = first_trace(&scratch);
     assert_eq!((&trace["stopped"], &trace["state"]), (&json!("state"), &Value::Null));
 }
@@ -416,7 +420,7 @@ fn a_budget_that_nobody_counts_for_is_not_passed_over() {
     assert_eq!(first_trace(&scratch)["usage"]["cost"], Value::Null);
     for budget in ["--max-tokens", "--max-cost"] {
         let ran = driven(&scratch, &silent, &[budget, "1000", price[0], price[1]]).expect(3);
-        ran.says(&["no_usage", budget, "does not state its usage"]);
+        ran.says(&["no_usage", budget, "does not report its usage"]);
     }
     let counting = Endpoint::start(openai);
     driven(&scratch, &counting, &["--max-tokens", "1000", price[0], price[1]]).expect(0);
@@ -461,7 +465,7 @@ fn a_server_or_a_model_that_is_named_twice_is_one_or_refused() {
     let all = names.len();
     names.dedup();
     assert_eq!(names.len(), all, "{names:?}");
-    driven(&scratch, &endpoint, &["--model", "m"]).expect(2).says(&["--model", "named twice"]);
+    driven(&scratch, &endpoint, &["--model", "m"]).expect(2).says(&["\"m\"", "named twice"]);
     // The same run twice in a recording: which one would it be?
     driven(&scratch, &endpoint, &["--record", "rec.jsonl"]).expect(0);
     let recording = scratch.read("rec.jsonl");
