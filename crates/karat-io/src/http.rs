@@ -99,6 +99,15 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
+/// A builder of HTTP clients; every client of this process is made with it.
+///
+/// reqwest comes without an implementation of TLS's cryptography and needs one to be chosen first.
+pub fn builder() -> reqwest::ClientBuilder {
+    // An error says that it has been chosen before.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+}
+
 /// An HTTP client. Connections are kept and shared between requests and clones.
 #[derive(Clone, Debug)]
 pub struct Client {
@@ -153,8 +162,8 @@ impl Client {
                 .map_err(|error| format!("cannot set up the HTTP client: {}", root_cause(&error)))
         };
         Ok(Client {
-            direct: build(reqwest::Client::builder().no_proxy())?,
-            outward: build(reqwest::Client::builder())?,
+            direct: build(builder().no_proxy())?,
+            outward: build(builder())?,
             max_body: options.max_body,
             redactor,
         })

@@ -87,8 +87,10 @@ pub(crate) enum Posted {
 
 /// The HTTP client of a session: no redirects, no time-outs of its own, and no proxy to this machine.
 pub(crate) fn client(url: &Url) -> Result<Client, StartError> {
-    let mut builder =
-        Client::builder().redirect(redirect::Policy::none()).tcp_nodelay(true).user_agent(AGENT);
+    let mut builder = karat_io::http::builder()
+        .redirect(redirect::Policy::none())
+        .tcp_nodelay(true)
+        .user_agent(AGENT);
     if is_loopback(url) {
         builder = builder.no_proxy();
     }

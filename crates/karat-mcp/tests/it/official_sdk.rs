@@ -15,6 +15,7 @@ use rmcp::model::{
     Tool,
 };
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RequestContext};
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpClientTransport, StreamableHttpServerConfig};
@@ -49,7 +50,10 @@ async fn its_client_lists_and_calls_our_tools() {
         tokio::spawn(karat_mcp::serve::over(plain_offer(), Toolbox, read, write));
         let over_lines =
             Client(version.clone()).serve_with_lifecycle(theirs, lifecycle(version)).await.unwrap();
-        let transport = StreamableHttpClientTransport::from_uri(format!("{url}/plain"));
+        let transport = StreamableHttpClientTransport::with_client(
+            karat_io::http::builder().build().unwrap(),
+            StreamableHttpClientTransportConfig::with_uri(format!("{url}/plain")),
+        );
         let over_http = Client(version.clone())
             .serve_with_lifecycle(transport, lifecycle(version))
             .await
