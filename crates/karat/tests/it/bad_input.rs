@@ -87,9 +87,9 @@ fn a_baseline_of_other_data_is_not_compared() {
 #[test]
 fn ids_that_stand_twice_are_named() {
     let twice = format!("{GOLDEN}{}", GOLDEN.lines().next().unwrap());
-    broken("golden.jsonl", twice, &["golden.jsonl", "q1", "twice"]);
+    broken("golden.jsonl", twice, &["golden.jsonl", "q1", "duplicate"]);
     let tools = r#"{"tools": [{"server": "s", "tool": "a"}, {"server": "s", "tool": "a"}]}"#;
-    broken("tools.json", tools, &["tools.json", "s:a", "twice"]);
+    broken("tools.json", tools, &["tools.json", "s:a", "duplicate"]);
     replaced("golden.jsonl", "s:send_mail", "s:create_issue", &["q1", "s:create_issue", "twice"]);
     let toml = project().read("karat.toml");
     broken("karat.toml", format!("{toml}\n{toml}"), &["karat.toml"]);
@@ -206,7 +206,7 @@ fn contradictions_in_a_project_are_found_before_anything_runs() {
         (BM25, "{}", vec!["builtin", "command"]),
         (BM25, "{ builtin = \"bm25\", command = [\"x\"] }", vec!["exactly one"]),
         (BM25, "{ command = [] }", vec!["command is empty"]),
-        ("golden = \"golden.jsonl\"\n", "", vec!["corpus and golden"]),
+        ("golden = \"golden.jsonl\"\n", "", vec!["`corpus` and `golden`"]),
         ("name = \"r\"", "name = \"../r\"", vec!["name"]),
         ("baseline = \"b.json\"\n", "runs = 0\n", vec!["runs"]),
         ("baseline = \"b.json\"\n", "", vec!["baseline"]),

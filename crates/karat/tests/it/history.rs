@@ -129,7 +129,7 @@ fn a_foreign_file_stops_a_check_before_anything_runs() {
         .write("notes.sqlite", "no database, just a page of notes about something else entirely");
     let before = scratch.files();
     let stopped = scratch.karat(&["check", "--history=notes.sqlite"]).expect(2);
-    stopped.says(&["notes.sqlite", "not a history"]);
+    stopped.says(&["notes.sqlite", "not a Karat history"]);
     assert_eq!(scratch.files(), before);
     scratch
         .karat(&["history", "list", "--db", "none.sqlite"])

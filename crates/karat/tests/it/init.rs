@@ -484,7 +484,7 @@ fn at_a_terminal_it_asks() {
     let from = ["/srv/karat", "https://example.com/karat#v1"];
     let ran =
         at_a_terminal(&scratch, &["9", "scanner", "2, pre-commit", from[0], from[1]]).expect(0);
-    assert!(ran.stdout.contains("is no address that a CI can clone"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("is not an address that a CI can clone"), "{}", ran.stdout);
     assert_eq!(yaml(&scratch.read(".gitlab-ci.yml"))["variables"]["KARAT_REF"], "v1");
     assert!(ran.stdout.contains("3  scanner"), "{}", ran.stdout);
     let files = scratch.files();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::common::Scratch;
 
 const KARAT: &str = env!("CARGO_BIN_EXE_karat");
-const PROBE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../karat-mcp/tests/support/probe.py");
+const PROBE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../karat-mcp/tests/it/support/probe.py");
 const PYTHON: &str = "/usr/bin/python3";
 
 /// Runs Karat in a home that has secrets and a project.
@@ -123,7 +123,7 @@ fn what_cannot_be_isolated_is_bad_usage() {
     let scratch = Scratch::new();
     let command = ["--", PYTHON, PROBE];
     for (arguments, expected) in [
-        (vec!["--isolate", "bwrap", "--url", "http://127.0.0.1:9/mcp"], "did not start it"),
+        (vec!["--isolate", "bwrap", "--url", "http://127.0.0.1:9/mcp"], "already running"),
         ([&["--isolate", "docker"], &command[..]].concat(), "needs an image"),
         ([&["--mount", "/usr"], &command[..]].concat(), "--isolate bwrap or docker"),
         ([&["--isolate", "bwrap", "--mount", "/no/such"], &command[..]].concat(), "/no/such"),

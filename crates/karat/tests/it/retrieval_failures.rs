@@ -137,7 +137,7 @@ fn a_search_over_http_is_measured() {
 #[test]
 fn each_fault_over_http_is_reported_as_what_it_is() {
     let cases: [(&str, Behaviour, &str, &str); 7] = [
-        ("html", at_folder!(http("200 OK", "<html>busy</html>")), "invalid_answer", "no JSON"),
+        ("html", at_folder!(http("200 OK", "<html>busy</html>")), "invalid_answer", "not JSON"),
         ("500", at_folder!(http("500 Oops", "index gone")), "refused", "HTTP 500"),
         ("hang", at_folder!(HANG.to_vec()), "timeout", "no answer"),
         (
@@ -332,7 +332,7 @@ fn no_answer_at_all_is_not_measured_whatever_is_allowed() {
     scratch.project(GOLDEN, "[retrieval.gate]\nmax_errors = 1.0\n", &mute);
     let ran = scratch.karat(&["retrieval", "run"]).expect(3);
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("none of 2 queries was answered"), "{said}");
+    assert!(said.contains("none of 2 queries has a usable answer"), "{said}");
     assert!(said.contains("index gone"), "{said}");
 }
 

@@ -102,7 +102,7 @@ fn a_server_that_is_lost_on_the_way_is_not_measured() {
         let ran = attack(&scratch, "lost", more).expect(3);
         assert!(ran.stderr.contains("the server was lost"), "{}", ran.stderr);
         // The call that ended it is named: the eleventh and twelfth are of this attack.
-        let last = "the last that was sent is argument-injection/lookup_country/country_code";
+        let last = "the last input was argument-injection/lookup_country/country_code";
         assert!(ran.stderr.contains(last), "{}", ran.stderr);
         assert!(!ran.stdout.contains("pass"), "{}", ran.stdout);
     }

@@ -193,7 +193,7 @@ fn what_is_wrong_is_said_before_anything_is_started() {
     let scratch = Scratch::new();
     for (arguments, said) in [
         (&["--tool", "ad"] as &[&str], "did you mean \"add\""),
-        (&["--cases", "0"], "--cases"),
+        (&["--cases", "0"], "`cases` must be at least 1"),
         (&["--set", "path"], "NAME=VALUE"),
         (&["--allow", "fuzz-crsh"], "fuzz-crash"),
         (&["-o", "report.doc"], ".json"),
@@ -250,7 +250,7 @@ fn findings_are_written_in_every_format_and_can_be_allowed() {
         result["message"]["text"].as_str().unwrap().contains("karat server call --tool misshapen")
     );
     let written: Value = serde_json::from_str(&scratch.read("r.json")).unwrap();
-    assert_eq!(written["reports"][0]["schema"], "karat.report/1");
+    assert_eq!(written["reports"][0]["schema"], "karat.report/2");
     assert_eq!(written["reports"][0]["name"], "fuzz");
     for file in ["r.html", "r.md", "r.xml"] {
         assert!(scratch.read(file).contains("fuzz"), "{file}");
