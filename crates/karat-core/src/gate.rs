@@ -104,7 +104,7 @@ pub enum GateError {
         known: String,
     },
     /// The slice does not exist.
-    #[error("gate: there is not a slice {slice:?}; there are: {}", printable(known))]
+    #[error("gate: there is no slice {slice:?}; there are: {}", printable(known))]
     NoSlice {
         /// The text as it was written.
         slice: String,

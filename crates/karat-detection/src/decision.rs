@@ -37,7 +37,7 @@ pub struct Judged {
     pub severity: Option<String>,
     /// The score.
     pub score: Option<f64>,
-    /// The reason why there is not a verdict, where there is none.
+    /// The reason why there is no verdict, where there is none.
     pub problem: Option<String>,
 }
 

@@ -48,7 +48,7 @@ impl Dense {
 fn load(folder: &Path) -> Result<(StaticModel, Digest), EvalError> {
     if !folder.is_dir() {
         return Err(EvalError::Config(format!(
-            "system: weights: there is not a folder {}; scripts/distil-static makes one, and nothing is \
+            "system: weights: there is no folder {}; scripts/distil-static makes one, and nothing is \
              downloaded at run time",
             folder.display()
         )));

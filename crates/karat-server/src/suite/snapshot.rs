@@ -65,7 +65,7 @@ impl Store {
         self.folder.join(format!("{name}.json"))
     }
 
-    /// The stored snapshots of a case; none if there is not a file.
+    /// The stored snapshots of a case; none if there is no file.
     ///
     /// # Errors
     /// If the file is not valid.

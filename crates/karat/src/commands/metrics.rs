@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &MetricsArgs, terminal: &Terminal) -> Result<Exit, 
                     .map(|near| format!(" (did you mean {near:?}?)"))
                     .unwrap_or_default();
                 Stop::bad_input(format!(
-                    "there is not a metric {id:?}{hint}; `karat metrics` lists all"
+                    "there is no metric {id:?}{hint}; `karat metrics` lists all"
                 ))
             })?;
             if terminal.json() {

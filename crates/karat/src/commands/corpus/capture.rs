@@ -174,7 +174,7 @@ fn check_names(path: &Path, wanted: &[String], names: &BTreeSet<&str>) -> Result
         Some(unknown) => {
             let names: Vec<&str> = names.iter().copied().collect();
             Err(Stop::bad_input(format!(
-                "{}: there is not a server {unknown:?}; there are: {}",
+                "{}: there is no server {unknown:?}; there are: {}",
                 path.display(),
                 names.join(", ")
             )))

@@ -12,7 +12,7 @@ pub(super) fn run(arguments: &LockArgs, terminal: &Terminal) -> Result<Exit, Sto
     let snapshot = snapshot(&arguments.corpus)?;
     if snapshot.is_empty() {
         return Err(Stop::bad_input(format!(
-            "{}: there is not a tool to lock",
+            "{}: there is no tool to lock",
             arguments.corpus.display()
         )));
     }

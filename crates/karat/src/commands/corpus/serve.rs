@@ -166,7 +166,7 @@ fn chosen(
         let names = karat_io::input::nearest(unknown, offers.keys().map(String::as_str));
         let hint = names.map_or(String::new(), |name| format!("; did you mean {name}?"));
         return Err(Stop::bad_input(format!(
-            "{}: there is not a server {unknown:?}{hint}",
+            "{}: there is no server {unknown:?}{hint}",
             arguments.dataset.display()
         )));
     }
@@ -175,7 +175,7 @@ fn chosen(
     }
     if offers.is_empty() {
         return Err(Stop::bad_input(format!(
-            "{}: there is not a server in it",
+            "{}: there is no server in it",
             arguments.dataset.display()
         )));
     }
