@@ -36,16 +36,6 @@ fn report(lines: &str, more: &[&str]) -> Value {
     score(lines, &arguments).expect(0).json()["reports"][0].clone()
 }
 
-/// Ends as not measured, for a reason with all of these words.
-fn not_measured(ran: Ran, words: &[&str]) {
-    let ran = ran.expect(3);
-    let told = format!("{}{}", ran.stdout, ran.stderr);
-    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    for word in words {
-        assert!(told.contains(word), "{word:?} is missing in: {told}");
-    }
-}
-
 fn value(report: &Value, id: &str) -> Value {
     let metrics = report["metrics"].as_array().unwrap();
     metrics.iter().find(|metric| metric["id"] == id).unwrap()["value"].clone()
@@ -119,7 +109,7 @@ fn means_of_samples_honour_every_flag() {
 fn runs_that_could_not_be_made_do_not_pass_a_gate() {
     let lines = mostly_failed();
     for more in [&["--min", "task.success=0.9"][..], &[], &["--means"], &["--max-errors", "0.8"]] {
-        not_measured(score(&lines, more), &["9 of 10 runs have no usable answer", "f0", "dead"]);
+        score(&lines, more).not_measured(&["9 of 10 runs have no usable answer", "f0", "dead"]);
     }
     for one_pass in [&["--max-errors", "0.9"][..], &["--max-errors", "0.9", "--means"]] {
         score(&lines, one_pass).expect(0);
@@ -131,7 +121,7 @@ fn runs_that_could_not_be_made_do_not_pass_a_gate() {
     // Nothing at all is no measurement, whatever is allowed.
     let none: Vec<&str> = lines.lines().skip(1).collect();
     for more in [&["--max-errors", "1"][..], &["--max-errors", "1", "--means"]] {
-        not_measured(score(&none.join("\n"), more), &["none of 9 runs"]);
+        score(&none.join("\n"), more).not_measured(&["none of 9 runs"]);
     }
     score(RIGHT, &["--max-errors", "1.5"]).expect(2).says(&["max_errors"]);
 }
@@ -154,7 +144,7 @@ fn a_project_does_not_pass_on_runs_that_could_not_be_made() {
     scratch.karat(&["agent", "check"]).expect(0);
     scratch.write("t.jsonl", &lines);
     for command in [&["agent", "check"][..], &["check"], &["baseline", "update"]] {
-        not_measured(scratch.karat(command), &["9 of 10 runs have no usable answer"]);
+        scratch.karat(command).not_measured(&["9 of 10 runs have no usable answer"]);
     }
     scratch.write("karat.toml", project.replace("ALLOW", "max_errors = 0.9"));
     scratch.karat(&["agent", "check"]).expect(0);
@@ -164,9 +154,9 @@ fn a_project_does_not_pass_on_runs_that_could_not_be_made() {
 fn traces_without_a_single_score_are_not_measured() {
     let bare = r#"{"id":"a","calls":[]}"#;
     for more in [&[][..], &["--means"]] {
-        not_measured(score(bare, more), &["no score is defined", "nothing is expected"]);
+        score(bare, more).not_measured(&["no score is defined", "nothing is expected"]);
         let unseen = r#"{"id":"a","calls":[],"expect":{"state":[{"path":"x","exists":false}]}}"#;
-        not_measured(score(unseen, more), &["the state was not recorded"]);
+        score(unseen, more).not_measured(&["the state was not recorded"]);
     }
 }
 

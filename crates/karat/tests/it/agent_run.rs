@@ -255,20 +255,20 @@ fn an_endpoint_that_misbehaves_is_classed_and_never_a_zero() {
     let garbage = Endpoint::start(|_| {
         (200, "content-type: text/event-stream\r\n", "data: \u{1}{{{\n\n".repeat(1000))
     });
-    run(&garbage).expect(3).says(&[
+    run(&garbage).not_measured(&[
         "none of 1 runs has a usable answer",
         "invalid_answer",
         "not JSON",
     ]);
     assert_eq!(garbage.asked(), 1);
     let odd = Endpoint::start(|_| (200, "", json!({"choices": []}).to_string()));
-    run(&odd).expect(3).says(&["invalid_answer", "not that of a model"]);
+    run(&odd).not_measured(&["invalid_answer", "not that of a model"]);
     let busy = Endpoint::start(|_| (429, "retry-after: 0\r\n", "slow down".to_owned()));
-    run(&busy).expect(3).says(&["refused", "HTTP 429"]);
+    run(&busy).not_measured(&["refused", "HTTP 429"]);
     assert_eq!(busy.asked(), 5);
     // One that asks for an hour is not waited for.
     let patient = Endpoint::start(|_| (429, "retry-after: 3600\r\n", String::new()));
-    run(&patient).expect(3).says(&["HTTP 429"]);
+    run(&patient).not_measured(&["HTTP 429"]);
     assert_eq!(patient.asked(), 1);
     let broken = Endpoint::start(|_| (401, "", "no key".to_owned()));
     run(&broken).expect(3).says(&["HTTP 401"]);
@@ -373,7 +373,7 @@ fn a_state_that_could_not_be_read_is_no_state() {
     scratch.karat(&["agent", "run", "tasks.jsonl"]).expect(0);
     scratch.write("tasks.jsonl", task("no_such_tool"));
     let ran = scratch.karat(&["agent", "run", "tasks.jsonl"]).expect(3);
-    ran.says(&["none of 1 runs has a usable answer", "state \"note\"", "no_such_tool"]);
+    ran.not_measured(&["none of 1 runs has a usable answer", "state \"note\"", "no_such_tool"]);
     let trace = first_trace(&scratch);
     assert_eq!((&trace["stopped"], &trace["state"]), (&json!("state"), &Value::Null));
 }
@@ -420,7 +420,7 @@ fn a_budget_that_nobody_counts_for_is_not_passed_over() {
     assert_eq!(first_trace(&scratch)["usage"]["cost"], Value::Null);
     for budget in ["--max-tokens", "--max-cost"] {
         let ran = driven(&scratch, &silent, &[budget, "1000", price[0], price[1]]).expect(3);
-        ran.says(&["no_usage", budget, "does not report its usage"]);
+        ran.not_measured(&["no_usage", budget, "does not report its usage"]);
     }
     let counting = Endpoint::start(openai);
     driven(&scratch, &counting, &["--max-tokens", "1000", price[0], price[1]]).expect(0);

@@ -158,7 +158,7 @@ fn a_report_of_a_newer_format_is_refused() {
         "karat.check/2",
         "newer Karat",
     ]);
-    scratch.write("inner.json", report.replace("karat.report/1", "karat.report/9"));
+    scratch.write("inner.json", report.replace("karat.report/2", "karat.report/9"));
     scratch
         .karat(&["compare", "karat-report/report.json", "inner.json"])
         .expect(2)

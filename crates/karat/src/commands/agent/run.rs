@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &AgentRunArgs, terminal: &Terminal) -> Result<Exit,
         runs: arguments.runs,
         concurrency: arguments.concurrency,
         timeout_ms: arguments.timeout.saturating_mul(1000),
-        retries: 3,
+        retries: 4,
         backoff_ms: arguments.retry_pause_ms,
         gate: policy(&arguments.min, &arguments.max, &[], arguments.max_errors)?,
         ..Common::named(&arguments.name)

@@ -158,6 +158,16 @@ impl Ran {
             .unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
     }
 
+    /// A run that was not measured, for a reason with all of these words.
+    pub(crate) fn not_measured(&self, words: &[&str]) {
+        assert_eq!(self.code, 3, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        let shown = format!("{}{}", self.stdout, self.stderr);
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        for word in words {
+            assert!(shown.contains(word), "{word:?} is missing in: {shown}");
+        }
+    }
+
     /// One message on stderr that holds all of these words, and nothing on stdout.
     pub(crate) fn says(&self, words: &[&str]) {
         assert_eq!(self.stdout, "", "stderr: {}", self.stderr);
