@@ -261,6 +261,9 @@ struct NumberedLines {
     line: u64,
 }
 
+/// A text with its place, or the reason for which it is bad.
+type Numbered<P> = (P, Result<String, Bad>);
+
 impl NumberedLines {
     fn open(path: &Path) -> Result<Self, InputError> {
         let blocks = blocks(path, &Limits::streaming())?;
@@ -307,7 +310,7 @@ impl NumberedLines {
         Ok(first)
     }
 
-    fn next_line(&mut self) -> Result<Option<(u64, Result<String, Bad>)>, InputError> {
+    fn next_line(&mut self) -> Result<Option<Numbered<u64>>, InputError> {
         if !self.fill()? {
             return Ok(None);
         }
@@ -335,7 +338,7 @@ struct Documents {
 }
 
 impl Documents {
-    fn next_document(&mut self) -> Result<Option<(Position, Result<String, Bad>)>, EvalError> {
+    fn next_document(&mut self) -> Result<Option<Numbered<Position>>, EvalError> {
         if std::mem::take(&mut self.one_document) {
             self.read_whole()?;
         }

@@ -228,7 +228,7 @@ impl Registry {
 #[derive(Debug)]
 enum EntryError {
     Input(InputError),
-    Entry { name: String, error: EvalError },
+    Entry { name: String, error: Box<EvalError> },
 }
 
 impl From<InputError> for EntryError {
@@ -271,7 +271,7 @@ fn make<E: Evaluation>(
 ) -> Result<Box<dyn AnyEntry>, EntryError> {
     let (mut common, config) = read_entry::<E>(table)?;
     let name = common.name.clone();
-    let wrong = |error: EvalError| EntryError::Entry { name: name.clone(), error };
+    let wrong = |error: EvalError| EntryError::Entry { name: name.clone(), error: Box::new(error) };
     common.validate().map_err(wrong)?;
     E::check(&config, &mut common).map_err(wrong)?;
     common.gate.validate().map_err(|error| wrong(EvalError::config(error)))?;

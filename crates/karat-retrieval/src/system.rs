@@ -245,7 +245,7 @@ impl SystemConfig {
 }
 
 /// The error of a search that did not start.
-pub(crate) fn not_started(reason: String) -> EvalError {
+pub(crate) fn not_started(reason: impl std::fmt::Display) -> EvalError {
     EvalError::NotStarted(format!("the system did not start: {reason}"))
 }
 

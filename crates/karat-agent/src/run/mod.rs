@@ -221,7 +221,7 @@ impl Config {
             let file = data.servers.as_ref();
             let file = file.filter(|file| file.names().any(|known| known == name));
             let server = match (file, data.builtin.get(name)) {
-                (Some(file), _) => Server::Spec(file.server(name)?),
+                (Some(file), _) => Server::Spec(Box::new(file.server(name)?)),
                 (None, Some(start)) => Server::Builtin(Arc::clone(start)),
                 (None, None) => {
                     return Err(EvalError::config(format!(

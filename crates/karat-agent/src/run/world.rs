@@ -69,7 +69,7 @@ impl Exchange {
 /// The way to a server.
 #[derive(Clone)]
 pub(super) enum Server {
-    Spec(ServerSpec),
+    Spec(Box<ServerSpec>),
     Builtin(Starter),
 }
 

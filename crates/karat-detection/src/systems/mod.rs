@@ -26,7 +26,7 @@ pub(crate) fn text(said: &str) -> String {
 }
 
 /// The error of a scanner that did not do its work.
-pub(crate) fn not_started(reason: String) -> karat_core::error::EvalError {
+pub(crate) fn not_started(reason: impl std::fmt::Display) -> karat_core::error::EvalError {
     let message = format!("the system did not do its work: {reason}");
     karat_core::error::EvalError::NotStarted(message)
 }

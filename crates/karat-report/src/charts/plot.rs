@@ -108,7 +108,7 @@ impl Line {
             let piece = Piece::new(part, scale);
             let banded = piece.as_ref().is_some_and(|piece| piece.band.is_some());
             pieces.extend(piece);
-            let from_top = |value| percent(scale.from_top(value));
+            let from_top = |value| percent(scale.depth(value));
             dots.extend(part.iter().filter_map(|(index, point)| {
                 Some(Dot {
                     x: percent(point.x),
@@ -130,7 +130,7 @@ impl Line {
 
 impl Piece {
     fn new(part: &[(usize, &Point)], scale: &Scale) -> Option<Piece> {
-        let corner = |point: &Point, value: f64| (point.x, scale.from_top(value));
+        let corner = |point: &Point, value: f64| (point.x, scale.depth(value));
         let line = part.iter().filter_map(|(_, point)| Some(corner(point, point.y?)));
         let low = part.iter().map(|(_, point)| Some(corner(point, point.ends?[0])));
         let high = part.iter().rev().map(|(_, point)| Some(corner(point, point.ends?[1])));

@@ -85,7 +85,7 @@ impl Scale {
     }
 
     /// The position of a value from the top.
-    pub(super) fn from_top(&self, value: f64) -> f64 {
+    pub(super) fn depth(&self, value: f64) -> f64 {
         1.0 - self.place(value)
     }
 
@@ -96,7 +96,7 @@ impl Scale {
             .map(|number| (first + f64::from(number)) * self.step)
             .take_while(|value| *value <= self.high + self.step * 1e-9)
             .map(|value| Tick {
-                at: percent(self.from_top(value)),
+                at: percent(self.depth(value)),
                 text: label(value, self.step),
                 anchor: "end",
             })
@@ -226,7 +226,7 @@ mod tests {
             }
         }
         let scale = Scale::around([0.1, 0.9]);
-        assert!(scale.from_top(0.9) < scale.from_top(0.1), "a higher value is higher");
+        assert!(scale.depth(0.9) < scale.depth(0.1), "a higher value is higher");
     }
 
     #[test]

@@ -85,7 +85,8 @@ pub(super) fn score(observed: &Observations<'_, Fuzz>) -> Result<Scored, EvalErr
     let mut warnings: Vec<String> =
         fuzzed.iter().flat_map(|(tool, result)| remarks(tool, result)).collect();
     let missed = outcomes.iter().filter(|outcome| result(outcome).is_none());
-    warnings.extend(not_reached(missed.map(|outcome| outcome.id.clone()).collect()));
+    let missed: Vec<String> = missed.map(|outcome| outcome.id.clone()).collect();
+    warnings.extend(not_reached(&missed));
     if facts.is_late {
         let late = "the time limit was reached: another run may get further or less far";
         warnings.push(late.to_owned());
@@ -174,11 +175,11 @@ fn remarks(tool: &str, result: &ToolResult) -> Vec<String> {
 }
 
 /// The tools that had no turn, in one line.
-fn not_reached(tools: Vec<String>) -> Option<String> {
+fn not_reached(tools: &[String]) -> Option<String> {
     let count = match tools.len() {
         0 => return None,
         1 => "1 tool was not reached".to_owned(),
         n => format!("{n} tools were not reached"),
     };
-    Some(format!("{count}: {}", first_few(&tools, NAMED)))
+    Some(format!("{count}: {}", first_few(tools, NAMED)))
 }

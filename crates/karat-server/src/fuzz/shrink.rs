@@ -157,8 +157,8 @@ mod tests {
         value.as_object().unwrap().clone()
     }
 
-    fn shrunk(start: Value, budget: usize, fails: impl Fn(&Value) -> bool) -> Value {
-        let (mut search, mut tries) = (Shrink::new(object(&start), budget), 0);
+    fn shrunk(start: &Value, budget: usize, fails: impl Fn(&Value) -> bool) -> Value {
+        let (mut search, mut tries) = (Shrink::new(object(start), budget), 0);
         while let Some(input) = search.next() {
             tries += 1;
             if fails(&Value::Object(input.clone())) {

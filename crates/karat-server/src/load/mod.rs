@@ -12,7 +12,7 @@ mod score;
 mod search;
 mod tally;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -296,7 +296,7 @@ impl Evaluation for Load {
 }
 
 /// The cases of a suite as calls.
-fn of_suite(config: &Config, root: &Root<'_>, file: &PathBuf) -> Result<Data, EvalError> {
+fn of_suite(config: &Config, root: &Root<'_>, file: &Path) -> Result<Data, EvalError> {
     let suite = match root.is_bundled() {
         true => Suite::parse(file, &root.bytes(file)?),
         false => Suite::load(&root.path(file)),

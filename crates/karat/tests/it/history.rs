@@ -206,7 +206,7 @@ fn the_dashboard_shows_runs_metrics_and_reports() {
     let json = served.get("/runs/2/report.json");
     assert!(json.ends_with(&scratch.read("two.json")));
     let compared = served.get("/compare?before=1&after=2");
-    assert!(compared.contains("/runs/2/report#retrieval-r/q1"), "{compared}");
+    assert!(compared.contains("report#retrieval-r&#x2f;q1"), "{compared}");
     assert!(served.get("/compare?before=1&after=3").contains("different data"));
     for path in [
         "/runs/9",

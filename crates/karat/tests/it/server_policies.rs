@@ -99,7 +99,7 @@ fn a_policy_that_is_none_is_bad_input() {
         "mcp_server: {command: x, policies: {sampling: always}}\ncases: [{id: a, tool: x}]\n",
     );
     let ran = scratch.karat(&["server", "test", "suite.yaml"]).expect(2);
-    ran.says(&["mcp_server", "sampling is \"refuse\""]);
+    ran.says(&["mcp_server", "sampling must be \"refuse\""]);
 }
 
 #[test]

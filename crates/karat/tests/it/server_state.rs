@@ -268,7 +268,7 @@ fn what_a_failed_call_was_to_save_is_unknown() {
 fn too_many_repetitions_are_refused_when_the_suite_is_read() {
     let scratch = Scratch::new();
     let suite = "cases: [{id: x, tool: echo, repeat: 4294967295}]\n";
-    run(&scratch, suite, &[]).expect(2).says(&["x: repeat is at most"]);
+    run(&scratch, suite, &[]).expect(2).says(&["x: `repeat` must be at most"]);
 }
 
 const CHAIN: &str = r#"
@@ -328,7 +328,7 @@ fn a_resumed_run_makes_the_calls_again_that_the_rest_builds_on() {
     scratch.karat(&["check", "--resume"]).expect(0);
     let report = report(&scratch);
     assert_eq!(item(&report, "three")["metrics"]["pass_rate"], 1.0);
-    assert!(report["warnings"].to_string().contains("made again"), "{}", report["warnings"]);
+    assert!(report["warnings"].to_string().contains("run again"), "{}", report["warnings"]);
     let made = asked(&scratch);
     assert!(made.contains(&"create ".to_owned()) && made.contains(&"get id1".to_owned()));
 

@@ -4,7 +4,11 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a panic is a failed test"
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::cast_possible_truncation,
+    clippy::needless_pass_by_value,
+    reason = "a panic is a failed test, and live tests print what they measured"
 )]
 
 mod files;

@@ -119,7 +119,7 @@ fn read_call<'a>(reader: &mut Reader<'a>) -> Result<Call<'a>, Invalid> {
     reader.object(|reader, key| {
         match &*key {
             "name" => {
-                name = Some(reader.string().map_err(|error| Invalid::from(error).within(&key))?)
+                name = Some(reader.string().map_err(|error| Invalid::from(error).within(&key))?);
             }
             "args" => {
                 let read = Arguments::read(reader);

@@ -59,13 +59,14 @@ fn counts(sums: &BTreeMap<&str, u64>, of: u64) -> Vec<Row> {
 
 /// Findings by rule, and the outcomes of calls.
 pub(super) fn fuzz(context: &Context<'_>) -> Vec<Figure> {
-    let mut found: BTreeMap<(Reverse<Severity>, &str), (u64, Vec<&str>)> = BTreeMap::new();
+    let mut found: BTreeMap<_, (u64, Vec<&str>)> = BTreeMap::new();
     let mut endings = BTreeMap::new();
     for item in &context.report.items {
         let Some(Observed::Fuzz(fuzz)) = &item.observed else { continue };
         add(&mut endings, &fuzz.endings);
         for finding in &fuzz.findings {
-            let entry = found.entry((Reverse(finding.severity), &finding.rule)).or_default();
+            let entry =
+                found.entry((Reverse(finding.severity), finding.rule.as_str())).or_default();
             entry.0 += 1;
             entry.1.push(&item.id);
         }
