@@ -173,21 +173,21 @@ mod tests {
     fn only_the_part_that_causes_the_failure_is_left() {
         let start = json!({"text": "hello 👍 world", "other": [1, 2, {"a": true}], "n": 12});
         let has_emoji = |input: &Value| input["text"].as_str().is_some_and(|t| t.contains('👍'));
-        assert_eq!(shrunk(start, 200, has_emoji), json!({"text": "👍"}));
+        assert_eq!(shrunk(&start, 200, has_emoji), json!({"text": "👍"}));
         let start = json!({"n": -123_456});
         let negative = |input: &Value| input["n"].as_i64().is_some_and(|n| n < 0);
-        assert_eq!(shrunk(start, 200, negative), json!({"n": -1}));
+        assert_eq!(shrunk(&start, 200, negative), json!({"n": -1}));
         let start = json!({"list": [3, 1, 4, 1, 5, 9]});
         let has_nine =
             |input: &Value| input["list"].as_array().is_some_and(|list| list.contains(&json!(9)));
-        assert_eq!(shrunk(start, 200, has_nine), json!({"list": [9]}));
+        assert_eq!(shrunk(&start, 200, has_nine), json!({"list": [9]}));
     }
 
     #[test]
     fn a_long_text_is_cut_down_to_the_length_that_fails() {
         let start = json!({"t": "a".repeat(5_000)});
         let long = |input: &Value| input["t"].as_str().is_some_and(|text| text.len() > 2_000);
-        let found = shrunk(start, 100, long);
+        let found = shrunk(&start, 100, long);
         assert!(
             found["t"].as_str().unwrap().len() <= 2_040,
             "{}",
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn without_tries_the_input_stays_the_same() {
         let start = json!({"a": 1});
-        assert_eq!(shrunk(start.clone(), 0, |_| true), start);
+        assert_eq!(shrunk(&start, 0, |_| true), start);
     }
 
     fn any_value() -> impl Strategy<Value = Value> {
@@ -224,7 +224,7 @@ mod tests {
             let fails = |input: &Value| input.to_string().len() > least;
             let start = json!({"v": value});
             prop_assume!(fails(&start));
-            let found = shrunk(start.clone(), 300, fails);
+            let found = shrunk(&start, 300, fails);
             prop_assert!(fails(&found));
             prop_assert!(size(&object(&found)) <= size(&object(&start)));
         }
