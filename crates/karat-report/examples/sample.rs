@@ -2,6 +2,8 @@
 //! `cargo run -p karat-report --example sample -- FILE [ITEMS | REPORT.json] [hostile]`.
 //! Without a report it renders one of each kind and one with so many items.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "an example over the samples of the tests")]
+
 #[allow(dead_code, reason = "shared with the tests")]
 #[path = "../tests/it/sample/mod.rs"]
 mod sample;
