@@ -42,7 +42,9 @@ pub(super) async fn launch(
         })?;
     ask(&docker, &["image", "inspect", "--format", "{{.Id}}", &image]).await.map_err(|why| {
         StartError::NotStarted {
-            why: format!("the image {image:?} does not exist locally: pull it first ({why})"),
+            why: format!(
+                "the image {image:?} does not exist locally: get it with `docker pull` ({why})"
+            ),
         }
     })?;
 

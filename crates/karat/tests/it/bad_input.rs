@@ -165,9 +165,9 @@ fn a_report_of_a_newer_format_is_refused() {
         .says(&["inner.json", "karat.report/9"]);
     replaced(
         "b.json",
-        "karat.baseline/1",
         "karat.baseline/2",
-        &["b.json", "karat.baseline/2", "newer Karat"],
+        "karat.baseline/3",
+        &["b.json", "karat.baseline/3", "newer Karat"],
     );
 }
 

@@ -89,5 +89,5 @@ fn search_by_meaning_is_far_above_chance_and_names_its_weights() {
     scratch.write("bad/tokenizer.json", "{}");
     scratch.write("bad/config.json", "{}");
     scratch.write("karat.toml", entry("hybrid", ", weights = \"bad\""));
-    scratch.karat(&["retrieval", "run"]).expect(2).says(&["no static embeddings"]);
+    scratch.karat(&["retrieval", "run"]).expect(2).says(&["not static embeddings"]);
 }

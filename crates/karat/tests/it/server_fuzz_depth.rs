@@ -156,7 +156,7 @@ fn a_server_at_an_address_that_ends_is_blamed_for_the_call_that_ended_it() {
     }
     assert_eq!(report["items"].as_array().unwrap().len(), 1);
     let warnings = report["warnings"].to_string();
-    for said in ["the server is gone since this call", "1 tool was not reached: see"] {
+    for said in ["the server did not come back after this call", "1 tool was not reached: see"] {
         assert!(warnings.contains(said), "{said}: {warnings}");
     }
     assert!(!warnings.contains("again"), "{warnings}");
