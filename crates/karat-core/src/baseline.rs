@@ -139,9 +139,9 @@ impl Baseline {
         struct Head {
             schema: String,
         }
-        let head: Head = input::parse(path, text, input::Format::Json)?;
+        let head: Head = input::parse_json_text(path, text)?;
         input::check_schema(path, Some(&head.schema), SCHEMA)?;
-        let mut baseline: Baseline = input::parse(path, text, input::Format::Json)?;
+        let mut baseline: Baseline = input::parse_json_text(path, text)?;
         if baseline.schema == SCHEMA_1 {
             baseline.schema = SCHEMA.to_owned();
             baseline.kind = Some(observed::kind_of_version_1(&baseline.evaluation, &[]));

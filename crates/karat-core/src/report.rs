@@ -485,15 +485,15 @@ pub fn parse_check(path: &Path, text: &str) -> Result<CheckReport, InputError> {
     struct Head {
         schema: String,
     }
-    let head: Head = input::parse(path, text, input::Format::Json)?;
+    let head: Head = input::parse_json_text(path, text)?;
     let mut check: CheckReport = if head.schema.starts_with("karat.check/") {
         input::check_schema(path, Some(&head.schema), CHECK_SCHEMA)?;
-        input::parse(path, text, input::Format::Json)?
+        input::parse_json_text(path, text)?
     } else {
         if head.schema != SCHEMA_1 {
             input::check_schema(path, Some(&head.schema), SCHEMA)?;
         }
-        CheckReport::of(vec![input::parse(path, text, input::Format::Json)?])
+        CheckReport::of(vec![input::parse_json_text(path, text)?])
     };
     for report in &mut check.reports {
         if report.schema == SCHEMA_1 {

@@ -214,7 +214,10 @@ impl SystemConfig {
             ("builtin", name.clone())
         } else if let Some(rules) = &self.yara {
             if !cfg!(feature = "yara") {
-                return wrong("this build has no YARA; build with the feature yara");
+                return wrong(
+                    "this build of karat has no YARA; releases have it, and so has a build with \
+                     `--features full`",
+                );
             }
             settings.insert("rules".to_owned(), shown(rules));
             ("builtin", "yara".to_owned())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use karat_core::adapter::http::{self, HttpEndpoint};
 use karat_core::error::EvalError;
-use karat_io::input::{self, Format};
+use karat_io::input;
 use karat_io::{Failure, FailureClass};
 use serde_json::{Value, json};
 
@@ -73,7 +73,7 @@ impl HttpScanner {
         let invalid = |message: String| Failure::new(FailureClass::InvalidAnswer, message);
         let text =
             String::from_utf8(answer).map_err(|_| invalid("the answer is not UTF-8".to_owned()))?;
-        let value: Value = input::parse(Path::new("answer"), &text, Format::Json)
+        let value: Value = input::parse_json_text(Path::new("answer"), &text)
             .map_err(|error| invalid(format!("the answer is not JSON: {error}")))?;
         self.answer.read(&value).map_err(invalid)
     }

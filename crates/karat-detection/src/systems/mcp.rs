@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use karat_core::adapter::mcp::{self, McpTool, Part, Picked};
 use karat_core::error::EvalError;
-use karat_io::input::{self, Format};
+use karat_io::input;
 use karat_io::{Failure, FailureClass};
 use karat_mcp::Reply;
 use serde_json::Value;
@@ -92,7 +92,7 @@ fn content(reply: &Reply, part: Part) -> Result<Value, Failure> {
         }
         Err(failure) => return Err(failure),
     };
-    input::parse(Path::new("result"), text, Format::Json).map_err(|error| {
+    input::parse_json_text(Path::new("result"), text).map_err(|error| {
         let message = format!("the result is neither structured nor JSON: {error}");
         Failure::new(FailureClass::InvalidAnswer, message)
     })

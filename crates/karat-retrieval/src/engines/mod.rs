@@ -1,7 +1,9 @@
 //! Search engines that run inside Karat.
 
 pub mod bm25;
+#[cfg(feature = "embeddings")]
 pub mod dense;
+#[cfg(feature = "embeddings")]
 pub mod hybrid;
 mod index;
 pub(crate) mod terms;
@@ -13,8 +15,6 @@ use std::path::Path;
 use crate::dataset::Tool;
 use crate::system::Ranked;
 use bm25::{Bm25, Fields};
-use dense::Dense;
-use hybrid::Hybrid;
 use karat_core::error::EvalError;
 
 /// Ranks the tools of a corpus for a query.
@@ -61,18 +61,46 @@ pub const ENGINES: &[Builtin] = &[
         name: "dense",
         summary: "nearest by meaning, with static word embeddings from the folder `weights`",
         needs_weights: true,
-        build: |tools, weights| Ok(Box::new(Dense::build(tools, folder(weights)?)?)),
+        build: by_meaning::dense,
     },
     Builtin {
         name: "hybrid",
         summary: "bm25 and dense joined by reciprocal rank fusion (k = 60)",
         needs_weights: true,
-        build: |tools, weights| Ok(Box::new(Hybrid::build(tools, folder(weights)?)?)),
+        build: by_meaning::hybrid,
     },
 ];
 
-fn folder(weights: Option<&Path>) -> Result<&Path, EvalError> {
-    weights.ok_or_else(|| EvalError::Config("system: this engine needs weights".to_owned()))
+#[cfg(feature = "embeddings")]
+mod by_meaning {
+    use super::{Built, EvalError, Path, Tool, dense::Dense, hybrid::Hybrid};
+
+    pub(super) fn dense(tools: &[Tool], weights: Option<&Path>) -> Built {
+        Ok(Box::new(Dense::build(tools, folder(weights)?)?))
+    }
+
+    pub(super) fn hybrid(tools: &[Tool], weights: Option<&Path>) -> Built {
+        Ok(Box::new(Hybrid::build(tools, folder(weights)?)?))
+    }
+
+    fn folder(weights: Option<&Path>) -> Result<&Path, EvalError> {
+        weights.ok_or_else(|| EvalError::Config("system: this engine needs weights".to_owned()))
+    }
+}
+
+#[cfg(not(feature = "embeddings"))]
+mod by_meaning {
+    use super::{Built, EvalError, Path, Tool};
+
+    pub(super) fn dense(_: &[Tool], _: Option<&Path>) -> Built {
+        let message = "system: this build of karat has no embeddings; releases have them, and so has a \
+                       build with `--features full`";
+        Err(EvalError::Config(message.to_owned()))
+    }
+
+    pub(super) fn hybrid(tools: &[Tool], weights: Option<&Path>) -> Built {
+        dense(tools, weights)
+    }
 }
 
 fn bm25_over(tools: &[Tool], fields: Fields) -> Built {
