@@ -10,7 +10,6 @@
     clippy::needless_pass_by_value,
     reason = "a panic is a failed test, and live tests print what they measured"
 )]
-#![allow(clippy::cast_possible_truncation, reason = "numbers in tests are small")]
 
 mod calls_properties;
 mod classification_properties;
