@@ -352,7 +352,10 @@ impl Builder {
             }
         };
         if let Some((first, _)) = self.samples.get(&raw.id) {
-            let message = format!("duplicate id (in {} and {})", first.display(), path.display());
+            let message = match first == path {
+                true => format!("duplicate id (twice in {})", path.display()),
+                false => format!("duplicate id (in {} and {})", first.display(), path.display()),
+            };
             return self.refused.push(Finding::new(&raw.id, Rule::DuplicateId, message));
         }
         let sample = Sample {

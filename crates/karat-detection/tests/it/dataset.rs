@@ -47,7 +47,7 @@ fn what_cannot_be_measured_on_is_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     for (name, text, expected) in [
         ("label", line("x", "evil", "c", "t", "d"), "label is \"evil\""),
-        ("twice", format!("{0}\n{0}", line("x", "benign", "benign", "t", "d")), "is listed twice"),
+        ("twice", format!("{0}\n{0}", line("x", "benign", "benign", "t", "d")), "duplicate id"),
         (
             "empty",
             r#"{"id":"x","label":"benign","category":"benign"}"#.to_owned(),

@@ -55,6 +55,7 @@ function attackView(attack) {
   return [
     outcome(...STATUSES.get(attack.status)),
     attack.about ? element("p", { class: "about" }, attack.about) : null,
+    attack.at ? small(`Parameter: ${attack.at}`) : null,
     attack.attempts ? small(counted(attack.attempts, "attempt")) : null,
     attack.why ? section("Why", element("p", {}, attack.why)) : null,
     attack.evidence ? attempt(attack.evidence) : null,
