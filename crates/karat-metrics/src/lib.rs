@@ -43,6 +43,7 @@ pub mod calls;
 pub mod classification;
 mod definitions;
 mod id;
+mod metric;
 pub mod ranking;
 pub mod registry;
 pub mod stats;

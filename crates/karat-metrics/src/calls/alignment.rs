@@ -5,7 +5,7 @@
 //! that call and nothing else, where a comparison by position would lose all calls after it.
 
 use super::{Call, Equality};
-use crate::registry::{Better, Metric, MetricKind, Unit};
+use crate::metric::{Better, Metric, MetricKind, Unit};
 
 /// The metrics of this file.
 pub(super) const METRICS: &[Metric] = &[

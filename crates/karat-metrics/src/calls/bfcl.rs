@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::{Call, Equality, Object, Value};
-use crate::registry::{Better, Metric, MetricKind, Unit};
+use crate::metric::{Better, Metric, MetricKind, Unit};
 
 /// The metrics of this file.
 pub(super) const METRICS: &[Metric] = &[Metric {

@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use super::{Call, Equality, Object, Value};
 use crate::MetricId;
-use crate::registry::{Better, Metric, Unit};
+use crate::metric::{Better, Metric, Unit};
 
 /// The id of [`ToolCorrectness`] with the default settings.
 pub const TOOL_CORRECTNESS: MetricId = MetricId::known("deepeval.tool_correctness");

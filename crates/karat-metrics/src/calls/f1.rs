@@ -5,7 +5,7 @@
 //! count as none.
 
 use super::{Call, Equality, classes};
-use crate::registry::{Better, Metric, Rank, Unit};
+use crate::metric::{Better, Metric, Rank, Unit};
 
 /// The metrics of this file.
 pub(super) const METRICS: &[Metric] = &[Metric {

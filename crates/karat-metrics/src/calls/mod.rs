@@ -22,7 +22,7 @@
 //! ```
 
 use crate::definitions;
-use crate::registry::{self, Metric};
+use crate::metric::{self, Metric};
 
 pub mod alignment;
 mod assignment;
@@ -58,4 +58,4 @@ const PARTS: &[&[Metric]] = &[
 ];
 
 /// The metrics of this family, in the order in which they are shown.
-pub const METRICS: &[Metric] = &registry::join::<_, { registry::total(PARTS) }>(PARTS);
+pub const METRICS: &[Metric] = &metric::join::<_, { metric::total(PARTS) }>(PARTS);

@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 
 use super::{Call, Equality, Object, Value, classes, python};
-use crate::registry::{Better, Metric, Unit};
+use crate::metric::{Better, Metric, Unit};
 
 /// The metrics of this file.
 pub(super) const METRICS: &[Metric] = &[

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::expected::{Expected, ExpectedCall, Presence, Step};
 use super::{Call, Equality, classes};
-use crate::registry::{Better, Metric, MetricKind, Unit};
+use crate::metric::{Better, Metric, MetricKind, Unit};
 
 /// The number of equal calls that make a loop.
 const REPEATED: usize = 3;

@@ -3,7 +3,7 @@
 //! A metric and the functions that compute it are one entry of `DEFINITIONS`.
 
 use super::{InputError, real, same_length};
-use crate::registry::{Better, Metric, MetricKind, Rank, Unit};
+use crate::metric::{Better, Metric, MetricKind, Rank, Unit};
 use crate::{Score, Undefined};
 
 const NO_POSITIVES: Undefined = Undefined("no positive entries");

@@ -4,7 +4,7 @@
 //! detector's favour. Thresholds mean "flag if the score is at least this".
 
 use super::{Confusion, InputError, real, same_length};
-use crate::registry::{Better, Metric, MetricKind, Unit};
+use crate::metric::{Better, Metric, MetricKind, Unit};
 use crate::{Score, Undefined};
 
 const NO_POSITIVES: Undefined = Undefined("no positive entries");

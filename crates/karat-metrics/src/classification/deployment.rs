@@ -1,7 +1,7 @@
 //! Rates outside the corpus: rare attacks and unanswered entries.
 
 use super::real;
-use crate::registry::{Better, Metric, MetricKind, Unit};
+use crate::metric::{Better, Metric, MetricKind, Unit};
 use crate::{Score, Undefined};
 
 /// The metrics of this file.

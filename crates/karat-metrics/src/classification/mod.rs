@@ -31,13 +31,13 @@ pub use curves::{OperatingPoint, PrecisionRecallCurve, RocCurve, Scores};
 pub use deployment::{coverage, precision_at_prevalence};
 pub use multiclass::{Averaging, MAX_CLASSES, Multiclass};
 
-use crate::registry::{self, Metric};
+use crate::metric::{self, Metric};
 
 const PARTS: &[&[Metric]] =
     &[counts::METRICS, curves::METRICS, probability::METRICS, deployment::METRICS];
 
 /// The metrics of this family, in the order in which they are shown.
-pub const METRICS: &[Metric] = &registry::join::<_, { registry::total(PARTS) }>(PARTS);
+pub const METRICS: &[Metric] = &metric::join::<_, { metric::total(PARTS) }>(PARTS);
 
 /// Invalid input, as opposed to valid data on which a metric is undefined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

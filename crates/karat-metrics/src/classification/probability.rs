@@ -1,7 +1,7 @@
 //! Calibration: metrics of scores that claim to be probabilities.
 
 use super::{Scores, real};
-use crate::registry::{Better, Metric, Unit};
+use crate::metric::{Better, Metric, Unit};
 use crate::{Score, Undefined};
 
 /// The metrics of this file.

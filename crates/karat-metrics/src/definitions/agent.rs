@@ -1,6 +1,6 @@
 //! Metrics of an agent's traces that count answers, states, tokens, time and opinions.
 
-use crate::registry::{Better, Metric, MetricKind, Rank, Unit};
+use crate::metric::{Better, Metric, MetricKind, Rank, Unit};
 
 pub(crate) const METRICS: &[Metric] = &[
     Metric {

@@ -1,6 +1,6 @@
 //! The cost of an answer to its reader, counted in tokens of a stated vocabulary.
 
-use crate::registry::{Better, Metric, Unit};
+use crate::metric::{Better, Metric, Unit};
 
 pub(crate) const METRICS: &[Metric] = &[Metric {
     id: "answer_tokens",

@@ -1,6 +1,6 @@
 //! Metrics of a server under load.
 
-use crate::registry::{Better, Metric, MetricKind, Rank, Unit};
+use crate::metric::{Better, Metric, MetricKind, Rank, Unit};
 
 const LATENCY_NOTES: &str = "Ours. Milliseconds, from an HDR histogram of three digits over calls that were \
      answered or timed out; without warm-up. In a \

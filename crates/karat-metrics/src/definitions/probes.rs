@@ -1,6 +1,6 @@
 //! Metrics of generated and hostile calls.
 
-use crate::registry::{Better, Metric, MetricKind, Rank, Unit};
+use crate::metric::{Better, Metric, MetricKind, Rank, Unit};
 
 const CHOSEN: &str = "Inputs are chosen, not sampled: the rate compares versions of one server under the \
                       same seed, and does not estimate how often a user is affected.";

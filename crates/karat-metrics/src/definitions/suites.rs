@@ -1,6 +1,6 @@
 //! Metrics of test suites: passing cases, and values that satisfy the schemas a server declares.
 
-use crate::registry::{Better, Metric, MetricKind, Rank, Unit};
+use crate::metric::{Better, Metric, MetricKind, Rank, Unit};
 
 pub(crate) const METRICS: &[Metric] = &[
     Metric {

@@ -3,9 +3,10 @@
 //! Relevance is a yes or no here, drawn at the relevance level; grades above it weigh the same,
 //! except in rank-biased precision, which follows ranx.
 
+use super::definition::Definition;
+use super::judged::Cut;
 use super::judged::{JudgedRanking, limit, ratio, total};
-use super::measure::{Cut, Definition};
-use crate::registry::{Better, Metric, Unit};
+use crate::metric::{Better, Metric, Unit};
 
 /// The measures of this file.
 pub(super) const MEASURES: &[Definition] = &[

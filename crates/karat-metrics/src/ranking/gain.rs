@@ -6,9 +6,10 @@
 
 use std::sync::LazyLock;
 
+use super::definition::Definition;
+use super::judged::Cut;
 use super::judged::{JudgedRanking, limit, total};
-use super::measure::{Cut, Definition};
-use crate::registry::{Better, Metric, Rank, Unit};
+use crate::metric::{Better, Metric, Rank, Unit};
 
 /// The measures of this file.
 pub(super) const MEASURES: &[Definition] = &[

@@ -3,9 +3,9 @@
 //! A hard negative is a document judged 0 on purpose, because it resembles the right one. An agent
 //! that takes the first plausible tool would take it.
 
+use super::definition::Definition;
 use super::judged::JudgedRanking;
-use super::measure::Definition;
-use crate::registry::{Better, Metric, MetricKind, Unit};
+use crate::metric::{Better, Metric, MetricKind, Unit};
 use crate::{Score, Undefined};
 
 /// The measures of this file.

@@ -7,9 +7,18 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::num::NonZeroU32;
 
-use super::measure::Cut;
 use super::order::{Rules, TieRule};
+
+/// The number of results from the top that a measure looks at.
+pub(super) type Cut = NonZeroU32;
+
+/// The cut-off k, for tests.
+#[cfg(test)]
+pub(super) fn cut(k: u32) -> Cut {
+    Cut::new(k).unwrap()
+}
 
 /// The reason why a ranking cannot be scored.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,48 +7,11 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use super::judged::JudgedRanking;
-use super::{average_precision, gain, hard_negative, overlap, reciprocal};
-use crate::registry::{self, Metric, ParsedId};
+use super::judged::{Cut, JudgedRanking};
+use super::table::{DEFINITIONS, METRICS};
+use crate::metric::{self, Metric, ParsedId};
+use crate::registry;
 use crate::{MetricId, Score};
-
-/// The number of results from the top that a measure looks at.
-pub(super) type Cut = NonZeroU32;
-
-/// The cut-off k, for tests.
-#[cfg(test)]
-pub(super) fn cut(k: u32) -> Cut {
-    Cut::new(k).unwrap()
-}
-
-/// A metric and the function that computes it.
-#[derive(Clone, Copy)]
-pub(super) struct Definition {
-    pub(super) metric: Metric,
-    /// The value for one query at a cut-off. A measure without a cut-off ignores it.
-    pub(super) score: fn(&JudgedRanking, Cut) -> Score,
-}
-
-const PARTS: &[&[Definition]] = &[
-    overlap::MEASURES,
-    reciprocal::MEASURES,
-    gain::MEASURES,
-    average_precision::MEASURES,
-    hard_negative::MEASURES,
-];
-
-const DEFINITIONS: &[Definition; registry::total(PARTS)] = &registry::join(PARTS);
-
-/// The metrics of this family.
-pub(super) const METRICS: &[Metric; DEFINITIONS.len()] = &{
-    let mut metrics = [DEFINITIONS[0].metric; DEFINITIONS.len()];
-    let mut index = 0;
-    while index < metrics.len() {
-        metrics[index] = DEFINITIONS[index].metric;
-        index += 1;
-    }
-    metrics
-};
 
 /// A measure of a ranking, such as recall among the first five results.
 ///
@@ -88,7 +51,7 @@ impl Measure {
             Some(ParsedId { key, cutoff, has_settings: false }) => {
                 let mut definition = 0;
                 while definition < DEFINITIONS.len() {
-                    if registry::same(registry::key(DEFINITIONS[definition].metric.id), key) {
+                    if metric::same(metric::key(DEFINITIONS[definition].metric.id), key) {
                         return Some(Measure { definition, cutoff });
                     }
                     definition += 1;

@@ -24,6 +24,7 @@
 //! ```
 
 mod average_precision;
+mod definition;
 mod gain;
 mod hard_negative;
 mod judged;
@@ -32,18 +33,19 @@ mod measure;
 mod order;
 mod overlap;
 mod reciprocal;
+mod table;
 
+#[cfg(test)]
+use judged::cut;
 pub use judged::{JudgedRanking, RankingError};
 pub use mean::{Averages, Mean};
-#[cfg(test)]
-use measure::cut;
 pub use measure::{Measure, UnknownMeasure};
 pub use order::{Rules, ScorePrecision, TieRule};
 
-use crate::registry::Metric;
+use crate::metric::Metric;
 
 /// The metrics of this family, in the order in which they are shown.
-pub const METRICS: &[Metric] = measure::METRICS;
+pub const METRICS: &[Metric] = table::METRICS;
 
 #[cfg(test)]
 mod tests {

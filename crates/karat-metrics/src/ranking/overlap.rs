@@ -4,9 +4,10 @@
 //! All of them divide counts, and a query without relevant documents has the value 0 and stays in
 //! the mean, as in trec_eval.
 
+use super::definition::Definition;
+use super::judged::Cut;
 use super::judged::{JudgedRanking, limit, ratio};
-use super::measure::{Cut, Definition};
-use crate::registry::{Better, Metric, MetricKind, Rank, Unit};
+use crate::metric::{Better, Metric, MetricKind, Rank, Unit};
 
 /// The measures of this file.
 pub(super) const MEASURES: &[Definition] = &[

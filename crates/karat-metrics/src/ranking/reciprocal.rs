@@ -3,9 +3,10 @@
 //! The step from rank 1 to 2 costs half, a step far down hardly anything. Results after the first
 //! relevant document do not matter.
 
+use super::definition::Definition;
+use super::judged::Cut;
 use super::judged::{JudgedRanking, limit};
-use super::measure::{Cut, Definition};
-use crate::registry::{Better, Metric, Rank, Unit};
+use crate::metric::{Better, Metric, Rank, Unit};
 
 /// The measures of this file.
 pub(super) const MEASURES: &[Definition] = &[

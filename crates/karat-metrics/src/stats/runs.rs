@@ -5,7 +5,7 @@
 
 use super::real;
 use super::special::binomial::hypergeometric_term;
-use crate::registry::{Better, Metric, MetricKind, Rank, Unit};
+use crate::metric::{Better, Metric, MetricKind, Rank, Unit};
 use crate::{Score, Undefined};
 
 /// The metrics of this family.
