@@ -4,6 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
+/// Read from its folder only: larger than all the others, and no entry of the bundled project uses it.
+const NOT_EMBEDDED: &str = "datasets/threats/v3";
+
 fn main() -> io::Result<()> {
     let crate_folder = PathBuf::from(env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?);
     let root = crate_folder.join("../..").canonicalize()?;
@@ -27,9 +30,12 @@ fn main() -> io::Result<()> {
     code += "];\npub(crate) static DATASETS: &[(&str, &[File])] = &[\n";
     for name in folders(&root.join("datasets"))? {
         for version in folders(&name)? {
+            let shown = inside(&version, &root)?;
+            if shown == Path::new(NOT_EMBEDDED) {
+                continue;
+            }
             let mut files = Vec::new();
             walk(&version, &mut files)?;
-            let shown = inside(&version, &root)?;
             code += &format!("({:?}, &[\n", shown.to_string_lossy().replace('\\', "/"));
             for path in &files {
                 code += &embed(path, &inside(path, &version)?);

@@ -18,4 +18,5 @@ mod remote;
 mod rules;
 mod scores;
 mod systems;
+mod threats_v3;
 mod tuning;
