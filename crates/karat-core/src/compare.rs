@@ -219,7 +219,12 @@ pub fn same_data(before: &DatasetRef, after: &DatasetRef) -> Result<(), CompareE
     Err(CompareError::Dataset { id: after.id.clone(), before: text(before), after: text(after) })
 }
 
-fn delta(selector: &Selector, before: &Baseline, earlier: &Scores<'_>, after: &Report) -> Delta {
+pub(crate) fn delta(
+    selector: &Selector,
+    before: &Baseline,
+    earlier: &Scores<'_>,
+    after: &Report,
+) -> Delta {
     let id = &selector.metric;
     let headlines = match &selector.slice {
         None => Headlines {

@@ -100,6 +100,8 @@ names! {
         Traces = "traces",
         /// Tasks, each as it was run twice.
         Trajectories = "trajectories",
+        /// Tasks and how their runs ended, judged elsewhere.
+        Outcomes = "outcomes",
     }
 }
 
@@ -110,7 +112,7 @@ impl Kind {
             Kind::Ranking => Evaluation::Retrieval,
             Kind::Verdicts => Evaluation::Detection,
             Kind::Suite | Kind::Load | Kind::Fuzz | Kind::Attack => Evaluation::Server,
-            Kind::Traces | Kind::Trajectories => Evaluation::Agent,
+            Kind::Traces | Kind::Trajectories | Kind::Outcomes => Evaluation::Agent,
             Kind::Other(name) => Evaluation::from(name.clone().into_owned()),
         }
     }

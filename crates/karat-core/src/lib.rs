@@ -17,6 +17,7 @@ pub mod finding;
 pub mod gate;
 pub mod journal;
 pub mod kind;
+pub mod leaderboard;
 pub mod observed;
 mod paired;
 pub mod project;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use karat_io::input::{self, InputError};
 
 pub use crate::kind::{Evaluation, Kind};
+use crate::leaderboard::Leaderboard;
 use crate::observed::{self, Observed};
 
 /// The name of this report format; the number rises when a reader of the old one would be misled.
@@ -416,6 +417,9 @@ pub struct CheckReport {
     /// Evaluations of which the project has no entry.
     #[serde(default)]
     pub not_run: Vec<NotRun>,
+    /// The systems of one benchmark, ranked and compared in pairs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leaderboards: Vec<Leaderboard>,
 }
 
 /// An entry that could not be measured.
@@ -514,6 +518,7 @@ impl CheckReport {
             reports,
             not_measured: Vec::new(),
             not_run: Vec::new(),
+            leaderboards: Vec::new(),
         }
     }
 }

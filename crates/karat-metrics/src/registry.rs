@@ -28,6 +28,7 @@ pub const FAMILIES: &[Family] = &[
     Family { title: "Suites", metrics: definitions::suites::METRICS },
     Family { title: "Fuzzing and attacks", metrics: definitions::probes::METRICS },
     Family { title: "Repeated runs", metrics: stats::METRICS },
+    Family { title: "Benchmarks", metrics: definitions::outcomes::METRICS },
     Family { title: "Cost", metrics: definitions::cost::METRICS },
     Family { title: "Load", metrics: definitions::load::METRICS },
 ];

@@ -1,6 +1,7 @@
 //! Numbers and phrases as all outputs show them, so that a report reads the same everywhere. Nothing
 //! is escaped here: each format has its own rules.
 
+use karat_core::leaderboard::{self, Pairing};
 use karat_core::report::{Better, Check, CheckReport, Delta, Interval, Measured, Verdict};
 
 /// Shown where there is nothing.
@@ -219,6 +220,21 @@ pub(crate) fn method(name: &str) -> String {
         "t" => "Student’s t".to_owned(),
         other => other.to_owned(),
     }
+}
+
+/// A range of ranks.
+pub(crate) fn rank([best, worst]: [usize; 2]) -> String {
+    if best == worst { best.to_string() } else { format!("{best}–{worst}") }
+}
+
+/// The number of pairs of systems that really differ.
+pub(crate) fn real_differences(pairs: &[Pairing]) -> String {
+    let real = pairs.iter().filter(|pair| pair.real).count();
+    format!(
+        "{real} of {} differences are real: paired test item by item, Holm over all pairs, p < {}",
+        pairs.len(),
+        leaderboard::ALPHA
+    )
 }
 
 #[cfg(test)]

@@ -8,13 +8,15 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use karat_core::leaderboard::Leaderboard;
 use karat_core::report::{
     Check, CheckReport, Comparison, Delta, Evaluation, Report, Slice, Verdict,
 };
 use karat_io::text::printable;
 
 use crate::format::{
-    Direction, check_name, count, interval_heading, optional, range, signed, summary, verdict_name,
+    Direction, check_name, count, interval_heading, optional, range, rank, real_differences,
+    signed, summary, verdict_name,
 };
 use crate::{findings, select};
 
@@ -40,6 +42,9 @@ pub(crate) fn document(check: &CheckReport) -> String {
     for report in &check.reports {
         one(&mut text, report);
     }
+    for table in &check.leaderboards {
+        leaderboard(&mut text, table);
+    }
     for entry in &check.not_measured {
         let _ = writeln!(
             text,
@@ -57,6 +62,25 @@ pub(crate) fn document(check: &CheckReport) -> String {
         let _ = writeln!(text, "- {}: {}", evaluation(&entry.evaluation), prose(&entry.reason));
     }
     text
+}
+
+/// Several systems on the same data.
+fn leaderboard(text: &mut String, table: &Leaderboard) {
+    let data = format!("{} {}", table.dataset.id, table.dataset.version);
+    let _ = writeln!(text, "\n### Leaderboard: {} on {}\n", cell(&table.metric), code(&data));
+    let levels = table.rows.iter().filter_map(|row| row.interval.as_ref());
+    let heading = interval_heading(levels.map(|interval| &interval.level));
+    let _ = writeln!(text, "| system | value | {heading} | n | rank |");
+    text.push_str("| --- | ---: | :---: | ---: | ---: |\n");
+    for row in table.rows.iter().take(SLICES) {
+        let (name, value) = (code(&row.name), optional(Some(row.value)));
+        let range = range(row.interval.as_ref(), " – ");
+        let _ = writeln!(text, "| {name} | {value} | {range} | {} | {} |", row.n, rank(row.ranks));
+    }
+    if table.rows.len() > SLICES {
+        let _ = writeln!(text, "\nand {} more.", table.rows.len() - SLICES);
+    }
+    let _ = writeln!(text, "\n{}.", real_differences(&table.pairs));
 }
 
 /// The name of an evaluation; one that this build does not know is text from outside.

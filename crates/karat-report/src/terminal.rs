@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use karat_core::baseline::Baseline;
+use karat_core::leaderboard::Leaderboard;
 use karat_core::report::{CheckReport, Comparison, Delta, Gate, Report, Slice, Verdict};
 use karat_io::text::{clip, printable};
 use owo_colors::{OwoColorize as _, Style as Paint};
 
-use crate::format::{self, Direction, count, first_few, moved, range, summary, verdict_name};
+use crate::format::{self, Direction, count, first_few, moved, range, rank, summary, verdict_name};
 use crate::{findings, select};
 
 /// The width of everything.
@@ -58,6 +59,10 @@ pub fn check(check: &CheckReport, style: Style) -> String {
     for report in &check.reports {
         one(&mut text, report, style);
     }
+    for table in &check.leaderboards {
+        text.push_str(&leaderboard(table, style));
+        text.push('\n');
+    }
     for entry in &check.not_measured {
         let head = format!("{} · {}: not measured", entry.evaluation, entry.name);
         let _ = writeln!(text, "{}", style.strong(&clip(&printable(&head), WIDTH)));
@@ -76,6 +81,25 @@ pub fn check(check: &CheckReport, style: Style) -> String {
         verdict => style.verdict(verdict.unwrap_or(Verdict::Fail), verdict_name(check)),
     };
     let _ = writeln!(text, "{verdict}: {}", summary(check));
+    text
+}
+
+/// Several systems on the same data.
+pub fn leaderboard(table: &Leaderboard, style: Style) -> String {
+    let Leaderboard { dataset, metric, rows, pairs } = table;
+    let mut text = String::new();
+    let head = format!("leaderboard · {metric} on {} {}", dataset.id, dataset.version);
+    let size = format!("({})", count(rows.len(), "system"));
+    let _ = writeln!(text, "{} {}", style.strong(&name(&head, 60)), style.faint(&size));
+    let head = format!("  {:<42} {:>7}  {:<13} {:>5}  rank", "system", "value", "95 % range", "n");
+    let _ = writeln!(text, "{}", style.faint(&head));
+    for row in rows {
+        let range = range(row.interval.as_ref(), "–");
+        let (system, value, ranks) =
+            (name(&row.name, 42), number(Some(row.value)), rank(row.ranks));
+        let _ = writeln!(text, "  {system:<42} {value:>7}  {range:<13} {:>5}  {ranks}", row.n);
+    }
+    wrapped(&mut text, "  ", &format::real_differences(pairs));
     text
 }
 

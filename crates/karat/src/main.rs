@@ -109,6 +109,7 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
             commands::trec::score(arguments, terminal)
         }
         Command::Corpus(command) => commands::corpus::run(command, terminal),
+        Command::Import(arguments) => commands::import::run(arguments, terminal),
         Command::Compare(arguments) => commands::compare::run(arguments, terminal),
         Command::Baseline(BaselineCommand::Update(arguments)) => {
             commands::baseline::update(arguments, terminal)

@@ -22,6 +22,7 @@ pub(crate) fn registry() -> Registry {
         .with::<karat_server::fuzz::Fuzz>()
         .with::<karat_server::attack::Attack>()
         .with::<karat_agent::Traces>()
+        .with::<karat_import::outcomes::Outcomes>()
 }
 
 /// Reads the project that was named, or the one in this folder, or the bundled one.

@@ -7,6 +7,7 @@
 mod attack;
 mod fuzz;
 mod load;
+mod outcomes;
 mod ranking;
 mod suite;
 mod traces;
@@ -20,6 +21,7 @@ use serde_json::{Map, Value};
 pub use self::attack::{Attack, AttackEvidence, AttackStatus};
 pub use self::fuzz::{Fuzz, FuzzCounts};
 pub use self::load::Load;
+pub use self::outcomes::{Outcomes, Trial};
 pub use self::ranking::{RankedTool, Ranking};
 pub use self::suite::Suite;
 pub use self::traces::{Difference, ShownCall, ShownExpectation, Step, Traces, Trajectory};
@@ -46,6 +48,8 @@ pub enum Observed {
     Traces(Traces),
     /// Two runs of a task.
     Trajectories(Trajectory),
+    /// The runs of a task that were judged elsewhere.
+    Outcomes(Outcomes),
     /// An observation of a kind that this build does not know.
     #[serde(untagged)]
     Other(Other),
@@ -91,6 +95,7 @@ impl Observed {
             Kind::Attack => serde_json::from_value(value).map(Observed::Attack),
             Kind::Traces => serde_json::from_value(value).map(Observed::Traces),
             Kind::Trajectories => serde_json::from_value(value).map(Observed::Trajectories),
+            Kind::Outcomes => serde_json::from_value(value).map(Observed::Outcomes),
             Kind::Other(_) => {
                 let Value::Object(fields) = value else { return Err(not_an_object()) };
                 Ok(Observed::Other(Other { kind, fields }))
@@ -155,6 +160,7 @@ mod tests {
             json!({"kind": "attack", "status": "held"}),
             json!({"kind": "traces", "calls": [{"name": "add", "arguments": {"a": 1}}]}),
             json!({"kind": "trajectories", "similarity": 1.0, "steps": []}),
+            json!({"kind": "outcomes", "trials": [{"success": true}]}),
             json!({"kind": "toy", "anything": [1, 2]}),
         ];
         for value in each {

@@ -139,6 +139,11 @@ impl<'a> BigInt<'a> {
         BigInt(Cow::Borrowed(digits))
     }
 
+    /// Takes such digits as a text of their own.
+    pub(super) fn owned(digits: String) -> Self {
+        BigInt(Cow::Owned(digits))
+    }
+
     /// Returns the decimal digits, with a leading `-` if it is negative.
     #[must_use]
     pub fn digits(&self) -> &str {

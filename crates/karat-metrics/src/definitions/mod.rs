@@ -6,5 +6,6 @@
 pub(crate) mod agent;
 pub(crate) mod cost;
 pub(crate) mod load;
+pub(crate) mod outcomes;
 pub(crate) mod probes;
 pub(crate) mod suites;

@@ -179,6 +179,10 @@ fn title(item: &Item) -> String {
         Some(Observed::Attack(attack)) => attack.about.clone(),
         Some(Observed::Traces(run)) => run.input.clone().unwrap_or_default(),
         Some(Observed::Trajectories(pair)) => pair.input.clone().unwrap_or_default(),
+        Some(Observed::Outcomes(task)) => {
+            let done = task.trials.iter().filter(|trial| trial.success == Some(true)).count();
+            format!("{done} of {} runs succeeded", task.trials.len())
+        }
         Some(Observed::Other(other)) => serde_json::to_string(&other.fields).unwrap_or_default(),
     };
     match &item.error {

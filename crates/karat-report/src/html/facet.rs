@@ -36,7 +36,7 @@ pub(super) fn of(kind: &Kind) -> Option<Facet> {
                 ("not_executed", "lost"),
             ],
         ),
-        Kind::Traces => ("task", &[("failed", "worse"), ("partial", "worse")]),
+        Kind::Traces | Kind::Outcomes => ("task", &[("failed", "worse"), ("partial", "worse")]),
         Kind::Trajectories => ("calls", &[("changed", "lost"), ("not compared", "lost")]),
         Kind::Load | Kind::Other(_) => return None,
     };
@@ -57,12 +57,14 @@ pub(super) fn value(item: &Item) -> Option<&'static str> {
             Some(worst.map_or("none", |severity| severity.name()))
         }
         Observed::Attack(attack) => Some(attack.status.name()),
-        Observed::Traces(_) => Some(match item.metrics.get("task.success").copied().flatten() {
-            None => "not scored",
-            Some(1.0) => "succeeded",
-            Some(0.0) => "failed",
-            Some(_) => "partial",
-        }),
+        Observed::Traces(_) | Observed::Outcomes(_) => {
+            Some(match item.metrics.get("task.success").copied().flatten() {
+                None => "not scored",
+                Some(1.0) => "succeeded",
+                Some(0.0) => "failed",
+                Some(_) => "partial",
+            })
+        }
         Observed::Trajectories(pair) => Some(calls(pair)),
         Observed::Load(_) | Observed::Other(_) => None,
     }

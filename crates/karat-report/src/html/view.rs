@@ -63,6 +63,7 @@ pub(super) struct Page {
     cards: Vec<Card>,
     not_measured: Vec<NotMeasured>,
     not_run: Vec<NotRun>,
+    boards: Vec<Board>,
     legend: Vec<Definition>,
 }
 
@@ -97,6 +98,14 @@ struct NotMeasured {
 struct NotRun {
     evaluation: String,
     reason: String,
+}
+
+/// Several systems on the same data.
+#[derive(Serialize)]
+struct Board {
+    slug: String,
+    title: String,
+    figures: Vec<Figure>,
 }
 
 /// One report.
@@ -323,6 +332,16 @@ pub(super) fn page(check: &CheckReport, slugs: &[String]) -> Page {
             .map(|entry| NotRun {
                 evaluation: entry.evaluation.to_string(),
                 reason: entry.reason.clone(),
+            })
+            .collect(),
+        boards: check
+            .leaderboards
+            .iter()
+            .enumerate()
+            .map(|(at, table)| Board {
+                slug: format!("leaderboard-{}", at + 1),
+                title: format!("{} on {}", table.metric, table.dataset.id),
+                figures: figures::leaderboard(table),
             })
             .collect(),
         legend: legend(check),

@@ -348,6 +348,7 @@ fn an_empty_check_is_still_a_page() {
         reports: Vec::new(),
         not_measured: Vec::new(),
         not_run: Vec::new(),
+        leaderboards: Vec::new(),
         ..sample::small()
     };
     let page = html::page(&empty).unwrap();

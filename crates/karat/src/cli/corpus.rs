@@ -43,6 +43,9 @@ pub(crate) struct FreezeArgs {
     /// The way the data was made
     #[arg(long)]
     pub(crate) made: String,
+    /// Refuse data that may be used and not published: an import whose licence is restricted
+    #[arg(long)]
+    pub(crate) publish: bool,
 }
 
 #[derive(Args)]

@@ -5,6 +5,7 @@ mod agent;
 mod corpus;
 mod detection;
 mod history;
+mod import;
 mod init;
 mod probing;
 mod retrieval;
@@ -18,6 +19,7 @@ pub(crate) use agent::*;
 pub(crate) use corpus::*;
 pub(crate) use detection::*;
 pub(crate) use history::*;
+pub(crate) use import::*;
 pub(crate) use init::*;
 pub(crate) use probing::*;
 pub(crate) use retrieval::*;
@@ -77,7 +79,9 @@ pub(crate) enum Command {
     /// Capture, freeze, verify, compare and serve corpora of tool definitions
     #[command(subcommand)]
     Corpus(CorpusCommand),
-    /// Compare two reports item by item
+    /// Turn a public benchmark, from your own copy, into a project that recomputes its table
+    Import(ImportArgs),
+    /// Compare two reports item by item, or every pair of systems in one
     Compare(CompareArgs),
     /// Show or accept reference scores
     #[command(subcommand)]
@@ -187,8 +191,8 @@ pub(crate) struct TrecArgs {
 pub(crate) struct CompareArgs {
     /// The earlier report (karat.report or karat.check JSON)
     pub(crate) before: PathBuf,
-    /// The later report
-    pub(crate) after: PathBuf,
+    /// The later report; without it, the systems of the one report are compared with each other
+    pub(crate) after: Option<PathBuf>,
     /// Compare over this slice too, such as split=test; repeatable
     #[arg(long, value_name = "BY=VALUE")]
     pub(crate) slice: Vec<String>,

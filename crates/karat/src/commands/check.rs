@@ -7,6 +7,7 @@ use std::sync::Arc;
 use karat_core::evaluation::RunContext;
 use karat_core::gate;
 use karat_core::kind::Evaluation;
+use karat_core::leaderboard;
 use karat_core::project::{Baselines, Planned, Project};
 use karat_core::report::{self, CheckReport, NotMeasured, NotRun, Report, Verdict};
 use karat_history::{Added, Document, Store};
@@ -122,7 +123,10 @@ fn publish_all(
         reports,
         not_measured: measured.not_measured,
         not_run: if whole { not_run(plan) } else { Vec::new() },
+        leaderboards: Vec::new(),
     };
+    let leaderboards = leaderboard::of_outcomes(&document.reports);
+    let document = CheckReport { leaderboards, ..document };
     Ok(publish(document, &outputs, terminal))
 }
 
@@ -141,6 +145,7 @@ pub(crate) fn conclude(
         reports,
         not_measured: Vec::new(),
         not_run: Vec::new(),
+        leaderboards: Vec::new(),
     };
     let outputs = outputs(arguments)?;
     let prepared = places::prepare(&arguments.out);

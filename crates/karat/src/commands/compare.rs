@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use karat_core::baseline::Baseline;
 use karat_core::compare::{SliceKey, compare};
+use karat_core::leaderboard;
 use karat_core::report::{Comparison, Report, load_reports};
 use karat_io::text::printable;
 use serde::Serialize;
@@ -39,8 +40,29 @@ struct Named {
 pub(crate) fn run(arguments: &CompareArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let slices = slices(&arguments.slice)?;
     let before = load_reports(&arguments.before)?;
-    let after = load_reports(&arguments.after)?;
+    let Some(after) = &arguments.after else { return ranked(&before, terminal) };
+    let after = load_reports(after)?;
     show(&before, &after, &slices, terminal)
+}
+
+/// Compares every pair of systems on the same data.
+fn ranked(reports: &[Report], terminal: &Terminal) -> Result<Exit, Stop> {
+    let tables = leaderboard::of_reports(reports);
+    if tables.is_empty() {
+        return Err(Stop::bad_input(
+            "the report has no two entries on the same data; name a second report to compare with",
+        ));
+    }
+    if terminal.json() {
+        let schema = "karat.leaderboard/1";
+        terminal.print_json(&serde_json::json!({"schema": schema, "leaderboards": tables}))?;
+        return Ok(Exit::Pass);
+    }
+    let style = karat_report::terminal::Style { colors: terminal.colors() };
+    for table in &tables {
+        terminal.print(&karat_report::terminal::leaderboard(table, style))?;
+    }
+    Ok(Exit::Pass)
 }
 
 /// The slices that were asked for.

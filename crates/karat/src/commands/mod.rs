@@ -8,6 +8,7 @@ pub(crate) mod corpus;
 pub(crate) mod demo;
 pub(crate) mod detection;
 pub(crate) mod history;
+pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod metrics;
 pub(crate) mod pages;

@@ -7,6 +7,7 @@
 mod agent;
 mod detection;
 mod figure;
+mod leaderboard;
 mod load;
 mod retrieval;
 mod server;
@@ -15,6 +16,7 @@ use karat_core::report::{Kind, Report};
 
 use figure::Context;
 pub(super) use figure::Figure;
+pub(super) use leaderboard::leaderboard;
 
 /// The figures of a report.
 pub(super) fn figures(report: &Report, slug: &str) -> Vec<Figure> {
@@ -28,7 +30,7 @@ pub(super) fn figures(report: &Report, slug: &str) -> Vec<Figure> {
         Kind::Load => load::figures(&context),
         Kind::Traces => agent::figures(&context),
         Kind::Trajectories => agent::trajectories(&context),
-        Kind::Other(_) => Vec::new(),
+        Kind::Outcomes | Kind::Other(_) => Vec::new(),
     };
     if report.kind != Kind::Load {
         figures.extend(load::histogram(&report.environment.latency_bins));

@@ -34,6 +34,8 @@ pub(crate) fn small() -> CheckReport {
             evaluation: Evaluation::Server,
             reason: "karat.toml has no [[server]] entry".to_owned(),
         }],
+
+        leaderboards: Vec::new(),
     }
 }
 

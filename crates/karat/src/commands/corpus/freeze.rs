@@ -13,9 +13,26 @@ use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
 pub(super) fn run(arguments: &FreezeArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    if arguments.publish {
+        publishable(arguments)?;
+    }
     match &arguments.into {
         Some(dataset) => next_version(arguments, dataset, terminal),
         None => in_place(arguments, terminal),
+    }
+}
+
+/// Refuses a licence that an import marked as restricted, in the manifest or on the command line.
+fn publishable(arguments: &FreezeArgs) -> Result<(), Stop> {
+    let frozen = Manifest::load(&arguments.folder).ok().map(|manifest| manifest.licence);
+    let restricted = |licence: &&String| licence.trim_start().starts_with("restricted");
+    match frozen.iter().chain([&arguments.licence]).find(restricted) {
+        None => Ok(()),
+        Some(licence) => Err(Stop::bad_input(format!(
+            "{}: the licence is {:?}: the data may be used, and not published",
+            arguments.folder.display(),
+            printable(licence)
+        ))),
     }
 }
 

@@ -1,12 +1,15 @@
-//! Matching as in the Berkeley Function Calling Leaderboard (bfcl-eval 2026.3.23, `ast_checker`, for
-//! Python functions): all or nothing, with lists of acceptable values.
+//! Matching as in the Berkeley Function Calling Leaderboard (bfcl-eval 2026.3.23, `ast_checker`): all
+//! or nothing, with lists of acceptable values.
 //!
 //! Its conventions are kept, including the odd ones: strings are compared without case, spaces and
 //! some punctuation; a whole number is accepted for a float; calls in any order are assigned
-//! greedily. Where the original fails on a malformed answer, that answer matches nothing here. Names
-//! are compared as they are (the original can turn dots into underscores for some models). Java and
-//! JavaScript are not supported.
+//! greedily; the arguments of Java and JavaScript functions are source text. Where the original fails
+//! on a malformed answer, that answer matches nothing here.
 //! [`Expected`](super::Expected) offers acceptable values with JSON equality and the best assignment.
+
+mod java;
+mod javascript;
+mod scalar;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -22,15 +25,29 @@ pub(super) const METRICS: &[Metric] = &[Metric {
     better: Better::Higher,
     unit: Unit::Share,
     kind: MetricKind::Rate,
-    notes: "As `ast_checker` of bfcl-eval 2026.3.23 for Python, category `parallel`, which for a single answer is also `simple` and `multiple`. An answer lists acceptable values for each parameter; `\"\"` among them means that it may be omitted. Strings are compared after removing spaces and `,./-_*^`, in lower case. A whole number is accepted for a float, not the reverse; other values are compared by Python's `==` after a check of their type. Unexpected parameters are wrong. The assignment is **greedy**: calls [a], [b] fail the answers {a or b}, {a}.",
+    notes: "As `ast_checker` of bfcl-eval 2026.3.23, category `parallel`, which for a single answer is also `simple` and `multiple`. An answer lists acceptable values for each parameter; `\"\"` among them means that it may be omitted. Strings are compared after removing spaces and `,./-_*^`, in lower case. The arguments of Java and JavaScript functions are texts of their source, converted first. A whole number is accepted for a float, not the reverse; other values are compared by Python's `==` after a check of their type. Unexpected parameters are wrong. The assignment is **greedy**: calls [a], [b] fail the answers {a or b}, {a}.",
     ..Metric::DEFAULT
 }];
+
+/// The language of a function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Language {
+    /// Arguments are JSON values.
+    #[default]
+    Python,
+    /// Arguments are texts of Java source.
+    Java,
+    /// Arguments are texts of JavaScript source.
+    JavaScript,
+}
 
 /// The parts of a function's description that decide a match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Its name.
     pub name: String,
+    /// Its name in calls, where dots may be underscores.
+    pub called: String,
     /// Its parameters' names and types.
     pub parameters: Vec<(String, ParameterType)>,
     /// The names of the parameters that must be given.
@@ -44,6 +61,15 @@ pub struct ParameterType {
     pub kind: Type,
     /// The type of a list's items, if it is described.
     pub items: Option<Type>,
+    /// The type in another language than Python.
+    foreign: Option<Foreign>,
+}
+
+/// The declared type of a parameter whose argument is source text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Foreign {
+    Java(java::Type, Option<java::Type>),
+    JavaScript(javascript::Type, Option<javascript::Type>),
 }
 
 /// The types, by their Python names.
@@ -188,7 +214,7 @@ fn check_call(
     answer: &Answer<'_>,
     call: &Call<'_>,
 ) -> Result<(), CallMismatch> {
-    if function.name != call.name {
+    if function.called != call.name {
         return Err(CallMismatch::Name);
     }
     let given = call.arguments();
@@ -227,7 +253,19 @@ fn check_value(
     value: &Value<'_>,
     accepted: &[Value<'_>],
 ) -> Result<(), Wrong> {
+    let converted = match (expected.foreign, value) {
+        (None, _) => None,
+        (Some(Foreign::Java(kind, items)), Value::String(text)) => {
+            Some(java::convert(text, kind, items).ok_or(Wrong::Type)?)
+        }
+        (Some(Foreign::JavaScript(kind, items)), Value::String(text)) => {
+            Some(javascript::convert(text, kind, items).ok_or(Wrong::Type)?)
+        }
+        (Some(_), _) => return Err(Wrong::Type),
+    };
+    let value = converted.as_ref().unwrap_or(value);
     let as_float = match (expected.kind, value) {
+        _ if expected.foreign.is_some() => None,
         #[expect(clippy::cast_precision_loss, reason = "as Python's float()")]
         (Type::Float, Value::Int(int)) => Some(Value::Float(*int as f64)),
         (Type::Float, Value::BigInt(int)) => int.digits().parse().ok().map(Value::Float),
@@ -269,7 +307,7 @@ fn check_type(
     let (Some(item_type), Value::List(items)) = (expected.items, value) else {
         return Ok(is_variable);
     };
-    let item_type = ParameterType { kind: item_type, items: None };
+    let item_type = ParameterType { kind: item_type, items: None, foreign: None };
     let fits = |answer: &Value<'_>| match answer {
         Value::List(answer) => items.iter().all(|item| check_type(item_type, item, answer).is_ok()),
         // An answer that is not a list accepts any, in particular the "" of an optional parameter.
@@ -383,6 +421,14 @@ impl Function {
     /// # Errors
     /// If the value does not have this form.
     pub fn from_json(value: &Value<'_>) -> Result<Self, Malformed> {
+        Function::in_language(value, Language::Python)
+    }
+
+    /// As [`Function::from_json`], for a function of a language.
+    ///
+    /// # Errors
+    /// If the value does not have this form, or a type is not one of the language.
+    pub fn in_language(value: &Value<'_>, language: Language) -> Result<Self, Malformed> {
         let wrong = |what: &str| Malformed(format!("function description: {what}"));
         let Value::Object(function) = value else { return Err(wrong("not an object")) };
         let Some(Value::String(name)) = function.get("name") else { return Err(wrong("no name")) };
@@ -402,43 +448,73 @@ impl Function {
             _ => Err(wrong("required holds something else than names")),
         };
         let parameter = |(name, property): (&str, &Value<'_>)| {
-            Ok((name.to_owned(), ParameterType::from_json(property)?))
+            Ok((name.to_owned(), ParameterType::from_json(property, language)?))
         };
         Ok(Function {
             name: name.clone().into_owned(),
+            called: name.clone().into_owned(),
             parameters: properties.iter().map(parameter).collect::<Result<_, _>>()?,
             required: required.iter().map(name_of).collect::<Result<_, _>>()?,
         })
     }
+
+    /// The function as models call it whose interface allows no dots in names.
+    #[must_use]
+    pub fn with_underscores(self) -> Self {
+        Function { called: self.name.replace('.', "_"), ..self }
+    }
 }
 
 impl ParameterType {
-    fn from_json(property: &Value<'_>) -> Result<Self, Malformed> {
-        let named = |property: &Value<'_>| -> Result<(Type, bool), Malformed> {
-            let kind = match property {
-                Value::Object(property) => property.get("type"),
-                _ => None,
-            };
-            let Some(Value::String(kind)) = kind else {
-                return Err(Malformed("function description: a parameter without type".into()));
-            };
-            Ok(match &**kind {
-                "string" | "any" => (Type::Str, false),
-                "integer" => (Type::Int, false),
-                // BFCL's own names and those of JSON Schema.
-                "float" | "number" => (Type::Float, false),
-                "boolean" => (Type::Bool, false),
-                "array" | "tuple" => (Type::List, true),
-                "dict" | "object" => (Type::Dict, false),
-                other => return Err(Malformed(format!("function description: type {other:?}"))),
-            })
+    fn from_json(property: &Value<'_>, language: Language) -> Result<Self, Malformed> {
+        let name = |property: &Value<'_>| match property {
+            Value::Object(property) => match property.get("type") {
+                Some(Value::String(name)) => Ok(name.clone().into_owned()),
+                _ => Err(Malformed("function description: a parameter without type".into())),
+            },
+            _ => Err(Malformed("function description: a parameter without type".into())),
         };
-        let (kind, has_items) = named(property)?;
+        let unknown = |name: &str| Malformed(format!("function description: type {name:?}"));
+        let outer = name(property)?;
+        let is_list = matches!(&*outer, "array" | "tuple" | "Array" | "ArrayList");
         let items = match property {
-            Value::Object(property) if has_items => property.get("items"),
+            Value::Object(property) if is_list => property.get("items").map(name).transpose()?,
             _ => None,
         };
-        Ok(ParameterType { kind, items: items.map(|items| Ok(named(items)?.0)).transpose()? })
+        let (kind, inner, foreign) = match language {
+            Language::Python => {
+                let named = |name: &str| Type::of_python(name).ok_or_else(|| unknown(name));
+                (named(&outer)?, items.as_deref().map(named).transpose()?, None)
+            }
+            Language::Java => {
+                let named = |name: &str| java::Type::named(name).ok_or_else(|| unknown(name));
+                let (outer, items) = (named(&outer)?, items.as_deref().map(named).transpose()?);
+                let inner = items.map(java::Type::python);
+                (outer.python(), inner, Some(Foreign::Java(outer, items)))
+            }
+            Language::JavaScript => {
+                let named = |name: &str| javascript::Type::named(name).ok_or_else(|| unknown(name));
+                let (outer, items) = (named(&outer)?, items.as_deref().map(named).transpose()?);
+                let inner = items.map(javascript::Type::python);
+                (outer.python(), inner, Some(Foreign::JavaScript(outer, items)))
+            }
+        };
+        Ok(ParameterType { kind, items: inner, foreign })
+    }
+}
+
+impl Type {
+    /// The type of a name in a description of a Python function: BFCL's own, and those of JSON Schema.
+    fn of_python(name: &str) -> Option<Type> {
+        Some(match name {
+            "string" | "any" => Type::Str,
+            "integer" => Type::Int,
+            "float" | "number" => Type::Float,
+            "boolean" => Type::Bool,
+            "array" | "tuple" => Type::List,
+            "dict" | "object" => Type::Dict,
+            _ => return None,
+        })
     }
 }
 
@@ -469,110 +545,4 @@ impl<'a> Answer<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::json;
-    use super::*;
-
-    /// Checks calls `{"f": {…}}` of one function whose parameter `p` has the given type.
-    fn checked(property: &str, answers: &str, called: &str) -> Result<(), Mismatch> {
-        let description = format!(
-            r#"{{"name":"f","parameters":{{"properties":{{"p":{property},"q":{property}}},"required":["p"]}}}}"#
-        );
-        let function = Function::from_json(&json::parse(&description).unwrap()).unwrap();
-        let list = |text| match json::parse(text).unwrap() {
-            Value::List(items) => items,
-            other => panic!("{other} is not a list"),
-        };
-        let answers: Vec<Answer<'_>> =
-            list(answers).iter().map(|answer| Answer::from_json(answer).unwrap()).collect();
-        let call = |value: Value<'static>| match value {
-            Value::Object(call) => {
-                let (name, arguments) = call.entry(0);
-                let Value::Object(arguments) = arguments else { panic!("arguments") };
-                Call::new(name.to_owned(), arguments.clone())
-            }
-            other => panic!("{other} is not a call"),
-        };
-        let called: Vec<Call<'_>> =
-            list(called).into_iter().map(|value| call(value.into_owned())).collect();
-        check(&[function], &answers, &called)
-    }
-
-    #[track_caller]
-    fn accepts(property: &str, values: &str, given: &str, expected: bool) {
-        let answers = format!(r#"[{{"f":{{"p":{values}}}}}]"#);
-        let called = format!(r#"[{{"f":{{"p":{given}}}}}]"#);
-        let result = checked(property, &answers, &called);
-        assert_eq!(result.is_ok(), expected, "{given} for {values}: {result:?}");
-    }
-
-    #[test]
-    fn strings_are_compared_without_case_spaces_and_punctuation() {
-        let string = r#"{"type":"string"}"#;
-        accepts(string, r#"["April 1, 2024"]"#, r#""april 1 2024""#, true);
-        accepts(string, r#"["it's"]"#, r#""IT\"S""#, true);
-        accepts(string, r#"["a"]"#, r#""b""#, false);
-        accepts(string, r#"["1"]"#, "1", false);
-    }
-
-    #[test]
-    fn a_whole_number_is_accepted_for_a_float_and_not_the_reverse() {
-        accepts(r#"{"type":"float"}"#, "[5.0]", "5", true);
-        accepts(r#"{"type":"integer"}"#, "[5]", "5.0", false);
-        accepts(r#"{"type":"integer"}"#, "[1]", "true", false);
-        accepts(r#"{"type":"boolean"}"#, "[true]", "true", true);
-    }
-
-    #[test]
-    fn an_empty_string_among_the_values_makes_a_parameter_optional() {
-        let integer = r#"{"type":"integer"}"#;
-        let called = r#"[{"f":{"p":1}}]"#;
-        assert!(checked(integer, r#"[{"f":{"p":[1],"q":[2,""]}}]"#, called).is_ok());
-        assert_eq!(
-            checked(integer, r#"[{"f":{"p":[1],"q":[2]}}]"#, called),
-            Err(Mismatch::NoCallFits { answer: 0, reason: CallMismatch::Missing("q".into()) })
-        );
-    }
-
-    #[test]
-    fn lists_and_dicts_are_compared_element_by_element() {
-        let strings = r#"{"type":"array","items":{"type":"string"}}"#;
-        accepts(strings, r#"[["A b","c"]]"#, r#"["ab","C"]"#, true);
-        accepts(strings, r#"[["a","b"]]"#, r#"["b","a"]"#, false);
-        accepts(strings, r#"[["a"]]"#, "[1]", false);
-        let dict = r#"{"type":"dict"}"#;
-        accepts(dict, r#"[{"k":[1,2],"o":["x",""]}]"#, r#"{"k":2}"#, true);
-        accepts(dict, r#"[{"k":[1,2],"o":["x",""]}]"#, r#"{"k":2,"o":"X"}"#, true);
-        accepts(dict, r#"[{"k":[1,2]}]"#, r#"{"k":3}"#, false);
-        accepts(dict, r#"[{"k":[1,2]}]"#, r#"{"k":1,"z":1}"#, false);
-        let dicts = r#"{"type":"array","items":{"type":"dict"}}"#;
-        accepts(dicts, r#"[[{"k":[1]},{"k":[2]}]]"#, r#"[{"k":1},{"k":2}]"#, true);
-        accepts(dicts, r#"[[{"k":[1]},{"k":[2]}]]"#, r#"[{"k":2},{"k":1}]"#, false);
-    }
-
-    #[test]
-    fn the_assignment_is_greedy() {
-        let string = r#"{"type":"string"}"#;
-        let answers = r#"[{"f":{"p":["a","b"]}},{"f":{"p":["a"]}}]"#;
-        assert!(checked(string, answers, r#"[{"f":{"p":"b"}},{"f":{"p":"a"}}]"#).is_ok());
-        assert!(checked(string, answers, r#"[{"f":{"p":"a"}},{"f":{"p":"b"}}]"#).is_err());
-    }
-
-    #[test]
-    fn the_number_of_calls_must_be_right() {
-        let string = r#"{"type":"string"}"#;
-        let answers = r#"[{"f":{"p":["a"]}}]"#;
-        assert_eq!(checked(string, answers, "[]"), Err(Mismatch::WrongCount));
-        assert_eq!(checked(string, "[]", "[]"), Ok(()));
-    }
-
-    #[test]
-    fn a_function_without_description_is_reported() {
-        let answer = json::parse(r#"{"g":{}}"#).unwrap();
-        let called = [Call::new("g", Object::new())];
-        assert_eq!(
-            check(&[], &[Answer::from_json(&answer).unwrap()], &called),
-            Err(Mismatch::UnknownFunction("g".into()))
-        );
-    }
-}
+mod tests;

@@ -1,0 +1,136 @@
+//! The verdict on one answer.
+
+use karat_metrics::calls::bfcl;
+use karat_metrics::calls::{Call, Value, json};
+
+use super::category::{Category, Content};
+use super::line;
+use super::questions::Question;
+use crate::ImportError;
+use crate::source::File;
+
+/// One line of a result file.
+pub(super) struct Answered<'t> {
+    id: Option<String>,
+    result: Value<'t>,
+    tokens: Option<f64>,
+    seconds: Option<f64>,
+}
+
+/// The lines of a result file.
+pub(super) fn answers<'t>(file: &File, text: &'t str) -> Result<Vec<Answered<'t>>, ImportError> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(at, text)| {
+            let wrong =
+                |found: String| ImportError::unexpected(&file.path, "answers with `result`", found);
+            let Value::Object(answer) = line(file, at, text)? else {
+                return Err(wrong(format!("line {} is not an object", at + 1)));
+            };
+            let id = match answer.get("id").or_else(|| answer.get("idx")) {
+                Some(Value::String(id)) => Some(id.clone().into_owned()),
+                _ => None,
+            };
+            let number = |key: &str| answer.get(key).and_then(Value::as_number);
+            let tokens = number("input_token_count").zip(number("output_token_count"));
+            let seconds = number("latency");
+            let Some(result) = answer.get("result").cloned() else {
+                return Err(wrong(format!("line {} without `result`", at + 1)));
+            };
+            Ok(Answered { id, result, tokens: tokens.map(|(a, b)| a + b), seconds })
+        })
+        .collect()
+}
+
+impl Answered<'_> {
+    /// The id of the item; the first generation only numbers the lines.
+    pub(super) fn id(&self, category: &Category, at: usize) -> String {
+        self.id.clone().unwrap_or_else(|| format!("{}_{at}", category.name))
+    }
+
+    pub(super) fn has_id(&self) -> bool {
+        self.id.is_some()
+    }
+
+    pub(super) fn tokens(&self) -> Option<f64> {
+        self.tokens
+    }
+
+    pub(super) fn seconds(&self) -> Option<f64> {
+        self.seconds
+    }
+
+    pub(super) fn is_text(&self) -> bool {
+        matches!(self.result, Value::String(_))
+    }
+
+    /// The failure of the interface that took the place of an answer.
+    pub(super) fn failure(&self) -> Option<&str> {
+        match &self.result {
+            Value::String(text) if text.starts_with("Error during inference") => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the name of a call has a dot.
+    pub(super) fn has_dots(&self) -> bool {
+        let Value::List(calls) = &self.result else { return false };
+        calls.iter().any(|call| match call {
+            Value::Object(call) => call.iter().next().is_some_and(|(name, _)| name.contains('.')),
+            _ => false,
+        })
+    }
+
+    /// The calls; an error if the answer is not calls.
+    fn calls(&self) -> Result<Vec<Call<'_>>, String> {
+        let Value::List(calls) = &self.result else {
+            return Err("the answer is text: nothing is called".to_owned());
+        };
+        let call = |call: &Value<'_>| {
+            let Value::Object(call) = call else {
+                return Err("a call is not an object".to_owned());
+            };
+            let Some((name, arguments)) = call.iter().next() else {
+                return Err("a call is empty".to_owned());
+            };
+            let arguments = match arguments {
+                Value::String(text) => {
+                    json::parse(text).map_err(|error| error.to_string())?.into_owned()
+                }
+                other => other.clone().into_owned(),
+            };
+            match arguments {
+                Value::Object(arguments) => Ok(Call::new(name.to_owned(), arguments)),
+                _ => Err("the arguments of a call are not an object".to_owned()),
+            }
+        };
+        calls.iter().map(call).collect()
+    }
+}
+
+/// Judges an answer; the error is the reason for which it is wrong.
+pub(super) fn answered(
+    answer: &Answered<'_>,
+    question: &Question,
+    category: &Category,
+    dotted: bool,
+) -> Result<(), String> {
+    let calls = answer.calls();
+    match category.content() {
+        Content::Calls(_) => {
+            let functions = if dotted { &question.functions } else { &question.underscored };
+            bfcl::check(functions, &question.answers, &calls?).map_err(|error| error.to_string())
+        }
+        Content::NoCall => match calls {
+            Ok(calls) if !calls.is_empty() => {
+                Err("something is called where nothing fits".to_owned())
+            }
+            _ => Ok(()),
+        },
+        Content::AnyCall => match calls?.is_empty() {
+            true => Err("nothing is called".to_owned()),
+            false => Ok(()),
+        },
+        Content::World => Ok(()),
+    }
+}

@@ -1,0 +1,135 @@
+//! τ-bench: a file of trajectories for each model and domain, `[{task_id, reward, trial, info}]`; and
+//! τ²-bench: `{"simulations": [{task_id, trial, reward_info: {reward}, termination_reason}]}`.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::outcomes::{Accounting, Row, Tags, clipped};
+use crate::source::{File, Source};
+use crate::writer::Writer;
+use crate::{Benchmark, ImportError};
+
+pub(crate) const BENCHMARK: Benchmark = Benchmark {
+    name: "tau-bench",
+    title: "τ-bench and τ²-bench",
+    needs: "files of trajectories, such as historical_trajectories/gpt-4o-airline.json or \
+            data/tau2/results/final/*.json",
+    licence: "MIT",
+    restricted: false,
+    becomes: "outcomes: one entry per file",
+    checked_by: "pass^1 to pass^4 of the published trajectories",
+    import,
+};
+
+const EXPECTED: &str =
+    "trajectories of τ-bench, [{\"task_id\", \"reward\", \"trial\", …}], or a result of τ²-bench";
+/// A reward at least this large is a success.
+const DONE: f64 = 1.0 - 1e-6;
+const DOMAINS: [&str; 5] = ["airline", "retail", "telecom-workflow", "telecom", "banking"];
+/// The ways in which a simulation of τ² ends because something outside the agent failed.
+const FAILURES: [&str; 4] = ["infrastructure_error", "too_many_errors", "user_error", "error"];
+
+#[derive(Deserialize)]
+struct Trajectory {
+    task_id: Value,
+    reward: f64,
+    #[serde(default)]
+    trial: u32,
+    #[serde(default)]
+    info: Info,
+}
+
+#[derive(Default, Deserialize)]
+struct Info {
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Results {
+    simulations: Vec<Simulation>,
+}
+
+#[derive(Deserialize)]
+struct Simulation {
+    task_id: Value,
+    #[serde(default)]
+    trial: u32,
+    reward_info: Option<Reward>,
+    termination_reason: Option<String>,
+    duration: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Reward {
+    reward: f64,
+}
+
+fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
+    writer.account(Some(Accounting::Tau), &[]);
+    let mut found = false;
+    for file in source.files() {
+        if !file.base().ends_with(".json") {
+            writer.skip("a file that is not JSON");
+            continue;
+        }
+        found |= trajectories(source, file, writer)?;
+    }
+    if found { Ok(()) } else { Err(source.nothing(EXPECTED)) }
+}
+
+/// Takes over the runs of a file; false if it has none, as the files of tasks and settings.
+fn trajectories(source: &Source, file: &File, writer: &mut Writer) -> Result<bool, ImportError> {
+    let text = source.text(file)?;
+    let is_list = text.trim_start().starts_with('[');
+    let has_runs = if is_list { "\"reward\"" } else { "\"simulations\"" };
+    if !text.contains(has_runs) {
+        writer.skip("a JSON file without trajectories");
+        return Ok(false);
+    }
+    let system = file.stem();
+    let named = |domain: &&&str| system.contains(**domain);
+    let domain = DOMAINS.iter().find(named).map_or("tasks", |domain| *domain);
+    let mut add = |task: &Value, mut row: Row| {
+        row.task = match task {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        writer.task(domain, &row.task, || Tags::from([("domain".to_owned(), domain.to_owned())]));
+        writer.row(system, domain, &row)
+    };
+    // The number of a trial counts from 0.
+    match is_list {
+        true => {
+            for run in file.parse::<Vec<Trajectory>>(&text, EXPECTED)? {
+                let error = run.info.error.map(|error| match error {
+                    Value::String(text) => clipped(&text),
+                    other => clipped(&other.to_string()),
+                });
+                let row = Row {
+                    trial: Some(run.trial + 1),
+                    success: Some(run.reward >= DONE),
+                    error,
+                    ..Row::default()
+                };
+                add(&run.task_id, row)?;
+            }
+        }
+        false => {
+            for run in file.parse::<Results>(&text, EXPECTED)?.simulations {
+                let failed = run.termination_reason.filter(|reason| FAILURES.contains(&&**reason));
+                let reward = run.reward_info.map(|info| info.reward);
+                let error = failed
+                    .or_else(|| reward.is_none().then(|| "no reward was recorded".to_owned()));
+                let row = Row {
+                    trial: Some(run.trial + 1),
+                    success: Some(reward.is_some_and(|reward| reward >= DONE)),
+                    error,
+                    ms: run.duration.map(|seconds| seconds * 1000.0),
+                    ..Row::default()
+                };
+                add(&run.task_id, row)?;
+            }
+        }
+    }
+    Ok(true)
+}

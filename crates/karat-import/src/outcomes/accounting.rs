@@ -1,0 +1,99 @@
+//! The ways in which benchmarks count their own outcomes.
+
+use karat_metrics::stats;
+use serde::{Deserialize, Serialize};
+
+use super::Row;
+
+/// A benchmark whose own accounting is shown next to Karat's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Accounting {
+    /// Berkeley Function Calling Leaderboard.
+    Bfcl,
+    /// LiveMCPBench.
+    Livemcpbench,
+    /// MCPMark.
+    Mcpmark,
+    /// τ-bench and τ².
+    Tau,
+}
+
+/// The number of runs that MCPMark's pass@4 and pass^4 are about.
+const MCPMARK_RUNS: usize = 4;
+
+impl Accounting {
+    /// The name in karat.toml.
+    pub fn name(self) -> &'static str {
+        match self {
+            Accounting::Bfcl => "bfcl",
+            Accounting::Livemcpbench => "livemcpbench",
+            Accounting::Mcpmark => "mcpmark",
+            Accounting::Tau => "tau",
+        }
+    }
+
+    /// The metric that counts single runs: the one that the benchmark reports first.
+    pub(super) fn headline(self) -> &'static str {
+        match self {
+            Accounting::Bfcl => "bfcl.accuracy",
+            Accounting::Livemcpbench => "livemcpbench.success",
+            Accounting::Mcpmark => "mcpmark.pass@1",
+            Accounting::Tau => "tau.pass^1",
+        }
+    }
+
+    /// The ids of its metrics of a task, where the task that was run most often has `runs` runs.
+    pub(super) fn metrics(self, runs: usize) -> Vec<String> {
+        let ids: &[&str] = match self {
+            Accounting::Bfcl => &["bfcl.accuracy"],
+            Accounting::Livemcpbench => &["livemcpbench.success", "livemcpbench.agreement"],
+            Accounting::Mcpmark => &["mcpmark.pass@1", "mcpmark.pass@4", "mcpmark.pass^4"],
+            Accounting::Tau => return (1..=runs).map(|k| format!("tau.pass^{k}")).collect(),
+        };
+        ids.iter().map(|id| (*id).to_owned()).collect()
+    }
+
+    /// The scores of a task by its metrics, in the order of [`Accounting::metrics`].
+    pub(super) fn scores(self, rows: &[Row], runs: usize) -> Vec<Option<f64>> {
+        let successes = rows.iter().filter(|row| row.counted()).count();
+        let share = (!rows.is_empty()).then(|| successes as f64 / rows.len() as f64);
+        let holds = |whether: bool| Some(f64::from(u8::from(whether)));
+        match self {
+            Accounting::Bfcl => vec![share],
+            Accounting::Livemcpbench => {
+                let same = rows.first().and_then(|row| Some(row.counted() == row.human?));
+                vec![share, same.and_then(holds)]
+            }
+            Accounting::Mcpmark => {
+                // A model that was run once has no pass@4, whatever the others have.
+                let repeated = runs >= MCPMARK_RUNS && !rows.is_empty();
+                let all = successes == rows.len();
+                let any = successes > 0;
+                vec![share, holds(any).filter(|_| repeated), holds(all).filter(|_| repeated)]
+            }
+            Accounting::Tau => {
+                let (n, done) = (rows.len() as u64, successes as u64);
+                (1..=runs as u64).map(|k| stats::pass_hat_k(n, done, k).ok()).collect()
+            }
+        }
+    }
+
+    /// The rule, for a reader of the report.
+    pub(super) fn rule(self) -> &'static str {
+        match self {
+            Accounting::Bfcl => {
+                "an answer that could not be obtained is a wrong one, and a right one where nothing \
+                 may be called"
+            }
+            Accounting::Livemcpbench => "the judge's verdict on each task, errors as failures",
+            Accounting::Mcpmark => {
+                "a run that ended with an error is a failure; pass@1 is the mean over runs, pass@4 \
+                 asks for one success of a task, pass^4 for successes only"
+            }
+            Accounting::Tau => {
+                "success is a reward of 1; a run that ended with an error is a failure"
+            }
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! From outcomes to metrics: the benchmark's accounting and Karat's, side by side.
+
+use std::collections::BTreeMap;
+
+use karat_core::aggregate::{self, Average, measure_named};
+use karat_core::evaluation::{Entry, Scored, conventions};
+use karat_core::observed::{Observed, Outcomes as Seen, Trial};
+use karat_core::report::{Control, Interval, Item, ItemError, Measured, Slice};
+use karat_metrics::classification::Agreement;
+use karat_metrics::stats::{self, Bootstrap};
+
+use super::{Accounting, Config, Data, Outcomes, Row, Task, clipped};
+use crate::benchmarks::bfcl;
+
+/// The numbers of runs that pass@k and pass^k are computed for.
+const K: [u64; 6] = [2, 3, 4, 5, 8, 10];
+/// The most figures that a note names.
+const NAMED: usize = 5;
+
+/// Scores an entry.
+pub(super) fn scored(entry: &Entry<Outcomes>) -> Scored {
+    let Entry { common, config, data } = entry;
+    let scoring = Scoring { config, data, runs: data.runs(), seed: common.seed };
+    let items: Vec<Item> = data.tasks.iter().map(|(task, rows)| scoring.item(task, rows)).collect();
+    let all: Vec<&Item> = items.iter().collect();
+    let mut metrics = scoring.measures(&all, &scoring.ids());
+    metrics.extend(scoring.kappa());
+    for id in ["run.failed", "run.tokens", "run.ms"] {
+        if items.iter().any(|item| item.metrics.contains_key(id)) {
+            metrics.push(scoring.measure(id, &all));
+        }
+    }
+    let mut slices = scoring.slices(&items);
+    if config.accounting == Some(Accounting::Bfcl) {
+        slices.extend(bfcl::leaderboard(&slices));
+    }
+    let mut warnings = scoring.differences(&metrics);
+    warnings.extend(published(data, &metrics, &slices));
+    Scored {
+        controls: scoring.controls(),
+        conventions: conventions(scoring.rules()),
+        metrics,
+        slices,
+        items,
+        warnings,
+        ..Scored::default()
+    }
+}
+
+struct Scoring<'a> {
+    config: &'a Config,
+    data: &'a Data,
+    /// The number of runs of the task that was run most often.
+    runs: usize,
+    seed: u64,
+}
+
+impl Scoring<'_> {
+    /// The metrics that every slice has too, in the order in which they are shown.
+    fn ids(&self) -> Vec<String> {
+        let own = self.config.accounting.map(|own| own.metrics(self.runs)).unwrap_or_default();
+        let mut ids = own;
+        ids.push("task.success".to_owned());
+        let most = self.runs as u64;
+        for k in K.into_iter().filter(|k| *k <= most) {
+            ids.extend([format!("pass@{k}"), format!("pass^{k}")]);
+        }
+        ids
+    }
+
+    fn item(&self, task: &Task, rows: &[Row]) -> Item {
+        let run_scores = |row: &Row| {
+            let mut scores = BTreeMap::new();
+            let success = row.measured().map(|done| f64::from(u8::from(done)));
+            scores.insert("task.success".to_owned(), success);
+            if let Some(accounting) = self.config.accounting {
+                let counted = f64::from(u8::from(row.counted()));
+                scores.insert(accounting.headline().to_owned(), Some(counted));
+            }
+            scores
+        };
+        let observed = Seen {
+            trials: rows
+                .iter()
+                .map(|row| Trial {
+                    success: row.success,
+                    human: row.human,
+                    error: row.error.as_deref().map(clipped),
+                    reason: row.reason.as_deref().map(clipped),
+                })
+                .collect(),
+        };
+        let error = rows.iter().all(|row| row.measured().is_none()).then(|| ItemError {
+            class: if rows.is_empty() { "not run" } else { "failed" }.to_owned(),
+            message: match rows.first() {
+                None => "no outcome was recorded".to_owned(),
+                Some(row) => clipped(row.error.as_deref().unwrap_or("no outcome")),
+            },
+        });
+        Item {
+            id: task.id.clone(),
+            group: None,
+            tags: task.tags.clone(),
+            metrics: self.task_scores(rows),
+            per_run: if self.runs > 1 { rows.iter().map(run_scores).collect() } else { Vec::new() },
+            observed: Some(Observed::Outcomes(observed)),
+            error,
+        }
+    }
+
+    /// The scores of one task.
+    fn task_scores(&self, rows: &[Row]) -> BTreeMap<String, Option<f64>> {
+        let mut scores = BTreeMap::new();
+        if let Some(accounting) = self.config.accounting {
+            let values = accounting.scores(rows, self.runs);
+            scores.extend(accounting.metrics(self.runs).into_iter().zip(values));
+        }
+        let measured: Vec<bool> = rows.iter().filter_map(Row::measured).collect();
+        let (n, done) =
+            (measured.len() as u64, measured.iter().filter(|done| **done).count() as u64);
+        scores.insert("task.success".to_owned(), stats::reliability(done, n).ok());
+        for k in K.into_iter().filter(|k| *k <= self.runs as u64) {
+            scores.insert(format!("pass@{k}"), stats::pass_at_k(n, done, k).ok());
+            scores.insert(format!("pass^{k}"), stats::pass_hat_k(n, done, k).ok());
+        }
+        if !rows.is_empty() {
+            let failed = rows.len() - measured.len();
+            scores.insert("run.failed".to_owned(), Some(failed as f64 / rows.len() as f64));
+        }
+        let mean = |of: fn(&Row) -> Option<f64>| {
+            let values: Vec<f64> = rows.iter().filter_map(of).collect();
+            stats::mean(&values).ok()
+        };
+        let costs = [("run.tokens", mean(|row| row.tokens)), ("run.ms", mean(|row| row.ms))];
+        for (id, value) in costs {
+            scores.extend(value.map(|value| (id.to_owned(), Some(value))));
+        }
+        scores
+    }
+
+    fn measures(&self, items: &[&Item], ids: &[String]) -> Vec<Measured> {
+        let mut metrics: Vec<Measured> = Vec::new();
+        for id in ids {
+            let mut metric = self.measure(id, items);
+            if id == "mcpmark.pass@1" {
+                // The mean over runs, which is that over tasks only if all have the same runs.
+                let runs: Vec<f64> = metric.per_run.iter().copied().flatten().collect();
+                metric.value = stats::mean(&runs).ok();
+                let spread = stats::population_std(&runs).ok();
+                metrics.push(metric);
+                let n = runs.len() as u64;
+                metrics.push(Measured { n, ..figure("mcpmark.std", spread, "no runs") });
+                continue;
+            }
+            metrics.push(metric);
+        }
+        metrics
+    }
+
+    fn measure(&self, id: &str, items: &[&Item]) -> Measured {
+        let runs = u32::try_from(self.runs).unwrap_or(u32::MAX);
+        let whole =
+            id == "task.success" || self.config.accounting.is_some_and(|own| own.headline() == id);
+        let kind = match karat_metrics::registry::find(id).map(|metric| metric.kind) {
+            Some(karat_metrics::registry::MetricKind::Rate) => Average::Rate,
+            _ => Average::Mean,
+        };
+        let mut found = measure_named(id, kind, items, runs, self.seed);
+        if !whole && self.runs > 1 {
+            // It is a value over runs, and has none for each of them.
+            found.per_run = Vec::new();
+        }
+        if let (None, Some((name, k))) = (found.value, id.split_once(['@', '^'])) {
+            found.undefined = Some(format!("{name} over {k} runs, and no task has as many"));
+        }
+        found
+    }
+
+    /// Cohen's kappa of the judge and people, with an interval over tasks.
+    fn kappa(&self) -> Option<Measured> {
+        let pairs: Vec<(bool, bool)> =
+            self.data.rows().filter_map(|row| Some((row.counted(), row.human?))).collect();
+        if pairs.is_empty() {
+            return None;
+        }
+        let of = |chosen: &mut dyn Iterator<Item = usize>| {
+            let mut table = Agreement::default();
+            for at in chosen {
+                table.add(pairs[at].0, pairs[at].1);
+            }
+            table.kappa()
+        };
+        let value = of(&mut (0..pairs.len())).ok();
+        let bootstrap = Bootstrap { seed: self.seed, ..Bootstrap::default() };
+        let statistic = |sample: &[usize]| of(&mut sample.iter().copied());
+        let interval = bootstrap.statistic(pairs.len(), statistic).ok();
+        Some(Measured {
+            n: pairs.len() as u64,
+            interval: interval.map(|found| Interval {
+                low: found.low,
+                high: found.high,
+                level: aggregate::LEVEL,
+                method: "bootstrap".to_owned(),
+            }),
+            ..figure("kappa", value, "all verdicts are the same")
+        })
+    }
+
+    fn slices(&self, items: &[Item]) -> Vec<Slice> {
+        let mut parts: BTreeMap<(&str, &str), Vec<&Item>> = BTreeMap::new();
+        for item in items {
+            for (by, value) in &item.tags {
+                if self.config.by.as_ref().is_none_or(|wanted| wanted.contains(by)) {
+                    parts.entry((by, value)).or_default().push(item);
+                }
+            }
+        }
+        let ids = self.ids();
+        let slice = |((by, value), part): ((&str, &str), Vec<&Item>)| Slice {
+            by: by.to_owned(),
+            value: value.to_owned(),
+            metrics: self.measures(&part, &ids),
+        };
+        parts.into_iter().map(slice).collect()
+    }
+
+    /// Where the two accountings differ, and why.
+    fn differences(&self, metrics: &[Measured]) -> Vec<String> {
+        let mut notes = Vec::new();
+        let rows = self.data.rows().count();
+        let failed = self.data.rows().filter(|row| row.measured().is_none()).count();
+        let value = |id: &str| {
+            metrics.iter().find(|metric| metric.id == id).and_then(|metric| metric.value)
+        };
+        if failed > 0 {
+            let mut note = format!(
+                "{failed} of {rows} runs failed for a reason outside the agent and are not measured"
+            );
+            let own = self.config.accounting.map(Accounting::headline);
+            if let Some((id, own, ours)) =
+                own.and_then(|id| Some((id, value(id)?, value("task.success")?)))
+            {
+                note.push_str(&format!(
+                    "; {id} counts them and is {own:.4}, against {ours:.4} over the runs that were \
+                     measured (task.success)"
+                ));
+            }
+            notes.push(note);
+        }
+        let empty = self.data.tasks.iter().filter(|(_, rows)| rows.is_empty()).count();
+        if empty > 0 {
+            notes.push(format!("{empty} of {} tasks have no outcome", self.data.tasks.len()));
+        }
+        notes
+    }
+
+    /// All runs succeed, and none does: the metrics must be 1 and 0.
+    fn controls(&self) -> Vec<Control> {
+        [("all-succeed", true, 1.0), ("none-succeeds", false, 0.0)]
+            .into_iter()
+            .map(|(name, success, expected)| {
+                let items: Vec<Item> = self
+                    .data
+                    .tasks
+                    .iter()
+                    .map(|(task, rows)| {
+                        let turned =
+                            |row: &Row| Row { success: Some(success), error: None, ..row.clone() };
+                        let rows: Vec<Row> = rows.iter().map(turned).collect();
+                        Item { observed: None, error: None, ..self.item(task, &rows) }
+                    })
+                    .collect();
+                let all: Vec<&Item> = items.iter().collect();
+                let headline = self.config.accounting.map(Accounting::headline);
+                let ids = headline.into_iter().chain(["task.success"]);
+                let metrics: Vec<Measured> = ids.map(|id| self.measure(id, &all)).collect();
+                let ok = metrics.iter().all(|metric| metric.value == Some(expected));
+                let expected = format!("{expected} by both accountings");
+                Control { name: name.to_owned(), expected, metrics, ok }
+            })
+            .collect()
+    }
+
+    fn rules(&self) -> Vec<(&'static str, &'static str)> {
+        let mut rules = vec![
+            ("items", "tasks; intervals are drawn by tasks"),
+            (
+                "failed runs",
+                "a run with a recorded error is not measured: it is in no metric but `run.failed` \
+                 and those under the benchmark's own name",
+            ),
+        ];
+        rules.extend(self.config.accounting.map(|own| (own.name(), own.rule())));
+        rules
+    }
+}
+
+/// A metric that is not a mean over items.
+fn figure(id: &str, value: Option<f64>, undefined: &str) -> Measured {
+    Measured {
+        id: id.to_owned(),
+        value,
+        n: 0,
+        better: aggregate::better(id),
+        per_run: Vec::new(),
+        interval: None,
+        count: None,
+        undefined: value.is_none().then(|| undefined.to_owned()),
+        left_out: 0,
+    }
+}
+
+/// The comparison with the figures that the source published.
+fn published(data: &Data, metrics: &[Measured], slices: &[Slice]) -> Option<String> {
+    let figures = &data.published;
+    if figures.is_empty() {
+        return None;
+    }
+    let find = |slice: Option<&str>, id: &str| {
+        let metrics = match slice {
+            None => metrics,
+            Some(slice) => {
+                let is = |known: &&Slice| format!("{}={}", known.by, known.value) == slice;
+                slices.iter().find(is).map_or(&[][..], |slice| &slice.metrics)
+            }
+        };
+        metrics.iter().find(|metric| metric.id == id)?.value
+    };
+    let mut differ = Vec::new();
+    for figure in figures {
+        let found = find(figure.slice.as_deref(), &figure.metric);
+        let half = 0.5 * 0.1_f64.powi(i32::try_from(figure.decimals).unwrap_or(12));
+        if found.is_none_or(|found| (found - figure.value).abs() > half * 1.000_001) {
+            let place = figure.slice.as_ref().map(|slice| format!(" ({slice})"));
+            let found = found.map_or("nothing".to_owned(), |found| format!("{found:.6}"));
+            let (id, value) = (&figure.metric, figure.value);
+            differ.push(format!("{id}{} {value}, here {found}", place.unwrap_or_default()));
+        }
+    }
+    let (all, same) = (figures.len(), figures.len() - differ.len());
+    let more = match differ.len() {
+        0 => String::new(),
+        count if count > NAMED => {
+            format!("; differ: {} and {} more", differ[..NAMED].join("; "), count - NAMED)
+        }
+        _ => format!("; differ: {}", differ.join("; ")),
+    };
+    Some(format!("{same} of {all} published figures are reproduced{more}"))
+}

@@ -1,0 +1,194 @@
+//! The user's own copy of a benchmark: its files, read once each, with a digest over all of them.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use karat_core::dataset::Digest;
+use karat_io::input::{self, Format, Limits};
+use serde::de::DeserializeOwned;
+
+use crate::ImportError;
+
+/// The deepest folder that is looked into, and the most files that are listed.
+const MAX_DEPTH: usize = 24;
+const MAX_FILES: usize = 1_000_000;
+/// The first bytes of a file that was never fetched: Git keeps its content elsewhere.
+const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
+
+/// A file of the source.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct File {
+    /// The path below the place that was named, with `/` between the parts.
+    pub(crate) name: String,
+    /// The path to read it from.
+    pub(crate) path: PathBuf,
+}
+
+impl File {
+    /// The parts of the path.
+    pub(crate) fn parts(&self) -> Vec<&str> {
+        self.name.split('/').collect()
+    }
+
+    /// The last part of the path.
+    pub(crate) fn base(&self) -> &str {
+        self.name.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// The last part of the path without its ending.
+    pub(crate) fn stem(&self) -> &str {
+        let base = self.base();
+        base.rsplit_once('.').map_or(base, |(stem, _)| stem)
+    }
+
+    /// Its text as JSON; `expected` describes it in messages.
+    pub(crate) fn parse<T: DeserializeOwned + Send>(
+        &self,
+        text: &str,
+        expected: &str,
+    ) -> Result<T, ImportError> {
+        parse(self, text.as_bytes(), Format::Json, expected)
+    }
+
+    /// The name of the folder that holds it.
+    pub(crate) fn folder(&self) -> Option<&str> {
+        self.name.rsplit('/').nth(1)
+    }
+}
+
+/// The files that were named.
+pub(crate) struct Source {
+    files: Vec<File>,
+    /// The places that were named.
+    places: Vec<PathBuf>,
+    digest: Cell<Digest>,
+    read: Cell<u64>,
+}
+
+impl Source {
+    /// Lists the files below the places, sorted. Links are not followed.
+    pub(crate) fn open(places: &[PathBuf]) -> Result<Source, ImportError> {
+        let mut files = Vec::new();
+        for place in places {
+            let kind = fs::metadata(place).map_err(ImportError::io(place))?;
+            if kind.is_dir() {
+                list(place, "", 0, &mut files)?;
+            } else {
+                let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                files.push(File { name, path: place.clone() });
+            }
+        }
+        if files.is_empty() {
+            return Err(ImportError::Other(format!("{}: no files here", shown(places))));
+        }
+        files.sort();
+        let digest = Cell::new(Digest::of(b""));
+        Ok(Source { files, places: places.to_vec(), digest, read: Cell::new(0) })
+    }
+
+    pub(crate) fn files(&self) -> impl Iterator<Item = &File> {
+        self.files.iter()
+    }
+
+    /// The digest over the names and contents of the files that were read, in order, and their number.
+    pub(crate) fn digest(&self) -> (Digest, u64) {
+        (self.digest.get(), self.read.get())
+    }
+
+    /// The error for a source without the expected files: what was expected, and what is there.
+    pub(crate) fn nothing(&self, expected: &str) -> ImportError {
+        let mut names: Vec<&str> =
+            self.files.iter().take(4).map(|file| file.name.as_str()).collect();
+        let more = self.files.len().saturating_sub(names.len());
+        let rest = format!("and {more} more");
+        if more > 0 {
+            names.push(&rest);
+        }
+        let found = input::shown(&names.join(", "));
+        ImportError::Other(format!("{}: expected {expected}; found {found}", shown(&self.places)))
+    }
+
+    /// The content of a file. One that is empty or was never fetched is refused.
+    pub(crate) fn bytes(&self, file: &File) -> Result<Vec<u8>, ImportError> {
+        let bytes = input::read_bytes(&file.path, &Limits::default())?;
+        let expected = "the file itself";
+        if bytes.is_empty() {
+            return Err(ImportError::unexpected(&file.path, expected, "nothing: it is empty"));
+        }
+        if bytes.starts_with(LFS_POINTER) {
+            let found = "a Git LFS pointer; fetch the content with `git lfs pull`";
+            return Err(ImportError::unexpected(&file.path, expected, found));
+        }
+        let line = format!("{}{}\0{}", self.digest.get(), file.name, Digest::of(&bytes));
+        self.digest.set(Digest::of(line.as_bytes()));
+        self.read.set(self.read.get() + 1);
+        Ok(bytes)
+    }
+
+    /// The text of a file.
+    pub(crate) fn text(&self, file: &File) -> Result<String, ImportError> {
+        let bytes = self.bytes(file)?;
+        Ok(input::decode(&file.path.to_string_lossy(), &bytes, &Limits::default())?)
+    }
+
+    /// A JSON file as a type; `expected` describes it in messages.
+    pub(crate) fn json<T: DeserializeOwned + Send>(
+        &self,
+        file: &File,
+        expected: &str,
+    ) -> Result<T, ImportError> {
+        parse(file, &self.bytes(file)?, Format::Json, expected)
+    }
+
+    /// JSON Lines, or a JSON list, as a list of a type.
+    pub(crate) fn list<T: DeserializeOwned + Send>(
+        &self,
+        file: &File,
+        expected: &str,
+    ) -> Result<Vec<T>, ImportError> {
+        let bytes = self.bytes(file)?;
+        let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+        let format = if first == Some(&b'[') { Format::Json } else { Format::JsonLines };
+        parse(file, &bytes, format, expected)
+    }
+}
+
+fn parse<T: DeserializeOwned + Send>(
+    file: &File,
+    bytes: &[u8],
+    format: Format,
+    expected: &str,
+) -> Result<T, ImportError> {
+    let limits = Limits::default();
+    input::parse_bytes(&file.path.to_string_lossy(), bytes, format, &limits)
+        .map_err(|error| ImportError::Other(format!("{error}; expected {expected}")))
+}
+
+fn shown(places: &[PathBuf]) -> String {
+    places.iter().map(|place| input::name(place)).collect::<Vec<_>>().join(", ")
+}
+
+fn list(
+    folder: &Path,
+    prefix: &str,
+    depth: usize,
+    files: &mut Vec<File>,
+) -> Result<(), ImportError> {
+    for entry in fs::read_dir(folder).map_err(ImportError::io(folder))? {
+        let entry = entry.map_err(ImportError::io(folder))?;
+        let base = entry.file_name().to_string_lossy().into_owned();
+        let name = if prefix.is_empty() { base.clone() } else { format!("{prefix}/{base}") };
+        let kind = entry.file_type().map_err(ImportError::io(folder))?;
+        if kind.is_dir() && depth < MAX_DEPTH && base != ".git" {
+            list(&entry.path(), &name, depth + 1, files)?;
+        } else if kind.is_file() {
+            files.push(File { name, path: entry.path() });
+        }
+        if files.len() > MAX_FILES {
+            let message = format!("{}: more than {MAX_FILES} files", input::name(folder));
+            return Err(ImportError::Other(message));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,343 @@
+//! The folder that an import writes: a frozen dataset and a karat.toml that measures it.
+//!
+//! Everything goes into a folder next to the target first and is moved when it is complete, so a
+//! failed import leaves nothing behind. Rows are written as they come: memory holds the tasks, not
+//! the runs.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use karat_core::dataset::{IfFrozen, Manifest, Meta, Version};
+use karat_core::project::FILE;
+use karat_io::input;
+
+use crate::outcomes::{Accounting, Published, Row, Tags, Task};
+use crate::{Benchmark, ImportError};
+
+/// The bytes of a file that are kept before they are written.
+const BUFFER: usize = 64 << 10;
+
+/// The result of an import.
+#[derive(Debug, serde::Serialize)]
+pub struct Imported {
+    /// The benchmark.
+    pub benchmark: &'static str,
+    /// The folder.
+    pub folder: PathBuf,
+    /// The entries of its karat.toml.
+    pub entries: Vec<String>,
+    /// The files that were read.
+    pub files: u64,
+    /// The digest over them.
+    pub digest: String,
+    /// The number of rows, tools, queries and so on that were taken over.
+    pub counts: BTreeMap<String, u64>,
+    /// The number of rows that were skipped, by reason.
+    pub skipped: BTreeMap<String, u64>,
+    /// Remarks for a careful reader.
+    pub notes: Vec<String>,
+}
+
+/// A system whose outcomes are imported.
+#[derive(Default)]
+struct System {
+    /// The name in the source.
+    source: String,
+    /// The list of tasks that it belongs to.
+    suite: String,
+    rows: u64,
+    tasks: std::collections::BTreeSet<u32>,
+}
+
+/// Writes an import.
+pub(crate) struct Writer {
+    folder: tempfile::TempDir,
+    target: PathBuf,
+    data: PathBuf,
+    buffers: BTreeMap<String, Vec<u8>>,
+    suites: BTreeMap<String, BTreeMap<String, (u32, Tags)>>,
+    systems: BTreeMap<String, System>,
+    published: Vec<Published>,
+    accounting: Option<Accounting>,
+    by: Option<Vec<&'static str>>,
+    entries: Vec<(String, String)>,
+    counts: BTreeMap<String, u64>,
+    skipped: BTreeMap<String, u64>,
+    notes: Vec<String>,
+    /// The licence, where the source says so itself.
+    pub(crate) licence: Option<String>,
+    /// True if the user accepts systems that lack outcomes.
+    pub(crate) partial: bool,
+    /// True if systems need not have been run on every task.
+    some_tasks: bool,
+}
+
+impl Writer {
+    /// Prepares to write into a folder that is empty or does not exist.
+    pub(crate) fn new(target: &Path, benchmark: &Benchmark) -> Result<Writer, ImportError> {
+        if fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some()) {
+            let name = input::name(target);
+            return Err(ImportError::Other(format!(
+                "{name}: not empty; name a new folder with -o"
+            )));
+        }
+        let parent = match target.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        fs::create_dir_all(parent).map_err(ImportError::io(parent))?;
+        let folder = tempfile::Builder::new()
+            .prefix(".karat-import-")
+            .tempdir_in(parent)
+            .map_err(ImportError::io(parent))?;
+        let data = folder.path().join("datasets").join(benchmark.name).join("v1");
+        fs::create_dir_all(&data).map_err(ImportError::io(&data))?;
+        Ok(Writer {
+            folder,
+            target: target.to_owned(),
+            data,
+            buffers: BTreeMap::new(),
+            suites: BTreeMap::new(),
+            systems: BTreeMap::new(),
+            published: Vec::new(),
+            accounting: None,
+            by: None,
+            entries: Vec::new(),
+            counts: BTreeMap::new(),
+            skipped: BTreeMap::new(),
+            notes: Vec::new(),
+            licence: None,
+            partial: false,
+            some_tasks: false,
+        })
+    }
+
+    /// Sets the accounting of the outcomes, and the properties by which slices are made.
+    pub(crate) fn account(&mut self, accounting: Option<Accounting>, by: &[&'static str]) {
+        self.accounting = accounting;
+        self.by = Some(by.to_vec());
+    }
+
+    /// Accepts systems that were not run on every task; the importer checks what is complete.
+    pub(crate) fn allow_missing_tasks(&mut self) {
+        self.some_tasks = true;
+    }
+
+    /// The name of a system as an entry of karat.toml can have it.
+    pub(crate) fn entry_name(source: &str) -> String {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let name: String = source.chars().map(|c| if plain(c) { c } else { '_' }).collect();
+        let name = name.trim_start_matches('.');
+        let short: String = name.chars().take(120).collect();
+        if short.is_empty() { "unnamed".to_owned() } else { short }
+    }
+
+    /// Adds a task to a list of tasks.
+    pub(crate) fn task(&mut self, suite: &str, id: &str, tags: impl FnOnce() -> Tags) -> u32 {
+        let tasks = self.suites.entry(suite.to_owned()).or_default();
+        let next = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
+        tasks.entry(id.to_owned()).or_insert_with(|| (next, tags())).0
+    }
+
+    /// Adds a run of a task that [`Writer::task`] knows.
+    pub(crate) fn row(&mut self, system: &str, suite: &str, row: &Row) -> Result<(), ImportError> {
+        let name = Writer::entry_name(system);
+        let task = self.task(suite, &row.task, Tags::new);
+        let known = self.systems.entry(name.clone()).or_insert_with(|| System {
+            source: system.to_owned(),
+            suite: suite.to_owned(),
+            ..System::default()
+        });
+        if known.source != system || known.suite != suite {
+            let (one, other) = (&known.source, system);
+            let message = format!("two systems would both be named {name}: {one:?} and {other:?}");
+            return Err(ImportError::Other(message));
+        }
+        known.rows += 1;
+        known.tasks.insert(task);
+        self.line(&format!("outcomes/{name}.jsonl"), row)
+    }
+
+    /// Adds a published figure.
+    pub(crate) fn publish(&mut self, mut figure: Published) {
+        figure.report = Writer::entry_name(&figure.report);
+        self.published.push(figure);
+    }
+
+    /// Counts a row that is not taken over.
+    pub(crate) fn skip(&mut self, reason: &str) {
+        *self.skipped.entry(reason.to_owned()).or_default() += 1;
+    }
+
+    /// Counts things that are taken over.
+    pub(crate) fn count(&mut self, what: &str, number: u64) {
+        *self.counts.entry(what.to_owned()).or_default() += number;
+    }
+
+    pub(crate) fn note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
+    /// Adds an entry to karat.toml: its name and its table.
+    pub(crate) fn entry(&mut self, name: &str, table: String) {
+        self.entries.push((name.to_owned(), table));
+    }
+
+    /// Adds a line to a file of the dataset.
+    pub(crate) fn line(
+        &mut self,
+        file: &str,
+        value: &impl serde::Serialize,
+    ) -> Result<(), ImportError> {
+        let buffer = self.buffers.entry(file.to_owned()).or_default();
+        serde_json::to_writer(&mut *buffer, value)
+            .map_err(|error| ImportError::Other(format!("{file}: {error}")))?;
+        buffer.push(b'\n');
+        if buffer.len() >= BUFFER {
+            let bytes = std::mem::take(buffer);
+            self.append(file, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a whole file of the dataset.
+    pub(crate) fn file(&mut self, file: &str, bytes: &[u8]) -> Result<(), ImportError> {
+        self.append(file, bytes)
+    }
+
+    fn append(&self, file: &str, bytes: &[u8]) -> Result<(), ImportError> {
+        let path = self.data.join(file);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(ImportError::io(folder))?;
+        }
+        let open = OpenOptions::new().create(true).append(true).open(&path);
+        let mut out = open.map_err(ImportError::io(&path))?;
+        out.write_all(bytes).map_err(ImportError::io(&path))
+    }
+
+    /// Freezes the dataset, writes karat.toml and moves the folder to its place.
+    pub(crate) fn finish(
+        mut self,
+        benchmark: &Benchmark,
+        (digest, files): (karat_core::dataset::Digest, u64),
+    ) -> Result<Imported, ImportError> {
+        self.outcomes(benchmark)?;
+        for (file, bytes) in std::mem::take(&mut self.buffers) {
+            self.append(&file, &bytes)?;
+        }
+        let stated = self.licence.as_deref().unwrap_or(benchmark.licence);
+        let licence = match benchmark.restricted {
+            true => format!("restricted: {stated}"),
+            false => stated.to_owned(),
+        };
+        let made = format!(
+            "imported by `karat import {}` from {files} files of the user's own copy, {digest}",
+            benchmark.name
+        );
+        let name = benchmark.name.to_owned();
+        let meta = Meta { name, version: Version::new(1), licence, made };
+        Manifest::freeze(&self.data, meta, IfFrozen::Refuse)?;
+        let mut text = format!(
+            "# {}, imported by `karat import {}`. `karat check` measures it.\n",
+            benchmark.title, benchmark.name
+        );
+        for (_, table) in &self.entries {
+            text.push('\n');
+            text.push_str(table);
+        }
+        let project = self.folder.path().join(FILE);
+        fs::write(&project, text).map_err(ImportError::io(&project))?;
+        let target = self.target.clone();
+        if target.exists() {
+            fs::remove_dir(&target).map_err(ImportError::io(&target))?;
+        }
+        let written = self.folder.keep();
+        fs::rename(&written, &target).map_err(ImportError::io(&target))?;
+        readable(&target)?;
+        Ok(Imported {
+            benchmark: benchmark.name,
+            folder: target,
+            entries: self.entries.into_iter().map(|(name, _)| name).collect(),
+            files,
+            digest: digest.to_string(),
+            counts: self.counts,
+            skipped: self.skipped,
+            notes: self.notes,
+        })
+    }
+
+    /// Writes the tasks, the published figures and the entries of the systems.
+    fn outcomes(&mut self, benchmark: &Benchmark) -> Result<(), ImportError> {
+        let suites = std::mem::take(&mut self.suites);
+        for (suite, tasks) in &suites {
+            let file = format!("tasks/{suite}.jsonl");
+            for (id, (_, tags)) in tasks {
+                self.line(&file, &Task { id: id.clone(), tags: tags.clone() })?;
+            }
+            self.count("tasks", tasks.len() as u64);
+        }
+        let systems = std::mem::take(&mut self.systems);
+        let known = |figure: &Published| systems.contains_key(&figure.report);
+        self.published.retain(known);
+        for figure in std::mem::take(&mut self.published) {
+            self.line("published.jsonl", &figure)?;
+            self.count("published figures", 1);
+        }
+        let figures = self.counts.contains_key("published figures");
+        for (name, system) in &systems {
+            let all = suites.get(&system.suite).map_or(0, BTreeMap::len);
+            if system.tasks.len() < all && !self.some_tasks {
+                let (source, found) = (&system.source, system.tasks.len());
+                let message = format!("{source} has outcomes for {found} of {all} tasks");
+                if !self.partial {
+                    return Err(ImportError::Other(format!(
+                        "{message}: half a download? `--partial` imports what is there"
+                    )));
+                }
+                self.note(message);
+            }
+            let mut table = format!("[[outcomes]]\nname = {}\n", quoted(name));
+            if system.source != *name {
+                table.push_str(&format!("system = {}\n", quoted(&system.source)));
+            }
+            table.push_str(&format!("dataset = \"datasets/{}/v1\"\n", benchmark.name));
+            table.push_str(&format!("outcomes = {}\n", quoted(&format!("outcomes/{name}.jsonl"))));
+            table.push_str(&format!(
+                "tasks = {}\n",
+                quoted(&format!("tasks/{}.jsonl", system.suite))
+            ));
+            if figures {
+                table.push_str("published = \"published.jsonl\"\n");
+            }
+            if let Some(accounting) = self.accounting {
+                table.push_str(&format!("accounting = \"{}\"\n", accounting.name()));
+            }
+            if let Some(by) = &self.by {
+                table.push_str(&format!("by = {by:?}\n"));
+            }
+            table.push_str("gate = { max_errors = 1 }\n");
+            self.entry(name, table);
+            self.count("systems", 1);
+            self.count("runs", system.rows);
+        }
+        Ok(())
+    }
+}
+
+/// A TOML string.
+pub(crate) fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+/// A temporary folder is private; what the user asked for is as readable as any other folder.
+fn readable(folder: &Path) -> Result<(), ImportError> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(folder, mode).map_err(ImportError::io(folder))?;
+    }
+    Ok(())
+}

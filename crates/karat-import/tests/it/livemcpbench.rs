@@ -1,0 +1,56 @@
+use crate::{Copy, metric, near, report, value};
+
+fn judged(verdicts: &[(&str, u8, &str)]) -> String {
+    let rows: Vec<String> = verdicts
+        .iter()
+        .map(|(task, reward, category)| {
+            format!(
+                "{{\"task_id\": \"{task}\", \"question\": \"q\", \"judge\": \"success\", \
+                 \"judge_reason\": \"r\", \"reward\": {reward}, \"category\": \"{category}\"}}"
+            )
+        })
+        .collect();
+    format!("[{}]", rows.join(","))
+}
+
+const PEOPLE: &str = r#"[{"task_id": "a", "category": "work", "task_success": "success"},
+    {"task_id": "b", "category": "work", "task_success": "failure"},
+    {"task_id": "c", "category": "travel", "task_success": "success"},
+    {"task_id": "d", "category": "travel", "task_success": "failure"}]"#;
+
+#[test]
+fn success_agreement_and_kappa_of_each_judge() {
+    let mild =
+        judged(&[("a", 1, "work"), ("b", 1, "work"), ("c", 1, "travel"), ("d", 0, "travel")]);
+    let copy = Copy::new(&[
+        ("evaluator/output/mild/agent.json", &mild),
+        (
+            "evaluator/output/mild/success_rate.csv",
+            "Model\twork\ttravel\toverall\nagent\t100.0\t50.0\t75.0\n",
+        ),
+        ("evaluator/output/mild/other.json", &judged(&[("a", 0, "work")])),
+        ("baseline/annotation/agent.json", PEOPLE),
+    ]);
+    let reports = copy.reports("livemcpbench");
+    assert_eq!(reports.len(), 3);
+    let judge = report(&reports, "mild");
+    near(value(judge, "livemcpbench.success"), 0.75);
+    near(value(judge, "livemcpbench.agreement"), 0.75);
+    near(value(judge, "kappa"), 0.5);
+    assert!(metric(judge, None, "kappa").interval.is_some());
+    near(metric(judge, Some("category=work"), "livemcpbench.success").value, 1.0);
+    assert_eq!(judge.warnings, ["3 of 3 published figures are reproduced"]);
+    near(value(report(&reports, "human"), "livemcpbench.success"), 0.5);
+    let alone = report(&reports, "mild.other");
+    assert_eq!(value(alone, "livemcpbench.agreement"), None);
+}
+
+#[test]
+fn a_verdict_of_people_that_is_not_one_is_refused() {
+    let copy = Copy::new(&[(
+        "baseline/annotation/agent.json",
+        r#"[{"task_id": "a", "task_success": "perhaps"}]"#,
+    )]);
+    let message = copy.refused("livemcpbench");
+    assert!(message.contains("\"perhaps\" of task a"), "{message}");
+}

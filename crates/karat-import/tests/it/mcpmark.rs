@@ -1,0 +1,111 @@
+use crate::{Copy, metric, near, report, value};
+
+/// A result file with the outcome of each run: `y`, `n`, or `e` for an error.
+fn result(service: &str, outcomes: &str) -> String {
+    let runs: Vec<String> = outcomes
+        .chars()
+        .enumerate()
+        .map(|(at, outcome)| {
+            let error = if outcome == 'e' { "\"429 Too Many Requests\"" } else { "null" };
+            format!(
+                "\"run-{}\": {{\"success\": {}, \"error_message\": {error}, \"execution_time\": 2.5, \
+                 \"token_usage\": {{\"total_tokens\": 100}}, \"turn_count\": 3}}",
+                at + 1,
+                outcome == 'y'
+            )
+        })
+        .collect();
+    format!(
+        "{{\"model\": \"m\", \"service\": \"{service}\", \"task\": \"t\", \"runs\": {{{}}}}}",
+        runs.join(", ")
+    )
+}
+
+fn two_models() -> Copy {
+    let copy = Copy::new(&[("README.md", "results")]);
+    let of = |model: &str, task: &str| format!("model_results/{model}/{task}.json");
+    for (model, a, b, c) in
+        [("gpt-5.1", "yyyy", "ynyn", "nnnn"), ("slow_1", "yyyy", "nnee", "nyee")]
+    {
+        copy.write(&of(model, "papers__a"), &result("filesystem", a));
+        copy.write(&of(model, "papers__b"), &result("filesystem", b));
+        copy.write(&of(model, "chinook__c"), &result("postgres", c));
+    }
+    copy
+}
+
+#[test]
+fn rates_are_means_over_runs_and_errors_count_as_failures() {
+    let copy = two_models();
+    copy.write(
+        "summary.json",
+        r#"{"k": 4, "overall": {"gpt-5.1": {"pass@1": {"avg": 0.5, "std": 0.1667}, "pass@4": 0.6667,
+            "pass^4": 0.3333}, "slow_1": {"pass@1": {"avg": 0.4168, "std": 0.1443}}},
+            "postgres": {"gpt-5.1": {"pass@4": 0.0}}}"#,
+    );
+    let reports = copy.reports("mcpmark");
+    let good = report(&reports, "gpt-5.1");
+    near(value(good, "mcpmark.pass@1"), 0.5);
+    let runs: Vec<f64> =
+        metric(good, None, "mcpmark.pass@1").per_run.iter().map(|run| run.unwrap()).collect();
+    assert_eq!(runs, [2.0 / 3.0, 1.0 / 3.0, 2.0 / 3.0, 1.0 / 3.0]);
+    near(value(good, "mcpmark.std"), 1.0 / 6.0);
+    near(value(good, "mcpmark.pass@4"), 2.0 / 3.0);
+    near(value(good, "mcpmark.pass^4"), 1.0 / 3.0);
+    near(metric(good, Some("service=postgres"), "mcpmark.pass@4").value, 0.0);
+    near(metric(good, Some("service=filesystem"), "mcpmark.pass@1").value, 0.75);
+    assert_eq!(good.warnings, ["5 of 5 published figures are reproduced"]);
+
+    let slow = report(&reports, "slow_1");
+    near(value(slow, "mcpmark.pass@1"), 5.0 / 12.0);
+    // Karat leaves out the four runs that ended with an error.
+    near(value(slow, "task.success"), (1.0 + 0.0 + 0.5) / 3.0);
+    near(value(slow, "run.failed"), 1.0 / 3.0);
+    near(value(slow, "run.tokens"), 100.0);
+    let note = &slow.warnings[0];
+    assert!(note.starts_with("4 of 12 runs failed") && note.contains("0.4167"), "{note}");
+    assert!(slow.warnings[1].contains("1 of 2 published figures"), "{}", slow.warnings[1]);
+    assert_eq!(good.dataset.digest, slow.dataset.digest);
+    assert!(slow.controls.iter().all(|control| control.ok));
+}
+
+#[test]
+fn earlier_files_with_nested_results_and_one_run_are_read() {
+    let nested = r#"{"task_name": "papers__a", "service": "github", "model": "m", "runs": {"run-1":
+        {"agent_execution_time": 1.5, "execution_result": {"success": true, "error_message": null}}}}"#;
+    let copy = Copy::new(&[("model_results/m/papers__a.json", nested)]);
+    let reports = copy.reports("mcpmark");
+    near(value(&reports[0], "mcpmark.pass@1"), 1.0);
+    assert_eq!(value(&reports[0], "mcpmark.pass@4"), None);
+    assert!(metric(&reports[0], None, "mcpmark.pass@4").undefined.is_some());
+    near(value(&reports[0], "run.ms"), 1500.0);
+}
+
+#[test]
+fn wrong_files_are_refused_with_what_was_expected_and_found() {
+    let copy = Copy::new(&[("notes.txt", "x")]);
+    let message = copy.refused("mcpmark");
+    assert!(
+        message.contains("model_results/<model>") && message.contains("notes.txt"),
+        "{message}"
+    );
+
+    let copy = two_models();
+    copy.write("model_results/gpt-5.1/papers__a.json", "{\"service\": \"x\", \"runs\": {\"run");
+    let message = copy.refused("mcpmark");
+    assert!(message.contains("papers__a.json:1") && message.contains("\"runs\""), "{message}");
+
+    copy.write("model_results/gpt-5.1/papers__a.json", "{\"service\": \"x\", \"trials\": []}");
+    let message = copy.refused("mcpmark");
+    assert!(message.contains("runs") && message.contains("expected a result"), "{message}");
+
+    copy.write("model_results/gpt-5.1/papers__a.json", "");
+    assert!(copy.refused("mcpmark").contains("it is empty"));
+
+    std::fs::remove_file(copy.source().join("model_results/gpt-5.1/papers__a.json")).unwrap();
+    let message = copy.refused("mcpmark");
+    assert!(message.contains("gpt-5.1 has outcomes for 2 of 3 tasks"), "{message}");
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\n";
+    copy.write("model_results/gpt-5.1/papers__a.json", pointer);
+    assert!(copy.refused("mcpmark").contains("git lfs pull"));
+}

@@ -1,0 +1,60 @@
+use crate::{Copy, near, report, value};
+
+/// Trajectories with the rewards of each task's trials.
+fn trajectories(tasks: &[&[f64]]) -> String {
+    let mut runs = Vec::new();
+    for (task, rewards) in tasks.iter().enumerate() {
+        for (trial, reward) in rewards.iter().enumerate() {
+            runs.push(format!(
+                "{{\"task_id\": {task}, \"reward\": {reward}, \"info\": {{\"task\": {{}}}}, \
+                 \"traj\": [], \"trial\": {trial}}}"
+            ));
+        }
+    }
+    format!("[{}]", runs.join(",\n"))
+}
+
+#[test]
+fn pass_hat_k_is_that_of_the_paper() {
+    let text = trajectories(&[&[1.0, 1.0, 1.0, 1.0], &[1.0, 0.0, 0.9999999, 0.5], &[0.0; 4]]);
+    let copy = Copy::new(&[("gpt-4o-airline.json", &text), ("tasks.json", "{\"x\": 1}")]);
+    let reports = copy.reports("tau-bench");
+    let found = report(&reports, "gpt-4o-airline");
+    near(value(found, "tau.pass^1"), (1.0 + 0.5 + 0.0) / 3.0);
+    near(value(found, "tau.pass^2"), (1.0 + 1.0 / 6.0 + 0.0) / 3.0);
+    near(value(found, "tau.pass^3"), 1.0 / 3.0);
+    near(value(found, "tau.pass^4"), 1.0 / 3.0);
+    assert_eq!(found.runs, 4);
+}
+
+#[test]
+fn a_crashed_run_is_a_failure_for_the_benchmark_and_not_measured_for_karat() {
+    let text = r#"[{"task_id": 0, "reward": 1.0, "trial": 0, "info": {}, "traj": []},
+        {"task_id": 0, "reward": 0.0, "trial": 1, "info": {"error": "rate limit"}, "traj": []}]"#;
+    let copy = Copy::new(&[("m-retail.json", text)]);
+    let reports = copy.reports("tau-bench");
+    near(value(&reports[0], "tau.pass^1"), 0.5);
+    near(value(&reports[0], "task.success"), 1.0);
+}
+
+#[test]
+fn results_of_the_second_version_are_read() {
+    let text = r#"{"info": {}, "tasks": [], "simulations": [
+        {"task_id": "7", "trial": 0, "reward_info": {"reward": 1.0}, "termination_reason": "user_stop"},
+        {"task_id": "8", "trial": 0, "reward_info": null, "termination_reason": "too_many_errors"}]}"#;
+    let copy = Copy::new(&[("m_telecom.json", text)]);
+    let reports = copy.reports("tau-bench");
+    near(value(&reports[0], "tau.pass^1"), 0.5);
+    near(value(&reports[0], "run.failed"), 0.5);
+}
+
+#[test]
+fn a_file_that_is_cut_off_or_of_another_kind_is_refused() {
+    let copy = Copy::new(&[("m.json", "[{\"task_id\": 0, \"reward\": 1.0, \"tri")]);
+    let message = copy.refused("tau-bench");
+    assert!(message.contains("m.json:1") && message.contains("expected trajectories"), "{message}");
+    let copy = Copy::new(&[("m.json", "{\"rows\": []}")]);
+    assert!(copy.refused("tau-bench").contains("expected trajectories"));
+    let copy = Copy::new(&[("m.json", "[{\"task\": 0, \"reward\": 1.0}]")]);
+    assert!(copy.refused("tau-bench").contains("task_id"));
+}

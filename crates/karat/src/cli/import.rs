@@ -1,0 +1,25 @@
+//! The arguments of `karat import`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[derive(Args)]
+#[command(after_help = "Nothing is downloaded. `karat check DIR/karat.toml` then gives the table.")]
+pub(crate) struct ImportArgs {
+    /// The benchmark; --list shows them
+    #[arg(required_unless_present = "list")]
+    pub(crate) name: Option<String>,
+    /// Your copy of its files: folders or files
+    #[arg(value_name = "PATH", required_unless_present = "list")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// The folder to write; it must be empty or not exist
+    #[arg(short, long, value_name = "DIR", required_unless_present = "list")]
+    pub(crate) output: Option<PathBuf>,
+    /// Import what is there although some of it is missing
+    #[arg(long)]
+    pub(crate) partial: bool,
+    /// Show every benchmark: what it needs, its licence, and what proves the import
+    #[arg(long, conflicts_with_all = ["name", "paths", "output", "partial"])]
+    pub(crate) list: bool,
+}

@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""Writes answers to every single-turn item of bfcl-eval, right and wrong in many ways, as result files,
+and the verdicts of its own checker as score files. `karat import bfcl` must give the same verdicts.
+
+usage: oracle.py SITE_PACKAGES OUT [MODELS]
+"""
+
+import copy
+import json
+import random
+import sys
+import types
+from pathlib import Path
+
+site, out = Path(sys.argv[1]), Path(sys.argv[2])
+models = int(sys.argv[3]) if len(sys.argv) > 3 else 3
+sys.path.insert(0, str(site))
+# The table of models imports every vendor's library; the checker asks it one question.
+table = types.ModuleType("bfcl_eval.constants.model_config")
+table.MODEL_CONFIG_MAPPING = {
+    "underscores": types.SimpleNamespace(underscore_to_dot=True),
+    "dots": types.SimpleNamespace(underscore_to_dot=False),
+}
+sys.modules["bfcl_eval.constants.model_config"] = table
+
+from bfcl_eval.constants.enums import Language  # noqa: E402
+from bfcl_eval.eval_checker.ast_eval.ast_checker import ast_checker  # noqa: E402
+
+AST = [
+    "simple_python", "simple_java", "simple_javascript", "multiple", "parallel", "parallel_multiple",
+    "live_simple", "live_multiple", "live_parallel", "live_parallel_multiple",
+]
+OTHER = ["irrelevance", "live_irrelevance", "live_relevance"]
+LANGUAGE = {"simple_java": Language.JAVA, "simple_javascript": Language.JAVASCRIPT}
+data = site / "bfcl_eval" / "data"
+draw = random.Random(7)
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+
+
+def chosen(values):
+    """One acceptable value of a parameter; None if it is only to be omitted."""
+    real = [value for value in values if value != ""]
+    if not real or ("" in values and draw.random() < 0.3):
+        return None
+    return draw.choice(real)
+
+
+def plain(value):
+    """A value without the lists of alternatives in objects."""
+    if isinstance(value, dict):
+        found = {}
+        for key, values in value.items():
+            one = chosen(values) if isinstance(values, list) else values
+            if one is not None or (isinstance(values, list) and "" not in values):
+                found[key] = plain(one)
+        return found
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    return value
+
+
+def java(value, kind, items):
+    if kind == "boolean" or isinstance(value, bool):
+        return str(value).lower()
+    if kind in ("String", "any", "char") or isinstance(value, str):
+        return str(value)
+    if kind == "long":
+        return f"{value}L"
+    if kind == "float":
+        return f"{value}f"
+    if kind == "Array":
+        return "new T[]{" + ", ".join(java(one, items, None) for one in value) + "}"
+    if kind == "ArrayList":
+        quoted = [json.dumps(one) if isinstance(one, str) else java(one, items, None) for one in value]
+        return "new ArrayList<T>(Arrays.asList(" + ", ".join(quoted) + "))" if value else "new ArrayList<>()"
+    if kind == "HashMap":
+        puts = " ".join(f'put("{key}", {json.dumps(one)});' for key, one in value.items())
+        return "new HashMap<String, Object>() {{ " + puts + " }}"
+    return str(value)
+
+
+def javascript(value, kind, items):
+    if kind == "String" and isinstance(value, str):
+        return draw.choice(['"%s"', "'%s'", "%s"]) % value
+    if isinstance(value, str):
+        return value
+    if kind == "Boolean" or isinstance(value, bool):
+        return str(value).lower()
+    if kind == "Bigint":
+        return f"{value}n"
+    return json.dumps(value)
+
+
+def truth(item, answer, category):
+    """The calls of a possible answer."""
+    calls = []
+    for one in answer["ground_truth"]:
+        (name, arguments), = one.items()
+        function = next(known for known in item["function"] if known["name"] == name)
+        properties = function["parameters"]["properties"]
+        given = {}
+        for key, values in arguments.items():
+            value = chosen(values)
+            if value is None and key in function["parameters"]["required"]:
+                value = next((one for one in values if one != ""), "")
+            if value is None:
+                continue
+            detail = properties.get(key, {})
+            kind, items = detail.get("type"), (detail.get("items") or {}).get("type")
+            value = plain(value)
+            if category == "simple_java":
+                value = java(value, kind, items)
+            if category == "simple_javascript":
+                value = javascript(value, kind, items)
+            given[key] = value
+        calls.append((name, given))
+    return calls
+
+
+def broken(value):
+    """A value that is another one, or another spelling of the same."""
+    if isinstance(value, bool):
+        return draw.choice([not value, int(value), str(value)])
+    if isinstance(value, int):
+        return draw.choice([value + 1, float(value), str(value), -value, value * 10**20])
+    if isinstance(value, float):
+        return draw.choice([value + 0.5, int(value), str(value), round(value, 1)])
+    if isinstance(value, str):
+        return draw.choice([
+            value.upper(), value.replace(" ", ""), value + ".", value + "x", value.replace(",", " -"),
+            "", value[::-1], f'"{value}"', [value], value.replace("'", '"'), value + "\n", f" {value} ",
+            value.replace("{{", "{ {"), value.replace(")", ""), value.replace("new ", "new  "),
+            value.replace("L", "l"), value.rstrip("Lf"), value.replace("true", "false"), f"[{value}]",
+            value.replace(",", ";"), value.replace('"', "'"), "ä" + value, value + "_", value.replace("[", "[["),
+        ])
+    if isinstance(value, list):
+        other = copy.deepcopy(value)
+        way = draw.randrange(5)
+        if way == 0 or not other:
+            return other + ["more"]
+        if way == 1:
+            return other[::-1]
+        if way == 2:
+            return other[:-1]
+        at = draw.randrange(len(other))
+        other[at] = broken(other[at])
+        return other
+    if isinstance(value, dict):
+        other = copy.deepcopy(value)
+        if not other or draw.random() < 0.2:
+            other["more"] = 1
+            return other
+        key = draw.choice(list(other))
+        if draw.random() < 0.3:
+            del other[key]
+        else:
+            other[key] = broken(other[key])
+        return other
+    return draw.choice([0, "", None])
+
+
+def changed(calls):
+    """The calls with one thing different."""
+    calls = copy.deepcopy(calls)
+    way = draw.randrange(10)
+    if way == 0:
+        return calls + calls[:1]
+    if way == 1:
+        return calls[1:]
+    if way == 2:
+        return calls[::-1]
+    at = draw.randrange(len(calls))
+    name, given = calls[at]
+    if way == 3:
+        calls[at] = (name + "x", given)
+    elif way == 4:
+        given["unknown"] = 1
+    elif way == 5 and given:
+        del given[draw.choice(list(given))]
+    elif given:
+        key = draw.choice(list(given))
+        given[key] = broken(given[key])
+    return calls
+
+
+def written(calls, dotted):
+    """The calls as a result file has them; now and then not as calls at all."""
+    name = (lambda name: name) if dotted else (lambda name: name.replace(".", "_"))
+    return [{name(one): json.dumps(given)} for one, given in calls]
+
+
+def decoded(result):
+    if not isinstance(result, list):
+        raise ValueError("text")
+    return [{next(iter(call)): json.loads(call[next(iter(call))])} for call in result]
+
+
+def is_calls(found):
+    return all(isinstance(next(iter(call.values())), dict) for call in found)
+
+
+def verdict(category, item, answer, result, dotted):
+    try:
+        found = decoded(result)
+    except Exception:
+        found = None
+    called = bool(found) and is_calls(found)
+    if "irrelevance" in category:
+        return not called
+    if "relevance" in category:
+        return called
+    if found is None or not is_calls(found):
+        return False
+    language = LANGUAGE.get(category, Language.PYTHON)
+    model = "dots" if dotted else "underscores"
+    try:
+        return ast_checker(
+            item["function"], found, answer["ground_truth"], language, category, model)["valid"]
+    except Exception:
+        return False
+
+
+def odd():
+    return draw.choice(["I cannot do that.", [], [{"f": "not json"}], [{"f": "[1, 2]"}], [{}], "Error during inference: 500"])
+
+
+wrong_truths = 0
+total = 0
+for number in range(models):
+    model = "truth" if number == 0 else f"model-{number}"
+    dotted = number % 2 == 1
+    for category in AST + OTHER:
+        items = lines(data / f"BFCL_v4_{category}.json")
+        answers = lines(data / "possible_answer" / f"BFCL_v4_{category}.json") if category in AST else [None] * len(items)
+        section = "live" if category.startswith("live") else "non_live"
+        results, failed = [], []
+        for item, answer in zip(items, answers):
+            if answer is None:
+                call = [("some.tool", {"a": 1})]
+                result = written(call, dotted) if draw.random() < 0.4 else odd()
+                if number == 0:
+                    result = written(call, dotted) if category == "live_relevance" else "No."
+            else:
+                calls = truth(item, answer, category)
+                if number > 0 and draw.random() < 0.75:
+                    calls = changed(calls)
+                result = written(calls, dotted)
+                if number > 0 and draw.random() < 0.03:
+                    result = odd()
+            valid = verdict(category, item, answer, result, dotted)
+            for _ in range(100):
+                # Some of the acceptable values are refused by the checker itself.
+                if number > 0 or valid or answer is None:
+                    break
+                result = written(truth(item, answer, category), dotted)
+                valid = verdict(category, item, answer, result, dotted)
+            if number == 0 and not valid:
+                wrong_truths += 1
+                print("truth is wrong:", item["id"], json.dumps(result)[:300], file=sys.stderr)
+            results.append({"id": item["id"], "result": result, "latency": 1.0})
+            if not valid:
+                failed.append({"id": item["id"], "valid": False})
+        total += len(results)
+        head = {"accuracy": 1 - len(failed) / len(results), "total_count": len(results)}
+        for kind, rows in (("result", results), ("score", [head] + failed)):
+            path = out / kind / model / section / f"BFCL_v4_{category}_{kind}.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+print(f"{total} answers, {wrong_truths} truths that its own checker refuses")
