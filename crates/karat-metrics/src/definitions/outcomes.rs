@@ -3,7 +3,7 @@
 //! They count as the benchmark counts: a run that failed for a reason outside the agent is a failure
 //! of the agent. `task.success`, `pass@k` and `pass^k` leave such runs out.
 
-use crate::registry::{Better, Metric, MetricKind, Rank, Unit};
+use crate::metric::{Better, Metric, MetricKind, Rank, Unit};
 
 /// A share of runs, tasks or items.
 const SHARE: Metric = Metric {

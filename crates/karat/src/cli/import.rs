@@ -19,7 +19,7 @@ pub(crate) struct ImportArgs {
     /// Import what is there although some of it is missing
     #[arg(long)]
     pub(crate) partial: bool,
-    /// Show every benchmark: what it needs, its licence, and what proves the import
+    /// Show every benchmark with its files, its licence and its proof
     #[arg(long, conflicts_with_all = ["name", "paths", "output", "partial"])]
     pub(crate) list: bool,
 }

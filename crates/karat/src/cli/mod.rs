@@ -79,7 +79,7 @@ pub(crate) enum Command {
     /// Capture, freeze, verify, compare and serve corpora of tool definitions
     #[command(subcommand)]
     Corpus(CorpusCommand),
-    /// Turn a public benchmark, from your own copy, into a project that recomputes its table
+    /// Turn a published benchmark, from your own copy, into a project
     Import(ImportArgs),
     /// Compare two reports item by item, or every pair of systems in one
     Compare(CompareArgs),
@@ -191,7 +191,7 @@ pub(crate) struct TrecArgs {
 pub(crate) struct CompareArgs {
     /// The earlier report (karat.report or karat.check JSON)
     pub(crate) before: PathBuf,
-    /// The later report; without it, the systems of the one report are compared with each other
+    /// The later report; without it, the systems of one report are compared
     pub(crate) after: Option<PathBuf>,
     /// Compare over this slice too, such as split=test; repeatable
     #[arg(long, value_name = "BY=VALUE")]
