@@ -29,6 +29,7 @@ mod detection_hostile;
 mod fuzzed;
 mod guide;
 mod history;
+mod import;
 mod init;
 mod isolation;
 mod live_agent_model;

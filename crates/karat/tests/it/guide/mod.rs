@@ -127,6 +127,7 @@ const PLACES: &[(&str, &str)] = &[
     ("`[[retrieval]]`", "[[retrieval]]\n? = 1\n"),
     ("`[[detection]]`", "[[detection]]\n? = 1\n"),
     ("`[[agent]]`", "[[agent]]\n? = 1\n"),
+    ("`[[outcomes]]`", "[[outcomes]]\n? = 1\n"),
     ("`gate`", "[[agent]]\n[agent.gate]\n? = 1\n"),
     ("A rule of `gate.metrics`", "[[agent]]\n[agent.gate.metrics.x]\n? = 1\n"),
     ("`gate.protected`", "[[agent]]\n[agent.gate.protected]\n? = 1\n"),
