@@ -9,7 +9,7 @@ use karat_core::report::{Better, Check, CheckReport, Control, Delta, Measured, R
 use karat_metrics::registry;
 use serde::Serialize;
 
-use super::figures::{Figure, figures};
+use super::figures::{Figure, figures, leaderboard};
 use crate::charts::Bar;
 use crate::format::{
     Direction, NONE, bound, check_name, count, encoded, interval_heading, method, moment, optional,
@@ -341,7 +341,7 @@ pub(super) fn page(check: &CheckReport, slugs: &[String]) -> Page {
             .map(|(at, table)| Board {
                 slug: format!("leaderboard-{}", at + 1),
                 title: format!("{} on {}", table.metric, table.dataset.id),
-                figures: figures::leaderboard(table),
+                figures: leaderboard(table),
             })
             .collect(),
         legend: legend(check),

@@ -56,9 +56,15 @@ impl Type {
     }
 }
 
+/// A longer text is not searched for a collection: the search is quadratic.
+const MAX_COLLECTION: usize = 16 << 10;
+
 /// The value of a text; none if the type is not converted.
 pub(super) fn convert(text: &str, kind: Type, items: Option<Type>) -> Option<Value<'static>> {
     let plain = before_end(text);
+    if text.len() > MAX_COLLECTION && !matches!(kind, Type::Unsupported(_)) {
+        return Some(Value::from(text.to_owned()));
+    }
     let literal = match kind {
         Type::Integer if is_integer(plain) => Some(integer(plain)),
         Type::Float => plain.strip_suffix(['f', 'F']).and_then(decimal),
@@ -131,13 +137,13 @@ fn array_list(text: &str, items: Option<Type>) -> Option<Option<Value<'static>>>
     let block = |rest: &str| -> Option<String> {
         let inner = rest.strip_prefix("()")?.trim_start().strip_prefix("{{")?;
         let spaces = inner.len() - inner.trim_start().len();
+        let last = inner[..spaces].char_indices().next_back().map_or(0, |(at, _)| at);
         // One character at least belongs to the content, be it a space.
-        let contents = [spaces, spaces.saturating_sub(1)].into_iter().find_map(|start| {
+        [spaces, last].into_iter().find_map(|start| {
             let first = inner[start..].chars().next()?.len_utf8();
             let end = start + first + inner[start + first..].find("}}")?;
             Some(inner[start..end].to_owned())
-        });
-        contents
+        })
     };
     if let Some(block) = after_list(text).find_map(block) {
         return of(calls_of(&block, "add("));

@@ -10,7 +10,7 @@ use super::scalar::{
 };
 
 /// A text longer than this is not searched for an array of arrays.
-const MAX_NESTED: usize = 64 << 10;
+const MAX_NESTED: usize = 16 << 10;
 /// Objects in objects beyond this depth are kept as text.
 const MAX_DEPTH: usize = 32;
 
