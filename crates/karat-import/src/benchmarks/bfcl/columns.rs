@@ -52,7 +52,7 @@ pub(crate) fn leaderboard(slices: &[Slice]) -> Vec<Slice> {
             let mut known = category.chain(&columns);
             known.find(|slice| slice.value == **part)?.metrics.iter().find(|m| m.id == METRIC)
         };
-        let parts: Option<Vec<&Measured>> = parts.iter().map(|part| find(&part)).collect();
+        let parts: Option<Vec<&Measured>> = parts.iter().map(find).collect();
         let Some(metric) = parts.and_then(|parts| mean(&parts, *weights)) else { continue };
         let (by, value) = ("leaderboard".to_owned(), (*name).to_owned());
         columns.push(Slice { by, value, metrics: vec![metric] });

@@ -142,7 +142,7 @@ fn place(file: &File, kind: &str) -> Option<(String, String)> {
         let rest = part.strip_prefix(kind);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_']))
     };
-    if let Some(at) = folders.iter().rposition(|part| is_kind(&part)) {
+    if let Some(at) = folders.iter().rposition(is_kind) {
         let model = folders.get(at + 1)?;
         let mut run: Vec<&str> =
             folders[..at].iter().copied().filter(|p| *p != "results").collect();

@@ -19,14 +19,17 @@ pub(super) struct Question {
     pub(super) answers: Vec<Answer<'static>>,
 }
 
-/// The files of items, by version and category: functions, and possible answers.
+/// The files of a category: functions, and possible answers.
+type Files<'a> = (Option<&'a File>, Option<&'a File>);
+
+/// The files of items, by version and category.
 pub(super) struct Questions<'a> {
-    files: BTreeMap<(String, String), (Option<&'a File>, Option<&'a File>)>,
+    files: BTreeMap<(String, String), Files<'a>>,
 }
 
 impl<'a> Questions<'a> {
     pub(super) fn find(source: &'a Source) -> Questions<'a> {
-        let mut files: BTreeMap<_, (Option<&File>, Option<&File>)> = BTreeMap::new();
+        let mut files: BTreeMap<_, Files<'_>> = BTreeMap::new();
         for file in source.files() {
             let Some((category, "data")) = Category::of(file.base()) else { continue };
             let known = files.entry((category.version, category.name)).or_default();
