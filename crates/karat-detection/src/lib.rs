@@ -13,6 +13,7 @@ pub mod decision;
 mod definition;
 pub mod detectors;
 pub mod score;
+pub mod shortcuts;
 pub mod system;
 pub mod systems;
 pub mod tuning_guard;

@@ -17,6 +17,7 @@ mod hostile;
 mod remote;
 mod rules;
 mod scores;
+mod shortcuts;
 mod systems;
 mod threats_v3;
 mod tuning;

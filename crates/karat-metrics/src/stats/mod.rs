@@ -22,6 +22,7 @@
 //! ```
 
 mod bootstrap;
+mod clustered;
 mod contingency;
 mod mean;
 mod multiple;
@@ -36,6 +37,7 @@ mod special;
 mod wilcoxon;
 
 pub use bootstrap::{Bootstrap, BootstrapMethod, MAX_RESAMPLES, resampled_means};
+pub use clustered::ClusteredRate;
 pub use contingency::{ChiSquared, fisher_exact, mcnemar_chi_squared, mcnemar_exact};
 pub use mean::{geometric_mean, mean, median, population_std, sample_std, sem, t_interval};
 pub use multiple::{benjamini_hochberg, bonferroni, holm};

@@ -2,7 +2,7 @@
 //!
 //! Wilson is the one to show, one-sided Clopper-Pearson the one to certify with; the others are here
 //! because other tools use them. For clustered or repeated trials all of them are too narrow: use
-//! [`Bootstrap::clustered_mean`](super::Bootstrap::clustered_mean) there.
+//! [`ClusteredRate`](super::ClusteredRate) there.
 //!
 //! In every function, no trials, more successes than trials, and a confidence that is not between 0
 //! and 1 are [`Undefined`].
@@ -26,11 +26,7 @@ use crate::Undefined;
 /// If `n` is 0, or the arguments are inconsistent.
 pub fn wilson(successes: u64, n: u64, confidence: f64) -> Result<Interval, Undefined> {
     let rate = Rate::new(successes, n)?;
-    let z = normal::upper_quantile(allowed_miss(confidence)? / 2.0);
-    let denominator = 2.0 * (rate.n + z * z);
-    let centre = (2.0 * rate.successes + z * z) / denominator;
-    let margin = z / denominator * (4.0 * rate.successes * rate.q + z * z).sqrt();
-    Ok(rate.within(centre - margin, centre + margin))
+    Ok(rate.score(normal::upper_quantile(allowed_miss(confidence)? / 2.0)))
 }
 
 /// Returns the Wilson interval with Yates' continuity correction: wider, close to Clopper-Pearson.
@@ -209,7 +205,7 @@ pub fn newcombe(
 
 /// Checked counts as floats. The complements are subtracted as whole numbers, so 1 − p keeps its
 /// digits when p is near 1.
-struct Rate {
+pub(super) struct Rate {
     successes: f64,
     failures: f64,
     n: f64,
@@ -218,7 +214,7 @@ struct Rate {
 }
 
 impl Rate {
-    fn new(successes: u64, n: u64) -> Result<Rate, Undefined> {
+    pub(super) fn new(successes: u64, n: u64) -> Result<Rate, Undefined> {
         if n == 0 {
             return Err(Undefined("no trials"));
         }
@@ -227,6 +223,19 @@ impl Rate {
         };
         let (successes, failures, n) = (real(successes), real(failures), real(n));
         Ok(Rate { successes, failures, n, p: successes / n, q: failures / n })
+    }
+
+    /// The same rate among `n` trials.
+    pub(super) fn scaled(self, n: f64) -> Rate {
+        Rate { successes: self.p * n, failures: self.q * n, n, ..self }
+    }
+
+    /// Wilson's interval for the quantile `z`.
+    pub(super) fn score(&self, z: f64) -> Interval {
+        let denominator = 2.0 * (self.n + z * z);
+        let centre = (2.0 * self.successes + z * z) / denominator;
+        let margin = z / denominator * (4.0 * self.successes * self.q + z * z).sqrt();
+        self.within(centre - margin, centre + margin)
     }
 
     /// Clamps an interval to 0..1 and makes it contain the observed rate: rounding must not exclude
@@ -238,7 +247,7 @@ impl Rate {
         }
     }
 
-    fn exact_low(&self, tail: f64) -> f64 {
+    pub(super) fn exact_low(&self, tail: f64) -> f64 {
         if self.successes == 0.0 {
             0.0
         } else if self.failures == 0.0 {
@@ -248,7 +257,7 @@ impl Rate {
         }
     }
 
-    fn exact_high(&self, tail: f64) -> f64 {
+    pub(super) fn exact_high(&self, tail: f64) -> f64 {
         if self.failures == 0.0 {
             1.0
         } else if self.successes == 0.0 {

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use karat_core::dataset::DatasetFiles;
 use karat_core::report::DatasetRef;
-use karat_detection::dataset::Sample;
+use karat_detection::dataset::{Dataset as Threats, Sample};
+use karat_detection::shortcuts::{self, Shortcuts};
 use karat_io::text::printable;
 use karat_retrieval::snapshot::lock::{Lock, Mismatch};
 use serde_json::{Value, json};
@@ -22,6 +23,8 @@ struct Checked {
     holds: Vec<(&'static str, usize)>,
     /// The id of an entry, and what is wrong with it.
     findings: Vec<(String, String)>,
+    /// The search for shortcuts, of a labelled corpus, or the reason why there was none.
+    shortcuts: Option<Result<Shortcuts, String>>,
 }
 
 /// Verifies digests and labels, then the rules of the audit; with a lock, the definitions.
@@ -29,20 +32,33 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
     if let Some(lock) = &arguments.lock {
         return against_lock(lock, &arguments.folder, terminal);
     }
-    let files = DatasetFiles::Folder(arguments.folder.clone());
+    let folder = || DatasetFiles::Folder(arguments.folder.clone());
     let has = |name: &str| arguments.folder.join(name).is_dir();
-    let checked = if has("entries") {
-        threats(files)?
+    let checked = if arguments.folder.is_file() {
+        threats(Threats::from_file_for_audit(&arguments.folder)?)
+    } else if has("entries") {
+        threats(Threats::open_for_audit(folder())?)
     } else if has("traces") || has("tasks") {
-        behaviour(files)?
+        behaviour(folder())?
     } else {
-        tools(files)?
+        tools(folder())?
     };
-    let Checked { dataset, holds, findings } = checked;
-    let warnings = karat_detection::tuning_guard::warnings_of_project(
+    let Checked { dataset, holds, findings, shortcuts } = checked;
+    let mut warnings = karat_detection::tuning_guard::warnings_of_project(
         &arguments.folder,
         Path::new("karat.toml"),
     );
+    let audited = match &shortcuts {
+        Some(Ok(found)) => {
+            warnings.extend(found.warning());
+            Some(found)
+        }
+        Some(Err(reason)) => {
+            warnings.push(reason.clone());
+            None
+        }
+        None => None,
+    };
     if terminal.json() {
         let holds: serde_json::Map<String, Value> =
             holds.iter().map(|(what, count)| ((*what).to_owned(), json!(count))).collect();
@@ -53,21 +69,24 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
             "dataset": dataset,
             "holds": holds,
             "findings": findings,
+            "shortcuts": audited,
             "warnings": warnings,
         }))?;
     } else {
         let holds: Vec<String> =
             holds.iter().map(|(what, count)| format!("{count} {what}")).collect();
         let mut text = format!(
-            "{} {}: {}; digests and labels are right\n",
+            "{} {}: {}; {}labels are right\n",
             dataset.id,
             dataset.version,
-            holds.join(", ")
+            holds.join(", "),
+            if arguments.folder.is_file() { "" } else { "digests and " }
         );
         for (id, message) in &findings {
             let id = if id.is_empty() { "(no id)" } else { id };
             text.push_str(&format!("{}: {}\n", printable(id), printable(message)));
         }
+        text.push_str(&audited.map(Shortcuts::lines).unwrap_or_default());
         for warning in &warnings {
             text.push_str(&format!("warning: {}\n", printable(warning)));
         }
@@ -89,22 +108,23 @@ fn tools(files: DatasetFiles) -> Result<Checked, Stop> {
             ("groups", dataset.groups.len()),
         ],
         findings: findings.into_iter().map(|finding| (finding.id, finding.message)).collect(),
+        shortcuts: None,
         dataset: dataset.reference,
     })
 }
 
-fn threats(files: DatasetFiles) -> Result<Checked, Stop> {
-    let dataset = karat_detection::dataset::Dataset::open_for_audit(files)?;
+fn threats(dataset: Threats) -> Checked {
     let findings = karat_detection::audit::audit(&dataset);
     let count = |wanted: fn(&Sample) -> bool| dataset.samples.iter().filter(|s| wanted(s)).count();
-    Ok(Checked {
+    Checked {
         holds: vec![
             ("attacks", count(Sample::is_malicious)),
             ("hard negatives", count(Sample::is_hard_negative)),
         ],
         findings: findings.into_iter().map(|finding| (finding.id, finding.message)).collect(),
+        shortcuts: Some(shortcuts::audit(&dataset)),
         dataset: dataset.reference,
-    })
+    }
 }
 
 /// Traces and tasks of agents, with the tools that were on offer where the dataset has them.
@@ -114,7 +134,8 @@ fn behaviour(files: DatasetFiles) -> Result<Checked, Stop> {
         vec![("tools", audited.tools), ("tasks", audited.tasks), ("traces", audited.traces)];
     holds.retain(|(_, count)| *count > 0);
     let findings = audited.findings.into_iter().map(|finding| (finding.id, finding.message));
-    Ok(Checked { dataset: audited.reference, holds, findings: findings.collect() })
+    let findings = findings.collect();
+    Ok(Checked { dataset: audited.reference, holds, findings, shortcuts: None })
 }
 
 fn against_lock(path: &Path, folder: &Path, terminal: &Terminal) -> Result<Exit, Stop> {
