@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use karat_core::error::EvalError;
+use karat_core::report::Measured;
 use karat_io::text::printable;
 
+use crate::intake::ReadStats;
 use crate::trace::Invalid;
 
 /// A mistake in a line of a file.
@@ -31,8 +33,32 @@ pub(crate) fn nothing_to_score(path: &Path, notes: &BTreeMap<String, u64>) -> Ev
     EvalError::NothingMeasured(format!("{path}: nothing to score: {}", notes.join("; ")))
 }
 
+/// Refuses a result without a score. Tokens and times are no score of a task: with tasks given, they
+/// would make a pass of traces that say nothing.
+pub(crate) fn check_scored(
+    metrics: &[Measured],
+    stats: &ReadStats,
+    traces: u64,
+) -> Result<(), EvalError> {
+    let counts = |metric: &&Measured| {
+        metric.value.is_some() && !(stats.has_tasks && metric.id.starts_with("run."))
+    };
+    if metrics.iter().any(|metric| counts(&metric)) {
+        return Ok(());
+    }
+    let success = metrics.iter().find(|metric| metric.id == "task.success");
+    let reason = success.and_then(|metric| metric.undefined.as_deref());
+    match stats.has_tasks && stats.without_task == stats.runs {
+        true => Err(EvalError::NothingMeasured(format!(
+            "none of {traces} traces is of a task: no id and no input fits (name traces by the attribute \
+             karat.task or the field task)"
+        ))),
+        false => Err(no_score(traces, reason)),
+    }
+}
+
 /// Traces without a single score, with the reason for which not even success is known.
-pub(crate) fn no_score(traces: u64, reason: Option<&str>) -> EvalError {
+fn no_score(traces: u64, reason: Option<&str>) -> EvalError {
     let reason = reason.unwrap_or("nothing is expected");
     EvalError::NothingMeasured(format!(
         "no score is defined: {traces} traces do not show whether a task was done ({reason})"

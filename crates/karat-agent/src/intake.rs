@@ -10,6 +10,8 @@ use karat_core::run;
 use karat_io::text::{clip, printable};
 
 use crate::error::{in_line, nothing_to_score};
+use crate::formats::TraceFormat;
+use crate::prices::Prices;
 use crate::read::{Bad, TraceFiles};
 use crate::tasks::Tasks;
 use crate::trace::{Failed, Trace};
@@ -28,9 +30,19 @@ pub struct TraceSource<'a> {
     pub tasks: Option<&'a Tasks>,
     /// The share of records that may be bad.
     pub max_bad: f64,
+    /// The prices of models, for runs whose cost was not recorded.
+    pub prices: Option<&'a Prices>,
 }
 
 impl TraceSource<'_> {
+    /// Completes a trace with its task and its cost, and returns the number of the task.
+    pub(crate) fn complete(&self, trace: &mut Trace) -> Option<usize> {
+        if let Some(prices) = self.prices {
+            prices.complete(trace);
+        }
+        self.tasks.and_then(|tasks| tasks.complete(trace))
+    }
+
     /// The first file, which names the data.
     pub(crate) fn first_file(&self) -> &Path {
         self.files.files.first().map_or(Path::new(""), PathBuf::as_path)
@@ -45,7 +57,7 @@ impl TraceSource<'_> {
 /// A file's name without the extensions of traces.
 pub(crate) fn file_stem(path: &Path) -> String {
     let mut name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    for end in [".gz", ".zst", ".jsonl", ".json"] {
+    for end in [".gz", ".zst", ".jsonl", ".json", ".eval", ".binpb"] {
         name = name.strip_suffix(end).unwrap_or(&name).to_owned();
     }
     name
@@ -72,6 +84,21 @@ pub struct ReadStats {
     pub models: BTreeSet<String>,
     /// Ids that later ones were not compared with, because there were too many.
     pub unchecked_ids: u64,
+    /// True if traces were completed with tasks.
+    pub has_tasks: bool,
+    /// The formats of the files.
+    pub formats: BTreeSet<TraceFormat>,
+}
+
+impl ReadStats {
+    /// Remarks which formats were recognized, if none was stated.
+    pub fn note_recognized(&mut self, stated: TraceFormat, formats: &[TraceFormat]) {
+        let recognized = formats.iter().filter(|format| **format != TraceFormat::Native);
+        for format in recognized.filter(|_| stated == TraceFormat::Auto) {
+            let note = format!("file(s) recognized as {} ({})", format.name(), format.about());
+            *self.notes.entry(note).or_default() += 1;
+        }
+    }
 }
 
 /// Counts by name; further names beyond the limit are counted together.
@@ -160,6 +187,8 @@ pub(crate) struct Intake<'a> {
     first_bad: Option<(usize, Bad)>,
     /// The file and line of each key.
     seen: HashMap<u128, (usize, u64)>,
+    /// The number of runs so far of traces that are not numbered, by their key.
+    numbered: HashMap<u128, u32>,
     max_keys: usize,
     /// The tasks that have a trace.
     done: Vec<bool>,
@@ -174,6 +203,7 @@ impl<'a> Intake<'a> {
             stats: ReadStats::default(),
             first_bad: None,
             seen: HashMap::new(),
+            numbered: HashMap::new(),
             max_keys,
             done: vec![false; source.tasks.map_or(0, Tasks::len)],
         }
@@ -197,16 +227,29 @@ impl<'a> Intake<'a> {
         Ok(())
     }
 
-    /// Counts a trace; `task` is the number of its task.
+    /// Counts a trace; `task` is the number of its task. A run that is not numbered becomes the next
+    /// one of its task.
     ///
     /// # Errors
     /// If its id is a duplicate.
     pub(crate) fn trace(
         &mut self,
         (file, line): (usize, u64),
-        trace: &Trace,
+        trace: &mut Trace,
         task: Option<usize>,
     ) -> Result<(), EvalError> {
+        if trace.run == 0 {
+            let key = fingerprint(&trace.key());
+            let full = self.numbered.len() >= self.max_keys;
+            trace.run = match self.numbered.get_mut(&key) {
+                Some(runs) => {
+                    *runs += 1;
+                    *runs
+                }
+                None if full => 1,
+                None => *self.numbered.entry(key).or_insert(1),
+            };
+        }
         self.key((file, line), fingerprint(&trace.key()), &trace.id)?;
         let stats = &mut self.stats;
         stats.runs += 1;
@@ -285,6 +328,8 @@ impl<'a> Intake<'a> {
             return Err(nothing_to_score(self.source.first_file(), &notes));
         }
         self.stats.notes = notes;
+        self.stats.has_tasks = self.source.tasks.is_some();
+        self.stats.formats = self.source.files.formats.iter().copied().collect();
         self.stats.without_trace =
             self.source.tasks.and_then(|tasks| tasks.without_trace(&self.done));
         Ok(self.stats)

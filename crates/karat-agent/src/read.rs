@@ -1,16 +1,20 @@
 //! Files of traces, read as batches that threads can parse and score.
 //!
-//! A document is a line; or, where the format allows it and the first line is not a whole one, the
-//! whole file or each entry of the list that it is. What cannot be read becomes a [`Bad`] with its line
+//! A document is a line, an entry of a list, or a value in a file that is written over several lines.
+//! Protobuf and archives are turned into documents first. What cannot be read becomes a [`Bad`] with its line
 //! and class, so that it is counted and not lost; only a file that cannot be read on ends the reading.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use karat_core::error::EvalError;
-use karat_io::input::{Blocks, InputError, Limits, blocks};
+use karat_io::input::{Blocks, InputError, Limits, blocks, read_raw};
+use serde_json::value::RawValue;
 
-use crate::formats::{Importer, Position, TraceFormat};
+use crate::error::in_line;
+use crate::formats::spans::protobuf;
+use crate::formats::{Importer, Position, TraceFormat, describe, detect, inspect, is_conversation};
 use crate::metric::CallMetric;
 use crate::trace::Trace;
 use crate::trace::fields::{Invalid, is_list, list};
@@ -20,6 +24,10 @@ const MAX_DOCUMENT_BYTES: usize = 256 << 20;
 /// The size in bytes, and the number of documents, at which a batch of documents is full.
 const BATCH_BYTES: usize = 1 << 18;
 const BATCH_DOCUMENTS: usize = 256;
+/// The size in bytes of one message of a protobuf file, which takes many times that when it is read.
+const MAX_MESSAGE_BYTES: usize = 64 << 20;
+/// The number of bytes that are looked at to know a binary file.
+const PEEKED: u64 = 4096;
 
 /// A part of a file that is not a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,11 +102,12 @@ impl Batch {
         if let Content::Records(records) = &mut self.content {
             return records.drain(..).for_each(|(line, record)| each(line, record));
         }
-        let mut importer = source.format.importer(&source.files[self.file], source.metrics);
+        let format = source.formats[self.file];
+        let mut importer = format.importer(&source.files[self.file], source.metrics);
         let mut out = Vec::new();
         self.documents(|at, text| {
             let read = text.and_then(|text| {
-                importer.take(text, at, &mut out).map_err(|error| classed(at, text, &error))
+                importer.take(text, at, &mut out).map_err(|error| classed(format, at, text, &error))
             });
             out.drain(..).for_each(|trace| each(at.line, Record::Trace(Box::new(trace))));
             if let Err(bad) = read {
@@ -121,25 +130,147 @@ fn text(line: u64, bytes: &[u8]) -> Result<&str, Bad> {
     })
 }
 
-/// The class of a document that an importer refused.
-pub(crate) fn classed(at: Position, text: &str, error: &Invalid) -> Bad {
-    let class = match serde_json::from_str::<serde::de::IgnoredAny>(text) {
-        Err(error) if error.is_eof() => "truncated",
-        Err(_) => "not_json",
-        Ok(_) => "invalid",
+/// The class of a document that an importer refused. A document of another known kind is named.
+pub(crate) fn classed(format: TraceFormat, at: Position, text: &str, error: &Invalid) -> Bad {
+    let (class, looks) = match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+        Err(error) if error.is_eof() => ("truncated", None),
+        Err(_) => ("not_json", None),
+        Ok(_) => match detect(text) {
+            Some(found)
+                if found != format
+                    && !(found.has_conversations() && format.has_conversations()) =>
+            {
+                let (name, about) = (found.name(), found.about());
+                ("invalid", Some(format!("{about}; try --format {name}")))
+            }
+            _ => ("invalid", describe(text).map(str::to_owned)),
+        },
     };
-    Bad { line: at.line, class, message: error.to_string() }
+    let message = match looks {
+        Some(looks) => format!("this looks like {looks} (as {}: {error})", format.name()),
+        None => error.to_string(),
+    };
+    Bad { line: at.line, class, message }
 }
 
-/// Files of traces in one format.
+/// Files of traces.
 #[derive(Clone, Copy, Debug)]
 pub struct TraceFiles<'a> {
     /// The files.
     pub files: &'a [PathBuf],
-    /// Their format.
-    pub format: TraceFormat,
+    /// The format of each file; see [`recognize`].
+    pub formats: &'a [TraceFormat],
     /// The metrics that are computed from samples themselves.
     pub metrics: &'a [CallMetric],
+}
+
+/// The format of each file: the stated one, or the one that its first document has.
+///
+/// # Errors
+/// If a file cannot be read, or is of no known format.
+pub fn recognize(files: &[PathBuf], format: TraceFormat) -> Result<Vec<TraceFormat>, EvalError> {
+    files
+        .iter()
+        .map(|path| match format {
+            TraceFormat::Auto => recognize_file(path),
+            stated => Ok(stated),
+        })
+        .collect()
+}
+
+fn recognize_file(path: &Path) -> Result<TraceFormat, EvalError> {
+    match Binary::of(path) {
+        Some(Binary::Protobuf) => return Ok(TraceFormat::Otlp),
+        Some(Binary::Zip) => return Ok(TraceFormat::Inspect),
+        None => {}
+    }
+    if std::fs::metadata(path).is_ok_and(|file| !file.is_file()) {
+        return Err(EvalError::config(format!(
+            "{}: only a file can be looked at before it is read; name its format with --format",
+            path.display()
+        )));
+    }
+    let mut lines = NumberedLines::open(path)?;
+    let one_document = !lines.begins_with_a_record()?;
+    let mut documents = Documents::of(lines, one_document, TraceFormat::Messages);
+    // Nothing in it: any reader says so.
+    let Some((at, text)) = documents.next_document()? else { return Ok(TraceFormat::Native) };
+    let text =
+        text.map_err(|bad| in_line(path, bad.line, format!("{} ({})", bad.message, bad.class)))?;
+    if let Some(found) = detect(&text) {
+        return Ok(found);
+    }
+    let whole = serde_json::from_str::<serde::de::IgnoredAny>(&text);
+    let message = match (whole, describe(&text)) {
+        (Err(error), _) if error.is_eof() => "is cut off (truncated)".to_owned(),
+        (Err(error), _) => format!("{error} (not_json)"),
+        (Ok(_), Some(looks)) => format!("this looks like {looks}"),
+        // Karat's own reader names the field that is missing.
+        (Ok(_), None) => {
+            let error =
+                Trace::parse(&text).err().map_or_else(String::new, |error| error.to_string());
+            let known: Vec<&str> =
+                TraceFormat::ALL[1..].iter().map(|format| format.name()).collect();
+            format!(
+                "the format is not recognized; name it with --format (one of {}); as native: {error} (invalid)",
+                known.join(", ")
+            )
+        }
+    };
+    Err(in_line(path, at.line, message))
+}
+
+/// A kind of file that is not text.
+#[derive(Clone, Copy)]
+enum Binary {
+    Protobuf,
+    Zip,
+}
+
+impl Binary {
+    fn of(path: &Path) -> Option<Binary> {
+        let file = std::fs::File::open(path).ok()?;
+        if !file.metadata().is_ok_and(|data| data.is_file()) {
+            return None;
+        }
+        let mut start = Vec::new();
+        file.take(PEEKED).read_to_end(&mut start).ok()?;
+        let packed = [&b"\x1f\x8b"[..], b"\x28\xb5\x2f\xfd"];
+        match &start[..] {
+            start if packed.iter().any(|magic| start.starts_with(magic)) => None,
+            [b'P', b'K', 3, 4, ..] => Some(Binary::Zip),
+            // Text has no such bytes, and ids, lengths and times do.
+            start if start.iter().any(|byte| *byte < 9) => Some(Binary::Protobuf),
+            _ => None,
+        }
+    }
+
+    /// The documents of such a file, to be decoded one after the other.
+    fn documents(self, path: &Path) -> Result<VecDeque<Pending>, EvalError> {
+        let bytes =
+            read_raw(path, &Limits { bytes: MAX_DOCUMENT_BYTES as u64, ..Limits::default() })?;
+        let wrong = |message: String| in_line(path, 1, message);
+        let messages = match self {
+            Binary::Zip => {
+                let all = inspect::samples(&bytes).map_err(wrong)?;
+                return Ok(all.into_iter().map(Pending::Text).collect());
+            }
+            Binary::Protobuf => protobuf::messages(&bytes).map_err(wrong)?,
+        };
+        if messages.iter().any(|message| message.len() > MAX_MESSAGE_BYTES) {
+            let limit = MAX_MESSAGE_BYTES >> 20;
+            return Err(wrong(format!(
+                "a message has more than {limit} MB; export smaller batches"
+            )));
+        }
+        Ok(messages.into_iter().map(|message| Pending::Protobuf(message.to_vec())).collect())
+    }
+}
+
+/// A document that was not decoded yet.
+enum Pending {
+    Text(String),
+    Protobuf(Vec<u8>),
 }
 
 /// Reads files of traces batch by batch.
@@ -148,6 +279,8 @@ pub(crate) struct Reader<'a> {
     /// The number of files that were opened.
     opened: usize,
     open: Option<Open<'a>>,
+    /// The importers of formats whose traces may go on in the next file.
+    shared: BTreeMap<TraceFormat, Box<dyn Importer + Send + 'a>>,
     /// The remarks of importers, with their counts.
     pub(crate) notes: BTreeMap<String, u64>,
 }
@@ -155,20 +288,22 @@ pub(crate) struct Reader<'a> {
 enum Open<'a> {
     Lines(NumberedLines),
     Documents(Documents),
-    InOrder { documents: Documents, importer: Box<dyn Importer + Send + 'a>, finished: bool },
+    InOrder { documents: Documents, importer: Box<dyn Importer + Send + 'a>, format: TraceFormat },
 }
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(source: TraceFiles<'a>) -> Self {
-        Reader { source, opened: 0, open: None, notes: BTreeMap::new() }
+        Reader { source, opened: 0, open: None, shared: BTreeMap::new(), notes: BTreeMap::new() }
     }
 
     /// Fills a batch; false at the end of the last file.
     pub(crate) fn next(&mut self, batch: &mut Batch) -> Result<bool, EvalError> {
         loop {
             if self.open.is_none() {
-                let Some(path) = self.source.files.get(self.opened) else { return Ok(false) };
-                self.open = Some(open(path, &self.source)?);
+                if self.opened == self.source.files.len() {
+                    return Ok(self.finish_shared(batch));
+                }
+                self.open = Some(self.open_next()?);
                 self.opened += 1;
             }
             batch.file = self.opened - 1;
@@ -176,27 +311,69 @@ impl<'a> Reader<'a> {
             if fill(open, &mut batch.content)? {
                 return Ok(true);
             }
-            if let Some(Open::InOrder { importer, .. }) = self.open.take() {
-                for (note, count) in importer.notes() {
-                    *self.notes.entry(note).or_default() += count;
+            if let Some(Open::InOrder { mut importer, format, documents }) = self.open.take() {
+                if format.spans_files() {
+                    self.shared.insert(format, importer);
+                    continue;
+                }
+                let mut out = Vec::new();
+                importer.finish(&mut out);
+                self.note(&*importer);
+                if !out.is_empty() {
+                    batch.content = records(out, documents.line());
+                    return Ok(true);
                 }
             }
         }
     }
+
+    fn note(&mut self, importer: &(dyn Importer + Send)) {
+        for (note, count) in importer.notes() {
+            *self.notes.entry(note).or_default() += count;
+        }
+    }
+
+    /// The traces that were open until the last file.
+    fn finish_shared(&mut self, batch: &mut Batch) -> bool {
+        let Some((_, mut importer)) = self.shared.pop_first() else { return false };
+        let mut out = Vec::new();
+        importer.finish(&mut out);
+        self.note(&*importer);
+        batch.content = records(out, 1);
+        true
+    }
+
+    fn open_next(&mut self) -> Result<Open<'a>, EvalError> {
+        let (path, format) = (&self.source.files[self.opened], self.source.formats[self.opened]);
+        let documents = match Binary::of(path) {
+            Some(binary) => Documents {
+                lines: None,
+                one_document: false,
+                format,
+                pending: binary.documents(path)?,
+                ready: VecDeque::new(),
+            },
+            None => {
+                let mut lines = NumberedLines::open(path)?;
+                let one_document = format.may_be_one_document() && !lines.begins_with_a_record()?;
+                if format.is_record_per_document() && !one_document {
+                    return Ok(Open::Lines(lines));
+                }
+                Documents::of(lines, one_document, format)
+            }
+        };
+        if format.is_record_per_document() {
+            return Ok(Open::Documents(documents));
+        }
+        let shared = self.shared.remove(&format);
+        let importer = shared.unwrap_or_else(|| format.importer(path, self.source.metrics));
+        Ok(Open::InOrder { documents, importer, format })
+    }
 }
 
-fn open<'a>(path: &Path, source: &TraceFiles<'a>) -> Result<Open<'a>, EvalError> {
-    let mut lines = NumberedLines::open(path)?;
-    let one_document = source.format.may_be_one_document() && !lines.begins_with_a_record()?;
-    let documents = |lines| Documents { lines, one_document, ready: VecDeque::new() };
-    Ok(match source.format.is_record_per_document() {
-        true if one_document => Open::Documents(documents(lines)),
-        true => Open::Lines(lines),
-        false => {
-            let importer = source.format.importer(path, source.metrics);
-            Open::InOrder { documents: documents(lines), importer, finished: false }
-        }
-    })
+fn records(traces: Vec<Trace>, line: u64) -> Content {
+    let record = |trace| (line, Record::Trace(Box::new(trace)));
+    Content::Records(traces.into_iter().map(record).collect())
 }
 
 /// Fills a batch; false at the end of the file.
@@ -224,27 +401,21 @@ fn fill(open: &mut Open<'_>, content: &mut Content) -> Result<bool, EvalError> {
             *content = Content::Documents(batch);
             Ok(any)
         }
-        Open::InOrder { documents, importer, finished } => {
+        Open::InOrder { documents, importer, format } => {
             let (mut batch, mut out, mut bytes) = (Vec::new(), Vec::new(), 0);
-            while !*finished && bytes < BATCH_BYTES && batch.len() < BATCH_DOCUMENTS {
-                match documents.next_document()? {
-                    Some((at, text)) => {
-                        bytes += text.as_ref().map_or(0, String::len);
-                        let read = text.and_then(|text| {
-                            let read = importer.take(&text, at, &mut out);
-                            read.map_err(|error| classed(at, &text, &error))
-                        });
-                        batch.extend(read.err().map(|bad| (at.line, Record::Bad(bad))));
-                    }
-                    None => {
-                        *finished = true;
-                        importer.finish(&mut out);
-                    }
-                }
-                let line = documents.lines.line;
+            let mut any = false;
+            while bytes < BATCH_BYTES && batch.len() < BATCH_DOCUMENTS {
+                let Some((at, text)) = documents.next_document()? else { break };
+                any = true;
+                bytes += text.as_ref().map_or(0, String::len);
+                let read = text.and_then(|text| {
+                    let read = importer.take(&text, at, &mut out);
+                    read.map_err(|error| classed(*format, at, &text, &error))
+                });
+                batch.extend(read.err().map(|bad| (at.line, Record::Bad(bad))));
+                let line = documents.line();
                 batch.extend(out.drain(..).map(|trace| (line, Record::Trace(Box::new(trace)))));
             }
-            let any = !batch.is_empty() || !*finished;
             *content = Content::Records(batch);
             Ok(any)
         }
@@ -331,32 +502,73 @@ fn is_complete(text: &str) -> bool {
 
 /// The documents of a file.
 struct Documents {
-    lines: NumberedLines,
+    lines: Option<NumberedLines>,
     /// True if the file is one document or one list, not yet read.
     one_document: bool,
+    format: TraceFormat,
+    pending: VecDeque<Pending>,
     ready: VecDeque<(Position, Result<String, Bad>)>,
 }
 
 impl Documents {
+    fn of(lines: NumberedLines, one_document: bool, format: TraceFormat) -> Self {
+        let (pending, ready) = (VecDeque::new(), VecDeque::new());
+        Documents { lines: Some(lines), one_document, format, pending, ready }
+    }
+
+    fn line(&self) -> u64 {
+        self.lines.as_ref().map_or(1, |lines| lines.line)
+    }
+
     fn next_document(&mut self) -> Result<Option<Numbered<Position>>, EvalError> {
+        let first = Position { line: 1, entry: 0 };
+        match self.pending.pop_front() {
+            Some(Pending::Text(text)) => return Ok(Some((first, Ok(text)))),
+            Some(Pending::Protobuf(bytes)) => {
+                let json = protobuf::to_json(&bytes).map(|value| value.to_string());
+                let bad = |message| Bad { line: 1, class: "not_protobuf", message };
+                return Ok(Some((first, json.map_err(bad))));
+            }
+            None => {}
+        }
         if std::mem::take(&mut self.one_document) {
             self.read_whole()?;
         }
-        if let Some(document) = self.ready.pop_front() {
-            return Ok(Some(document));
-        }
-        while let Some((line, text)) = self.lines.next_line()? {
-            if !text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
-                return Ok(Some((Position { line, entry: 0 }, text)));
+        loop {
+            if let Some(document) = self.ready.pop_front() {
+                return Ok(Some(document));
+            }
+            let Some(lines) = &mut self.lines else { return Ok(None) };
+            let Some((line, text)) = lines.next_line()? else { return Ok(None) };
+            match text {
+                Ok(text) if text.trim().is_empty() => {}
+                Ok(text) => self.add(line, text),
+                bad => return Ok(Some((Position { line, entry: 0 }, bad))),
             }
         }
-        Ok(None)
     }
 
-    /// Reads the first line that is not blank and, if it is not whole, all lines after it.
+    /// Adds a document, or the entries of a list of documents.
+    fn add(&mut self, line: u64, text: String) {
+        let one = self.format.has_conversations() && is_conversation(&text);
+        match list(&text).ok().filter(|_| is_list(&text) && !one) {
+            Some(all) => {
+                let entries = all.into_iter().enumerate();
+                let entries: Vec<_> = entries
+                    .map(|(entry, one)| (Position { line, entry }, Ok(one.to_owned())))
+                    .collect();
+                self.ready.extend(entries);
+            }
+            None => self.ready.push_back((Position { line, entry: 0 }, Ok(text))),
+        }
+    }
+
+    /// Reads the first line that is not blank and, if it is not whole, all lines after it: one document
+    /// or several, one after the other.
     fn read_whole(&mut self) -> Result<(), EvalError> {
+        let Some(lines) = &mut self.lines else { return Ok(()) };
         let (line, mut whole) = loop {
-            match self.lines.next_line()? {
+            match lines.next_line()? {
                 None => return Ok(()),
                 Some((_, Ok(text))) if text.trim().is_empty() => {}
                 Some((line, Ok(text))) => break (line, text),
@@ -366,25 +578,35 @@ impl Documents {
                 }
             }
         };
-        if !is_complete(&whole) {
-            while let Some((line, next)) = self.lines.next_line()? {
-                let Ok(next) = next else { continue };
-                whole.push('\n');
-                whole.push_str(&next);
-                if whole.len() > MAX_DOCUMENT_BYTES {
-                    let (path, limit) = (self.lines.path.clone(), MAX_DOCUMENT_BYTES);
-                    return Err(InputError::LineTooLong { path, line, limit }.into());
-                }
+        if is_complete(&whole) {
+            self.add(line, whole);
+            return Ok(());
+        }
+        while let Some((line, next)) = lines.next_line()? {
+            let Ok(next) = next else { continue };
+            whole.push('\n');
+            whole.push_str(&next);
+            if whole.len() > MAX_DOCUMENT_BYTES {
+                let (path, limit) = (lines.path.clone(), MAX_DOCUMENT_BYTES);
+                return Err(InputError::LineTooLong { path, line, limit }.into());
             }
         }
-        match list(&whole) {
-            Ok(all) => {
-                let numbered = all.into_iter().enumerate();
-                self.ready.extend(
-                    numbered.map(|(entry, one)| (Position { line, entry }, Ok(one.to_owned()))),
-                );
-            }
-            Err(_) => self.ready.push_back((Position { line, entry: 0 }, Ok(whole))),
+        let mut values = serde_json::Deserializer::from_str(&whole).into_iter::<&RawValue>();
+        let breaks = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64;
+        let (mut line, mut end) = (line, 0);
+        while let Some(Ok(value)) = values.next() {
+            // A value begins after the white space that follows the one before it.
+            let document = value.get();
+            let start = values.byte_offset() - document.len();
+            line += breaks(&whole[end..start]);
+            self.add(line, document.to_owned());
+            line += breaks(document);
+            end = values.byte_offset();
+        }
+        let rest = &whole[end..];
+        if !rest.trim().is_empty() {
+            let place = Position { line: line + 1, entry: 0 };
+            self.ready.push_back((place, Ok(rest.trim().to_owned())));
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use karat_core::evaluation::Scored;
 use karat_core::report::{DatasetRef, Item, Measured};
 use karat_metrics::calls::ragas::Warning;
 
-use crate::error::no_score;
+use crate::error::check_scored;
 use crate::formats::{Position, TraceFormat, samples::Sample};
 use crate::intake::{Intake, ReadStats, TraceSource, fingerprint};
 use crate::metric::CallMetric;
@@ -54,11 +54,7 @@ impl Aggregates {
     /// # Errors
     /// If no score is defined.
     pub(crate) fn scored(&self) -> Result<Scored, EvalError> {
-        if self.metrics.iter().all(|metric| metric.value.is_none()) {
-            let success = self.metrics.iter().find(|metric| metric.id == "task.success");
-            let reason = success.and_then(|metric| metric.undefined.as_deref());
-            return Err(no_score(self.traces, reason));
-        }
+        check_scored(&self.metrics, &self.stats, self.traces)?;
         Ok(Scored {
             metrics: self.metrics.clone(),
             items: self.items.clone(),
@@ -101,10 +97,15 @@ impl ItemScores<'_> {
     }
 }
 
-/// Returns whether samples are scored by metrics of calls alone, as they are: that needs neither tasks nor
-/// tools, and is much faster than making traces of them.
-pub fn scores_samples(format: TraceFormat, has_tasks: bool, has_tools: bool) -> bool {
-    format.has_samples() && !has_tasks && !has_tools
+/// The format of samples that are scored by metrics of calls alone, as they are: that needs neither tasks
+/// nor tools, and is much faster than making traces of them.
+pub fn scores_samples(
+    formats: &[TraceFormat],
+    has_tasks: bool,
+    has_tools: bool,
+) -> Option<TraceFormat> {
+    let first = formats.first().copied().filter(|first| first.has_samples())?;
+    (!has_tasks && !has_tools && formats.iter().all(|format| *format == first)).then_some(first)
 }
 
 /// The metrics of samples unless others are named: the peer's own, and ours.
@@ -154,16 +155,16 @@ pub fn score(
     on_item: &mut dyn FnMut(&ItemScores<'_>),
 ) -> Result<Aggregates, EvalError> {
     let files = &source.files;
-    let samples = scores_samples(files.format, source.tasks.is_some(), tools.count() > 0);
+    let samples = scores_samples(files.formats, source.tasks.is_some(), tools.count() > 0);
     let scorer = match samples {
-        true => TraceScorer::of_samples(tools, files.metrics),
-        false => TraceScorer::new(tools, files.metrics),
+        Some(_) => TraceScorer::of_samples(tools, files.metrics),
+        None => TraceScorer::new(tools, files.metrics),
     };
     let mut reader = Reader::new(*files);
-    let mut pass = Pass::new(source, &scorer, samples);
+    let mut pass = Pass::new(source, &scorer, samples.is_some());
     let work = |slot: &mut Slot| match samples {
-        true => score_samples(slot, files.format, &scorer),
-        false => score_traces(slot, source, &scorer),
+        Some(format) => score_samples(slot, format, &scorer),
+        None => score_traces(slot, source, &scorer),
     };
     pipeline::run(
         threads,
@@ -178,8 +179,9 @@ fn score_samples(slot: &mut Slot, format: TraceFormat, scorer: &TraceScorer<'_>)
     let Slot { batch, found, scores, ids } = slot;
     let mut sample = Sample::default();
     batch.documents(|at: Position, text| {
-        let read = text
-            .and_then(|text| sample.read(format, text).map_err(|error| classed(at, text, &error)));
+        let read = text.and_then(|text| {
+            sample.read(format, text).map_err(|error| classed(format, at, text, &error))
+        });
         if let Err(bad) = read {
             return found.push((at, Found::Bad(bad)));
         }
@@ -201,7 +203,7 @@ fn score_traces(slot: &mut Slot, source: &TraceSource<'_>, scorer: &TraceScorer<
         let record = match record {
             Record::Bad(bad) => Found::Bad(bad),
             Record::Trace(mut trace) => {
-                let task = source.tasks.and_then(|tasks| tasks.complete(&mut trace));
+                let task = source.complete(&mut trace);
                 let score = trace.failed.is_none().then(|| scorer.score(&trace));
                 Found::Trace(trace, task, score)
             }
@@ -267,8 +269,8 @@ impl<'a> Pass<'a> {
                     let (ids, scores) = (self.ids, &self.scores[..]);
                     on_item(&ItemScores { id: &id, run: 1, ids, scores, warning });
                 }
-                Found::Trace(trace, task, score) => {
-                    self.intake.trace(place, &trace, task)?;
+                Found::Trace(mut trace, task, score) => {
+                    self.intake.trace(place, &mut trace, task)?;
                     let Some(score) = score else { continue };
                     self.traces += 1;
                     self.problems.add(&score);

@@ -52,7 +52,7 @@ impl TraceSet {
             let Slot { batch, records } = slot;
             batch.records(&source.files, |line, mut record| {
                 let task = match &mut record {
-                    Record::Trace(trace) => source.tasks.and_then(|tasks| tasks.complete(trace)),
+                    Record::Trace(trace) => source.complete(trace),
                     Record::Bad(_) => None,
                 };
                 records.push((line, record, task));
@@ -68,7 +68,7 @@ impl TraceSet {
                     match record {
                         Record::Bad(bad) => intake.bad(file, bad)?,
                         Record::Trace(mut trace) => {
-                            intake.trace((file, line), &trace, task)?;
+                            intake.trace((file, line), &mut trace, task)?;
                             trace.unknown.clear();
                             push(&mut traces, *trace, &source.files.files[file])?;
                         }
@@ -93,8 +93,10 @@ impl TraceSet {
         let paths: Vec<_> = paths.filter(|path| path.as_str().starts_with("traces/")).collect();
         let labels: Vec<PathBuf> =
             paths.iter().map(|path| dataset.files().label(path.as_str())).collect();
-        let files = TraceFiles { files: &labels, format: TraceFormat::Native, metrics: &[] };
-        let mut intake = Intake::new(TraceSource { files, tasks: None, max_bad: 0.0 }, usize::MAX);
+        let formats = vec![TraceFormat::Native; labels.len()];
+        let files = TraceFiles { files: &labels, formats: &formats, metrics: &[] };
+        let mut intake =
+            Intake::new(TraceSource { files, tasks: None, max_bad: 0.0, prices: None }, usize::MAX);
         let mut traces = Vec::new();
         for (file, path) in paths.into_iter().enumerate() {
             let bytes = dataset.bytes(path, &Limits::default())?;
@@ -105,7 +107,7 @@ impl TraceSet {
                 }
                 let trace = Trace::parse(text);
                 let mut trace = trace.map_err(|error| in_record(&labels[file], line, &error))?;
-                intake.trace((file, line), &trace, None)?;
+                intake.trace((file, line), &mut trace, None)?;
                 trace.unknown.clear();
                 push(&mut traces, trace, &labels[file])?;
             }

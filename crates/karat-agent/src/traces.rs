@@ -13,12 +13,13 @@ use karat_core::project::{BUNDLED, Root, own_datasets};
 use karat_core::report::{DatasetRef, SystemRef};
 use serde::{Deserialize, Serialize};
 
-use crate::error::no_score;
+use crate::error::check_scored;
 use crate::formats::TraceFormat;
 use crate::intake::{ReadStats, TraceSource};
-use crate::judge::Verdicts;
+use crate::judge::{Labels, Verdicts};
 use crate::metric::CallMetric;
-use crate::read::TraceFiles;
+use crate::prices::Prices;
+use crate::read::{TraceFiles, recognize};
 use crate::report::{self, Scoring};
 use crate::streaming::Aggregates;
 use crate::tasks::Tasks;
@@ -51,6 +52,12 @@ pub struct Config {
     /// Recorded verdicts of a judge.
     #[serde(default)]
     pub verdicts: Option<PathBuf>,
+    /// Labels of people, to compare the judge with.
+    #[serde(default)]
+    pub labels: Option<PathBuf>,
+    /// The prices of models, for runs whose cost was not recorded.
+    #[serde(default)]
+    pub prices: Option<PathBuf>,
     /// The share of records that may be bad.
     #[serde(default)]
     pub max_bad: f64,
@@ -96,6 +103,14 @@ impl Config {
         self.traces.iter().map(|file| root.path(file)).collect()
     }
 
+    /// The prices that are named.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn load_prices(&self, root: &Root<'_>) -> Result<Option<Prices>, EvalError> {
+        self.prices.as_ref().map(|file| Prices::load(&root.path(file))).transpose()
+    }
+
     /// The tools that are named.
     ///
     /// # Errors
@@ -124,20 +139,34 @@ impl Config {
             (None, false) => {
                 let tasks = Tasks::load_any(&self.tasks, root)?;
                 let files = self.files(root);
-                let files = TraceFiles { files: &files, format: self.format, metrics: &metrics };
+                let formats = recognize(&files, self.format)?;
+                let files = TraceFiles { files: &files, formats: &formats, metrics: &metrics };
                 let max_bad = self.max_bad;
-                TraceSet::read(&TraceSource { files, tasks: tasks.as_ref(), max_bad })?
+                let prices = self.load_prices(root)?;
+                let (tasks, prices) = (tasks.as_ref(), prices.as_ref());
+                let mut set = TraceSet::read(&TraceSource { files, tasks, max_bad, prices })?;
+                set.stats.note_recognized(self.format, &formats);
+                set
             }
             _ => return Err(EvalError::config("give either `dataset` or `traces`")),
         };
         let verdicts = self.verdicts.as_ref().map(|file| Verdicts::load(&root.path(file)));
-        let verdicts = verdicts.transpose()?;
+        let mut verdicts = verdicts.transpose()?;
+        match (&self.labels, &mut verdicts) {
+            (None, _) => {}
+            (Some(file), Some(verdicts)) => verdicts.labels = Some(Labels::load(&root.path(file))?),
+            (Some(_), None) => {
+                return Err(EvalError::config("labels are compared with verdicts: give both"));
+            }
+        }
         Ok(Data { traces: Kept::Traces(set), tools, metrics, verdicts, before: None })
     }
 
     /// The system that made the traces: the model, if there is one.
     pub fn system(&self, data: &Data) -> SystemRef {
-        let models = &data.traces.stats().models;
+        let stats = data.traces.stats();
+        let models = &stats.models;
+        let formats: Vec<&str> = stats.formats.iter().map(|format| format.name()).collect();
         let name = match models.len() {
             0 => "recorded traces".to_owned(),
             1 => models.iter().cloned().collect(),
@@ -147,7 +176,7 @@ impl Config {
             kind: "file".to_owned(),
             name,
             version: None,
-            settings: [("format".to_owned(), self.format.name().to_owned())].into(),
+            settings: [("format".to_owned(), formats.join("+"))].into(),
         }
     }
 }
@@ -194,7 +223,16 @@ impl Evaluation for Traces {
     fn reads(config: &Config) -> Vec<PathBuf> {
         let tools = config.tools.iter();
         let mut reads = own_datasets(config.dataset.iter().chain(tools));
-        reads.extend(config.traces.iter().chain(&config.tasks).chain(&config.verdicts).cloned());
+        reads.extend(
+            config
+                .traces
+                .iter()
+                .chain(&config.tasks)
+                .chain(&config.verdicts)
+                .chain(&config.labels)
+                .chain(&config.prices)
+                .cloned(),
+        );
         reads
     }
 
@@ -242,10 +280,6 @@ impl Evaluation for Traces {
 /// If no score is defined.
 pub(crate) fn score_set(scoring: &Scoring<'_>) -> Result<Scored, EvalError> {
     let scored = scoring.scored();
-    if scored.metrics.iter().any(|metric| metric.value.is_some()) {
-        return Ok(scored);
-    }
-    let success = scored.metrics.iter().find(|metric| metric.id == "task.success");
-    let reason = success.and_then(|metric| metric.undefined.as_deref());
-    Err(no_score(scoring.set.traces.len() as u64, reason))
+    check_scored(&scored.metrics, &scoring.set.stats, scoring.set.traces.len() as u64)?;
+    Ok(scored)
 }

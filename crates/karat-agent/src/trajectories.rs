@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::alignment::{CHANGED, Common as CommonCalls, FULL, MOVED, PART, SAME, Sides};
 use crate::formats::TraceFormat;
 use crate::intake::TraceSource;
-use crate::read::TraceFiles;
+use crate::read::{TraceFiles, recognize};
 use crate::shown::{clipped, shown_calls};
 use crate::tasks::Tasks;
 use crate::trace::expectation::object;
@@ -96,8 +96,10 @@ impl Evaluation for Trajectories {
         let read = |file: &PathBuf| {
             let file = root.path(file);
             let files = std::slice::from_ref(&file);
-            let files = TraceFiles { files, format: config.format, metrics: &[] };
-            let source = TraceSource { files, tasks: tasks.as_ref(), max_bad: config.max_bad };
+            let formats = recognize(files, config.format)?;
+            let files = TraceFiles { files, formats: &formats, metrics: &[] };
+            let source =
+                TraceSource { files, tasks: tasks.as_ref(), max_bad: config.max_bad, prices: None };
             Ok::<_, EvalError>(TraceSet::read(&source)?.traces)
         };
         Ok(RunPair { before: read(&config.before)?, after: read(&config.after)? })

@@ -100,6 +100,15 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
             commands::agent::judge(arguments, terminal)
         }
         Command::Agent(AgentCommand::Diff(arguments)) => commands::agent::diff(arguments, terminal),
+        Command::Agent(AgentCommand::Listen(arguments)) => {
+            commands::agent::listen(arguments, terminal)
+        }
+        Command::Agent(AgentCommand::Upgrade(arguments)) => {
+            commands::agent::upgrade(arguments, terminal)
+        }
+        Command::Agent(AgentCommand::Suggest(arguments)) => {
+            commands::agent::suggest(arguments, terminal)
+        }
         Command::Agent(AgentCommand::Check(arguments)) => {
             terminal.renamed("karat agent check", "karat check --evaluation agent");
             commands::check::one(&Evaluation::Agent, arguments, terminal)

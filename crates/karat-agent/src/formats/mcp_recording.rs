@@ -11,6 +11,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{Importer, Position};
+use crate::intake::file_stem;
 use crate::trace::fields::{Fields, is_list, list};
 use crate::trace::{Arguments, CallError, CallMade, Invalid, ToolDefinition, Trace};
 
@@ -37,12 +38,8 @@ enum Asked {
 
 impl Recording {
     pub(super) fn new(path: &Path) -> Self {
-        let mut name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        for end in [".gz", ".zst", ".jsonl", ".json"] {
-            name = name.strip_suffix(end).unwrap_or(&name).to_owned();
-        }
         Recording {
-            trace: Trace::of(name),
+            trace: Trace::of(file_stem(path)),
             open: BTreeMap::new(),
             servers: BTreeMap::new(),
             call_sessions: Vec::new(),

@@ -5,80 +5,72 @@
 //! Importers take what they know, count what they do not know, and repair nothing.
 
 mod chat;
+mod detect;
+mod dialog;
+pub(crate) mod inspect;
 mod mcp_recording;
-mod otlp;
 pub(crate) mod samples;
+mod sessions;
+pub mod spans;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+pub(crate) use self::detect::{describe, detect, is_conversation};
 use crate::metric::CallMetric;
 use crate::trace::{Invalid, Trace};
 
-/// The format of a file of traces.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum TraceFormat {
-    /// Karat's own format.
-    #[default]
-    Native,
-    /// RAGAS multi-turn samples.
-    Ragas,
-    /// DeepEval test cases.
-    Deepeval,
-    /// OpenAI chat logs.
-    Openai,
-    /// Anthropic message logs.
-    Anthropic,
-    /// OpenTelemetry spans as OTLP JSON.
-    Otlp,
-    /// Recordings of MCP sessions by Karat.
-    McpRecording,
+macro_rules! formats {
+    ($($(#[$mark:meta])* $variant:ident = $name:literal, $about:literal;)*) => {
+        /// The format of a file of traces.
+        #[derive(
+            Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash,
+            serde::Serialize, serde::Deserialize,
+        )]
+        #[serde(rename_all = "kebab-case")]
+        pub enum TraceFormat {
+            $(#[doc = $about] $(#[$mark])* $variant,)*
+        }
+
+        impl TraceFormat {
+            /// All formats.
+            pub const ALL: &[TraceFormat] = &[$(TraceFormat::$variant),*];
+
+            /// The name on the command line and in karat.toml.
+            pub fn name(self) -> &'static str {
+                match self { $(TraceFormat::$variant => $name),* }
+            }
+
+            /// A short description for the command line.
+            pub fn about(self) -> &'static str {
+                match self { $(TraceFormat::$variant => $about),* }
+            }
+        }
+    };
+}
+
+formats! {
+    #[default] Auto = "auto", "Recognized by each file's content";
+    Native = "native", "Karat's own format, see docs/agent.md";
+    Ragas = "ragas", "RAGAS multi-turn samples";
+    Deepeval = "deepeval", "DeepEval test cases";
+    Openai = "openai", "OpenAI chat or Responses logs";
+    Anthropic = "anthropic", "Anthropic message logs";
+    Messages = "messages", "Messages of LangChain, Pydantic AI and others";
+    Otlp = "otlp", "OpenTelemetry spans and logs, JSON or protobuf";
+    OpenaiAgents = "openai-agents", "Traces that the openai-agents SDK exports";
+    Langsmith = "langsmith", "LangSmith runs";
+    Langfuse = "langfuse", "Langfuse observations";
+    Inspect = "inspect", "Inspect logs, .json or .eval";
+    ClaudeCode = "claude-code", "Claude Code session files";
+    Codex = "codex", "Codex session files";
+    McpRecording = "mcp-recording", "Recordings of MCP sessions";
 }
 
 impl TraceFormat {
-    /// All formats.
-    pub const ALL: [TraceFormat; 7] = [
-        TraceFormat::Native,
-        TraceFormat::Ragas,
-        TraceFormat::Deepeval,
-        TraceFormat::Openai,
-        TraceFormat::Anthropic,
-        TraceFormat::Otlp,
-        TraceFormat::McpRecording,
-    ];
-
-    /// The name on the command line and in karat.toml.
-    pub fn name(self) -> &'static str {
-        match self {
-            TraceFormat::Native => "native",
-            TraceFormat::Ragas => "ragas",
-            TraceFormat::Deepeval => "deepeval",
-            TraceFormat::Openai => "openai",
-            TraceFormat::Anthropic => "anthropic",
-            TraceFormat::Otlp => "otlp",
-            TraceFormat::McpRecording => "mcp-recording",
-        }
-    }
-
-    /// A short description for the command line.
-    pub fn about(self) -> &'static str {
-        match self {
-            TraceFormat::Native => "Karat's own format, see docs/agent.md",
-            TraceFormat::Ragas => "RAGAS multi-turn samples",
-            TraceFormat::Deepeval => "DeepEval test cases",
-            TraceFormat::Openai => "OpenAI chat logs",
-            TraceFormat::Anthropic => "Anthropic message logs",
-            TraceFormat::Otlp => "OpenTelemetry spans as OTLP JSON",
-            TraceFormat::McpRecording => "Recordings of MCP sessions",
-        }
-    }
-
     /// Returns whether a trace is one document, which can be read without those before it.
     pub(crate) fn is_record_per_document(self) -> bool {
-        self == TraceFormat::Native || self.has_samples()
+        matches!(self, TraceFormat::Native | TraceFormat::Inspect) || self.has_samples()
     }
 
     /// Returns whether records are samples of a peer, with the expected calls in them.
@@ -88,7 +80,18 @@ impl TraceFormat {
 
     /// Returns whether a file may also be one document over many lines, or a list of documents.
     pub(crate) fn may_be_one_document(self) -> bool {
-        !matches!(self, TraceFormat::Native | TraceFormat::McpRecording)
+        self != TraceFormat::McpRecording
+    }
+
+    /// Returns whether a list can be one document: a conversation is a list of messages.
+    pub(crate) fn has_conversations(self) -> bool {
+        matches!(self, TraceFormat::Openai | TraceFormat::Anthropic | TraceFormat::Messages)
+    }
+
+    /// Returns whether one trace may be spread over several files.
+    pub(crate) fn spans_files(self) -> bool {
+        use TraceFormat::{Langfuse, Langsmith, OpenaiAgents, Otlp};
+        matches!(self, Otlp | OpenaiAgents | Langsmith | Langfuse)
     }
 
     /// A reader of documents. `metrics` are computed from samples themselves.
@@ -98,14 +101,20 @@ impl TraceFormat {
         metrics: &'m [CallMetric],
     ) -> Box<dyn Importer + Send + 'm> {
         match self {
-            TraceFormat::Native => Box::new(Native),
+            TraceFormat::Auto | TraceFormat::Native => Box::new(Native),
             TraceFormat::Ragas | TraceFormat::Deepeval => {
                 Box::new(samples::Samples { format: self, metrics })
             }
-            TraceFormat::Openai | TraceFormat::Anthropic => {
+            TraceFormat::Openai | TraceFormat::Anthropic | TraceFormat::Messages => {
                 Box::new(chat::Conversations::default())
             }
-            TraceFormat::Otlp => Box::new(otlp::Spans::default()),
+            TraceFormat::Otlp => Box::new(spans::Spans::new(spans::otlp::read)),
+            TraceFormat::OpenaiAgents => Box::new(spans::Spans::new(spans::exports::openai_agents)),
+            TraceFormat::Langsmith => Box::new(spans::Spans::new(spans::exports::langsmith)),
+            TraceFormat::Langfuse => Box::new(spans::Spans::new(spans::exports::langfuse)),
+            TraceFormat::Inspect => Box::new(inspect::Inspect),
+            TraceFormat::ClaudeCode => Box::new(sessions::Sessions::claude_code(path)),
+            TraceFormat::Codex => Box::new(sessions::Sessions::codex(path)),
             TraceFormat::McpRecording => Box::new(mcp_recording::Recording::new(path)),
         }
     }

@@ -5,6 +5,7 @@
 //! the score is the mean. Every verdict names prompt and judge, and verdicts are recorded: a report uses
 //! recorded ones and asks no model. Opinions differ, so no gate uses them unless it names the metric.
 
+pub(crate) mod labels;
 mod units;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use karat_io::text::clip;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+pub use self::labels::Labels;
 use self::units::{SHOWN, Unit, units};
 use crate::run::{Model, ask};
 use crate::trace::{Setting, Trace, Turns};
@@ -164,6 +166,8 @@ pub struct Verdicts {
     pub by: std::collections::BTreeSet<String>,
     /// Votes that a judge did not give.
     pub missing: u64,
+    /// Labels of people, to compare the judge with.
+    pub labels: Option<Labels>,
 }
 
 fn key(id: &str, model: Option<&str>, setting: Setting, turns: Turns, run: u32) -> String {

@@ -22,7 +22,7 @@ use self::items::Names;
 use crate::controls;
 use crate::judge::Verdicts;
 use crate::metric::CallMetric;
-use crate::scores::{Confusion, Confusions, TraceScore, TraceScorer, confusions, observed};
+use crate::scores::{Confusion, Confusions, Own, TraceScore, TraceScorer, confusions, observed};
 use crate::tools::Tools;
 use crate::trace::{Key, Trace};
 use crate::trace_set::TraceSet;
@@ -63,6 +63,9 @@ pub(crate) const METRICS: &[(&str, Average)] = &[
     ("run.ms", Average::Mean),
 ];
 
+/// Metrics that are in a report only if a trace has them.
+const OPTIONAL: [Own; 4] = [Own::Outcome, Own::Cost, Own::CachedTokens, Own::ReasoningTokens];
+
 /// The number of examples in a message.
 const LISTED: usize = 10;
 
@@ -98,9 +101,13 @@ impl Scoring<'_> {
         let compared = self.before.and_then(|before| compare(before, traces, &mut items));
         let items: Vec<Item> = items.into_iter().map(|(item, _)| item).collect();
         let averages = Averages::new(traces, &names, self.seed);
-        let ids = self.ids();
+        let ids = self.ids(&scores);
         let mut metrics = averages.headline(&ids, &items, &scorer, &scores);
         metrics.extend(repeated::measures(traces, &scores, self.seed));
+        if let Some((verdicts, labels)) = self.verdicts.and_then(|v| Some((v, v.labels.as_ref()?)))
+        {
+            metrics.extend(labels.measures(verdicts, traces, self.seed));
+        }
         let mut slices = averages.slices(&ids, &items);
         slices.extend(confusion_slices(traces, &confusions));
         let mut controls = controls::run(traces, self.tools, self.seed);
@@ -120,8 +127,13 @@ impl Scoring<'_> {
     }
 
     /// The metrics of this report: the usual ones, and those that were asked for.
-    fn ids(&self) -> Vec<(String, Average)> {
+    fn ids(&self, scores: &[TraceScore]) -> Vec<(String, Average)> {
         let mut ids: Vec<_> = METRICS.iter().map(|(id, kind)| ((*id).to_owned(), *kind)).collect();
+        for own in OPTIONAL {
+            if scores.iter().any(|score| score.value(own).is_some()) {
+                ids.push((Own::IDS[own as usize].to_owned(), Average::Mean));
+            }
+        }
         for metric in self.metrics {
             let id = metric.id();
             if ids.iter().all(|(known, _)| *known != id) {
@@ -231,7 +243,7 @@ pub(crate) fn interval(interval: stats::Interval, method: &str) -> Interval {
 pub(crate) fn is_share(id: &str) -> bool {
     let counts = ["run.", "gauge.overhead_", "gauge.tokens_", "gauge.ms_"];
     !counts.iter().any(|start| id.starts_with(start))
-        && !matches!(id, "calls.first_error" | "gauge.effectiveness")
+        && !matches!(id, "calls.first_error" | "gauge.effectiveness" | "outcome.score")
 }
 
 /// The control of traces that state the scores which they must get.

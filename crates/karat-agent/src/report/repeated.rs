@@ -10,8 +10,8 @@ use super::items::{TaskKey, task_key};
 use crate::scores::{Own, TraceScore};
 use crate::trace::{Setting, Trace};
 
-/// The numbers of runs that pass@k and pass^k are computed for.
-const K: [u64; 5] = [1, 2, 3, 5, 10];
+/// The largest k for which pass@k and pass^k are computed.
+const MAX_K: u64 = 100;
 
 /// The metrics; none if a task was run only once. Intervals are drawn by tasks.
 pub(super) fn measures(traces: &[Trace], scores: &[TraceScore], seed: u64) -> Vec<Measured> {
@@ -34,8 +34,7 @@ pub(super) fn measures(traces: &[Trace], scores: &[TraceScore], seed: u64) -> Ve
         // It is a value over runs, and has none for each of them.
         Measured { per_run: Vec::new(), ..aggregate::over_tasks(&id, tasks, seed) }
     };
-    K.into_iter()
-        .filter(|k| *k <= fewest)
+    (1..=fewest.min(MAX_K))
         .flat_map(|k| {
             [
                 over(format!("pass@{k}"), &|n, done| stats::pass_at_k(n, done, k)),

@@ -55,8 +55,12 @@ own_scores! {
     UnneededCall = "gauge.unneeded_call",
     Tokens = "run.tokens",
     Ms = "run.ms",
+    Cost = "run.cost",
+    CachedTokens = "run.cached_tokens",
+    ReasoningTokens = "run.reasoning_tokens",
     Answer = "answer.correct",
     State = "state.reached",
+    Outcome = "outcome.score",
     Success = "task.success",
 }
 
@@ -134,6 +138,15 @@ impl<'s> TraceScorer<'s> {
             let recorded = |value: Option<f64>| value.ok_or("not recorded");
             score.set(Own::Tokens, recorded(trace.usage.tokens().map(|tokens| tokens as f64)));
             score.set(Own::Ms, recorded(trace.usage.duration_ms));
+            // Few sources have these; where none does, the report does not mention them.
+            let tokens = |tokens: Option<u64>| tokens.map(|tokens| tokens as f64);
+            for (own, value) in [
+                (Own::CachedTokens, tokens(trace.usage.cached_tokens)),
+                (Own::ReasoningTokens, tokens(trace.usage.reasoning_tokens)),
+                (Own::Cost, trace.usage.cost),
+            ] {
+                score.scores[own as usize] = value.map(Ok);
+            }
         }
         outcome::score(trace, expect, &mut score);
         score

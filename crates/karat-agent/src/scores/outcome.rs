@@ -2,17 +2,18 @@
 
 use super::calls::forbidden;
 use super::{Own, Score, TraceScore, yes};
-use crate::trace::Trace;
 use crate::trace::expectation::Expectation;
+use crate::trace::{Outcome, Trace};
 
 pub(super) const NO_STATE: &str = "the state was not recorded";
+const NO_ANSWER: &str = "the answer was not recorded";
 
 pub(super) fn score(trace: &Trace, expect: Option<&Expectation>, score: &mut TraceScore) {
-    let answer = match expect {
-        Some(expect) if !expect.answer.is_empty() => {
-            Ok(yes(expect.answer_holds(trace.output.as_deref())))
-        }
-        _ => Err("no answer is expected"),
+    let answer = match (expect.filter(|expect| !expect.answer.is_empty()), &trace.output) {
+        (None, _) => Err("no answer is expected"),
+        // An agent that was stopped gave no answer; otherwise it is only not known.
+        (Some(_), None) if trace.stopped.is_none() => Err(NO_ANSWER),
+        (Some(expect), output) => Ok(yes(expect.answer_holds(output.as_deref()))),
     };
     let state = match (expect.filter(|expect| !expect.state.is_empty()), &trace.state) {
         (None, _) => Err("no state is expected"),
@@ -22,6 +23,9 @@ pub(super) fn score(trace: &Trace, expect: Option<&Expectation>, score: &mut Tra
     };
     score.set(Own::Answer, answer);
     score.set(Own::State, state);
+    let judged = trace.outcome;
+    let judged_score = judged.and_then(|outcome| outcome.score.or(outcome.passed.map(yes)));
+    score.scores[Own::Outcome as usize] = judged_score.map(Ok);
     let exact = score.get(Own::Exact);
     score.set(Own::Success, success(trace, expect, [answer, state], exact));
 }
@@ -34,7 +38,9 @@ fn success(
     [answer, state]: [Score; 2],
     exact: Option<Score>,
 ) -> Score {
-    let Some(expect) = expect else { return Err("nothing is expected") };
+    // Where nothing is expected, an outcome that was judged elsewhere decides.
+    let judged = trace.outcome.and_then(Outcome::succeeded).map(yes).ok_or("nothing is expected");
+    let Some(expect) = expect else { return judged };
     let mut parts = Vec::new();
     if !expect.answer.is_empty() {
         parts.push(answer);
@@ -49,7 +55,7 @@ fn success(
         parts.push(forbidden(trace, Some(expect)).map(|made| 1.0 - made));
     }
     if parts.is_empty() {
-        return Err("nothing is expected");
+        return judged;
     }
     if parts.contains(&Ok(0.0)) {
         return Ok(0.0);

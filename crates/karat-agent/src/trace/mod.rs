@@ -25,7 +25,7 @@ use self::fields::{Fields, is_object, is_string, typed};
 pub struct Trace {
     /// The task.
     pub id: String,
-    /// The number of the run, from 1.
+    /// The number of the run, from 1; 0 until it is numbered, if the source does not number runs.
     pub run: u32,
     /// The model, if it is known.
     pub model: Option<String>,
@@ -51,6 +51,8 @@ pub struct Trace {
     pub output: Option<String>,
     /// The state at the end.
     pub state: Option<Value>,
+    /// The outcome, where it was judged elsewhere.
+    pub outcome: Option<Outcome>,
     /// Tokens, time and cost.
     pub usage: Usage,
     /// The limit that stopped the agent.
@@ -221,6 +223,48 @@ pub struct Failed {
     pub message: String,
 }
 
+/// The outcome of a run as another program judged it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// The score or reward.
+    pub score: Option<f64>,
+    /// True if the task counts as done.
+    pub passed: Option<bool>,
+}
+
+/// Rewards are sums of floats, and "all of it" is 1 up to their rounding.
+const ALL_OF_IT: f64 = 1.0 - 1e-6;
+
+impl Outcome {
+    /// Returns whether the task was done: as stated, or by a score of 1.
+    pub fn succeeded(self) -> Option<bool> {
+        self.passed.or(self.score.map(|score| score >= ALL_OF_IT))
+    }
+
+    /// Takes `passed`, and `score` or `reward`.
+    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Option<Self>, Invalid> {
+        let (score, reward) = (fields.get::<f64>("score")?, fields.get::<f64>("reward")?);
+        let outcome = Outcome { score: score.or(reward), passed: fields.get("passed")? };
+        Ok((outcome != Outcome::default()).then_some(outcome))
+    }
+
+    /// An outcome as logs have it: true or false, a number, or one of Inspect's letters.
+    pub(crate) fn of(value: &Value) -> Option<Self> {
+        let score = |score: f64| Some(Outcome { score: Some(score), passed: None });
+        match value {
+            Value::Bool(passed) => Some(Outcome { score: None, passed: Some(*passed) }),
+            Value::Number(number) => score(number.as_f64()?),
+            Value::String(letter) => match letter.as_str() {
+                "C" => score(1.0),
+                "P" => score(0.5),
+                "I" | "N" => score(0.0),
+                text => score(text.parse().ok().filter(|score: &f64| score.is_finite())?),
+            },
+            _ => None,
+        }
+    }
+}
+
 /// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
@@ -279,6 +323,12 @@ pub struct Usage {
     /// Output tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
+    /// Input tokens that came from a cache; they are input tokens too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached_tokens: Option<u64>,
+    /// Output tokens of reasoning; they are output tokens too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
     /// The time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<f64>,
@@ -327,6 +377,7 @@ impl Trace {
         trace.messages = fields.get("messages")?.unwrap_or_default();
         trace.output = fields.get("output")?;
         trace.state = fields.get("state")?;
+        trace.outcome = Outcome::read(&mut fields)?;
         trace.stopped = fields.get("stopped")?;
         trace.failed = fields.get("failed")?;
         trace.expected_scores = fields.get("expected_scores")?.unwrap_or_default();
@@ -352,6 +403,8 @@ impl Trace {
         let usage = Usage {
             input_tokens: fields.get("input_tokens")?,
             output_tokens: fields.get("output_tokens")?,
+            cached_tokens: fields.get("cached_tokens")?,
+            reasoning_tokens: fields.get("reasoning_tokens")?,
             duration_ms: fields.get("duration_ms")?,
             cost: fields.get("cost")?,
         };
@@ -441,6 +494,9 @@ impl Serialize for Trace {
         map.serialize_entry("calls", &self.calls)?;
         entry(&mut map, "output", self.output.as_ref())?;
         entry(&mut map, "state", self.state.as_ref())?;
+        let outcome = self.outcome.unwrap_or_default();
+        entry(&mut map, "score", outcome.score.as_ref())?;
+        entry(&mut map, "passed", outcome.passed.as_ref())?;
         entry(&mut map, "usage", Some(&self.usage).filter(|usage| **usage != Usage::default()))?;
         entry(&mut map, "stopped", self.stopped.as_ref())?;
         entry(&mut map, "failed", self.failed.as_ref())?;

@@ -49,8 +49,8 @@ fn score_vectors(
     std::fs::write(&path, lines.collect::<String>()).unwrap();
 
     let metrics: Vec<CallMetric> = keys.iter().map(|key| metric_of(key)).collect();
-    let files = TraceFiles { files: &[path], format, metrics: &metrics };
-    let source = TraceSource { files, tasks: None, max_bad: 0.0 };
+    let files = TraceFiles { files: &[path], formats: &[format], metrics: &metrics };
+    let source = TraceSource { files, tasks: None, max_bad: 0.0, prices: None };
     let mut remaining = cases.iter();
     let found = streaming::score(&source, &Tools::default(), None, &mut |item| {
         let case = remaining.next().unwrap();

@@ -38,8 +38,9 @@ impl TraceFile {
 
     fn with<T>(&self, tasks: Option<&Tasks>, read: impl Fn(&TraceSource<'_>) -> T) -> T {
         let files = std::slice::from_ref(&self.path);
-        let files = TraceFiles { files, format: self.format, metrics: &self.metrics };
-        read(&TraceSource { files, tasks, max_bad: self.max_bad })
+        let formats = [self.format];
+        let files = TraceFiles { files, formats: &formats, metrics: &self.metrics };
+        read(&TraceSource { files, tasks, max_bad: self.max_bad, prices: None })
     }
 
     fn score(&self) -> (Result<Aggregates, EvalError>, Items) {

@@ -14,3 +14,5 @@
 mod agent_run;
 mod conformance;
 mod files;
+mod formats;
+mod listen;

@@ -252,6 +252,79 @@ pub(crate) const METRICS: &[Metric] = &[
         ..Metric::DEFAULT
     },
     Metric {
+        id: "run.cost",
+        summary: "The cost of a run with tools",
+        formula: "the recorded cost, or tokens times the prices that were given; mean over traces",
+        better: Better::Lower,
+        unit: Unit::Number,
+        undefined: "no cost was recorded, and no price of the model is known",
+        notes: "In the currency of the record or of the price table. Cached input has its own price where one is given.",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "run.cached_tokens",
+        summary: "The input tokens of a run with tools that came from a cache",
+        formula: "mean over traces",
+        better: Better::Higher,
+        unit: Unit::Tokens,
+        undefined: "not recorded",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "run.reasoning_tokens",
+        summary: "The output tokens of a run with tools that were reasoning",
+        formula: "mean over traces",
+        better: Better::Lower,
+        unit: Unit::Tokens,
+        undefined: "not recorded",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "outcome.score",
+        summary: "The score of a run as another program judged it",
+        formula: "mean of `score`, `reward` or `passed` over traces",
+        better: Better::Higher,
+        unit: Unit::Number,
+        undefined: "no outcome was judged elsewhere",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "judge.accuracy",
+        summary: "Agreement of the judge with labels of people",
+        formula: "traces on which both say passed or both say failed ÷ traces with a label and a verdict; the judge passes a trace with a mean vote of at least 0.5",
+        better: Better::Higher,
+        unit: Unit::Share,
+        undefined: "no trace has a label and a verdict",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "judge.kappa",
+        summary: "Cohen's kappa of the judge and labels of people: agreement beyond chance",
+        formula: "(observed agreement − agreement by chance) ÷ (1 − agreement by chance)",
+        better: Better::Higher,
+        unit: Unit::Number,
+        undefined: "no trace has a label and a verdict, or all of both are of one class",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "judge.sensitivity",
+        summary: "The share of runs which people passed that the judge passes too",
+        formula: "passed by both ÷ passed by people",
+        better: Better::Higher,
+        unit: Unit::Share,
+        undefined: "no label says passed",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "judge.specificity",
+        summary: "The share of runs which people failed that the judge fails too",
+        formula: "failed by both ÷ failed by people",
+        better: Better::Higher,
+        unit: Unit::Share,
+        undefined: "no label says failed",
+        ..Metric::DEFAULT
+    },
+    Metric {
         id: "judge.task_completion",
         summary: "The degree of task completion, in the opinion of a model",
         formula: "mean of the votes from 0 to 1 on each unit of a conversation, averaged over units, then over traces",

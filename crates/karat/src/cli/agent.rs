@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use karat_agent::TraceFormat;
 
 use super::CheckArgs;
 
@@ -16,16 +18,31 @@ pub(crate) enum AgentCommand {
     Judge(AgentJudgeArgs),
     /// Compare two runs of the same tasks call by call
     Diff(AgentDiffArgs),
+    /// Receive OpenTelemetry spans from agents and write them down, to be scored
+    Listen(AgentListenArgs),
+    /// Decide whether a model can be replaced: two recordings of the same tasks
+    Upgrade(AgentUpgradeArgs),
+    /// Propose tasks from recorded traces, for review
+    Suggest(AgentSuggestArgs),
     /// The earlier spelling: `karat agent check` for `karat check --evaluation agent`
     #[command(hide = true)]
     Check(CheckArgs),
+}
+
+/// The formats by their names.
+fn trace_format() -> impl TypedValueParser<Value = TraceFormat> {
+    let value = |format: &TraceFormat| PossibleValue::new(format.name()).help(format.about());
+    PossibleValuesParser::new(TraceFormat::ALL.iter().map(value)).map(|name| {
+        let named = TraceFormat::ALL.iter().find(|format| format.name() == name);
+        named.copied().unwrap_or_default()
+    })
 }
 
 /// The reading of traces.
 #[derive(Args, Clone)]
 pub(crate) struct TraceArgs {
     /// The format of the traces
-    #[arg(long, value_name = "FORMAT", default_value = "native")]
+    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = trace_format())]
     pub(crate) format: TraceFormat,
     /// Tasks with their expectations, for traces that have none; repeatable. JSON lines, JSON,
     /// YAML, or an mcp-eval scenario
@@ -42,7 +59,7 @@ const OF_A_REPORT: [&str; 7] =
 
 #[derive(Args)]
 pub(crate) struct AgentScoreArgs {
-    /// The traces: JSON lines, plain, gz or zstd; several files of one format
+    /// The traces: files of any format, plain, gz or zstd
     #[arg(required = true)]
     pub(crate) traces: Vec<PathBuf>,
     #[command(flatten)]
@@ -57,6 +74,12 @@ pub(crate) struct AgentScoreArgs {
     /// Recorded verdicts of a judge, as `karat agent judge` writes them
     #[arg(long, value_name = "FILE")]
     pub(crate) verdicts: Option<PathBuf>,
+    /// Labels of people, to compare the judge with: lines with id, run and passed
+    #[arg(long, value_name = "FILE", requires = "verdicts")]
+    pub(crate) labels: Option<PathBuf>,
+    /// Prices of models for a million tokens, TOML or JSON, for runs whose cost was not recorded
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prices: Option<PathBuf>,
     /// The traces of an earlier run, to be compared call by call in the report
     #[arg(long, value_name = "FILE")]
     pub(crate) before: Option<PathBuf>,
@@ -90,6 +113,53 @@ pub(crate) struct AgentScoreArgs {
     /// A further output; its type from the extension (.json .html .md .xml)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct AgentListenArgs {
+    /// The port on 127.0.0.1; 0 for any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 4318)]
+    pub(crate) port: u16,
+    /// The file for what is received; continued if it exists
+    #[arg(short, long, value_name = "FILE", default_value = "spans.jsonl")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct AgentUpgradeArgs {
+    /// The traces of the model in use
+    pub(crate) before: PathBuf,
+    /// The traces of the model that may replace it, on the same tasks
+    pub(crate) after: PathBuf,
+    #[command(flatten)]
+    pub(crate) read: TraceArgs,
+    /// Prices of models for a million tokens, TOML or JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prices: Option<PathBuf>,
+    /// The number of tasks that may be lost without a failure
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    pub(crate) max_lost: usize,
+    /// Fail if the mean cost grows by more than this share, such as 0.2
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) max_cost_growth: Option<f64>,
+    /// Fail if the mean time grows by more than this share
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) max_time_growth: Option<f64>,
+    /// Fail on DRIFT too
+    #[arg(long)]
+    pub(crate) no_drift: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct AgentSuggestArgs {
+    /// The traces: files of any format
+    #[arg(required = true)]
+    pub(crate) traces: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) read: TraceArgs,
+    /// The file for the proposed tasks
+    #[arg(short, long, value_name = "FILE", default_value = "suggested-tasks.jsonl")]
+    pub(crate) output: PathBuf,
 }
 
 #[derive(Args)]
@@ -264,22 +334,4 @@ pub(crate) struct AgentDiffArgs {
     /// A file for the comparison; its type from the extension (.html .json .md .xml); repeatable
     #[arg(short, long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TraceFormat {
-    /// Karat's own, see docs/agent.md
-    Native,
-    /// RAGAS multi-turn samples
-    Ragas,
-    /// DeepEval test cases
-    Deepeval,
-    /// OpenAI chat logs
-    Openai,
-    /// Anthropic message logs
-    Anthropic,
-    /// OpenTelemetry spans, OTLP JSON
-    Otlp,
-    /// Recordings of MCP sessions
-    McpRecording,
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use karat_agent::streaming::{self, ItemScores, scores_samples, usual_metrics_of_samples};
 use karat_agent::traces::{Config, Data, Kept};
-use karat_agent::{CallMetric, Tasks, TraceFiles, TraceSource, Traces};
+use karat_agent::{CallMetric, Tasks, TraceFiles, TraceSource, Traces, recognize};
 use karat_core::evaluation::{Common, Entry, report_recorded};
 use karat_core::gate;
 use karat_core::report::{Measured, Report, Verdict};
@@ -23,17 +23,18 @@ pub(super) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<E
     let config = Config {
         traces: arguments.traces.clone(),
         tools: arguments.tools.clone(),
+        prices: arguments.prices.clone(),
         ..config(&arguments.read)?
     };
     let root = here();
     let tools = config.load_tools(&root)?;
     let tasks = Tasks::load_any(&config.tasks, &root)?;
-    let metrics = match arguments.metrics.as_slice() {
-        [] if scores_samples(config.format, tasks.is_some(), tools.count() > 0) => {
-            usual_metrics_of_samples(config.format)
-        }
-        [] => CallMetric::usual(),
-        asked => named(asked)?,
+    let formats = recognize(&config.traces, config.format)?;
+    let samples = scores_samples(&formats, tasks.is_some(), tools.count() > 0);
+    let metrics = match (arguments.metrics.as_slice(), samples) {
+        ([], Some(format)) => usual_metrics_of_samples(format),
+        ([], None) => CallMetric::usual(),
+        (asked, _) => named(asked)?,
     };
     let (mut lines, mut items) = (String::new(), Vec::new());
     let mut on_item = |item: &ItemScores<'_>| match (arguments.per_item, terminal.json()) {
@@ -41,9 +42,15 @@ pub(super) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<E
         (true, true) => items.push(item_json(item)),
         (true, false) => item_lines(&mut lines, item),
     };
-    let files = TraceFiles { files: &config.traces, format: config.format, metrics: &metrics };
-    let source = TraceSource { files, tasks: tasks.as_ref(), max_bad: config.max_bad };
-    let aggregates = streaming::score(&source, &tools, None, &mut on_item)?;
+    let files = TraceFiles { files: &config.traces, formats: &formats, metrics: &metrics };
+    let prices = config.load_prices(&root)?;
+    let (tasks, prices) = (tasks.as_ref(), prices.as_ref());
+    let source = TraceSource { files, tasks, max_bad: config.max_bad, prices };
+    let mut aggregates = streaming::score(&source, &tools, None, &mut on_item)?;
+    let stated = aggregates.stats.notes.clone();
+    aggregates.stats.note_recognized(config.format, &formats);
+    let recognized = aggregates.stats.notes.iter().filter(|(note, _)| !stated.contains_key(*note));
+    aggregates.warnings.extend(recognized.map(|(note, count)| format!("{count} {note}")));
     let traces = aggregates.traces;
     let data =
         Data { traces: Kept::Aggregates(aggregates), tools, metrics, verdicts: None, before: None };

@@ -2,38 +2,29 @@
 
 mod diff;
 mod judge;
+mod listen;
 mod means;
 mod run;
 mod score;
+mod suggest;
+mod upgrade;
 
-use karat_agent::TraceFormat;
 use karat_agent::run::Api;
 use karat_agent::traces::Config;
 use karat_core::project::Root;
 use karat_io::http;
 
 use crate::bundled::Embedded;
-use crate::cli::{self, ModelApi, TraceArgs};
+use crate::cli::{ModelApi, TraceArgs};
 use crate::exit::Stop;
 
 pub(crate) use diff::diff;
 pub(crate) use judge::judge;
+pub(crate) use listen::listen;
 pub(crate) use run::run;
 pub(crate) use score::score;
-
-impl From<cli::TraceFormat> for TraceFormat {
-    fn from(format: cli::TraceFormat) -> TraceFormat {
-        match format {
-            cli::TraceFormat::Native => TraceFormat::Native,
-            cli::TraceFormat::Ragas => TraceFormat::Ragas,
-            cli::TraceFormat::Deepeval => TraceFormat::Deepeval,
-            cli::TraceFormat::Openai => TraceFormat::Openai,
-            cli::TraceFormat::Anthropic => TraceFormat::Anthropic,
-            cli::TraceFormat::Otlp => TraceFormat::Otlp,
-            cli::TraceFormat::McpRecording => TraceFormat::McpRecording,
-        }
-    }
-}
+pub(crate) use suggest::suggest;
+pub(crate) use upgrade::upgrade;
 
 impl From<ModelApi> for Api {
     fn from(api: ModelApi) -> Api {
@@ -55,7 +46,7 @@ fn config(arguments: &TraceArgs) -> Result<Config, Stop> {
         return Err(Stop::bad_input("--max-bad must be between 0 and 1"));
     }
     Ok(Config {
-        format: arguments.format.into(),
+        format: arguments.format,
         tasks: arguments.tasks.clone(),
         max_bad: arguments.max_bad,
         ..Config::default()

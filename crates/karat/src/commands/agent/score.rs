@@ -28,6 +28,8 @@ pub(crate) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<E
         traces: arguments.traces.clone(),
         tools: arguments.tools.clone(),
         verdicts: arguments.verdicts.clone(),
+        labels: arguments.labels.clone(),
+        prices: arguments.prices.clone(),
         ..config(&arguments.read)?
     };
     let baseline = arguments.baseline.as_deref().map(Baseline::load).transpose()?;
@@ -37,6 +39,7 @@ pub(crate) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<E
             traces: vec![before.clone()],
             tools: Vec::new(),
             verdicts: None,
+            labels: None,
             ..config.clone()
         };
         if let Kept::Traces(set) = earlier.read(metrics, &here())?.traces {

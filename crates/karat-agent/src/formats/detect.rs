@@ -1,0 +1,130 @@
+//! The format of a document, by its keys; and the names of known kinds of files that hold no traces.
+
+use serde_json::Value;
+
+use super::TraceFormat;
+use super::dialog::pieces;
+use crate::trace::fields::{Fields, is_list, is_object, list, typed};
+
+/// The format of a document; none if it is not known.
+pub(crate) fn detect(text: &str) -> Option<TraceFormat> {
+    if is_list(text) {
+        return match is_conversation(text) {
+            true => Some(TraceFormat::Messages),
+            false => detect(list(text).ok()?.first()?),
+        };
+    }
+    let mut fields = Fields::parse(text).ok()?;
+    let mut has = |keys: &[&str]| fields.any(keys).is_some();
+    if has(&["resourceSpans", "resource_spans", "batches", "resourceLogs", "resource_logs"])
+        || has(&["resourceMetrics", "resource_metrics", "scopeSpans"])
+    {
+        return Some(TraceFormat::Otlp);
+    }
+    let word = |key: &str| -> Option<String> {
+        typed(Fields::parse(text).ok()?.raw(key).unwrap_or("null")).ok()
+    };
+    if word("schema").is_some_and(|schema| schema.starts_with("karat.recording/")) {
+        return Some(TraceFormat::McpRecording);
+    }
+    if has(&["run_type"]) {
+        return Some(TraceFormat::Langsmith);
+    }
+    if matches!(word("object").as_deref(), Some("trace" | "trace.span")) {
+        return Some(TraceFormat::OpenaiAgents);
+    }
+    let kind = word("type").unwrap_or_default();
+    if has(&["payload"]) && has(&["timestamp"]) {
+        return Some(TraceFormat::Codex);
+    }
+    let claude = ["summary", "file-history-snapshot", "queue-operation", "ai-title", "mode"];
+    if has(&["sessionId"]) && has(&["uuid", "message", "leafUuid"])
+        || claude.contains(&kind.as_str())
+    {
+        return Some(TraceFormat::ClaudeCode);
+    }
+    let observations = ["GENERATION", "SPAN", "EVENT", "TOOL", "AGENT", "CHAIN", "RETRIEVER"];
+    if has(&["observations"]) || (has(&["traceId"]) && observations.contains(&kind.as_str())) {
+        return Some(TraceFormat::Langfuse);
+    }
+    let ids = |text: &str| {
+        let fields = Fields::parse(text).ok();
+        fields.is_some_and(|mut fields| {
+            fields.any(&["trace_id", "traceId"]).is_some()
+                && fields.any(&["span_id", "spanId"]).is_some()
+        })
+    };
+    let context = fields.any(&["context", "spanContext"]).filter(|text| is_object(text));
+    if ids(text) || context.is_some_and(ids) {
+        return Some(TraceFormat::Otlp);
+    }
+    // A page of an API: what is in it decides.
+    if let Some(data) = fields.raw("data").filter(|data| is_list(data)) {
+        return detect(list(data).ok()?.first()?);
+    }
+    let mut has = |keys: &[&str]| fields.any(keys).is_some();
+    if has(&["eval"]) && has(&["samples", "results", "plan", "status"]) {
+        return Some(TraceFormat::Inspect);
+    }
+    if has(&["reference_tool_calls"]) {
+        return Some(TraceFormat::Ragas);
+    }
+    if has(&["tools_called", "toolsCalled", "expected_tools", "expectedTools"]) {
+        return Some(TraceFormat::Deepeval);
+    }
+    if has(&["calls"]) {
+        return Some(TraceFormat::Native);
+    }
+    if has(&["request"]) || (has(&["custom_id"]) && has(&["body", "response"])) {
+        return Some(TraceFormat::Openai);
+    }
+    let names = ["messages", "input", "traj", "trajectory", "conversation", "contents"];
+    let mut fields = Fields::parse(text).ok()?;
+    let found = fields.any(&names)?;
+    if is_conversation(found) {
+        let blocks = found.contains("\"tool_use\"") || found.contains("\"tool_result\"");
+        return Some(if blocks { TraceFormat::Anthropic } else { TraceFormat::Openai });
+    }
+    None
+}
+
+/// Returns whether a text is a list of messages.
+pub(crate) fn is_conversation(text: &str) -> bool {
+    let Ok(all) = list(text) else { return false };
+    let is_message = |text: &&str| {
+        let value = serde_json::from_str::<Value>(text).ok();
+        value.is_some_and(|value| value.get("messages").is_none() && pieces(&value).is_some())
+    };
+    !all.is_empty() && all.iter().take(3).all(is_message)
+}
+
+/// What a document that is not a trace looks like, for a message.
+pub(crate) fn describe(text: &str) -> Option<&'static str> {
+    let mut fields = Fields::parse(text).ok()?;
+    let mut has = |keys: &[&str]| keys.iter().all(|key| fields.raw(key).is_some());
+    if has(&["reports"]) || has(&["metrics", "items"]) {
+        return Some("a report of Karat; traces are in the files that it was made from");
+    }
+    if has(&["user_task_id", "injection_task_id"]) || has(&["suite_name", "pipeline_name"]) {
+        return Some("a run of AgentDojo; `karat import` reads these");
+    }
+    if has(&["result", "input_token_count"]) || has(&["id", "ground_truth"]) {
+        return Some("a file of BFCL; `karat import` reads these");
+    }
+    if has(&["accuracy", "correct_count"]) {
+        return Some("a score file of BFCL, which has no calls");
+    }
+    if has(&["resourceMetrics"]) {
+        return Some("OpenTelemetry metrics, which say nothing about single runs");
+    }
+    if has(&["score", "reason"]) || has(&["judge", "vote"]) {
+        return Some("verdicts of a judge; give them with --verdicts");
+    }
+    if has(&["expect"]) || has(&["tasks"]) {
+        return Some("tasks; give them with --tasks, next to the traces");
+    }
+    if has(&["tools"]) {
+        return Some("a list of tools; give it with --tools, next to the traces");
+    }
+    None
+}

@@ -1,0 +1,177 @@
+//! Session files of coding agents: Claude Code and Codex. One line is one message or event; a file is
+//! one session, and sessions that share a file are told apart by their id.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::chat::{added, usage_of};
+use super::dialog::Dialog;
+use super::spans::otlp::nanoseconds;
+use super::{Importer, Position};
+use crate::intake::file_stem;
+use crate::trace::fields::typed;
+use crate::trace::{Invalid, Trace, Usage};
+
+/// The number of sessions in one file.
+const MAX_SESSIONS: usize = 100_000;
+
+#[derive(Default)]
+struct Session {
+    trace: Trace,
+    dialog: Dialog,
+    /// Messages whose tokens are counted: a message has a line for each of its blocks.
+    counted: BTreeSet<String>,
+    first: u128,
+    last: u128,
+}
+
+impl Session {
+    fn time(&mut self, line: &Value) {
+        let at = line.get("timestamp").map_or(0, |time| nanoseconds(&time.to_string()));
+        if at > 0 {
+            self.first = if self.first == 0 { at } else { self.first.min(at) };
+            self.last = self.last.max(at);
+        }
+    }
+
+    fn message(&mut self, message: &Value) {
+        if self.dialog.message(message) {
+            self.trace.messages.push(message.clone());
+        }
+    }
+
+    fn close(mut self) -> Trace {
+        self.dialog.into_trace(&mut self.trace);
+        if self.last > self.first {
+            self.trace.usage.duration_ms = Some((self.last - self.first) as f64 / 1e6);
+        }
+        self.trace
+    }
+}
+
+/// Reads the sessions of a file.
+pub(super) struct Sessions {
+    read: fn(&Value, &mut Session),
+    /// The name of a session without an id.
+    name: String,
+    open: BTreeMap<String, Session>,
+}
+
+impl Sessions {
+    pub(super) fn claude_code(path: &Path) -> Self {
+        Sessions { read: claude_code, name: file_stem(path), open: BTreeMap::new() }
+    }
+
+    pub(super) fn codex(path: &Path) -> Self {
+        Sessions { read: codex, name: file_stem(path), open: BTreeMap::new() }
+    }
+}
+
+impl Importer for Sessions {
+    fn take(&mut self, text: &str, _: Position, _: &mut Vec<Trace>) -> Result<(), Invalid> {
+        let line: Value = typed(text)?;
+        if !line.is_object() {
+            return Err(Invalid::new("should be an object"));
+        }
+        // Lines without a session, such as summaries, say nothing about the run.
+        let is_codex = line.get("payload").is_some() || line.get("sessionId").is_none();
+        let id = match line.get("sessionId").and_then(Value::as_str) {
+            Some(id) => id.to_owned(),
+            None if is_codex => self.name.clone(),
+            None => return Ok(()),
+        };
+        if !self.open.contains_key(&id) && self.open.len() == MAX_SESSIONS {
+            return Err(Invalid::new("has too many sessions"));
+        }
+        let session = self.open.entry(id.clone()).or_insert_with(|| Session {
+            trace: Trace { run: 0, ..Trace::of(id) },
+            ..Session::default()
+        });
+        session.time(&line);
+        (self.read)(&line, session);
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut Vec<Trace>) {
+        let mut all: Vec<Session> = std::mem::take(&mut self.open).into_values().collect();
+        all.retain(|session| session.dialog.spoken > 0 || !session.dialog.calls.is_empty());
+        all.sort_by_key(|session| session.first);
+        out.extend(all.into_iter().map(Session::close));
+    }
+}
+
+fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+    value.get(key)?.as_str()
+}
+
+fn flag(value: &Value, key: &str) -> bool {
+    value.get(key).and_then(Value::as_bool).unwrap_or(false)
+}
+
+/// A line of Claude Code: a message of the user or the assistant, or something else.
+fn claude_code(line: &Value, session: &mut Session) {
+    let (Some("user" | "assistant"), Some(message)) = (text(line, "type"), line.get("message"))
+    else {
+        return;
+    };
+    // Sub-agents have conversations of their own; notes of the program are not the user's.
+    if flag(line, "isSidechain") || flag(line, "isMeta") || flag(line, "isCompactSummary") {
+        return;
+    }
+    if let Some(usage) = message.get("usage") {
+        let id = text(message, "id").unwrap_or_default().to_owned();
+        if id.is_empty() || session.counted.insert(id) {
+            session.trace.usage = added(session.trace.usage, usage_of(usage));
+        }
+    }
+    if let Some(model) = text(message, "model").filter(|model| *model != "<synthetic>") {
+        session.trace.model = Some(model.to_owned());
+    }
+    session.message(message);
+}
+
+/// A line of Codex: an item of the Responses API in `payload`, in older files the item itself.
+fn codex(line: &Value, session: &mut Session) {
+    let Some(payload) = line.get("payload") else {
+        return session.message(line);
+    };
+    match text(line, "type").unwrap_or_default() {
+        "session_meta" => {
+            if let Some(id) = text(payload, "id") {
+                session.trace.id = id.to_owned();
+            }
+        }
+        "turn_context" => session.trace.model = text(payload, "model").map(str::to_owned),
+        // Instructions and the environment come in messages of the user, in tags.
+        "response_item" => {
+            let content = payload.get("content").map(super::dialog::plain_text);
+            let by_program = text(payload, "role") == Some("user")
+                && content.is_some_and(|text| {
+                    let text = text.trim_start();
+                    ["<environment_context", "<user_instructions", "# AGENTS.md"]
+                        .iter()
+                        .any(|start| text.starts_with(start))
+                });
+            if !by_program {
+                session.message(payload);
+            }
+        }
+        "event_msg" if text(payload, "type") == Some("token_count") => {
+            let total = payload.pointer("/info/total_token_usage");
+            let number = |key: &str| total.and_then(|total| total.get(key)?.as_u64());
+            if total.is_some_and(Value::is_object) {
+                // The sum so far, not one exchange.
+                session.trace.usage = Usage {
+                    input_tokens: number("input_tokens"),
+                    output_tokens: number("output_tokens"),
+                    cached_tokens: number("cached_input_tokens"),
+                    reasoning_tokens: number("reasoning_output_tokens"),
+                    ..Usage::default()
+                };
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,286 @@
+//! Exports of tools that record spans of their own: the openai-agents SDK, LangSmith and Langfuse. Each
+//! record becomes a [`Span`] under the names of the GenAI conventions.
+
+use serde_json::{Map, Value, json};
+
+use super::Span;
+use super::otlp::nanoseconds;
+use crate::formats::chat::usage_of;
+use crate::formats::dialog::structured;
+use crate::trace::Invalid;
+
+fn record(text: &str) -> Result<Map<String, Value>, Invalid> {
+    match crate::trace::fields::typed::<Value>(text)? {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(Invalid::new("should be an object")),
+    }
+}
+
+fn text<'v>(fields: &'v Map<String, Value>, keys: &[&str]) -> Option<&'v str> {
+    keys.iter().find_map(|key| fields.get(*key)?.as_str())
+}
+
+/// Id, parent, times and error of a record.
+fn span(fields: &Map<String, Value>, trace: &str) -> Result<Span, Invalid> {
+    let time = |keys: &[&str]| {
+        let found = keys.iter().find_map(|key| fields.get(*key));
+        found.map_or(0, |time| nanoseconds(&time.to_string()))
+    };
+    let parent = text(fields, &["parent_id", "parent_run_id", "parentObservationId"]);
+    Ok(Span {
+        trace: trace.to_owned(),
+        id: text(fields, &["id"]).ok_or_else(|| Invalid::at("id", "is missing"))?.to_owned(),
+        name: text(fields, &["name"]).unwrap_or_default().to_owned(),
+        parent: parent.map(str::to_owned),
+        start: time(&["started_at", "start_time", "startTime", "timestamp"]),
+        end: time(&["ended_at", "end_time", "endTime"]),
+        ..Span::default()
+    })
+}
+
+fn set(span: &mut Span, key: &str, value: impl Into<Value>) {
+    let value = value.into();
+    if !value.is_null() {
+        span.attributes.insert(key.to_owned(), value);
+    }
+}
+
+fn set_usage(span: &mut Span, usage: Option<&Value>) {
+    let Some(usage) = usage.filter(|usage| usage.is_object()) else { return };
+    let usage = usage_of(usage);
+    for (key, tokens) in [
+        ("gen_ai.usage.input_tokens", usage.input_tokens),
+        ("gen_ai.usage.output_tokens", usage.output_tokens),
+        ("gen_ai.usage.cache_read.input_tokens", usage.cached_tokens),
+        ("gen_ai.usage.reasoning_tokens", usage.reasoning_tokens),
+    ] {
+        set(span, key, tokens);
+    }
+}
+
+fn set_tool(span: &mut Span, name: &str, arguments: Value, result: Value) {
+    set(span, "gen_ai.operation.name", "execute_tool");
+    set(span, "gen_ai.tool.name", name);
+    set(span, "gen_ai.tool.call.arguments", arguments);
+    set(span, "gen_ai.tool.call.result", result);
+}
+
+/// The messages in what a model was given or answered: a list, one message, `messages` in an object, or
+/// a text.
+fn messages(value: Option<&Value>, role: &str) -> Value {
+    let value = value.map(structured).unwrap_or_default();
+    let inside = ["messages", "choices", "output"].iter().find_map(|key| value.get(key));
+    match inside.unwrap_or(&value) {
+        Value::Null => Value::Null,
+        // LangChain puts a list of messages in a list for each prompt.
+        Value::Array(all) => match all.first() {
+            Some(Value::Array(first)) => json!(first),
+            Some(choice) if choice.get("message").is_some() => {
+                all.iter().filter_map(|choice| choice.get("message")).cloned().collect()
+            }
+            _ => json!(all),
+        },
+        Value::String(text) => json!([{"role": role, "content": text}]),
+        one if one.get("content").is_some() && one.get("role").is_none() => {
+            let mut one = one.clone();
+            if one.get("type").is_none() {
+                one["role"] = role.into();
+            }
+            json!([one])
+        }
+        one => json!([one]),
+    }
+}
+
+/// One line of an openai-agents exporter: a trace or a span of it.
+pub(in crate::formats) fn openai_agents(line: &str, out: &mut Vec<Span>) -> Result<(), Invalid> {
+    let fields = record(line)?;
+    if let Some(Value::Array(all)) = fields.get("data") {
+        return all.iter().try_for_each(|one| openai_agents(&one.to_string(), out));
+    }
+    let is_trace = text(&fields, &["object"]) == Some("trace");
+    let trace = text(&fields, if is_trace { &["id"] } else { &["trace_id"] });
+    let trace = trace.ok_or_else(|| Invalid::at("trace_id", "is missing"))?.to_owned();
+    let mut span = span(&fields, &trace)?;
+    if is_trace {
+        let task = fields.get("metadata").and_then(|data| data.get("task").or(data.get("task_id")));
+        set(&mut span, "karat.task", task.cloned().unwrap_or_default());
+        set(&mut span, "session.id", fields.get("group_id").cloned().unwrap_or_default());
+        out.push(span);
+        return Ok(());
+    }
+    let data = fields.get("span_data").and_then(Value::as_object).cloned().unwrap_or_default();
+    let own = |key: &str| data.get(key).cloned().unwrap_or_default();
+    match text(&data, &["type"]).unwrap_or_default() {
+        "function" => {
+            let name = text(&data, &["name"]).unwrap_or_default();
+            set_tool(&mut span, name, own("input"), own("output"));
+        }
+        "generation" | "response" => {
+            set(&mut span, "gen_ai.operation.name", "chat");
+            set(&mut span, "gen_ai.request.model", own("model"));
+            set(&mut span, "gen_ai.response.id", own("response_id"));
+            set(&mut span, "gen_ai.input.messages", messages(data.get("input"), "user"));
+            let output = data.get("output").or_else(|| data.get("response"));
+            set(&mut span, "gen_ai.output.messages", messages(output, "assistant"));
+            set_usage(&mut span, data.get("usage"));
+        }
+        _ => {}
+    }
+    if let Some(error) = fields.get("error").filter(|error| !error.is_null()) {
+        let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
+        let detail = error.get("data").and_then(|data| data.get("error")?.as_str());
+        span.failed = Some(detail.unwrap_or(message).to_owned());
+    }
+    out.push(span);
+    Ok(())
+}
+
+/// A LangSmith run.
+pub(in crate::formats) fn langsmith(line: &str, out: &mut Vec<Span>) -> Result<(), Invalid> {
+    let fields = record(line)?;
+    let trace = text(&fields, &["trace_id", "id"]).unwrap_or_default().to_owned();
+    let mut span = span(&fields, &trace)?;
+    let extra = fields.get("extra").cloned().unwrap_or_default();
+    let metadata = extra.get("metadata").cloned().unwrap_or_default();
+    for (key, names) in [
+        ("karat.task", ["task", "task_id", "karat.task"]),
+        ("session.id", ["session_id", "thread_id", "conversation_id"]),
+    ] {
+        let found = names.iter().find_map(|name| metadata.get(name));
+        set(&mut span, key, found.cloned().unwrap_or_default());
+    }
+    let (inputs, outputs) = (fields.get("inputs"), fields.get("outputs"));
+    match text(&fields, &["run_type"]).unwrap_or_default() {
+        "tool" => {
+            let output = outputs.map(|outputs| outputs.get("output").unwrap_or(outputs));
+            let content = output.and_then(|output| output.get("content")).or(output);
+            let inputs = inputs.map(structured).unwrap_or_default();
+            let name = span.name.clone();
+            // The text of a Python dict is not JSON; the model's call has the arguments.
+            let arguments = match inputs.get("input") {
+                Some(Value::String(text)) if text.starts_with('{') => structured(&json!(text)),
+                Some(Value::String(_)) | None => inputs.clone(),
+                Some(input) => input.clone(),
+            };
+            let arguments = if arguments.is_object() { arguments } else { Value::Null };
+            set_tool(&mut span, &name, arguments, content.cloned().unwrap_or_default());
+            let id = extra.get("tool_call_id");
+            let id = id.or_else(|| output.and_then(|output| output.get("tool_call_id")));
+            set(&mut span, "gen_ai.tool.call.id", id.cloned().unwrap_or_default());
+            if output.and_then(|o| o.get("status")).and_then(Value::as_str) == Some("error") {
+                span.failed =
+                    Some(content.map(super::super::dialog::plain_text).unwrap_or_default());
+            }
+        }
+        "llm" => {
+            set(&mut span, "gen_ai.operation.name", "chat");
+            let params = extra.get("invocation_params").cloned().unwrap_or_default();
+            let model = metadata.get("ls_model_name").or_else(|| params.get("model"));
+            set(&mut span, "gen_ai.request.model", model.cloned().unwrap_or_default());
+            set(&mut span, "gen_ai.input.messages", messages(inputs, "user"));
+            let generated = outputs.and_then(|outputs| outputs.pointer("/generations/0"));
+            let generated = generated.map(|one| one.get(0).unwrap_or(one));
+            let message = generated.and_then(|one| one.get("message"));
+            let output = message.map_or_else(|| messages(outputs, "assistant"), |one| json!([one]));
+            set(&mut span, "gen_ai.output.messages", output);
+            let kwargs = message.map(|message| message.get("kwargs").unwrap_or(message));
+            let usage = kwargs
+                .and_then(|kwargs| kwargs.get("usage_metadata"))
+                .or_else(|| outputs?.get("usage_metadata"))
+                .or_else(|| outputs?.pointer("/llm_output/token_usage"));
+            set_usage(&mut span, usage);
+            for (key, name) in [
+                ("gen_ai.usage.input_tokens", "prompt_tokens"),
+                ("gen_ai.usage.output_tokens", "completion_tokens"),
+            ] {
+                if !span.attributes.contains_key(key) {
+                    set(&mut span, key, fields.get(name).cloned().unwrap_or_default());
+                }
+            }
+            set(&mut span, "gen_ai.usage.cost", fields.get("total_cost").and_then(Value::as_f64));
+        }
+        _ => {
+            // Chains state the user's message as they were given it.
+            let given = inputs.filter(|inputs| inputs.get("messages").is_some());
+            set(&mut span, "gen_ai.input.messages", messages(given, "user"));
+        }
+    }
+    if let Some(error) = text(&fields, &["error"]) {
+        span.failed = Some(error.to_owned());
+    }
+    out.push(span);
+    Ok(())
+}
+
+/// A Langfuse observation, or a trace with its observations.
+pub(in crate::formats) fn langfuse(line: &str, out: &mut Vec<Span>) -> Result<(), Invalid> {
+    let fields = record(line)?;
+    for key in ["data", "observations"] {
+        if let Some(Value::Array(all)) = fields.get(key) {
+            all.iter().try_for_each(|one| langfuse(&one.to_string(), out))?;
+            if key == "data" {
+                return Ok(());
+            }
+        }
+    }
+    let is_trace = !fields.contains_key("traceId");
+    let trace = text(&fields, if is_trace { &["id"] } else { &["traceId"] });
+    let trace = trace.ok_or_else(|| Invalid::at("traceId", "is missing"))?.to_owned();
+    let mut span = span(&fields, &trace)?;
+    let metadata = fields.get("metadata").map(structured).unwrap_or_default();
+    let task = ["karat.task", "task", "task_id"].iter().find_map(|key| metadata.get(key));
+    set(&mut span, "karat.task", task.cloned().unwrap_or_default());
+    if is_trace {
+        span.id = format!("trace {trace}");
+        set(&mut span, "session.id", fields.get("sessionId").cloned().unwrap_or_default());
+        set(&mut span, "gen_ai.input.messages", messages(fields.get("input"), "user"));
+        out.push(span);
+        return Ok(());
+    }
+    let (input, output) = (fields.get("input"), fields.get("output"));
+    match text(&fields, &["type"]).unwrap_or_default() {
+        "GENERATION" => {
+            set(&mut span, "gen_ai.operation.name", "chat");
+            set(
+                &mut span,
+                "gen_ai.request.model",
+                fields.get("model").cloned().unwrap_or_default(),
+            );
+            set(&mut span, "gen_ai.input.messages", messages(input, "user"));
+            set(&mut span, "gen_ai.output.messages", messages(output, "assistant"));
+            let counted = fields.get("usageDetails").or_else(|| fields.get("usage"));
+            let count = |keys: &[&str]| keys.iter().find_map(|key| counted?.get(key)?.as_u64());
+            let cached =
+                count(&["input_cached_tokens", "cache_read_input_tokens", "input_cache_read"]);
+            let reasoning = count(&["output_reasoning_tokens", "output_reasoning"]);
+            // Langfuse splits tokens into disjoint kinds.
+            let whole = |plain: Option<u64>, part: Option<u64>| {
+                plain.map(|plain| plain.saturating_add(part.unwrap_or_default()))
+            };
+            let split = fields.contains_key("usageDetails");
+            let part = |part: Option<u64>| part.filter(|_| split);
+            let input = count(&["input", "promptTokens", "prompt_tokens", "input_tokens"]);
+            let output =
+                count(&["output", "completionTokens", "completion_tokens", "output_tokens"]);
+            set(&mut span, "gen_ai.usage.input_tokens", whole(input, part(cached)));
+            set(&mut span, "gen_ai.usage.output_tokens", whole(output, part(reasoning)));
+            set(&mut span, "gen_ai.usage.cache_read.input_tokens", cached);
+            set(&mut span, "gen_ai.usage.reasoning_tokens", reasoning);
+            let cost = fields.get("calculatedTotalCost").or_else(|| fields.get("totalPrice"));
+            let cost = cost.or_else(|| fields.get("costDetails")?.get("total"));
+            set(&mut span, "gen_ai.usage.cost", cost.and_then(Value::as_f64));
+        }
+        "TOOL" => {
+            let arguments = input.map(structured).unwrap_or_default();
+            let name = span.name.clone();
+            set_tool(&mut span, &name, arguments, output.cloned().unwrap_or_default());
+        }
+        _ => {}
+    }
+    if text(&fields, &["level"]) == Some("ERROR") {
+        span.failed = Some(text(&fields, &["statusMessage"]).unwrap_or("error").to_owned());
+    }
+    out.push(span);
+    Ok(())
+}

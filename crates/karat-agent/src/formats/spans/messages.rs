@@ -1,0 +1,223 @@
+//! The messages in spans: those that a model was given, and those that it answered with.
+//!
+//! They are in one attribute (the GenAI conventions), in an event or log record for each (their older
+//! form), with every field as an attribute of its own (`llm.output_messages.0.message.role` of
+//! OpenInference, `gen_ai.completion.0.role` of older OpenLLMetry), or under the names of one library.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::Span;
+use crate::formats::dialog::{pieces, structured, tool};
+use crate::trace::ToolDefinition;
+
+/// The depth of a flattened key.
+const MAX_STEPS: usize = 16;
+
+/// The messages that a model was given.
+pub(super) fn inputs(span: &Span) -> Vec<Value> {
+    if let Some(all) = listed(span, &["gen_ai.input.messages", "ai.prompt.messages"]) {
+        return all;
+    }
+    let mut all = events(span, &["gen_ai.user.message", "gen_ai.tool.message"]);
+    all.extend(flattened(span, "llm.input_messages."));
+    all.extend(flattened(span, "gen_ai.prompt."));
+    if all.is_empty()
+        && let Some(prompt) = span.attributes.get("ai.prompt").map(structured)
+    {
+        match (prompt.get("messages"), prompt.get("prompt")) {
+            (Some(Value::Array(messages)), _) | (None, Some(Value::Array(messages))) => {
+                all.extend(messages.iter().cloned());
+            }
+            (None, Some(text)) => all.push(json!({"role": "user", "content": text})),
+            _ => {}
+        }
+    }
+    if all.is_empty() {
+        all = raw_messages(span, "input.value", &["messages", "input"]);
+    }
+    if all.is_empty()
+        && let Some(request) = gemini(span, "gcp.vertex.agent.llm_request")
+    {
+        all.extend(
+            request.get("contents").and_then(Value::as_array).into_iter().flatten().cloned(),
+        );
+    }
+    all
+}
+
+/// The messages that a model answered with.
+pub(super) fn outputs(span: &Span) -> Vec<Value> {
+    if let Some(all) = listed(span, &["gen_ai.output.messages"]) {
+        return all;
+    }
+    let mut all = events(span, &["gen_ai.choice"]);
+    if all.is_empty() {
+        // Next to a choice it is an earlier message of the model.
+        all = events(span, &["gen_ai.assistant.message"]);
+    }
+    all.extend(flattened(span, "llm.output_messages."));
+    all.extend(flattened(span, "gen_ai.completion."));
+    let (text, calls) = (
+        span.text(&["ai.response.text", "ai.result.text", "ai.response.object"]),
+        ["ai.response.toolCalls", "ai.result.toolCalls"]
+            .iter()
+            .find_map(|key| span.attributes.get(*key))
+            .map(structured),
+    );
+    if all.is_empty() && (text.is_some() || calls.is_some()) {
+        all.push(json!({"role": "assistant", "content": text, "tool_calls": calls}));
+    }
+    if all.is_empty() {
+        all = raw_messages(span, "output.value", &["output", "choices"]);
+    }
+    if all.is_empty()
+        && let Some(response) = gemini(span, "gcp.vertex.agent.llm_response")
+    {
+        all.extend(response.get("content").cloned());
+    }
+    // Some leave the role of an answer out.
+    for message in &mut all {
+        if let Some(fields) = message.as_object_mut().filter(|fields| !fields.contains_key("role"))
+        {
+            fields.insert("role".to_owned(), "assistant".into());
+        }
+    }
+    all
+}
+
+/// The messages in what a model's span of OpenInference keeps of the request or the response, as the
+/// provider has it: some instrumentations write nothing else.
+fn raw_messages(span: &Span, key: &str, inside: &[&str]) -> Vec<Value> {
+    if span.text(&["openinference.span.kind"]) != Some("LLM") {
+        return Vec::new();
+    }
+    let found = span.attributes.get(key).map(structured).unwrap_or_default();
+    let documents = match found {
+        Value::Array(all) => all,
+        one => vec![one],
+    };
+    let mut all = Vec::new();
+    for document in documents {
+        match inside.iter().find_map(|key| document.get(key)) {
+            Some(Value::Array(messages)) => {
+                let message = |one: &Value| one.get("message").unwrap_or(one).clone();
+                all.extend(messages.iter().map(message));
+            }
+            Some(Value::String(text)) => all.push(json!({"role": "user", "content": text})),
+            _ if pieces(&document).is_some() => all.push(document),
+            _ => {}
+        }
+    }
+    all
+}
+
+fn gemini(span: &Span, key: &str) -> Option<Value> {
+    span.attributes.get(key).map(structured).filter(Value::is_object)
+}
+
+/// A list of messages in one attribute.
+fn listed(span: &Span, keys: &[&str]) -> Option<Vec<Value>> {
+    let found = keys.iter().find_map(|key| span.anywhere(&[key]))?;
+    match structured(found) {
+        Value::Array(all) => Some(all.iter().map(structured).collect()),
+        message @ Value::Object(_) => Some(vec![message]),
+        _ => None,
+    }
+}
+
+/// The older conventions have an event or a log record for each message, whose name says the role.
+fn events(span: &Span, names: &[&str]) -> Vec<Value> {
+    let of_name = span.events.iter().filter(|(name, _)| names.contains(&name.as_str()));
+    of_name
+        .map(|(name, attributes)| {
+            let mut message = match attributes.get("message").map(structured) {
+                Some(Value::Object(message)) => message,
+                _ => attributes.clone(),
+            };
+            let role = name.strip_prefix("gen_ai.").and_then(|name| name.strip_suffix(".message"));
+            if let (Some(role), false) = (role, message.contains_key("role")) {
+                message.insert("role".to_owned(), role.into());
+            }
+            for key in ["content", "tool_calls", "parts"] {
+                if let Some(value) = message.get_mut(key).filter(|value| is_json_list(value)) {
+                    *value = structured(value);
+                }
+            }
+            Value::Object(message)
+        })
+        .collect()
+}
+
+fn is_json_list(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.starts_with("[{"))
+}
+
+/// Messages whose every field is an attribute of its own, put together.
+fn flattened(span: &Span, prefix: &str) -> Vec<Value> {
+    let mut tree = Map::new();
+    for (key, value) in &span.attributes {
+        let Some(path) = key.strip_prefix(prefix) else { continue };
+        let steps: Vec<&str> = path.split('.').filter(|step| *step != "message").collect();
+        if steps.len() <= MAX_STEPS && steps.first().is_some_and(|step| is_number(step)) {
+            insert(&mut tree, &steps, value);
+        }
+    }
+    match lists(Value::Object(tree)) {
+        Value::Array(all) => all,
+        _ => Vec::new(),
+    }
+}
+
+fn is_number(step: &str) -> bool {
+    !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn insert(tree: &mut Map<String, Value>, steps: &[&str], value: &Value) {
+    let Some((step, rest)) = steps.split_first() else { return };
+    if rest.is_empty() {
+        let value = if is_json_list(value) { structured(value) } else { value.clone() };
+        tree.entry(*step).or_insert(value);
+    } else if let Value::Object(inside) = tree.entry(*step).or_insert_with(|| json!({})) {
+        insert(inside, rest, value);
+    }
+}
+
+/// Objects whose keys are numbers, as lists.
+fn lists(value: Value) -> Value {
+    let Value::Object(fields) = value else { return value };
+    if !fields.is_empty() && fields.keys().all(|key| is_number(key)) {
+        let sorted: BTreeMap<u64, Value> = fields
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.parse().ok()?, lists(value))))
+            .collect();
+        return sorted.into_values().collect();
+    }
+    Value::Object(fields.into_iter().map(|(key, value)| (key, lists(value))).collect())
+}
+
+/// The tools that a model was offered.
+pub(super) fn definitions(spans: &[Span]) -> Option<Vec<ToolDefinition>> {
+    let stated =
+        |span: &Span| span.anywhere(&["gen_ai.tool.definitions", "ai.prompt.tools"]).cloned();
+    let all = match spans.iter().find_map(stated).map(|found| structured(&found)) {
+        Some(Value::Array(all)) => all.iter().map(structured).collect(),
+        Some(_) => return None,
+        None => spans.iter().map(numbered_tools).find(|all| !all.is_empty())?,
+    };
+    Some(all.iter().filter_map(tool).collect())
+}
+
+/// OpenInference's `llm.tools.0.tool.json_schema`.
+fn numbered_tools(span: &Span) -> Vec<Value> {
+    let tools: BTreeMap<u32, Value> = span
+        .attributes
+        .iter()
+        .filter_map(|(key, value)| {
+            let number = key.strip_prefix("llm.tools.")?.strip_suffix(".tool.json_schema")?;
+            Some((number.parse().ok()?, structured(value)))
+        })
+        .collect();
+    tools.into_values().collect()
+}

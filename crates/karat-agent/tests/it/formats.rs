@@ -1,0 +1,163 @@
+//! Files of other programs: recognized by their content, and read into the same trace whatever wrote it.
+
+use std::path::{Path, PathBuf};
+
+use karat_agent::{Tasks, Trace, TraceFiles, TraceFormat, TraceSet, TraceSource, recognize};
+use tempfile::TempDir;
+
+fn write(directory: &TempDir, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    let path = directory.path().join(name);
+    std::fs::write(&path, content).unwrap();
+    path
+}
+
+fn read(paths: &[PathBuf]) -> (Vec<TraceFormat>, TraceSet) {
+    let formats = recognize(paths, TraceFormat::Auto).unwrap();
+    let files = TraceFiles { files: paths, formats: &formats, metrics: &[] };
+    let source = TraceSource { files, tasks: None, max_bad: 0.0, prices: None };
+    let set = TraceSet::read(&source).unwrap();
+    (formats, set)
+}
+
+fn error(path: &Path) -> String {
+    let paths = [path.to_owned()];
+    let read = recognize(&paths, TraceFormat::Auto).and_then(|formats| {
+        let files = TraceFiles { files: &paths, formats: &formats, metrics: &[] };
+        TraceSet::read(&TraceSource { files, tasks: None, max_bad: 0.0, prices: None })
+    });
+    read.map(|set| set.traces.len()).unwrap_err().to_string()
+}
+
+/// One run: the user asks, the model calls `add`, the tool answers, the model answers.
+const RUNS: &[(&str, &str, TraceFormat)] = &[
+    (
+        "chat.jsonl",
+        r#"{"messages":[{"role":"user","content":"What do 2 and 3 make?"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"add","arguments":"{\"a\":2,\"b\":3}"}}]},{"role":"tool","tool_call_id":"c","content":"5"},{"role":"assistant","content":"5."}]}"#,
+        TraceFormat::Openai,
+    ),
+    (
+        "responses.json",
+        r#"[{"role":"user","content":"What do 2 and 3 make?"},{"type":"function_call","call_id":"c","name":"add","arguments":"{\"a\":2,\"b\":3}"},{"type":"function_call_output","call_id":"c","output":"5"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"5."}]}]"#,
+        TraceFormat::Messages,
+    ),
+    (
+        "exchange.jsonl",
+        r#"{"task":"t","request":{"model":"m","input":[{"role":"user","content":"What do 2 and 3 make?"},{"type":"function_call","call_id":"c","name":"add","arguments":"{\"a\":2,\"b\":3}"},{"type":"function_call_output","call_id":"c","output":"5"}]},"response":{"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"5."}]}]}}"#,
+        TraceFormat::Openai,
+    ),
+    (
+        "anthropic.jsonl",
+        r#"{"messages":[{"role":"user","content":"What do 2 and 3 make?"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"add","input":{"a":2,"b":3}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"5"}]},{"role":"assistant","content":[{"type":"text","text":"5."}]}]}"#,
+        TraceFormat::Anthropic,
+    ),
+    (
+        "langchain.json",
+        r#"[{"type":"human","data":{"content":"What do 2 and 3 make?"}},{"type":"ai","data":{"content":"","tool_calls":[{"name":"add","args":{"a":2,"b":3},"id":"c","type":"tool_call"}]}},{"type":"tool","data":{"content":"5","tool_call_id":"c","status":"success"}},{"type":"ai","data":{"content":"5."}}]"#,
+        TraceFormat::Messages,
+    ),
+    (
+        "pydantic.json",
+        r#"[{"kind":"request","parts":[{"part_kind":"user-prompt","content":"What do 2 and 3 make?"}]},{"kind":"response","parts":[{"part_kind":"tool-call","tool_name":"add","args":"{\"a\":2,\"b\":3}","tool_call_id":"c"}]},{"kind":"request","parts":[{"part_kind":"tool-return","tool_name":"add","content":"5","tool_call_id":"c"}]},{"kind":"response","parts":[{"part_kind":"text","content":"5."}]}]"#,
+        TraceFormat::Messages,
+    ),
+    (
+        "claude.jsonl",
+        "{\"type\":\"summary\",\"summary\":\"sums\",\"leafUuid\":\"u\"}\n{\"type\":\"user\",\"sessionId\":\"s\",\"uuid\":\"1\",\"message\":{\"role\":\"user\",\"content\":\"What do 2 and 3 make?\"}}\n{\"type\":\"assistant\",\"sessionId\":\"s\",\"uuid\":\"2\",\"message\":{\"id\":\"m\",\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"add\",\"input\":{\"a\":2,\"b\":3}}]}}\n{\"type\":\"user\",\"sessionId\":\"s\",\"uuid\":\"3\",\"message\":{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"c\",\"content\":\"5\"}]}}\n{\"type\":\"assistant\",\"sessionId\":\"s\",\"uuid\":\"4\",\"message\":{\"id\":\"n\",\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"5.\"}]}}\n",
+        TraceFormat::ClaudeCode,
+    ),
+    (
+        "codex.jsonl",
+        "{\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"session_meta\",\"payload\":{\"id\":\"s\"}}\n{\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"response_item\",\"payload\":{\"type\":\"message\",\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"<environment_context>x</environment_context>\"}]}}\n{\"timestamp\":\"2026-01-01T00:00:01Z\",\"type\":\"response_item\",\"payload\":{\"type\":\"message\",\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"What do 2 and 3 make?\"}]}}\n{\"timestamp\":\"2026-01-01T00:00:02Z\",\"type\":\"response_item\",\"payload\":{\"type\":\"function_call\",\"name\":\"add\",\"arguments\":\"{\\\"a\\\":2,\\\"b\\\":3}\",\"call_id\":\"c\"}}\n{\"timestamp\":\"2026-01-01T00:00:03Z\",\"type\":\"response_item\",\"payload\":{\"type\":\"function_call_output\",\"call_id\":\"c\",\"output\":\"5\"}}\n{\"timestamp\":\"2026-01-01T00:00:04Z\",\"type\":\"response_item\",\"payload\":{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"5.\"}]}}\n",
+        TraceFormat::Codex,
+    ),
+    (
+        "inspect.json",
+        r#"{"version":2,"status":"success","eval":{"task":"t"},"samples":[{"id":"t","epoch":1,"input":"q","messages":[{"role":"user","content":"What do 2 and 3 make?"},{"role":"assistant","content":"","tool_calls":[{"id":"c","function":"add","arguments":{"a":2,"b":3},"type":"function"}]},{"role":"tool","content":"5","tool_call_id":"c","function":"add"},{"role":"assistant","content":"5."}],"scores":{"match":{"value":"C"}}}]}"#,
+        TraceFormat::Inspect,
+    ),
+    (
+        "langsmith.jsonl",
+        "{\"id\":\"r\",\"trace_id\":\"r\",\"name\":\"agent\",\"run_type\":\"chain\",\"start_time\":\"2026-01-01T00:00:00Z\",\"inputs\":{\"messages\":[{\"role\":\"user\",\"content\":\"What do 2 and 3 make?\"}]},\"outputs\":{}}\n{\"id\":\"l\",\"trace_id\":\"r\",\"parent_run_id\":\"r\",\"name\":\"ChatOpenAI\",\"run_type\":\"llm\",\"start_time\":\"2026-01-01T00:00:01Z\",\"inputs\":{},\"outputs\":{\"generations\":[[{\"message\":{\"lc\":1,\"type\":\"constructor\",\"id\":[\"langchain\",\"schema\",\"messages\",\"AIMessage\"],\"kwargs\":{\"content\":\"\",\"tool_calls\":[{\"name\":\"add\",\"args\":{\"a\":2,\"b\":3},\"id\":\"c\"}]}}}]]}}\n{\"id\":\"x\",\"trace_id\":\"r\",\"parent_run_id\":\"r\",\"name\":\"add\",\"run_type\":\"tool\",\"start_time\":\"2026-01-01T00:00:02Z\",\"end_time\":\"2026-01-01T00:00:03Z\",\"inputs\":{\"input\":\"{'a': 2, 'b': 3}\"},\"outputs\":{\"output\":{\"content\":\"5\",\"tool_call_id\":\"c\",\"status\":\"success\"}}}\n{\"id\":\"m\",\"trace_id\":\"r\",\"parent_run_id\":\"r\",\"name\":\"ChatOpenAI\",\"run_type\":\"llm\",\"start_time\":\"2026-01-01T00:00:04Z\",\"inputs\":{},\"outputs\":{\"generations\":[[{\"message\":{\"lc\":1,\"type\":\"constructor\",\"id\":[\"langchain\",\"schema\",\"messages\",\"AIMessage\"],\"kwargs\":{\"content\":\"5.\"}}}]]}}\n",
+        TraceFormat::Langsmith,
+    ),
+    (
+        "langfuse.json",
+        r#"{"data":[{"id":"g","traceId":"t","type":"GENERATION","name":"chat","startTime":"2026-01-01T00:00:00Z","input":[{"role":"user","content":"What do 2 and 3 make?"}],"output":{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"add","arguments":"{\"a\":2,\"b\":3}"}}]}},{"id":"x","traceId":"t","type":"TOOL","name":"add","startTime":"2026-01-01T00:00:01Z","endTime":"2026-01-01T00:00:02Z","input":{"a":2,"b":3},"output":"5"},{"id":"h","traceId":"t","type":"GENERATION","name":"chat","startTime":"2026-01-01T00:00:03Z","input":[{"role":"user","content":"What do 2 and 3 make?"}],"output":"5."}]}"#,
+        TraceFormat::Langfuse,
+    ),
+];
+
+#[test]
+fn one_run_is_the_same_trace_in_every_format() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut tasks = Tasks::default();
+    let task = r#"{"id":"sum","input":"What do 2 and 3 make?","expect":{"calls":[{"name":"add","arguments":{"a":2,"b":3}}],"answer":{"equals":"5."}}}"#;
+    tasks.add(Path::new("tasks.jsonl"), task).unwrap();
+    for (name, content, format) in RUNS {
+        let path = write(&directory, name, content);
+        let (formats, set) = read(&[path]);
+        assert_eq!(formats, [*format], "{name}");
+        let [trace] = &set.traces[..] else { panic!("{name}: {:?}", set.traces) };
+        assert_eq!(trace.input.as_deref(), Some("What do 2 and 3 make?"), "{name}");
+        assert_eq!(trace.output.as_deref(), Some("5."), "{name}");
+        let [call] = &trace.calls[..] else { panic!("{name}: {:?}", trace.calls) };
+        assert_eq!((call.name.as_str(), &call.result), ("add", &Some("5".into())), "{name}");
+        assert_eq!(call.arguments.value(), Some(serde_json::json!({"a": 2, "b": 3})), "{name}");
+        let mut trace: Trace = trace.clone();
+        assert_eq!(tasks.complete(&mut trace), Some(0), "{name}");
+    }
+}
+
+#[test]
+fn runs_of_one_task_are_numbered_over_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let line = |answer: &str| {
+        format!(
+            r#"{{"task":"t","messages":[{{"role":"user","content":"q"}},{{"role":"assistant","content":"{answer}"}}]}}"#
+        )
+    };
+    let first = write(&directory, "a.jsonl", format!("{}\n{}\n", line("1"), line("2")));
+    let second = write(&directory, "b.jsonl", line("3"));
+    let (_, set) = read(&[first, second]);
+    let runs: Vec<_> = set.traces.iter().map(|t| (t.run, t.output.clone().unwrap())).collect();
+    assert_eq!(runs, [(1, "1".into()), (2, "2".into()), (3, "3".into())]);
+    // Karat's own format has a field for it, and the same record twice is a mistake there.
+    let path =
+        write(&directory, "c.jsonl", "{\"id\":\"t\",\"calls\":[]}\n{\"id\":\"t\",\"calls\":[]}\n");
+    assert!(error(&path).contains("duplicate id"), "{}", error(&path));
+}
+
+#[test]
+fn printed_spans_are_read_and_a_cut_off_file_is_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let span = |id: &str, task: &str| {
+        format!(
+            "{{\n    \"name\": \"chat\",\n    \"context\": {{\n        \"trace_id\": \"0x{id}\",\n        \"span_id\": \"0x{id}\"\n    }},\n    \"attributes\": {{\"karat.task\": \"{task}\", \"gen_ai.output.messages\": \"[{{\\\"role\\\":\\\"assistant\\\",\\\"content\\\":\\\"hi\\\"}}]\"}}\n}}\n"
+        )
+    };
+    let whole = span("1", "a") + &span("2", "b");
+    let (formats, set) = read(&[write(&directory, "console.json", &whole)]);
+    assert_eq!((formats, set.traces.len()), (vec![TraceFormat::Otlp], 2));
+    let cut = error(&write(&directory, "cut.json", &whole[..whole.len() - 9]));
+    assert!(cut.contains("truncated") && cut.contains(":9:"), "{cut}");
+}
+
+#[test]
+fn a_file_of_another_kind_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    for (content, expected) in [
+        (r#"{"id":"t","expect":{"calls":[]}}"#, "--tasks"),
+        (r#"{"tools":[{"name":"add"}]}"#, "--tools"),
+        (r#"{"suite_name":"s","pipeline_name":"p","messages_":[]}"#, "AgentDojo"),
+        (r#"{"something":1}"#, "the format is not recognized"),
+        (
+            "{\"id\":\"t\",\"calls\":[]}\n{\"traceId\":\"t\",\"spanId\":\"s\"}",
+            "this looks like OpenTelemetry",
+        ),
+        ("\0\0\0\u{5}x", "cut off"),
+        ("PK\u{3}\u{4}nothing", "cut off"),
+    ] {
+        let message = error(&write(&directory, "file", content));
+        assert!(message.contains(expected), "{content}: {message}");
+    }
+}

@@ -1,0 +1,62 @@
+//! `karat agent suggest`: tasks proposed from recorded traces.
+
+use std::fmt::Write as _;
+
+use karat_agent::suggest;
+use karat_agent::traces::{Config, Kept};
+use karat_io::input::write_atomic;
+use serde_json::json;
+
+use super::{config, here};
+use crate::cli::AgentSuggestArgs;
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+
+/// Writes the proposals; without a single one nothing is written.
+pub(crate) fn suggest(arguments: &AgentSuggestArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let config = Config { traces: arguments.traces.clone(), ..config(&arguments.read)? };
+    let traces = match config.read(Vec::new(), &here())?.traces {
+        Kept::Traces(set) => set.traces,
+        Kept::Aggregates(_) => Vec::new(),
+    };
+    let found = suggest::suggest(&traces);
+    let left_out: Vec<String> =
+        found.left_out.iter().map(|(reason, count)| format!("{count}: {reason}")).collect();
+    if found.tasks.is_empty() {
+        return Err(Stop::not_measured(format!(
+            "no task can be proposed from {} traces ({})",
+            traces.len(),
+            left_out.join("; ")
+        )));
+    }
+    let mut lines = String::new();
+    for task in &found.tasks {
+        let _ = writeln!(lines, "{task}");
+    }
+    write_atomic(&arguments.output, lines.as_bytes())?;
+    let path = arguments.output.display();
+    if terminal.json() {
+        terminal.print_json(&json!({
+            "tasks": found.tasks.len(),
+            "traces": traces.len(),
+            "left_out": found.left_out,
+            "replaced": found.replaced,
+            "file": path.to_string(),
+        }))?;
+        return Ok(Exit::Pass);
+    }
+    let mut text = format!("{} tasks from {} traces: {path}\n", found.tasks.len(), traces.len());
+    if !left_out.is_empty() {
+        let _ = writeln!(text, "left out: {}", left_out.join("; "));
+    }
+    let _ = writeln!(
+        text,
+        "{} values replaced (addresses, numbers, secrets; names of people are not recognized)",
+        found.replaced
+    );
+    text.push_str(
+        "review each task before it gates anything: it says what an agent did, not what is right\n",
+    );
+    terminal.print(&text)?;
+    Ok(Exit::Pass)
+}
