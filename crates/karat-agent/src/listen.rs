@@ -102,7 +102,8 @@ fn remove_unfinished_line(file: &mut File) -> io::Result<u64> {
     let mut block = [0; 4096];
     while end > 0 {
         let from = end.saturating_sub(block.len() as u64);
-        let part = &mut block[..(end - from) as usize];
+        let size = usize::try_from(end - from).unwrap_or(block.len());
+        let part = &mut block[..size];
         file.seek(SeekFrom::Start(from))?;
         file.read_exact(part)?;
         if let Some(at) = memchr::memrchr(b'\n', part) {

@@ -324,10 +324,9 @@ mod tests {
 
     #[test]
     fn a_flip_among_many_runs_is_drift_unless_it_is_whole() {
-        let runs = |passed: usize| -> Vec<Trace> {
-            (0..4)
-                .map(|n| run("a", n as u32 + 1, if n < passed { "yes" } else { "no" }, "f", 1.0))
-                .collect()
+        let runs = |passed: u32| -> Vec<Trace> {
+            let answer = |n: u32| if n <= passed { "yes" } else { "no" };
+            (1..=4).map(|n| run("a", n, answer(n), "f", 1.0)).collect()
         };
         assert_eq!(verdict(&runs(2), &runs(1), Allowed::default()).verdict, Verdict::Drift);
         assert_eq!(verdict(&runs(4), &runs(0), Allowed::default()).verdict, Verdict::Fail);

@@ -103,7 +103,7 @@ pub(crate) fn samples(archive: &[u8]) -> Result<Vec<String>, String> {
 /// An entry of a zip file.
 struct Entry {
     name: String,
-    method: u16,
+    method: usize,
     compressed: usize,
     offset: usize,
 }
@@ -130,7 +130,7 @@ fn entries(archive: &[u8]) -> Result<Vec<Entry>, String> {
         let bytes = archive.get(at + 46..at + 46 + name).ok_or(CUT_OFF)?;
         all.push(Entry {
             name: String::from_utf8_lossy(bytes).into_owned(),
-            method: number(at + 10, 2)? as u16,
+            method: number(at + 10, 2)?,
             compressed: number(at + 20, 4)?,
             offset: number(at + 42, 4)?,
         });

@@ -222,7 +222,8 @@ impl<'j> Conversation<'j> {
     async fn act(&mut self, said: Said, offer: &Offer) -> Result<Next, Mismatch> {
         self.messages.push(said.message());
         if said.calls.is_empty() {
-            self.trace.output = Some(said.text.unwrap_or_default()).filter(|text| !text.is_empty());
+            // An empty answer is an answer: it was recorded, and it is wrong.
+            self.trace.output = Some(said.text.unwrap_or_default());
             return Ok(Next::Done);
         }
         // A model that still calls has not answered yet.

@@ -57,7 +57,8 @@ impl Span {
     fn number(&self, keys: &[&str]) -> Option<u64> {
         let number = |value: &Value| match value {
             Value::String(text) => text.parse().ok(),
-            value => value.as_u64().or_else(|| value.as_f64().map(|number| number as u64)),
+            // Counts are whole, also where they are written as 30.0.
+            value => value.as_u64().or_else(|| format!("{:.0}", value.as_f64()?).parse().ok()),
         };
         keys.iter().find_map(|key| number(self.attributes.get(*key)?))
     }

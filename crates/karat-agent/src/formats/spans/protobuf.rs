@@ -32,7 +32,8 @@ pub fn to_json(bytes: &[u8]) -> Result<Value, String> {
     for field in decoder.fields(bytes)? {
         if let (1, Content::Bytes(batch)) = field {
             let (batch, is_log) = decoder.batch(batch)?;
-            if is_log { logs.push(batch) } else { spans.push(batch) }
+            let all = if is_log { &mut logs } else { &mut spans };
+            all.push(batch);
         }
     }
     let mut all = Map::new();

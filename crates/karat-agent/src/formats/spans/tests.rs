@@ -1,3 +1,5 @@
+#![allow(clippy::cast_possible_truncation, reason = "lengths of small messages")]
+
 use serde_json::{Value, json};
 
 use super::otlp::nanoseconds;
