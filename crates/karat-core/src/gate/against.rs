@@ -5,6 +5,8 @@
 //! over the values of the runs for any other. What neither can show is inconclusive; Holm's
 //! correction over all metrics of the gate comes last.
 
+use std::collections::BTreeMap;
+
 use karat_metrics::stats::{self, Alternative};
 
 use super::{ALPHA, GateError, POWER, list, place};
@@ -134,6 +136,19 @@ impl Case<'_> {
         self.paired.pairs.iter().filter(worse).map(|pair| pair.item.id.clone()).collect()
     }
 
+    /// The groups, or the items without one, that got worse, the worst first.
+    fn worsened_groups(&self) -> Vec<String> {
+        let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+        for pair in &self.paired.pairs {
+            let name = pair.item.group.as_deref().unwrap_or(&pair.item.id);
+            *sums.entry(name).or_default() += self.sign() * pair.change();
+        }
+        let mut worse: Vec<(&str, f64)> =
+            sums.into_iter().filter(|(_, sum)| *sum < -ROUNDING).collect();
+        worse.sort_by(|a, b| a.1.total_cmp(&b.1));
+        worse.into_iter().map(|(name, _)| name.to_owned()).collect()
+    }
+
     /// A check with this outcome, and with what lost or gained its score named at the end.
     fn check(&self, verdict: Verdict, mut reason: String) -> Check {
         reason.push_str(&self.unscored());
@@ -225,7 +240,8 @@ impl Case<'_> {
                 ),
                 worse: Some(worse),
                 failing: format!(
-                    "{words}: worse by more than the allowed {limit}{over}{}",
+                    "{words}: worse by more than the allowed {limit}{over}{}{}",
+                    list(&self.worsened_groups()),
                     self.unscored()
                 ),
             },
