@@ -89,7 +89,7 @@ fn messages_with_a_field_in_each_attribute_are_put_together() {
 fn results_in_messages_of_the_user_are_not_a_turn() {
     let messages = r#"[{\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"content\":\"add\"}]},{\"role\":\"user\",\"parts\":[{\"type\":\"tool_call_response\",\"id\":\"c\",\"result\":{\"sum\":1}}]}]"#;
     let line = format!(
-        r#"{{"traceId":"t","spanId":"a","attributes":{{"gen_ai.operation.name":"chat","gen_ai.input.messages":"{messages}"}}}}"#
+        r#"{{"traceId":"t","spanId":"a","attributes":{{"gen_ai.operation.name":"chat","gen_ai.response.finish_reasons":["stop"],"gen_ai.input.messages":"{messages}"}}}}"#
     );
     assert_eq!(traces(&[&line])[0].turns, Turns::Single);
 }
@@ -210,18 +210,22 @@ fn tokens_count_once_where_model_spans_nest_or_lie_side_by_side() {
         "gen_ai.usage.output_tokens": output, "gen_ai.response.finish_reasons": ["stop"]})
     };
     let sums = json!({"gen_ai.usage.input_tokens": 60, "gen_ai.usage.output_tokens": 20});
+    let from_to = |at: &str, start: u32, end: u32, attributes: &Value| {
+        let mut span: Value = serde_json::from_str(&span(at, attributes)).unwrap();
+        span["startTimeUnixNano"] = start.into();
+        span["endTimeUnixNano"] = end.into();
+        span.to_string()
+    };
+    let counted = json!({"openinference.span.kind": "LLM", "llm.token_count.prompt": 30, "llm.token_count.completion": 11});
     let trace = only(&[
-        span("a1", &sums),
-        span("b2<a1", &used("x", 11)),
-        span("c3<b2", &used("x", 10)),
-        span("d4<a1", &used("y", 11)),
-        span("e5<a1", &used("y", 10)),
+        from_to("a1", 1, 900, &sums),
+        from_to("b2<a1", 10, 20, &used("x", 11)),
+        from_to("c3<b2", 12, 18, &used("x", 10)),
+        from_to("d4<a1", 30, 40, &used("y", 11)),
+        from_to("e5<a1", 31, 39, &used("y", 10)),
         // Another instrumentation, which does not know the id.
-        span(
-            "f6<a1",
-            &json!({"openinference.span.kind": "LLM", "llm.token_count.prompt": 30, "llm.token_count.completion": 10}),
-        ),
-        span("g7<a1", &used("z", 10)),
+        from_to("f6<a1", 50, 60, &counted),
+        from_to("g7<a1", 51, 59, &used("z", 10)),
     ]);
     assert_eq!((trace.usage.input_tokens, trace.usage.output_tokens), (Some(90), Some(30)));
 }
