@@ -122,6 +122,8 @@ impl Importer for Samples<'_> {
         self.conversation(text, &mut trace);
         // The fields of Karat's own records are read too.
         overlay(&mut Fields::parse(text)?, &mut trace)?;
+        // The same id twice is a mistake in a file of samples, not another run.
+        trace.run = trace.run.max(1);
         out.push(trace);
         Ok(())
     }
