@@ -1,9 +1,7 @@
 //! Traces in every format: read and scored within bounds, or refused with an error.
 #![no_main]
 
-use karat_agent::{
-    CallMetric, Tools, TraceFiles, TraceFormat, TraceSource, recognize, streaming,
-};
+use karat_agent::{CallMetric, Tools, TraceFiles, TraceFormat, TraceSource, recognize, streaming};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     // The first byte chooses the format, so that each file of the corpus has one.

@@ -15,7 +15,11 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         ),
     ] {
         let metrics = ids.map(|id| id.parse::<CallMetric>().expect("a metric"));
-        let files = TraceFiles { files: std::slice::from_ref(&path), formats: &[format], metrics: &metrics };
+        let files = TraceFiles {
+            files: std::slice::from_ref(&path),
+            formats: &[format],
+            metrics: &metrics,
+        };
         let source = TraceSource { files, tasks: None, max_bad: 0.0, prices: None };
         let threads = std::num::NonZero::new(1);
         let _ = streaming::score(&source, &Tools::default(), threads, &mut |item| {
