@@ -248,7 +248,10 @@ impl Upgrade {
                 ),
                 Some(_) => {}
                 None => {
-                    say(Verdict::Fail, format!("{name} was not recorded, and a limit on it is set"))
+                    say(
+                        Verdict::Fail,
+                        format!("{name} was not recorded, and a limit on it is set"),
+                    );
                 }
             }
         }

@@ -160,7 +160,7 @@ fn content_pieces(fields: &Map<String, Value>, role: Role) -> Vec<Piece> {
             Value::String(text) => words.push(text.clone()),
             Value::Array(parts) => {
                 for part in parts {
-                    match part_of(part, role) {
+                    match part_of(part) {
                         Some(Piece::User(text) | Piece::Answer(text)) => words.push(text),
                         Some(piece) => {
                             others += 1;
@@ -188,14 +188,14 @@ fn content_pieces(fields: &Map<String, Value>, role: Role) -> Vec<Piece> {
 }
 
 /// One part of a message.
-fn part_of(part: &Value, role: Role) -> Option<Piece> {
+fn part_of(part: &Value) -> Option<Piece> {
     if let Value::String(text) = part {
         return Some(Piece::Answer(text.clone()));
     }
     let fields = part.as_object()?;
     // Some put `message_content` around it.
     if let Some(inside) = fields.get("message_content").filter(|inside| inside.is_object()) {
-        return part_of(inside, role);
+        return part_of(inside);
     }
     let kind = text(fields, "type").or_else(|| text(fields, "part_kind")).unwrap_or_default();
     match kind.replace('_', "-").as_str() {
