@@ -55,6 +55,7 @@ mod headers;
 mod http;
 mod http_plain;
 mod isolate;
+mod lenient;
 mod limits;
 mod outbox;
 mod parameter_headers;

@@ -172,7 +172,7 @@ impl PendingCalls {
         }
         let mut state = self.state();
         self.count_violation(&mut state, Violation::Oversized, || text(start));
-        let id = wire::id_in(start).as_ref().and_then(Value::as_u64);
+        let id = wire::id_in(start).as_ref().and_then(wire::id_number);
         if let Some(slot) = id.or_else(|| only_one(&state, start)).and_then(|id| state.take(id)) {
             drop(state);
             deliver(slot, Err(error), arrived);
@@ -190,7 +190,10 @@ impl PendingCalls {
         if let Some(track) = &self.track {
             track.message(Side::Server, bytes, &self.redactor);
         }
-        let messages = wire::read(bytes, &self.limits);
+        let wire::Read { messages, repaired } = wire::read(bytes, &self.limits);
+        if let Some(note) = repaired {
+            self.count_violation(&mut self.state(), Violation::Repaired, || note);
+        }
         if bytes.first() == Some(&b'[') && !matches!(messages[..], [Err(_)]) {
             self.batched(bytes);
         }
@@ -227,7 +230,7 @@ impl PendingCalls {
         let number = match id {
             // Only an error may have no id: the server could not read the request.
             Value::Null if outcome.is_err() => body_of,
-            id => id.as_u64(),
+            id => wire::id_number(id),
         };
         let mut state = self.state();
         if let Some(slot) = number.and_then(|number| state.take(number)) {
@@ -252,11 +255,20 @@ impl PendingCalls {
         let mut state = self.state();
         let counted: fn(&mut ProtocolLog) = match method {
             "notifications/progress" => {
-                let token = params.get("progressToken").and_then(Value::as_u64);
-                if let Some(slot) = token.and_then(|token| state.waiting.get_mut(&token))
-                    && slot.progress.len() < MAX_PROGRESS
-                {
+                let token = params.get("progressToken").and_then(wire::id_number);
+                let is_given = token.is_some_and(|token| token < self.next.load(Ordering::Relaxed));
+                let slot = token.and_then(|token| state.waiting.get_mut(&token));
+                let value = |params: &Value| params.get("progress").and_then(Value::as_f64);
+                let grows = match slot.as_ref().and_then(|slot| slot.progress.last()) {
+                    Some(last) => value(last) < value(&params),
+                    None => value(&params).is_some(),
+                };
+                let wrong = (!is_given || !grows).then(|| params.to_string());
+                if let Some(slot) = slot.filter(|slot| slot.progress.len() < MAX_PROGRESS) {
                     slot.progress.push(params);
+                }
+                if let Some(wrong) = wrong {
+                    self.count_violation(&mut state, Violation::Progress, || wrong);
                 }
                 |log| log.progress += 1
             }
@@ -294,8 +306,8 @@ impl PendingCalls {
         };
         let mut state = self.state();
         self.count_violation(&mut state, kind, || text(bytes));
-        let mut id = fault.id.as_ref().and_then(Value::as_u64).or(body_of);
-        if fault.kind == FaultKind::TooDeep {
+        let mut id = fault.id.as_ref().and_then(wire::id_number).or(body_of);
+        if matches!(fault.kind, FaultKind::TooDeep | FaultKind::NotJson) {
             id = id.or_else(|| only_one(&state, bytes));
         }
         if let Some(slot) = id.and_then(|id| state.take(id)) {
@@ -362,7 +374,10 @@ fn text(bytes: &[u8]) -> String {
 fn only_one(state: &State, start: &[u8]) -> Option<u64> {
     let start = &start[..start.len().min(EXAMPLE_BYTES)];
     let holds = |name: &[u8]| memmem::find(start, name).is_some();
-    let is_answer = holds(b"\"jsonrpc\"") && holds(b"\"result\"") && !holds(b"\"method\"");
+    let is_answer = start.starts_with(b"{")
+        && holds(b"\"jsonrpc\"")
+        && (holds(b"\"result\"") || holds(b"\"error\""))
+        && !holds(b"\"method\"");
     (is_answer && state.waiting.len() == 1).then(|| state.waiting.keys().next().copied())?
 }
 
@@ -597,5 +612,60 @@ mod tests {
         );
         say(&calls, &json!({"jsonrpc": "2.0", "id": id, "result": {}}));
         assert_eq!(waiting.try_answer().unwrap().progress, [params]);
+        assert_eq!(calls.protocol_log().count(Violation::Progress), 0);
+    }
+
+    #[test]
+    fn progress_that_falls_or_was_not_asked_for_is_a_violation() {
+        let counted = |all: &[Value]| {
+            let calls = calls();
+            let _waiting = calls.register(calls.next_id()).unwrap();
+            for params in all {
+                let method = "notifications/progress";
+                say(&calls, &json!({"jsonrpc": "2.0", "method": method, "params": params}));
+            }
+            calls.protocol_log().count(Violation::Progress)
+        };
+        let step =
+            |token: Value, progress: Value| json!({"progressToken": token, "progress": progress});
+        assert_eq!(counted(&[step(json!(1), json!(1)), step(json!(1.0), json!(2.5))]), 0);
+        assert_eq!(counted(&[step(json!(1), json!(2)), step(json!(1), json!(1))]), 1);
+        assert_eq!(counted(&[step(json!("mine"), json!(1)), step(json!(99), json!(1))]), 2);
+        assert_eq!(counted(&[step(json!(1), json!("half"))]), 1);
+    }
+
+    #[test]
+    fn an_answer_is_read_as_other_clients_read_it() {
+        for (text, expected) in [
+            (r#"{"jsonrpc":"2.0","id":1,"result":"\ud83c"}"#, json!("\u{fffd}")),
+            (r#"{"jsonrpc":"2.0","id":1,"result":NaN}"#, json!(null)),
+            (r#"{"jsonrpc":"2.0","id":1,"result":[1e999]}"#, json!([f64::MAX])),
+            ("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":2}", json!(2)),
+            (r#"{"jsonrpc":"2.0","id":1.0,"result":2}"#, json!(2)),
+        ] {
+            let calls = calls();
+            let mut waiting = calls.register(calls.next_id()).unwrap();
+            calls.receive(text.as_bytes(), Instant::now(), None);
+            let answer = waiting.try_answer().expect(text);
+            assert_eq!(answer.outcome, Ok(expected), "{text}");
+            let notes = u64::from(!text.contains("1.0"));
+            assert_eq!(calls.protocol_log().count(Violation::Repaired), notes, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_broken_answer_to_a_pending_call_fails_it_at_once() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":1,"result":{"a":undefined}}"#,
+            r#"{"jsonrpc":"2.0","result":{"a":'x'},"id":1}"#,
+            r#"{"jsonrpc":"2.0","result":{"a":"an "inner" quote"},"id":1}"#,
+            r#"{"jsonrpc":"2.0","error":{"code":1,"message":"cut off"#,
+        ] {
+            let calls = calls();
+            let mut waiting = calls.register(calls.next_id()).unwrap();
+            calls.receive(text.as_bytes(), Instant::now(), None);
+            let answer = waiting.try_answer().expect(text);
+            assert!(matches!(answer.outcome, Err(CallError::Invalid { .. })), "{text}");
+        }
     }
 }

@@ -33,6 +33,10 @@ pub enum Violation {
     Malformed,
     /// A line on stdout, an event or a body that is not JSON.
     Noise,
+    /// A message that strict readers of JSON refuse; it was read with replacements.
+    Repaired,
+    /// A progress notification without a token of a pending call, or whose progress does not grow.
+    Progress,
     /// A request of the server that was refused.
     Refused,
     /// A second answer to the same request.
@@ -53,6 +57,8 @@ impl fmt::Display for Violation {
             Violation::NotUtf8 => "sent a message that is not UTF-8",
             Violation::Malformed => "sent JSON that is not a JSON-RPC message",
             Violation::Noise => "sent output that is not JSON",
+            Violation::Repaired => "sent JSON that strict readers refuse",
+            Violation::Progress => "misused progress notifications",
             Violation::Refused => "sent a request that was refused",
             Violation::Repeated => "answered the same request twice",
             Violation::Batch => "sent a batch, which this protocol revision does not have",

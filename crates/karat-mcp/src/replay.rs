@@ -253,7 +253,9 @@ where
     let mut lines = tokio::io::BufReader::with_capacity(64 << 10, read);
     let mut line = Vec::new();
     while crate::serve::next_line(&mut lines, &mut line).await {
-        for message in wire::read(line.trim_ascii(), &Limits::default()).into_iter().flatten() {
+        for message in
+            wire::read(line.trim_ascii(), &Limits::default()).messages.into_iter().flatten()
+        {
             let Some(response) = recording.respond(message) else { continue };
             let outbox = Arc::clone(&outbox);
             let send = move || {

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::{CallError, quoted};
+use crate::lenient;
 use crate::limits::Limits;
 
 /// A message that came in.
@@ -44,15 +45,45 @@ impl Fault {
     }
 }
 
+/// The messages in a line or body.
+pub(crate) struct Read {
+    /// One message, or those of a batch.
+    pub(crate) messages: Vec<Result<Incoming, Box<Fault>>>,
+    /// The replacements without which it would not be JSON.
+    pub(crate) repaired: Option<String>,
+}
+
 /// Reads the bytes of one message; a batch gives several.
-pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Vec<Result<Incoming, Box<Fault>>> {
-    match parse(bytes, limits) {
+pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Read {
+    let mut repaired = None;
+    let mut parsed = parse(bytes, limits);
+    if let Err(fault) = &parsed
+        && fault.kind == FaultKind::NotJson
+        && let Some((bytes, note)) = lenient::repaired(bytes)
+        && let Ok(value) = parse(&bytes, limits)
+    {
+        (parsed, repaired) = (Ok(value), Some(note));
+    }
+    let messages = match parsed {
         Ok(Value::Array(messages)) if !messages.is_empty() => {
             messages.into_iter().map(classify).collect()
         }
         Ok(message) => vec![classify(message)],
         Err(fault) => vec![Err(fault)],
-    }
+    };
+    Read { messages, repaired }
+}
+
+/// The number of an id. `3.0` is 3: most languages cannot tell them apart.
+pub(crate) fn id_number(id: &Value) -> Option<u64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let float = || id.as_f64().filter(|id| id.fract() == 0.0 && (0.0..EXACT).contains(id));
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be a whole number in range"
+    )]
+    id.as_u64().or_else(|| float().map(|id| id as u64))
 }
 
 /// Reads bytes as JSON within the limits.
@@ -75,7 +106,9 @@ pub(crate) fn parse(bytes: &[u8], limits: &Limits) -> Result<Value, Box<Fault>> 
         }
         Err(_) => {
             let why = format!("not JSON: {}", quoted(&String::from_utf8_lossy(start(bytes))));
-            Err(Fault::new(FaultKind::NotJson, why))
+            let mut fault = Fault::new(FaultKind::NotJson, why);
+            fault.id = id_in(bytes);
+            Err(fault)
         }
     }
 }
@@ -241,7 +274,7 @@ mod tests {
     use super::*;
 
     fn one(text: &str) -> Result<Incoming, Box<Fault>> {
-        let mut read = read(text.as_bytes(), &Limits::default());
+        let mut read = read(text.as_bytes(), &Limits::default()).messages;
         assert_eq!(read.len(), 1);
         read.remove(0)
     }
@@ -283,8 +316,25 @@ mod tests {
     }
 
     #[test]
+    fn a_whole_number_is_an_id_however_it_is_written() {
+        let id = |text: &str| id_number(&serde_json::from_str(text).unwrap());
+        assert_eq!(["3", "3.0", "3e0"].map(id), [Some(3); 3]);
+        assert_eq!(["3.5", "-1", "-1.0", "1e300", "\"3\"", "null"].map(id), [None; 6]);
+    }
+
+    #[test]
+    fn an_answer_that_is_not_json_keeps_its_id() {
+        for text in [r#"{"jsonrpc":"2.0","id":7,"result":{"a":undefined}}"#, r#"{"id":7,"result":"#]
+        {
+            let fault = one(text).unwrap_err();
+            assert_eq!((fault.kind, fault.id), (FaultKind::NotJson, Some(json!(7))), "{text}");
+        }
+    }
+
+    #[test]
     fn bytes_that_are_not_utf8_are_a_fault_of_their_own() {
         let fault = read(b"{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":\"\xff\"}", &Limits::default())
+            .messages
             .remove(0)
             .unwrap_err();
         assert_eq!((fault.kind, fault.id), (FaultKind::NotUtf8, Some(json!(3))));
@@ -343,9 +393,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_give_messages_or_one_fault(bytes in hostile()) {
-            let messages = read(&bytes, &Limits::default());
+            let Read { messages, repaired } = read(&bytes, &Limits::default());
             prop_assert!(!messages.is_empty());
-            if serde_json::from_slice::<Value>(&bytes).is_err() {
+            if serde_json::from_slice::<Value>(&bytes).is_err() && repaired.is_none() {
                 prop_assert!(matches!(messages[..], [Err(_)]));
             }
         }
@@ -372,6 +422,6 @@ mod tests {
     #[test]
     fn a_batch_is_several_messages() {
         let both = br#"[{"jsonrpc":"2.0","method":"a"},{"jsonrpc":"2.0","id":1,"result":1}]"#;
-        assert_eq!(read(both, &Limits::default()).len(), 2);
+        assert_eq!(read(both, &Limits::default()).messages.len(), 2);
     }
 }

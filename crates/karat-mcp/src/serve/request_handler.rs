@@ -119,7 +119,7 @@ impl<R: Respond> RequestHandler<R> {
 
     /// Reads a message; a batch holds several.
     pub(super) fn receive(bytes: &[u8]) -> Vec<Received> {
-        wire::read(bytes, &Limits::default()).into_iter().map(received).collect()
+        wire::read(bytes, &Limits::default()).messages.into_iter().map(received).collect()
     }
 
     /// Answers a request. Messages before the answer are sent with `send`.

@@ -1,0 +1,308 @@
+//! A session with one server.
+//!
+//! Everything that comes back is kept as it was on the wire: definitions and results are raw JSON, and the
+//! caller judges them. Methods take `&self` and may be called concurrently. Everything has a time limit,
+//! and a server does not outlive its session.
+
+mod handshake;
+mod requests;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use karat_io::process::Program;
+use karat_io::redact::Redactor;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::error::{StartError, quoted};
+use crate::http::HttpLink;
+use crate::isolate;
+use crate::limits::Limits;
+use crate::parameter_headers::ParameterHeaders;
+use crate::pending_calls::PendingCalls;
+use crate::policy::Policies;
+use crate::protocol_log::{ProtocolLog, ViolationSink};
+use crate::record::Recorder;
+use crate::reply::ServerInfo;
+use crate::revision::Revision;
+use crate::spec::{ServerSpec, Target};
+use crate::sse::SseLink;
+use crate::stdio::StdioLink;
+
+/// Settings of a [`Session`].
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Time for the server to get ready: start, connection and handshake.
+    pub start_timeout: Duration,
+    /// Time for one request.
+    pub call_timeout: Duration,
+    /// Time for a server to exit by itself when its session is closed.
+    pub patience: Duration,
+    /// Time for it to exit after SIGTERM, before it is killed.
+    pub grace: Duration,
+    /// Limits on messages of the server.
+    pub limits: Limits,
+    /// Answers to requests of the server, unless its spec has policies of its own.
+    pub policies: Policies,
+    /// Records every message.
+    pub recorder: Option<Recorder>,
+    /// The project folder: the working folder of programs and the base of relative paths.
+    pub folder: Option<PathBuf>,
+    /// Values that are not hidden although they look like secrets: planted ones whose leak is looked for.
+    pub canaries: Vec<String>,
+    /// Adds up the protocol logs of all sessions that share it.
+    pub violations: ViolationSink,
+}
+
+impl Default for Options {
+    /// 30 seconds to start, 30 for a call, 1 to exit and 1 more after SIGTERM; every request of the server
+    /// is refused.
+    fn default() -> Self {
+        Options {
+            start_timeout: Duration::from_secs(30),
+            call_timeout: Duration::from_secs(30),
+            patience: Duration::from_secs(1),
+            grace: Duration::from_secs(1),
+            limits: Limits::default(),
+            policies: Policies::default(),
+            recorder: None,
+            folder: None,
+            canaries: Vec::new(),
+            violations: ViolationSink::default(),
+        }
+    }
+}
+
+/// Settings of one call.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CallOptions {
+    /// Time for the call; that of the session if not set.
+    pub timeout: Option<Duration>,
+    /// Asks the server for progress notifications.
+    pub progress: bool,
+}
+
+/// The end of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Ending {
+    /// A description.
+    pub how: String,
+    /// The end of the server's stderr, without secrets.
+    pub stderr: String,
+    /// Its protocol violations and notifications.
+    pub protocol_log: ProtocolLog,
+}
+
+enum Link {
+    Stdio(StdioLink),
+    Http(HttpLink),
+    Sse(SseLink),
+}
+
+/// A session with a server. Dropping it kills the server and its children.
+pub struct Session {
+    link: Link,
+    calls: Arc<PendingCalls>,
+    server: ServerInfo,
+    options: Options,
+    /// The metadata of each request, in revisions without a handshake.
+    meta: Option<Map<String, Value>>,
+    /// The arguments that are repeated in headers, once tools have been listed.
+    parameters: Mutex<ParameterHeaders>,
+    /// Descriptions of the isolation in force.
+    isolation: Vec<String>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Starts or reaches the server and opens a session.
+    ///
+    /// # Errors
+    /// If there is no session within `start_timeout`. Nothing is left running then.
+    pub async fn start(spec: &ServerSpec, options: &Options) -> Result<Session, StartError> {
+        let resolved = spec.resolve(options.folder.as_deref())?;
+        let mut redactor = resolved.redactor;
+        redactor.keep(&options.canaries);
+        let options = &Options {
+            policies: resolved.policies.unwrap_or_else(|| options.policies.clone()),
+            ..options.clone()
+        };
+        let calls = || {
+            let calls =
+                PendingCalls::new(options.limits, options.policies.clone(), redactor.clone())
+                    .reporting_to(&options.violations);
+            let described = redactor.hidden(spec.describe());
+            Arc::new(calls.recorded(options.recorder.as_ref(), &described))
+        };
+        match resolved.target {
+            Target::Stdio { command, env, folder, isolate } => {
+                let calls = calls();
+                let isolate = isolate.as_ref();
+                isolate::check_folder(isolate, folder.as_deref())?;
+                let program = Program { command, env, folder, ..Program::default() };
+                let launch = isolate::launch(isolate, program, spec.cwd.is_some()).await?;
+                let link = Link::Stdio(StdioLink::start(&launch.program, &calls)?);
+                let mut session = Session::open(link, calls, spec.protocol, options)
+                    .await
+                    .map_err(|error| isolate::explain(isolate, error))?;
+                session.isolation = launch.in_force;
+                Ok(session)
+            }
+            Target::Sse { url, headers } => {
+                Session::start_sse(&url, &headers, calls(), spec.protocol, options).await
+            }
+            Target::Http { url, headers } => {
+                let first = calls();
+                let link = Link::Http(HttpLink::new(&url, &headers, &first)?);
+                match Session::open(link, first, spec.protocol, options).await {
+                    // A server of the first revision does not accept POST at its address.
+                    Err(StartError::Handshake { why })
+                        if spec.transport.is_none() && lacks_streamable_http(&why) =>
+                    {
+                        let old =
+                            Session::start_sse(&url, &headers, calls(), spec.protocol, options);
+                        old.await.map_err(|_| StartError::Handshake { why })
+                    }
+                    other => other,
+                }
+            }
+        }
+    }
+
+    async fn start_sse(
+        url: &str,
+        headers: &BTreeMap<String, String>,
+        calls: Arc<PendingCalls>,
+        protocol: Option<Revision>,
+        options: &Options,
+    ) -> Result<Session, StartError> {
+        let seconds = options.start_timeout.as_secs_f64();
+        let connected =
+            tokio::time::timeout(options.start_timeout, SseLink::connect(url, headers, &calls));
+        let link =
+            connected.await.map_err(|_| StartError::Timeout { seconds, said: String::new() })??;
+        Session::open(Link::Sse(link), calls, protocol, options).await
+    }
+
+    /// Opens a session over streams, for servers that run in this process.
+    ///
+    /// # Errors
+    /// As [`Session::start`].
+    pub async fn over<R, W>(
+        read: R,
+        write: W,
+        protocol: Option<Revision>,
+        options: &Options,
+    ) -> Result<Session, StartError>
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let redactor = Redactor::default();
+        let calls = PendingCalls::new(options.limits, options.policies.clone(), redactor)
+            .reporting_to(&options.violations)
+            .recorded(options.recorder.as_ref(), "a server over streams");
+        let calls = Arc::new(calls);
+        let link = Link::Stdio(StdioLink::over(read, write, &calls));
+        Session::open(link, calls, protocol, options).await
+    }
+
+    async fn open(
+        link: Link,
+        calls: Arc<PendingCalls>,
+        protocol: Option<Revision>,
+        options: &Options,
+    ) -> Result<Session, StartError> {
+        let mut session = Session {
+            link,
+            calls,
+            server: ServerInfo::default(),
+            options: options.clone(),
+            meta: None,
+            parameters: Mutex::default(),
+            isolation: Vec::new(),
+        };
+        let opened = tokio::time::timeout(options.start_timeout, session.negotiate(protocol)).await;
+        match opened {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(error),
+            Err(_) => {
+                let mut said = session.calls.describe_violations();
+                let stderr = quoted(&session.stderr());
+                if !stderr.is_empty() {
+                    said.push_str(&format!("; its stderr ends with: {stderr}"));
+                }
+                return Err(StartError::Timeout {
+                    seconds: options.start_timeout.as_secs_f64(),
+                    said,
+                });
+            }
+        }
+        if let Link::Http(link) = &mut session.link
+            && session.meta.is_none()
+        {
+            link.listen().await;
+        }
+        Ok(session)
+    }
+
+    /// Name, version and capabilities of the server.
+    pub fn server(&self) -> &ServerInfo {
+        &self.server
+    }
+
+    /// Descriptions of the isolation in force; empty if there is none.
+    pub fn isolation(&self) -> &[String] {
+        &self.isolation
+    }
+
+    /// Protocol violations and notifications so far.
+    pub fn protocol_log(&self) -> ProtocolLog {
+        self.calls.protocol_log()
+    }
+
+    /// The end of the server's stderr, without secrets.
+    pub fn stderr(&self) -> String {
+        match &self.link {
+            Link::Stdio(link) => self.calls.redactor.hidden(link.stderr()),
+            Link::Http(_) | Link::Sse(_) => String::new(),
+        }
+    }
+
+    /// Removes the secrets of the spec from text and values.
+    pub fn redactor(&self) -> &Redactor {
+        &self.calls.redactor
+    }
+
+    /// Closes the session as the protocol demands: a server process may exit by itself, then gets SIGTERM,
+    /// and is then killed.
+    pub async fn close(self) -> Ending {
+        let Session { link, calls, options, .. } = self;
+        let (how, stderr) = match link {
+            Link::Stdio(link) => link.close(options.patience, options.grace).await,
+            Link::Http(link) => (link.close().await, String::new()),
+            Link::Sse(_) => ("the event stream was closed".to_owned(), String::new()),
+        };
+        Ending {
+            how: calls.redactor.hidden(how),
+            stderr: calls.redactor.hidden(stderr),
+            protocol_log: calls.protocol_log(),
+        }
+    }
+}
+
+/// True if the server answered like one without streamable HTTP.
+fn lacks_streamable_http(why: &str) -> bool {
+    ["HTTP status 400", "HTTP status 404", "HTTP status 405"]
+        .iter()
+        .any(|status| why.starts_with(status))
+}

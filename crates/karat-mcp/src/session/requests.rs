@@ -1,0 +1,370 @@
+//! The requests of an open session, and their answers.
+
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use reqwest::header::{HeaderName, HeaderValue};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::{CallOptions, Link, Session};
+use crate::error::CallError;
+use crate::http::{Post, Posted};
+use crate::parameter_headers::ParameterHeaders;
+use crate::pending_calls::{Delivered, PendingCall};
+use crate::reply::{Definition, Reply};
+use crate::wire;
+
+/// Maximum number of rounds in which a server asks for more input before it answers a call.
+const MAX_ROUNDS: usize = 10;
+
+/// A request, with the parts of it that headers repeat.
+pub(super) struct Outgoing<'a, P> {
+    pub(super) method: &'a str,
+    pub(super) name: Option<&'a str>,
+    pub(super) headers: &'a [(HeaderName, HeaderValue)],
+    pub(super) params: P,
+    pub(super) timeout: Duration,
+    pub(super) progress: bool,
+}
+
+#[derive(Serialize)]
+struct WithMeta<'a, P> {
+    #[serde(flatten)]
+    params: P,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<Meta<'a>>,
+}
+
+#[derive(Serialize)]
+struct Meta<'a> {
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    fixed: Option<&'a Map<String, Value>>,
+    #[serde(rename = "progressToken", skip_serializing_if = "Option::is_none")]
+    progress: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct CallParams<'a> {
+    name: &'a str,
+    arguments: &'a Map<String, Value>,
+    #[serde(rename = "inputResponses", skip_serializing_if = "Option::is_none")]
+    input_responses: Option<&'a Map<String, Value>>,
+    #[serde(rename = "requestState", skip_serializing_if = "Option::is_none")]
+    request_state: Option<&'a Value>,
+}
+
+/// Answers to a server that asks for input before it answers a call.
+#[derive(Default)]
+struct Input {
+    responses: Option<Map<String, Value>>,
+    state: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct ListParams<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<&'a str>,
+}
+
+impl Session {
+    /// All tools, in the order of the server.
+    ///
+    /// # Errors
+    /// If the server does not answer, the answer is invalid, or there are too many pages.
+    pub async fn tools(&self) -> Result<Vec<Definition>, CallError> {
+        match self.list("tools/list", "tools").await {
+            Ok(tools) => {
+                let define = |(at, raw): (usize, Value)| {
+                    Definition::new(raw)
+                        .map_err(|why| CallError::invalid(format!("tool {}: {why}", at + 1)))
+                };
+                let tools: Result<Vec<Definition>, CallError> =
+                    tools.into_iter().enumerate().map(define).collect();
+                if self.meta.is_some()
+                    && let Ok(tools) = &tools
+                {
+                    *self.parameters.lock().unwrap_or_else(PoisonError::into_inner) =
+                        ParameterHeaders::of(tools);
+                }
+                tools
+            }
+            // A server without tools need not know the method.
+            Err(CallError::Protocol { code: -32601, .. })
+                if self.server.capabilities.get("tools").is_none() =>
+            {
+                Ok(Vec::new())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// All entries of a list over all its pages, such as `prompts` of `prompts/list`. No further page is
+    /// requested once they have taken longer than `start_timeout` and `call_timeout`.
+    ///
+    /// # Errors
+    /// As [`Session::tools`].
+    pub async fn list(&self, method: &str, field: &str) -> Result<Vec<Value>, CallError> {
+        let limits = &self.calls.limits;
+        let max_time = self.options.start_timeout.max(self.options.call_timeout);
+        let started = Instant::now();
+        let mut entries = Vec::new();
+        let mut cursor: Option<String> = None;
+        for number in 0..limits.pages {
+            if number > 0 && started.elapsed() > max_time {
+                let seconds = max_time.as_secs_f64();
+                let said = format!(": {number} pages of {method} took more than {seconds} s");
+                return Err(CallError::Timeout { said });
+            }
+            let params = ListParams { cursor: cursor.as_deref() };
+            let mut page = self.ask(method, None, params).await?;
+            let Some(Value::Array(found)) = page.get_mut(field).map(Value::take) else {
+                let why = format!("the answer to {method} has no list `{field}`");
+                return Err(CallError::invalid(why));
+            };
+            entries.extend(found);
+            if entries.len() > limits.entries {
+                return Err(CallError::TooLarge { limit: limits.entries, what: "entries" });
+            }
+            let next = match page.get_mut("nextCursor").map(Value::take) {
+                None | Some(Value::Null) => return Ok(entries),
+                Some(Value::String(next)) => next,
+                Some(_) => return Err(CallError::invalid("`nextCursor` is not a string")),
+            };
+            if cursor.as_ref() == Some(&next) {
+                let why = format!("{method} does not end: the server repeats its cursor");
+                return Err(CallError::invalid(why));
+            }
+            cursor = Some(next);
+        }
+        Err(CallError::TooLarge { limit: limits.pages, what: "pages" })
+    }
+
+    /// Calls a tool.
+    ///
+    /// # Errors
+    /// If there is no result. A result with `isError` is a result.
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<Reply, CallError> {
+        self.call_with(tool, arguments, CallOptions::default()).await
+    }
+
+    /// Calls a tool with settings of its own.
+    ///
+    /// # Errors
+    /// As [`Session::call`].
+    pub async fn call_with(
+        &self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+        options: CallOptions,
+    ) -> Result<Reply, CallError> {
+        let started = Instant::now();
+        let headers = self.parameter_headers(tool, arguments);
+        let mut input = Input::default();
+        let mut progress = Vec::new();
+        let mut rounds = 0;
+        loop {
+            let answer = self
+                .exchange(Outgoing {
+                    method: "tools/call",
+                    name: Some(tool),
+                    headers: &headers,
+                    params: CallParams {
+                        name: tool,
+                        arguments,
+                        input_responses: input.responses.as_ref(),
+                        request_state: input.state.as_ref(),
+                    },
+                    timeout: options.timeout.unwrap_or(self.options.call_timeout),
+                    progress: options.progress,
+                })
+                .await?;
+            let raw = answer.outcome?;
+            if !raw.is_object() {
+                return Err(CallError::invalid("the result of the call is not an object"));
+            }
+            progress.extend(answer.progress);
+            rounds += 1;
+            if rounds < MAX_ROUNDS
+                && let Some(more) = self.requested_input(&raw)
+            {
+                input = more;
+                continue;
+            }
+            return Ok(Reply {
+                is_error: raw.get("isError").and_then(Value::as_bool).unwrap_or(false),
+                raw,
+                latency: answer.arrived.saturating_duration_since(started),
+                progress,
+            });
+        }
+    }
+
+    /// The answers to a result that asks for input, if the policies answer all of it.
+    fn requested_input(&self, raw: &Value) -> Option<Input> {
+        if self.meta.is_none() || raw.get("resultType")?.as_str()? != "input_required" {
+            return None;
+        }
+        let mut responses = Map::new();
+        for (key, request) in
+            raw.get("inputRequests").and_then(Value::as_object).into_iter().flatten()
+        {
+            let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
+            let params = request.get("params").unwrap_or(&Value::Null);
+            let answer = self.calls.policies.answer(method, params).ok()?;
+            responses.insert(key.clone(), answer);
+        }
+        Some(Input { responses: Some(responses), state: raw.get("requestState").cloned() })
+    }
+
+    fn parameter_headers(
+        &self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+    ) -> Vec<(HeaderName, HeaderValue)> {
+        if self.meta.is_none() {
+            return Vec::new();
+        }
+        self.parameters.lock().unwrap_or_else(PoisonError::into_inner).headers(tool, arguments)
+    }
+
+    /// Sends any other request.
+    ///
+    /// # Errors
+    /// If there is no result.
+    pub async fn request(
+        &self,
+        method: &str,
+        params: &Map<String, Value>,
+    ) -> Result<Value, CallError> {
+        let name = params.get("name").or_else(|| params.get("uri")).and_then(Value::as_str);
+        self.ask(method, name, params).await
+    }
+
+    /// Sends a notification.
+    ///
+    /// # Errors
+    /// If it cannot be sent.
+    pub async fn notify(&self, method: &str, params: Option<&Value>) -> Result<(), CallError> {
+        let bytes = wire::notification(method, params);
+        match &self.link {
+            Link::Stdio(link) => link.send(&bytes),
+            Link::Http(link) => {
+                let post = Post { bytes: &bytes, id: None, method, name: None, headers: &[] };
+                tokio::time::timeout(self.options.call_timeout, link.post(post))
+                    .await
+                    .map_err(|_| CallError::timeout())?
+                    .map(|_| ())
+            }
+            Link::Sse(link) => tokio::time::timeout(self.options.call_timeout, link.post(&bytes))
+                .await
+                .map_err(|_| CallError::timeout())?,
+        }
+    }
+
+    async fn ask<P: Serialize>(
+        &self,
+        method: &str,
+        name: Option<&str>,
+        params: P,
+    ) -> Result<Value, CallError> {
+        let timeout = self.options.call_timeout;
+        let outgoing = Outgoing { method, name, headers: &[], params, timeout, progress: false };
+        self.exchange(outgoing).await?.outcome
+    }
+
+    pub(super) async fn exchange<P: Serialize>(
+        &self,
+        outgoing: Outgoing<'_, P>,
+    ) -> Result<Delivered, CallError> {
+        let id = self.calls.next_id();
+        let meta = (self.meta.is_some() || outgoing.progress)
+            .then(|| Meta { fixed: self.meta.as_ref(), progress: outgoing.progress.then_some(id) });
+        let bytes = match meta {
+            Some(meta) => {
+                let params = WithMeta { params: outgoing.params, meta: Some(meta) };
+                wire::request(id, outgoing.method, Some(params))
+            }
+            None => wire::request(id, outgoing.method, Some(outgoing.params)),
+        };
+        let post = Post {
+            bytes: &bytes,
+            id: Some(id),
+            method: outgoing.method,
+            name: outgoing.name,
+            headers: outgoing.headers,
+        };
+        let mut waiting = self.calls.register(id)?;
+        let answer = self.send_and_wait(&mut waiting, post);
+        if let Ok(answer) = tokio::time::timeout(outgoing.timeout, answer).await {
+            return answer;
+        }
+        let said = waiting.describe_violations();
+        drop(waiting);
+        self.cancel(id);
+        Err(CallError::Timeout { said })
+    }
+
+    async fn send_and_wait(
+        &self,
+        waiting: &mut PendingCall<'_>,
+        post: Post<'_>,
+    ) -> Result<Delivered, CallError> {
+        let link = match &self.link {
+            Link::Stdio(link) => {
+                if let Err(error) = link.send(post.bytes) {
+                    // The reason for its end says more than the failed write.
+                    return match error {
+                        CallError::Closed { .. } => Ok(waiting.answer().await),
+                        other => Err(other),
+                    };
+                }
+                return Ok(waiting.answer().await);
+            }
+            Link::Sse(link) => {
+                link.post(post.bytes).await?;
+                return Ok(waiting.answer().await);
+            }
+            Link::Http(link) => link,
+        };
+        let posting = link.post(post);
+        tokio::pin!(posting);
+        // The answer may come before its stream ends, or on another stream.
+        let posted = tokio::select! {
+            biased;
+            answer = waiting.answer() => return Ok(answer),
+            posted = &mut posting => posted,
+        };
+        if let Some(answer) = waiting.try_answer() {
+            return Ok(answer);
+        }
+        match posted? {
+            Posted::Accepted => Ok(waiting.answer().await),
+            Posted::Finished => Err(CallError::invalid(format!(
+                "the response does not hold an answer to the request{}",
+                waiting.describe_violations()
+            ))),
+        }
+    }
+
+    /// Sends a cancellation.
+    fn cancel(&self, id: u64) {
+        let params = json!({"requestId": id, "reason": "no answer in time"});
+        let bytes = wire::notification("notifications/cancelled", Some(&params));
+        match &self.link {
+            Link::Stdio(link) => {
+                let _ = link.send(&bytes);
+            }
+            // In revisions without a handshake, closing the stream cancels.
+            Link::Http(link) if self.meta.is_none() => {
+                link.post_unattended(bytes, "notifications/cancelled");
+            }
+            Link::Http(_) => {}
+            Link::Sse(link) => link.post_unattended(bytes),
+        }
+    }
+}
