@@ -79,6 +79,12 @@ pub enum CallError {
         /// The reason.
         why: String,
     },
+    /// The server ended the session; another one may be opened.
+    #[error("{why}")]
+    Expired {
+        /// The reason.
+        why: String,
+    },
     /// The connection of this request failed; another request may succeed.
     #[error("{why}")]
     Transport {
@@ -119,16 +125,17 @@ impl CallError {
         match self {
             CallError::Timeout { .. } => FailureClass::Timeout,
             CallError::Protocol { .. } => FailureClass::Refused,
-            CallError::Closed { .. } | CallError::Transport { .. } | CallError::Http { .. } => {
-                FailureClass::Transport
-            }
+            CallError::Closed { .. }
+            | CallError::Expired { .. }
+            | CallError::Transport { .. }
+            | CallError::Http { .. } => FailureClass::Transport,
             CallError::Invalid { .. } | CallError::TooLarge { .. } => FailureClass::InvalidAnswer,
         }
     }
 
     /// True if the session is over, so that further calls will fail too.
     pub fn is_lost(&self) -> bool {
-        matches!(self, CallError::Closed { .. })
+        matches!(self, CallError::Closed { .. } | CallError::Expired { .. })
     }
 
     /// The error as a [`Failure`] of a measured system.

@@ -458,7 +458,8 @@ impl Shared {
             return Err(CallError::Http { status: status.as_u16(), said });
         }
         if status == StatusCode::NOT_FOUND && self.session.get().is_some() {
-            let gone = CallError::Closed { why: "it ended the session (HTTP 404)".to_owned() };
+            let why = "the server ended the session (HTTP 404)".to_owned();
+            let gone = CallError::Expired { why };
             self.calls.end(&gone);
             return Err(gone);
         }

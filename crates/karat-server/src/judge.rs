@@ -9,7 +9,10 @@ use karat_io::text::{clip, printable};
 use serde_json::{Value, json};
 
 use crate::compliance::Contract;
+use crate::denial::granted;
 use crate::observation::{Attempt, Called, Outcome};
+use crate::probe::reaction;
+use crate::probe::refusal::is_refusal;
 use crate::suite::{Case, Ending, Role, Step};
 
 /// The columns of a text in a report.
@@ -61,7 +64,10 @@ fn judge_by(
     if case.needs_tool && !contract.knows(&case.step.tool) {
         judgement.fail("no_such_tool", NO_SUCH_TOOL);
     }
-    for called in &attempt.calls {
+    if case.any_of {
+        judge_any(case, attempt, contract, counts, &mut judgement);
+    }
+    for called in attempt.calls.iter().filter(|_| !case.any_of) {
         let Some(step) = case.step(called.role, called.number) else { continue };
         if called.role != Role::Teardown {
             judge_call(step, called, contract, counts, &mut judgement);
@@ -84,6 +90,31 @@ fn judge_by(
     judgement
 }
 
+/// One call that is as expected is enough.
+fn judge_any(
+    case: &Case,
+    attempt: &Attempt,
+    contract: &Contract,
+    counts: fn(&Matcher) -> bool,
+    judgement: &mut Judgement,
+) {
+    let mut failed = Judgement::default();
+    for called in &attempt.calls {
+        let Some(step) = case.step(called.role, called.number) else { continue };
+        let mut own = Judgement::default();
+        judge_call(step, called, contract, counts, &mut own);
+        match own.reasons.into_iter().next() {
+            None => return,
+            Some(reason) => {
+                let class = own.class.unwrap_or("wrong_ending");
+                failed.fail(class, format!("{}: {reason}", called.tool));
+            }
+        }
+    }
+    judgement.class = judgement.class.or(failed.class);
+    judgement.reasons.extend(failed.reasons);
+}
+
 fn judge_call(
     step: &Step,
     called: &Called,
@@ -93,7 +124,7 @@ fn judge_call(
 ) {
     let place = place(called);
     let outcome = &called.outcome;
-    if let Some(wrong) = wrong_ending(step.ending, outcome) {
+    if let Some(wrong) = wrong_ending(step, outcome) {
         let known = contract.knows(&step.tool);
         let missing = if known { "" } else { "; the server has no such tool" };
         let class = match outcome.class() {
@@ -158,9 +189,28 @@ pub(crate) fn answer_of(outcome: &Outcome) -> Option<Cow<'_, Value>> {
 }
 
 /// The reason for which an outcome is not the expected one. A failed connection never is.
-fn wrong_ending(wanted: Ending, outcome: &Outcome) -> Option<String> {
+fn wrong_ending(step: &Step, outcome: &Outcome) -> Option<String> {
+    let wanted = step.ending;
     let fine = match (wanted, outcome) {
         (Ending::Success, Outcome::Result { .. }) => !outcome.is_tool_error(),
+        (Ending::Answered, Outcome::Result { result }) => {
+            !outcome.is_tool_error() && !is_refusal(result, Answer::new(result).text())
+        }
+        (Ending::Denied, Outcome::ProtocolError { .. }) => true,
+        (Ending::Denied, Outcome::Result { result }) => {
+            let answer = Answer::new(result);
+            let asked = step.asked.as_deref().unwrap_or_default();
+            let evidence = granted(asked, &reaction::text(outcome));
+            if let Some(evidence) = evidence {
+                return Some(format!(
+                    "{}, expected a denial; the answer: {}",
+                    clip(&printable(&evidence.to_string()), MAX_COLUMNS),
+                    clip(&printable(answer.text()), MAX_COLUMNS)
+                ));
+            }
+            // An error, a refusal as text, or nothing of what was asked for.
+            true
+        }
         (Ending::AnyError, Outcome::ProtocolError { .. })
         | (Ending::ProtocolError(None), Outcome::ProtocolError { .. })
         | (Ending::Whatever, Outcome::Result { .. } | Outcome::ProtocolError { .. }) => true,
@@ -175,6 +225,8 @@ fn wrong_ending(wanted: Ending, outcome: &Outcome) -> Option<String> {
     }
     let wanted = match wanted {
         Ending::Success => "a result".to_owned(),
+        Ending::Answered => "a result that is not a refusal".to_owned(),
+        Ending::Denied => "a denial".to_owned(),
         Ending::AnyError => "an error".to_owned(),
         Ending::ToolError => "a tool error".to_owned(),
         Ending::ProtocolError(None) => "a protocol error".to_owned(),
@@ -182,7 +234,7 @@ fn wrong_ending(wanted: Ending, outcome: &Outcome) -> Option<String> {
         Ending::Whatever => "an answer".to_owned(),
     };
     let mut found = outcome.to_string();
-    if let (true, Outcome::Result { result }) = (outcome.is_tool_error(), outcome) {
+    if let Outcome::Result { result } = outcome {
         found = format!("{found}: {}", Answer::new(result).text());
     }
     Some(format!("ended with {}, expected {wanted}", clip(&printable(&found), MAX_COLUMNS)))
@@ -191,7 +243,7 @@ fn wrong_ending(wanted: Ending, outcome: &Outcome) -> Option<String> {
 /// The reason for which a call outside of a case did not do what it should: another outcome, or
 /// another answer.
 pub(crate) fn unmet(step: &Step, outcome: &Outcome) -> Option<String> {
-    if let Some(wrong) = wrong_ending(step.ending, outcome) {
+    if let Some(wrong) = wrong_ending(step, outcome) {
         return Some(wrong);
     }
     let result = answer_of(outcome)?;

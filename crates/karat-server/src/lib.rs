@@ -13,6 +13,8 @@ mod cleanup;
 pub mod compliance;
 mod controls;
 pub mod demo;
+mod denial;
+pub mod detect;
 pub mod fuzz;
 mod judge;
 pub mod lint;

@@ -12,14 +12,16 @@ use tokio::task::JoinSet;
 
 use crate::observation::{Attempt, CaseRun};
 use crate::plan::Plan;
+use crate::probe::live::not_started;
 use crate::suite::variables::Changes;
-use crate::suite::{Case, Role, Step};
-use crate::system::{Server, Target, not_started};
+use crate::suite::{Case, Role, Suite};
+use crate::system::{Server, Target};
 
 /// A live server with the cases of a suite: one question is one case with all its attempts.
 pub struct LiveSuite {
     pub(crate) server: Arc<Server>,
-    cases: Vec<Arc<Case>>,
+    /// The cases of the suite for the tools of the server.
+    pub(crate) cases: Vec<Arc<Case>>,
     /// The server's description of itself.
     pub(crate) info: ServerInfo,
     /// The isolation of the server from the machine.
@@ -38,9 +40,9 @@ impl LiveSuite {
     pub(crate) async fn start(
         target: Target,
         options: Options,
-        setup: Vec<Arc<Step>>,
-        cases: Vec<Arc<Case>>,
+        suite: &Suite,
     ) -> Result<LiveSuite, EvalError> {
+        let setup = suite.setup.clone();
         let server = Arc::new(Server::start(target, options, setup).await.map_err(not_started)?);
         let session = server.session().await.map_err(not_started)?;
         let (info, isolation) = (session.server().clone(), session.isolation().to_vec());
@@ -53,6 +55,12 @@ impl LiveSuite {
             // A suite that only expects errors would pass.
             return Err(EvalError::NothingMeasured(
                 "the server offers no tools, so there is nothing to call".to_owned(),
+            ));
+        }
+        let cases = suite.cases_for(&tools);
+        if cases.is_empty() && !suite.is_empty() {
+            return Err(EvalError::NothingMeasured(
+                "no tool takes free text, so the texts of the suite cannot be sent".to_owned(),
             ));
         }
         Ok(LiveSuite { server, cases, info, isolation, tools, plan: OnceLock::new() })

@@ -134,11 +134,6 @@ impl Outcome {
         matches!(self, Outcome::Result { .. } | Outcome::ProtocolError { .. })
     }
 
-    /// The old name of `to_string`.
-    pub(crate) fn words(&self) -> String {
-        self.to_string()
-    }
-
     fn redact(&mut self, redactor: &Redactor) {
         if let Outcome::ProtocolError { data: Some(data), .. } = self {
             redactor.hide_in(data);
@@ -180,9 +175,11 @@ impl From<Result<Value, CallError>> for Outcome {
                 Outcome::ProtocolError { code, message, data }
             }
             Err(CallError::Closed { why }) => Outcome::Crash { why },
-            Err(error @ (CallError::Transport { .. } | CallError::Http { .. })) => {
-                Outcome::Transport { why: error.to_string() }
-            }
+            Err(
+                error @ (CallError::Transport { .. }
+                | CallError::Http { .. }
+                | CallError::Expired { .. }),
+            ) => Outcome::Transport { why: error.to_string() },
             Err(error @ (CallError::Invalid { .. } | CallError::TooLarge { .. })) => {
                 Outcome::Invalid { why: error.to_string() }
             }

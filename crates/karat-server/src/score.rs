@@ -64,7 +64,7 @@ impl SchemaCounts {
             let Some(step) = step.filter(|_| called.role != Role::Teardown) else { continue };
             let input = contract.input(&called.tool, &called.arguments);
             let output = contract.output(&called.tool, &called.outcome);
-            if matches!(step.ending, Ending::Success | Ending::Whatever) {
+            if matches!(step.ending, Ending::Success | Ending::Answered | Ending::Whatever) {
                 add(&mut counts.input, &input);
             }
             add(&mut counts.output, &output);

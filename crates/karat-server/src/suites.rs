@@ -1,7 +1,7 @@
 //! The evaluation of a server by a suite: a live server is asked case by case.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,11 +21,12 @@ use serde::Deserialize;
 
 use crate::compliance::Contract;
 use crate::live_suite::LiveSuite;
-use crate::observation::{Attempt, CaseRun};
+use crate::observation::{Attempt, CaseRun, Outcome as Ended};
 use crate::plan::Plan;
+use crate::probe::live;
 use crate::suite::snapshot::Store;
 use crate::suite::{Case, Suite, server};
-use crate::system::{self, PATIENCE, Target};
+use crate::system::{PATIENCE, Target};
 use crate::{accept, cleanup, controls, score, warnings};
 
 /// The time limit for a case: each call has a limit of its own, and a case may have many.
@@ -62,24 +63,30 @@ impl Config {
     ///
     /// # Errors
     /// If there are none.
-    fn select(&self, suite: &Suite) -> Result<Vec<Arc<Case>>, EvalError> {
+    fn select(&self, cases: &[Arc<Case>]) -> Result<Vec<Arc<Case>>, EvalError> {
+        // A text has a case for each tool: its id selects all of them.
+        let is_named = |id: &String, case: &Case| {
+            case.id
+                .strip_prefix(id.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
         let wanted = |case: &&Arc<Case>| {
-            self.case.as_ref().is_none_or(|id| *id == case.id)
+            self.case.as_ref().is_none_or(|id| is_named(id, case))
                 && (self.tags.is_empty() || self.tags.iter().any(|tag| case.tags.contains(tag)))
         };
-        let selected: Vec<Arc<Case>> = suite.cases.iter().filter(wanted).cloned().collect();
+        let selected: Vec<Arc<Case>> = cases.iter().filter(wanted).cloned().collect();
         if !selected.is_empty() {
             return Ok(selected);
         }
         let mut tags: Vec<&str> =
-            suite.cases.iter().flat_map(|case| &case.tags).map(String::as_str).collect();
+            cases.iter().flat_map(|case| &case.tags).map(String::as_str).collect();
         tags.sort_unstable();
         tags.dedup();
         let tags = match tags.is_empty() {
             true => String::new(),
             false => format!(" and these tags: {}", tags.join(", ")),
         };
-        let count = suite.cases.len();
+        let count = cases.len();
         Err(EvalError::NothingMeasured(format!(
             "no case matches; the suite has {count} cases{tags}"
         )))
@@ -99,12 +106,13 @@ impl Dataset {
     ///
     /// # Errors
     /// If no server is named, or the one that is named is not valid.
-    pub fn new(suite: Suite, config: &Config) -> Result<Dataset, EvalError> {
+    pub fn new(suite: Suite, config: &Config, folder: &Path) -> Result<Dataset, EvalError> {
         let target = match (&config.builtin, &config.server, &suite.server) {
             (Some(_), _, _) => Target::Demo,
             (None, Some(spec), _) => Target::Spec(Box::new(spec.clone())),
             (None, None, Some(written)) => {
-                Target::Spec(Box::new(server::read(written).map_err(EvalError::Config)?))
+                let found = server::find(written, folder).map_err(EvalError::Config)?;
+                Target::Spec(Box::new(found.spec))
             }
             (None, None, None) => {
                 return Err(EvalError::config(format!(
@@ -136,6 +144,8 @@ pub struct Facts {
     redactor: Redactor,
     /// Notes about the cases that were run and about their teardown.
     notes: Vec<String>,
+    /// The selected cases, with those that texts became.
+    cases: Vec<Arc<Case>>,
     /// Notes about accepted snapshots.
     accepted: Vec<String>,
 }
@@ -171,7 +181,7 @@ impl Evaluation for Suites {
             true => Suite::parse(&config.suite, &root.bytes(&config.suite)?)?,
             false => Suite::load(&root.path(&config.suite))?,
         };
-        Dataset::new(suite, config)
+        Dataset::new(suite, config, root.folder())
     }
 
     fn reference(data: &Dataset) -> DatasetRef {
@@ -187,7 +197,9 @@ impl Evaluation for Suites {
         context: &RunContext<'_>,
     ) -> Result<Start<Suites>, EvalError> {
         let Entry { common, config, data: Dataset { suite, target, .. } } = entry;
-        config.select(suite)?;
+        if suite.is_empty() {
+            config.select(&suite.cases)?;
+        }
         let options = Options {
             call_timeout: common.timeout(),
             start_timeout: common.start_timeout(),
@@ -196,10 +208,11 @@ impl Evaluation for Suites {
             recorder: config.recorder.clone(),
             ..Options::default()
         };
-        let (setup, cases) = (suite.setup.clone(), suite.cases.clone());
-        let live = LiveSuite::start(target.clone(), options, setup, cases).await?;
-        let reference = system::reference(target.describe(), &live.info, suite.target);
-        Ok(Start::Live { system: Arc::new(live), reference })
+        let system = LiveSuite::start(target.clone(), options, suite).await?;
+        config.select(&system.cases)?;
+        let mut reference = live::system_ref(target.describe(), &system.info);
+        reference.settings.insert("target".to_owned(), suite.target.to_string());
+        Ok(Start::Live { system: Arc::new(system), reference })
     }
 
     fn questions(
@@ -207,10 +220,9 @@ impl Evaluation for Suites {
         live: &LiveSuite,
         known: &mut Vec<Outcome<CaseRun>>,
     ) -> Result<Questions<Suites>, EvalError> {
-        let suite = &entry.data.suite;
-        let selected = entry.config.select(suite)?;
-        let plan = live.plan.get_or_init(|| Plan::new(&suite.cases, &selected, known));
-        let question = |at: &usize| (suite.cases[*at].id.clone(), Arc::new(*at));
+        let selected = entry.config.select(&live.cases)?;
+        let plan = live.plan.get_or_init(|| Plan::new(&live.cases, &selected, known));
+        let question = |at: &usize| (live.cases[*at].id.clone(), Arc::new(*at));
         Ok(plan.cases.iter().map(question).collect())
     }
 
@@ -226,7 +238,7 @@ impl Evaluation for Suites {
     ) -> Result<Facts, EvalError> {
         let suite = &entry.data.suite;
         let (server, plan) = (&live.server, live.plan.get());
-        let case = |at: &usize| Arc::clone(&suite.cases[*at]);
+        let case = |at: &usize| Arc::clone(&live.cases[*at]);
         let asked: Vec<Arc<Case>> =
             plan.map(|plan| plan.asked.iter().map(case).collect()).unwrap_or_default();
         let left = server.tear_down(&suite.teardown, &asked).await;
@@ -235,8 +247,8 @@ impl Evaluation for Suites {
         let mut notes = plan.map(Plan::notes).unwrap_or_default();
         let cases: Vec<Arc<Case>> = questions.iter().map(|(_, at)| case(at)).collect();
         notes.extend(cleanup::warning(&cases, outcomes, &left));
-        let selected = entry.config.select(suite)?;
-        let selected: BTreeSet<&str> = selected.iter().map(|case| case.id.as_str()).collect();
+        let chosen = entry.config.select(&live.cases)?;
+        let selected: BTreeSet<&str> = chosen.iter().map(|case| case.id.as_str()).collect();
         outcomes.retain(|outcome| selected.contains(outcome.id.as_str()));
         let tools = server.tools().await;
         Ok(Facts {
@@ -247,6 +259,7 @@ impl Evaluation for Suites {
             isolation: live.isolation.clone(),
             redactor: server.redactor().clone(),
             notes,
+            cases: chosen,
             accepted: Vec::new(),
         })
     }
@@ -255,7 +268,11 @@ impl Evaluation for Suites {
     fn allow(observed: &Observations<'_, Suites>) -> Result<(), EvalError> {
         let attempts = runs(observed.outcomes).flat_map(|run| &run.attempts);
         let mut calls = attempts.flat_map(|attempt| &attempt.calls);
-        if calls.clone().any(|call| call.outcome.is_answer()) {
+        // A server that ends or breaks the protocol at every call was measured, and failed.
+        let is_measured = |outcome: &Ended| {
+            outcome.is_answer() || matches!(outcome, Ended::Crash { .. } | Ended::Invalid { .. })
+        };
+        if calls.clone().any(|call| is_measured(&call.outcome)) {
             return Ok(());
         }
         let count = calls.clone().count();
@@ -271,7 +288,7 @@ impl Evaluation for Suites {
     fn score(observed: &Observations<'_, Suites>) -> Result<Scored, EvalError> {
         let Observations { entry, outcomes, facts, .. } = *observed;
         let (suite, seed) = (&entry.data.suite, entry.common.seed);
-        let cases = entry.config.select(suite)?;
+        let cases = &facts.cases;
         let mut items = Vec::new();
         let mut scored = Vec::new();
         for (case, outcome) in cases.iter().zip(outcomes) {
@@ -287,8 +304,8 @@ impl Evaluation for Suites {
         let warnings = [
             warnings::failures(&scored),
             warnings::restarts(facts.restarts),
-            warnings::untested_tools(&cases, &facts.contract),
-            warnings::missing_tools(&cases, &facts.contract),
+            warnings::untested_tools(cases, &facts.contract),
+            warnings::missing_tools(cases, &facts.contract),
             warnings::formats(&scored),
         ];
         let changed = "the server changed its tools during the run; every call is judged by the \
@@ -297,6 +314,7 @@ impl Evaluation for Suites {
             .chain(facts.notes.iter().cloned())
             .chain(facts.conduct.iter().cloned())
             .chain(warnings::leaked_secrets(outcomes, &facts.redactor))
+            .chain(warnings::suspicious_results(outcomes))
             .chain(facts.tools_changed.then(|| changed.to_owned()))
             .chain(facts.accepted.iter().cloned())
             .chain(orphans(&entry.data.orphans));
@@ -304,7 +322,7 @@ impl Evaluation for Suites {
             metrics: score::metrics(&scored, seed),
             slices: score::slices(&scored, seed),
             items,
-            controls: controls::run(&cases, &facts.contract, suite.target, seed),
+            controls: controls::run(cases, &facts.contract, suite.target, seed),
             conventions: score::conventions(suite.target),
             warnings: warnings.map(|text| facts.redactor.hidden(text)).collect(),
             latencies: runs(outcomes)
@@ -327,10 +345,11 @@ pub async fn run_and_accept(
 ) -> Result<Report, EvalError> {
     let mut collected = evaluation::collect(entry, context).await?;
     let Entry { common, config, data: Dataset { suite, .. } } = entry;
-    let (store, cases) = (Store::of(&suite.path), config.select(suite)?);
+    let store = Store::of(&suite.path);
     let facts = &mut collected.facts;
+    let cases = facts.cases.clone();
     facts.accepted = accept::accept(&store, &cases, &collected.outcomes, &facts.contract)?;
-    let data = Dataset::new(suite.with_stored_snapshots()?, config)?;
+    let data = Dataset::new(suite.with_stored_snapshots()?, config, context.folder)?;
     let accepted = Entry { common: common.clone(), config: config.clone(), data };
     evaluation::report(&accepted, &collected, Some(context.folder))
 }
@@ -418,8 +437,6 @@ fn orphans(files: &[PathBuf]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use karat_core::project::NoBundle;
     use karat_core::run::Silent;
 

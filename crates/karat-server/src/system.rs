@@ -11,11 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use karat_core::error::EvalError;
-use karat_core::report::SystemRef;
 use karat_mcp::{
-    CallError, Definition, Options, ProtocolLog, Redactor, ServerInfo, ServerSpec, Session,
-    StartError, serve,
+    CallError, Definition, Options, ProtocolLog, Redactor, ServerSpec, Session, StartError, serve,
 };
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
@@ -71,28 +68,6 @@ impl Target {
             }
         };
         Session::start(spec, options).await
-    }
-}
-
-/// The error of a server that did not start; a wrong spec is bad input.
-pub(crate) fn not_started(error: StartError) -> EvalError {
-    match error {
-        StartError::Spec { why } => EvalError::Config(why),
-        other => EvalError::NotStarted(other.to_string()),
-    }
-}
-
-/// A server as reports name it.
-pub(crate) fn reference(described: String, info: &ServerInfo, target: f64) -> SystemRef {
-    SystemRef {
-        kind: "mcp".to_owned(),
-        name: if info.name.is_empty() { described.clone() } else { info.name.clone() },
-        version: Some(info.version.clone()).filter(|version| !version.is_empty()),
-        settings: BTreeMap::from([
-            ("server".to_owned(), described),
-            ("protocol".to_owned(), info.revision.to_string()),
-            ("target".to_owned(), target.to_string()),
-        ]),
     }
 }
 
@@ -207,7 +182,16 @@ impl Server {
         self.redactor.get_or_init(|| session.redactor().clone());
         let mut values = self.scope().await;
         for (number, step) in self.setup.iter().enumerate() {
-            let made = self.make(&session, step, Role::Setup, number, &mut values).await;
+            let made = match filled(step, &mut values) {
+                Ok(arguments) => {
+                    // Without another session for an expired one: that would be made by this function.
+                    let sent = send(&session, &step.tool, &arguments).await;
+                    Ok(self
+                        .made(&session, step, Role::Setup, number, (arguments, sent), &mut values)
+                        .await)
+                }
+                Err(why) => Err(why),
+            };
             let why = match made {
                 Ok(Made { called, .. }) => unmet(step, &called.outcome),
                 Err(why) => Some(why),
@@ -242,13 +226,43 @@ impl Server {
         arguments: &Map<String, Value>,
     ) -> Result<(Outcome, Duration, String), StartError> {
         let session = self.session().await?;
-        let (answered, latency) = send(&session, tool, arguments).await;
+        let (answered, latency) = self.send(&session, tool, arguments).await;
         if answered.as_ref().is_err_and(CallError::is_lost) {
             self.lose(&session).await;
         }
         let outcome = Outcome::from(answered);
         let words = self.redactor().hidden(crate::probe::live::words(&outcome));
         Ok((outcome, latency, words))
+    }
+
+    /// Sends one call. Returns its result and the time it took. A server may end a session at any time,
+    /// and a client then opens another one: the call is made again there, once.
+    async fn send(&self, session: &Session, tool: &str, arguments: &Map<String, Value>) -> Sent {
+        let first = send(session, tool, arguments).await;
+        if !matches!(first.0, Err(CallError::Expired { .. })) {
+            return first;
+        }
+        {
+            let mut slot = self.session.lock().await;
+            if slot.as_ref().is_some_and(|open| std::ptr::eq(&raw const **open, session)) {
+                *slot = None;
+            }
+        }
+        match self.session().await {
+            Ok(fresh) => send(&fresh, tool, arguments).await,
+            Err(_) => first,
+        }
+    }
+
+    /// Returns whether the server still answers a ping while a call is without an answer.
+    pub(crate) async fn is_alive(&self) -> bool {
+        let session = self.session.lock().await.clone();
+        match session {
+            Some(session) => {
+                Server::answers_ping(&session, PING_TIMEOUT.min(self.options.call_timeout)).await
+            }
+            None => false,
+        }
     }
 
     /// Ends the server, in good order if possible; the next call gets a new one.
@@ -356,14 +370,21 @@ impl Server {
         number: usize,
         values: &mut Scope,
     ) -> Result<Made, String> {
-        let arguments = match variables::fill(&step.input, values.known()) {
-            Ok(arguments) => arguments,
-            Err(why) => {
-                values.save(&step.save, None);
-                return Err(why);
-            }
-        };
-        let (answered, latency) = send(session, &step.tool, &arguments).await;
+        let arguments = filled(step, values)?;
+        let sent = self.send(session, &step.tool, &arguments).await;
+        Ok(self.made(session, step, role, number, (arguments, sent), values).await)
+    }
+
+    /// A call with its arguments and its answer, and whether the session is over.
+    async fn made(
+        &self,
+        session: &Session,
+        step: &Step,
+        role: Role,
+        number: usize,
+        (arguments, (answered, latency)): (Map<String, Value>, Sent),
+        values: &mut Scope,
+    ) -> Made {
         let over = match &answered {
             Err(CallError::Timeout { .. }) => {
                 // A server that is still busy with this call would fail all calls that follow.
@@ -376,7 +397,7 @@ impl Server {
         let outcome = Outcome::from(answered);
         let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
         let called = Called { role, number, tool: step.tool.clone(), arguments, outcome, nanos };
-        Ok(Made { called: called.redacted(self.redactor()), over })
+        Made { called: called.redacted(self.redactor()), over }
     }
 
     /// Drops a session that is over, unless another attempt has already replaced it.
@@ -388,12 +409,20 @@ impl Server {
     }
 }
 
-/// Sends one call. Returns its result and the time it took.
-async fn send(
-    session: &Session,
-    tool: &str,
-    arguments: &Map<String, Value>,
-) -> (Result<Value, CallError>, Duration) {
+/// The result of a call, and the time it took.
+type Sent = (Result<Value, CallError>, Duration);
+
+/// The arguments of a call with the saved values.
+fn filled(step: &Step, values: &mut Scope) -> Result<Map<String, Value>, String> {
+    let arguments = variables::fill(&step.input, values.known());
+    if arguments.is_err() {
+        values.save(&step.save, None);
+    }
+    arguments
+}
+
+/// Sends one call.
+async fn send(session: &Session, tool: &str, arguments: &Map<String, Value>) -> Sent {
     let started = Instant::now();
     match session.call(tool, arguments).await {
         Ok(reply) => (Ok(reply.raw), reply.latency),

@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use karat_core::finding::Severity;
 use karat_core::journal::{Entry, Outcome};
 use karat_mcp::Redactor;
 
 use crate::compliance::Contract;
+use crate::detect::{self, Subject};
 use crate::observation::{self, CaseRun};
+use crate::probe::reaction;
 use crate::score::ScoredCase;
 use crate::suite::{Case, Ending, Step};
 
@@ -73,6 +76,29 @@ pub(crate) fn formats(scored: &[ScoredCase]) -> Option<String> {
     let first = found.next()?;
     let count = 1 + found.count();
     Some(format!("{count} values do not have their format, which is not an error: {first}"))
+}
+
+/// Results with text that a detector takes for an attack on the model.
+pub(crate) fn suspicious_results(outcomes: &[Entry<CaseRun>]) -> Vec<String> {
+    let Some(detector) = detect::installed() else { return Vec::new() };
+    let mut found: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for entry in outcomes {
+        let Outcome::Answer(run) = &entry.outcome else { continue };
+        let calls = run.attempts.iter().take(1).flat_map(|attempt| &attempt.calls);
+        for called in calls {
+            let text = reaction::text(&called.outcome);
+            for suspicion in detector(Subject::Result(&text)) {
+                if suspicion.severity == Severity::Error {
+                    found.entry(suspicion.rule).or_default().push(&entry.id);
+                }
+            }
+        }
+    }
+    let warning = |(rule, mut ids): (&str, Vec<&str>)| {
+        ids.dedup();
+        format!("results have text that detectors take for an attack [{rule}]: {}", first_few(&ids))
+    };
+    found.into_iter().map(warning).collect()
 }
 
 /// Cases with secrets in their answers. They are judged without them, but no server should send any.

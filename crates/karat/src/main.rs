@@ -25,6 +25,7 @@ use crate::face::Terminal;
 fn main() -> ExitCode {
     karat_io::process::end_all_on_panic();
     karat_io::descendants::adopt();
+    karat_server::detect::install(commands::server::inspect);
     let cli = Cli::parse();
     let terminal = Terminal::new(cli.face);
     let exit = match run(&cli.command, &terminal) {
@@ -82,6 +83,9 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
         }
         Command::Server(ServerCommand::Lint(arguments)) => {
             commands::server::lint(arguments, terminal)
+        }
+        Command::Server(ServerCommand::Scan(arguments)) => {
+            commands::server::scan(arguments, terminal)
         }
         Command::Server(ServerCommand::Fuzz(arguments)) => {
             commands::server::fuzz(arguments, terminal)

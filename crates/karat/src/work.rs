@@ -37,6 +37,33 @@ pub(crate) fn until_stopped_on_one_thread<T>(
     unless_stopped(&started(&mut Builder::new_current_thread())?, work, message)
 }
 
+/// As [`until_stopped`], but the first interrupt only calls `stop`, after which the work is expected to end
+/// soon by itself; the second one ends it.
+pub(crate) fn until_stopped_twice<T>(
+    work: impl Future<Output = Result<T, Stop>>,
+    stop: &dyn Fn(),
+) -> Result<T, Stop> {
+    let runtime = runtime()?;
+    let work = async {
+        tokio::pin!(work);
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            Ok(()) = tokio::signal::ctrl_c() => stop(),
+            Ok(code) = end_all_on_signal() => return Err(stopped(code, "stopped")),
+        }
+        tokio::select! {
+            done = &mut work => done,
+            Ok(code) = end_all_on_signal() => Err(stopped(code, "interrupted")),
+        }
+    };
+    runtime.block_on(work)
+}
+
+fn stopped(code: u8, message: &str) -> Stop {
+    Stop { exit: Exit::Stopped(code), message: message.to_owned(), can_go_on: false }
+}
+
 fn unless_stopped<T>(
     runtime: &Runtime,
     work: impl Future<Output = Result<T, Stop>>,
@@ -45,10 +72,7 @@ fn unless_stopped<T>(
     runtime.block_on(async {
         tokio::select! {
             done = work => done,
-            Ok(code) = end_all_on_signal() => {
-                let message = message.to_owned();
-                Err(Stop { exit: Exit::Stopped(code), message, can_go_on: false })
-            }
+            Ok(code) = end_all_on_signal() => Err(stopped(code, message)),
         }
     })
 }

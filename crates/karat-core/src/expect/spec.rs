@@ -87,6 +87,13 @@ fn stated<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error>
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Texts(Vec<String>);
 
+impl Texts {
+    /// A single text.
+    pub fn one(text: String) -> Texts {
+        Texts(vec![text])
+    }
+}
+
 impl<'de> Deserialize<'de> for Texts {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Texts, D::Error> {
         let wanted = "a text or a list of texts; a number in quotes is a text";

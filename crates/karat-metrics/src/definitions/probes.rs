@@ -95,6 +95,17 @@ pub(crate) const METRICS: &[Metric] = &[
         ..Metric::DEFAULT
     },
     Metric {
+        id: "attack_coverage",
+        summary: "The share of attacks and tools that were judged",
+        formula: "pairs of attack and tool that were held or broken ÷ all pairs",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Rate,
+        undefined: "no attack was made",
+        notes: "The rest does not apply, was not executed or is not judged.",
+        ..Metric::DEFAULT
+    },
+    Metric {
         id: "attacks_held",
         summary: "The share of attacks that did not get through",
         formula: "held ÷ (held + broken), over attack, tool and parameter",

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::attacks::Technique;
 use super::canary_site::{CanarySite, RootPlants};
+use super::languages::{self, Language};
 use super::parameters::{self, Parameter};
 use crate::fuzz::SECRET_NAME;
 use crate::fuzz::generate::plainest;
@@ -48,10 +49,19 @@ pub(super) struct Attempt {
     pub(super) proofs: Vec<Proof>,
 }
 
+/// The attempts through one parameter.
+pub(super) struct Way {
+    /// None if the attack needs no parameter.
+    pub(super) parameter: Option<Parameter>,
+    pub(super) attempts: Vec<Attempt>,
+    /// True if more than its type says that the parameter is used for this: only then it can be held.
+    pub(super) is_likely: bool,
+}
+
 /// The calls of an attack on one tool.
 pub(super) enum Plan {
-    /// Attempts for each parameter that could carry it; none for those that need no parameter.
-    Through(Vec<(Option<Parameter>, Vec<Attempt>)>),
+    /// The attempts for each parameter that could carry it.
+    Through(Vec<Way>),
     /// Many plain calls at once.
     Flood(Map<String, Value>),
     /// It does not apply, with the reason.
@@ -105,7 +115,10 @@ impl Planner<'_> {
             Technique::EnvPlain | Technique::EnvByName if !self.access.has_secret => {
                 Plan::Not(ENVIRONMENT)
             }
-            Technique::EnvPlain => Plan::Through(vec![(None, vec![self.plain()])]),
+            Technique::EnvPlain => {
+                let attempts = vec![self.plain()];
+                Plan::Through(vec![Way { parameter: None, attempts, is_likely: true }])
+            }
             Technique::HugeInput
             | Technique::DeepInput
             | Technique::Oversized
@@ -138,11 +151,24 @@ impl Planner<'_> {
         let parameters = parameters::of(self.tool);
         let is_only_text = parameters.iter().filter(|one| one.is_free_text()).count() == 1;
         for parameter in parameters {
-            let Some(fit) = fit(technique, &parameter) else { continue };
-            if self.is_its_purpose(technique, &parameter, is_only_text) {
-                purpose = true;
-                continue;
+            if let Some(language) = Language::of(&parameter, self.tool, is_only_text) {
+                if languages::is_purpose(language, technique) {
+                    purpose = true;
+                    continue;
+                }
+                let attempts = self.attempts_in(language, technique, &parameter);
+                if !attempts.is_empty() {
+                    found.push(Way { parameter: Some(parameter), attempts, is_likely: true });
+                    continue;
+                }
+                if !matches!(
+                    technique,
+                    Technique::HugeInput | Technique::DeepInput | Technique::Oversized
+                ) {
+                    continue;
+                }
             }
+            let Some(fit) = fit(technique, &parameter) else { continue };
             if fit == Fit::Possible {
                 unnamed += 1;
                 if unnamed > UNNAMED {
@@ -154,28 +180,14 @@ impl Planner<'_> {
                 attempts.truncate(first_attempts(technique));
             }
             if !attempts.is_empty() {
-                found.push((Some(parameter), attempts));
+                let is_likely = fit == Fit::Likely;
+                found.push(Way { parameter: Some(parameter), attempts, is_likely });
             }
         }
         match (found.is_empty(), purpose) {
             (false, _) => Plan::Through(found),
             (true, true) => Plan::Not("this is the purpose of the tool"),
             (true, false) => Plan::Not("no parameter could carry it"),
-        }
-    }
-
-    fn is_its_purpose(
-        &self,
-        technique: Technique,
-        parameter: &Parameter,
-        is_only_text: bool,
-    ) -> bool {
-        match technique {
-            Technique::Command | Technique::Argument | Technique::Template => {
-                parameter.runs_commands(self.tool, is_only_text)
-            }
-            Technique::Sql => parameter.asks_database(self.tool),
-            _ => false,
         }
     }
 
@@ -225,12 +237,12 @@ impl Planner<'_> {
         }
     }
 
-    fn env_token(&self) -> Proof {
+    pub(super) fn env_token(&self) -> Proof {
         Proof::Token("the secret in the environment", self.site.env_token.clone())
     }
 
     /// Proofs that a file outside the root was read, or something written there.
-    fn escaped(&self) -> Vec<Proof> {
+    pub(super) fn escaped(&self) -> Vec<Proof> {
         let token = self.site.file_token.clone();
         vec![Proof::Token("the file outside the root", token), Proof::Changed]
     }
@@ -245,7 +257,7 @@ impl Planner<'_> {
         self.with(parameter, about, Value::String(text), proofs)
     }
 
-    fn with(
+    pub(super) fn with(
         &self,
         parameter: &Parameter,
         about: &str,
@@ -360,7 +372,7 @@ impl Planner<'_> {
     }
 
     /// Paths outside the root: to a file, to the same without its extension, and to one that does not exist.
-    fn outside(&self) -> [String; 3] {
+    pub(super) fn outside(&self) -> [String; 3] {
         let path = self.site.outside_file();
         let new = self.site.folder().join(format!("new-{}.txt", self.site.number()));
         [path.clone(), path.with_extension(""), new].map(|path| path.display().to_string())
@@ -421,7 +433,7 @@ impl Planner<'_> {
     }
 
     /// An address of the listener with a path that no other attempt has.
-    fn address(&self, host: &str, path: &str) -> (String, String) {
+    pub(super) fn address(&self, host: &str, path: &str) -> (String, String) {
         let path = format!("{path}{}", self.site.number());
         (format!("http://{host}:{}{path}", self.site.listener.port()), path)
     }
@@ -526,7 +538,7 @@ impl Planner<'_> {
 const ENVIRONMENT: &str = "no secret can be planted in the server's environment";
 
 /// A path from any folder to the root of the file system.
-fn up() -> String {
+pub(super) fn up() -> String {
     "../".repeat(12).trim_end_matches('/').to_owned()
 }
 
@@ -605,7 +617,7 @@ mod tests {
         let mut all = Vec::new();
         for attack in ATTACKS {
             if let Plan::Through(found) = planner.plan(attack.technique) {
-                let attempts = found.into_iter().flat_map(|(_, attempts)| attempts);
+                let attempts = found.into_iter().flat_map(|way| way.attempts);
                 all.extend(attempts.map(|attempt| Value::Object(attempt.arguments).to_string()));
             }
         }
@@ -643,7 +655,7 @@ mod tests {
         let planner = planner(&tool, &site, &known);
         for attack in ATTACKS {
             let Plan::Through(found) = planner.plan(attack.technique) else { continue };
-            for attempt in found.into_iter().flat_map(|(_, attempts)| attempts) {
+            for attempt in found.into_iter().flat_map(|way| way.attempts) {
                 let text = Value::Object(attempt.arguments).to_string();
                 assert!(!text.contains(&site.product()), "{text}");
                 for proof in &attempt.proofs {
@@ -661,8 +673,8 @@ mod tests {
         let attack = ATTACKS.iter().find(|attack| attack.id() == id).unwrap();
         match planner(&tool, &site, &known).plan(attack.technique) {
             Plan::Through(found) => {
-                let named = |(parameter, attempts): (Option<Parameter>, Vec<Attempt>)| {
-                    (parameter.map(|one| one.name).unwrap_or_default(), attempts.len())
+                let named = |way: Way| {
+                    (way.parameter.map(|one| one.name).unwrap_or_default(), way.attempts.len())
                 };
                 found.into_iter().map(named).collect()
             }

@@ -17,6 +17,7 @@ use super::runner::{AttackResult, AttackRunner, AttackTarget, Memory};
 use super::{Config, score};
 use crate::observation::Outcome;
 use crate::probe::live::CallResult;
+use crate::probe::stop::Deadline;
 
 /// Attacks both simulated servers.
 pub(super) async fn run(
@@ -62,6 +63,7 @@ async fn attack(
         config: &config,
         access,
         shown: None,
+        deadline: Deadline::after(None),
         memory: &mut memory,
     };
     let mut results = Vec::new();
@@ -109,7 +111,8 @@ impl AttackTarget for SimulatedServer<'_> {
         };
         let refusal = || Outcome::Result { result: json!({"content": [], "isError": true}) };
         let outcome = answer.unwrap_or_else(refusal);
-        Ok(CallResult { outcome, latency: Duration::ZERO, shown: String::new() })
+        let (latency, shown) = (Duration::ZERO, String::new());
+        Ok(CallResult { outcome, latency, shown, is_alive: false })
     }
 
     async fn flood(

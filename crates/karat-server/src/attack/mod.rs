@@ -12,15 +12,16 @@ mod attacks;
 mod attempts;
 mod canary_site;
 mod controls;
+mod languages;
 mod listener;
-mod parameters;
+pub(crate) mod parameters;
 mod runner;
 mod score;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use karat_core::dataset::Digest;
 use karat_core::error::EvalError;
@@ -47,10 +48,13 @@ use self::runner::{AttackRunner, Memory};
 pub use self::score::{findings, tally};
 use crate::fuzz::SECRET_NAME;
 use crate::probe::live::{self, LiveServer, Skipped};
+use crate::probe::stop::{Deadline, StopRequest};
 use crate::probe::time::Time;
 use crate::probe::{self, FailOn, Rule};
 use crate::system::Target;
 
+/// The default time limit of a run.
+pub const TIME_LIMIT: Duration = Duration::from_secs(600);
 /// The time for late proofs at the end of a run.
 const LATE: Duration = Duration::from_millis(300);
 /// The time for a server to clean up that is ended with a call under way.
@@ -90,6 +94,12 @@ pub struct Config {
     /// Records every message; only a command sets it, never a project.
     #[serde(skip)]
     pub recorder: Option<Recorder>,
+    /// Ends the run with the results so far; only a command makes the request.
+    #[serde(skip)]
+    pub stop: StopRequest,
+    /// The time limits of calls and of starts, in milliseconds, for command lines.
+    #[serde(skip)]
+    pub timeouts: Option<(u64, u64)>,
 }
 
 impl Default for Config {
@@ -104,10 +114,12 @@ impl Default for Config {
             roots: Vec::new(),
             flood: 200,
             allow_destructive: false,
-            time_limit: None,
+            time_limit: Some(Time(TIME_LIMIT)),
             allow: Vec::new(),
             fail_on: FailOn::default(),
             recorder: None,
+            stop: StopRequest::default(),
+            timeouts: None,
         }
     }
 }
@@ -144,7 +156,9 @@ pub struct AttackSystem {
     tools: Vec<Arc<Definition>>,
     skipped: Vec<Skipped>,
     config: Config,
-    ends: Option<Instant>,
+    /// The server for command lines.
+    shown: ServerSpec,
+    deadline: Deadline,
     is_late: AtomicBool,
     memory: Mutex<Memory>,
     progress: Arc<dyn Progress>,
@@ -156,7 +170,7 @@ impl System for AttackSystem {
     type Answer = Vec<AttackResult>;
 
     async fn ask(&self, _: u32, question: &Question) -> Result<Vec<AttackResult>, Failure> {
-        if self.ends.is_some_and(|ends| Instant::now() >= ends) {
+        if self.deadline.is_over() || self.config.stop.is_made() {
             self.is_late.store(true, Ordering::Relaxed);
             return Ok(Vec::new());
         }
@@ -168,10 +182,15 @@ impl System for AttackSystem {
             site: &self.site,
             config: &self.config,
             access: self.access,
-            shown: Some(self.live.shown_spec()),
+            shown: Some(&self.shown),
+            deadline: self.deadline,
             memory: &mut memory,
         };
-        Ok(runner.attack(tool, attack).await)
+        let results = runner.attack(tool, attack).await;
+        if self.deadline.is_over() || self.config.stop.is_made() {
+            self.is_late.store(true, Ordering::Relaxed);
+        }
+        Ok(results)
     }
 }
 
@@ -232,7 +251,7 @@ impl Evaluation for Attack {
             [("class", attack.class.name()), ("attack", attack.id())]
                 .map(|(by, value)| (by.to_owned(), value.to_owned()))
         });
-        let metrics = vec![score::HELD.id.to_owned()];
+        let metrics = [score::HELD.id, score::COVERAGE].map(str::to_owned).to_vec();
         Some(Computes { metrics, slices: slices.collect(), open: false })
     }
 
@@ -240,7 +259,9 @@ impl Evaluation for Attack {
         entry: &Entry<Attack>,
         context: &RunContext<'_>,
     ) -> Result<Start<Attack>, EvalError> {
-        let config = entry.config.clone();
+        let Common { timeout_ms, start_timeout_ms, .. } = entry.common;
+        let timeouts = Some((timeout_ms, start_timeout_ms));
+        let config = Config { timeouts, ..entry.config.clone() };
         let target = live::target(config.server.as_ref(), config.builtin.as_deref(), None)?;
         let given: Vec<PathBuf> =
             config.roots.iter().map(|root| context.folder.join(root)).collect();
@@ -259,13 +280,20 @@ impl Evaluation for Attack {
         let (chosen, skipped) = live::choose(&tools, &config.tools, config.allow_destructive)?;
         let mut reference = live.reference(&tools);
         reference.settings.insert("flood".to_owned(), config.flood.to_string());
+        let mut shown = live.shown_spec().clone();
+        // Without the folders of the canaries, which are gone after the run.
+        shown.isolate = match &target {
+            Target::Spec(spec) => spec.isolate.clone(),
+            Target::Demo => None,
+        };
         let system = AttackSystem {
+            shown,
             access: access(&target, live.has_bait()),
             live,
             site,
             tools: chosen,
             skipped,
-            ends: config.time_limit.and_then(|limit| Instant::now().checked_add(limit.0)),
+            deadline: Deadline::after(config.time_limit.map(|limit| limit.0)),
             config,
             is_late: AtomicBool::new(false),
             memory: Mutex::default(),

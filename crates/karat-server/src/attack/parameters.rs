@@ -18,9 +18,9 @@ const MAX_ENTRIES: u64 = 4;
 
 /// A place in the arguments of a tool.
 #[derive(Clone, Debug)]
-pub(super) struct Parameter {
+pub(crate) struct Parameter {
     /// The names that lead to it, with dots between them.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The top-level parameter that contains it, or itself.
     pub(super) outer: String,
     /// Its own name.
@@ -42,7 +42,7 @@ enum Around {
 }
 
 /// The parameters of a tool.
-pub(super) fn of(tool: &Definition) -> Vec<Parameter> {
+pub(crate) fn of(tool: &Definition) -> Vec<Parameter> {
     let mut found = Vec::new();
     let Some(schema) = tool.input_schema() else { return found };
     let shapes = Shapes::new(schema);
@@ -200,7 +200,7 @@ impl Parameter {
     }
 
     /// Returns whether it takes any text, long enough for an attack.
-    pub(super) fn is_free_text(&self) -> bool {
+    pub(crate) fn is_free_text(&self) -> bool {
         let longest = self.schema.get("maxLength").and_then(Value::as_u64).unwrap_or(u64::MAX);
         let typed = self.kind().is_none_or(|kind| kind == "string");
         let listed = self.schema.contains_key("enum") || self.schema.contains_key("const");
@@ -257,6 +257,23 @@ impl Parameter {
         is_command || (is_code && is_run) || (is_only_text && has_any(&name, RUNNERS))
     }
 
+    /// Returns whether it is the list of a program and its arguments.
+    pub(super) fn is_words(&self, tool: &Definition, is_only_text: bool) -> bool {
+        let is_list = matches!(self.around.as_slice(), [Around::Entries(_)]);
+        let is_arguments = has_only(&split_name(&self.key), "argv args arguments command cmd");
+        is_list && is_arguments && self.is_free_text() && {
+            let about = tool.description().unwrap_or_default().to_lowercase();
+            let mut all = split_name(tool.name());
+            all.extend(tokenize(&about).map(str::to_owned));
+            self.runs_commands(tool, is_only_text) || has_any(&all, RUNNERS) || has_any(&all, RUNS)
+        }
+    }
+
+    /// Returns whether it is a program in a programming language, not a command line.
+    pub(super) fn is_code(&self) -> bool {
+        has_any(&split_name(&self.key), "code python javascript js source snippet")
+    }
+
     /// Returns whether its purpose is to query a database: its whole name says so, and it or its tool mentions
     /// a query language.
     pub(super) fn asks_database(&self, tool: &Definition) -> bool {
@@ -280,7 +297,14 @@ impl Parameter {
     }
 
     /// Puts a value in its place, with the objects and lists around it.
-    pub(super) fn put(&self, arguments: &mut Map<String, Value>, mut value: Value) {
+    pub(crate) fn put(&self, arguments: &mut Map<String, Value>, mut value: Value) {
+        // A whole list takes the place of a list of copies.
+        if let ([Around::Entries(_)], Value::Array(_)) = (self.around.as_slice(), &value)
+            && self.kind() == Some("string")
+        {
+            arguments.insert(self.outer.clone(), value);
+            return;
+        }
         for (depth, around) in self.around.iter().enumerate().rev() {
             value = match around {
                 Around::Entries(count) => Value::Array(vec![value; *count]),

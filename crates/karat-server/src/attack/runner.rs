@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::Config;
 use super::attacks::{KnownAttack, Technique};
-use super::attempts::{Access, Attempt, Plan, Planner, Proof};
+use super::attempts::{Access, Attempt, Plan, Planner, Proof, Way};
 use super::canary_site::CanarySite;
 use super::parameters::Parameter;
 use crate::fuzz::generate::plainest;
@@ -22,9 +22,13 @@ use crate::probe::encodings::find_encoded;
 use crate::probe::live::{CallResult, LiveServer};
 use crate::probe::reaction::{self, INVALID_PARAMS, Reaction};
 use crate::probe::replay;
+use crate::probe::stop::Deadline;
 
 /// The number of columns of arguments and answers in a report.
 const SHOWN: usize = 400;
+
+/// The reason for which an attack through a parameter that only has a suitable type proves nothing.
+const NOT_USED: &str = "tried, but nothing says that a parameter is used for this";
 
 /// The attack target: a live server or a simulated one.
 pub(super) trait AttackTarget {
@@ -177,6 +181,7 @@ pub(super) struct AttackRunner<'a, T> {
     pub(super) access: Access,
     /// The server for command lines; none if nothing is shown.
     pub(super) shown: Option<&'a ServerSpec>,
+    pub(super) deadline: Deadline,
     pub(super) memory: &'a mut Memory,
 }
 
@@ -200,9 +205,15 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             }
             Plan::Through(ways) => {
                 let mut results = Vec::new();
-                for (parameter, attempts) in ways {
+                for Way { parameter, attempts, is_likely } in ways {
                     let result = AttackResult::new(attack, name, parameter.as_ref());
-                    results.push(self.through(tool, attack.technique, result, &attempts).await);
+                    let mut result = self.through(tool, attack.technique, result, &attempts).await;
+                    if !is_likely && result.status == AttackStatus::Held {
+                        // Nothing says that the tool uses the parameter for this.
+                        result.status = AttackStatus::NotApplicable;
+                        result.why = Some(NOT_USED.to_owned());
+                    }
+                    results.push(result);
                 }
                 results
             }
@@ -265,7 +276,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
                 }
             };
             result.attempts += 1;
-            let saw = proven(attempt, &called.outcome, self.site, since);
+            let saw = proven(attempt, &called, self.site, since);
             let sent = self.show(&attempt.arguments);
             if attempt.proofs.iter().any(Proof::is_side_effect) {
                 self.memory.pending.push(Pending {
@@ -325,6 +336,15 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             self.config.roots.iter().map(|root| root.display().to_string()).collect();
         let mut words = vec!["attack", "--tool", tool, "--case", attack.id()];
         words.extend(roots.iter().flat_map(|root| ["--root", root]));
+        let mut flags: Vec<String> =
+            self.config.timeouts.into_iter().flat_map(replay::timeout_flags).collect();
+        for (name, value) in &self.config.set {
+            flags.extend(["--set".to_owned(), format!("{name}={}", replay::ascii(value))]);
+        }
+        if self.config.allow_destructive {
+            flags.push("--allow-destructive".to_owned());
+        }
+        words.extend(flags.iter().map(String::as_str));
         replay::line(spec, &words, &|word| self.site.masked(word))
     }
 
@@ -344,13 +364,17 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         self.is_over(result);
     }
 
-    /// Returns whether the server is lost; then this attack is not executed.
+    /// Returns whether the server is lost or the time is up; then this attack is not executed.
     fn is_over(&self, result: &mut AttackResult) -> bool {
-        if let Some(lost) = &self.memory.lost {
-            result.status = AttackStatus::NotExecuted;
-            result.why = Some(lost.clone());
-        }
-        self.memory.lost.is_some()
+        let why = match &self.memory.lost {
+            Some(lost) => lost,
+            None if self.config.stop.is_made() => "the run was interrupted",
+            None if self.deadline.is_over() => "the time limit was reached",
+            None => return false,
+        };
+        result.status = AttackStatus::NotExecuted;
+        result.why = Some(why.to_owned());
+        true
     }
 
     /// Returns whether even a plain call of the tool is refused as invalid: then a refusal proves nothing about
@@ -371,7 +395,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
     /// machine may have been busy.
     async fn call(&self, tool: &str, attempt: &Attempt) -> Result<CallResult, String> {
         let first = self.target.call(tool, attempt).await?;
-        if first.outcome != Outcome::Timeout {
+        if first.outcome != Outcome::Timeout || self.deadline.is_over() {
             return Ok(first);
         }
         // If the server cannot even be reached then, the first result counts.
@@ -422,8 +446,16 @@ fn is_refused_as_invalid(outcome: &Outcome) -> bool {
 }
 
 /// The proof that an attempt worked. `since` is the number of earlier requests to the listener.
-fn proven(attempt: &Attempt, outcome: &Outcome, site: &CanarySite, since: usize) -> Option<String> {
+fn proven(
+    attempt: &Attempt,
+    called: &CallResult,
+    site: &CanarySite,
+    since: usize,
+) -> Option<String> {
+    let outcome = &called.outcome;
     let text = reaction::text(outcome);
+    // A server that still answers pings is slow, not blocked.
+    let ended = |outcome: &Outcome| ended(outcome).filter(|_| !called.is_alive);
     attempt.proofs.iter().find_map(|proof| match proof {
         Proof::Mark(_) | Proof::Called(_) => side_effect(proof, site),
         Proof::Product => {
@@ -461,7 +493,7 @@ fn overrun(outcome: &Outcome) -> Option<String> {
 
 fn ended(outcome: &Outcome) -> Option<String> {
     match outcome {
-        Outcome::Timeout => Some("no answer in time".to_owned()),
+        Outcome::Timeout => Some("no answer in time, nor to a ping".to_owned()),
         Outcome::Crash { .. } => Some("the server ended".to_owned()),
         Outcome::Transport { why } if why.starts_with("HTTP status 5") => Some(why.clone()),
         _ => None,

@@ -6,19 +6,22 @@ use karat_core::aggregate::{self, Average, Spec};
 use karat_core::error::EvalError;
 use karat_core::evaluation::{Observations, Scored, conventions};
 use karat_core::finding::{Finding, Severity};
-use karat_core::journal::Outcome as Kept;
+use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::observed::{self, AttackStatus, Observed};
-use karat_core::report::{Item, Report, Verdict};
+use karat_core::report::{Item, Measured, Report, Verdict};
 
 use super::Attack;
 use super::attacks::{ATTACKS, Class, KnownAttack};
 use super::runner::AttackResult;
-use crate::probe::findings_check;
+use crate::probe::{findings_check, rate};
 
 /// The metric.
 pub(super) const HELD: Spec = Spec { id: "attacks_held", kind: Average::Rate };
 
-const CONVENTIONS: [(&str, &str); 6] = [
+/// The share of attacks and tools that were judged.
+pub(super) const COVERAGE: &str = "attack_coverage";
+
+const CONVENTIONS: [(&str, &str); 7] = [
     (
         "broken",
         "proven by a canary: a token in the answer (plain, base64, hexadecimal or reversed), a file \
@@ -31,12 +34,21 @@ const CONVENTIONS: [(&str, &str); 6] = [
         "no attempt was answered, the server was lost, or it refuses even plain arguments of the tool \
          as invalid",
     ),
-    ("not_applicable", "no parameter could carry it, or it is the purpose of the tool"),
+    (
+        "not_applicable",
+        "no parameter could carry it, it is the purpose of the tool, or it was tried without effect \
+         through a parameter that nothing but its type speaks for",
+    ),
     (
         "not_judged",
         "a text with instructions was passed on: whether a model obeys it is not up to the server",
     ),
     ("attacks_held", "held ÷ (held + broken), over attack, tool and parameter"),
+    (
+        "attack_coverage",
+        "pairs of attack and tool that were held or broken ÷ all pairs; the rest does not apply, was not \
+         executed or is not judged",
+    ),
 ];
 
 /// The findings in a report, tool by tool.
@@ -136,7 +148,7 @@ pub(super) fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalE
     let refs: Vec<&Item> = items.iter().collect();
     let seed = entry.common.seed;
     Ok(Scored {
-        metrics: vec![aggregate::measure(HELD, &refs, 1, seed)],
+        metrics: vec![aggregate::measure(HELD, &refs, 1, seed), coverage(outcomes)],
         slices: ["class", "attack"]
             .iter()
             .flat_map(|by| aggregate::slices(by, &[HELD], &items, 1, seed))
@@ -149,6 +161,17 @@ pub(super) fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalE
         isolation: facts.live.isolation.clone(),
         ..Scored::default()
     })
+}
+
+/// The share of questions (attack and tool) with a judged result.
+fn coverage(outcomes: &[Outcome<Vec<AttackResult>>]) -> Measured {
+    let is_judged =
+        |one: &AttackResult| matches!(one.status, AttackStatus::Held | AttackStatus::Broken);
+    let judged = outcomes.iter().filter(|outcome| match &outcome.outcome {
+        Kept::Answer(results) => results.iter().any(is_judged),
+        Kept::Failure { .. } => false,
+    });
+    rate(COVERAGE, judged.count() as u64, outcomes.len() as u64, "no attack was made")
 }
 
 fn is_applicable(result: &AttackResult) -> bool {

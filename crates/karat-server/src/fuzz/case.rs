@@ -45,6 +45,9 @@ impl InputKind {
     }
 }
 
+/// The keyword of an input whose only fault is that a value has a type that many libraries convert.
+pub(super) const COERCION: &str = "coercion";
+
 /// True if an input matches its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Validity {
@@ -61,6 +64,20 @@ pub enum Validity {
     },
     /// Validators may differ (formats), or there is no usable schema.
     Unclear,
+}
+
+impl Case {
+    /// The validity by which the answer is judged: a server may refuse hostile text as it likes.
+    pub(super) fn judged(&self) -> Validity {
+        let is_hostile = matches!(
+            self.kind,
+            InputKind::Unicode | InputKind::Injection | InputKind::Deep | InputKind::Huge
+        );
+        match &self.validity {
+            Validity::Valid if is_hostile => Validity::Unclear,
+            other => other.clone(),
+        }
+    }
 }
 
 /// One input.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::case::{Case, Validity};
 use super::judge::{Flaw, Judge};
-use super::rules::{ACCEPTED, CRASH, EXTRA};
+use super::rules::{ACCEPTED, COERCED, CRASH, EXTRA};
 use crate::observation::Outcome;
 use crate::probe::rate;
 
@@ -31,7 +31,8 @@ impl ControlTally {
         let refused = Outcome::Result { result: json!({"content": [], "isError": true}) };
         let crashed = Outcome::Crash { why: String::new() };
         let is_of = |flaw: &Flaw, ids: &[&str]| ids.contains(&flaw.rule.id);
-        let accepting = flaws(&accepted).iter().any(|flaw| is_of(flaw, &[ACCEPTED.id, EXTRA.id]));
+        let caught = [ACCEPTED.id, COERCED.id, EXTRA.id];
+        let accepting = flaws(&accepted).iter().any(|flaw| is_of(flaw, &caught));
         let crashing = flaws(&crashed).iter().any(|flaw| is_of(flaw, &[CRASH.id]));
         self.cases += 1;
         self.invalid += u64::from(matches!(case.validity, Validity::Invalid { .. }));

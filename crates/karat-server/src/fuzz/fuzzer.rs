@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use karat_core::error::EvalError;
 use karat_core::evaluation::{Entry, RunContext};
@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 use super::case::{Case, Validity};
 use super::controls::ControlTally;
 use super::judge::{Flaw, Judge};
-use super::rules::{CRASH, HANG, INVALID_RESULT, NEVER, PLACE, RULES, SECRET, TRACE};
+use super::rules::{CRASH, HANG, INVALID_RESULT, NEVER, PLACE, RULES, SECRET, SLOW, TRACE};
 use super::shrink::Shrink;
 use super::{Config, Fuzz, SECRET_NAME, generate};
 use crate::compliance::Contract;
@@ -31,6 +31,7 @@ use crate::observation::Outcome;
 use crate::probe::live::{self, Facts, LiveServer, Skipped};
 use crate::probe::reaction::Reaction;
 use crate::probe::replay;
+use crate::probe::stop::Deadline;
 
 /// The numbers of crashes and hangs after which a tool is given up.
 const MAX_CRASHES: u64 = 10;
@@ -55,9 +56,15 @@ pub struct ToolResult {
     /// The number of findings that are not listed.
     pub(super) unreported: usize,
     pub(super) warnings: Vec<String>,
+    /// Calls without an answer in time while the server answered a ping.
+    #[serde(default)]
+    pub(super) slow: u64,
     /// The time of each answer, in nanoseconds.
     pub(super) latencies: Vec<u64>,
     pub(super) controls: ControlTally,
+    /// The cause of each finding that other tools may share.
+    #[serde(default)]
+    pub(super) causes: Vec<Option<String>>,
 }
 
 /// A live server that is fuzzed; one question is one tool.
@@ -69,7 +76,8 @@ pub struct Fuzzer {
     secret: String,
     seed: u64,
     config: Config,
-    ends: Option<Instant>,
+    deadline: Deadline,
+    timeouts: (u64, u64),
     is_late: AtomicBool,
     lost: OnceLock<String>,
     progress: Arc<dyn Progress>,
@@ -112,7 +120,8 @@ impl Fuzzer {
             skipped,
             secret,
             seed,
-            ends: config.time_limit.and_then(|limit| Instant::now().checked_add(limit.0)),
+            deadline: Deadline::after(config.time_limit.map(|limit| limit.0)),
+            timeouts: (entry.common.timeout_ms, entry.common.start_timeout_ms),
             config,
             is_late: AtomicBool::new(false),
             lost: OnceLock::new(),
@@ -131,7 +140,7 @@ impl Fuzzer {
     }
 
     fn is_out_of_time(&self) -> bool {
-        if self.ends.is_some_and(|ends| Instant::now() >= ends) {
+        if self.deadline.is_over() || self.config.stop.is_made() {
             self.is_late.store(true, Ordering::Relaxed);
         }
         self.is_late.load(Ordering::Relaxed)
@@ -147,7 +156,11 @@ impl Fuzzer {
             ..ToolResult::default()
         };
         let mut sightings = BTreeMap::new();
-        let stopped = self.send(name, plan.cases, &mut result, &mut sightings).await;
+        let budget = self.config.tool_time_limit.map(|limit| limit.0);
+        let of_tool = Deadline::after(budget);
+        let stopped = self.send(name, plan.cases, of_tool, &mut result, &mut sightings).await;
+        // Repeating and shrinking have the same time again.
+        let of_tool = Deadline::after(budget);
         result.observed.stopped = stopped;
 
         let is_allowed = |id: &str| allow.iter().any(|allowed| allowed == id);
@@ -157,7 +170,8 @@ impl Fuzzer {
         sightings.truncate(PER_TOOL);
         let schema = tool.input_schema().and_then(|schema| Compiled::new(schema).ok());
         for sighting in sightings {
-            let finding = self.finding(tool, schema.as_ref(), sighting).await;
+            result.causes.push(sighting.flaw.cause());
+            let finding = self.finding(tool, schema.as_ref(), of_tool, sighting).await;
             result.observed.findings.push(finding);
         }
         let FuzzCounts { valid, valid_succeeded, .. } = result.observed.counts;
@@ -168,6 +182,7 @@ impl Fuzzer {
         };
         if let Some(message) = message.filter(|_| !is_allowed(NEVER.id)) {
             let seen = if plan.none_valid { 0 } else { valid };
+            result.causes.push(Some(NEVER.id.to_owned()));
             result.observed.findings.push(Finding {
                 rule: NEVER.id.to_owned(),
                 severity: NEVER.severity,
@@ -187,30 +202,50 @@ impl Fuzzer {
         &self,
         tool: &str,
         cases: Vec<Case>,
+        of_tool: Deadline,
         result: &mut ToolResult,
         sightings: &mut Sightings,
     ) -> Option<String> {
         let judge = self.judge();
-        for case in cases {
+        let total = cases.len();
+        for (number, case) in cases.into_iter().enumerate() {
             result.controls.simulate(&judge, tool, &case);
+            if self.config.stop.is_made() {
+                return Some(INTERRUPTED.to_owned());
+            }
             if self.is_out_of_time() {
                 return Some("the time limit was reached".to_owned());
             }
-            let called = match self.live.call(tool, &case.arguments).await {
+            if of_tool.is_over() {
+                return Some("the time limit of a tool was reached".to_owned());
+            }
+            if number % PROGRESS_STEP == 0 {
+                self.progress.working(&format!("{tool} {number}/{total}"));
+            }
+            let called = tokio::select! {
+                called = self.live.call(tool, &case.arguments) => called,
+                () = self.config.stop.made() => return Some(INTERRUPTED.to_owned()),
+            };
+            let called = match called {
                 Ok(called) => called,
                 Err(why) => return Some(self.lost.get_or_init(|| why).clone()),
             };
+            let validity = case.judged();
             if called.outcome.is_answer() {
                 let nanos = u64::try_from(called.latency.as_nanos());
                 result.latencies.push(nanos.unwrap_or(u64::MAX));
             }
-            let mut flaws = judge.flaws(tool, &case.arguments, &case.validity, &called.outcome);
+            let mut flaws = judge.flaws(tool, &case.arguments, &validity, &called.outcome);
+            if called.is_alive {
+                flaws.iter_mut().for_each(Flaw::mark_as_alive);
+            }
+            result.slow += u64::from(called.is_alive);
             let gone = self.live.gone_after(&called.outcome).await;
             if gone.is_some() {
                 flaws.iter_mut().for_each(Flaw::mark_as_gone);
             }
             let observed = &mut result.observed;
-            count(&mut observed.counts, &case.validity, &called.outcome, &flaws);
+            count(&mut observed.counts, &validity, &called.outcome, &flaws);
             *observed.inputs.entry(case.kind.name().to_owned()).or_default() += 1;
             *observed.endings.entry(called.outcome.class().to_owned()).or_default() += 1;
             for flaw in flaws {
@@ -221,8 +256,10 @@ impl Fuzzer {
                 return Some(self.lost.get_or_init(|| why).clone());
             }
             let FuzzCounts { crashes, hangs, .. } = observed.counts;
-            if crashes >= MAX_CRASHES || hangs >= MAX_HANGS {
-                return Some(format!("stopped after {crashes} crashes and {hangs} hangs"));
+            let slow = result.slow;
+            if crashes >= MAX_CRASHES || hangs + slow >= MAX_HANGS {
+                let timeouts = hangs + slow;
+                return Some(format!("stopped after {crashes} crashes and {timeouts} time-outs"));
             }
         }
         None
@@ -233,12 +270,13 @@ impl Fuzzer {
         &self,
         tool: &Definition,
         schema: Option<&Compiled>,
+        of_tool: Deadline,
         sighting: Sighting,
     ) -> Finding {
         let Sighting { flaw, case, mut answer, seen } = sighting;
         let budget = match flaw.rule.id {
-            _ if self.lost.get().is_some() || self.is_out_of_time() => 0,
-            id if id == HANG.id => SHRINK_HANGS.min(self.config.shrink_calls),
+            _ if self.lost.get().is_some() || self.is_out_of_time() || of_tool.is_over() => 0,
+            id if id == HANG.id || id == SLOW.id => SHRINK_HANGS.min(self.config.shrink_calls),
             _ => self.config.shrink_calls,
         };
         let (mut input, mut message) = (case.arguments, flaw.message.clone());
@@ -249,6 +287,8 @@ impl Fuzzer {
             (message, answer, reproduced) = (shown.message, shown.answer, true);
             let mut shrink = Shrink::new(input, budget - 1);
             while self.lost.get().is_none()
+                && !self.is_out_of_time()
+                && !of_tool.is_over()
                 && let Some(smaller) = shrink.next()
             {
                 if let Some(shown) = self.fails_again(tool, schema, &flaw, &smaller).await {
@@ -263,10 +303,10 @@ impl Fuzzer {
             (false, 0) if is_lost => {
                 (flaw.rule.severity, "; not sent again because the server is gone")
             }
-            (true, _) | (_, 0) => (flaw.rule.severity, ""),
-            // A time-out that does not happen again may be the machine's.
-            (false, _) if flaw.rule.id == HANG.id => (Severity::Warning, NOT_AGAIN),
-            (false, _) => (flaw.rule.severity, NOT_AGAIN),
+            (true, _) => (flaw.rule.severity, ""),
+            // What was seen once may be the machine's doing.
+            (false, 0) => (flaw.rule.severity.min(Severity::Warning), NOT_SENT_AGAIN),
+            (false, _) => (flaw.rule.severity.min(Severity::Warning), NOT_AGAIN),
         };
         Finding {
             rule: flaw.rule.id.to_owned(),
@@ -278,7 +318,13 @@ impl Fuzzer {
             answer: clip(&answer, SHOWN).into_owned(),
             seen,
             reproduced,
-            replay: replay::call(self.live.shown_spec(), tool.name(), &input, &str::to_owned),
+            replay: replay::call(
+                self.live.shown_spec(),
+                tool.name(),
+                &input,
+                Some(self.timeouts),
+                &str::to_owned,
+            ),
         }
     }
 
@@ -290,7 +336,11 @@ impl Fuzzer {
         flaw: &Flaw,
         input: &Map<String, Value>,
     ) -> Option<Shown> {
-        let called = match self.live.call(tool.name(), input).await {
+        let called = tokio::select! {
+            called = self.live.call(tool.name(), input) => called,
+            () = self.config.stop.made() => return None,
+        };
+        let called = match called {
             Ok(called) => called,
             Err(why) => {
                 self.lost.get_or_init(|| why);
@@ -300,14 +350,21 @@ impl Fuzzer {
         if let Some(why) = self.live.gone_after(&called.outcome).await {
             self.lost.get_or_init(|| why);
         }
-        let validity = generate::validity(schema, input);
-        let found = self.judge().flaws(tool.name(), input, &validity, &called.outcome);
+        let validity = generate::validity(schema, tool.input_schema(), input);
+        let mut found = self.judge().flaws(tool.name(), input, &validity, &called.outcome);
+        if called.is_alive {
+            found.iter_mut().for_each(Flaw::mark_as_alive);
+        }
         let same = found.into_iter().find(|found| found.is_same(flaw))?;
         Some(Shown { message: self.live.redact(&same.message), answer: called.shown })
     }
 }
 
 const NOT_AGAIN: &str = "; not reproduced when sent again";
+const NOT_SENT_AGAIN: &str = "; not sent again: the time was up";
+const INTERRUPTED: &str = "interrupted";
+/// The number of inputs between two updates of the progress bar.
+const PROGRESS_STEP: usize = 10;
 
 /// A flaw as an input showed it.
 struct Shown {

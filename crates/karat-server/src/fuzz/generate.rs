@@ -14,7 +14,8 @@ use karat_core::schema::Compiled;
 use karat_metrics::stats::random::Draws;
 use serde_json::{Map, Value, json};
 
-use super::case::{Case, InputKind as Kind, Validity};
+use super::case::{COERCION, Case, InputKind as Kind, Validity};
+use super::coercion::is_coercion;
 use super::place::{self, Step, with};
 use super::repair::{Bases, Repair};
 use super::shape::{Plain, Shapes};
@@ -74,7 +75,7 @@ pub(super) fn plan(
     let Bases { least, full, is_valid, unused } = repair.bases();
     let draft = Draft::of(&repair, least, full);
     let mut maker =
-        Maker { validator: validator.as_ref(), seen: HashSet::new(), cases: Vec::new() };
+        Maker { validator: validator.as_ref(), schema, seen: HashSet::new(), cases: Vec::new() };
     maker.listed(&draft, count);
     maker.mixed(&draft, count, seed);
     let cases = maker.cases;
@@ -103,16 +104,28 @@ pub(crate) fn plainest(schema: Option<&Value>, known: &Map<String, Value>) -> Ma
 }
 
 /// Returns whether arguments match a schema.
-pub(super) fn validity(validator: Option<&Compiled>, arguments: &Map<String, Value>) -> Validity {
+pub(super) fn validity(
+    validator: Option<&Compiled>,
+    schema: Option<&Value>,
+    arguments: &Map<String, Value>,
+) -> Validity {
     let Some(validator) = validator else { return Validity::Unclear };
-    let found = validator.check(&Value::Object(arguments.clone()));
+    let arguments = Value::Object(arguments.clone());
+    let found = validator.check(&arguments);
     if found.not_checked().is_some() || (found.valid && !found.valid_with_formats) {
         return Validity::Unclear;
     }
     match found.errors.first() {
         _ if found.valid => Validity::Valid,
         Some(first) => Validity::Invalid {
-            keyword: first.keyword.clone(),
+            keyword: match schema {
+                Some(schema)
+                    if found.errors.iter().all(|one| is_coercion(schema, &arguments, one)) =>
+                {
+                    COERCION.to_owned()
+                }
+                _ => first.keyword.clone(),
+            },
             at: first.schema_path.clone(),
             why: match first.instance_path.as_str() {
                 "" => first.message.clone(),
@@ -326,6 +339,7 @@ const SURPLUS: [(&str, &str); 5] = [
 
 struct Maker<'a> {
     validator: Option<&'a Compiled>,
+    schema: &'a Value,
     seen: HashSet<Digest>,
     cases: Vec<Case>,
 }
@@ -334,7 +348,7 @@ impl Maker<'_> {
     fn push(&mut self, kind: Kind, about: String, arguments: Map<String, Value>) {
         let text = Value::Object(arguments.clone()).to_string();
         if self.seen.insert(Digest::of(text.as_bytes())) {
-            let validity = validity(self.validator, &arguments);
+            let validity = validity(self.validator, Some(self.schema), &arguments);
             self.cases.push(Case { kind, about, arguments, validity });
         }
     }
@@ -544,7 +558,7 @@ mod tests {
     fn the_simplest_arguments_match_the_schema() {
         let judge = Compiled::new(&schema()).unwrap();
         let plain = plainest(Some(&schema()), &Map::new());
-        assert_eq!(validity(Some(&judge), &plain), Validity::Valid, "{plain:?}");
+        assert_eq!(validity(Some(&judge), None, &plain), Validity::Valid, "{plain:?}");
         assert_eq!(plain.len(), 2);
         let first = cases(Some(&schema()), 200, 0);
         let valid = first.iter().filter(|case| case.validity == Validity::Valid).count();

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::case::Validity;
+use super::case::{COERCION, Validity};
 use super::leak;
 use super::rules::{
-    ACCEPTED, CRASH, EXTRA, HANG, INVALID_RESULT, PLACE, PROTOCOL, REJECTED, SECRET, TRACE,
+    ACCEPTED, COERCED, CRASH, EXTRA, HANG, INVALID_RESULT, PLACE, PROTOCOL, REJECTED, SECRET, SLOW,
+    TRACE, UNMARKED,
 };
 use crate::compliance::Contract;
 use crate::observation::Outcome;
@@ -30,6 +31,30 @@ impl Flaw {
     /// Returns whether both are the same flaw, seen with different inputs.
     pub(super) fn is_same(&self, other: &Flaw) -> bool {
         self.rule.id == other.rule.id && self.key == other.key
+    }
+
+    /// Marks a call without an answer while the server answered a ping.
+    pub(super) fn mark_as_alive(&mut self) {
+        if self.rule.id == HANG.id {
+            self.rule = &SLOW;
+            self.message.push_str(", but the server answers a ping");
+        }
+    }
+
+    /// The cause that it shares with other tools of the server; none if it is a matter of its tool.
+    pub(super) fn cause(&self) -> Option<String> {
+        let rule = self.rule.id;
+        let is_shared = [UNMARKED.id, COERCED.id, PROTOCOL.id, EXTRA.id].contains(&rule);
+        let keyword = self.key.split(' ').next().unwrap_or_default();
+        if is_shared {
+            Some(rule.to_owned())
+        } else if rule == ACCEPTED.id {
+            Some(format!("{rule} {keyword}"))
+        } else if rule == INVALID_RESULT.id && self.at.is_empty() {
+            Some(format!("{rule} {}", self.key))
+        } else {
+            None
+        }
     }
 
     /// Marks a crash from which the server did not recover: it is a finding of its own, even if a
@@ -100,14 +125,20 @@ impl Judge<'_> {
         }
         match (validity, reaction) {
             (Validity::Invalid { keyword, at, why }, Reaction::Accepted) => {
-                let surplus =
-                    matches!(keyword.as_str(), "additionalProperties" | "unevaluatedProperties");
-                let rule = if surplus { &EXTRA } else { &ACCEPTED };
+                let rule = match keyword.as_str() {
+                    "additionalProperties" | "unevaluatedProperties" => &EXTRA,
+                    COERCION => &COERCED,
+                    _ => &ACCEPTED,
+                };
                 let at = format!("/inputSchema{at}");
                 add(rule, &format!("{keyword} {at}"), &at, format!("accepted although {why}"));
             }
+            (Validity::Invalid { why, .. }, Reaction::RefusedAsText) => {
+                let message = format!("refused as text, without isError ({why})");
+                add(&UNMARKED, "unmarked", "", message);
+            }
             (Validity::Valid, Reaction::Refused) => {
-                let message = format!("a valid input was refused with {}", outcome.words());
+                let message = format!("a valid input was refused with {outcome}");
                 add(&REJECTED, "valid", "/inputSchema", message);
             }
             _ => {}

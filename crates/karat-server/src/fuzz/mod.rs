@@ -8,6 +8,8 @@
 //! (see [`destructive_tools`](crate::probe::destructive_tools)).
 
 mod case;
+mod causes;
+mod coercion;
 mod controls;
 mod fuzzer;
 pub mod generate;
@@ -45,11 +47,17 @@ pub use self::case::{Case, InputKind, Validity};
 pub use self::fuzzer::{Fuzzer, ToolResult};
 pub use self::score::findings;
 use crate::probe::live::{self, Facts};
+use crate::probe::stop::StopRequest;
 use crate::probe::time::Time;
 use crate::probe::{self, FailOn, Rule};
 
 /// The name of the variable with a planted secret.
 pub(crate) const SECRET_NAME: &str = "KARAT_CANARY_SECRET";
+
+/// The default time limit of a run.
+pub const TIME_LIMIT: Duration = Duration::from_secs(300);
+/// The default time limit for the inputs of one tool.
+pub const TOOL_TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// The fuzz evaluation.
 pub struct Fuzz;
@@ -72,6 +80,8 @@ pub struct Config {
     pub allow_destructive: bool,
     /// The time after which the run ends with the results so far.
     pub time_limit: Option<Time>,
+    /// The time for the inputs of one tool, and again for repeating and shrinking what was found.
+    pub tool_time_limit: Option<Time>,
     /// The number of calls for shrinking one failing input.
     pub shrink_calls: usize,
     /// Rules that are not reported.
@@ -81,6 +91,9 @@ pub struct Config {
     /// Records every message; only a command sets it, never a project.
     #[serde(skip)]
     pub recorder: Option<Recorder>,
+    /// Ends the run with the results so far; only a command makes the request.
+    #[serde(skip)]
+    pub stop: StopRequest,
 }
 
 impl Default for Config {
@@ -92,11 +105,13 @@ impl Default for Config {
             tools: Vec::new(),
             set: Map::new(),
             allow_destructive: false,
-            time_limit: None,
+            time_limit: Some(Time(TIME_LIMIT)),
+            tool_time_limit: Some(Time(TOOL_TIME_LIMIT)),
             shrink_calls: 60,
             allow: Vec::new(),
             fail_on: FailOn::default(),
             recorder: None,
+            stop: StopRequest::default(),
         }
     }
 }

@@ -16,9 +16,17 @@ pub(super) const CRASH: Rule = Rule {
 pub(super) const HANG: Rule = Rule {
     id: "fuzz-hang",
     severity: Severity::Error,
-    summary: "an input is never answered",
+    summary: "an input is never answered, and the server does not answer a ping either",
     help: "A client, and its user, wait until the client gives up. Limit the work by the size of the \
            input and by time, and refuse the rest. --timeout-ms sets the time limit of a call.",
+};
+/// The server is busy for too long, but alive.
+pub(super) const SLOW: Rule = Rule {
+    id: "fuzz-slow",
+    severity: Severity::Warning,
+    summary: "an input is not answered within the time limit, while the server answers pings",
+    help: "It may be waiting on purpose (polling), or work for too long. Say in the description how long \
+           it takes, send progress, or limit the work. --timeout-ms sets the time limit of a call.",
 };
 /// The result breaks the protocol or the tool's own schema.
 pub(super) const INVALID_RESULT: Rule = Rule {
@@ -35,6 +43,21 @@ pub(super) const ACCEPTED: Rule = Rule {
     summary: "an input that violates the input schema is accepted",
     help: "A model does not learn of its mistake, and the tool works on values that it was not made \
            for. Validate the arguments against the schema before using them.",
+};
+/// A value of another type is converted.
+pub(super) const COERCED: Rule = Rule {
+    id: "fuzz-coerced",
+    severity: Severity::Warning,
+    summary: "values of another type are converted, such as \"7\" to 7",
+    help: "It is lenient to models that write numbers as text, and most libraries do it by default. \
+           Switch on the strict mode of the library, or allow the other type in the schema.",
+};
+/// The input is refused without the mark of an error.
+pub(super) const UNMARKED: Rule = Rule {
+    id: "fuzz-unmarked-error",
+    severity: Severity::Warning,
+    summary: "bad arguments are refused as text, in a result without isError",
+    help: "A client takes the result for a success. Set isError in results that report a failure.",
 };
 /// The input has fields that the schema forbids.
 pub(super) const EXTRA: Rule = Rule {
@@ -93,13 +116,16 @@ pub(super) const NEVER: Rule = Rule {
 };
 
 /// Every rule, the most important first.
-pub(super) const RULES: [&Rule; 11] = [
+pub(super) const RULES: [&Rule; 14] = [
     &CRASH,
     &HANG,
+    &SLOW,
     &SECRET,
     &TRACE,
     &INVALID_RESULT,
     &ACCEPTED,
+    &UNMARKED,
+    &COERCED,
     &EXTRA,
     &REJECTED,
     &PLACE,

@@ -8,11 +8,11 @@ use karat_core::evaluation::{Observations, Scored, conventions};
 use karat_core::finding::Finding;
 use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::observed::{FuzzCounts, Observed};
-use karat_core::report::{Item, ItemError, Measured, Report};
+use karat_core::report::{Item, ItemError, Measured, Report, Verdict};
 
 use super::controls::ControlTally;
 use super::fuzzer::ToolResult;
-use super::{Fuzz, probe};
+use super::{Fuzz, causes, probe};
 use crate::probe::{counted, first_few, rate};
 
 /// The number of tools that are named in a warning.
@@ -81,21 +81,43 @@ pub(super) fn score(observed: &Observations<'_, Fuzz>) -> Result<Scored, EvalErr
     let mut metrics = rates(&total);
     metrics.push(counted("fuzz.tools", fuzzed.len() as u64));
     metrics.push(counted("fuzz.calls", total.calls));
-    let items: Vec<Item> = fuzzed.iter().map(|(tool, result)| item(tool, result)).collect();
+    let mut items: Vec<Item> = fuzzed.iter().map(|(tool, result)| item(tool, result)).collect();
+    for (item, findings) in items.iter_mut().zip(causes::by_cause(&fuzzed)) {
+        if let Some(Observed::Fuzz(tool)) = &mut item.observed {
+            tool.findings = findings;
+        }
+    }
     let mut warnings: Vec<String> =
         fuzzed.iter().flat_map(|(tool, result)| remarks(tool, result)).collect();
     let missed = outcomes.iter().filter(|outcome| result(outcome).is_none());
     let missed: Vec<String> = missed.map(|outcome| outcome.id.clone()).collect();
     warnings.extend(not_reached(&missed));
     if facts.is_late {
-        let late = "the time limit was reached: another run may get further or less far";
+        let late = "the run was cut short: another one may get further or less far";
         warnings.push(late.to_owned());
     }
     warnings.extend(facts.warnings.iter().cloned());
+    let mut check = probe::findings_check("findings", &findings_in(&items), entry.config.fail_on);
+    let planned: usize = fuzzed.iter().map(|(_, result)| result.planned).sum();
+    let tools = outcomes.len();
+    check.reason.push_str(&format!(
+        "; {} of {planned} inputs to {} of {tools} tools were tried",
+        total.calls,
+        fuzzed.len()
+    ));
+    let is_thin = |result: &ToolResult| {
+        result.observed.stopped.is_some()
+            && result.observed.counts.calls * 10 < result.planned as u64
+    };
+    if check.verdict == Verdict::Pass
+        && (fuzzed.len() < tools || fuzzed.iter().any(|(_, result)| is_thin(result)))
+    {
+        check.verdict = Verdict::Inconclusive;
+    }
     let nanos = fuzzed.iter().flat_map(|(_, result)| &result.latencies);
     Ok(Scored {
         metrics,
-        checks: vec![probe::findings_check("findings", &findings_in(&items), entry.config.fail_on)],
+        checks: vec![check],
         items,
         controls: controls.controls(),
         conventions: conventions(CONVENTIONS),

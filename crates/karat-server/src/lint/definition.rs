@@ -57,6 +57,11 @@ impl<'a> Definition<'a> {
         Definition { raw }
     }
 
+    /// The whole definition.
+    pub(super) fn raw(&self) -> &'a Value {
+        self.raw
+    }
+
     /// The name; empty if there is none.
     pub(super) fn name(&self) -> &'a str {
         self.text("name").unwrap_or_default()

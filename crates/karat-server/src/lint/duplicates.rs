@@ -7,6 +7,7 @@ use karat_core::finding::Severity;
 use super::definition::Definition;
 use super::{Findings, Server};
 use crate::probe::Rule;
+use crate::probe::destructive_tools::{is_in, split_name};
 
 /// The share of common words that makes two tools near-duplicates.
 const SHARED: f64 = 0.8;
@@ -40,6 +41,7 @@ pub(super) fn near_duplicate(server: &Server<'_>, findings: &mut Findings<'_>) {
         // Equal descriptions are a finding of their own.
         let nearest = (0..index)
             .filter(|other| server.tools[*other].description() != tool.description())
+            .filter(|other| !differ_by_verb(server.tools[*other].name(), tool.name()))
             .map(|other| (other, jaccard(&words[other], &words[index])))
             .filter(|(_, shared)| *shared >= SHARED)
             .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
@@ -49,6 +51,21 @@ pub(super) fn near_duplicate(server: &Server<'_>, findings: &mut Findings<'_>) {
             findings.tool(index, tool, "/description", message);
         }
     }
+}
+
+/// Verbs of names: tools that do different things to the same thing are not duplicates.
+const VERBS: &str = "\
+    add append apply approve archive block cancel check close copy count create delete disable edit \
+    enable export fetch find get import insert list lock merge move open patch pause post pull push put \
+    read reject remove rename reopen replace reset restart restore resume revoke rollback run save scale \
+    search send set show start stop subscribe sync undo unlock unsubscribe update upload validate view write";
+
+fn differ_by_verb(one: &str, other: &str) -> bool {
+    let (one, other) = (split_name(one), split_name(other));
+    let has_own_verb = |own: &[String], others: &[String]| {
+        own.iter().any(|word| is_in(word, VERBS) && !others.contains(word))
+    };
+    has_own_verb(&one, &other) && has_own_verb(&other, &one)
 }
 
 fn jaccard(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {

@@ -11,13 +11,17 @@ mod descriptions;
 mod duplicates;
 mod names;
 mod parameters;
+mod portability;
 mod schemas;
+mod tdqs;
 
 use karat_core::finding::{Finding, Severity};
 use serde::Serialize;
 use serde_json::Value;
 
 use self::definition::Definition;
+pub use self::tdqs::Signals;
+use crate::detect::{Detector, Subject, Suspicion};
 use crate::probe::Rule;
 
 /// Finds what violates a rule.
@@ -38,6 +42,10 @@ const CHECKS: &[(&Rule, Check)] = &[
     (&parameters::UNDOCUMENTED, parameters::undocumented),
     (&parameters::UNTYPED, parameters::untyped),
     (&parameters::ENUM_CANDIDATE, parameters::enum_candidate),
+    (&portability::KEYWORDS, portability::keywords),
+    (&portability::UNBOUNDED, portability::unbounded),
+    (&portability::ICONS, portability::icons),
+    (&portability::TASKS, portability::tasks),
     (&duplicates::NEAR_DUPLICATE, duplicates::near_duplicate),
     (&annotations::MISSING, annotations::missing),
     (&annotations::CONTRADICTION, annotations::contradiction),
@@ -70,6 +78,8 @@ pub struct Outcome {
     pub costs: Vec<Cost>,
     /// The cost of all tools together.
     pub tokens: u64,
+    /// The deterministic part of the Tool Definition Quality Score, in served order.
+    pub tdqs: Vec<Signals>,
 }
 
 impl Outcome {
@@ -86,6 +96,10 @@ pub struct Settings<'a> {
     pub count_tokens: &'a dyn Fn(&str) -> u64,
     /// The ids of rules that are not run.
     pub allow: &'a [String],
+    /// Detectors of hostile text, and the instructions of the server for them.
+    pub detector: Option<Detector>,
+    /// The instructions of the server.
+    pub instructions: Option<&'a str>,
 }
 
 /// The definitions of a server.
@@ -160,6 +174,7 @@ pub fn lint(definitions: &[Value], settings: &Settings<'_>) -> Outcome {
         check(&server, &mut findings);
         found.append(&mut findings.found);
     }
+    found.extend(suspicions(definitions, settings));
     // The sort is stable: within a tool the order of the rules is kept.
     found.sort_by_key(|(index, _)| *index);
     Outcome {
@@ -167,7 +182,28 @@ pub fn lint(definitions: &[Value], settings: &Settings<'_>) -> Outcome {
         findings: found.into_iter().map(|(_, finding)| finding).collect(),
         tokens: server.tokens(),
         costs: server.costs,
+        tdqs: tdqs::signals(definitions),
     }
+}
+
+/// The findings of the detectors, with the position of the tool.
+fn suspicions(definitions: &[Value], settings: &Settings<'_>) -> Vec<(usize, Finding)> {
+    let Some(detector) = settings.detector else { return Vec::new() };
+    let tools = definitions.iter().enumerate().map(|(at, raw)| (at, Subject::Tool(raw)));
+    let server = settings.instructions.map(|text| (usize::MAX, Subject::Instructions(text)));
+    let mut found = Vec::new();
+    for (at, subject) in tools.chain(server) {
+        let name = definitions.get(at).and_then(|raw| raw.get("name")).and_then(Value::as_str);
+        for Suspicion { rule, severity, at: place, message } in detector(subject) {
+            if settings.allow.iter().all(|id| id != rule) {
+                let (rule, tool) = (rule.to_owned(), name.unwrap_or_default().to_owned());
+                let finding =
+                    Finding { rule, severity, tool, at: place, message, ..Finding::default() };
+                found.push((at, finding));
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -176,8 +212,12 @@ mod testing {
 
     /// The findings of one rule in these definitions: tool, place and message.
     pub(super) fn found(rule: &Rule, definitions: &[Value]) -> Vec<(String, String, String)> {
-        let settings =
-            Settings { count_tokens: &|text| text.split_whitespace().count() as u64, allow: &[] };
+        let settings = Settings {
+            count_tokens: &|text| text.split_whitespace().count() as u64,
+            allow: &[],
+            detector: None,
+            instructions: None,
+        };
         lint(definitions, &settings)
             .findings
             .into_iter()
@@ -220,7 +260,12 @@ mod tests {
             }, "required": ["amount", "from"]},
             "annotations": {"readOnlyHint": true},
         });
-        let settings = Settings { count_tokens: &|text| text.len() as u64 / 4, allow: &[] };
+        let settings = Settings {
+            count_tokens: &|text| text.len() as u64 / 4,
+            allow: &[],
+            detector: None,
+            instructions: None,
+        };
         let outcome = lint(&[tool], &settings);
         assert_eq!(outcome.findings, []);
         assert_eq!(outcome.worst(), None);
@@ -231,7 +276,8 @@ mod tests {
     fn an_allowed_rule_is_not_run() {
         let tool = json!({"name": "a", "inputSchema": {"type": "object"}});
         let allow = [descriptions::MISSING.id.to_owned(), annotations::MISSING.id.to_owned()];
-        let settings = Settings { count_tokens: &|_| 1, allow: &allow };
+        let settings =
+            Settings { count_tokens: &|_| 1, allow: &allow, detector: None, instructions: None };
         assert_eq!(lint(&[tool], &settings).findings, []);
     }
 
@@ -239,7 +285,8 @@ mod tests {
     fn an_invalid_definition_is_a_finding_and_not_a_crash() {
         for broken in [json!(null), json!(7), json!("x"), json!([]), json!({}), json!({"name": 3})]
         {
-            let settings = Settings { count_tokens: &|_| 1, allow: &[] };
+            let settings =
+                Settings { count_tokens: &|_| 1, allow: &[], detector: None, instructions: None };
             let outcome = lint(std::slice::from_ref(&broken), &settings);
             assert_eq!(outcome.worst(), Some(Severity::Error), "{broken}");
         }

@@ -78,25 +78,33 @@ impl Class {
     pub(super) fn of(answered: &Result<Reply, CallError>, wanted: Ending) -> Class {
         match answered {
             Ok(reply) if !reply.is_error => match wanted {
-                Ending::Success | Ending::Whatever => Class::Ok,
+                Ending::Success | Ending::Answered | Ending::Denied | Ending::Whatever => Class::Ok,
                 Ending::AnyError | Ending::ToolError | Ending::ProtocolError(_) => {
                     Class::NotRefused
                 }
             },
             Ok(_) => match wanted {
-                Ending::AnyError | Ending::ToolError | Ending::Whatever => Class::Ok,
-                Ending::Success | Ending::ProtocolError(_) => Class::ToolError,
+                Ending::AnyError | Ending::Denied | Ending::ToolError | Ending::Whatever => {
+                    Class::Ok
+                }
+                Ending::Success | Ending::Answered | Ending::ProtocolError(_) => Class::ToolError,
             },
             Err(CallError::Protocol { code, .. }) => match wanted {
-                Ending::AnyError | Ending::Whatever | Ending::ProtocolError(None) => Class::Ok,
+                Ending::AnyError
+                | Ending::Denied
+                | Ending::Whatever
+                | Ending::ProtocolError(None) => Class::Ok,
                 Ending::ProtocolError(Some(wanted)) if wanted == *code => Class::Ok,
-                Ending::Success | Ending::ToolError | Ending::ProtocolError(_) => {
-                    Class::ProtocolError
-                }
+                Ending::Success
+                | Ending::Answered
+                | Ending::ToolError
+                | Ending::ProtocolError(_) => Class::ProtocolError,
             },
             Err(CallError::Timeout { .. }) => Class::Timeout,
             Err(CallError::Closed { .. }) => Class::Crash,
-            Err(CallError::Transport { .. } | CallError::Http { .. }) => Class::Transport,
+            Err(
+                CallError::Transport { .. } | CallError::Http { .. } | CallError::Expired { .. },
+            ) => Class::Transport,
             Err(CallError::Invalid { .. } | CallError::TooLarge { .. }) => Class::InvalidAnswer,
         }
     }

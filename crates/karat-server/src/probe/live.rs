@@ -9,6 +9,7 @@ use std::time::Duration;
 use karat_core::dataset::Digest;
 use karat_core::error::EvalError;
 use karat_core::evaluation::Common;
+use karat_core::expect::Answer;
 use karat_core::report::SystemRef;
 use karat_io::text::printable;
 use karat_mcp::{
@@ -20,7 +21,6 @@ use super::encodings::find_encoded;
 use super::{check_known, destructive_tools, first_few, reaction};
 use crate::observation::Outcome;
 use crate::suite;
-use crate::suite::matcher::Answer;
 use crate::system::{Server, Target};
 
 /// The number of characters of an answer that are kept for display.
@@ -53,8 +53,8 @@ pub(crate) fn target(
             let written = of_suite.ok_or_else(|| {
                 EvalError::config("no server given: set `server`, or `builtin = \"demo\"`")
             })?;
-            let spec = suite::server::read(written).map_err(EvalError::config)?;
-            Ok(Target::Spec(Box::new(spec)))
+            let found = suite::server::find(written, Path::new("")).map_err(EvalError::config)?;
+            Ok(Target::Spec(Box::new(found.spec)))
         }
     }
 }
@@ -112,6 +112,8 @@ pub(crate) struct CallResult {
     pub(crate) latency: Duration,
     /// The start of the answer for people: without secrets, printable.
     pub(crate) shown: String,
+    /// True if there was no answer in time and the server answered a ping.
+    pub(crate) is_alive: bool,
 }
 
 /// A server under generated calls.
@@ -233,7 +235,9 @@ impl LiveServer {
         let called = self.server.call(tool, arguments).await;
         let (outcome, latency, redacted) =
             called.map_err(|error| format!("the server cannot be restarted: {error}"))?;
-        if outcome == Outcome::Timeout {
+        let is_timeout = outcome == Outcome::Timeout;
+        let is_alive = is_timeout && self.server.is_alive().await;
+        if is_timeout {
             self.server.renew().await;
         }
         let text = reaction::text(&outcome);
@@ -242,7 +246,7 @@ impl LiveServer {
             true => "(not shown: it contains the server's environment)".to_owned(),
             false => printable(&redacted).into_owned(),
         };
-        Ok(CallResult { outcome, latency, shown })
+        Ok(CallResult { outcome, latency, shown, is_alive })
     }
 
     /// Returns whether the server answers a ping within the time limit of a call.
@@ -360,9 +364,9 @@ pub(crate) fn words(outcome: &Outcome) -> String {
             }
         }
         Outcome::ProtocolError { data: Some(data), .. } => {
-            format!("{}: {}", outcome.words(), start(&data.to_string()))
+            format!("{outcome}: {}", start(&data.to_string()))
         }
-        other => other.words(),
+        other => other.to_string(),
     }
 }
 

@@ -5,7 +5,9 @@ pub mod destructive_tools;
 pub mod encodings;
 pub mod live;
 pub mod reaction;
+pub(crate) mod refusal;
 pub mod replay;
+pub mod stop;
 pub mod time;
 
 use karat_core::aggregate;

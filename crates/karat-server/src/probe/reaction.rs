@@ -1,7 +1,10 @@
-//! The reaction of a server to arguments, by the form of its answer and never by its wording.
+//! The reaction of a server to arguments, by the form of its answer. Its wording only tells a refusal
+//! without `isError` apart from a result.
 
+use karat_core::expect::Answer;
 use serde_json::Value;
 
+use super::refusal;
 use crate::observation::Outcome;
 
 /// The reaction to one call.
@@ -11,6 +14,8 @@ pub(crate) enum Reaction {
     Accepted,
     /// An error that marks the arguments as wrong.
     Refused,
+    /// A result that reads as a refusal, without `isError`.
+    RefusedAsText,
     /// A tool error of any other kind.
     Failed,
     /// No answer.
@@ -34,7 +39,12 @@ impl From<&Outcome> for Reaction {
                     false => Reaction::Failed,
                 }
             }
-            Outcome::Result { .. } => Reaction::Accepted,
+            Outcome::Result { result } => {
+                match refusal::is_refusal(result, Answer::new(result).text()) {
+                    true => Reaction::RefusedAsText,
+                    false => Reaction::Accepted,
+                }
+            }
             Outcome::ProtocolError { .. } => Reaction::Refused,
             Outcome::Transport { why } if why.starts_with("HTTP status 4") => Reaction::Refused,
             _ => Reaction::NoAnswer,

@@ -8,19 +8,34 @@ use std::fmt::Write as _;
 use karat_mcp::{Elicitation, Engine, Policies, Roots, Sampling, ServerSpec};
 use serde_json::{Map, Value};
 
+/// The time limits of `karat server call`.
+const DEFAULT_TIMEOUT_MS: u64 = 30_000;
 /// The longest line that is of use in a shell.
 const MAX_LINE: usize = 64 << 10;
 
-/// `karat server call …` for these arguments; `redact` takes secrets out of each word.
+/// The flags for the time limits of a call and of a start, in milliseconds, where they are not those of
+/// `karat server call`.
+pub(crate) fn timeout_flags((call, start): (u64, u64)) -> Vec<String> {
+    let flags = [("--timeout-ms", call), ("--start-timeout-ms", start)];
+    let unusual = flags.iter().filter(|(_, limit)| *limit != DEFAULT_TIMEOUT_MS);
+    unusual.flat_map(|(flag, limit)| [(*flag).to_owned(), limit.to_string()]).collect()
+}
+
+/// `karat server call …` for these arguments and time limits; `redact` takes secrets out of each word.
 #[must_use]
 pub fn call(
     spec: &ServerSpec,
     tool: &str,
     arguments: &Map<String, Value>,
+    timeouts: Option<(u64, u64)>,
     redact: &dyn Fn(&str) -> String,
 ) -> String {
     let input = ascii(&Value::Object(arguments.clone()));
-    let line = line(spec, &["call", "--tool", tool, "--input", &input], redact);
+    let mut words: Vec<String> =
+        ["call", "--tool", tool, "--input", &input].map(str::to_owned).to_vec();
+    words.extend(timeouts.into_iter().flat_map(timeout_flags));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let line = line(spec, &words, redact);
     if line.len() > MAX_LINE {
         return format!("(the input has {} bytes: run fuzz again with the same seed)", input.len());
     }
@@ -62,6 +77,21 @@ pub fn line(spec: &ServerSpec, words: &[&str], redact: &dyn Fn(&str) -> String) 
         }
         if let Some(image) = &isolation.image {
             all.extend(["--image".to_owned(), image.clone()]);
+        }
+        let mounts = isolation.read.iter().map(|path| (path, "ro"));
+        for (path, mode) in mounts.chain(isolation.write.iter().map(|path| (path, "rw"))) {
+            all.extend(["--mount".to_owned(), format!("{}:{mode}", path.display())]);
+        }
+        let limits = [
+            ("memory", isolation.memory_mb, "m"),
+            ("file", isolation.file_mb, "m"),
+            ("processes", isolation.processes, ""),
+            ("cpu", isolation.cpu_seconds, ""),
+            ("cpus", isolation.cpus, ""),
+        ];
+        for (what, amount, unit) in limits {
+            let limit = amount.map(|amount| format!("{what}={amount}{unit}"));
+            all.extend(limit.into_iter().flat_map(|limit| ["--limit".to_owned(), limit]));
         }
     }
     if let Some(command) = &spec.command {
@@ -133,7 +163,7 @@ mod tests {
         fn a_shell_splits_the_line_into_the_original_words(tool in "\\PC{1,12}", text in any::<String>(), word in "[^\\x00]{1,12}") {
             let spec = ServerSpec::from_command(vec![word.clone(), "$(x) `y` '".to_owned()]);
             let sent = arguments(&json!({"a": text}));
-            let line = call(&spec, &tool, &sent, &str::to_owned);
+            let line = call(&spec, &tool, &sent, None, &str::to_owned);
             let words = shlex::split(&line).unwrap();
             prop_assert_eq!(&words[..5], &["karat", "server", "call", "--tool", &tool].map(str::to_owned)[..]);
             let back: Value = serde_json::from_str(&words[6]).unwrap();
@@ -149,7 +179,7 @@ mod tests {
         let policies = serde_json::from_value(policies).unwrap();
         let spec =
             ServerSpec { policies: Some(policies), ..ServerSpec::from_command(vec!["s".into()]) };
-        let line = call(&spec, "x", &Map::new(), &str::to_owned);
+        let line = call(&spec, "x", &Map::new(), None, &str::to_owned);
         assert!(line.ends_with("'--sampling=a b' --elicitation=decline --roots=/d -- s"), "{line}");
     }
 
@@ -158,7 +188,7 @@ mod tests {
         let mut spec = ServerSpec::from_url("http://127.0.0.1:1/mcp");
         spec.headers.insert("Authorization".to_owned(), "Bearer hush".to_owned());
         let sent = arguments(&json!({"t": "\u{202e}👩"}));
-        let line = call(&spec, "x", &sent, &|word| word.replace("hush", "[redacted]"));
+        let line = call(&spec, "x", &sent, None, &|word| word.replace("hush", "[redacted]"));
         assert!(line.contains("\\u202e\\ud83d\\udc69") && !line.contains("hush"), "{line}");
         assert!(line.contains("--url http://127.0.0.1:1/mcp"), "{line}");
     }

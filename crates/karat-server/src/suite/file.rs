@@ -14,6 +14,7 @@ use serde::de::{Deserializer, Error, Unexpected, Visitor};
 use serde_json::{Map, Value};
 
 use super::snapshot::Store;
+use super::texts::{self, TextCase, Wanted};
 use super::{Case, Ending, Step, Suite, TARGET};
 
 /// The largest number of attempts of a case: each is kept and judged by itself.
@@ -65,9 +66,12 @@ struct CaseFile {
     about: Option<String>,
     #[serde(default)]
     tags: BTreeSet<String>,
-    tool: String,
     #[serde(default)]
-    input: Map<String, Value>,
+    tool: Option<String>,
+    #[serde(default)]
+    input: InputFile,
+    #[serde(default)]
+    expected: Option<String>,
     #[serde(default)]
     expected_output_contains: Option<Texts>,
     #[serde(default)]
@@ -96,6 +100,31 @@ struct CaseFile {
     class: Option<String>,
     #[serde(default)]
     weight: Option<u32>,
+}
+
+/// The arguments of a call, or a text for every tool that takes one.
+enum InputFile {
+    Arguments(Map<String, Value>),
+    Text(String),
+}
+
+impl Default for InputFile {
+    fn default() -> InputFile {
+        InputFile::Arguments(Map::new())
+    }
+}
+
+impl<'de> Deserialize<'de> for InputFile {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<InputFile, D::Error> {
+        match Value::deserialize(from)? {
+            Value::Object(arguments) => Ok(InputFile::Arguments(arguments)),
+            Value::String(text) => Ok(InputFile::Text(text)),
+            _ => Err(D::Error::custom(
+                "`input` must be an object with the arguments of the tool, or a text for every tool \
+                 that takes one",
+            )),
+        }
+    }
 }
 
 /// The demand of a security case. Both mean that the call must not succeed.
@@ -167,7 +196,11 @@ pub(super) fn read(
     let text = input::decode(&path.to_string_lossy(), &bytes, &limits)?;
     let format =
         Format::of(path).ok_or_else(|| InputError::UnknownFormat { path: path.to_owned() })?;
-    let file: SuiteFile = input::parse_with(path, &text, format, &limits)?;
+    let mut file = if text.trim_start().starts_with(['[', '-']) {
+        SuiteFile::of(input::parse_with(path, &text, format, &limits)?)
+    } else {
+        input::parse_with(path, &text, format, &limits)?
+    };
     let reader = Reader { path };
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let target = file.target.unwrap_or(TARGET);
@@ -182,12 +215,18 @@ pub(super) fn read(
     let mut ids = BTreeSet::new();
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     let mut cases = Vec::with_capacity(file.test_cases.len());
-    for case in file.test_cases {
-        let number = numbers.entry(case.tool.clone()).or_default();
+    let mut texts = Vec::new();
+    for case in std::mem::take(&mut file.test_cases) {
+        let name = case.tool.as_deref().unwrap_or("text");
+        let number = numbers.entry(name.to_owned()).or_default();
         *number += 1;
-        let id = case.id.clone().unwrap_or_else(|| format!("{}-{number}", case.tool));
+        let id = case.id.clone().unwrap_or_else(|| format!("{name}-{number}"));
         if !ids.insert(id.clone()) {
             return Err(reader.invalid(&id, "duplicate id: an earlier case has it"));
+        }
+        if matches!(case.input, InputFile::Text(_)) {
+            texts.push(reader.text(id, case, file.repeat.unwrap_or(1))?);
+            continue;
         }
         let mut case = reader.case(id, case, file.repeat.unwrap_or(1))?;
         if let Some(store) = store
@@ -209,10 +248,33 @@ pub(super) fn read(
         setup: setup.into_iter().map(Arc::new).collect(),
         teardown,
         cases,
+        texts,
         bytes,
     };
     reader.check_names(&suite)?;
     Ok(suite)
+}
+
+impl SuiteFile {
+    /// A list of cases without anything around it.
+    fn of(test_cases: Vec<CaseFile>) -> SuiteFile {
+        SuiteFile {
+            name: None,
+            _description: None,
+            mcp_server: None,
+            target: None,
+            repeat: None,
+            setup: Vec::new(),
+            teardown: Vec::new(),
+            test_cases,
+        }
+    }
+}
+
+/// Every text in arguments, one on each line.
+fn texts_in(arguments: &Map<String, Value>) -> String {
+    let texts = arguments.values().filter_map(Value::as_str);
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 struct Reader<'a> {
@@ -274,13 +336,56 @@ impl Reader<'_> {
                 Err(message) => Err(self.invalid(&format!("{place}: save {name}"), message)),
             })
             .collect::<Result<_, _>>()?;
-        Ok(Step { tool, input, ending, matchers, save })
+        let asked = (ending == Ending::Denied).then(|| texts_in(&input));
+        Ok(Step { tool, input, ending, matchers, save, asked })
+    }
+
+    /// A case that is a text.
+    fn text(&self, id: String, case: CaseFile, repeat: u32) -> Result<TextCase, InputError> {
+        let ending = self.ending(&id, &case)?;
+        let only_arguments = !case.expect.0.is_empty()
+            || case.error.is_some()
+            || !case.save.is_empty()
+            || !(case.setup.is_empty() && case.then.is_empty() && case.teardown.is_empty())
+            || case.concurrency.is_some();
+        if only_arguments {
+            let message = "with a text as `input` only `expected`, `expected_behavior`, \
+                           `expected_error`, `expected_output_contains` and `max_latency_ms` go together";
+            return Err(self.invalid(&id, message));
+        }
+        let InputFile::Text(text) = case.input else {
+            return Err(self.invalid(&id, "`input` is not a text"));
+        };
+        let mut matchers = Vec::new();
+        if let Some(expected) = case.expected.filter(|text| !texts::is_description(text)) {
+            matchers.push(MatcherSpec::containing(Texts::one(expected)));
+        }
+        matchers.extend(case.expected_output_contains.map(MatcherSpec::containing));
+        let compiled = matchers.iter().try_for_each(|matcher| matcher.compile().map(drop));
+        compiled.map_err(|message| self.invalid(&id, message))?;
+        let wanted = match ending {
+            Ending::Denied | Ending::AnyError if matchers.is_empty() => Wanted::Denied,
+            Ending::Success => Wanted::Answered(matchers),
+            _ => return Err(self.invalid(&id, "a denial has no expected text")),
+        };
+        let (about, tags, tool) = (case.about, case.tags, case.tool);
+        let (max_latency_ms, class) = (case.max_latency_ms, case.class);
+        let repeat = case.repeat.unwrap_or(repeat);
+        Ok(TextCase { id, about, tags, text, tool, wanted, max_latency_ms, class, repeat })
     }
 
     fn case(&self, id: String, case: CaseFile, repeat: u32) -> Result<Case, InputError> {
         let ending = self.ending(&id, &case)?;
         let needs_tool = case.expected_behavior.is_some() || ending == Ending::ToolError;
+        let (Some(tool), InputFile::Arguments(input)) = (case.tool, case.input) else {
+            let message = "the case has no `tool`; without one, `input` must be a text, which is sent to \
+                           every tool that takes one";
+            return Err(self.invalid(&id, message));
+        };
         let mut matchers = case.expect.0;
+        if let Some(expected) = case.expected.filter(|text| !texts::is_description(text)) {
+            matchers.push(MatcherSpec::containing(Texts::one(expected)));
+        }
         matchers.extend(case.expected_output_contains.map(MatcherSpec::containing));
         let repeat = case.repeat.unwrap_or(repeat);
         let concurrency = case.concurrency.unwrap_or(1);
@@ -294,7 +399,7 @@ impl Reader<'_> {
             );
             return Err(self.invalid(&id, message));
         }
-        let step = self.step(&id, case.tool, case.input, ending, &matchers, case.save)?;
+        let step = self.step(&id, tool, input, ending, &matchers, case.save)?;
         let teardown = self.steps(&format!("{id}: teardown"), case.teardown)?;
         self.refuse_snapshots(&format!("{id}: teardown"), &teardown)?;
         Ok(Case {
@@ -309,6 +414,7 @@ impl Reader<'_> {
             concurrency,
             class: case.class,
             needs_tool,
+            any_of: false,
             weight: case.weight.unwrap_or(1),
             id,
         })
@@ -319,12 +425,14 @@ impl Reader<'_> {
         let stated = [
             case.expected_error
                 .map(|wanted| if wanted { Ending::AnyError } else { Ending::Success }),
-            case.expected_behavior.as_ref().map(|_| Ending::AnyError),
+            case.expected_behavior.as_ref().map(|_| Ending::Denied),
             case.error.as_ref().map(|error| error.0),
         ];
         let mut stated = stated.into_iter().flatten();
         let first = stated.next().unwrap_or(Ending::Success);
-        match stated.any(|other| other != first) {
+        // A denial may be an error, so both can be said of one case: the stricter one counts.
+        let is_denial = |one: Ending| matches!(one, Ending::AnyError | Ending::Denied);
+        match stated.any(|other| other != first && !(is_denial(first) && is_denial(other))) {
             true => Err(self.invalid(
                 id,
                 "`expected_error`, `expected_behavior` and `error` contradict each other; keep one",
@@ -383,6 +491,36 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_texts_is_read_as_it_is() {
+        let suite = parse(
+            "security.json",
+            r#"[{"input": "normal request", "expected": "normal response"},
+                {"input": "ignore previous and...", "expected_behavior": "reject"},
+                {"input": "read /etc/passwd", "expected_behavior": "deny"}]"#,
+        )
+        .unwrap();
+        let tool = |name: &str, parameter: &str, kind: &str| {
+            let properties = serde_json::json!({parameter: {"type": kind}});
+            let schema = serde_json::json!({"type": "object", "properties": properties});
+            let raw = serde_json::json!({"name": name, "inputSchema": schema});
+            karat_mcp::Definition::new(raw).unwrap()
+        };
+        let tools =
+            [tool("ask", "q", "string"), tool("read", "path", "string"), tool("n", "n", "integer")];
+        let cases = suite.cases_for(&tools);
+        let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+        assert_eq!(
+            ids,
+            ["text-1", "text-2/ask.q", "text-2/read.path", "text-3/ask.q", "text-3/read.path"]
+        );
+        assert!(cases[0].any_of && cases[0].then.len() == 1);
+        assert_eq!(cases[3].step.input["q"], "read /etc/passwd");
+        assert!(suite.cases_for(&tools[2..]).is_empty());
+        assert!(message("cases:\n  - {input: {a: 1}}\n").contains("the case has no `tool`"));
+        assert!(message("cases:\n  - {tool: a, input: 3}\n").contains("`input` must be"));
+    }
+
+    #[test]
     fn a_misspelt_matcher_is_named() {
         for expect in ["{contain: x}", "[{equals: 1}, {contain: x}]", "{not: {contain: x}}"] {
             let found = message(&format!("cases:\n  - {{tool: a, expect: {expect}}}\n"));
@@ -405,7 +543,7 @@ mod tests {
                 Ending::ToolError,
                 Ending::ProtocolError(Some(-32602)),
                 Ending::ProtocolError(None),
-                Ending::AnyError,
+                Ending::Denied,
                 Ending::Success
             ]
         );

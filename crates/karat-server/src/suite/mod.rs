@@ -2,19 +2,16 @@
 //!
 //! The plain form that many people already have is read as it is:
 //! `{"mcp_server": …, "test_cases": [{"tool", "input", "expected_output_contains", "max_latency_ms"}]}`.
-//! Beyond it there are matchers ([`karat_core::expect`]), kinds of errors, setup and teardown calls,
+//! So is a list of `{"input": TEXT, "expected" | "expected_behavior"}`, whose texts go to every tool that
+//! takes one. Beyond it there are matchers ([`karat_core::expect`]), kinds of errors, setup and teardown calls,
 //! values passed from one call to a later one, and repetition. Mistakes in a suite are found when it is
 //! read, before a server is started: a case that cannot fail is refused.
 
 mod file;
 pub mod server;
 pub(crate) mod snapshot;
+pub(crate) mod texts;
 pub(crate) mod variables;
-
-/// The old path of [`karat_core::expect::Answer`].
-pub(crate) mod matcher {
-    pub(crate) use karat_core::expect::Answer;
-}
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -25,10 +22,12 @@ use karat_core::expect::Matcher;
 use karat_core::report::DatasetRef;
 use karat_io::input::{self, InputError, Limits};
 use karat_io::json_path::JsonPath;
+use karat_mcp::Definition;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use self::snapshot::{Snapshots, Store};
+use self::texts::TextCase;
 
 /// The success rate that a case must reach if the suite does not set one.
 pub const TARGET: f64 = 0.95;
@@ -52,6 +51,8 @@ pub struct Suite {
     pub teardown: Vec<Step>,
     /// The cases, in the order of the file.
     pub cases: Vec<Arc<Case>>,
+    /// Texts that go to every tool that takes one.
+    texts: Vec<TextCase>,
     /// The content of the file.
     bytes: Vec<u8>,
 }
@@ -87,6 +88,17 @@ impl Suite {
     pub(crate) fn orphaned_snapshots(&self) -> Vec<PathBuf> {
         let expecting = self.cases.iter().filter(|case| case.expects_snapshot());
         Store::of(&self.path).orphans(expecting.map(|case| case.id.as_str()))
+    }
+
+    /// The cases for the tools of a server: those of the file, and those that its texts become.
+    pub(crate) fn cases_for(&self, tools: &[Definition]) -> Vec<Arc<Case>> {
+        let of_texts = self.texts.iter().flat_map(|text| text.cases(tools)).map(Arc::new);
+        self.cases.iter().cloned().chain(of_texts).collect()
+    }
+
+    /// Returns whether it has neither cases nor texts.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.cases.is_empty() && self.texts.is_empty()
     }
 
     /// The suite as reports and baselines name it.
@@ -127,6 +139,8 @@ pub struct Case {
     /// True if the expected error counts only if the server has the tool: a tool that does not exist
     /// rejects nothing.
     pub needs_tool: bool,
+    /// True if one of the calls is enough: the call itself or one of `then`.
+    pub any_of: bool,
     /// The frequency under load, relative to the other cases.
     pub weight: u32,
 }
@@ -231,6 +245,8 @@ pub struct Step {
     pub matchers: Vec<Matcher>,
     /// Paths of the values that are saved, by name.
     pub save: BTreeMap<String, JsonPath>,
+    /// The text whose request must be denied.
+    pub asked: Option<String>,
 }
 
 impl Step {
@@ -252,6 +268,10 @@ impl Step {
 pub enum Ending {
     /// A result that is not an error.
     Success,
+    /// A result that neither is an error nor reads as a refusal.
+    Answered,
+    /// An error, a refusal as text, or an answer without anything that was asked for.
+    Denied,
     /// Any error: of the tool or of the protocol.
     AnyError,
     /// A result with `isError`.

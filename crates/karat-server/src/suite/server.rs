@@ -4,10 +4,10 @@
 //! object has the keys of an mcp.json entry.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use karat_core::expect::one_or_several;
-use karat_mcp::{Isolation, Policies, Revision, ServerSpec, TransportKind};
+use karat_mcp::{Isolation, Policies, Revision, ServerSpec, TransportKind, config};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -52,6 +52,62 @@ pub fn read(written: &Value) -> Result<ServerSpec, String> {
         _ => Err("mcp_server must be a command line, an address, or an object with command or url"
             .to_owned()),
     }
+}
+
+/// A server that was found, and the file of servers that has it.
+#[derive(Debug)]
+pub struct Found {
+    /// The server.
+    pub spec: ServerSpec,
+    /// The file, if a name was looked up.
+    pub file: Option<PathBuf>,
+}
+
+/// Reads the value of `mcp_server`. A single word is the name of a server in the files of servers of a
+/// project or a user, or else a program.
+///
+/// # Errors
+/// If it does not describe a server, several files have the name, or it is neither a known name nor a program.
+pub fn find(written: &Value, folder: &Path) -> Result<Found, String> {
+    let name = match written {
+        Value::String(text) => text.trim(),
+        _ => return read(written).map(|spec| Found { spec, file: None }),
+    };
+    let is_name = !name.is_empty()
+        && !name.contains("://")
+        && !name.contains(|c: char| c.is_whitespace() || c == '/' || c == '\\');
+    if !is_name {
+        return read(written).map(|spec| Found { spec, file: None });
+    }
+    let files: Vec<_> =
+        config::discover(&config::candidates(folder)).into_iter().filter_map(Result::ok).collect();
+    let having: Vec<_> =
+        files.iter().filter(|file| file.names().any(|known| known == name)).collect();
+    match having.as_slice() {
+        [file] => {
+            let spec = file.server(name).map_err(|error| error.to_string())?;
+            Ok(Found { spec, file: Some(file.path().to_owned()) })
+        }
+        [] if is_program(name) => read(written).map(|spec| Found { spec, file: None }),
+        [] => Err(format!(
+            "mcp_server {name:?} is neither a server in a file such as .mcp.json nor a program; write \
+             its command line, or name a server with --server, --url or after `--`"
+        )),
+        several => {
+            let paths: Vec<String> =
+                several.iter().map(|file| file.path().display().to_string()).collect();
+            Err(format!(
+                "mcp_server {name:?} is in several files: {}; choose one with --config FILE",
+                paths.join(", ")
+            ))
+        }
+    }
+}
+
+/// Returns whether a program of this name is on the path.
+fn is_program(name: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).any(|folder| folder.join(name).is_file())
 }
 
 fn from_text(text: &str) -> Result<ServerSpec, String> {

@@ -31,7 +31,7 @@ pub(crate) struct ProbeArgs {
     /// The time the server may take to start, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 30_000)]
     pub(crate) start_timeout_ms: u64,
-    /// Stop after this many seconds, whatever is left
+    /// End with the results so far after this many seconds; 300 for fuzz, 600 for attack by default
     #[arg(long, value_name = "SECONDS")]
     pub(crate) time_limit: Option<u64>,
     /// A kind of finding that is not reported; repeatable
@@ -58,6 +58,9 @@ pub(crate) struct FuzzArgs {
     /// Inputs for each tool
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) cases: usize,
+    /// The time for the inputs of one tool, in seconds, and again for making failing inputs smaller
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub(crate) tool_time_limit: u64,
     /// Calls that making one failing input smaller may take; 0 leaves inputs as they are
     #[arg(long, value_name = "N", default_value_t = 60)]
     pub(crate) shrink_calls: usize,

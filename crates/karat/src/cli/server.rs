@@ -15,6 +15,8 @@ pub(crate) enum ServerCommand {
     Load(Box<LoadArgs>),
     /// Judge the tool definitions of a server without calling a tool
     Lint(LintArgs),
+    /// Check a server at a glance: definitions, hidden instructions, a short fuzz, latencies
+    Scan(Box<ScanArgs>),
     /// Call tools with inputs made from their schemas: edges, errors, hostile text
     Fuzz(Box<super::FuzzArgs>),
     /// Try known attacks, judged by planted canaries and side effects
@@ -30,7 +32,7 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_name = "URL", conflicts_with_all = ["command", "config"])]
     pub(crate) url: Option<String>,
     /// A file of servers, such as .mcp.json; names the server with --server
-    #[arg(long, value_name = "FILE", requires = "server", conflicts_with = "command")]
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
     pub(crate) config: Option<PathBuf>,
     /// The server in that file; without --config, in the one file of the usual places that has it
     #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "url"])]
@@ -236,6 +238,38 @@ pub(crate) struct LintArgs {
     #[arg(long)]
     pub(crate) rules: bool,
     /// Write the findings as SARIF 2.1.0 to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sarif: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct ScanArgs {
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    #[command(flatten)]
+    pub(crate) record: RecordArgs,
+    /// Inputs for each tool
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    pub(crate) cases: usize,
+    /// The time for all calls, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub(crate) time_limit: u64,
+    /// The time a call may take, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 5_000)]
+    pub(crate) timeout_ms: u64,
+    /// Call tools that may destroy something too
+    #[arg(long)]
+    pub(crate) allow_destructive: bool,
+    /// A rule of lint that is not run; repeatable
+    #[arg(long, value_name = "RULE")]
+    pub(crate) allow: Vec<String>,
+    /// The mildest finding that gives exit code 1
+    #[arg(long, value_name = "SEVERITY", default_value = "error")]
+    pub(crate) fail_on: FailOn,
+    /// A file for the report of the calls; its type from the ending (.json .html .md .xml .sarif); repeatable
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) outputs: Vec<PathBuf>,
+    /// Write all findings as SARIF 2.1.0 to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) sarif: Option<PathBuf>,
 }

@@ -50,6 +50,7 @@ mod retrieval_failures;
 mod server;
 mod server_attack;
 mod server_attack_twins;
+mod server_findings;
 mod server_fuzz;
 mod server_fuzz_depth;
 mod server_judging;

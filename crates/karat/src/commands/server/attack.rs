@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use karat_core::observed::AttackStatus;
 use karat_core::report::Report;
 use karat_server::attack::{self, Attack, Class, Config};
+use karat_server::probe::stop::StopRequest;
+use karat_server::probe::time::Time;
 
 use super::probing;
 use super::recording::Recording;
@@ -24,6 +26,7 @@ pub(crate) fn attack(arguments: &AttackArgs, terminal: &Terminal) -> Result<Exit
     let server = Some(probing::spec(probe, terminal)?);
     let set = probing::known(probe)?;
     let recording = Recording::begin(&probe.record)?;
+    let stop = StopRequest::default();
     let config = Config {
         server,
         set,
@@ -33,16 +36,18 @@ pub(crate) fn attack(arguments: &AttackArgs, terminal: &Terminal) -> Result<Exit
         roots: arguments.root.clone(),
         flood: arguments.flood,
         allow_destructive: probe.allow_destructive,
-        time_limit: probing::time_limit(probe),
+        time_limit: probing::time_limit(probe).or(Some(Time(attack::TIME_LIMIT))),
         allow: probe.allow.clone(),
         fail_on: probe.fail_on.into(),
         recorder: recording.recorder(),
+        stop: stop.clone(),
         ..Config::default()
     };
     let common = probing::common("attack", probe);
-    let report = recording.finish(probing::measure::<Attack>(common, config, terminal))?;
+    let report = recording.finish(probing::measure::<Attack>(common, config, &stop, terminal))?;
     let (findings, table) = (attack::findings(&report), table(&report));
-    probing::show(probe, &rules, report, &findings, &table, terminal)
+    let shown = probing::show(probe, &rules, report, &findings, &table, terminal);
+    shown.map(|exit| probing::exit(&stop, exit))
 }
 
 impl From<AttackClass> for Class {

@@ -1,6 +1,10 @@
 //! `karat server fuzz`: every tool with inputs that are generated from its schema.
 
+use std::time::Duration;
+
 use karat_server::fuzz::{self, Config, Fuzz};
+use karat_server::probe::stop::StopRequest;
+use karat_server::probe::time::Time;
 
 use super::probing;
 use super::recording::Recording;
@@ -20,21 +24,25 @@ pub(crate) fn fuzz(arguments: &FuzzArgs, terminal: &Terminal) -> Result<Exit, St
     let server = Some(probing::spec(probe, terminal)?);
     let set = probing::known(probe)?;
     let recording = Recording::begin(&probe.record)?;
+    let stop = StopRequest::default();
     let config = Config {
         server,
         set,
         cases: arguments.cases,
         tools: probe.tool.clone(),
         allow_destructive: probe.allow_destructive,
-        time_limit: probing::time_limit(probe),
+        time_limit: probing::time_limit(probe).or(Some(Time(fuzz::TIME_LIMIT))),
+        tool_time_limit: Some(Time(Duration::from_secs(arguments.tool_time_limit))),
         shrink_calls: arguments.shrink_calls,
         allow: probe.allow.clone(),
         fail_on: probe.fail_on.into(),
         recorder: recording.recorder(),
+        stop: stop.clone(),
         ..Config::default()
     };
     let common = probing::common("fuzz", probe);
-    let report = recording.finish(probing::measure::<Fuzz>(common, config, terminal))?;
+    let report = recording.finish(probing::measure::<Fuzz>(common, config, &stop, terminal))?;
     let findings = fuzz::findings(&report);
-    probing::show(probe, &rules, report, &findings, "", terminal)
+    let shown = probing::show(probe, &rules, report, &findings, "", terminal);
+    shown.map(|exit| probing::exit(&stop, exit))
 }

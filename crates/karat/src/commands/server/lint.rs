@@ -6,41 +6,46 @@ use std::path::Path;
 use karat_core::finding::{Finding, Severity};
 use karat_io::input::{self, Limits, write_atomic};
 use karat_io::text::printable;
-use karat_mcp::{Options, Redactor, ServerSpec, Session};
+use karat_mcp::{Options, Recorder, Redactor, ServerSpec, Session};
 use karat_report::sarif;
 use karat_server::lint::{self, Outcome, Settings};
 use serde_json::Value;
 
 use super::recording::Recording;
-use super::target;
+use super::{detectors, target};
 use crate::cli::{FailOn, LintArgs};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::work::until_stopped;
 
+/// The number of findings of one rule on one tool that become one line.
+const FOLDED: usize = 3;
+
 /// Lints a server or a file of definitions.
 pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     if arguments.rules {
-        terminal.print(&super::probing::rules(&lint::rules()))?;
+        terminal.print(&super::probing::rules(&detectors::rules()))?;
         return Ok(Exit::Pass);
     }
-    for id in &arguments.allow {
-        if lint::rules().iter().all(|rule| rule.id != id) {
-            let hint = input::nearest(id, lint::rules().iter().map(|rule| rule.id))
-                .map(|near| format!(" (did you mean {near:?}?)"))
-                .unwrap_or_default();
-            return Err(Stop::bad_input(format!("--allow: there is no rule {id:?}{hint}")));
+    check_allowed(&arguments.allow)?;
+    let (source, outcome) = match &arguments.tools {
+        Some(path) => {
+            let served = Served { tools: from_file(path)?, ..Served::default() };
+            let source = path.display().to_string();
+            let outcome = judge(&source, &served, &arguments.allow)?;
+            (source, outcome)
         }
-    }
-    let (source, definitions, redactor) = definitions(arguments, terminal)?;
-    if definitions.is_empty() {
-        return Err(Stop::not_measured(format!(
-            "{source} offers no tools, so there is nothing to judge"
-        )));
-    }
-    let settings = Settings { count_tokens: &karat_core::tokens::count, allow: &arguments.allow };
-    let mut outcome = lint::lint(&definitions, &settings);
-    hide(&mut outcome, &redactor);
+        None => {
+            let spec = target::spec(&arguments.target, terminal)?.ok_or_else(|| {
+                Stop::bad_input(
+                    "name a server: a command after `--`, --url, --server NAME, or --tools FILE",
+                )
+            })?;
+            let recording = Recording::begin(&arguments.record)?;
+            let outcome = of_server(&spec, &arguments.allow, recording.recorder(), terminal);
+            (spec.describe(), recording.finish(outcome)?)
+        }
+    };
     if let Some(path) = &arguments.sarif {
         write_atomic(path, sarif::document(&log(&outcome)).as_bytes())?;
     }
@@ -52,11 +57,65 @@ pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, St
     Ok(exit(&outcome, arguments.fail_on))
 }
 
+/// What a server serves that models read.
+#[derive(Default)]
+struct Served {
+    tools: Vec<Value>,
+    instructions: Option<String>,
+    redactor: Redactor,
+}
+
+fn check_allowed(allow: &[String]) -> Result<(), Stop> {
+    let rules = detectors::rules();
+    let Some(id) = allow.iter().find(|id| rules.iter().all(|rule| rule.id != **id)) else {
+        return Ok(());
+    };
+    let near = input::nearest(id, rules.iter().map(|rule| rule.id));
+    let hint = near.map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default();
+    Err(Stop::bad_input(format!("--allow: there is no rule {id:?}{hint}")))
+}
+
+/// Lints a live server.
+pub(super) fn of_server(
+    spec: &ServerSpec,
+    allow: &[String],
+    recorder: Option<Recorder>,
+    terminal: &Terminal,
+) -> Result<Outcome, Stop> {
+    check_allowed(allow)?;
+    let options = Options { recorder, ..Options::default() };
+    let served = from_server(spec, &options)?;
+    target::say_remarks(terminal, &options);
+    judge(&spec.describe(), &served, allow)
+}
+
+fn judge(source: &str, served: &Served, allow: &[String]) -> Result<Outcome, Stop> {
+    if served.tools.is_empty() {
+        return Err(Stop::not_measured(format!(
+            "{source} offers no tools, so there is nothing to judge"
+        )));
+    }
+    let settings = Settings {
+        count_tokens: &karat_core::tokens::count,
+        allow,
+        detector: Some(detectors::inspect),
+        instructions: served.instructions.as_deref(),
+    };
+    let mut outcome = lint::lint(&served.tools, &settings);
+    hide(&mut outcome, &served.redactor);
+    Ok(outcome)
+}
+
 /// Definitions are judged as they were served; what is shown of them has no secrets in it.
 fn hide(outcome: &mut Outcome, redactor: &Redactor) {
     let findings = outcome.findings.iter_mut();
     let texts = findings.flat_map(|found| [&mut found.tool, &mut found.at, &mut found.message]);
-    for text in texts.chain(outcome.costs.iter_mut().map(|cost| &mut cost.tool)) {
+    let names = outcome.costs.iter_mut().map(|cost| &mut cost.tool);
+    let others = outcome
+        .tdqs
+        .iter_mut()
+        .flat_map(|one| std::iter::once(&mut one.tool).chain(one.shadowed_by.as_mut()));
+    for text in texts.chain(names).chain(others) {
         *text = redactor.hidden(std::mem::take(text));
     }
 }
@@ -64,26 +123,6 @@ fn hide(outcome: &mut Outcome, redactor: &Redactor) {
 fn exit(outcome: &Outcome, fail_on: FailOn) -> Exit {
     let fails = |severity| karat_server::probe::FailOn::from(fail_on).fails(severity);
     if outcome.worst().is_some_and(fails) { Exit::GateFailed } else { Exit::Pass }
-}
-
-fn definitions(
-    arguments: &LintArgs,
-    terminal: &Terminal,
-) -> Result<(String, Vec<Value>, Redactor), Stop> {
-    if let Some(path) = &arguments.tools {
-        return Ok((path.display().to_string(), from_file(path)?, Redactor::default()));
-    }
-    let spec = target::spec(&arguments.target, terminal)?.ok_or_else(|| {
-        Stop::bad_input(
-            "name a server: a command after `--`, --url, --server NAME, or --tools FILE",
-        )
-    })?;
-    let source = spec.describe();
-    let recording = Recording::begin(&arguments.record)?;
-    let options = Options { recorder: recording.recorder(), ..Options::default() };
-    let (tools, redactor) = recording.finish(from_server(&spec, &options))?;
-    target::say_remarks(terminal, &options);
-    Ok((source, tools, redactor))
 }
 
 fn from_file(path: &Path) -> Result<Vec<Value>, Stop> {
@@ -98,13 +137,15 @@ fn from_file(path: &Path) -> Result<Vec<Value>, Stop> {
     }
 }
 
-fn from_server(spec: &ServerSpec, options: &Options) -> Result<(Vec<Value>, Redactor), Stop> {
+fn from_server(spec: &ServerSpec, options: &Options) -> Result<Served, Stop> {
     let listing = async {
         let session = Session::start(spec, options).await.map_err(target::not_started)?;
         let tools = session.tools().await.map_err(Stop::not_measured)?;
         let redactor = session.redactor().clone();
+        let instructions = session.server().instructions.clone();
         session.close().await;
-        Ok((tools.into_iter().map(karat_mcp::Definition::into_raw).collect(), redactor))
+        let tools = tools.into_iter().map(karat_mcp::Definition::into_raw).collect();
+        Ok(Served { tools, instructions, redactor })
     };
     until_stopped(listing, "interrupted")
 }
@@ -120,7 +161,15 @@ fn text(source: &str, outcome: &Outcome) -> String {
             tool = Some(&finding.tool);
         }
         let Finding { rule, severity, message, .. } = finding;
-        let _ = writeln!(out, "  {:<8}{}  [{rule}]", severity.name(), printable(message));
+        // One line for all parameters of a tool with the same problem.
+        let same = |other: &&Finding| other.tool == finding.tool && other.rule == *rule;
+        let alike: Vec<&Finding> = outcome.findings.iter().filter(same).collect();
+        let message = match alike.len() {
+            0..FOLDED => message.clone(),
+            _ if !std::ptr::eq(alike[0], finding) => continue,
+            count => format!("{message} and {} more", count - 1),
+        };
+        let _ = writeln!(out, "  {:<8}{}  [{rule}]", severity.name(), printable(&message));
     }
     if !outcome.findings.is_empty() {
         out.push('\n');
@@ -149,7 +198,7 @@ fn text(source: &str, outcome: &Outcome) -> String {
 
 fn log(outcome: &Outcome) -> sarif::Log<'_> {
     sarif::Log {
-        rules: lint::rules()
+        rules: detectors::rules()
             .iter()
             .map(|rule| sarif::Rule {
                 id: rule.id,

@@ -15,6 +15,7 @@ use karat_io::input::write_atomic;
 use karat_io::text::{clip, printable};
 use karat_mcp::ServerSpec;
 use karat_report::{Output, sarif};
+use karat_server::probe::stop::StopRequest;
 use karat_server::probe::time::Time;
 use karat_server::probe::{self, Rule};
 use serde_json::{Map, Value};
@@ -25,8 +26,10 @@ use crate::cli::{FailOn, ProbeArgs};
 use crate::commands::check;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
-use crate::work::until_stopped;
+use crate::work::until_stopped_twice;
 
+/// The exit code after an interrupt.
+const INTERRUPTED: u8 = 130;
 /// The width of what is found.
 const WIDTH: usize = 100;
 
@@ -83,10 +86,17 @@ impl From<FailOn> for probe::FailOn {
     }
 }
 
-/// Measures an entry that the command line describes; its own checks are its gate.
+/// The exit code of a run: an interrupted one says so, whatever it found.
+pub(super) fn exit(stop: &StopRequest, exit: Exit) -> Exit {
+    if stop.is_made() { Exit::Stopped(INTERRUPTED) } else { exit }
+}
+
+/// Measures an entry that the command line describes; its own checks are its gate. The first interrupt ends
+/// it with the results so far, the second at once.
 pub(super) fn measure<E: Evaluation>(
     mut common: Common,
     config: E::Config,
+    stop: &StopRequest,
     terminal: &Terminal,
 ) -> Result<Report, Stop> {
     E::check(&config, &mut common)?;
@@ -99,7 +109,7 @@ pub(super) fn measure<E: Evaluation>(
         progress: Arc::new(terminal.progress(&entry.common.name)),
     };
     let work = async { evaluate(&entry, &context).await.map_err(Stop::from) };
-    let mut report = until_stopped(work, "interrupted")?;
+    let mut report = until_stopped_twice(work, &|| stop.stop())?;
     gate::judge(&mut report, &entry.common.gate, None).map_err(Stop::bad_input)?;
     Ok(report)
 }
@@ -151,7 +161,7 @@ pub(super) fn show(
 }
 
 /// The findings, tool by tool, each with the line that shows it again.
-fn listed(findings: &[Finding]) -> String {
+pub(super) fn listed(findings: &[Finding]) -> String {
     let mut out = String::new();
     let mut tool: Option<&str> = None;
     for finding in findings {

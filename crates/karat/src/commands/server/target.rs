@@ -9,6 +9,7 @@ use karat_mcp::{
     Elicitation, Engine, Isolation, Options, Revision, Roots, Sampling, ServerSpec, StartError,
     TransportKind, config,
 };
+use karat_server::suite::server;
 use serde_json::{Value, json};
 
 use crate::cli::{Isolate, IsolationArgs, PolicyArgs, TargetArgs, Transport};
@@ -31,7 +32,19 @@ pub(crate) fn spec(
     let spec = match (named, arguments.command.as_slice()) {
         ((Some(url), _, _), _) => ServerSpec::from_url(url),
         ((None, Some(file), name), _) => {
-            config::read(file)?.server(name.as_deref().unwrap_or_default())?
+            let servers = config::read(file)?;
+            let names: Vec<&str> = servers.names().collect();
+            match (name, names.as_slice()) {
+                (Some(name), _) => servers.server(name)?,
+                (None, [only]) => servers.server(only)?,
+                (None, _) => {
+                    return Err(Stop::bad_input(printable(&format!(
+                        "--config {}: choose one of its servers with --server: {}",
+                        file.display(),
+                        names.join(", ")
+                    ))));
+                }
+            }
         }
         ((None, None, Some(name)), _) => discovered(name, terminal)?,
         ((None, None, None), []) => return Ok(None),
@@ -47,12 +60,21 @@ pub(crate) fn spec_or(
     suite: Option<&Value>,
     terminal: &Terminal,
 ) -> Result<Option<ServerSpec>, Stop> {
+    // With a file of servers and no name, the suite has the name.
+    let name = suite.and_then(Value::as_str).map(str::trim);
+    if let (Some(file), None, Some(name)) = (&arguments.config, &arguments.server, name) {
+        return Ok(Some(refined(arguments, config::read(file)?.server(name)?)?));
+    }
     if let Some(spec) = spec(arguments, terminal)? {
         return Ok(Some(spec));
     }
     let Some(written) = suite else { return Ok(None) };
-    let spec = karat_server::suite::server::read(written).map_err(Stop::bad_input)?;
-    Ok(Some(refined(arguments, spec)?))
+    let found = server::find(written, Path::new("")).map_err(Stop::bad_input)?;
+    if let (Some(file), Some(name)) = (&found.file, name) {
+        let said = format!("server {name:?} of {}: {}", file.display(), found.spec);
+        terminal.say(&printable(&said));
+    }
+    Ok(Some(refined(arguments, found.spec)?))
 }
 
 /// The server of this name in the files that lie where such files usually lie, if one of them alone

@@ -1,5 +1,7 @@
 //! `karat server test`: one suite against one server, gated and reported as `karat check` does.
 
+use std::path::Path;
+
 use karat_core::evaluation::{Common, Entry, Evaluation as _};
 use karat_core::kind::Evaluation;
 use karat_server::Suites;
@@ -32,7 +34,7 @@ pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Ex
         ..Common::named(name(arguments))
     };
     Suites::check(&config, &mut common)?;
-    let data = Dataset::new(suite, &config)?;
+    let data = Dataset::new(suite, &config, Path::new(""))?;
     let entry = Entry::<Suites> { common, config, data };
     let project = match arguments.update {
         true => project::of_any(AcceptSnapshots(entry)),

@@ -1,0 +1,190 @@
+//! Attacks in the language of a parameter whose purpose is to be run: a bare path in a shell command or a
+//! query proves nothing, `cat PATH` and `read_text('PATH')` do.
+
+use karat_mcp::Definition;
+use serde_json::{Value, json};
+
+use super::attacks::Technique;
+use super::attempts::{Attempt, Planner, Proof, up};
+use super::parameters::Parameter;
+use crate::fuzz::SECRET_NAME;
+
+/// The language that a parameter is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Language {
+    /// A command line.
+    Shell,
+    /// A program and its arguments, as a list.
+    Words,
+    /// A query.
+    Sql,
+    /// A program in Python or JavaScript.
+    Code,
+}
+
+/// The purpose of a statement.
+enum Action<'a> {
+    Read(&'a str),
+    Write(&'a str),
+    Variable(&'a str),
+    Fetch(&'a str),
+}
+
+impl Language {
+    /// The language of a parameter; none if it is not run.
+    pub(super) fn of(
+        parameter: &Parameter,
+        tool: &Definition,
+        is_only_text: bool,
+    ) -> Option<Language> {
+        if parameter.is_words(tool, is_only_text) {
+            Some(Language::Words)
+        } else if !parameter.is_free_text() {
+            None
+        } else if parameter.asks_database(tool) {
+            Some(Language::Sql)
+        } else if !parameter.runs_commands(tool, is_only_text) {
+            None
+        } else if parameter.is_code() {
+            Some(Language::Code)
+        } else {
+            Some(Language::Shell)
+        }
+    }
+
+    /// Statements that take an action; which of them works depends on the program behind the tool.
+    fn statements(self, action: &Action<'_>) -> Vec<Value> {
+        let texts: Vec<String> = match (self, action) {
+            (Language::Words, action) => {
+                return match action {
+                    Action::Read(path) => vec![json!(["cat", path]), json!(["head", path])],
+                    Action::Write(path) => vec![json!(["touch", path])],
+                    Action::Variable(name) => vec![json!(["printenv", name]), json!(["env"])],
+                    Action::Fetch(url) => vec![json!(["curl", "-s", url])],
+                };
+            }
+            (Language::Shell, Action::Read(path)) => vec![format!("cat '{path}'")],
+            (Language::Shell, Action::Write(path)) => vec![format!("echo karat > '{path}'")],
+            (Language::Shell, Action::Variable(name)) => {
+                vec![format!("printenv {name}"), format!("echo ${name}")]
+            }
+            (Language::Shell, Action::Fetch(url)) => {
+                vec![format!("curl -s '{url}'"), format!("wget -qO- '{url}'")]
+            }
+            (Language::Sql, Action::Read(path)) => vec![
+                format!("SELECT content FROM read_text('{path}')"),
+                format!("SELECT pg_read_file('{path}')"),
+                format!("SELECT LOAD_FILE('{path}')"),
+                format!("SELECT CAST(readfile('{path}') AS TEXT)"),
+                format!("SELECT * FROM file('{path}', 'LineAsString')"),
+                format!("SELECT * FROM OPENROWSET(BULK '{path}', SINGLE_CLOB) AS x"),
+            ],
+            (Language::Sql, Action::Write(path)) => vec![
+                format!("COPY (SELECT 1 AS karat) TO '{path}'"),
+                format!("ATTACH DATABASE '{path}' AS karat_out"),
+                format!("SELECT writefile('{path}', 'karat')"),
+                format!("SELECT 1 INTO OUTFILE '{path}'"),
+            ],
+            (Language::Sql, Action::Variable(name)) => vec![
+                format!("SELECT getenv('{name}')"),
+                "SELECT content FROM read_text('/proc/self/environ')".to_owned(),
+                "SELECT pg_read_file('/proc/self/environ')".to_owned(),
+            ],
+            (Language::Sql, Action::Fetch(url)) => vec![
+                format!("SELECT * FROM read_text('{url}')"),
+                format!("SELECT * FROM url('{url}', 'LineAsString')"),
+            ],
+            (Language::Code, Action::Read(path)) => vec![
+                format!("print(open('{path}').read())"),
+                format!("console.log(require('fs').readFileSync('{path}', 'utf8'))"),
+                format!("open('{path}').read()"),
+            ],
+            (Language::Code, Action::Write(path)) => vec![
+                format!("open('{path}', 'w').write('karat')"),
+                format!("require('fs').writeFileSync('{path}', 'karat')"),
+            ],
+            (Language::Code, Action::Variable(name)) => vec![
+                format!("import os; print(os.environ.get('{name}'))"),
+                format!("console.log(process.env.{name})"),
+                format!("__import__('os').environ.get('{name}')"),
+            ],
+            (Language::Code, Action::Fetch(url)) => vec![
+                format!("import urllib.request as u; print(u.urlopen('{url}').read())"),
+                format!("fetch('{url}').then(r => r.text()).then(console.log)"),
+            ],
+        };
+        texts.into_iter().map(Value::String).collect()
+    }
+}
+
+impl Planner<'_> {
+    /// The attempts of a technique in a language; none if the technique has no statement in it.
+    pub(super) fn attempts_in(
+        &self,
+        language: Language,
+        technique: Technique,
+        parameter: &Parameter,
+    ) -> Vec<Attempt> {
+        let mut found = Vec::new();
+        let mut add = |about: &str, action: &Action<'_>, proofs: &dyn Fn() -> Vec<Proof>| {
+            for statement in language.statements(action) {
+                found.push(self.with(parameter, about, statement, proofs()));
+            }
+        };
+        let [outside, _, new] = self.outside();
+        match technique {
+            Technique::Absolute => {
+                add("reads a file outside", &Action::Read(&outside), &|| self.escaped());
+                add("writes a file outside", &Action::Write(&new), &|| self.escaped());
+            }
+            Technique::Traversal => {
+                let path = format!("{}{outside}", up());
+                add("reads through parent folders", &Action::Read(&path), &|| self.escaped());
+            }
+            Technique::Link | Technique::Sibling => {
+                let planted = self.site.in_root().map(|planted| match technique {
+                    Technique::Link => &planted.link,
+                    _ => &planted.sibling,
+                });
+                if let Some(path) = planted.filter(|path| path.exists()) {
+                    let path = path.display().to_string();
+                    add("reads a planted path", &Action::Read(&path), &|| self.escaped());
+                }
+            }
+            Technique::SecretFile => {
+                let dotenv = self.site.dotenv().display().to_string();
+                let token = || {
+                    let token = self.site.dotenv_token.clone();
+                    vec![Proof::Token("the file with secrets", token)]
+                };
+                add("reads a file with secrets", &Action::Read(&dotenv), &token);
+            }
+            Technique::EnvByName => {
+                let proofs = || vec![self.env_token()];
+                add("reads an environment variable", &Action::Variable(SECRET_NAME), &proofs);
+            }
+            Technique::Loopback | Technique::Metadata | Technique::Redirect => {
+                let below = match technique {
+                    Technique::Loopback => "/loopback/",
+                    Technique::Metadata => "/latest/meta-data/iam/security-credentials/",
+                    _ => "/moved/",
+                };
+                let (url, path) = self.address("127.0.0.1", below);
+                let called = path.replace("/moved/", "/landed/");
+                let proofs = || vec![Proof::Called(called.clone())];
+                add("fetches from this machine", &Action::Fetch(&url), &proofs);
+            }
+            _ => {}
+        }
+        found
+    }
+}
+
+/// Returns whether a technique is the very purpose of a parameter in this language.
+pub(super) fn is_purpose(language: Language, technique: Technique) -> bool {
+    match technique {
+        Technique::Command | Technique::Argument | Technique::Template => language != Language::Sql,
+        Technique::Sql => language == Language::Sql,
+        _ => false,
+    }
+}

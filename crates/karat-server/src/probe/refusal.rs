@@ -1,0 +1,157 @@
+//! Recognizes a refusal that is written as a plain result, without `isError`.
+//!
+//! The wording never proves an attack and never excuses a fault. It only tells "accepted" apart from
+//! "refused, but not marked as an error". To keep ordinary answers out, the refusal must come first.
+
+use serde_json::Value;
+
+/// Openings of a refusal, in lower case and without punctuation before them.
+const OPENINGS: &[&str] = &[
+    "access denied",
+    "an error occurred",
+    "authentication required",
+    "bad request",
+    "can not ",
+    "can't ",
+    "cannot ",
+    "command not allowed",
+    "could not ",
+    "couldn't ",
+    "denied",
+    "error",
+    "exception",
+    "failed",
+    "failure",
+    "forbidden",
+    "i can't ",
+    "i cannot ",
+    "i'm not able",
+    "i'm sorry",
+    "illegal ",
+    "input validation",
+    "invalid",
+    "it is not allowed",
+    "mcp error",
+    "missing ",
+    "must be ",
+    "must not ",
+    "no permission",
+    "no such ",
+    "not allowed",
+    "not found",
+    "not permitted",
+    "operation not permitted",
+    "permission denied",
+    "please provide",
+    "refused",
+    "rejected",
+    "request denied",
+    "request rejected",
+    "security ",
+    "sorry",
+    "unable to",
+    "unauthorized",
+    "unexpected ",
+    "unknown ",
+    "unrecognized ",
+    "unsupported",
+    "validation error",
+    "validation failed",
+    "violation",
+];
+/// The words at the start of a text in which a clear refusal may follow, such as "Path /x is not allowed".
+const HEAD_CHARS: usize = 200;
+const IN_HEAD: &[&str] = &[
+    " access denied",
+    " cannot be ",
+    " does not exist",
+    " is denied",
+    " is forbidden",
+    " is invalid",
+    " is not a valid",
+    " is not allowed",
+    " is not permitted",
+    " is not valid",
+    " is outside of ",
+    " is required",
+    " must be ",
+    " not allowed",
+    " not found",
+    " not permitted",
+    " permission denied",
+    "invalid arguments",
+    "validation error",
+];
+
+/// Returns whether the answer to a call reads as a refusal.
+pub(crate) fn is_refusal(result: &Value, text: &str) -> bool {
+    let structured = result.get("structuredContent").is_some_and(says_error);
+    let parsed =
+        || serde_json::from_str::<Value>(text.trim()).is_ok_and(|value| says_error(&value));
+    structured || reads_as_refusal(text) || (text.trim_start().starts_with('{') && parsed())
+}
+
+/// Returns whether an object says at its top that something failed.
+fn says_error(value: &Value) -> bool {
+    let is_false = |key: &str| value.get(key) == Some(&Value::Bool(false));
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+    let error = value.get("error").or_else(|| value.get("errors"));
+    let has_error = error.is_some_and(|error| match error {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        _ => true,
+    });
+    has_error
+        || is_false("success")
+        || is_false("ok")
+        || ["error", "failed", "failure", "denied"].contains(&text("status"))
+        || value.get("result").and_then(Value::as_str).is_some_and(reads_as_refusal)
+}
+
+fn reads_as_refusal(text: &str) -> bool {
+    let head: String = text.chars().take(HEAD_CHARS).collect::<String>().to_lowercase();
+    let head = head.replace('\u{2019}', "'");
+    let start = head.trim_start_matches(|c: char| !c.is_alphanumeric());
+    OPENINGS.iter().any(|opening| start.starts_with(opening))
+        || IN_HEAD.iter().any(|phrase| start.contains(phrase))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn refusals_are_recognized_in_every_form() {
+        for text in [
+            "Error occurred: Invalid arguments for tool split_tasks",
+            "❌ Failed to read the file",
+            "**Error:** the path is missing",
+            "Security violation: Path '/etc/passwd' is outside of allowed directory",
+            "I can\u{2019}t help with that",
+            "Path /x is not allowed",
+            r#"{"success": false, "message": "no"}"#,
+            r#"{"error": "no such user"}"#,
+        ] {
+            assert!(is_refusal(&json!({}), text), "{text}");
+        }
+        let structured = json!({"structuredContent": {"result": "Error: no such file"}});
+        assert!(is_refusal(&structured, ""));
+    }
+
+    #[test]
+    fn ordinary_answers_are_not_refusals() {
+        for text in [
+            "",
+            "7",
+            "42 results for error handling",
+            r#"{"errors": [], "error": null, "items": []}"#,
+            r#"{"success": true}"#,
+            "The weather in Bern is fine",
+        ] {
+            assert!(!is_refusal(&json!({}), text), "{text}");
+        }
+    }
+}

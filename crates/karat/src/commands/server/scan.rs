@@ -1,0 +1,147 @@
+//! `karat server scan`: lint, detectors, a short fuzz and latencies of one server, in one table.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use karat_core::finding::{Finding, Severity};
+use karat_core::report::{CheckReport, Latency, Report, Verdict};
+use karat_io::input::write_atomic;
+use karat_io::text::{clip, printable};
+use karat_report::{Output, sarif};
+use karat_server::fuzz::{self, Config, Fuzz};
+use karat_server::probe::stop::StopRequest;
+use karat_server::probe::time::Time;
+use karat_server::probe::{self, Rule};
+
+use super::recording::Recording;
+use super::{detectors, lint, probing, target};
+use crate::cli::ScanArgs;
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+
+/// The number of findings of lint that are listed in full.
+const LISTED: usize = 40;
+const WIDTH: usize = 160;
+
+/// Scans a server.
+pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    for path in &arguments.outputs {
+        Output::of(path).map_err(Stop::bad_input)?;
+    }
+    let spec = target::spec(&arguments.target, terminal)?.ok_or_else(|| {
+        Stop::bad_input("name a server: a command after `--`, --url, or --server NAME")
+    })?;
+    let recording = Recording::begin(&arguments.record)?;
+    let linted = lint::of_server(&spec, &arguments.allow, recording.recorder(), terminal)?;
+    let stop = StopRequest::default();
+    let config = Config {
+        server: Some(spec.clone()),
+        cases: arguments.cases,
+        time_limit: Some(Time(Duration::from_secs(arguments.time_limit))),
+        tool_time_limit: Some(Time(Duration::from_secs(arguments.time_limit.div_ceil(4)))),
+        allow_destructive: arguments.allow_destructive,
+        recorder: recording.recorder(),
+        stop: stop.clone(),
+        ..Config::default()
+    };
+    let mut common = karat_core::evaluation::Common::named("scan");
+    common.timeout_ms = arguments.timeout_ms;
+    let report = recording.finish(probing::measure::<Fuzz>(common, config, &stop, terminal))?;
+    let fuzzed = fuzz::findings(&report);
+    let rules: Vec<&Rule> = detectors::rules().into_iter().chain(fuzz::rules()).collect();
+    let findings: Vec<&Finding> = linted.findings.iter().chain(&fuzzed).collect();
+    if let Some(path) = &arguments.sarif {
+        write_atomic(path, sarif::document(&log(&rules, &findings)).as_bytes())?;
+    }
+    let fails =
+        |finding: &&&Finding| probe::FailOn::from(arguments.fail_on).fails(finding.severity);
+    let failing = findings.iter().filter(fails).count();
+    let text = table(&spec.describe(), &linted, &fuzzed, &report);
+    let verdict = report.gate.as_ref().map(|gate| gate.verdict);
+    let document = CheckReport::of(vec![report]);
+    for path in &arguments.outputs {
+        let rendered = Output::of(path).and_then(|output| output.render(&document));
+        write_atomic(path, rendered.map_err(Stop::bad_input)?.as_bytes())?;
+    }
+    if terminal.json() {
+        terminal.print_json(&serde_json::json!({
+            "schema": "karat.scan/1",
+            "lint": linted,
+            "fuzz": document,
+        }))?;
+    } else {
+        terminal.print(&text)?;
+    }
+    let failed = failing > 0 || verdict == Some(Verdict::Fail);
+    Ok(probing::exit(&stop, if failed { Exit::GateFailed } else { Exit::Pass }))
+}
+
+/// The findings worth acting on, then everything in one table.
+fn table(
+    server: &str,
+    linted: &karat_server::lint::Outcome,
+    fuzzed: &[Finding],
+    report: &Report,
+) -> String {
+    let mut out = String::new();
+    let serious = |finding: &&Finding| finding.severity > Severity::Note;
+    let listed: Vec<&Finding> = linted.findings.iter().filter(serious).collect();
+    for finding in listed.iter().take(LISTED) {
+        let Finding { rule, severity, tool, message, .. } = finding;
+        let name = if tool.is_empty() { "(the server)" } else { tool };
+        let text = format!("{name}: {message}");
+        let text = printable(&text);
+        let _ = writeln!(out, "{:<8}{}  [{rule}]", severity.name(), clip(&text, WIDTH));
+    }
+    if listed.len() > LISTED {
+        let more = listed.len() - LISTED;
+        let _ = writeln!(out, "and {more} more: `karat server lint` lists them all");
+    }
+    out.push_str(&probing::listed(fuzzed));
+    let count = |findings: &[Finding], severity| {
+        findings.iter().filter(|finding| finding.severity == severity).count()
+    };
+    let _ = writeln!(out, "\n{}", printable(server));
+    let _ = writeln!(out, "{:<12}{:>8}{:>10}{:>8}", "", "errors", "warnings", "notes");
+    for (what, findings) in [("definitions", linted.findings.as_slice()), ("fuzz", fuzzed)] {
+        let [errors, warnings, notes] = [Severity::Error, Severity::Warning, Severity::Note]
+            .map(|severity| count(findings, severity));
+        let _ = writeln!(out, "{what:<12}{errors:>8}{warnings:>10}{notes:>8}");
+    }
+    let _ = writeln!(out, "{} tools, {} tokens of definitions", linted.tools, linted.tokens);
+    for check in report.gate.iter().flat_map(|gate| &gate.checks) {
+        let _ = writeln!(out, "{}", printable(&check.reason));
+    }
+    if let Some(latency) = &report.environment.latency_ms {
+        let Latency { n, p50, p99, .. } = latency;
+        let _ = writeln!(out, "latency of {n} answers: p50 {p50:.1} ms, p99 {p99:.1} ms");
+    }
+    for warning in &report.warnings {
+        let _ = writeln!(out, "note: {}", printable(warning));
+    }
+    out
+}
+
+fn log<'a>(rules: &[&'a Rule], findings: &[&'a Finding]) -> sarif::Log<'a> {
+    sarif::Log {
+        rules: rules
+            .iter()
+            .map(|rule| sarif::Rule {
+                id: rule.id,
+                summary: rule.summary,
+                help: rule.help,
+                level: rule.severity.name(),
+            })
+            .collect(),
+        results: findings
+            .iter()
+            .map(|finding| sarif::Result {
+                rule: &finding.rule,
+                level: finding.severity.name(),
+                message: &finding.message,
+                subject: &finding.tool,
+                at: &finding.at,
+            })
+            .collect(),
+    }
+}
