@@ -92,6 +92,14 @@ pub fn bins(times: impl Iterator<Item = (f64, u64)>) -> Vec<Bin> {
     found.into_iter().map(|(place, count)| Bin { up_to: up_to(place), count }).collect()
 }
 
+/// Today as `2026-11-15`, by the clock of all reports.
+pub fn today() -> String {
+    let started = Stopwatch::start().started;
+    let mut day = utc(started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs());
+    day.truncate("2026-11-15".len());
+    day
+}
+
 /// Seconds since 1970 as `2026-11-15T03:04:05Z`.
 fn utc(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);

@@ -12,6 +12,7 @@ pub mod attack;
 mod cleanup;
 pub mod compliance;
 mod controls;
+mod coverage;
 pub mod demo;
 mod denial;
 pub mod detect;

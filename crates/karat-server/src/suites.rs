@@ -16,7 +16,7 @@ use karat_core::observed::{self, Observed};
 use karat_core::project::{AnyEntry, Root, Running};
 use karat_core::report::{DatasetRef, Item, ItemError, Report};
 use karat_core::run;
-use karat_mcp::{Options, Recorder, Redactor, ServerSpec};
+use karat_mcp::{Definition, Options, Recorder, Redactor, ServerSpec};
 use serde::Deserialize;
 
 use crate::compliance::Contract;
@@ -27,7 +27,7 @@ use crate::probe::live;
 use crate::suite::snapshot::Store;
 use crate::suite::{Case, Suite, server};
 use crate::system::{PATIENCE, Target};
-use crate::{accept, cleanup, controls, score, warnings};
+use crate::{accept, cleanup, controls, coverage, score, warnings};
 
 /// The time limit for a case: each call has a limit of its own, and a case may have many.
 const CASE_TIMEOUT: Duration = Duration::from_secs(86_400);
@@ -146,6 +146,8 @@ pub struct Facts {
     notes: Vec<String>,
     /// The selected cases, with those that texts became.
     cases: Vec<Arc<Case>>,
+    /// The tools of the server.
+    tools: Vec<Definition>,
     /// Notes about accepted snapshots.
     accepted: Vec<String>,
 }
@@ -260,6 +262,7 @@ impl Evaluation for Suites {
             redactor: server.redactor().clone(),
             notes,
             cases: chosen,
+            tools,
             accepted: Vec::new(),
         })
     }
@@ -319,7 +322,10 @@ impl Evaluation for Suites {
             .chain(facts.accepted.iter().cloned())
             .chain(orphans(&entry.data.orphans));
         Ok(Scored {
-            metrics: score::metrics(&scored, seed),
+            metrics: score::metrics(&scored, seed)
+                .into_iter()
+                .chain(coverage::metrics(&facts.tools, outcomes))
+                .collect(),
             slices: score::slices(&scored, seed),
             items,
             controls: controls::run(cases, &facts.contract, suite.target, seed),

@@ -41,4 +41,34 @@ pub(crate) const METRICS: &[Metric] = &[
                 do not have to satisfy it.",
         ..Metric::DEFAULT
     },
+    Metric {
+        id: "coverage.tools",
+        summary: "The share of the server's tools that the suite calls",
+        formula: "tools that are called ÷ tools",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Rate,
+        undefined: "the server has no tools",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "coverage.parameters",
+        summary: "The share of top-level parameters that a call of the suite uses",
+        formula: "parameters that are used ÷ parameters of all tools",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Rate,
+        undefined: "no tool has parameters",
+        ..Metric::DEFAULT
+    },
+    Metric {
+        id: "coverage.errors",
+        summary: "The share of tools of which the suite sees an error",
+        formula: "tools with a tool error or a protocol error ÷ tools",
+        better: Better::Higher,
+        unit: Unit::Share,
+        kind: MetricKind::Rate,
+        undefined: "the server has no tools",
+        ..Metric::DEFAULT
+    },
 ];

@@ -50,6 +50,7 @@ use crate::fuzz::SECRET_NAME;
 use crate::probe::live::{self, LiveServer, Skipped};
 use crate::probe::stop::{Deadline, StopRequest};
 use crate::probe::time::Time;
+use crate::probe::waivers::Waiver;
 use crate::probe::{self, FailOn, Rule};
 use crate::system::Target;
 
@@ -89,6 +90,8 @@ pub struct Config {
     pub time_limit: Option<Time>,
     /// Rules that are not reported.
     pub allow: Vec<String>,
+    /// Findings that are accepted until a day.
+    pub waive: Vec<Waiver>,
     /// The mildest finding that fails the run.
     pub fail_on: FailOn,
     /// Records every message; only a command sets it, never a project.
@@ -116,6 +119,7 @@ impl Default for Config {
             allow_destructive: false,
             time_limit: Some(Time(TIME_LIMIT)),
             allow: Vec::new(),
+            waive: Vec::new(),
             fail_on: FailOn::default(),
             recorder: None,
             stop: StopRequest::default(),
@@ -210,6 +214,8 @@ impl Evaluation for Attack {
         let ids = ATTACKS.iter().map(|attack| attack.id());
         probe::check_known("cases", "attack", &config.cases, ids)?;
         let rules = ATTACKS.iter().map(|attack| attack.rule.id);
+        let waived: Vec<String> = config.waive.iter().map(|waiver| waiver.rule.clone()).collect();
+        probe::check_known("waive", "rule", &waived, rules.clone())?;
         probe::check_known("allow", "rule", &config.allow, rules)
     }
 

@@ -13,7 +13,7 @@ use karat_core::report::{Item, Measured, Report, Verdict};
 use super::Attack;
 use super::attacks::{ATTACKS, Class, KnownAttack};
 use super::runner::AttackResult;
-use crate::probe::{findings_check, rate};
+use crate::probe::{findings_check, rate, waivers};
 
 /// The metric.
 pub(super) const HELD: Spec = Spec { id: "attacks_held", kind: Average::Rate };
@@ -114,7 +114,10 @@ pub(super) fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalE
         results.iter().filter(|result| is_applicable(result)).filter_map(|one| item(one)).collect();
     items.extend(entry.data.attacks.iter().filter_map(|attack| not_applicable(attack, &results)));
     items.sort_by(|a, b| a.id.cmp(&b.id));
-    let check = findings_check(HELD.id, &findings_in(&items), entry.config.fail_on);
+    let waivers = &entry.config.waive;
+    let mut findings = findings_in(&items);
+    let needed = waivers::apply(waivers, &facts.live.today, findings.iter_mut());
+    let check = findings_check(HELD.id, &findings, entry.config.fail_on);
     if let Some(lost) = facts.live.lost.as_ref().filter(|_| check.verdict != Verdict::Fail) {
         return Err(EvalError::NothingMeasured(format!(
             "the server was lost, and {} attacks were not completed ({} held, {} broken before): {lost}",
@@ -157,7 +160,9 @@ pub(super) fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalE
         controls: facts.controls.clone(),
         conventions: conventions(CONVENTIONS),
         warnings,
-        checks: vec![check],
+        checks: std::iter::once(check)
+            .chain(waivers::check(waivers, &needed, &facts.live.today))
+            .collect(),
         isolation: facts.live.isolation.clone(),
         ..Scored::default()
     })

@@ -49,6 +49,7 @@ pub use self::score::findings;
 use crate::probe::live::{self, Facts};
 use crate::probe::stop::StopRequest;
 use crate::probe::time::Time;
+use crate::probe::waivers::Waiver;
 use crate::probe::{self, FailOn, Rule};
 
 /// The name of the variable with a planted secret.
@@ -86,6 +87,8 @@ pub struct Config {
     pub shrink_calls: usize,
     /// Rules that are not reported.
     pub allow: Vec<String>,
+    /// Findings that are accepted until a day.
+    pub waive: Vec<Waiver>,
     /// The mildest finding that fails the run.
     pub fail_on: FailOn,
     /// Records every message; only a command sets it, never a project.
@@ -109,6 +112,7 @@ impl Default for Config {
             tool_time_limit: Some(Time(TOOL_TIME_LIMIT)),
             shrink_calls: 60,
             allow: Vec::new(),
+            waive: Vec::new(),
             fail_on: FailOn::default(),
             recorder: None,
             stop: StopRequest::default(),
@@ -137,7 +141,10 @@ impl Evaluation for Fuzz {
             return Err(EvalError::config("`cases` must be at least 1"));
         }
         live::target(config.server.as_ref(), config.builtin.as_deref(), None)?;
-        probe::check_known("allow", "rule", &config.allow, rules::RULES.iter().map(|rule| rule.id))
+        let ids = rules::RULES.iter().map(|rule| rule.id);
+        let waived: Vec<String> = config.waive.iter().map(|waiver| waiver.rule.clone()).collect();
+        probe::check_known("waive", "rule", &waived, ids.clone())?;
+        probe::check_known("allow", "rule", &config.allow, ids)
     }
 
     /// The data is the recipe for the inputs: what it makes of a changed server is comparable.

@@ -13,7 +13,7 @@ use karat_core::report::{Item, ItemError, Measured, Report, Verdict};
 use super::controls::ControlTally;
 use super::fuzzer::ToolResult;
 use super::{Fuzz, causes, probe};
-use crate::probe::{counted, first_few, rate};
+use crate::probe::{counted, first_few, rate, waivers};
 
 /// The number of tools that are named in a warning.
 const NAMED: usize = 8;
@@ -97,6 +97,13 @@ pub(super) fn score(observed: &Observations<'_, Fuzz>) -> Result<Scored, EvalErr
         warnings.push(late.to_owned());
     }
     warnings.extend(facts.warnings.iter().cloned());
+    let waivers = &entry.config.waive;
+    let tools = items.iter_mut().filter_map(|item| match &mut item.observed {
+        Some(Observed::Fuzz(tool)) => Some(tool),
+        _ => None,
+    });
+    let findings = tools.flat_map(|tool| &mut tool.findings);
+    let needed = waivers::apply(waivers, &facts.today, findings);
     let mut check = probe::findings_check("findings", &findings_in(&items), entry.config.fail_on);
     let planned: usize = fuzzed.iter().map(|(_, result)| result.planned).sum();
     let tools = outcomes.len();
@@ -117,7 +124,9 @@ pub(super) fn score(observed: &Observations<'_, Fuzz>) -> Result<Scored, EvalErr
     let nanos = fuzzed.iter().flat_map(|(_, result)| &result.latencies);
     Ok(Scored {
         metrics,
-        checks: vec![check],
+        checks: std::iter::once(check)
+            .chain(waivers::check(waivers, &needed, &facts.today))
+            .collect(),
         items,
         controls: controls.controls(),
         conventions: conventions(CONVENTIONS),

@@ -138,6 +138,8 @@ pub struct Facts {
     pub(crate) lost: Option<String>,
     /// True if the time limit ended the run.
     pub(crate) is_late: bool,
+    /// The day of the run.
+    pub(crate) today: String,
 }
 
 impl LiveServer {
@@ -335,7 +337,8 @@ impl LiveServer {
         let mut warnings: Vec<String> = self.restarts().filter(|_| came_back).into_iter().collect();
         warnings.extend(self.server.protocol_log().warnings());
         warnings.extend(describe_skipped(skipped));
-        Facts { isolation: self.isolation.clone(), warnings, lost, is_late }
+        let today = karat_core::provenance::today();
+        Facts { isolation: self.isolation.clone(), warnings, lost, is_late, today }
     }
 
     fn restarts(&self) -> Option<String> {

@@ -9,6 +9,7 @@ pub(crate) mod refusal;
 pub mod replay;
 pub mod stop;
 pub mod time;
+pub mod waivers;
 
 use karat_core::aggregate;
 use karat_core::error::EvalError;
