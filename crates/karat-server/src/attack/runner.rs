@@ -154,6 +154,8 @@ pub(super) struct Memory {
     pub(super) lost: Option<String>,
     /// True if a plain call of a tool is refused as invalid.
     refuses: BTreeMap<String, bool>,
+    /// True if a plain call of a tool is not answered in time.
+    is_slow: BTreeMap<String, bool>,
     pending: Vec<Pending>,
 }
 
@@ -277,6 +279,10 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             };
             result.attempts += 1;
             let saw = proven(attempt, &called, self.site, since);
+            // A tool that is slow by itself, and whose server is alive, is not blocked by the attack.
+            let is_slow =
+                called.outcome == Outcome::Timeout && called.is_alive && self.is_slow(tool).await;
+            let saw = saw.filter(|_| !is_slow);
             let sent = self.show(&attempt.arguments);
             if attempt.proofs.iter().any(Proof::is_side_effect) {
                 self.memory.pending.push(Pending {
@@ -391,6 +397,19 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         refuses
     }
 
+    /// Returns whether even a plain call of the tool is not answered in time.
+    async fn is_slow(&mut self, tool: &Definition) -> bool {
+        if let Some(known) = self.memory.is_slow.get(tool.name()) {
+            return *known;
+        }
+        let arguments = plainest(tool.input_schema(), &self.config.set);
+        let plain = Attempt { about: "a plain call".to_owned(), arguments, proofs: Vec::new() };
+        let called = self.target.call(tool.name(), &plain).await;
+        let is_slow = called.is_ok_and(|called| called.outcome == Outcome::Timeout);
+        self.memory.is_slow.insert(tool.name().to_owned(), is_slow);
+        is_slow
+    }
+
     /// Makes the attempt. One without an answer in time is made again on a fresh server, because the
     /// machine may have been busy.
     async fn call(&self, tool: &str, attempt: &Attempt) -> Result<CallResult, String> {
@@ -454,8 +473,6 @@ fn proven(
 ) -> Option<String> {
     let outcome = &called.outcome;
     let text = reaction::text(outcome);
-    // A server that still answers pings is slow, not blocked.
-    let ended = |outcome: &Outcome| ended(outcome).filter(|_| !called.is_alive);
     attempt.proofs.iter().find_map(|proof| match proof {
         Proof::Mark(_) | Proof::Called(_) => side_effect(proof, site),
         Proof::Product => {
@@ -493,7 +510,7 @@ fn overrun(outcome: &Outcome) -> Option<String> {
 
 fn ended(outcome: &Outcome) -> Option<String> {
     match outcome {
-        Outcome::Timeout => Some("no answer in time, nor to a ping".to_owned()),
+        Outcome::Timeout => Some("no answer in time".to_owned()),
         Outcome::Crash { .. } => Some("the server ended".to_owned()),
         Outcome::Transport { why } if why.starts_with("HTTP status 5") => Some(why.clone()),
         _ => None,

@@ -22,7 +22,7 @@ const DESCRIPTIONS: [&str; 8] =
 
 /// A case without arguments.
 #[derive(Debug)]
-pub struct TextCase {
+pub(crate) struct TextCase {
     /// The id, unique in the suite.
     pub(super) id: String,
     pub(super) about: Option<String>,

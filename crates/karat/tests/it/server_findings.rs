@@ -167,8 +167,9 @@ fn pasted(scratch: &Scratch, finding: &Value) -> (i32, String) {
     let folder = Path::new(KARAT).parent().unwrap().display().to_string();
     let path = format!("{folder}:{}", std::env::var("PATH").unwrap_or_default());
     let line = finding["replay"].as_str().unwrap();
-    let ran = Command::new("sh").arg("-c").arg(line).env("PATH", path);
-    let ran = ran.current_dir(scratch.path("")).output().unwrap();
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(line).env("PATH", path).current_dir(scratch.path(""));
+    let ran = shell.output().unwrap();
     let said = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
     (ran.status.code().unwrap(), said)
 }

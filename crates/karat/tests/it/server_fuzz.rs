@@ -80,7 +80,7 @@ fn every_planted_fault_is_found_made_small_and_can_be_played_again() {
     let (code, said) = pasted(crash);
     assert!(code == 3 && said.contains("exit status: 101"), "{code}: {said}");
 
-    let hang = finding(&report, "negative_unsafe", "fuzz-hang");
+    let hang = finding(&report, "negative_unsafe", "fuzz-slow");
     assert_eq!(input(hang), json!({"number": -1}));
 
     let trace = finding(&report, "trace_unsafe", "fuzz-stack-trace");
