@@ -342,8 +342,12 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             self.config.roots.iter().map(|root| root.display().to_string()).collect();
         let mut words = vec!["attack", "--tool", tool, "--case", attack.id()];
         words.extend(roots.iter().flat_map(|root| ["--root", root]));
-        let mut flags: Vec<String> =
-            self.config.timeouts.into_iter().flat_map(replay::timeout_flags).collect();
+        let mut flags: Vec<String> = self
+            .config
+            .timeouts
+            .into_iter()
+            .flat_map(|limits| replay::timeout_flags(limits, replay::ATTACK_TIMEOUTS_MS))
+            .collect();
         for (name, value) in &self.config.set {
             flags.extend(["--set".to_owned(), format!("{name}={}", replay::ascii(value))]);
         }

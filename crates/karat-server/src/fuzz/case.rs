@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::probe::reaction::Reaction;
+
 /// The purpose of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum InputKind {
@@ -68,13 +70,13 @@ pub enum Validity {
 
 impl Case {
     /// The validity by which the answer is judged: a server may refuse hostile text as it likes.
-    pub(super) fn judged(&self) -> Validity {
+    pub(super) fn judged(&self, reaction: Reaction) -> Validity {
         let is_hostile = matches!(
             self.kind,
             InputKind::Unicode | InputKind::Injection | InputKind::Deep | InputKind::Huge
         );
         match &self.validity {
-            Validity::Valid if is_hostile => Validity::Unclear,
+            Validity::Valid if is_hostile && reaction == Reaction::Refused => Validity::Unclear,
             other => other.clone(),
         }
     }

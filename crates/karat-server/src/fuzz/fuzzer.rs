@@ -230,7 +230,7 @@ impl Fuzzer {
                 Ok(called) => called,
                 Err(why) => return Some(self.lost.get_or_init(|| why).clone()),
             };
-            let validity = case.judged();
+            let validity = case.judged(Reaction::from(&called.outcome));
             if called.outcome.is_answer() {
                 let nanos = u64::try_from(called.latency.as_nanos());
                 result.latencies.push(nanos.unwrap_or(u64::MAX));

@@ -71,7 +71,8 @@ pub(super) fn score(observed: &Observations<'_, Fuzz>) -> Result<Scored, EvalErr
         add(&mut total, &result.observed.counts);
         controls.add(&result.controls);
     }
-    if total.answers + total.crashes + total.hangs == 0 {
+    let slow: u64 = fuzzed.iter().map(|(_, result)| result.slow).sum();
+    if total.answers + total.crashes + total.hangs + slow == 0 {
         let first = facts.lost.as_deref().unwrap_or("no call was made");
         return Err(EvalError::NothingMeasured(format!(
             "nothing was executed: none of {} calls was answered (first: {first})",

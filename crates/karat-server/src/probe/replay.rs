@@ -8,17 +8,19 @@ use std::fmt::Write as _;
 use karat_mcp::{Elicitation, Engine, Policies, Roots, Sampling, ServerSpec};
 use serde_json::{Map, Value};
 
-/// The time limits of `karat server call`.
-const DEFAULT_TIMEOUT_MS: u64 = 30_000;
+/// The default time limits of `karat server call`, and of `karat server attack`.
+const CALL_TIMEOUTS_MS: (u64, u64) = (30_000, 30_000);
+pub(crate) const ATTACK_TIMEOUTS_MS: (u64, u64) = (15_000, 30_000);
 /// The longest line that is of use in a shell.
 const MAX_LINE: usize = 64 << 10;
 
-/// The flags for the time limits of a call and of a start, in milliseconds, where they are not those of
-/// `karat server call`.
-pub(crate) fn timeout_flags((call, start): (u64, u64)) -> Vec<String> {
-    let flags = [("--timeout-ms", call), ("--start-timeout-ms", start)];
-    let unusual = flags.iter().filter(|(_, limit)| *limit != DEFAULT_TIMEOUT_MS);
-    unusual.flat_map(|(flag, limit)| [(*flag).to_owned(), limit.to_string()]).collect()
+/// The flags for the time limits of a call and of a start, in milliseconds, where they are not the
+/// defaults of the command.
+pub(crate) fn timeout_flags(limits: (u64, u64), defaults: (u64, u64)) -> Vec<String> {
+    let flags =
+        [("--timeout-ms", limits.0, defaults.0), ("--start-timeout-ms", limits.1, defaults.1)];
+    let unusual = flags.iter().filter(|(_, limit, default)| limit != default);
+    unusual.flat_map(|(flag, limit, _)| [(*flag).to_owned(), limit.to_string()]).collect()
 }
 
 /// `karat server call …` for these arguments and time limits; `redact` takes secrets out of each word.
@@ -33,7 +35,7 @@ pub fn call(
     let input = ascii(&Value::Object(arguments.clone()));
     let mut words: Vec<String> =
         ["call", "--tool", tool, "--input", &input].map(str::to_owned).to_vec();
-    words.extend(timeouts.into_iter().flat_map(timeout_flags));
+    words.extend(timeouts.into_iter().flat_map(|limits| timeout_flags(limits, CALL_TIMEOUTS_MS)));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let line = line(spec, &words, redact);
     if line.len() > MAX_LINE {

@@ -139,7 +139,8 @@ fn a_poisoned_tool_fails_lint_and_scan_with_the_rule_named() {
         assert!(ran.stdout.contains("[instruction-phrases]"), "{command}: {}", ran.stdout);
     }
     let clean = json!({"name": "add", "description": "Adds two numbers and returns their sum.",
-        "inputSchema": schema, "annotations": {"readOnlyHint": true}});
+        "inputSchema": schema, "annotations": {"readOnlyHint": true},
+        "do": [{"check": schema}, {"text": "3"}]});
     let [program, script] = scratch.server(json!({"tools": [clean]}).to_string());
     let ran = scratch.karat(&["server", "scan", "--cases", "5", "--", program, script]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
@@ -275,15 +276,36 @@ fn an_attack_run_keeps_its_time_limit_within_one_call() {
     assert!(started.elapsed() < Duration::from_secs(45), "{:?} {}", started.elapsed(), ran.stdout);
 }
 
+/// A server in Python whose only tool is a shell.
+const SHELL: &str = r#"
+import json, subprocess, sys
+schema = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
+tool = {"name": "run_shell", "description": "Runs a shell command", "inputSchema": schema}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    method, params = message.get("method"), message.get("params", {})
+    if method == "initialize":
+        info = {"name": "shell", "version": "1"}
+        version = params["protocolVersion"]
+        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+    elif method == "tools/list":
+        result = {"tools": [tool]}
+    elif method == "tools/call":
+        command = params["arguments"].get("command", "")
+        ran = subprocess.run(["sh", "-c", str(command)], capture_output=True, text=True)
+        result = {"content": [{"type": "text", "text": ran.stdout + ran.stderr}]}
+    else:
+        result = {}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"#;
+
 #[test]
 fn an_unrestricted_shell_is_broken_by_attacks_in_its_language() {
     let scratch = Scratch::new();
-    let schema =
-        "inputSchema: {type: object, properties: {command: {type: string}}, required: [command]}";
-    let run = "{run: {command: [sh, -c, '${arguments.command}'], save: out}}, {text: '${out}'}";
-    let about = "description: Runs a shell command";
-    let [program, script] =
-        scratch.server(format!("tools: [{{name: run_shell, {about}, {schema}, do: [{run}]}}]\n"));
+    scratch.write("shell.py", SHELL);
+    let [program, script] = ["python3", "shell.py"];
     let ran = scratch.karat(&[
         "server",
         "attack",
