@@ -356,6 +356,7 @@ pub async fn run_and_accept(
     let cases = facts.cases.clone();
     facts.accepted = accept::accept(&store, &cases, &collected.outcomes, &facts.contract)?;
     let data = Dataset::new(suite.with_stored_snapshots()?, config, context.folder)?;
+    facts.cases = config.select(&data.suite.cases_for(&facts.tools))?;
     let accepted = Entry { common: common.clone(), config: config.clone(), data };
     evaluation::report(&accepted, &collected, Some(context.folder))
 }

@@ -127,7 +127,10 @@ pub(super) fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalE
         )));
     }
     let executed = [AttackStatus::Held, AttackStatus::Broken, AttackStatus::NotJudged];
-    if !results.iter().any(|result| executed.contains(&result.status)) {
+    // Attempts without a finding prove nothing about a parameter of a fitting type, but they were made.
+    let is_tried =
+        |result: &AttackResult| result.status == AttackStatus::NotApplicable && result.attempts > 0;
+    if !results.iter().any(|result| executed.contains(&result.status) || is_tried(result)) {
         let why = results.iter().find_map(|result| result.why.clone()).unwrap_or_default();
         return Err(EvalError::NothingMeasured(format!(
             "nothing was executed: no attack applies to any tool (first: {why})"
