@@ -7,7 +7,7 @@ mod lint;
 mod load;
 mod probing;
 mod recording;
-mod target;
+pub(crate) mod target;
 mod test;
 
 pub(crate) use self::attack::attack;
