@@ -16,7 +16,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     std::fs::write(&corpus, CORPUS).expect("written");
     std::fs::write(&golden, GOLDEN).expect("written");
     let dataset = Dataset::from_files(&corpus, &golden, Labels::MustExist).expect("a dataset");
-    if let Ok(reader) = AnswerReader::new(&config, &dataset, false) {
+    if let Ok(reader) = AnswerReader::new(&config, &dataset, folder.path(), false) {
         let _ = reader.read(answer.as_bytes());
     }
 });

@@ -8,9 +8,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use karat_metrics::stats;
 use serde::{Deserialize, Serialize};
 
+use crate::dataset::{Contents, Fingerprint};
 use crate::observed;
+use crate::paired::is_near;
 use crate::report::{self, DatasetRef, Evaluation, Kind, Report, SystemRef};
 use karat_io::input::{self, InputError, WriteError};
 
@@ -35,6 +38,9 @@ pub struct Baseline {
     pub name: String,
     /// On which data.
     pub dataset: DatasetRef,
+    /// The content of that data, part by part, where other versions of it can be compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contents: Option<Contents>,
     /// Of which system.
     pub system: SystemRef,
     /// Over how many runs.
@@ -107,6 +113,7 @@ impl Baseline {
             evaluation: report.evaluation.clone(),
             name: report.name.clone(),
             dataset: report.dataset.clone(),
+            contents: report.contents.clone(),
             system: report.system.clone(),
             runs: report.runs,
             seed: report.seed,
@@ -143,9 +150,9 @@ impl Baseline {
         input::check_schema(path, Some(&head.schema), SCHEMA)?;
         let mut baseline: Baseline = input::parse_json_text(path, text)?;
         if baseline.schema == SCHEMA_1 {
-            baseline.schema = SCHEMA.to_owned();
             baseline.kind = Some(observed::kind_of_version_1(&baseline.evaluation, &[]));
         }
+        baseline.schema = SCHEMA.to_owned();
         let twice = |place: &str, names: Vec<String>| match first_twice(names) {
             Some(name) => {
                 Err(InputError::invalid(path, name, format!("is listed twice in {place}")))
@@ -160,7 +167,34 @@ impl Baseline {
         for slice in &baseline.slices {
             twice(&format!("the metrics of slice {}", key(slice)), ids(&slice.metrics))?;
         }
-        Ok(baseline)
+        match baseline.contradiction() {
+            Some((id, message)) => Err(InputError::invalid(path, id, message)),
+            None => Ok(baseline),
+        }
+    }
+
+    /// The first metric whose value is not that of the items, as in a file that was merged badly. Only a
+    /// ranking's metrics are all means over items.
+    fn contradiction(&self) -> Option<(String, String)> {
+        if self.kind != Some(Kind::Ranking) {
+            return None;
+        }
+        self.metrics.iter().find_map(|metric| {
+            let scores = self.items.iter().filter_map(|item| *item.metrics.get(&metric.id)?);
+            let mean = stats::mean(&scores.collect::<Vec<f64>>()).ok();
+            let same = match (metric.value, mean) {
+                (Some(value), Some(mean)) => is_near(value, mean),
+                (value, mean) => value.is_none() && mean.is_none(),
+            };
+            let text = |value: Option<f64>| value.map_or("null".to_owned(), |v| format!("{v:.4}"));
+            let message = format!(
+                "the value {} is not the mean of its items, {}: the file was edited or merged \
+                 wrongly; record it again with `karat baseline update`",
+                text(metric.value),
+                text(mean)
+            );
+            (!same).then(|| (metric.id.clone(), message))
+        })
     }
 
     /// The file's text: indented, but with each metric and each item on one line.
@@ -171,6 +205,11 @@ impl Baseline {
         let _ = writeln!(text, "  \"evaluation\": {},", line(&self.evaluation));
         let _ = writeln!(text, "  \"name\": {},", line(&self.name));
         let _ = writeln!(text, "  \"dataset\": {},", line(&self.dataset));
+        if let Some(Contents { corpus, items }) = &self.contents {
+            let _ = writeln!(text, "  \"contents\": {{");
+            let _ = writeln!(text, "    \"corpus\": {{{}\n    }},", parts(corpus));
+            let _ = writeln!(text, "    \"items\": {{{}\n    }}\n  }},", parts(items));
+        }
         let _ = writeln!(text, "  \"system\": {},", line(&self.system));
         let _ = writeln!(text, "  \"runs\": {},", self.runs);
         let _ = writeln!(text, "  \"seed\": {},", self.seed);
@@ -216,6 +255,11 @@ impl Baseline {
 fn first_twice(mut names: Vec<String>) -> Option<String> {
     names.sort_unstable();
     names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0].clone())
+}
+
+fn parts(parts: &BTreeMap<String, Fingerprint>) -> String {
+    let row = |(id, part)| format!("\n      {}: {}", line(id), line(part));
+    parts.iter().map(row).collect::<Vec<_>>().join(",")
 }
 
 fn lines<T: Serialize>(values: &[T]) -> String {

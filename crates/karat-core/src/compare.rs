@@ -2,17 +2,20 @@
 //!
 //! The same items were scored before and after, so the difference is taken item by item: its mean
 //! with an interval, a paired test, and the list of items that moved. Metrics that are not means
-//! over items (precision, F1) get a difference without interval and test. Scores on different data
-//! are not compared.
+//! over items (precision, F1) get a difference without interval and test. Where the data changed, the
+//! items that are the same are compared and the rest is named ([`crate::align`]).
 
 use std::collections::BTreeSet;
 
 use karat_metrics::stats::{self, Alternative};
 
 use crate::aggregate::{LEVEL, better};
+use crate::align::align;
+pub use crate::align::comparable_data;
 use crate::baseline::Baseline;
+use crate::dataset::DataChange;
 use crate::paired::{Headlines, Pair, Paired, ROUNDING, Scores, scores};
-use crate::report::{Better, Comparison, DatasetRef, Delta, Interval, Item, Report};
+use crate::report::{Better, Comparison, Delta, Interval, Item, Report};
 use karat_io::text::printable;
 
 /// So many differing items are tested exactly whatever their values.
@@ -83,19 +86,19 @@ pub enum CompareError {
     },
     /// Different data.
     #[error(
-        "the scores are of different data ({} {} before, {} now) and cannot be compared; measure \
+        "the scores are of different data ({} before, {} now) and cannot be compared: {}; measure \
          both on one dataset version, or accept the new scores with `karat baseline update`",
-        printable(id),
         printable(before),
-        printable(after)
+        printable(after),
+        printable(why)
     )]
     Dataset {
-        /// The dataset's name.
-        id: String,
-        /// Version and digest before.
+        /// Name, version and digest before.
         before: String,
-        /// Version and digest after.
+        /// Name, version and digest after.
         after: String,
+        /// The reason that nothing can be paired.
+        why: String,
     },
     /// An item that cannot be paired.
     #[error("item {id:?} is listed twice {side}, so it cannot be compared")]
@@ -127,11 +130,14 @@ pub fn compare(
     after: &Report,
     slices: &[SliceKey],
 ) -> Result<Comparison, CompareError> {
-    comparable(before, after)?;
+    let aligned = align(before, after)?;
+    let (before, after) = (aligned.before.as_ref(), aligned.after.as_ref());
+    let can = |id: &str| !aligned.depth.is_some_and(|depth| depth.affects(id));
+    let both = |id: &str| before.metric(id).is_some();
     let mut selectors: Vec<Selector> = after
         .metrics
         .iter()
-        .filter(|metric| before.metric(&metric.id).is_some())
+        .filter(|metric| both(&metric.id) && can(&metric.id))
         .map(|metric| Selector { metric: metric.id.clone(), slice: None })
         .collect();
     for key in slices {
@@ -140,7 +146,8 @@ pub fn compare(
             .iter()
             .filter(|slice| slice.by == key.by && slice.value == key.value)
             .flat_map(|slice| &slice.metrics)
-            .filter(|metric| before.slice_metric(&key.by, &key.value, &metric.id).is_some());
+            .filter(|metric| before.slice_metric(&key.by, &key.value, &metric.id).is_some())
+            .filter(|metric| can(&metric.id));
         selectors.extend(
             ids.map(|metric| Selector { metric: metric.id.clone(), slice: Some(key.clone()) }),
         );
@@ -149,74 +156,52 @@ pub fn compare(
     let mut deltas: Vec<Delta> =
         selectors.iter().map(|selector| delta(selector, before, &earlier, after)).collect();
 
-    // Holm within one slice at a time: those are the metrics that are read, and gated, together.
-    let families: BTreeSet<Option<String>> = deltas.iter().map(|d| d.slice.clone()).collect();
-    for family in families {
+    correct(&mut deltas, None);
+    Ok(Comparison {
+        against: format!(
+            "{} {} on {} {}",
+            before.evaluation, before.name, before.dataset.id, before.dataset.version
+        ),
+        not_compared: aligned.depth.and_then(|depth| {
+            let ids = after.metrics.iter().map(|metric| metric.id.as_str());
+            depth.not_compared(ids.filter(|id| both(id)))
+        }),
+        deltas,
+        data: aligned.data.filter(|data| *data != DataChange::default()),
+    })
+}
+
+impl Comparison {
+    /// Makes one metric the question that is asked: its test stands alone, and Holm's correction is over
+    /// the others. Returns false if it was not compared.
+    pub fn set_primary(&mut self, id: &str) -> bool {
+        correct(&mut self.deltas, Some(id));
+        self.deltas.iter().any(|delta| delta.metric == id)
+    }
+}
+
+/// Holm within one slice at a time: those are the metrics that are read, and gated, together. The
+/// primary metric is a family of its own.
+fn correct(deltas: &mut [Delta], primary: Option<&str>) {
+    let family = |delta: &Delta| (delta.slice.clone(), Some(delta.metric.as_str()) == primary);
+    let families: BTreeSet<(Option<String>, bool)> = deltas.iter().map(family).collect();
+    for one in families {
         let members: Vec<usize> = (0..deltas.len())
-            .filter(|&n| deltas[n].slice == family && deltas[n].p_value.is_some())
+            .filter(|&n| family(&deltas[n]) == one && deltas[n].p_value.is_some())
             .collect();
         let p: Vec<f64> = members.iter().filter_map(|&n| deltas[n].p_value).collect();
         for (&n, adjusted) in members.iter().zip(stats::holm(&p)) {
             deltas[n].p_holm = Some(adjusted);
         }
     }
-    Ok(Comparison {
-        against: format!(
-            "{} {} on {} {}",
-            before.evaluation, before.name, before.dataset.id, before.dataset.version
-        ),
-        deltas,
-    })
 }
 
-/// Refuses to compare what is not of one kind.
+/// Returns whether two measurements can be compared at all.
+///
+/// # Errors
+/// If they cannot.
 pub fn comparable(before: &Baseline, after: &Report) -> Result<(), CompareError> {
-    if before.evaluation != after.evaluation
-        || before.kind.as_ref().is_some_and(|kind| *kind != after.kind)
-    {
-        let kind = before.kind.as_ref().unwrap_or(&after.kind);
-        return Err(CompareError::Evaluation {
-            before: format!("{} ({kind})", before.evaluation),
-            after: format!("{} ({})", after.evaluation, after.kind),
-        });
-    }
-    same_data(&before.dataset, &after.dataset)?;
-    let old = distinct(before.items.iter().map(|item| item.id.as_str()), "before")?;
-    let new = distinct(after.items.iter().map(|item| item.id.as_str()), "now")?;
-    if let Some(first) = old.symmetric_difference(&new).next() {
-        return Err(CompareError::Items {
-            missing: old.difference(&new).count(),
-            added: new.difference(&old).count(),
-            first: (*first).to_owned(),
-        });
-    }
-    Ok(())
-}
-
-/// The ids, each of which occurs once.
-fn distinct<'a>(
-    ids: impl Iterator<Item = &'a str>,
-    side: &'static str,
-) -> Result<BTreeSet<&'a str>, CompareError> {
-    let mut seen = BTreeSet::new();
-    for id in ids {
-        if !seen.insert(id) {
-            return Err(CompareError::Twice { id: id.to_owned(), side });
-        }
-    }
-    Ok(seen)
-}
-
-/// Refuses to compare scores on different data.
-pub fn same_data(before: &DatasetRef, after: &DatasetRef) -> Result<(), CompareError> {
-    if before.digest == after.digest {
-        return Ok(());
-    }
-    let text = |dataset: &DatasetRef| {
-        let short: String = dataset.digest.chars().take(19).collect();
-        format!("{} {short}…", dataset.version)
-    };
-    Err(CompareError::Dataset { id: after.id.clone(), before: text(before), after: text(after) })
+    align(before, after).map(drop)
 }
 
 pub(crate) fn delta(

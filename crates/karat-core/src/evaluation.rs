@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::dataset::Contents;
 use crate::error::EvalError;
 use crate::gate::Policy;
 use crate::journal::{self, Entry as Outcome, Identity, Journal};
@@ -267,6 +268,11 @@ pub trait Evaluation: Sized + Send + Sync + 'static {
     /// The data as reports and baselines name it.
     fn reference(data: &Self::Dataset) -> DatasetRef;
 
+    /// The content of the data, part by part, if scores on other versions of it can be compared.
+    fn contents(_data: &Self::Dataset) -> Option<Contents> {
+        None
+    }
+
     /// The files and folders that an entry names, relative to the project.
     fn reads(config: &Self::Config) -> Vec<PathBuf>;
 
@@ -464,6 +470,7 @@ pub fn report<E: Evaluation>(
         evaluation: E::KIND.evaluation(),
         name: entry.common.name.clone(),
         dataset: E::reference(&entry.data),
+        contents: E::contents(&entry.data),
         system: system.clone(),
         runs,
         seed: entry.common.seed,

@@ -16,10 +16,11 @@ use karat_metrics::stats;
 use serde::{Deserialize, Serialize};
 
 use self::against::{Against, decide_together, with_baseline};
+use crate::align::{Aligned, align};
 use crate::baseline::Baseline;
-use crate::compare::{self, CompareError, SliceKey, comparable};
+use crate::compare::{self, CompareError, SliceKey};
 use crate::paired::{ROUNDING, scores};
-use crate::report::{Better, Check, Gate, Item, Measured, Report, Verdict};
+use crate::report::{Better, Check, Gate, Item, Measured, NotCompared, Report, Verdict};
 use karat_io::text::printable;
 
 /// The error probability of every decision.
@@ -42,17 +43,21 @@ pub struct Policy {
     /// Items of which none may get worse.
     #[serde(default)]
     pub protected: Option<Protected>,
-    /// The rules, by metric id.
+    /// The rules, by metric id; `recall@5 on kind=paraphrase` is a rule over a slice of its own.
     #[serde(default)]
     pub metrics: BTreeMap<String, Rule>,
 }
 
-/// A slice in which no item may get worse.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Items of which none may get worse: a slice, a list, or all of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Protected {
     /// The items, as `property=value`.
-    pub slice: String,
+    #[serde(default)]
+    pub slice: Option<String>,
+    /// The items, by id.
+    #[serde(default)]
+    pub ids: Vec<String>,
     /// By which metric, such as `success@5`.
     pub metric: String,
 }
@@ -143,6 +148,18 @@ pub enum GateError {
         /// The slice, as text, or empty.
         place: String,
     },
+    /// The baseline was measured in another way.
+    #[error(
+        "gate: {} cannot be compared with the baseline: {reason}; set `limit` as it was, gate a \
+         metric that looks no further, or accept the present scores with `karat baseline update`",
+        printable(id)
+    )]
+    NotComparable {
+        /// The metric.
+        id: String,
+        /// The difference.
+        reason: String,
+    },
     /// The baseline is of other data.
     #[error("gate: {0}")]
     Compare(#[from] CompareError),
@@ -182,10 +199,15 @@ impl Policy {
         }
         self.slice_key()?;
         if let Some(protected) = &self.protected {
-            parse_slice(&protected.slice)?;
+            protected.key()?;
             known(&protected.metric)?;
+            if protected.slice.is_some() && !protected.ids.is_empty() {
+                let message = "give either slice or ids".to_owned();
+                return Err(GateError::Rule { id: "protected".to_owned(), message });
+            }
         }
-        for (id, rule) in &self.metrics {
+        for (target, rule) in &self.metrics {
+            let (id, _) = self.target(target)?;
             validate_rule(id, known(id)?, rule)?;
             if registry::find(id).is_some_and(registry::Metric::is_share) {
                 validate_share(id, rule)?;
@@ -196,26 +218,43 @@ impl Policy {
 
     /// Finds what a baseline lacks before anything is run.
     pub fn covered_by(&self, baseline: &Baseline) -> Result<(), GateError> {
-        let slice = self.slice_key()?;
-        for (id, rule) in &self.metrics {
+        for (target, rule) in &self.metrics {
             if rule.max_drop.is_some() || rule.max_rise.is_some() {
+                let (id, slice) = self.target(target)?;
                 Against::new(id, "max_drop", slice.as_ref(), Some(baseline))?;
             }
         }
-        if let Some(Protected { slice, metric }) = &self.protected
+        if let Some(protected) = &self.protected
             && !baseline
                 .items
                 .iter()
-                .any(|item| item.metrics.get(metric).is_some_and(Option::is_some))
+                .any(|item| item.metrics.get(&protected.metric).is_some_and(Option::is_some))
         {
-            let place = place(Some(&parse_slice(slice)?));
-            return Err(GateError::MissingInBaseline { id: metric.clone(), place });
+            let place = place(protected.key()?.as_ref());
+            return Err(GateError::MissingInBaseline { id: protected.metric.clone(), place });
         }
         Ok(())
     }
 
+    /// The metric and the slice that the name of a rule says.
+    ///
+    /// # Errors
+    /// If the slice is not written as one.
+    pub fn target<'t>(&self, name: &'t str) -> Result<(&'t str, Option<SliceKey>), GateError> {
+        match name.split_once(" on ") {
+            Some((id, slice)) => Ok((id.trim(), Some(parse_slice(slice.trim())?))),
+            None => Ok((name, self.slice_key()?)),
+        }
+    }
+
     /// The slice that is gated.
     pub fn slice_key(&self) -> Result<Option<SliceKey>, GateError> {
+        self.slice.as_deref().map(parse_slice).transpose()
+    }
+}
+
+impl Protected {
+    fn key(&self) -> Result<Option<SliceKey>, GateError> {
         self.slice.as_deref().map(parse_slice).transpose()
     }
 }
@@ -289,8 +328,19 @@ pub fn judge(
         false => (policy, baseline),
     };
     if let Some(baseline) = baseline {
-        let slices: Vec<SliceKey> = policy.slice_key()?.into_iter().collect();
-        report.comparison = Some(compare::compare(baseline, report, &slices)?);
+        let mut slices: Vec<SliceKey> = policy.slice_key()?.into_iter().collect();
+        for target in policy.metrics.keys() {
+            slices.extend(policy.target(target)?.1);
+        }
+        slices.sort_unstable();
+        slices.dedup();
+        let comparison = compare::compare(baseline, report, &slices)?;
+        report.warnings.extend(comparison.data.iter().flat_map(|data| data.lines(NAMED)));
+        report.warnings.extend(comparison.not_compared.iter().map(|left_out| {
+            let NotCompared { metrics, reason } = left_out;
+            format!("not compared with the baseline: {} ({reason})", metrics.join(", "))
+        }));
+        report.comparison = Some(comparison);
     }
     let mut gate = evaluate(policy, report, baseline)?;
     let verdict = own.iter().map(|check| check.verdict).fold(gate.verdict, Ord::max);
@@ -306,11 +356,9 @@ pub fn evaluate(
     baseline: Option<&Baseline>,
 ) -> Result<Gate, GateError> {
     policy.validate()?;
-    if let Some(baseline) = baseline.filter(|_| policy.needs_baseline()) {
-        comparable(baseline, report)?;
-    }
-    let slice = policy.slice_key()?;
-    if let Some(key) = &slice {
+    let needed = baseline.filter(|_| policy.needs_baseline());
+    let aligned = needed.map(|baseline| align(baseline, report)).transpose()?;
+    if let Some(key) = &policy.slice_key()? {
         slice_exists(report, key)?;
     }
     let mut checks: Vec<Check> = report
@@ -337,12 +385,22 @@ pub fn evaluate(
         .collect();
 
     let mut comparisons = Vec::new();
-    for (id, rule) in &policy.metrics {
+    for (target, rule) in &policy.metrics {
+        let (id, slice) = policy.target(target)?;
+        if let Some(key) = &slice {
+            slice_exists(report, key)?;
+        }
         let measured = find(report, slice.as_ref(), id)?;
         if let Some(limit) = rule.max_drop.or(rule.max_rise) {
             let name = if rule.max_drop.is_some() { "max_drop" } else { "max_rise" };
-            let against = Against::new(id, name, slice.as_ref(), baseline)?;
-            comparisons.push(with_baseline(&against, measured, limit, report));
+            let before = aligned.as_ref().map(|aligned| aligned.before.as_ref());
+            let against = Against::new(id, name, slice.as_ref(), before)?;
+            let Some(aligned) = &aligned else {
+                return Err(GateError::NoBaseline { id: id.to_owned(), rule: name });
+            };
+            same_depth(aligned, id)?;
+            let measured = find(&aligned.after, slice.as_ref(), id)?;
+            comparisons.push(with_baseline(&against, measured, limit, &aligned.after));
         }
         if let Some(floor) = rule.min {
             checks.push(limit(id, slice.as_ref(), measured, Bound::Floor(floor), rule.certify));
@@ -351,10 +409,17 @@ pub fn evaluate(
             checks.push(limit(id, slice.as_ref(), measured, Bound::Ceiling(ceiling), rule.certify));
         }
     }
-    checks.extend(decide_together(comparisons));
+    let mut compared = decide_together(comparisons);
     if let Some(protected) = &policy.protected {
-        checks.push(protect(protected, report, baseline)?);
+        compared.push(protect(protected, aligned.as_ref())?);
     }
+    // A loss with a changed corpus has its likely cause next to it.
+    let data = aligned.as_ref().and_then(|aligned| aligned.data.as_ref());
+    let changed = data.map(|data| data.lines(NAMED)).unwrap_or_default();
+    for check in compared.iter_mut().filter(|check| check.verdict != Verdict::Pass) {
+        changed.iter().for_each(|line| check.reason.push_str(&format!("; {line}")));
+    }
+    checks.extend(compared);
     for check in &mut checks {
         check.reason = printable(&check.reason).into_owned();
     }
@@ -502,26 +567,43 @@ fn certified(measured: &Measured, bound: Bound) -> Result<f64, String> {
     })
 }
 
-fn protect(
-    protected: &Protected,
-    report: &Report,
-    baseline: Option<&Baseline>,
-) -> Result<Check, GateError> {
+/// Refuses a metric that looks further than both sides asked.
+fn same_depth(aligned: &Aligned<'_>, id: &str) -> Result<(), GateError> {
+    match aligned.depth.filter(|depth| depth.affects(id)) {
+        Some(depth) => {
+            Err(GateError::NotComparable { id: id.to_owned(), reason: depth.to_string() })
+        }
+        None => Ok(()),
+    }
+}
+
+fn protect(protected: &Protected, aligned: Option<&Aligned<'_>>) -> Result<Check, GateError> {
     let id = protected.metric.as_str();
-    let key = parse_slice(&protected.slice)?;
-    let Some(baseline) = baseline else {
+    let key = protected.key()?;
+    let Some(aligned) = aligned else {
         return Err(GateError::NoBaseline { id: id.to_owned(), rule: "protected" });
     };
-    let members: Vec<&Item> = report.items.iter().filter(|item| key.holds(item)).collect();
-    if members.is_empty() {
-        slice_exists(report, &key)?;
+    same_depth(aligned, id)?;
+    let report = aligned.after.as_ref();
+    if let Some(unknown) = protected.ids.iter().find(|id| {
+        let left_out = aligned.data.as_ref().is_some_and(|data| !data.is_same(id));
+        !left_out && !report.items.iter().any(|item| item.id == **id)
+    }) {
+        let message = format!("there is no item {unknown:?}");
+        return Err(GateError::Rule { id: "protected".to_owned(), message });
     }
-    let earlier = scores(baseline);
+    let named = |item: &Item| protected.ids.is_empty() || protected.ids.contains(&item.id);
+    let within = |item: &&Item| key.as_ref().is_none_or(|key| key.holds(item)) && named(item);
+    let members: Vec<&Item> = report.items.iter().filter(within).collect();
+    if let Some(key) = key.as_ref().filter(|_| members.is_empty()) {
+        slice_exists(report, key)?;
+    }
+    let earlier = scores(&aligned.before);
     let before = |item: &Item| earlier.get(item.id.as_str())?.get(id).copied().flatten();
     let held: Vec<(&Item, f64)> =
         members.into_iter().filter_map(|item| Some((item, before(item)?))).collect();
     if held.is_empty() {
-        return Err(GateError::MissingInBaseline { id: id.to_owned(), place: place(Some(&key)) });
+        return Err(GateError::MissingInBaseline { id: id.to_owned(), place: place(key.as_ref()) });
     }
     let sign = if known(id)? == Better::Higher { 1.0 } else { -1.0 };
     let (mut lost, mut worse, mut gone) = (Vec::new(), Vec::new(), Vec::new());
@@ -543,7 +625,7 @@ fn protect(
         .collect();
     Ok(Check {
         metric: id.to_owned(),
-        slice: Some(key.to_string()),
+        slice: key.as_ref().map(ToString::to_string),
         rule: "protected".to_owned(),
         threshold: None,
         value: None,

@@ -216,6 +216,7 @@ mod tests {
                 version: "v1".to_owned(),
                 digest: "sha256:1".to_owned(),
             },
+            contents: None,
             system: SystemRef {
                 kind: "file".to_owned(),
                 name: name.to_owned(),

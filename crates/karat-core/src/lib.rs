@@ -7,6 +7,7 @@
 
 pub mod adapter;
 pub mod aggregate;
+mod align;
 pub mod baseline;
 pub mod compare;
 pub mod dataset;

@@ -20,6 +20,11 @@ pub(crate) const ROUNDING: f64 = 1e-12;
 /// The relative distance within which a mean of scores counts as equal to a value.
 const SAME: f64 = 1e-9;
 
+/// Returns whether a value is the mean of scores, but for rounding.
+pub(crate) fn is_near(value: f64, mean: f64) -> bool {
+    (mean - value).abs() <= SAME * value.abs().max(1.0)
+}
+
 /// Every item's scores, by its id.
 pub(crate) type Scores<'a> = BTreeMap<&'a str, &'a BTreeMap<String, Option<f64>>>;
 
@@ -183,7 +188,7 @@ impl Average {
     }
 
     fn gives(self, value: f64, scored: &[(&Item, f64)]) -> bool {
-        self.of(scored).is_some_and(|mean| (mean - value).abs() <= SAME * value.abs().max(1.0))
+        self.of(scored).is_some_and(|mean| is_near(value, mean))
     }
 }
 

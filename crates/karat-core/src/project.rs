@@ -12,8 +12,8 @@ use karat_io::input::{self, InputError, Limits, TomlTable, destination};
 use serde::Deserialize;
 
 use crate::baseline::Baseline;
-use crate::compare::same_data;
-use crate::dataset::DatasetFiles;
+use crate::compare::{SliceKey, comparable_data};
+use crate::dataset::{Contents, DatasetFiles};
 use crate::error::EvalError;
 use crate::evaluation::{Common, Computes, Entry, Evaluation, KEYS, OPTIONAL_KEYS, RunContext};
 use crate::gate::{GateError, Policy};
@@ -147,6 +147,10 @@ pub trait AnyEntry: Send + Sync {
     fn common(&self) -> &Common;
     /// The data as reports and baselines name it.
     fn dataset(&self) -> DatasetRef;
+    /// The content of the data, if scores on other versions of it can be compared.
+    fn contents(&self) -> Option<Contents> {
+        None
+    }
     /// The files and folders that it names, relative to the project; the baseline too.
     fn reads(&self) -> Vec<PathBuf>;
     /// Returns whether its data breaks an invariant, so that nothing is compared with a baseline.
@@ -180,6 +184,10 @@ impl<E: Evaluation> AnyEntry for Entry<E> {
 
     fn dataset(&self) -> DatasetRef {
         E::reference(&self.data)
+    }
+
+    fn contents(&self) -> Option<Contents> {
+        E::contents(&self.data)
     }
 
     fn reads(&self) -> Vec<PathBuf> {
@@ -468,7 +476,8 @@ fn planned(
     if baselines == Baselines::Needed {
         match &baseline {
             Some(baseline) => {
-                same_data(&baseline.dataset, &entry.dataset()).map_err(|error| bad(&error))?;
+                comparable_data(baseline, &entry.dataset(), entry.contents().as_ref())
+                    .map_err(|error| bad(&error))?;
                 common.gate.covered_by(baseline).map_err(|error| bad(&error))?;
             }
             None if common.gate.needs_baseline() => {
@@ -485,8 +494,12 @@ fn planned(
 
 /// Finds rules about metrics and slices that no report of the entry can have.
 fn check_gate(gate: &Policy, computes: &Computes) -> Result<(), GateError> {
-    let protected = gate.protected.as_ref().map(|protected| protected.slice.as_str());
-    for slice in gate.slice.as_deref().into_iter().chain(protected) {
+    let protected = gate.protected.as_ref().and_then(|protected| protected.slice.as_deref());
+    let targets = gate.metrics.keys().map(|name| gate.target(name));
+    let targets: Vec<(&str, Option<SliceKey>)> = targets.collect::<Result<_, _>>()?;
+    let gated: Vec<String> =
+        targets.iter().filter_map(|(_, key)| key.as_ref()).map(ToString::to_string).collect();
+    for slice in gated.iter().map(String::as_str).chain(gate.slice.as_deref()).chain(protected) {
         let by = slice.split('=').next().unwrap_or_default();
         if computes.open && !computes.slices.iter().any(|(known, _)| known == by) {
             continue;
@@ -498,12 +511,13 @@ fn check_gate(gate: &Policy, computes: &Computes) -> Result<(), GateError> {
             return Err(GateError::NoSlice { slice: slice.to_owned(), known });
         }
     }
-    let named = gate.metrics.keys().chain(gate.protected.iter().map(|one| &one.metric));
-    match named.into_iter().find(|id| !computes.metrics.contains(id)) {
+    let protected = gate.protected.iter().map(|one| one.metric.as_str());
+    let mut named = targets.iter().map(|(id, _)| *id).chain(protected);
+    match named.find(|id| !computes.metrics.iter().any(|known| known == id)) {
         _ if computes.open && gate.slice.is_some() => Ok(()),
         None => Ok(()),
         Some(id) => Err(GateError::NotComputed {
-            id: id.clone(),
+            id: id.to_owned(),
             place: String::new(),
             known: computes.metrics.join(", "),
         }),

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use karat_io::input::{self, InputError};
 
+use crate::dataset::{Contents, DataChange};
 pub use crate::kind::{Evaluation, Kind};
 use crate::leaderboard::Leaderboard;
 use crate::observed::{self, Observed};
@@ -22,6 +23,11 @@ pub const SCHEMA: &str = "karat.report/2";
 
 /// The earlier format, which did not store the kind; still read.
 pub const SCHEMA_1: &str = "karat.report/1";
+
+/// The convention that holds the version which a corpus gives itself.
+pub const CORPUS_VERSION: &str = "corpus version";
+/// The convention that holds the version of a golden set.
+pub const GOLDEN_VERSION: &str = "golden version";
 
 /// The name of the document that `karat check --json` prints: several reports and one verdict.
 pub const CHECK_SCHEMA: &str = "karat.check/1";
@@ -40,6 +46,9 @@ pub struct Report {
     pub name: String,
     /// The data.
     pub dataset: DatasetRef,
+    /// The content of the data, part by part, where scores on other versions of it can be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contents: Option<Contents>,
     /// The measured system.
     pub system: SystemRef,
     /// The number of times each item was asked.
@@ -73,14 +82,14 @@ pub struct Report {
     pub environment: Environment,
 }
 
-/// The frozen that dataset was used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// The dataset that was used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DatasetRef {
     /// The dataset's name, such as `tools`.
     pub id: String,
     /// Its version, such as `v1`.
     pub version: String,
-    /// The digest over all of its files, `sha256:…`.
+    /// The digest over all of its files, or over their content, `sha256:…`.
     pub digest: String,
 }
 
@@ -234,12 +243,27 @@ pub struct Control {
 }
 
 /// The paired comparison of a report with a baseline or another report.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// The other side, as text.
     pub against: String,
+    /// The way the data differs, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataChange>,
     /// One entry for each metric that both sides have.
     pub deltas: Vec<Delta>,
+    /// The metrics that both sides have and that cannot be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_compared: Option<NotCompared>,
+}
+
+/// Metrics that were measured in different ways before and now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotCompared {
+    /// Their ids.
+    pub metrics: Vec<String>,
+    /// The reason.
+    pub reason: String,
 }
 
 /// The way one metric moved.

@@ -289,10 +289,18 @@ pub async fn retry<A, F: Future<Output = Result<A, Failure>>>(
             Err(failure) if tries < options.retries => pause(failure, tries, options),
             _ => None,
         };
-        let Some(wait) = wait else { return (answer, nanos) };
+        let Some(wait) = wait else { return (answer.map_err(|why| hinted(why, options)), nanos) };
         tokio::time::sleep(wait).await;
         tries += 1;
     }
+}
+
+/// Says how to ask a busy system again, where that was not asked for.
+fn hinted(mut failure: Failure, options: &Options) -> Failure {
+    if failure.retry_after.is_some() && options.retries == 0 {
+        failure.message.push_str("; `retries` asks a busy system again");
+    }
+    failure
 }
 
 /// The time to wait before asking again; none if that makes no sense.

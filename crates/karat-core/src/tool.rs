@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use karat_io::input::{self, Format, InputError, Limits};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -79,13 +80,17 @@ impl Tool {
 pub struct Corpus {
     /// The tools, sorted by id.
     pub tools: BTreeMap<String, Tool>,
+    /// The version that the last file gives itself.
+    pub version: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct RawCorpus {
+struct RawCorpus<T> {
+    #[serde(default)]
+    version: Option<Value>,
     #[serde(default)]
     server: Option<RawServer>,
-    tools: Vec<RawTool>,
+    tools: Vec<T>,
 }
 
 #[derive(Deserialize)]
@@ -103,8 +108,9 @@ struct RawTool {
     tool: String,
     #[serde(default)]
     title: Option<String>,
+    /// Some servers serve null.
     #[serde(default)]
-    description: String,
+    description: Option<String>,
     #[serde(default, alias = "schema", alias = "inputSchema")]
     input_schema: Option<Value>,
     #[serde(default, alias = "outputSchema")]
@@ -132,15 +138,21 @@ impl Corpus {
         Ok((corpus, frozen.reference()))
     }
 
-    /// Adds a corpus file: Karat's own, a public mcpproxy file, or one server's tools.
+    /// Adds a corpus file: Karat's own, a public mcpproxy file, one server's tools, or tools alone as a
+    /// list or in lines.
     ///
     /// # Errors
     /// If it is not valid, or a tool has no server or is defined twice.
     pub fn add(&mut self, path: &Path, text: &str) -> Result<(), InputError> {
         let format =
             Format::of(path).ok_or_else(|| InputError::UnknownFormat { path: path.to_owned() })?;
-        let raw: RawCorpus = input::parse(path, text, format)?;
+        let raw: RawCorpus<RawTool> =
+            read(path, text, format).map_err(|error| in_tool(path, text, format, error))?;
         let server_name = raw.server.map(|server| server.name);
+        self.version = raw.version.map(|version| match version {
+            Value::String(text) => text,
+            other => other.to_string(),
+        });
         for tool in raw.tools {
             let Some(server) = tool.server.or_else(|| server_name.clone()) else {
                 let message = "the tool names no server";
@@ -156,7 +168,7 @@ impl Corpus {
                 server,
                 tool: tool.tool,
                 title: tool.title,
-                description: tool.description,
+                description: tool.description.unwrap_or_default(),
                 input_schema: tool.input_schema.unwrap_or(Value::Null),
                 output_schema: tool.output_schema,
                 annotations: tool.annotations,
@@ -167,6 +179,35 @@ impl Corpus {
         }
         Ok(())
     }
+}
+
+/// Reads an object with tools, or tools alone.
+fn read<T: DeserializeOwned + Send>(
+    path: &Path,
+    text: &str,
+    format: Format,
+) -> Result<RawCorpus<T>, InputError> {
+    let alone = format == Format::JsonLines || text.trim_start().starts_with('[');
+    match alone {
+        true => {
+            Ok(RawCorpus { version: None, server: None, tools: input::parse(path, text, format)? })
+        }
+        false => input::parse(path, text, format),
+    }
+}
+
+/// Says which tool does not fit: a place in a file of one line helps nobody.
+fn in_tool(path: &Path, text: &str, format: Format, error: InputError) -> InputError {
+    let Ok(raw) = read::<Value>(path, text, format) else { return error };
+    for (index, tool) in raw.tools.into_iter().enumerate() {
+        let field = |name: &str| tool.get(name).and_then(Value::as_str);
+        let name = field("tool_id").or(field("tool")).or(field("name"));
+        let id = name.map_or_else(|| format!("tools[{index}]"), str::to_owned);
+        if let Err(error) = RawTool::deserialize(&tool) {
+            return InputError::invalid(path, id, error.to_string());
+        }
+    }
+    error
 }
 
 impl Dataset {

@@ -41,6 +41,8 @@ pub struct Failure {
     pub message: String,
     /// The system is gone, so further requests will fail too.
     pub lost: bool,
+    /// Asking again cannot help: a wrong key, a wrong address, nothing that listens.
+    pub permanent: bool,
     /// Set if the system is busy: the time to wait before the next attempt.
     pub retry_after: Option<Duration>,
 }
@@ -48,7 +50,8 @@ pub struct Failure {
 impl Failure {
     /// A failure of this request alone.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Failure {
-        Failure { class, message: message.into(), lost: false, retry_after: None }
+        let message = message.into();
+        Failure { class, message, lost: false, permanent: false, retry_after: None }
     }
 
     /// A failure after which the system is gone.

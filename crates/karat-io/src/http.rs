@@ -225,7 +225,8 @@ impl Client {
             let to = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             let to = to.map(|to| format!(" to {}", self.redactor.hide(&quoted(to))));
             let to = to.unwrap_or_default();
-            message.push_str(&format!("{to}; redirects are not followed"));
+            message
+                .push_str(&format!("{to}; redirects are not followed unless `redirects` is set"));
             return Failure::new(FailureClass::InvalidAnswer, message);
         }
         let busy = [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE];
@@ -248,7 +249,8 @@ impl Client {
             let said = self.redactor.hide(said.trim());
             message.push_str(&format!(": {}", clip(&printable(&said), QUOTED)));
         }
-        Failure { retry_after, ..Failure::new(FailureClass::Refused, message) }
+        let permanent = matches!(status.as_u16(), 401 | 403 | 404 | 405);
+        Failure { retry_after, permanent, ..Failure::new(FailureClass::Refused, message) }
     }
 
     fn failure(&self, error: reqwest::Error) -> Failure {
@@ -265,7 +267,8 @@ impl Client {
         } else {
             format!("the connection failed: {cause}")
         };
-        Failure::new(FailureClass::Transport, message)
+        let permanent = error.is_connect();
+        Failure { permanent, ..Failure::new(FailureClass::Transport, message) }
     }
 
     /// Removes the secrets of this client's headers from text and values.

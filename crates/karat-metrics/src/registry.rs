@@ -23,6 +23,7 @@ pub struct Family {
 /// Every metric, by family.
 pub const FAMILIES: &[Family] = &[
     Family { title: "Ranking", metrics: ranking::METRICS },
+    Family { title: "Triggers", metrics: definitions::triggers::METRICS },
     Family { title: "Classification", metrics: classification::METRICS },
     Family { title: "Tool calls", metrics: calls::METRICS },
     Family { title: "Suites", metrics: definitions::suites::METRICS },

@@ -120,6 +120,7 @@ fn one(text: &mut String, report: &Report) {
         count(report.runs as usize, "run"),
     );
     metrics(text, report);
+    rankings(text, report);
     detectors(text, report);
     confusions(text, report);
     checks(text, report);
@@ -165,6 +166,19 @@ fn metrics(text: &mut String, report: &Report) {
     }
 }
 
+/// A ranking by the kinds of its queries and by server.
+fn rankings(text: &mut String, report: &Report) {
+    let tables = select::rankings(report);
+    if tables.iter().all(|(_, found)| found.is_empty()) {
+        return;
+    }
+    text.push_str("\n<details><summary>By kind and server</summary>\n");
+    for (title, found) in tables.iter().filter(|(_, found)| !found.is_empty()) {
+        slices(text, title, &["recall@1", "recall@5", "mrr", "ndcg@10"], found);
+    }
+    text.push_str("\n</details>\n");
+}
+
 /// Detectors side by side, what each adds to the others, and how far they agree.
 fn detectors(text: &mut String, report: &Report) {
     let by = |property| select::slices(report, property);
@@ -193,14 +207,17 @@ fn confusions(text: &mut String, report: &Report) {
 
 /// Slices with some of their metrics, and the n of the first of these.
 fn slices(text: &mut String, title: &str, metrics: &[&str], slices: &[&Slice]) {
-    let _ = writeln!(text, "\n| {title} | {} | n |", metrics.join(" | "));
+    // A forge would take an @ outside of code for a mention.
+    let head = |id: &&str| if id.contains('@') { cell(id) } else { (*id).to_owned() };
+    let heads: Vec<String> = metrics.iter().map(head).collect();
+    let _ = writeln!(text, "\n| {title} | {} | n |", heads.join(" | "));
     let _ = writeln!(text, "| --- |{} ---: |", " ---: |".repeat(metrics.len()));
     for slice in slices.iter().take(SLICES) {
         let find = |id: &str| select::metric(&slice.metrics, id);
         let cells =
             metrics.iter().map(|id| find(id).map_or_else(String::new, |m| optional(m.value)));
         let cells: Vec<String> = cells.collect();
-        let n = metrics.first().and_then(|id| find(id)).map_or(0, |metric| metric.n);
+        let n = metrics.iter().find_map(|id| find(id)).map_or(0, |metric| metric.n);
         let _ = writeln!(text, "| {} | {} | {n} |", cell(&slice.value), cells.join(" | "));
     }
     if slices.len() > SLICES {

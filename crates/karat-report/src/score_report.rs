@@ -4,7 +4,9 @@
 //! number. So the first report of each kind is written; further ones, and detectors with an undefined
 //! rate, are named in `left_out`, not dropped silently or given a made-up zero.
 
-use karat_core::report::{CheckReport, Gate, Kind, Measured, Report, Slice, Verdict};
+use karat_core::report::{
+    CORPUS_VERSION, CheckReport, GOLDEN_VERSION, Gate, Kind, Measured, Report, Slice, Verdict,
+};
 use serde_json::{Map, Value, json};
 
 use crate::select;
@@ -56,15 +58,17 @@ fn retrieval(report: &Report) -> Result<Value, String> {
     for k in ["1", "3", "5", "10"] {
         recall.insert(k.to_owned(), json!(needed(&format!("recall@{k}"))?));
     }
+    let version = |name| report.conventions.get(name).unwrap_or(&report.dataset.version);
+    // What mcpproxy calls mrr and map stops at ten results.
     let mut section = json!({
-        "corpus_version": report.dataset.version,
-        "golden_version": report.dataset.version,
+        "corpus_version": version(CORPUS_VERSION),
+        "golden_version": version(GOLDEN_VERSION),
         "runs_averaged": report.runs.max(1),
         "metrics": {
             "recall_at": recall,
-            "mrr": needed("mrr")?,
+            "mrr": needed("mrr@10")?,
             "ndcg_at_10": needed("ndcg@10")?,
-            "map": needed("map")?,
+            "map": needed("map@10")?,
         },
         "gate": {"passed": passed(report.gate.as_ref())},
     });

@@ -1,6 +1,6 @@
 //! Lookups in a report that several renderers need.
 
-use karat_core::report::{Check, CheckReport, Delta, Measured, Report, Slice, Verdict};
+use karat_core::report::{Check, CheckReport, Delta, Kind, Measured, Report, Slice, Verdict};
 
 /// The change of a metric over all items.
 pub(crate) fn delta<'a>(report: &'a Report, metric: &str) -> Option<&'a Delta> {
@@ -11,6 +11,19 @@ pub(crate) fn delta<'a>(report: &'a Report, metric: &str) -> Option<&'a Delta> {
 /// The slices by one property.
 pub(crate) fn slices<'a>(report: &'a Report, by: &str) -> Vec<&'a Slice> {
     report.slices.iter().filter(|slice| slice.by == by).collect()
+}
+
+/// The kinds of queries of a ranking, and its servers, the worst first: both empty for other reports
+/// and where there is only one.
+pub(crate) fn rankings(report: &Report) -> [(&'static str, Vec<&Slice>); 2] {
+    let several = |by| match slices(report, by) {
+        found if found.len() > 1 && report.kind == Kind::Ranking => found,
+        _ => Vec::new(),
+    };
+    let mut servers = several("server");
+    let recall = |slice: &Slice| metric(&slice.metrics, "recall@5").and_then(|one| one.value);
+    servers.sort_by(|a, b| recall(a).unwrap_or(2.0).total_cmp(&recall(b).unwrap_or(2.0)));
+    [("kind", several("kind")), ("server, worst first", servers)]
 }
 
 /// A metric by its id.

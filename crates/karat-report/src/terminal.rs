@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use karat_core::baseline::Baseline;
 use karat_core::leaderboard::Leaderboard;
-use karat_core::report::{CheckReport, Comparison, Delta, Gate, Report, Slice, Verdict};
+use karat_core::report::{
+    CheckReport, Comparison, Delta, Gate, NotCompared, Report, Slice, Verdict,
+};
 use karat_io::text::{clip, printable};
 use owo_colors::{OwoColorize as _, Style as Paint};
 
@@ -19,6 +21,8 @@ const NAMED: usize = 6;
 const PAIRS: usize = 6;
 /// The most pairs of confused tools.
 const CONFUSIONS: usize = 10;
+/// The most kinds or servers of a ranking.
+const SLICES: usize = 6;
 /// The most columns of the reason of a failed case.
 const REASON: usize = 300;
 
@@ -124,6 +128,7 @@ fn one(text: &mut String, report: &Report, style: Style) {
         style.faint(&size)
     );
     metrics(text, report, style);
+    rankings(text, report, style);
     detectors(text, report, style);
     confusions(text, report, style);
     if let Some(latency) = &report.environment.latency_ms {
@@ -189,6 +194,20 @@ fn metrics(text: &mut String, report: &Report, style: Style) {
         let _ = writeln!(text, "{}", format!("{line}{change}").trim_end());
         if let Some(reason) = &metric.undefined {
             wrapped(text, "      ", &format!("undefined: {reason}"));
+        }
+    }
+}
+
+/// A ranking by the kinds of its queries, and its worst servers.
+fn rankings(text: &mut String, report: &Report, style: Style) {
+    const METRICS: [&str; 4] = ["recall@1", "recall@5", "mrr", "ndcg@10"];
+    for (title, slices) in select::rankings(report) {
+        let named = slices.iter().take(SLICES).map(|slice| (slice.value.as_str(), *slice));
+        let named: Vec<(&str, &Slice)> = named.collect();
+        table(text, (title, 24), &METRICS.map(|id| (id, id)), &named, style);
+        if slices.len() > SLICES {
+            let line = format!("  and {} more in the report", slices.len() - SLICES);
+            let _ = writeln!(text, "{}", style.faint(&line));
         }
     }
 }
@@ -358,6 +377,12 @@ pub fn comparison(comparison: &Comparison, style: Style) -> String {
                 wrapped(&mut text, "  ", &format!("{id} {} on {total}: {names}", direction.name()));
             }
         }
+    }
+    for line in comparison.data.iter().flat_map(|data| data.lines(NAMED)) {
+        wrapped(&mut text, "  ", &line);
+    }
+    if let Some(NotCompared { metrics, reason }) = &comparison.not_compared {
+        wrapped(&mut text, "  ", &format!("not compared: {} ({reason})", metrics.join(", ")));
     }
     text.push_str("  p: paired test over the items, Holm-corrected over these metrics\n");
     text

@@ -116,6 +116,7 @@ fn score_queries(bencher: Bencher<'_, '_>, count: usize) {
             kind: None,
             split: None,
             notes: None,
+            should_trigger: None,
             place: n,
         })
         .collect();
@@ -134,6 +135,8 @@ fn score_queries(bencher: Bencher<'_, '_>, count: usize) {
         queries,
         groups: Vec::new(),
         dangling: Vec::new(),
+        versions: Default::default(),
+        contents: Default::default(),
     };
     bencher.bench_local(|| score::items(&dataset, &entries));
 }

@@ -2,7 +2,8 @@
 //!
 //! One JSON line in, one out. In: `{"id"?, "overrides": {"server:tool": "new description"},
 //! "queries": ["q-1", …]}`, or `"split": "train"` instead of queries, or neither for all. Out: the
-//! score of each query, their mean, what was ranked, and a sentence that says the obstacle.
+//! score of each query, their mean, what was ranked, and what is in the way, as data and as a sentence.
+//! `{"texts": ["server:tool", …]}` answers with the texts as they are.
 //! A line that cannot be answered gives `{"error": …}`, and the next one is read. The golden queries
 //! are read once and only compared with; their digest is in every answer.
 
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::dataset::{Dataset, Query, Tool};
+use crate::engines::bm25::{EditableBm25, Fields, Rewording};
 use crate::engines::terms::Stems;
 use crate::engines::{self, Builtin, Engine};
 use crate::score;
@@ -41,16 +43,21 @@ struct Request {
     queries: Option<Vec<String>>,
     #[serde(default)]
     split: Option<String>,
+    #[serde(default)]
+    texts: Option<Vec<String>>,
 }
 
-/// The replacement for a tool's description in the corpus.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+/// The replacement for a tool's texts in the corpus.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Override {
     #[serde(default)]
     title: Option<String>,
     #[serde(default)]
     description: Option<String>,
+    /// The descriptions of parameters, by their names.
+    #[serde(default)]
+    parameters: BTreeMap<String, String>,
 }
 
 /// One query's part of the answer.
@@ -59,7 +66,21 @@ struct Scored<'a> {
     id: &'a str,
     score: Option<f64>,
     ranking: Vec<String>,
+    /// The relevant tool that ranks lowest; none if all are before the others.
+    obstacle: Option<Obstacle>,
     feedback: String,
+}
+
+/// The reason that a relevant tool is not at the top.
+#[derive(Debug, Serialize)]
+struct Obstacle {
+    tool_id: String,
+    /// Its rank; none if it is not among the results.
+    rank: Option<usize>,
+    /// The less relevant tools above it.
+    outranked_by: Vec<String>,
+    /// The words of the query that its name, title and description do not have.
+    missing_words: Vec<String>,
 }
 
 /// The way candidates are judged.
@@ -80,12 +101,20 @@ pub struct Fitness {
     options: Options,
     builtin: &'static Builtin,
     stems: Stems,
+    /// BM25 needs no new index for a candidate.
+    editable: Option<EditableBm25>,
     indexes: VecDeque<(BTreeMap<String, Override>, Arc<Index>)>,
 }
 
+/// A candidate: the tools that are reworded, and a search over all.
 struct Index {
-    tools: Vec<Tool>,
-    engine: Box<dyn Engine>,
+    reworded: BTreeMap<usize, Tool>,
+    searching: Searching,
+}
+
+enum Searching {
+    Reworded(Rewording),
+    Rebuilt(Box<dyn Engine>),
 }
 
 impl Fitness {
@@ -96,8 +125,14 @@ impl Fitness {
     pub fn new(dataset: Dataset, options: Options) -> Result<Fitness, EvalError> {
         let builtin =
             engines::find(&options.engine).ok_or_else(|| engines::unknown(&options.engine))?;
-        let mut fitness =
-            Fitness { dataset, options, builtin, stems: Stems::new(), indexes: VecDeque::new() };
+        let fields = match builtin.name {
+            "bm25" => Some(Fields::All),
+            "bm25-names" => Some(Fields::NameOnly),
+            _ => None,
+        };
+        let editable = fields.map(|fields| EditableBm25::build(&dataset.tools, fields));
+        let (stems, indexes) = (Stems::new(), VecDeque::new());
+        let mut fitness = Fitness { dataset, options, builtin, stems, editable, indexes };
         fitness.index(BTreeMap::new())?;
         Ok(fitness)
     }
@@ -133,9 +168,15 @@ impl Fitness {
     }
 
     fn evaluate(&mut self, line: &str) -> Result<Value, String> {
+        if !line.trim_start().starts_with('{') {
+            return Err("the request is not a JSON object".to_owned());
+        }
         let request: Request = karat_io::input::parse_json("the request", line.as_bytes())
             .map_err(|error| error.to_string())?;
         let _ = request.id;
+        if let Some(ids) = &request.texts {
+            return self.texts(ids);
+        }
         let overrides = self.overrides(request.overrides)?;
         let index = self.index(overrides).map_err(|error| error.to_string())?;
         let queries = self.select(request.queries, request.split)?;
@@ -164,10 +205,21 @@ impl Fitness {
                     return Err(format!("overrides: the corpus has no tool {id:?}"));
                 }
                 let change = match value {
-                    Value::String(text) => Override { title: None, description: Some(text) },
-                    object => serde_json::from_value(object)
+                    Value::String(text) => {
+                        Override { description: Some(text), ..Override::default() }
+                    }
+                    Value::Object(fields) => serde_json::from_value(Value::Object(fields))
                         .map_err(|error| format!("overrides: {id}: {error}"))?,
+                    _ => {
+                        return Err(format!(
+                            "overrides: {id}: give a description, or an object with title, \
+                             description and parameters"
+                        ));
+                    }
                 };
+                if let Some(unknown) = self.unknown_parameter(&id, &change) {
+                    return Err(format!("overrides: {id} has no parameter {unknown:?}"));
+                }
                 Ok((id, change))
             })
             .collect()
@@ -182,18 +234,27 @@ impl Fitness {
             self.indexes.push_front(found);
             return Ok(index);
         }
-        let mut tools = self.dataset.tools.clone();
-        for tool in &mut tools {
-            let Some(change) = overrides.get(&tool.tool_id) else { continue };
-            if let Some(description) = &change.description {
-                tool.description.clone_from(description);
-            }
-            if change.title.is_some() {
-                tool.title.clone_from(&change.title);
+        let mut reworded = BTreeMap::new();
+        for (id, change) in &overrides {
+            let place = self.dataset.tools.binary_search_by(|tool| tool.tool_id.cmp(id));
+            if let Ok(place) = place {
+                reworded.insert(place, change.apply(&self.dataset.tools[place]));
             }
         }
-        let engine = (self.builtin.build)(&tools, self.options.weights.as_deref())?;
-        let index = Arc::new(Index { tools, engine });
+        let searching = match &self.editable {
+            Some(editable) => {
+                let tools = reworded.iter().map(|(place, tool)| (*place, tool));
+                Searching::Reworded(editable.reworded(tools))
+            }
+            None => {
+                let mut tools = self.dataset.tools.clone();
+                for (place, tool) in &reworded {
+                    tools[*place] = tool.clone();
+                }
+                Searching::Rebuilt((self.builtin.build)(&tools, self.options.weights.as_deref())?)
+            }
+        };
+        let index = Arc::new(Index { reworded, searching });
         self.indexes.push_front((overrides, Arc::clone(&index)));
         self.indexes.truncate(KEPT);
         Ok(index)
@@ -233,60 +294,105 @@ impl Fitness {
     }
 
     fn score<'a>(&self, index: &Index, query: &'a Query) -> Scored<'a> {
-        let ranked = index.engine.search(&query.query, self.options.limit);
-        let feedback = self.feedback(index, query, &ranked);
+        let limit = self.options.limit;
+        let ranked = match (&index.searching, &self.editable) {
+            (Searching::Rebuilt(engine), _) => engine.search(&query.query, limit),
+            (Searching::Reworded(words), Some(editable)) => {
+                editable.search(words, &query.query, limit)
+            }
+            (Searching::Reworded(_), None) => Vec::new(),
+        };
+        let obstacle = self.obstacle(index, query, &ranked);
+        let feedback = self.feedback(obstacle.as_ref());
         let ranking: Vec<String> = ranked.iter().map(|ranked| ranked.tool_id.clone()).collect();
         let judged = score::judged(query, &Ranking::new(ranked));
         let score = judged.ok().and_then(|judged| judged.score(self.options.measure).ok());
-        Scored { id: &query.id, score, ranking, feedback }
+        Scored { id: &query.id, score, ranking, obstacle, feedback }
     }
 
-    /// One sentence on the relevant tool that ranks lowest, the more relevant one first.
-    fn feedback(&self, index: &Index, query: &Query, ranked: &[Ranked]) -> String {
+    /// The relevant tool that ranks lowest, the more relevant one first.
+    fn obstacle(&self, index: &Index, query: &Query, ranked: &[Ranked]) -> Option<Obstacle> {
         let rank = |id: &str| ranked.iter().position(|ranked| ranked.tool_id == id);
         let relevance = |id: &str| {
             query.labels.iter().find(|label| label.tool_id == id).map_or(0, |label| label.relevance)
         };
         let relevant = query.labels.iter().filter(|label| label.relevance > 0);
         // Above a tool may rank those that are at least as relevant.
-        let above = |id: &str, at: usize| -> Vec<&str> {
-            let others = ranked[..at].iter().map(|ranked| ranked.tool_id.as_str());
-            others.filter(|other| relevance(other) < relevance(id)).collect()
+        let above = |id: &str, at: usize| -> Vec<String> {
+            let others = ranked[..at].iter().map(|ranked| &ranked.tool_id);
+            others.filter(|other| relevance(other) < relevance(id)).cloned().collect()
         };
-        let worst = relevant
+        let (label, at, outranked_by) = relevant
             .map(|label| {
                 let at = rank(&label.tool_id);
                 let above = above(&label.tool_id, at.unwrap_or(ranked.len()));
                 (label, at, above)
             })
             .filter(|(_, at, above)| at.is_none() || !above.is_empty())
-            .max_by_key(|(label, at, _)| (label.relevance, at.unwrap_or(usize::MAX)));
-        let Some((label, at, above)) = worst else {
+            .max_by_key(|(label, at, _)| (label.relevance, at.unwrap_or(usize::MAX)))?;
+        Some(Obstacle {
+            tool_id: label.tool_id.clone(),
+            rank: at.map(|at| at + 1),
+            outranked_by,
+            missing_words: self.missing_words(index, query, &label.tool_id),
+        })
+    }
+
+    /// The same in one sentence.
+    fn feedback(&self, obstacle: Option<&Obstacle>) -> String {
+        let Some(Obstacle { tool_id, rank, outranked_by, missing_words }) = obstacle else {
             return "every relevant tool is ranked before all others".to_owned();
         };
-        let place = match at {
-            Some(at) => format!("ranked {}", at + 1),
+        let place = match rank {
+            Some(rank) => format!("ranked {rank}"),
             None => format!("not among the first {}", self.options.limit),
         };
-        let mut sentence = format!("{} is relevant but {place}", label.tool_id);
-        if !above.is_empty() {
-            let named = above.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
-            let more = above.len().saturating_sub(NAMED);
+        let mut sentence = format!("{tool_id} is relevant but {place}");
+        if !outranked_by.is_empty() {
+            let named = outranked_by.iter().take(NAMED).map(String::as_str);
+            let named = named.collect::<Vec<_>>().join(", ");
+            let more = outranked_by.len().saturating_sub(NAMED);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             sentence.push_str(&format!("; outranked by {named}{more}"));
         }
-        let missing = self.missing_words(index, query, &label.tool_id);
-        if !missing.is_empty() {
-            let words = missing.join(", ");
+        if !missing_words.is_empty() {
+            let words = missing_words.join(", ");
             sentence.push_str(&format!("; query words missing from its description: {words}"));
         }
         sentence
     }
 
+    /// The texts of tools as the corpus has them.
+    fn texts(&self, ids: &[String]) -> Result<Value, String> {
+        let text = |id: &String| {
+            let unknown = || format!("texts: the corpus has no tool {id:?}");
+            let tool = self.dataset.tool(id).ok_or_else(unknown)?;
+            let parameters: BTreeMap<&String, &Value> =
+                parameters(tool).map(|(name, schema)| (name, &schema["description"])).collect();
+            let texts = json!({
+                "title": tool.title,
+                "description": tool.description,
+                "parameters": parameters,
+            });
+            Ok((id.clone(), texts))
+        };
+        let texts = ids.iter().map(text).collect::<Result<serde_json::Map<_, _>, String>>()?;
+        Ok(json!({ "texts": texts }))
+    }
+
+    /// A parameter that is given a description and that the tool does not have.
+    fn unknown_parameter<'c>(&self, id: &str, change: &'c Override) -> Option<&'c String> {
+        let tool = self.dataset.tool(id)?;
+        let known: BTreeSet<&String> = parameters(tool).map(|(name, _)| name).collect();
+        change.parameters.keys().find(|name| !known.contains(name))
+    }
+
     /// The words of the query whose stems the tool's name, title and description do not have.
     fn missing_words(&self, index: &Index, query: &Query, id: &str) -> Vec<String> {
-        let tool = index.tools.binary_search_by(|tool| tool.tool_id.as_str().cmp(id));
-        let Ok(tool) = tool.map(|at| &index.tools[at]) else { return Vec::new() };
+        let tools = &self.dataset.tools;
+        let place = tools.binary_search_by(|tool| tool.tool_id.as_str().cmp(id));
+        let Ok(place) = place else { return Vec::new() };
+        let tool = index.reworded.get(&place).unwrap_or(&tools[place]);
         let title = tool.title.as_deref().unwrap_or_default();
         let said = [tool.server.as_str(), &tool.tool, title, &tool.description].join(" ");
         let said: BTreeSet<String> =
@@ -298,6 +404,31 @@ impl Fitness {
             .filter(|(_, stem)| !said.contains(stem) && seen.insert(stem.clone()))
             .map(|(word, _)| word)
             .collect()
+    }
+}
+
+/// The parameters of a tool with their schemas.
+fn parameters(tool: &Tool) -> impl Iterator<Item = (&String, &Value)> {
+    tool.input_schema.get("properties").and_then(Value::as_object).into_iter().flatten()
+}
+
+impl Override {
+    fn apply(&self, tool: &Tool) -> Tool {
+        let mut tool = tool.clone();
+        if let Some(description) = &self.description {
+            tool.description.clone_from(description);
+        }
+        if self.title.is_some() {
+            tool.title.clone_from(&self.title);
+        }
+        for (name, description) in &self.parameters {
+            if let Some(Value::Object(schema)) =
+                tool.input_schema.get_mut("properties").and_then(|all| all.get_mut(name))
+            {
+                schema.insert("description".to_owned(), json!(description));
+            }
+        }
+        tool
     }
 }
 
@@ -329,6 +460,7 @@ mod tests {
             kind: None,
             split: Some(split.to_owned()),
             notes: None,
+            should_trigger: None,
             place: 0,
         };
         let dataset = Dataset {
@@ -336,7 +468,10 @@ mod tests {
             tools: vec![
                 tool("git:open", "Make an issue."),
                 tool("jira:open", "Make a ticket for a defect."),
-                tool("mail:send", "Send a letter."),
+                Tool {
+                    input_schema: json!({"properties": {"to": {"description": "The recipient."}}}),
+                    ..tool("mail:send", "Send a letter.")
+                },
             ],
             queries: vec![
                 query("a", "report a defect", "git:open", "train"),
@@ -344,6 +479,8 @@ mod tests {
             ],
             groups: Vec::new(),
             dangling: Vec::new(),
+            versions: Default::default(),
+            contents: Default::default(),
         };
         let options = Options {
             engine: "bm25".to_owned(),
@@ -372,6 +509,22 @@ mod tests {
     }
 
     #[test]
+    fn parameters_can_be_reworded_and_the_texts_can_be_asked_for() {
+        let mut fitness = fitness();
+        let texts = fitness.answer(r#"{"id": 3, "texts": ["mail:send"]}"#);
+        let expected = json!({"title": null, "description": "Send a letter.",
+                              "parameters": {"to": "The recipient."}});
+        assert_eq!((&texts["id"], &texts["texts"]["mail:send"]), (&3.into(), &expected));
+        let line = r#"{"overrides": {"mail:send": {"parameters": {"to": "A defect to report."}}}, "queries": ["a"]}"#;
+        let answer = fitness.answer(line);
+        let ranking = answer["results"][0]["ranking"].as_array().unwrap();
+        assert!(ranking.contains(&json!("mail:send")), "{answer}");
+        let obstacle = &answer["results"][0]["obstacle"];
+        assert_eq!(obstacle["tool_id"], "git:open");
+        assert_eq!(obstacle["missing_words"], json!(["report", "defect"]));
+    }
+
+    #[test]
     fn what_stands_above_is_named() {
         let mut fitness = fitness();
         let line = r#"{"id": 7, "overrides": {"git:open": {"description": "Some other text with a defect in it."}, "jira:open": "report a defect"}, "queries": ["a"]}"#;
@@ -391,7 +544,10 @@ mod tests {
         for (line, words) in [
             ("{", "cut off"),
             (r#"{"id": 1, "overrides": {"no:tool": "x"}}"#, "no:tool"),
-            (r#"{"overrides": {"git:open": 3}}"#, "git:open"),
+            (r#"{"overrides": {"git:open": 3}}"#, "git:open: give a description"),
+            (r#"{"overrides": {"git:open": {"parameters": {"x": "y"}}}}"#, "no parameter \"x\""),
+            (r#"{"texts": ["no:tool"]}"#, "no:tool"),
+            ("[]", "not a JSON object"),
             (r#"{"overrides": {"git:open": {"name": "x"}}}"#, "name"),
             (r#"{"queries": ["zz"]}"#, "zz"),
             (r#"{"queries": []}"#, "nothing"),

@@ -10,9 +10,11 @@ pub mod controls;
 pub mod dataset;
 pub mod engines;
 pub mod fitness;
+pub mod import;
 pub mod rankings;
 pub mod ready;
 pub mod score;
+mod skills;
 pub mod snapshot;
 pub mod system;
 pub mod systems;
@@ -23,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use karat_core::aggregate;
+use karat_core::dataset::Contents;
 use karat_core::error::EvalError;
 use karat_core::evaluation::{
     self, Answer, Common, Computes, Entry, Evaluation, Observations, Questions, RunContext, Scored,
@@ -37,7 +40,7 @@ use serde::{Deserialize, Serialize};
 use crate::dataset::{Dataset, Labels, Query};
 use crate::rankings::Rankings;
 use crate::ready::ReadyConfig;
-use crate::system::{Question, Ranking, Search, Setting, SystemConfig};
+use crate::system::{Probed, Question, Ranking, Search, Setting, SystemConfig};
 
 /// The retrieval evaluation.
 pub struct Retrieval;
@@ -63,6 +66,9 @@ pub struct Config {
     /// The proof that every tool is indexed before the first query.
     #[serde(default)]
     pub ready: ReadyConfig,
+    /// Results with a lower score are not counted: the search abstains.
+    #[serde(default)]
+    pub min_score: Option<f64>,
     /// Set to count the tokens of answers; by default those of systems outside this process.
     #[serde(default)]
     pub answer_tokens: Option<bool>,
@@ -82,6 +88,7 @@ impl Config {
             system,
             limit: default_limit(),
             ready: ReadyConfig::default(),
+            min_score: None,
             answer_tokens: None,
         }
     }
@@ -96,6 +103,8 @@ impl Config {
 pub struct Facts {
     warnings: Vec<String>,
     second_pass: Option<Control>,
+    /// Tools that the search does not list by name, where that is to fail the gate.
+    missing: Vec<String>,
 }
 
 impl Evaluation for Retrieval {
@@ -107,7 +116,7 @@ impl Evaluation for Retrieval {
 
     type Config = Config;
     type Dataset = Dataset;
-    type System = Search;
+    type System = Probed;
     type Facts = Facts;
 
     fn check(config: &Config, _: &mut Common) -> Result<(), EvalError> {
@@ -131,6 +140,10 @@ impl Evaluation for Retrieval {
         data.reference.clone()
     }
 
+    fn contents(data: &Dataset) -> Option<Contents> {
+        Some(data.contents.clone())
+    }
+
     fn reads(config: &Config) -> Vec<PathBuf> {
         let mut reads = own_datasets(&config.dataset);
         reads.extend(config.corpus.iter().chain(&config.golden).cloned());
@@ -142,9 +155,8 @@ impl Evaluation for Retrieval {
     }
 
     fn computes(config: &Config, data: &Dataset) -> Option<Computes> {
-        let specs = score::SPECS.iter();
-        let specs = specs.chain(config.counts_tokens().then_some(&score::ANSWER_TOKENS));
-        let metrics = specs.map(|spec| spec.id.to_owned()).collect();
+        let specs = score::specs(data, config.counts_tokens());
+        let metrics = specs.iter().map(|spec| spec.id.to_owned()).collect();
         Some(Computes { metrics, slices: score::slices(data), open: false })
     }
 
@@ -161,17 +173,22 @@ impl Evaluation for Retrieval {
         };
         let mut reference = config.system.reference()?;
         let search = Arc::new(config.system.start(&setting).await?);
-        if config.ready.probe.unwrap_or(config.system.is_live()) {
-            ready::wait(&search, data, &config.ready, config.limit, common.timeout()).await?;
-        }
+        let missing = match config.ready.probe.unwrap_or(config.system.is_live()) {
+            true => {
+                ready::wait(&search, data, &config.ready, config.limit, common.timeout()).await?
+            }
+            false => Vec::new(),
+        };
         reference.settings.extend(search.settings());
         reference.settings.insert("limit".to_owned(), config.limit.to_string());
-        Ok(Start::Live { system: search, reference })
+        let min_score = config.min_score.map(|score| ("min_score".to_owned(), score.to_string()));
+        reference.settings.extend(min_score);
+        Ok(Start::Live { system: Arc::new(Probed { search, missing }), reference })
     }
 
     fn questions(
         entry: &Entry<Retrieval>,
-        _: &Search,
+        _: &Probed,
         _: &mut Vec<Outcome<Ranking>>,
     ) -> Result<Questions<Retrieval>, EvalError> {
         let limit = entry.config.limit;
@@ -184,19 +201,27 @@ impl Evaluation for Retrieval {
 
     async fn finish(
         entry: &Entry<Retrieval>,
-        search: &Search,
+        system: &Probed,
         questions: &Questions<Retrieval>,
         outcomes: &mut Vec<Outcome<Ranking>>,
     ) -> Result<Facts, EvalError> {
+        let search = system.search.as_ref();
         let second_pass = match search {
             Search::Builtin { engine, .. } => {
                 Some(second_pass(outcomes, questions, engine.as_ref()))
             }
             _ => None,
         };
+        let limit = entry.config.limit;
         let mut warnings = search.notes();
-        warnings.extend(cut_to(entry.config.limit, outcomes));
-        warnings.extend(score::beyond(entry.config.limit));
+        above(entry.config.min_score, outcomes);
+        warnings.extend(cut_to(limit, outcomes));
+        warnings.extend(score::beyond(limit));
+        if !entry.config.system.is_builtin() {
+            let possible = limit.min(entry.data.tools.len());
+            warnings.extend(score::short(limit, possible, longest(outcomes)));
+        }
+        warnings.extend(score::rising(outcomes));
         if entry.common.runs == 1 && !entry.config.system.is_builtin() {
             warnings.push(
                 "one run: if the system's answers vary, set runs to 5 or more so that the gate \
@@ -204,7 +229,7 @@ impl Evaluation for Retrieval {
                     .to_owned(),
             );
         }
-        Ok(Facts { warnings, second_pass })
+        Ok(Facts { warnings, second_pass, missing: system.missing.clone() })
     }
 
     fn unusable(entry: &Entry<Retrieval>, id: &str, ranking: &Ranking) -> Option<String> {
@@ -221,6 +246,13 @@ impl Evaluation for Retrieval {
         let places: HashMap<&str, usize> =
             data.queries.iter().map(|query| (query.id.as_str(), query.place)).collect();
         items.sort_by_key(|item| places.get(item.id.as_str()).copied());
+        if data.has_triggers() && longest(outcomes) == 0 {
+            return Err(EvalError::NothingMeasured(format!(
+                "nothing ever fired: all answers to {} queries are empty; is the search connected, and \
+                 is `min_score` not too high?",
+                items.len()
+            )));
+        }
         if !items.iter().any(score::has_score) {
             return Err(EvalError::NothingMeasured(format!(
                 "no query has a score: none of {} has a relevant label (1 or 2) and an answer; \
@@ -229,7 +261,8 @@ impl Evaluation for Retrieval {
             )));
         }
         let refs: Vec<&Item> = items.iter().collect();
-        let specs = score::specs(outcomes);
+        let counted = score::counts_tokens(outcomes);
+        let specs = score::specs(data, counted);
         let depth = match observed.recorded {
             true => longest(outcomes).max(1),
             false => entry.config.limit,
@@ -248,11 +281,12 @@ impl Evaluation for Retrieval {
                 .flat_map(|by| aggregate::slices(by, &specs, &items, runs, seed))
                 .collect(),
             conventions: score::conventions(
+                data,
                 (!observed.recorded).then_some(entry.config.limit),
-                specs.len() > score::SPECS.len(),
+                counted,
             ),
             latencies: latencies(outcomes),
-            checks: dangling(data).into_iter().collect(),
+            checks: dangling(data).into_iter().chain(vanished(&facts.missing)).collect(),
             items,
             controls,
             warnings,
@@ -286,6 +320,37 @@ fn dangling(data: &Dataset) -> Option<Check> {
     })
 }
 
+/// The check that fails where the search has stopped listing tools.
+fn vanished(missing: &[String]) -> Option<Check> {
+    let named: Vec<&str> = missing.iter().take(5).map(String::as_str).collect();
+    (!missing.is_empty()).then(|| Check {
+        metric: "ready".to_owned(),
+        slice: None,
+        rule: "missing".to_owned(),
+        threshold: None,
+        value: None,
+        baseline: None,
+        verdict: Verdict::Fail,
+        reason: format!(
+            "{} tools of the corpus are not found by name: {}{}",
+            missing.len(),
+            named.join(", "),
+            if missing.len() > named.len() { ", …" } else { "" }
+        ),
+        items: Vec::new(),
+    })
+}
+
+/// Takes out results whose score is too low; one without a score stays.
+fn above(min_score: Option<f64>, outcomes: &mut [Outcome<Ranking>]) {
+    let Some(least) = min_score else { return };
+    for entry in outcomes {
+        if let Kept::Answer(ranking) = &mut entry.outcome {
+            ranking.ranked.retain(|ranked| ranked.score.is_none_or(|score| score >= least));
+        }
+    }
+}
+
 /// Cuts each answer to the number of results that was asked for: a system that answers more would
 /// otherwise be scored deeper than others. Its tokens are counted in full.
 fn cut_to(limit: usize, outcomes: &mut [Outcome<Ranking>]) -> Option<String> {
@@ -315,7 +380,8 @@ fn longest(outcomes: &[Outcome<Ranking>]) -> usize {
     lengths.max().unwrap_or(0)
 }
 
-/// The proof that a built-in engine is deterministic: asked again, it answers the same.
+/// The proof that a built-in engine is deterministic: asked again, it answers the same. Of many
+/// queries, as many as are enough are asked again.
 fn second_pass(
     outcomes: &[Outcome<Ranking>],
     questions: &Questions<Retrieval>,
@@ -323,11 +389,14 @@ fn second_pass(
 ) -> Control {
     let asked: BTreeMap<&str, &Question> =
         questions.iter().map(|(id, question)| (id.as_str(), question.as_ref())).collect();
-    let same = outcomes.iter().all(|entry| match (&entry.outcome, asked.get(entry.id.as_str())) {
-        (Kept::Answer(ranking), Some(question)) => {
-            engine.search(&question.query, question.limit) == ranking.ranked
+    let step = outcomes.len().div_ceil(controls::ENOUGH).max(1);
+    let same = outcomes.iter().step_by(step).all(|entry| {
+        match (&entry.outcome, asked.get(entry.id.as_str())) {
+            (Kept::Answer(ranking), Some(question)) => {
+                engine.search(&question.query, question.limit) == ranking.ranked
+            }
+            _ => false,
         }
-        _ => false,
     });
     Control {
         name: "second-pass".to_owned(),

@@ -28,6 +28,8 @@ const NAMED: usize = 20;
 const DESCRIPTION: usize = 200;
 /// The time to wait between two rounds: at first, and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+/// The time within which something that is being started may refuse connections.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// `ready = { … }` of a project entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +47,20 @@ pub struct ReadyConfig {
     /// The number of probes that are under way at once.
     #[serde(default = "default_concurrency")]
     pub concurrency: usize,
+    /// The outcome if tools are missing when the time is up.
+    #[serde(default)]
+    pub missing: Missing,
+}
+
+/// The outcome of a search that does not list every tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Missing {
+    /// Nothing is measured: the search is not ready.
+    #[default]
+    Wait,
+    /// It is measured, and the gate fails naming the tools.
+    Fail,
 }
 
 fn default_timeout_ms() -> u64 {
@@ -61,6 +77,7 @@ impl Default for ReadyConfig {
             timeout_ms: default_timeout_ms(),
             limit: None,
             concurrency: default_concurrency(),
+            missing: Missing::default(),
         }
     }
 }
@@ -73,7 +90,8 @@ const WORDINGS: [fn(&Tool) -> String; 4] = [
     |tool| clip(&tool.description, DESCRIPTION).into_owned(),
 ];
 
-/// Waits until every tool of the corpus has been seen in an answer.
+/// Waits until every tool of the corpus has been seen in an answer. Returns those that were not, if
+/// they are to fail the gate.
 ///
 /// # Errors
 /// [`EvalError::NotStarted`] if the time is up or the system is gone.
@@ -83,8 +101,9 @@ pub async fn wait(
     config: &ReadyConfig,
     limit: usize,
     timeout: Duration,
-) -> Result<(), EvalError> {
-    let deadline = Instant::now() + Duration::from_millis(config.timeout_ms);
+) -> Result<Vec<String>, EvalError> {
+    let started = Instant::now();
+    let deadline = started + Duration::from_millis(config.timeout_ms);
     let mut probing = Probing {
         search,
         config,
@@ -92,6 +111,9 @@ pub async fn wait(
         timeout,
         missing: dataset.tools.iter().map(|tool| tool.tool_id.as_str()).collect(),
         dataset,
+        started,
+        answers: 0,
+        empty: 0,
         stranger: None,
         failure: None,
     };
@@ -106,16 +128,12 @@ pub async fn wait(
             let asked = probing.ask(&wanted, *wording);
             match tokio::time::timeout_at(deadline, asked).await {
                 Ok(asked) => asked?,
-                Err(_) if probing.missing.is_empty() => return Ok(()),
-                Err(_) => return Err(probing.not_ready()),
+                Err(_) => return probing.conclude(),
             }
         }
         wanted.retain(|tool| probing.missing.contains(tool.tool_id.as_str()));
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        if Instant::now() + pause >= deadline {
-            return Err(probing.not_ready());
+        if wanted.is_empty() || Instant::now() + pause >= deadline {
+            return probing.conclude();
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(PAUSE.1);
@@ -129,6 +147,11 @@ struct Probing<'a> {
     timeout: Duration,
     missing: BTreeSet<&'a str>,
     dataset: &'a Dataset,
+    started: Instant,
+    /// The number of answers.
+    answers: u64,
+    /// The number of answers without a result.
+    empty: u64,
     /// An id that was answered and is not in the corpus: perhaps the id rule is wrong.
     stranger: Option<String>,
     failure: Option<Failure>,
@@ -160,13 +183,24 @@ impl<'a> Probing<'a> {
                 Ok(Err(failure)) if failure.lost => {
                     return Err(not_started(failure.message));
                 }
+                Ok(Err(failure)) if self.is_hopeless(&failure) => {
+                    return Err(not_started(failure.message));
+                }
                 Ok(Err(failure)) => self.failure = Some(failure),
                 Err(error) => return Err(not_started(error.to_string())),
             }
         }
     }
 
+    /// Returns whether waiting cannot help. Something that is being started may not listen yet.
+    fn is_hopeless(&self, failure: &Failure) -> bool {
+        let starting = failure.class == FailureClass::Transport && self.started.elapsed() < GRACE;
+        failure.permanent && self.answers == 0 && !starting
+    }
+
     fn note(&mut self, ranking: &Ranking) {
+        self.answers += 1;
+        self.empty += u64::from(ranking.ranked.is_empty());
         for ranked in &ranking.ranked {
             let seen = self.missing.remove(ranked.tool_id.as_str());
             if !seen && self.stranger.is_none() && self.dataset.tool(&ranked.tool_id).is_none() {
@@ -175,30 +209,45 @@ impl<'a> Probing<'a> {
         }
     }
 
+    /// The end: everything is there, or what is missing is an error or a finding.
+    fn conclude(&self) -> Result<Vec<String>, EvalError> {
+        let found = self.missing.len() < self.dataset.tools.len();
+        match self.config.missing {
+            _ if self.missing.is_empty() => Ok(Vec::new()),
+            // A search that lists nothing at all is not one that lost a tool.
+            Missing::Fail if found => Ok(self.missing.iter().map(|id| (*id).to_owned()).collect()),
+            _ => Err(self.not_ready()),
+        }
+    }
+
+    /// The likely cause first, then the tools.
     fn not_ready(&self) -> EvalError {
         let of = self.dataset.tools.len();
-        let named: Vec<&str> = self.missing.iter().take(NAMED).copied().collect();
-        let more = if self.missing.len() > NAMED { ", …" } else { "" };
-        let mut reason = format!("missing: {}{more}", named.join(", "));
-        if self.missing.len() == of
-            && let Some(stranger) = &self.stranger
-        {
-            let stranger = clip(&printable(stranger), 100).into_owned();
-            reason.push_str(&format!(
-                "; it answers with ids such as {stranger:?}, which the corpus does not have: is the \
-                 id rule right?"
-            ));
-        }
+        let missing = self.missing.len();
+        let mut causes = Vec::new();
         if let Some(failure) = &self.failure {
             let (class, message) = (failure.class.name(), &failure.message);
-            reason.push_str(&format!("; the last failed probe: {class}: {message}"));
+            causes.push(format!("the last failed probe: {class}: {message}"));
         }
-        let (missing, waited_ms) = (self.missing.len(), self.config.timeout_ms);
-        EvalError::NotStarted(format!(
-            "the search is not ready: after {waited_ms} ms it lists {} of {of} tools, {missing} are \
-             not found by name; {reason}",
-            of - missing
-        ))
+        if self.answers > 0 && self.empty == self.answers {
+            causes.push(format!("all {} answers are empty", self.answers));
+        }
+        if let Some(stranger) = &self.stranger {
+            let stranger = clip(&printable(stranger), 100).into_owned();
+            causes.push(format!(
+                "it answers with ids such as {stranger:?}, which the corpus does not have: is the id \
+                 rule right?"
+            ));
+        }
+        let named: Vec<&str> = self.missing.iter().take(NAMED).copied().collect();
+        let more = if missing > NAMED { ", …" } else { "" };
+        causes.push(format!(
+            "after {} ms it lists {} of {of} tools, {missing} are not found by name; missing: {}{more}",
+            self.config.timeout_ms,
+            of - missing,
+            named.join(", ")
+        ));
+        EvalError::NotStarted(format!("the search is not ready: {}", causes.join("; ")))
     }
 }
 

@@ -8,8 +8,9 @@ use karat_core::observed::{self, Observed, RankedTool};
 use karat_core::report::{Item, ItemError};
 use karat_metrics::ranking::{JudgedRanking, Measure, Rules};
 
-use crate::dataset::{Dataset, Query};
-use crate::system::Ranking;
+use crate::dataset::{Dataset, Query, Versions};
+use crate::system::{Ranked, Ranking};
+use karat_core::report::{CORPUS_VERSION, GOLDEN_VERSION};
 
 /// The headline metrics, in the order of the report.
 pub const SPECS: &[Spec] = &[
@@ -30,10 +31,40 @@ pub const SPECS: &[Spec] = &[
 /// The tokens of the answers: the last metric, if they are counted.
 pub const ANSWER_TOKENS: Spec = Spec { id: "answer_tokens", kind: Average::Mean };
 
-/// The metrics that these outcomes have.
-pub fn specs(entries: &[Entry<Ranking>]) -> Vec<Spec> {
-    let counted = entries.iter().any(|entry| tokens(entry).is_some());
-    SPECS.iter().copied().chain(counted.then_some(ANSWER_TOKENS)).collect()
+/// The metrics of a golden set that says where nothing should be found.
+pub const TRIGGERS: &[Spec] = &[
+    Spec { id: "trigger.recall", kind: Average::Rate },
+    Spec { id: "trigger.false_fire_rate", kind: Average::Rate },
+    Spec { id: "trigger.confusion_rate", kind: Average::Rate },
+];
+
+/// The metrics over a dataset, with or without tokens.
+pub fn specs(dataset: &Dataset, tokens: bool) -> Vec<Spec> {
+    let triggers = if dataset.has_triggers() { TRIGGERS } else { &[] };
+    let own = SPECS.iter().chain(triggers).copied();
+    own.chain(tokens.then_some(ANSWER_TOKENS)).collect()
+}
+
+/// Returns whether tokens were counted.
+pub fn counts_tokens(entries: &[Entry<Ranking>]) -> bool {
+    entries.iter().any(|entry| tokens(entry).is_some())
+}
+
+/// What fired, by [`TRIGGERS`]: the first result fires.
+fn triggers(query: &Query, ranking: &Ranking) -> [Option<f64>; 3] {
+    let fired = ranking.ranked.first();
+    let grade = |ranked: &Ranked| {
+        let label = query.labels.iter().find(|label| label.tool_id == ranked.tool_id);
+        label.map(|label| label.relevance)
+    };
+    let share = |hit: bool| if hit { 1.0 } else { 0.0 };
+    let should = query.should_trigger.unwrap_or(true);
+    let adjacent = query.labels.iter().any(|label| label.relevance == 0);
+    [
+        should.then(|| share(fired.and_then(grade).is_some_and(|grade| grade > 0))),
+        (!should).then(|| share(fired.is_some())),
+        adjacent.then(|| share(fired.and_then(grade) == Some(0))),
+    ]
 }
 
 fn tokens(entry: &Entry<Ranking>) -> Option<u64> {
@@ -75,6 +106,48 @@ pub fn beyond(limit: usize) -> Option<String> {
     })
 }
 
+/// The remark on answers that are all shorter than what was asked for: a search that silently gives
+/// fewer cuts every metric that looks further.
+pub fn short(limit: usize, possible: usize, longest: usize) -> Option<String> {
+    if longest == 0 || longest >= possible {
+        return None;
+    }
+    let cut: Vec<String> = MEASURES
+        .iter()
+        .filter(|measure| measure.cutoff().is_none_or(|k| k.get() as usize > longest))
+        .map(ToString::to_string)
+        .collect();
+    Some(format!(
+        "asked for {limit} results, never got more than {longest}: {} are cut off there; if the search \
+         gives so many at once, `page_size` and `next` of `answer` ask for the rest",
+        cut.join(", ")
+    ))
+}
+
+/// The remark on scores that rise down the list in most answers: perhaps the order is reversed.
+pub fn rising(entries: &[Entry<Ranking>]) -> Option<String> {
+    let scores = entries.iter().filter_map(|entry| match &entry.outcome {
+        Outcome::Answer(ranking) => {
+            let scores: Option<Vec<f64>> = ranking.ranked.iter().map(|one| one.score).collect();
+            Some((&entry.id, scores.filter(|scores| scores.len() > 1)?))
+        }
+        Outcome::Failure { .. } => None,
+    });
+    let (mut scored, mut rising, mut first) = (0, 0, None);
+    for (id, scores) in scores {
+        scored += 1;
+        if scores.first() < scores.last() && scores.is_sorted() {
+            rising += 1;
+            first.get_or_insert(id);
+        }
+    }
+    let first = first.filter(|_| rising * 2 > scored)?;
+    Some(format!(
+        "in {rising} of {scored} answers the scores rise down the list (first: {first}); the order of \
+         the list counts: is it worst first?"
+    ))
+}
+
 /// Anomalies apart from the scores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Anomalies {
@@ -91,7 +164,7 @@ pub fn items(dataset: &Dataset, entries: &[Entry<Ranking>]) -> (Vec<Item>, Anoma
         by_id.entry(&entry.id).or_default().push(entry);
     }
     let mut anomalies = Anomalies::default();
-    let specs = specs(entries);
+    let specs = specs(dataset, counts_tokens(entries));
     let items = dataset
         .queries
         .iter()
@@ -111,7 +184,7 @@ fn item(
     anomalies: &mut Anomalies,
 ) -> Item {
     let relevant = query.labels.iter().any(|label| label.relevance > 0);
-    if !relevant {
+    if !relevant && query.should_trigger != Some(false) {
         anomalies.unjudged.push(query.id.clone());
     }
     let mut per_run = Vec::with_capacity(runs.len());
@@ -139,7 +212,13 @@ fn item(
                 undefined()
             }
         };
-        if specs.len() > SPECS.len() {
+        let triggered = specs.iter().any(|spec| spec.id == TRIGGERS[0].id);
+        if let (true, Outcome::Answer(ranking)) = (triggered, &entry.outcome) {
+            for (spec, value) in TRIGGERS.iter().zip(triggers(query, ranking)) {
+                scores.insert(spec.id.to_owned(), value);
+            }
+        }
+        if specs.iter().any(|spec| spec.id == ANSWER_TOKENS.id) {
             // A cost is a cost whether or not the answer can be scored.
             scores.insert(ANSWER_TOKENS.id.to_owned(), tokens(entry).map(|tokens| tokens as f64));
         }
@@ -162,7 +241,7 @@ fn item(
     }
     Item {
         id: query.id.clone(),
-        group: server(query),
+        group: group(query),
         tags: tags(query),
         metrics,
         per_run,
@@ -206,22 +285,32 @@ pub fn judged(query: &Query, ranking: &Ranking) -> Result<JudgedRanking, String>
     .map_err(|error| error.to_string())
 }
 
-/// The server of the best tool: queries about one server succeed or fail together.
-fn server(query: &Query) -> Option<String> {
-    let best = query.labels.iter().map(|label| label.relevance).max()?;
-    let server = |id: &str| id.split_once(':').map_or(id, |(server, _)| server).to_owned();
-    query
-        .labels
-        .iter()
-        .filter(|label| label.relevance == best && best > 0)
-        .map(|label| server(&label.tool_id))
-        .min()
+/// The servers of the right tools: queries about one server succeed or fail together.
+fn servers(query: &Query) -> BTreeSet<&str> {
+    let best = query.labels.iter().map(|label| label.relevance).max().unwrap_or(0);
+    let right = query.labels.iter().filter(|label| label.relevance == best && best > 0);
+    right.map(|label| label.tool_id.split_once(':').map_or(&*label.tool_id, |(s, _)| s)).collect()
+}
+
+/// The slice of queries whose right tools are on several servers.
+const SEVERAL: &str = "(several)";
+
+/// Those that fail together: queries with the same right servers.
+fn group(query: &Query) -> Option<String> {
+    let servers = servers(query);
+    (!servers.is_empty()).then(|| servers.into_iter().collect::<Vec<_>>().join("+"))
 }
 
 fn tags(query: &Query) -> BTreeMap<String, String> {
     let mut tags = BTreeMap::new();
+    let servers = servers(query);
+    let server = match servers.len() {
+        0 => None,
+        1 => servers.first().map(|server| (*server).to_owned()),
+        _ => Some(SEVERAL.to_owned()),
+    };
     for (name, value) in
-        [("kind", query.kind.clone()), ("split", query.split.clone()), ("server", server(query))]
+        [("kind", query.kind.clone()), ("split", query.split.clone()), ("server", server)]
     {
         if let Some(value) = value {
             tags.insert(name.to_owned(), value);
@@ -280,11 +369,16 @@ fn observe(query: &Query, ranking: &Ranking) -> observed::Ranking {
 
 /// Returns whether an item has any score.
 pub(crate) fn has_score(item: &Item) -> bool {
-    SPECS.iter().any(|spec| item.metrics.get(spec.id).copied().flatten().is_some())
+    let mut scores = SPECS.iter().chain(TRIGGERS);
+    scores.any(|spec| item.metrics.get(spec.id).copied().flatten().is_some())
 }
 
 /// The rules behind the numbers; `limit` is none where a file holds the rankings.
-pub(crate) fn conventions(limit: Option<usize>, tokens_counted: bool) -> BTreeMap<String, String> {
+pub(crate) fn conventions(
+    dataset: &Dataset,
+    limit: Option<usize>,
+    tokens_counted: bool,
+) -> BTreeMap<String, String> {
     let depth = match limit {
         Some(limit) => format!("map and mrr are over the {limit} results asked for"),
         None => "map and mrr are over all results of the file".to_owned(),
@@ -308,6 +402,8 @@ pub(crate) fn conventions(limit: Option<usize>, tokens_counted: bool) -> BTreeMa
     ]
     .into_iter()
     .chain(tokens_counted.then_some(("answer_tokens", tokens)))
+    .chain(dataset.versions.corpus.clone().map(|version| (CORPUS_VERSION, version)))
+    .chain(dataset.versions.golden.clone().map(|version| (GOLDEN_VERSION, version)))
     .map(|(name, rule)| (name.to_owned(), rule))
     .collect()
 }
@@ -322,6 +418,13 @@ pub(crate) fn remarks(dataset: &Dataset, items: &[Item], anomalies: &Anomalies) 
             dataset.dangling.len(),
             dangling.query,
             dangling.tool_id
+        ));
+    }
+    if let Versions { corpus: Some(is), made_for: Some(should), .. } = &dataset.versions
+        && is != should
+    {
+        remarks.push(format!(
+            "the golden set is for the corpus {should:?}, and this one is {is:?}; labels may not fit it"
         ));
     }
     if let Some((id, _)) = anomalies.unknown_ids.first_key_value() {
@@ -364,7 +467,6 @@ mod tests {
 
     use super::*;
     use crate::dataset::Label;
-    use crate::system::Ranked;
 
     #[test]
     fn measures_and_ids_are_the_same_list() {
@@ -384,6 +486,7 @@ mod tests {
             kind: Some("direct".to_owned()),
             split: None,
             notes: None,
+            should_trigger: None,
             place: 0,
         }
     }
@@ -405,6 +508,8 @@ mod tests {
             queries: vec![query],
             groups: Vec::new(),
             dangling: Vec::new(),
+            versions: Default::default(),
+            contents: Default::default(),
         }
     }
 
@@ -434,6 +539,29 @@ mod tests {
         let (items, _) = items(&dataset, &[failed]);
         assert!(items[0].metrics.values().all(Option::is_none));
         assert_eq!(items[0].error.as_ref().unwrap().class, "timeout");
+    }
+
+    #[test]
+    fn what_fires_is_right_wrong_or_the_neighbour() {
+        let mut right = query(&[("s:pdf", 2), ("s:doc", 0)]);
+        right.should_trigger = Some(true);
+        let mut none = query(&[("s:pdf", 0)]);
+        none.should_trigger = Some(false);
+        let ranking = |ids: &[&str]| match entry(0, ids).outcome {
+            Outcome::Answer(ranking) => ranking,
+            Outcome::Failure { .. } => unreachable!(),
+        };
+        let (yes, no) = (Some(1.0), Some(0.0));
+        for (query, ids, expected) in [
+            (&right, &["s:pdf"][..], [yes, None, no]),
+            (&right, &["s:doc", "s:pdf"], [no, None, yes]),
+            (&right, &[], [no, None, no]),
+            (&none, &[], [None, no, no]),
+            (&none, &["s:pdf"], [None, yes, yes]),
+            (&none, &["s:other"], [None, yes, no]),
+        ] {
+            assert_eq!(triggers(query, &ranking(ids)), expected, "{ids:?}");
+        }
     }
 
     #[test]

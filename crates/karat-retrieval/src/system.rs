@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use karat_core::adapter::{Values, program};
@@ -74,6 +75,8 @@ impl Question {
             ("limit", json!(self.limit)),
             ("id", json!(self.id)),
             ("run", json!(run)),
+            ("offset", json!(0)),
+            ("cursor", json!("")),
         ]
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value))
@@ -217,14 +220,24 @@ impl SystemConfig {
             }
             Reach::Http(http) => {
                 let wrong = |error| EvalError::Config(format!("system: http: {error}"));
-                let reader = AnswerReader::new(&http.answer, setting.dataset, setting.count_tokens)
-                    .map_err(wrong)?;
+                let reader = AnswerReader::new(
+                    &http.answer,
+                    setting.dataset,
+                    setting.folder,
+                    setting.count_tokens,
+                )
+                .map_err(wrong)?;
                 let search = HttpSearch::new(http, reader, setting.timeout).map_err(wrong)?;
                 Ok(Search::Http(Box::new(search)))
             }
             Reach::Mcp(mcp) => {
-                let reader = AnswerReader::new(&mcp.answer, setting.dataset, setting.count_tokens)
-                    .map_err(|error| EvalError::Config(format!("system: mcp: {error}")))?;
+                let reader = AnswerReader::new(
+                    &mcp.answer,
+                    setting.dataset,
+                    setting.folder,
+                    setting.count_tokens,
+                )
+                .map_err(|error| EvalError::Config(format!("system: mcp: {error}")))?;
                 McpSearch::start(mcp, reader, setting.folder, setting.timeout)
                     .await
                     .map(|search| Search::Mcp(Box::new(search)))
@@ -281,6 +294,23 @@ impl Search {
             Search::Mcp(mcp) => mcp.notes(),
             Search::Builtin { .. } | Search::Command(_) | Search::Http(_) => Vec::new(),
         }
+    }
+}
+
+/// A system that was probed, and the tools that it did not list.
+pub struct Probed {
+    /// The system.
+    pub search: Arc<Search>,
+    /// The tools that are to fail the gate.
+    pub missing: Vec<String>,
+}
+
+impl System for Probed {
+    type Question = Question;
+    type Answer = Ranking;
+
+    async fn ask(&self, run: u32, question: &Question) -> Result<Ranking, Failure> {
+        self.search.ask(run, question).await
     }
 }
 

@@ -17,7 +17,7 @@ use karat_core::kind::Evaluation;
 
 use crate::cli::{
     AgentCommand, BaselineCommand, Cli, Command, DetectionArgs, DetectionCommand, RetrievalArgs,
-    RetrievalCommand, ScoreCommand, ServerCommand,
+    RetrievalCommand, RetrievalRunArgs, ScoreCommand, ServerCommand,
 };
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -46,9 +46,10 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
     match command {
         Command::Check(arguments) => commands::check::all(arguments, terminal),
         Command::Retrieval(RetrievalArgs { command: Some(command), .. }) => match command {
-            RetrievalCommand::Run(arguments) => {
-                commands::check::one(&Evaluation::Retrieval, arguments, terminal)
-            }
+            RetrievalCommand::Run(RetrievalRunArgs { check, search }) => match search.are_given() {
+                true => commands::search::run(search, check, terminal),
+                false => commands::check::one(&Evaluation::Retrieval, check, terminal),
+            },
             RetrievalCommand::Score(arguments) => commands::retrieval::score(arguments, terminal),
             RetrievalCommand::Trec(arguments) => commands::trec::score(arguments, terminal),
             RetrievalCommand::ExportTrec(arguments) => {

@@ -42,7 +42,8 @@ pub struct McpConfig<A> {
     pub start_timeout_ms: u64,
 }
 
-fn default_start_timeout_ms() -> u64 {
+/// The time limit for a server to get ready, unless the entry says otherwise.
+pub fn default_start_timeout_ms() -> u64 {
     60_000
 }
 
@@ -84,9 +85,11 @@ impl Part {
             (Part::Auto | Part::Text, _) => match reply.texts().as_slice() {
                 [text] => Ok(Picked::Text(text)),
                 [] => invalid("the result has no text".to_owned()),
-                several => {
-                    invalid(format!("the result has {} texts instead of one", several.len()))
-                }
+                several => invalid(format!(
+                    "the result has {} texts instead of one; `from = \"result\"` with `json_at = \
+                     \"content[*].text\"` reads them as one list",
+                    several.len()
+                )),
             },
         }
     }
@@ -100,7 +103,11 @@ impl<A> McpConfig<A> {
     pub fn fill(&self, values: &Values) -> Result<Map<String, Value>, String> {
         let arguments = self.arguments.clone().unwrap_or_default();
         match fill_json(&Value::Object(arguments), values)? {
-            Value::Object(arguments) => Ok(arguments),
+            Value::Object(mut arguments) => {
+                // What a question has no value for, such as the cursor of a first page, is not sent.
+                arguments.retain(|_, value| !value.is_null());
+                Ok(arguments)
+            }
             _ => Ok(Map::new()),
         }
     }

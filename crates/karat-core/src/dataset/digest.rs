@@ -23,6 +23,12 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// Its first 64 bits.
+    pub(super) fn head(&self) -> u64 {
+        let head = self.0.first_chunk().copied().unwrap_or_default();
+        u64::from_be_bytes(head)
+    }
+
     /// The digest of everything that can be read, of which little is in memory at a time.
     ///
     /// # Errors

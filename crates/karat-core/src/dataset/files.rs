@@ -99,6 +99,16 @@ impl DatasetFiles {
         }
     }
 
+    /// The paths of all files of a dataset.
+    ///
+    /// # Errors
+    /// If there is anything that a dataset may not hold.
+    pub fn paths(&self) -> Result<Vec<FilePath>, DatasetError> {
+        let (paths, problems) = self.list()?;
+        DatasetError::all(problems)?;
+        Ok(paths)
+    }
+
     /// Every file except the manifest, sorted, and what is there that should not be.
     pub(super) fn list(&self) -> Result<(Vec<FilePath>, Vec<DatasetError>), DatasetError> {
         let mut problems = Vec::new();

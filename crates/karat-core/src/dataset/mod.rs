@@ -6,8 +6,11 @@
 //!
 //! The **digest of a dataset** is the SHA-256 over one line per file, sorted by path (byte order):
 //! the path, a NUL byte, the file's digest as written in the manifest, a line feed. Name, version,
-//! licence and the text on how it was made do not count: the same files are the same data.
+//! licence and the text on how it was made do not count: the same files are the same data. What is in
+//! the files, part by part, is [`Contents`].
 
+pub mod canonical;
+mod contents;
 mod digest;
 mod error;
 mod files;
@@ -20,6 +23,7 @@ use std::str::FromStr;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use self::contents::{Changes, Contents, DataChange, Fingerprint};
 pub use self::digest::{Digest, NotADigest};
 pub use self::error::{BadPath, DatasetError};
 pub use self::files::{DatasetFiles, EmbeddedFiles, FilePath};
@@ -273,8 +277,7 @@ impl Manifest {
     /// `if_frozen` says to refuse.
     pub fn freeze(folder: &Path, meta: Meta, if_frozen: IfFrozen) -> Result<Self, DatasetError> {
         let files = DatasetFiles::Folder(folder.to_owned());
-        let (paths, problems) = files.list()?;
-        DatasetError::all(problems)?;
+        let paths = files.paths()?;
         if paths.is_empty() {
             return Err(DatasetError::Empty { folder: folder.to_owned() });
         }

@@ -55,6 +55,7 @@ fn report(runs: &[Vec<(&str, f64)>]) -> Report {
         evaluation: Evaluation::Retrieval,
         name: "r".to_owned(),
         dataset: DatasetRef { id: "d".into(), version: "v1".into(), digest: "sha256:1".into() },
+        contents: None,
         system: SystemRef {
             kind: "builtin".into(),
             name: "s".into(),
@@ -168,7 +169,11 @@ fn a_gain_elsewhere_does_not_hide_a_loss_in_the_protected_slice() {
     let before = report(&[vec![("a1", 1.0), ("b1", 0.0), ("b2", 0.0)]]);
     let after = report(&[vec![("a1", 0.0), ("b1", 1.0), ("b2", 1.0)]]);
     let mut policy = policy(&[("mrr", max_drop(0.0))]);
-    policy.protected = Some(Protected { slice: "kind=a".into(), metric: "success@5".into() });
+    policy.protected = Some(Protected {
+        slice: Some("kind=a".into()),
+        metric: "success@5".into(),
+        ..Protected::default()
+    });
     let gate = evaluate(&policy, &after, Some(&Baseline::from_report(&before))).unwrap();
     assert_eq!(gate.verdict, Verdict::Fail);
     let failed: Vec<_> = gate.checks.iter().filter(|c| c.verdict == Verdict::Fail).collect();
@@ -471,7 +476,11 @@ fn a_mean_over_groups_is_compared_over_groups() {
 fn a_protected_item_without_a_score_is_lost() {
     let before = report(&[vec![("a1", 1.0), ("a2", 1.0), ("b1", 1.0)]]);
     let mut policy = policy(&[]);
-    policy.protected = Some(Protected { slice: "kind=a".into(), metric: "success@5".into() });
+    policy.protected = Some(Protected {
+        slice: Some("kind=a".into()),
+        metric: "success@5".into(),
+        ..Protected::default()
+    });
     for (silent, expected) in [
         (&["a1"][..], "1 of 2 protected items have no score any more: a1"),
         (&["a1", "a2"][..], "2 of 2 protected items have no score any more: a1, a2"),

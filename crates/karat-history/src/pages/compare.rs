@@ -114,10 +114,7 @@ fn card(old: &Report, new: &Report, anchor: &str) -> Card {
     let compared = compare(&Baseline::from_report(old), new, &[]);
     let (comparison, refused) = match compared {
         Ok(comparison) => (comparison, None),
-        Err(error) => {
-            let nothing = Comparison { against: String::new(), deltas: Vec::new() };
-            (nothing, Some(format!("Not compared: {error}.")))
-        }
+        Err(error) => (Comparison::default(), Some(format!("Not compared: {error}."))),
     };
     Card {
         evaluation: new.evaluation.to_string(),

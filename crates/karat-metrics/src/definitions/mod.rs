@@ -9,3 +9,4 @@ pub(crate) mod load;
 pub(crate) mod outcomes;
 pub(crate) mod probes;
 pub(crate) mod suites;
+pub(crate) mod triggers;

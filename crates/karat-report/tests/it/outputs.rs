@@ -9,7 +9,8 @@ use karat_report::Output;
 use serde_json::Value;
 
 /// The metrics that a score report must have.
-const SHOWN: [&str; 7] = ["recall@1", "recall@3", "recall@5", "recall@10", "mrr", "ndcg@10", "map"];
+const SHOWN: [&str; 7] =
+    ["recall@1", "recall@3", "recall@5", "recall@10", "mrr@10", "ndcg@10", "map@10"];
 
 fn rendered(output: Output, check: &CheckReport) -> Value {
     serde_json::from_str(&output.render(check).unwrap()).unwrap()
@@ -71,7 +72,7 @@ fn a_score_report_has_the_numbers_of_the_report() {
     }
     let shown = rendered(Output::ScoreReport, &check);
     let report = check.reports.iter().find(|report| report.kind == Kind::Ranking).unwrap();
-    let mrr = report.metrics.iter().find(|metric| metric.id == "mrr").unwrap();
+    let mrr = report.metrics.iter().find(|metric| metric.id == "mrr@10").unwrap();
     assert_eq!(shown["retrieval"]["metrics"]["mrr"].as_f64(), mrr.value);
     assert_eq!(shown["retrieval"]["metrics"]["recall_at"]["10"], 0.53);
     assert_eq!(shown["retrieval"]["gate"]["passed"], false);

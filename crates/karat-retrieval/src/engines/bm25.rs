@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::Engine;
+use super::editable::{Editable, Replaced};
 use super::index::{Builder, Index};
 use crate::dataset::Tool;
 use crate::system::Ranked;
@@ -40,28 +41,70 @@ impl Bm25 {
     pub fn build(tools: &[Tool], parts: Fields) -> Bm25 {
         let mut builder = Builder::new(WEIGHTS);
         for tool in tools {
-            let name: &[&str] = &[&tool.server, &tool.tool];
-            match parts {
-                Fields::NameOnly => builder.add([name, &[], &[], &[]]),
-                Fields::All => {
-                    let title = tool.title.as_deref().unwrap_or_default();
-                    let schema = schema_text(&tool.input_schema);
-                    builder.add([name, &[title], &[&tool.description], &[&schema]]);
-                }
-            }
+            with_fields(tool, parts, |fields| builder.add(fields));
         }
         let ids = tools.iter().map(|tool| tool.tool_id.clone()).collect();
         Bm25 { ids, index: builder.finish() }
     }
 }
 
+/// Calls `take` with the texts of a tool that are indexed.
+fn with_fields<T>(tool: &Tool, parts: Fields, take: impl FnOnce([&[&str]; 4]) -> T) -> T {
+    let name: &[&str] = &[&tool.server, &tool.tool];
+    match parts {
+        Fields::NameOnly => take([name, &[], &[], &[]]),
+        Fields::All => {
+            let title = tool.title.as_deref().unwrap_or_default();
+            let schema = schema_text(&tool.input_schema);
+            take([name, &[title], &[&tool.description], &[&schema]])
+        }
+    }
+}
+
+/// BM25 over a corpus of which a few tools are others for each search.
+pub(crate) struct EditableBm25 {
+    ids: Vec<String>,
+    parts: Fields,
+    index: Editable<{ WEIGHTS.len() }>,
+}
+
+/// Some tools in another wording, by their place in the corpus.
+pub(crate) struct Rewording(Vec<Replaced<{ WEIGHTS.len() }>>);
+
+impl EditableBm25 {
+    /// Indexes a corpus, which must be sorted by id.
+    pub(crate) fn build(tools: &[Tool], parts: Fields) -> EditableBm25 {
+        let ids = tools.iter().map(|tool| tool.tool_id.clone()).collect();
+        let mut index = Editable::empty(WEIGHTS);
+        for tool in tools {
+            with_fields(tool, parts, |fields| index.add(fields));
+        }
+        EditableBm25 { ids, parts, index }
+    }
+
+    /// Prepares tools, given in the order of their places, for searches.
+    pub(crate) fn reworded<'t>(&self, tools: impl Iterator<Item = (usize, &'t Tool)>) -> Rewording {
+        let replaced = tools.map(|(place, tool)| {
+            with_fields(tool, self.parts, |fields| self.index.document(place, fields))
+        });
+        Rewording(replaced.collect())
+    }
+
+    /// The best tools where some are reworded.
+    pub(crate) fn search(&self, rewording: &Rewording, query: &str, limit: usize) -> Vec<Ranked> {
+        let found = self.index.search(&rewording.0, query, limit);
+        found.into_iter().map(|(doc, score)| ranked(&self.ids[doc], score)).collect()
+    }
+}
+
+fn ranked(id: &str, score: f32) -> Ranked {
+    Ranked { tool_id: id.to_owned(), score: Some(f64::from(score)) }
+}
+
 impl Engine for Bm25 {
     fn search(&self, query: &str, limit: usize) -> Vec<Ranked> {
-        let ranked = |(doc, score): (usize, f32)| Ranked {
-            tool_id: self.ids[doc].clone(),
-            score: Some(f64::from(score)),
-        };
-        self.index.search(query, limit).into_iter().map(ranked).collect()
+        let found = self.index.search(query, limit);
+        found.into_iter().map(|(doc, score)| ranked(&self.ids[doc], score)).collect()
     }
 }
 

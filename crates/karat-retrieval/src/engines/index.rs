@@ -24,7 +24,7 @@ use super::terms::Stems;
 use super::words::for_each_word;
 
 /// The saturation of repeated terms.
-const K1: f32 = 1.2;
+pub(super) const K1: f32 = 1.2;
 /// The influence of a field's length.
 const B: f32 = 0.75;
 
@@ -211,7 +211,7 @@ fn groups_above(floor: f32, sums: &[f32]) -> impl Iterator<Item = (usize, &[f32]
 }
 
 /// The best of the documents that were offered, in ascending order of their numbers.
-struct Best {
+pub(super) struct Best {
     limit: usize,
     found: Vec<(usize, f32)>,
     /// What a further document must exceed.
@@ -219,13 +219,13 @@ struct Best {
 }
 
 impl Best {
-    fn new(limit: usize) -> Best {
+    pub(super) fn new(limit: usize) -> Best {
         let floor = if limit == 0 { f32::INFINITY } else { 0.0 };
         Best { limit, found: Vec::new(), floor }
     }
 
     /// Offers the sums of documents from `first` on; a document without a match has none.
-    fn offer_all(&mut self, first: usize, sums: &[f32]) {
+    pub(super) fn offer_all(&mut self, first: usize, sums: &[f32]) {
         for (place, group) in groups_above(self.floor, sums) {
             for (doc, sum) in (first + place..).zip(group) {
                 self.offer(doc, *sum);
@@ -252,7 +252,7 @@ impl Best {
         }
     }
 
-    fn into_sorted(mut self) -> Vec<(usize, f32)> {
+    pub(super) fn into_sorted(mut self) -> Vec<(usize, f32)> {
         self.cut();
         self.found.sort_unstable_by(by_score);
         self.found
@@ -358,7 +358,7 @@ impl<const FIELDS: usize> Builder<FIELDS> {
         for entry in &self.entries {
             let field = entry.field as usize;
             let length = self.lengths[entry.doc as usize][field];
-            let norm = K1 * (1.0 - B + B * length / averages[field]);
+            let norm = norm(length, averages[field]);
             let place = &mut next[list(entry)];
             docs[*place] = entry.doc;
             scores[*place] = entry.frequency / (entry.frequency + norm);
@@ -367,9 +367,7 @@ impl<const FIELDS: usize> Builder<FIELDS> {
         let mut most = Vec::with_capacity(starts.len());
         for (list, bounds) in starts.windows(2).enumerate() {
             let having = bounds[1] - bounds[0];
-            let others = documents - having;
-            let rarity = (1.0 + (others as f32 + 0.5) / (having as f32 + 0.5)).ln();
-            let weight = rarity * (1.0 + K1) * self.weights[list % FIELDS];
+            let weight = rarity(documents, having) * (1.0 + K1) * self.weights[list % FIELDS];
             let scores = &mut scores[bounds[0]..bounds[1]];
             scores.iter_mut().for_each(|score| *score *= weight);
             most.push(scores.iter().copied().fold(0.0, f32::max));
@@ -378,9 +376,20 @@ impl<const FIELDS: usize> Builder<FIELDS> {
     }
 }
 
+/// The weight of a term that so many documents have.
+pub(super) fn rarity(documents: usize, having: usize) -> f32 {
+    let others = documents - having;
+    (1.0 + (others as f32 + 0.5) / (having as f32 + 0.5)).ln()
+}
+
+/// The resistance of a field to further occurrences of a term.
+pub(super) fn norm(length: f32, average: f32) -> f32 {
+    K1 * (1.0 - B + B * length / average)
+}
+
 /// A length with four significant bits above 24, rounded down: the precision that Lucene and tantivy
 /// keep of it in one byte. Scores would differ from theirs without it.
-fn rounded(length: usize) -> f32 {
+pub(super) fn rounded(length: usize) -> f32 {
     const EXACT: usize = 24;
     let Some(above) = length.checked_sub(EXACT) else { return length as f32 };
     let dropped = (usize::BITS - above.leading_zeros()).saturating_sub(4);
@@ -388,15 +397,15 @@ fn rounded(length: usize) -> f32 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use karat_metrics::stats::random::Draws;
 
     use super::*;
 
-    const WEIGHTS: [f32; 2] = [2.0, 0.4];
+    pub(in super::super) const WEIGHTS: [f32; 2] = [2.0, 0.4];
 
     /// Documents of two fields whose first words are frequent and whose last ones are rare.
-    fn documents(count: usize) -> Vec<[String; 2]> {
+    pub(in super::super) fn documents(count: usize) -> Vec<[String; 2]> {
         let mut draws = Draws::from_seed(7);
         let mut text = |words: usize| -> String {
             let mut word = || {
@@ -408,7 +417,7 @@ mod tests {
         (0..count).map(|n| [text(n % 4), text(n % 60)]).collect()
     }
 
-    fn index(documents: &[[String; 2]]) -> Index<2> {
+    pub(in super::super) fn index(documents: &[[String; 2]]) -> Index<2> {
         let mut builder = Builder::new(WEIGHTS);
         for [first, second] in documents {
             builder.add([&[first], &[second]]);

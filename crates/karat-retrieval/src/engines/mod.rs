@@ -3,6 +3,7 @@
 pub mod bm25;
 #[cfg(feature = "embeddings")]
 pub mod dense;
+mod editable;
 #[cfg(feature = "embeddings")]
 pub mod hybrid;
 mod index;

@@ -4,7 +4,6 @@
 //! file, and holds every definition complete, fields that Karat knows nothing of included. It has no
 //! queries and no labels: those are the business of [`crate::dataset`].
 
-pub mod canonical;
 pub mod capture;
 pub mod diff;
 pub mod lock;
@@ -13,6 +12,7 @@ pub mod store;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+pub use karat_core::dataset::canonical;
 use karat_core::dataset::{Dataset as Frozen, DatasetError, DatasetFiles, MANIFEST};
 use karat_io::input::{self, Format, InputError, Limits};
 use serde::{Deserialize, Serialize};

@@ -6,15 +6,17 @@
 //! is there and has nothing in it is empty.
 
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use karat_io::exchange::quoted;
 use karat_io::input;
 use karat_io::json_path::JsonPath;
-use karat_io::template::{Template, plain};
 use karat_io::{Failure, FailureClass};
+use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::ids::{Found, IdRule, ListPath, Naming};
 use crate::dataset::Dataset;
 use crate::system::{Ranked, Ranking};
 use karat_core::tokens;
@@ -27,7 +29,7 @@ const MOST_RESULTS: usize = 100_000;
 #[serde(deny_unknown_fields)]
 pub struct AnswerConfig {
     /// A path to a text that itself holds JSON, such as `content[0].text`; the other paths then
-    /// start inside it.
+    /// start inside it. With a `*` in it, all texts that it finds form one list.
     #[serde(default)]
     pub json_at: Option<String>,
     /// A path to the results, such as `results[*]`. Without it, the answer itself is the list.
@@ -41,9 +43,28 @@ pub struct AnswerConfig {
     /// The separator of server and tool in the ids of the system, if it is not `:`.
     #[serde(default)]
     pub separator: Option<String>,
+    /// Texts that the ids of the system begin with and those of the corpus do not, such as `mcp__`.
+    #[serde(default)]
+    pub strip: Rules,
+    /// A JSON file of ids: those of the system, each with that of the corpus.
+    #[serde(default)]
+    pub alias: Option<PathBuf>,
     /// A path from a result to its score. It is recorded; the order is that of the list.
     #[serde(default)]
     pub score: Option<String>,
+    /// A regular expression that finds the ids in an answer that is text and not JSON: by its groups
+    /// `server` and `tool`, or else by its first group or all of it.
+    #[serde(default)]
+    pub pattern: Option<String>,
+    /// A path to an error: if anything is there, the search has refused.
+    #[serde(default)]
+    pub error: Option<String>,
+    /// A path to the cursor of the next page, which is asked for with `{cursor}`.
+    #[serde(default)]
+    pub next: Option<String>,
+    /// The most results that the system gives at once: `{limit}` is never more than that.
+    #[serde(default)]
+    pub page_size: Option<usize>,
 }
 
 /// One rule or several.
@@ -80,27 +101,28 @@ impl From<Rules> for OneOrMany {
 #[derive(Debug)]
 pub struct AnswerReader {
     json_at: Option<JsonPath>,
+    /// Set if `json_at` means every text that it finds.
+    every_text: bool,
     list: ListPath,
     rules: Vec<IdRule>,
-    separator: Option<String>,
+    naming: Naming,
     score: Option<JsonPath>,
-    corpus: HashSet<String>,
+    pattern: Option<Regex>,
+    error: Option<JsonPath>,
+    next: Option<JsonPath>,
+    pub(super) page_size: Option<usize>,
+    /// Set if requests name the place of their first result.
+    pub(super) by_offset: bool,
     count_tokens: bool,
 }
 
-#[derive(Debug)]
-struct ListPath {
-    written: String,
-    path: JsonPath,
-    /// The path as far as its first `*`: what must be there even if the list is empty.
-    head: JsonPath,
-    every: bool,
-}
-
-#[derive(Debug)]
-struct IdRule {
-    template: Template,
-    places: Vec<(String, JsonPath)>,
+/// A part of the results, and where the next one is.
+#[derive(Debug, PartialEq)]
+pub struct Page {
+    /// The results.
+    pub ranking: Ranking,
+    /// The cursor of the next page, if there is one.
+    pub next: Option<Value>,
 }
 
 impl AnswerConfig {
@@ -112,12 +134,29 @@ impl AnswerConfig {
         let optional = |path: &Option<String>| path.as_deref().map(JsonPath::parse).transpose();
         optional(&self.json_at)?;
         optional(&self.score)?;
+        optional(&self.error)?;
+        optional(&self.next)?;
+        self.pattern()?;
+        if self.pattern.is_some() && (self.ids.is_some() || !self.id.0.is_empty()) {
+            return Err("pattern is for text; ids and id are for JSON".to_owned());
+        }
+        if self.page_size == Some(0) {
+            return Err("page_size must be at least 1".to_owned());
+        }
         ListPath::parse(self.ids.as_deref())?;
         self.id.0.iter().try_for_each(|rule| IdRule::parse(rule).map(|_| ()))?;
         if self.separator.as_deref() == Some("") {
             return Err("separator is empty".to_owned());
         }
         Ok(())
+    }
+
+    fn pattern(&self) -> Result<Option<Regex>, String> {
+        let build = |text: &String| {
+            let built = RegexBuilder::new(text).size_limit(1 << 20).multi_line(true).build();
+            built.map_err(|error| format!("pattern: {error}"))
+        };
+        self.pattern.as_ref().map(build).transpose()
     }
 
     /// The settings for the report: the rules are part of what was measured.
@@ -127,6 +166,11 @@ impl AnswerConfig {
             ("answer.ids", self.ids.clone()),
             ("answer.id", (!self.id.0.is_empty()).then(|| self.id.0.join(" | "))),
             ("answer.separator", self.separator.clone()),
+            ("answer.strip", (!self.strip.0.is_empty()).then(|| self.strip.0.join(" | "))),
+            ("answer.alias", self.alias.as_ref().map(|path| path.display().to_string())),
+            ("answer.pattern", self.pattern.clone()),
+            ("answer.next", self.next.clone()),
+            ("answer.page_size", self.page_size.map(|size| size.to_string())),
         ]
         .into_iter()
         .filter_map(|(name, value)| Some((name.to_owned(), value?)))
@@ -142,30 +186,70 @@ impl AnswerReader {
     pub fn new(
         config: &AnswerConfig,
         dataset: &Dataset,
+        folder: &Path,
         count_tokens: bool,
     ) -> Result<AnswerReader, String> {
         config.check()?;
         let optional = |path: &Option<String>| path.as_deref().map(JsonPath::parse).transpose();
         Ok(AnswerReader {
             json_at: optional(&config.json_at)?,
+            every_text: config.json_at.as_ref().is_some_and(|path| path.contains('*')),
             list: ListPath::parse(config.ids.as_deref())?,
             rules: config.id.0.iter().map(|rule| IdRule::parse(rule)).collect::<Result<_, _>>()?,
-            separator: config.separator.clone(),
+            naming: Naming::new(config, dataset, folder)?,
             score: optional(&config.score)?,
-            corpus: dataset.tools.iter().map(|tool| tool.tool_id.clone()).collect(),
+            pattern: config.pattern()?,
+            error: optional(&config.error)?,
+            next: optional(&config.next)?,
+            page_size: config.page_size,
+            by_offset: false,
             count_tokens,
         })
     }
 
-    /// Reads the bytes of an answer, which must be JSON. The tokens are those of all of it.
+    /// Reads the bytes of an answer, which must be JSON unless there is a pattern for texts. The tokens
+    /// are those of all of it.
     ///
     /// # Errors
     /// An `invalid_answer` that says what is not as agreed.
-    pub fn read(&self, bytes: &[u8]) -> Result<Ranking, Failure> {
-        let text = std::str::from_utf8(bytes).map_err(|_| invalid("the answer is not UTF-8"))?;
-        let value = json(text)?;
-        let ranking = self.read_value(&value)?;
-        Ok(Ranking { answer_tokens: self.tokens(text), ..ranking })
+    pub fn read(&self, bytes: &[u8]) -> Result<Page, Failure> {
+        let text = std::str::from_utf8(bytes).map_err(|_| {
+            let packed = match bytes {
+                [0x1f, 0x8b, ..] => ": it is compressed with gzip, which was not asked for",
+                [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+                    ": it is compressed with zstd, which was not asked for"
+                }
+                _ => "",
+            };
+            invalid(&format!("the answer is not UTF-8{packed}"))
+        })?;
+        let mut page = match &self.pattern {
+            Some(pattern) => Page { ranking: self.read_text(pattern, text)?, next: None },
+            None => self.read_value(&json(text)?)?,
+        };
+        page.ranking.answer_tokens = self.tokens(text);
+        Ok(page)
+    }
+
+    /// The ids that a pattern finds in a text, each once: a text may name a tool again.
+    fn read_text(&self, pattern: &Regex, text: &str) -> Result<Ranking, Failure> {
+        let mut seen = HashSet::new();
+        let mut ranked = Vec::new();
+        for found in pattern.captures_iter(text).take(MOST_RESULTS) {
+            let part = |name: &str| found.name(name).map(|part| part.as_str());
+            let id = match (part("server"), part("tool")) {
+                (Some(server), Some(tool)) => format!("{server}:{tool}"),
+                (_, tool) => {
+                    let first = tool.or_else(|| found.get(1).map(|part| part.as_str()));
+                    first.unwrap_or(&found[0]).to_owned()
+                }
+            };
+            let tool_id = self.naming.corpus_id(id);
+            if seen.insert(tool_id.clone()) {
+                ranked.push(Ranked { tool_id, score: None });
+            }
+        }
+        Ok(Ranking::new(ranked))
     }
 
     /// Reads an answer that is JSON already, such as `structuredContent`. No tokens are counted: only
@@ -173,11 +257,20 @@ impl AnswerReader {
     ///
     /// # Errors
     /// An `invalid_answer` that says what is not as agreed.
-    pub fn read_value(&self, value: &Value) -> Result<Ranking, Failure> {
+    pub fn read_value(&self, value: &Value) -> Result<Page, Failure> {
+        self.refusal(value)?;
         let inner;
         let value = match &self.json_at {
             None => value,
             Some(path) => match path.find(value).as_slice() {
+                texts if self.every_text => {
+                    let texts = texts.iter().map(|text| match text {
+                        Value::String(text) => json(text),
+                        other => Err(invalid(&format!("no text holds the JSON: {}", shown(other)))),
+                    });
+                    inner = Value::Array(texts.collect::<Result<_, _>>()?);
+                    &inner
+                }
                 [Value::String(text)] => {
                     inner = json(text)?;
                     &inner
@@ -191,12 +284,38 @@ impl AnswerReader {
                 }
             },
         };
+        if self.json_at.is_some() {
+            self.refusal(value)?;
+        }
         let results = self.list.results(value)?;
         if results.len() > MOST_RESULTS {
             return Err(invalid(&format!("the answer has {} results", results.len())));
         }
         let ranked = results.into_iter().map(|result| self.ranked(result));
-        ranked.collect::<Result<Vec<Ranked>, Failure>>().map(Ranking::new)
+        let ranked = ranked.collect::<Result<Vec<Ranked>, Failure>>()?;
+        let next = self.next.as_ref().and_then(|path| path.find(value).first().copied().cloned());
+        let next =
+            next.filter(|next| !matches!(next, Value::Null | Value::Bool(false)) && *next != "");
+        Ok(Page { ranking: Ranking::new(ranked), next })
+    }
+
+    /// An answer that says that it is none: `success: false`, or something at the path of errors.
+    fn refusal(&self, value: &Value) -> Result<(), Failure> {
+        let found = match &self.error {
+            Some(path) => path.find(value).into_iter().find(|found| {
+                let nothing = [json!(null), json!(false), json!(""), json!([]), json!({})];
+                !nothing.contains(*found)
+            }),
+            None if value.get("success") == Some(&Value::Bool(false)) => {
+                Some(value.get("error").or(value.get("message")).unwrap_or(value))
+            }
+            None => None,
+        };
+        match found {
+            None => Ok(()),
+            Some(Value::String(text)) => Err(Failure::new(FailureClass::Refused, quoted(text))),
+            Some(other) => Err(Failure::new(FailureClass::Refused, shown(other))),
+        }
     }
 
     /// The tokens of a text, if they are counted.
@@ -204,90 +323,21 @@ impl AnswerReader {
         self.count_tokens.then(|| tokens::count(text))
     }
 
-    fn ranked(&self, result: &Value) -> Result<Ranked, Failure> {
-        let id = self.id(result).ok_or_else(|| {
+    fn ranked(&self, found: Found<'_>) -> Result<Ranked, Failure> {
+        let result = found.result;
+        let id = self.id(found).ok_or_else(|| {
             invalid(&format!("no id can be made of the result {}", shown(result)))
         })?;
         let score = self.score.as_ref().and_then(|path| path.find(result).first()?.as_f64());
-        Ok(Ranked { tool_id: self.with_colon(id), score })
+        Ok(Ranked { tool_id: self.naming.corpus_id(id), score })
     }
 
-    fn id(&self, result: &Value) -> Option<String> {
+    fn id(&self, found: Found<'_>) -> Option<String> {
         if self.rules.is_empty() {
-            let id = result.get("tool_id").unwrap_or(result);
+            let id = found.result.get("tool_id").unwrap_or(found.result);
             return id.as_str().filter(|id| !id.is_empty()).map(str::to_owned);
         }
-        self.rules.iter().find_map(|rule| rule.apply(result))
-    }
-
-    /// Puts `:` between server and tool: where that gives a tool of the corpus, else at the first
-    /// separator, so that an unknown tool is still shown as what it claims to be.
-    fn with_colon(&self, id: String) -> String {
-        let Some(separator) = &self.separator else { return id };
-        if self.corpus.contains(&id) {
-            return id;
-        }
-        let divided: Vec<String> = id
-            .match_indices(separator.as_str())
-            .map(|(at, _)| format!("{}:{}", &id[..at], &id[at + separator.len()..]))
-            .collect();
-        let known = divided.iter().find(|id| self.corpus.contains(*id));
-        known.or(divided.first()).cloned().unwrap_or(id)
-    }
-}
-
-impl ListPath {
-    fn parse(written: Option<&str>) -> Result<ListPath, String> {
-        let written = written.unwrap_or("$");
-        let star = [written.find("[*]"), written.find(".*")].into_iter().flatten().min();
-        Ok(ListPath {
-            path: JsonPath::parse(written)?,
-            head: JsonPath::parse(&written[..star.unwrap_or(written.len())])?,
-            every: star.is_some(),
-            written: written.to_owned(),
-        })
-    }
-
-    fn results<'v>(&self, value: &'v Value) -> Result<Vec<&'v Value>, Failure> {
-        let heads = self.head.find(value);
-        match heads.as_slice() {
-            [] => Err(invalid(&format!("the answer has no {}: {}", self.written, shown(value)))),
-            // Some languages write an empty list as null.
-            [Value::Null] => Ok(Vec::new()),
-            [Value::Array(items)] if !self.every => Ok(items.iter().collect()),
-            [Value::Array(_) | Value::Object(_)] if self.every => Ok(self.path.find(value)),
-            _ => Err(invalid(&format!("{} is not a list: {}", self.written, shown(heads[0])))),
-        }
-    }
-}
-
-impl IdRule {
-    fn parse(rule: &str) -> Result<IdRule, String> {
-        let template = if rule.contains('{') {
-            Template::parse(rule)?
-        } else {
-            Template::parse(&format!("{{{rule}}}"))?
-        };
-        let places = template
-            .placeholders()
-            .map(|place| Ok((place.to_owned(), JsonPath::parse(place)?)))
-            .collect::<Result<Vec<_>, String>>()?;
-        if places.is_empty() {
-            return Err(format!("the id rule {rule:?} names no field of a result"));
-        }
-        Ok(IdRule { template, places })
-    }
-
-    /// The id, if the result has one text or number for each place.
-    fn apply(&self, result: &Value) -> Option<String> {
-        let part = |name: &str| {
-            let (_, path) = self.places.iter().find(|(place, _)| place == name)?;
-            match path.find(result).as_slice() {
-                [part @ (Value::String(_) | Value::Number(_))] => Some(plain(part)),
-                _ => None,
-            }
-        };
-        self.template.fill(|name| part(name).filter(|part| !part.is_empty()).ok_or(())).ok()
+        self.rules.iter().find_map(|rule| rule.apply(found))
     }
 }
 
@@ -296,18 +346,17 @@ fn json(text: &str) -> Result<Value, Failure> {
         .map_err(|error| invalid(&format!("the answer is not JSON ({error}): {}", quoted(text))))
 }
 
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     quoted(&value.to_string())
 }
 
-fn invalid(message: &str) -> Failure {
+pub(super) fn invalid(message: &str) -> Failure {
     Failure::new(FailureClass::InvalidAnswer, message)
 }
 
 #[cfg(test)]
 mod tests {
     use karat_core::report::DatasetRef;
-    use serde_json::json;
 
     use super::*;
     use crate::dataset::Tool;
@@ -332,17 +381,20 @@ mod tests {
             queries: Vec::new(),
             groups: Vec::new(),
             dangling: Vec::new(),
+            versions: Default::default(),
+            contents: Default::default(),
         }
     }
 
     fn reader(config: Value) -> AnswerReader {
         let config: AnswerConfig = serde_json::from_value(config).unwrap();
-        AnswerReader::new(&config, &dataset(&["a:b", "my__srv:do_it"]), false).unwrap()
+        let known = dataset(&["a:b", "my__srv:do_it"]);
+        AnswerReader::new(&config, &known, Path::new("."), false).unwrap()
     }
 
     fn ids(reader: &AnswerReader, answer: &Value) -> Vec<String> {
-        let ranking = reader.read(answer.to_string().as_bytes()).unwrap();
-        ranking.ranked.into_iter().map(|ranked| ranked.tool_id).collect()
+        let page = reader.read(answer.to_string().as_bytes()).unwrap();
+        page.ranking.ranked.into_iter().map(|ranked| ranked.tool_id).collect()
     }
 
     #[test]
@@ -355,8 +407,8 @@ mod tests {
             {"name": "c:d"}
         ]});
         assert_eq!(ids(&reader, &answer), ["a:b", "c:d"]);
-        let ranking = reader.read_value(&answer).unwrap();
-        assert_eq!(ranking.ranked[0].score, Some(2.5));
+        let page = reader.read_value(&answer).unwrap();
+        assert_eq!(page.ranking.ranked[0].score, Some(2.5));
     }
 
     #[test]
@@ -364,6 +416,10 @@ mod tests {
         let inside = reader(json!({"json_at": "content[0].text", "ids": "tools[*]", "id": "name"}));
         let answer = json!({"content": [{"text": "{\"tools\": [{\"name\": \"a:b\"}]}"}]});
         assert_eq!(ids(&inside, &answer), ["a:b"]);
+        let every = reader(json!({"json_at": "content[*].text", "id": "name"}));
+        let answer =
+            json!({"content": [{"text": "{\"name\": \"a:b\"}"}, {"text": "{\"name\": \"c:d\"}"}]});
+        assert_eq!(ids(&every, &answer), ["a:b", "c:d"]);
         assert_eq!(ids(&reader(json!({})), &json!(["a:b", {"tool_id": "c:d"}])), ["a:b", "c:d"]);
         assert_eq!(ids(&reader(json!({"ids": "x"})), &json!({"x": ["a:b"]})), ["a:b"]);
     }
@@ -396,6 +452,51 @@ mod tests {
     }
 
     #[test]
+    fn prefixes_parents_and_patterns_lead_to_ids() {
+        let prefixed = reader(json!({"strip": "mcp__", "separator": "__"}));
+        assert_eq!(
+            ids(&prefixed, &json!(["mcp__a__b", "mcp__my__srv__do_it"])),
+            ["a:b", "my__srv:do_it"]
+        );
+        let nested = reader(json!({"ids": "servers[*].tools[*]", "id": "{^.name}:{name}"}));
+        let answer = json!({"servers": [
+            {"name": "a", "tools": [{"name": "b"}, {"name": "c"}]}, {"name": "d", "tools": []},
+            {"name": "e", "tools": [{"name": "f"}]}
+        ]});
+        assert_eq!(ids(&nested, &answer), ["a:b", "a:c", "e:f"]);
+        let text = reader(json!({"pattern": "^- `(?<server>[^/`]+)/(?<tool>[^`]+)`"}));
+        let found =
+            text.read(b"Found:\n- `a/b`: does it\n- `my__srv/do_it`\n- `a/b` again\n").unwrap();
+        let found: Vec<String> = found.ranking.ranked.into_iter().map(|one| one.tool_id).collect();
+        assert_eq!(found, ["a:b", "my__srv:do_it"]);
+        assert!(text.read(b"nothing").unwrap().ranking.ranked.is_empty());
+    }
+
+    #[test]
+    fn an_error_in_the_answer_is_a_refusal_and_never_an_empty_list() {
+        let plain = reader(json!({"ids": "results"}));
+        let said = json!({"success": false, "error": "index \u{1b}gone", "results": []});
+        let failure = plain.read_value(&said).unwrap_err();
+        assert_eq!(failure.class, FailureClass::Refused);
+        assert!(failure.message.contains("index") && !failure.message.contains('\u{1b}'));
+        let own = reader(json!({"ids": "results", "error": "meta.problem"}));
+        let said = json!({"meta": {"problem": {"code": 7}}, "results": []});
+        assert_eq!(own.read_value(&said).unwrap_err().class, FailureClass::Refused);
+        assert!(own.read_value(&json!({"meta": {"problem": null}, "results": []})).is_ok());
+    }
+
+    #[test]
+    fn a_cursor_leads_to_the_next_page() {
+        let reader = reader(json!({"ids": "r", "next": "next_cursor", "page_size": 2}));
+        let next = |answer: Value| reader.read_value(&answer).unwrap().next;
+        assert_eq!(next(json!({"r": ["a:b"], "next_cursor": "x"})), Some(json!("x")));
+        for last in [json!(null), json!(""), json!(false)] {
+            assert_eq!(next(json!({"r": [], "next_cursor": last})), None);
+        }
+        assert_eq!(next(json!({"r": []})), None);
+    }
+
+    #[test]
     fn rules_that_cannot_work_are_refused_before_anything_is_asked() {
         for config in [
             json!({"ids": "a..b"}),
@@ -403,6 +504,9 @@ mod tests {
             json!({"id": ["ok", "{}"]}),
             json!({"separator": ""}),
             json!({"score": "["}),
+            json!({"pattern": "("}),
+            json!({"pattern": "a", "ids": "b"}),
+            json!({"page_size": 0}),
         ] {
             let config: AnswerConfig = serde_json::from_value(config.clone()).unwrap();
             assert!(config.check().is_err(), "{config:?}");

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use karat_core::adapter::http::{self, HttpEndpoint};
 use karat_io::Failure;
+use serde_json::Value;
 
 use super::answer::{AnswerConfig, AnswerReader};
+use super::pages::{OFFSET, Pages};
 use crate::system::{Question, Ranking};
 
 /// `http = { … }` of a project entry.
@@ -32,18 +34,25 @@ impl HttpSearch {
     /// If a variable of the environment is missing, or the configuration is not valid.
     pub fn new(
         config: &HttpConfig,
-        reader: AnswerReader,
+        mut reader: AnswerReader,
         timeout: Duration,
     ) -> Result<HttpSearch, String> {
+        let body = config.body.as_ref().map(ToString::to_string).unwrap_or_default();
+        reader.by_offset = config.url.contains(OFFSET) || body.contains(OFFSET);
         Ok(HttpSearch { endpoint: HttpEndpoint::new(config, timeout)?, reader })
     }
 
     /// Asks one question.
     pub async fn ask(&self, run: u32, question: &Question) -> Result<Ranking, Failure> {
-        let answer = self.endpoint.ask(&question.values(run)).await?;
-        self.reader.read(&answer).map_err(|failure| Failure {
-            message: self.endpoint.redactor().hidden(failure.message),
-            ..failure
-        })
+        let mut pages = Pages::new(&self.reader, question, run, Value::from(""));
+        while let Some(values) = pages.next() {
+            let answer = self.endpoint.ask(&values).await?;
+            let page = self.reader.read(&answer).map_err(|failure| Failure {
+                message: self.endpoint.redactor().hidden(failure.message),
+                ..failure
+            })?;
+            pages.add(page);
+        }
+        Ok(pages.into_ranking())
     }
 }

@@ -9,6 +9,7 @@ use karat_mcp::Reply;
 use serde_json::{Map, Value, json};
 
 use super::answer::{AnswerConfig, AnswerReader};
+use super::pages::{OFFSET, Pages};
 use crate::system::{Question, Ranking};
 
 /// `mcp = { … }` of a project entry.
@@ -46,22 +47,30 @@ impl McpSearch {
     /// If there is no session, or no such tool.
     pub async fn start(
         config: &McpConfig,
-        reader: AnswerReader,
+        mut reader: AnswerReader,
         folder: &Path,
         timeout: Duration,
     ) -> Result<McpSearch, String> {
-        let tool = McpTool::start(&complete(config), folder, timeout).await?;
+        let config = complete(config);
+        reader.by_offset = json!(config.arguments).to_string().contains(OFFSET);
+        let tool = McpTool::start(&config, folder, timeout).await?;
         Ok(McpSearch { tool, reader })
     }
 
     /// Asks one question.
     pub async fn ask(&self, run: u32, question: &Question) -> Result<Ranking, Failure> {
-        let reply = self.tool.ask(&question.values(run)).await?;
-        let ranking = match self.tool.part().of(&reply)? {
-            Picked::Value(value) => self.reader.read_value(value)?,
-            Picked::Text(text) => self.reader.read(text.as_bytes())?,
-        };
-        Ok(Ranking { answer_tokens: self.tokens(&reply), ..ranking })
+        // An argument that is null is not sent: the first page has no cursor.
+        let mut pages = Pages::new(&self.reader, question, run, Value::Null);
+        while let Some(values) = pages.next() {
+            let reply = self.tool.ask(&values).await?;
+            let mut page = match self.tool.part().of(&reply)? {
+                Picked::Value(value) => self.reader.read_value(value)?,
+                Picked::Text(text) => self.reader.read(text.as_bytes())?,
+            };
+            page.ranking.answer_tokens = self.tokens(&reply);
+            pages.add(page);
+        }
+        Ok(pages.into_ranking())
     }
 
     /// The tokens of what a model sees: the texts, whichever part the ids were taken from.

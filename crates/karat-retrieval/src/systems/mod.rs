@@ -3,4 +3,6 @@
 pub mod answer;
 pub mod command;
 pub mod http;
+mod ids;
 pub mod mcp;
+mod pages;

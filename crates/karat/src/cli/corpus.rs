@@ -11,16 +11,36 @@ pub(crate) enum CorpusCommand {
     Capture(CaptureArgs),
     /// Serve a frozen corpus as MCP servers, so that a real proxy or scanner reads exactly that
     Serve(ServeArgs),
+    /// Make a corpus and golden queries of files of others: JSON Lines, tools/list, BEIR, TREC
+    Import(ImportCorpusArgs),
     /// Compute the digests of a dataset folder and write its manifest, or make the next version of
     /// a dataset from a snapshot
     Freeze(FreezeArgs),
-    /// Check a frozen dataset: its digests, its labels, and whether it is worth measuring on; or a
-    /// corpus against a lock
+    /// Check a frozen dataset: its digests and labels, and lint whether it is worth measuring on; or
+    /// check a corpus against a lock
     Verify(VerifyArgs),
     /// Write the digest of every tool definition of a corpus
     Lock(LockArgs),
     /// Show what changed between two corpora: tools added, removed and reworded, field by field
     Diff(DiffArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct ImportCorpusArgs {
+    /// Tools or documents: JSON, JSON Lines, a tools/list result, or the folder of a BEIR dataset
+    pub(crate) corpus: PathBuf,
+    /// The folder for tools/ and golden/
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: PathBuf,
+    /// Queries: JSON Lines with labels, or lines of id, tab and text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) queries: Option<PathBuf>,
+    /// Labels: TREC qrels, or the tab-separated ones of BEIR
+    #[arg(long, value_name = "FILE", requires = "queries")]
+    pub(crate) qrels: Option<PathBuf>,
+    /// The server of tools that name none; by default the name of the file
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
 }
 
 #[derive(Args)]
@@ -53,8 +73,11 @@ pub(crate) struct VerifyArgs {
     /// The folder of the version, such as datasets/tools/v1; with --lock, any corpus
     pub(crate) folder: PathBuf,
     /// Check that every tool definition has the digest that is in this lock
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "strict")]
     pub(crate) lock: Option<PathBuf>,
+    /// Fail if the data breaks a rule of good data, not only if it was changed
+    #[arg(long)]
+    pub(crate) strict: bool,
 }
 
 #[derive(Args)]

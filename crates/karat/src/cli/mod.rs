@@ -9,6 +9,7 @@ mod import;
 mod init;
 mod probing;
 mod retrieval;
+mod search;
 mod server;
 
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ pub(crate) use import::*;
 pub(crate) use init::*;
 pub(crate) use probing::*;
 pub(crate) use retrieval::*;
+pub(crate) use search::*;
 pub(crate) use server::*;
 
 /// Measure MCP servers, tool search, scanners and agents against golden sets, and fail the build
@@ -196,6 +198,9 @@ pub(crate) struct CompareArgs {
     /// Compare over this slice too, such as split=test; repeatable
     #[arg(long, value_name = "BY=VALUE")]
     pub(crate) slice: Vec<String>,
+    /// The metric that the comparison is about: its p-value is not corrected for the others
+    #[arg(long, value_name = "ID")]
+    pub(crate) primary: Option<String>,
 }
 
 #[derive(Subcommand)]

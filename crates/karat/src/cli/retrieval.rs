@@ -18,8 +18,8 @@ pub(crate) struct RetrievalArgs {
 
 #[derive(Subcommand)]
 pub(crate) enum RetrievalCommand {
-    /// Measure the retrieval entries of the project
-    Run(CheckArgs),
+    /// Measure the retrieval entries of the project, or the search that is named
+    Run(RetrievalRunArgs),
     /// Score rankings that were made elsewhere
     Score(RankingsArgs),
     /// Score a TREC run against TREC judgements, as trec_eval does
@@ -28,6 +28,14 @@ pub(crate) enum RetrievalCommand {
     ExportTrec(ExportTrecArgs),
     /// Score changed descriptions for an optimiser: JSON lines on stdin, one answer each on stdout
     ServeFitness(FitnessArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct RetrievalRunArgs {
+    #[command(flatten)]
+    pub(crate) check: CheckArgs,
+    #[command(flatten)]
+    pub(crate) search: super::SearchArgs,
 }
 
 /// The tools and queries.

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use karat_core::baseline::Baseline;
-use karat_core::compare::{compare, same_data};
+use karat_core::compare::{CompareError, compare};
 use karat_core::project::Baselines;
 use karat_core::report::{Comparison, Evaluation, Report};
 use karat_io::text::printable;
@@ -117,15 +117,14 @@ impl Change {
         if old == fresh {
             return Change::Nothing;
         }
-        if same_data(&old.dataset, &fresh.dataset).is_err() {
-            let reason = format!(
-                "the old one is of {} {}, this is of {} {}: not comparable",
-                old.dataset.id, old.dataset.version, fresh.dataset.id, fresh.dataset.version
-            );
-            return Change::NotComparable { reason };
-        }
         match compare(old, report, &[]) {
             Ok(comparison) => Change::Compared { comparison: Box::new(comparison) },
+            Err(CompareError::Dataset { .. }) => Change::NotComparable {
+                reason: format!(
+                    "the old one is of {} {}, this is of {} {}: not comparable",
+                    old.dataset.id, old.dataset.version, fresh.dataset.id, fresh.dataset.version
+                ),
+            },
             Err(error) => Change::NotComparable { reason: error.to_string() },
         }
     }

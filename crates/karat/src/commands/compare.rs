@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use karat_core::baseline::Baseline;
 use karat_core::compare::{SliceKey, compare};
 use karat_core::leaderboard;
-use karat_core::report::{Comparison, Report, load_reports};
+use karat_core::report::{Comparison, NotCompared, Report, load_reports};
 use karat_io::text::printable;
 use serde::Serialize;
 
@@ -32,6 +32,9 @@ struct Document {
 struct Named {
     evaluation: String,
     name: String,
+    /// The name of the earlier entry, if it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<String>,
     #[serde(flatten)]
     comparison: Comparison,
 }
@@ -42,7 +45,7 @@ pub(crate) fn run(arguments: &CompareArgs, terminal: &Terminal) -> Result<Exit, 
     let before = load_reports(&arguments.before)?;
     let Some(after) = &arguments.after else { return ranked(&before, terminal) };
     let after = load_reports(after)?;
-    show(&before, &after, &slices, terminal)
+    show(&before, &after, &slices, arguments.primary.as_deref(), terminal)
 }
 
 /// Compares every pair of systems on the same data.
@@ -79,6 +82,7 @@ pub(crate) fn show(
     before: &[Report],
     after: &[Report],
     slices: &[SliceKey],
+    primary: Option<&str>,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
     let label = |report: &Report| format!("{} {}", report.evaluation, report.name);
@@ -93,11 +97,23 @@ pub(crate) fn show(
             only_after.push(label(report));
             continue;
         };
-        let comparison = compare(&Baseline::from_report(partner), report, slices)
-            .map_err(|error| Stop::bad_input(format!("{}: {error}", shown(&label(report)))))?;
+        let wrong = |error: String| Stop::bad_input(format!("{}: {error}", shown(&label(report))));
+        let mut comparison = compare(&Baseline::from_report(partner), report, slices)
+            .map_err(|error| wrong(error.to_string()))?;
+        if let Some(NotCompared { reason, .. }) = &comparison.not_compared
+            && comparison.deltas.is_empty()
+        {
+            return Err(wrong(format!("no metric can be compared: {reason}")));
+        }
+        if let Some(id) = primary.filter(|id| !comparison.set_primary(id)) {
+            let known: Vec<&str> = comparison.deltas.iter().map(|d| d.metric.as_str()).collect();
+            let known = known.join(", ");
+            return Err(wrong(format!("--primary: {id:?} was not compared; there are: {known}")));
+        }
         comparisons.push(Named {
             evaluation: report.evaluation.to_string(),
             name: report.name.clone(),
+            before: (partner.name != report.name).then(|| partner.name.clone()),
             comparison,
         });
     }
@@ -123,7 +139,9 @@ pub(crate) fn show(
         let style = karat_report::terminal::Style { colors: terminal.colors() };
         let mut text = String::new();
         for named in &comparisons {
-            text.push_str(&format!("{} · {}\n", named.evaluation, shown(&named.name)));
+            let before = named.before.as_ref().map(|name| format!("{name} → ")).unwrap_or_default();
+            let name = shown(&format!("{before}{}", named.name));
+            text.push_str(&format!("{} · {name}\n", named.evaluation));
             text.push_str(&karat_report::terminal::comparison(&named.comparison, style));
             text.push_str(&unpaired(&named.comparison));
         }

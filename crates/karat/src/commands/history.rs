@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use karat_core::compare::same_data;
+use karat_core::baseline::Baseline;
+use karat_core::compare::comparable;
 use karat_core::provenance::Stopwatch;
 use karat_core::report::Report;
 use karat_history::series::{self, Series};
@@ -173,12 +174,12 @@ fn compare_runs(
     let mut after = store.check(arguments.after)?.reports;
     let key = |report: &Report| (report.evaluation.clone(), report.name.clone());
     let earlier: BTreeMap<_, _> =
-        before.iter().map(|report| (key(report), report.dataset.clone())).collect();
+        before.iter().map(|report| (key(report), Baseline::from_report(report))).collect();
     // One entry on new data does not justify hiding the others; alone, it is the news.
     let moved: Vec<_> = after
         .iter()
         .filter_map(|report| {
-            let error = same_data(earlier.get(&key(report))?, &report.dataset).err()?;
+            let error = comparable(earlier.get(&key(report))?, report).err()?;
             Some((key(report), error))
         })
         .collect();
@@ -190,7 +191,7 @@ fn compare_runs(
             after.retain(|report| (report.evaluation.clone(), report.name.clone()) != *key);
         }
     }
-    compare::show(&before, &after, &compare::slices(&arguments.slice)?, terminal)
+    compare::show(&before, &after, &compare::slices(&arguments.slice)?, None, terminal)
 }
 
 fn prune(

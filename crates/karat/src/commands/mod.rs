@@ -14,6 +14,7 @@ pub(crate) mod metrics;
 pub(crate) mod pages;
 pub(crate) mod places;
 pub(crate) mod retrieval;
+pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod server;
 pub(crate) mod trec;

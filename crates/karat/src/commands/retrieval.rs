@@ -48,6 +48,9 @@ pub(crate) fn score(arguments: &RankingsArgs, terminal: &Terminal) -> Result<Exi
 /// Writes the files that were asked for.
 pub(crate) fn export_trec(arguments: &ExportTrecArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let dataset = tools(&arguments.tools)?;
+    // Everything is made before anything is written: rankings that do not fit leave no labels behind.
+    let mut files: Vec<(&str, &Path, Vec<u8>)> = Vec::new();
+    let mut notes = Vec::new();
     if let Some(path) = &arguments.qrels {
         let judged = dataset.queries.iter().map(|query| {
             let labels = query.labels.iter();
@@ -56,8 +59,7 @@ pub(crate) fn export_trec(arguments: &ExportTrecArgs, terminal: &Terminal) -> Re
         });
         let mut bytes = Vec::new();
         trec::write_qrels(&mut bytes, judged).map_err(Stop::bad_input)?;
-        write_atomic(path, &bytes)?;
-        terminal.say(&format!("labels: {}", path.display()));
+        files.push(("labels", path, bytes));
     }
     if let (Some(path), Some(source)) = (&arguments.run, &arguments.rankings) {
         let rankings = Rankings::load(source)?;
@@ -68,20 +70,23 @@ pub(crate) fn export_trec(arguments: &ExportTrecArgs, terminal: &Terminal) -> Re
         let mut bytes = Vec::new();
         let rows = lists.iter().map(|(query, tools)| (*query, tools.as_slice()));
         trec::write_run(&mut bytes, rows, &tag(source)).map_err(Stop::bad_input)?;
-        write_atomic(path, &bytes)?;
-        terminal.say(&format!("rankings: {}", path.display()));
+        files.push(("rankings", path, bytes));
         if rankings.runs() > 1 {
             let runs = rankings.runs();
-            terminal
-                .say(&format!("karat: of {runs} runs the first is written; a TREC run has one"));
+            notes.push(format!("karat: of {runs} runs the first is written; a TREC run has one"));
         }
         if empty > 0 {
-            terminal.say(&format!(
+            notes.push(format!(
                 "karat: {empty} queries have an empty result, which a TREC run cannot say; score it \
                  with `trec_eval -c`, or here with --absent-is-empty"
             ));
         }
     }
+    for (what, path, bytes) in files {
+        write_atomic(path, &bytes)?;
+        terminal.say(&format!("{what}: {}", path.display()));
+    }
+    notes.iter().for_each(|note| terminal.say(note));
     Ok(Exit::Pass)
 }
 

@@ -76,11 +76,10 @@ fn a_missing_baseline_is_not_recorded_on_the_side() {
 
 #[test]
 fn a_baseline_of_other_data_is_not_compared() {
-    replaced(
+    broken(
         "golden.jsonl",
-        "open a ticket",
-        "open a big ticket",
-        &["different data", "baseline update"],
+        GOLDEN.replace("\"query\": \"", "\"query\": \"please "),
+        &["different data", "no item of the golden set is the same", "q1", "baseline update"],
     );
 }
 
@@ -101,13 +100,10 @@ fn a_label_without_a_tool_breaks_a_frozen_dataset() {
     scratch.project(GOLDEN, "", BM25);
     scratch.write("set/v1/tools/a.json", scratch.read("tools.json"));
     scratch.write("set/v1/golden/a.jsonl", scratch.read("golden.jsonl").replace("list", "lost"));
-    scratch.karat(&["corpus", "freeze", "set/v1", "--licence", "CC0-1.0", "--made", "x"]).expect(0);
-    scratch.karat(&["corpus", "verify", "set/v1"]).expect(2).says(&[
-        "a.jsonl",
-        "q2",
-        "s:lost_files",
-        "not in the corpus",
-    ]);
+    let freeze = ["corpus", "freeze", "set/v1", "--licence", "CC0-1.0", "--made", "x"];
+    let words = ["a.jsonl", "q2", "s:lost_files", "not in the corpus"];
+    scratch.karat(&freeze).expect(2).says(&words);
+    assert!(!scratch.path("set/v1/manifest.toml").exists());
 }
 
 #[test]

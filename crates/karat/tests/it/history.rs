@@ -29,7 +29,8 @@ fn three_runs() -> Scratch {
     check(&scratch, 0, &["--history", "-o", "one.json"], 0);
     scratch.project(GOLDEN, GATE, HALF);
     check(&scratch, 60, &["--history", "-o", "two.json"], 1);
-    scratch.project(&GOLDEN.replace("folder", "directory"), GATE, BM25);
+    let other = GOLDEN.replace("folder", "directory").replace("a ticket", "one ticket");
+    scratch.project(&other, GATE, BM25);
     check(&scratch, 120, &["--history", "-o", "three.json"], 0);
     scratch
 }

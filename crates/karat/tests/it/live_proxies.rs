@@ -1,6 +1,7 @@
 //! Real tool-search proxies over the frozen corpus. `tests/live/proxies` installs them.
 //!
 //! FastMCP is asked in two ways, as an MCP tool and as an HTTP endpoint, and must rank the same.
+//! mcpproxy likewise, with the configuration that Karat writes, where its Go module can be had.
 //! smart-mcp-proxy leaves out every tool that has annotations, which the readiness probe must find.
 
 use crate::common;
@@ -36,10 +37,15 @@ fn python(proxy: &str) -> PathBuf {
 
 /// Serves a corpus over HTTP and writes the configuration for the proxy.
 fn serve(scratch: &Scratch, dataset: &str, config: &str) -> Running {
+    serve_for(scratch, dataset, &["--proxy-config", "mcp-json", "--out", config])
+}
+
+/// Serves a corpus over HTTP for a proxy that is configured by these arguments.
+fn serve_for(scratch: &Scratch, dataset: &str, proxy: &[&str]) -> Running {
     let mut child = Command::new(assert_cmd::cargo::cargo_bin("karat"))
         .current_dir(scratch.path("."))
         .args(["corpus", "serve", dataset, "--http", "127.0.0.1:0", "--quiet"])
-        .args(["--proxy-config", "mcp-json", "--out", config])
+        .args(proxy)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -156,6 +162,69 @@ answer = {{ ids = "result.structuredContent.result[*]", id = "name", separator =
     assert_eq!(http, mcp, "the two ways to ask disagree");
     let same = |report: &Value| report["metrics"].as_array().unwrap()[0]["value"].clone();
     assert_eq!(same(&reports[0]), same(&reports[1]));
+}
+
+#[test]
+#[ignore = "needs tests/live/proxies; ./test proxies runs it"]
+fn mcpproxy_ranks_the_frozen_corpus_the_same_over_http_and_over_mcp() {
+    let folder = repository().join("target/live/proxies/mcpproxy");
+    if !folder.join("mcpproxy").exists() {
+        let why = std::fs::read_to_string(folder.join("why-not")).expect("run tests/live/proxies");
+        eprintln!("NOT RUN: mcpproxy cannot be had: {}", why.trim());
+        return;
+    }
+    let scratch = Scratch::new();
+    let port = free_port();
+    let listen = format!("127.0.0.1:{port}");
+    let config = "mcpproxy/mcp_config.json";
+    let arguments = ["--proxy-config", "mcpproxy", "--proxy-listen", &listen, "--out", config];
+    let _serving = serve_for(&scratch, "bundled:tools/v1", &arguments);
+    let log = std::fs::File::create(scratch.path("proxy.log")).unwrap();
+    let child = Command::new(folder.join("mcpproxy"))
+        .current_dir(scratch.path("."))
+        .env("HOME", scratch.path("."))
+        .args(["serve", "--config", config])
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
+        .spawn()
+        .unwrap();
+    let mut proxy = Running(child);
+    listening(&scratch, &mut proxy, port);
+    scratch.write(
+        "karat.toml",
+        format!(
+            r#"
+[[retrieval]]
+name = "over-mcp"
+dataset = "bundled:tools/v1"
+timeout_ms = 120000
+ready = {{ timeout_ms = 900000, concurrency = 2 }}
+[retrieval.system.mcp]
+server = {{ url = "http://{listen}/mcp" }}
+tool = "retrieve_tools"
+arguments = {{ query = "{{query}}", limit = "{{limit}}" }}
+from = "text"
+answer = {{ ids = "tools[*]", id = ["name", "id"] }}
+
+[[retrieval]]
+name = "over-http"
+dataset = "bundled:tools/v1"
+timeout_ms = 120000
+ready = {{ probe = false }} # the same index: over-mcp has proven that it is whole
+[retrieval.system.http]
+url = "http://{listen}/api/v1/index/search?q={{query}}&limit={{limit}}"
+headers = {{ X-API-Key = "karat-local" }}
+answer = {{ ids = "data.results[*]", id = "{{tool.server_name}}:{{tool.name}}", score = "score" }}
+"#
+        ),
+    );
+    let check = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
+    for report in check["reports"].as_array().unwrap() {
+        eprintln!("mcpproxy {}: {}", report["name"].as_str().unwrap(), figures(report));
+    }
+    let (http, mcp) = (rankings(&scratch, "over-http"), rankings(&scratch, "over-mcp"));
+    assert!(http.len() >= 400, "{} queries", http.len());
+    assert_eq!(http, mcp, "the two ways to ask disagree");
 }
 
 #[test]

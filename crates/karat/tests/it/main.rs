@@ -47,6 +47,7 @@ mod public_shapes;
 mod resume;
 mod retrieval;
 mod retrieval_failures;
+mod retrieval_gate;
 mod server;
 mod server_attack;
 mod server_attack_twins;

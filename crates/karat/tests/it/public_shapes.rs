@@ -68,7 +68,8 @@ fn a_score_report_has_the_public_shape_and_the_numbers_of_the_report() {
     for k in ["1", "3", "5", "10"] {
         assert_eq!(search["recall_at"][k], metric(report("retrieval"), &format!("recall@{k}")));
     }
-    assert_eq!(search["mrr"], metric(report("retrieval"), "mrr"));
+    assert_eq!(search["mrr"], metric(report("retrieval"), "mrr@10"));
+    assert_eq!(search["map"], metric(report("retrieval"), "map@10"));
     assert_eq!(scores["retrieval"]["gate"]["tolerance"], 0.02);
     let rows = scores["security"]["per_detector"].as_array().unwrap();
     let combined = rows.iter().find(|row| row["detector"] == "builtin").unwrap();
@@ -84,7 +85,7 @@ fn a_score_report_has_the_public_shape_and_the_numbers_of_the_report() {
 
 #[test]
 fn a_score_report_says_that_a_gate_failed_and_holds_what_there_is() {
-    let short = SEARCH.replace("[retrieval.gate.metrics]", "limit = 1\n[retrieval.gate.metrics]");
+    let short = SEARCH.replace("\"bm25\"", "\"bm25-names\"");
     let scratch = project(&[&short]);
     scratch.karat(&["check", "-o", "s.score-report.json"]).expect(1);
     let scores = json(&scratch, "s.score-report.json");

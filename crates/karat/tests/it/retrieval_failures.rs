@@ -136,7 +136,13 @@ fn a_search_over_http_is_measured() {
 
 #[test]
 fn each_fault_over_http_is_reported_as_what_it_is() {
-    let cases: [(&str, Behaviour, &str, &str); 7] = [
+    let cases: [(&str, Behaviour, &str, &str); 8] = [
+        (
+            "success",
+            at_folder!(http("200 OK", r#"{"success": false, "error": "paused", "results": []}"#)),
+            "refused",
+            "paused",
+        ),
         ("html", at_folder!(http("200 OK", "<html>busy</html>")), "invalid_answer", "not JSON"),
         ("500", at_folder!(http("500 Oops", "index gone")), "refused", "HTTP 500"),
         ("hang", at_folder!(HANG.to_vec()), "timeout", "no answer"),
@@ -190,6 +196,54 @@ fn unknown_ids_are_wrong_results_and_few_results_are_enough() {
     let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
     assert_eq!(item(&report, "q2")["metrics"]["recall@5"], 0.0, "asked, answered, not found");
     assert_eq!(item(&report, "q2")["observed"]["missed"][0], "s:list_files");
+}
+
+#[test]
+fn short_answers_and_rising_scores_are_remarked_on() {
+    let scratch = Scratch::new();
+    let url = server(|query, _| match folder(query) {
+        true => results(&["s:list_files"]),
+        false => results(&["s:create_issue"]),
+    });
+    scratch.project(GOLDEN, "", &format!("{}ready = {{ probe = false }}\n", system(&url)));
+    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
+    let warnings = report["reports"][0]["warnings"].to_string();
+    for words in ["asked for 20 results, never got more than 1", "recall@3", "map"] {
+        assert!(warnings.contains(words), "{words}: {warnings}");
+    }
+    let url = server(|_, _| {
+        let one = |name: &str, score: u8| {
+            format!(r#"{{"server_name": "s", "tool": {{"name": "{name}"}}, "score": {score}}}"#)
+        };
+        let all = [one("send_mail", 1), one("create_issue", 2), one("list_files", 3)];
+        http("200 OK", &format!(r#"{{"results": [{}]}}"#, all.join(",")))
+    });
+    scratch.project(GOLDEN, "", &system(&url));
+    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
+    let warnings = report["reports"][0]["warnings"].to_string();
+    assert!(warnings.contains("scores rise down the list (first: q1)"), "{warnings}");
+}
+
+#[test]
+fn what_cannot_get_ready_is_not_waited_for_and_the_cause_comes_first() {
+    let scratch = Scratch::new();
+    let ready = |url: &str| {
+        scratch.project(GOLDEN, "", &format!("{}ready = {{ timeout_ms = 60000 }}\n", system(url)));
+        let began = std::time::Instant::now();
+        let ran = scratch.karat(&["retrieval", "run"]).expect(3);
+        (ran.stdout.split_whitespace().collect::<Vec<_>>().join(" "), began.elapsed())
+    };
+    let (said, took) = ready(&server(|_, _| http("401 Unauthorized", "no key")));
+    assert!(said.contains("HTTP 401") && took < Duration::from_secs(40), "{took:?}: {said}");
+    scratch.project(
+        GOLDEN,
+        "",
+        &format!("{}ready = {{ timeout_ms = 2000 }}\n", system(&server(|_, _| results(&[])))),
+    );
+    let ran = scratch.karat(&["retrieval", "run"]).expect(3);
+    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (cause, names) = (said.find("answers are empty"), said.find("missing: s:create_issue"));
+    assert!(cause.is_some() && cause < names, "{said}");
 }
 
 #[test]

@@ -105,6 +105,7 @@ pub(crate) fn report(kind: Kind, name: &str, metrics: Vec<Measured>, items: Vec<
             version: "v1".to_owned(),
             digest: format!("sha256:{}", "0123456789abcdef".repeat(4)),
         },
+        contents: None,
         system: SystemRef {
             kind: "builtin".to_owned(),
             name: name.to_owned(),
@@ -291,6 +292,7 @@ pub(crate) fn failing() -> Report {
                 delta("hard_negative_rate", 1.0, 0.5, &["q-1"], &[]),
                 slice_delta,
             ],
+            ..Comparison::default()
         }),
         gate: Some(Gate {
             verdict: Verdict::Fail,
@@ -382,7 +384,11 @@ pub(crate) fn passing() -> Report {
     same.p_value = None;
     Report {
         runs: 3,
-        comparison: Some(Comparison { against: "the baseline".to_owned(), deltas: vec![same] }),
+        comparison: Some(Comparison {
+            against: "the baseline".to_owned(),
+            deltas: vec![same],
+            ..Comparison::default()
+        }),
         gate: Some(Gate {
             verdict: Verdict::Pass,
             checks: vec![check(

@@ -210,6 +210,7 @@ pub(crate) fn retrieval(count: usize) -> Report {
         comparison: Some(Comparison {
             against: "the baseline of 2026-07-01, karat 0.1.0".to_owned(),
             deltas,
+            ..Comparison::default()
         }),
         gate: Some(Gate {
             verdict: Verdict::Pass,

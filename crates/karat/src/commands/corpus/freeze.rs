@@ -5,6 +5,7 @@ use std::path::Path;
 
 use karat_core::dataset::{IfFrozen, Manifest, Meta, Version};
 use karat_io::text::printable;
+use karat_retrieval::dataset::Dataset;
 use karat_retrieval::snapshot::store::{self, Golden, Outcome, Source};
 use serde_json::json;
 
@@ -57,6 +58,9 @@ fn in_place(arguments: &FreezeArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     })?;
     let meta =
         Meta { name, version, licence: arguments.licence.clone(), made: arguments.made.clone() };
+    if folder.join("golden").is_dir() && folder.join("tools").is_dir() {
+        Dataset::check_folder(folder)?;
+    }
     let manifest = Manifest::freeze(folder, meta, IfFrozen::Refuse).map_err(Stop::bad_input)?;
     show(terminal, folder, &manifest, "")?;
     Ok(Exit::Pass)

@@ -3,6 +3,7 @@
 mod capture;
 mod diff;
 mod freeze;
+mod import;
 mod lock;
 mod proxy;
 mod serve;
@@ -22,6 +23,7 @@ pub(crate) fn run(command: &CorpusCommand, terminal: &Terminal) -> Result<Exit, 
     match command {
         CorpusCommand::Capture(arguments) => capture::run(arguments, terminal),
         CorpusCommand::Serve(arguments) => serve::run(arguments, terminal),
+        CorpusCommand::Import(arguments) => import::run(arguments, terminal),
         CorpusCommand::Freeze(arguments) => freeze::run(arguments, terminal),
         CorpusCommand::Verify(arguments) => verify::run(arguments, terminal),
         CorpusCommand::Lock(arguments) => lock::run(arguments, terminal),

@@ -1,6 +1,7 @@
-//! `karat corpus verify`: a frozen dataset against its digests and the rules of the audit, or any
-//! corpus against a lock.
+//! `karat corpus verify`: a frozen dataset against its digests and labels, with the lint of its quality
+//! next to it, or any corpus against a lock.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use karat_core::dataset::DatasetFiles;
@@ -21,11 +22,22 @@ struct Checked {
     dataset: DatasetRef,
     /// The number of what it holds.
     holds: Vec<(&'static str, usize)>,
-    /// The id of an entry, and what is wrong with it.
-    findings: Vec<(String, String)>,
+    findings: Vec<Finding>,
     /// The search for shortcuts, of a labelled corpus, or the reason why there was none.
     shortcuts: Option<Result<Shortcuts, String>>,
 }
+
+/// A rule of good data that an entry does not follow.
+struct Finding {
+    rule: &'static str,
+    /// A matter of taste; it fails with --strict alone.
+    lint: bool,
+    id: String,
+    message: String,
+}
+
+/// The number of findings of one rule that are shown.
+const EXAMPLES: usize = 5;
 
 /// Verifies digests and labels, then the rules of the audit; with a lock, the definitions.
 pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, Stop> {
@@ -62,8 +74,12 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
     if terminal.json() {
         let holds: serde_json::Map<String, Value> =
             holds.iter().map(|(what, count)| ((*what).to_owned(), json!(count))).collect();
-        let findings: Vec<Value> =
-            findings.iter().map(|(id, message)| json!({"id": id, "message": message})).collect();
+        let findings: Vec<Value> = findings
+            .iter()
+            .map(
+                |Finding { rule, lint, id, message }| json!({"rule": rule, "lint": lint, "id": id, "message": message}),
+            )
+            .collect();
         terminal.print_json(&json!({
             "schema": "karat.verify/1",
             "dataset": dataset,
@@ -82,20 +98,42 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
             holds.join(", "),
             if arguments.folder.is_file() { "" } else { "digests and " }
         );
-        for (id, message) in &findings {
-            let id = if id.is_empty() { "(no id)" } else { id };
-            text.push_str(&format!("{}: {}\n", printable(id), printable(message)));
-        }
+        text.push_str(&lint(&findings));
         text.push_str(&audited.map(Shortcuts::lines).unwrap_or_default());
         for warning in &warnings {
             text.push_str(&format!("warning: {}\n", printable(warning)));
         }
         terminal.print(&text)?;
     }
-    if findings.is_empty() {
-        return Ok(Exit::Pass);
+    let broken = findings.iter().filter(|finding| !finding.lint || arguments.strict).count();
+    match broken {
+        0 => Ok(Exit::Pass),
+        n => Err(Stop::bad_input(format!("{n} rules are broken"))),
     }
-    Err(Stop::bad_input(format!("{} rules are broken", findings.len())))
+}
+
+/// The findings by rule: how many there are, and the first of them.
+fn lint(findings: &[Finding]) -> String {
+    let mut rules: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    for finding in findings {
+        rules.entry(finding.rule).or_default().push(finding);
+    }
+    let mut text = String::new();
+    for (rule, found) in rules {
+        let (kind, most) = match found.iter().all(|finding| finding.lint) {
+            true => ("lint", EXAMPLES),
+            false => ("broken", usize::MAX),
+        };
+        text.push_str(&format!("{kind}: {rule}: {}\n", found.len()));
+        for Finding { id, message, .. } in found.iter().take(most) {
+            let id = if id.is_empty() { "(no id)" } else { id };
+            text.push_str(&format!("  {}: {}\n", printable(id), printable(message)));
+        }
+        if found.len() > most {
+            text.push_str(&format!("  and {} more\n", found.len() - most));
+        }
+    }
+    text
 }
 
 fn tools(files: DatasetFiles) -> Result<Checked, Stop> {
@@ -107,7 +145,15 @@ fn tools(files: DatasetFiles) -> Result<Checked, Stop> {
             ("queries", dataset.queries.len()),
             ("groups", dataset.groups.len()),
         ],
-        findings: findings.into_iter().map(|finding| (finding.id, finding.message)).collect(),
+        findings: findings
+            .into_iter()
+            .map(|found| Finding {
+                rule: found.rule,
+                lint: true,
+                id: found.id,
+                message: found.message,
+            })
+            .collect(),
         shortcuts: None,
         dataset: dataset.reference,
     })
@@ -121,7 +167,15 @@ fn threats(dataset: Threats) -> Checked {
             ("attacks", count(Sample::is_malicious)),
             ("hard negatives", count(Sample::is_hard_negative)),
         ],
-        findings: findings.into_iter().map(|finding| (finding.id, finding.message)).collect(),
+        findings: findings
+            .into_iter()
+            .map(|found| Finding {
+                rule: "threats",
+                lint: false,
+                id: found.id,
+                message: found.message,
+            })
+            .collect(),
         shortcuts: Some(shortcuts::audit(&dataset)),
         dataset: dataset.reference,
     }
@@ -133,9 +187,14 @@ fn behaviour(files: DatasetFiles) -> Result<Checked, Stop> {
     let mut holds =
         vec![("tools", audited.tools), ("tasks", audited.tasks), ("traces", audited.traces)];
     holds.retain(|(_, count)| *count > 0);
-    let findings = audited.findings.into_iter().map(|finding| (finding.id, finding.message));
-    let findings = findings.collect();
-    Ok(Checked { dataset: audited.reference, holds, findings, shortcuts: None })
+    let findings = audited.findings.into_iter();
+    let findings = findings.map(|found| Finding {
+        rule: "traces",
+        lint: false,
+        id: found.id,
+        message: found.message,
+    });
+    Ok(Checked { dataset: audited.reference, holds, findings: findings.collect(), shortcuts: None })
 }
 
 fn against_lock(path: &Path, folder: &Path, terminal: &Terminal) -> Result<Exit, Stop> {

@@ -9,7 +9,7 @@ mod load;
 mod probing;
 mod recording;
 mod scan;
-mod target;
+pub(crate) mod target;
 mod test;
 
 pub(crate) use self::attack::attack;

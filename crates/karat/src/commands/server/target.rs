@@ -267,7 +267,7 @@ fn set_limit(isolation: &mut Isolation, limit: &str) -> Result<(), Stop> {
     Ok(())
 }
 
-fn pairs(
+pub(crate) fn pairs(
     written: &[String],
     separator: char,
     flag: &str,

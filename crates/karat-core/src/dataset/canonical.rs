@@ -7,8 +7,9 @@
 //! `json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)` gives in Python, so
 //! that a lock can be made without Karat; only integers beyond 64 bits are taken for other numbers.
 
-use karat_core::dataset::Digest;
 use serde_json::Value;
+
+use super::Digest;
 
 /// The canonical text of a value.
 pub fn text(value: &Value) -> String {
@@ -22,8 +23,8 @@ pub fn digest(value: &Value) -> Digest {
     Digest::of(text(value).as_bytes())
 }
 
-/// Input is bounded in depth, so this ends.
-fn write(value: &Value, text: &mut String) {
+/// Adds the canonical text of a value. Input is bounded in depth, so this ends.
+pub fn write(value: &Value, text: &mut String) {
     match value {
         Value::Array(items) => {
             text.push('[');
