@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use karat_metrics::registry;
-use karat_metrics::stats::{self, Bootstrap};
+use karat_metrics::stats::{self, Bootstrap, ClusteredRate};
 
-use crate::report::{Better, Count, Interval, Item, Measured, Slice};
+use crate::report::{Better, Count, Groups, Interval, Item, Measured, Slice};
 
 /// The confidence level of every interval in a report.
 pub const LEVEL: f64 = 0.95;
@@ -20,7 +20,8 @@ pub enum Average {
     /// Each item has a score; the metric is their mean, its interval from a bootstrap over the
     /// items, by groups where items share one.
     Mean,
-    /// Each item either is or is not a hit; the metric is a rate, its interval is Wilson's.
+    /// Each item either is or is not a hit; the metric is a rate, its interval is Wilson's, for the
+    /// effective number of items where they share groups.
     Rate,
 }
 
@@ -70,16 +71,15 @@ pub fn measure_named(id: &str, kind: Average, items: &[&Item], runs: u32, seed: 
     let values: Vec<f64> = scored.iter().map(|(_, value)| *value).collect();
     let value = stats::mean(&values).ok();
 
-    let hits = (kind == Average::Rate && runs == 1)
-        .then(|| values.iter().filter(|value| **value == 1.0).count() as u64);
+    let count = (kind == Average::Rate && runs == 1).then(|| count(&scored));
     Measured {
         id: id.to_owned(),
         value,
         n: values.len() as u64,
         better: better(id),
         per_run: per_run(id, &scored, runs),
-        interval: interval(kind, &scored, &values, runs, seed),
-        count: hits.map(|hits| Count { hits, of: values.len() as u64 }),
+        interval: interval(count, &scored, &values, seed),
+        count,
         undefined: value.is_none().then(|| {
             if carried == 0 {
                 "no item carries this metric".to_owned()
@@ -130,20 +130,63 @@ fn per_run(id: &str, scored: &[(&Item, f64)], runs: u32) -> Vec<Option<f64>> {
         .collect()
 }
 
+/// The counts of a rate over items, with their groups where items share any.
+fn count(scored: &[(&Item, f64)]) -> Count {
+    let groups = groups(scored.iter().map(|(item, _)| *item));
+    let hits = scored.iter().map(|(_, value)| *value == 1.0);
+    count_trials(groups.into_iter().zip(hits))
+}
+
+/// The counts of trials, each with the number of its group. Trials of which no two share a group,
+/// or that all share one, are independent.
+pub fn count_trials(trials: impl IntoIterator<Item = (usize, bool)>) -> Count {
+    let trials: Vec<(usize, bool)> = trials.into_iter().collect();
+    let hits = trials.iter().filter(|(_, hit)| *hit).count() as u64;
+    let plain = Count::independent(hits, trials.len() as u64);
+    match ClusteredRate::of(trials) {
+        Ok(ClusteredRate { of, clusters, effective, freedom, .. }) if clusters < of => {
+            Count { groups: Some(Groups { number: clusters, effective, freedom }), ..plain }
+        }
+        _ => plain,
+    }
+}
+
+/// Wilson's interval of a count, for the effective number of trials where they come in groups.
+pub fn wilson(count: Count) -> Option<Interval> {
+    match count.clustered() {
+        Some(rate) => Some(named(rate.wilson(LEVEL).ok()?, "wilson_clustered")),
+        None => Some(named(stats::wilson(count.hits, count.of, LEVEL).ok()?, "wilson")),
+    }
+}
+
+/// A sentence on the independence of items: the design effect of each rate that has one.
+pub fn independence(metrics: &[Measured], items: &str, groups: &str) -> String {
+    let counted = |measured: &Measured| {
+        let Count { of, groups: found, .. } = measured.count?;
+        let found = found?;
+        Some(format!(
+            "{}: {of} {items} of {} {groups} count as about {:.0}",
+            measured.id, found.number, found.effective
+        ))
+    };
+    let counted: Vec<String> = metrics.iter().filter_map(counted).collect();
+    match counted.is_empty() {
+        true => format!("{items} were taken as independent, except where a bootstrap is by group"),
+        false => counted.join("; "),
+    }
+}
+
 fn interval(
-    kind: Average,
+    count: Option<Count>,
     scored: &[(&Item, f64)],
     values: &[f64],
-    runs: u32,
     seed: u64,
 ) -> Option<Interval> {
     let binary = values.iter().all(|value| *value == 0.0 || *value == 1.0);
     let spread = values.iter().any(|value| *value != values[0]);
     // A bootstrap of values that are all alike has no width, which would claim certainty.
-    if (kind == Average::Rate && runs == 1 && binary) || (!spread && binary) {
-        let hits = values.iter().filter(|value| **value == 1.0).count() as u64;
-        let found = stats::wilson(hits, values.len() as u64, LEVEL).ok()?;
-        return Some(named(found, "wilson"));
+    if binary && (count.is_some() || !spread) {
+        return wilson(count.unwrap_or_else(|| self::count(scored)));
     }
     if !spread {
         return None;
@@ -164,7 +207,7 @@ pub(crate) fn paired_interval(values: &[f64], groups: &[usize], seed: u64) -> Op
 }
 
 /// A number for each item, equal where the items share a group.
-pub(crate) fn groups<'a>(items: impl Iterator<Item = &'a Item>) -> Vec<usize> {
+pub fn groups<'a>(items: impl Iterator<Item = &'a Item>) -> Vec<usize> {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     let mut next = 0;
     let mut fresh = || {
@@ -222,6 +265,22 @@ mod tests {
         let interval = measure(MRR, &items.iter().collect::<Vec<_>>(), 1, 0).interval.unwrap();
         assert_eq!(interval.method, "wilson");
         assert!(interval.low < 0.9 && interval.high == 1.0, "{interval:?}");
+    }
+
+    #[test]
+    fn a_rate_of_groups_says_what_its_items_count_as() {
+        let flagged = |n: usize| Some(f64::from(u8::from(n < 30)));
+        let items: Vec<_> = (0..300)
+            .map(|n| item(&format!("i{n}"), Some(&format!("server-{}", n / 15)), flagged(n)))
+            .collect();
+        let rate = Spec { id: "mrr", kind: Average::Rate };
+        let measured = measure(rate, &items.iter().collect::<Vec<_>>(), 1, 0);
+        let interval = measured.interval.clone().unwrap();
+        assert_eq!(interval.method, "wilson_clustered");
+        assert!(interval.high > 0.25, "{interval:?}");
+        let said = independence(&[measured], "tools", "servers");
+        assert!(said.starts_with("mrr: 300 tools of 20 servers count as about 1"), "{said}");
+        assert!(independence(&[], "tools", "servers").contains("independent"));
     }
 
     #[test]

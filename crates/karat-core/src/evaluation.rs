@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::aggregate;
 use crate::dataset::Contents;
 use crate::error::EvalError;
 use crate::gate::Policy;
@@ -237,6 +238,8 @@ pub trait Evaluation: Sized + Send + Sync + 'static {
     const OWNS: &'static [&'static str] = &[];
     /// The word for its items in messages, in the plural.
     const ITEMS: &'static str;
+    /// The word for what items share, in the plural.
+    const GROUPS: &'static str = "groups";
 
     /// The settings of an entry, apart from [`Common`].
     type Config: DeserializeOwned + Send + Sync;
@@ -464,6 +467,17 @@ pub fn report<E: Evaluation>(
         environment.latency_bins = bins;
     }
     environment.isolation = scored.isolation;
+    let sentence = aggregate::independence(&scored.metrics, E::ITEMS, E::GROUPS);
+    scored.conventions.insert("independence".to_owned(), sentence);
+    let halved = |measured: &&Measured| {
+        let uncertain = measured.count.filter(|count| count.hits < count.of);
+        let groups = uncertain.and_then(|count| Some((count.of, count.groups?)));
+        groups.is_some_and(|(of, groups)| groups.effective * 2.0 < of as f64)
+    };
+    if let Some(worst) = scored.metrics.iter().filter(halved).max_by_key(|measured| measured.n) {
+        let counted = aggregate::independence(std::slice::from_ref(worst), E::ITEMS, E::GROUPS);
+        scored.warnings.push(format!("{counted}; intervals and certificates respect that"));
+    }
     Ok(Report {
         schema: report::SCHEMA.to_owned(),
         kind: E::KIND,

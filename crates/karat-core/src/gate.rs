@@ -541,14 +541,20 @@ fn certified(measured: &Measured, bound: Bound) -> Result<f64, String> {
     let confidence = 1.0 - ALPHA;
     let (found, keeps, needed) = match bound {
         Bound::Ceiling(ceiling) => {
-            let upper = stats::clopper_pearson_upper(count.hits, count.of, confidence)
-                .map_err(|reason| reason.to_string())?;
+            let upper = match count.clustered() {
+                Some(rate) => rate.clopper_pearson_upper(confidence),
+                None => stats::clopper_pearson_upper(count.hits, count.of, confidence),
+            }
+            .map_err(|reason| reason.to_string())?;
             let needed = stats::sample_size_for_ceiling(ceiling, count.hits, confidence);
             (upper, upper <= ceiling, needed)
         }
         Bound::Floor(floor) => {
-            let lower = stats::clopper_pearson_lower(count.hits, count.of, confidence)
-                .map_err(|reason| reason.to_string())?;
+            let lower = match count.clustered() {
+                Some(rate) => rate.clopper_pearson_lower(confidence),
+                None => stats::clopper_pearson_lower(count.hits, count.of, confidence),
+            }
+            .map_err(|reason| reason.to_string())?;
             let needed = stats::sample_size_for_floor(floor, count.of - count.hits, confidence);
             (lower, lower >= floor, needed)
         }
@@ -560,9 +566,14 @@ fn certified(measured: &Measured, bound: Bound) -> Result<f64, String> {
         Bound::Ceiling(_) => count.hits,
         Bound::Floor(_) => count.of - count.hits,
     };
-    let at_best = format!("{} items certify {found:.4} at best", count.of);
+    let counted = count.groups.map_or_else(String::new, |groups| {
+        format!(" of {} groups count as about {:.0} and", groups.number, groups.effective)
+    });
+    let at_best = format!("{} items{counted} certify {found:.4} at best", count.of);
     Err(match needed {
         u64::MAX => at_best,
+        // How many more depends on how many groups they come in.
+        _ if count.groups.is_some() => format!("{at_best}; items of more groups would help"),
         n => format!("{at_best}; {n} items with no more than {missed} misses would do"),
     })
 }

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use karat_io::input::{self, InputError};
+use karat_metrics::stats::ClusteredRate;
 
 use crate::dataset::{Contents, DataChange};
 pub use crate::kind::{Evaluation, Kind};
@@ -172,17 +173,49 @@ pub struct Interval {
     pub high: f64,
     /// Confidence level, such as 0.95.
     pub level: f64,
-    /// `wilson`, `clopper_pearson`, `bootstrap`, `bootstrap_clustered`, `t`.
+    /// `wilson`, `wilson_clustered`, `clopper_pearson`, `bootstrap`, `bootstrap_clustered`, `t`.
     pub method: String,
 }
 
 /// Hits out of a number of trials.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Count {
     /// The number of times it happened.
     pub hits: u64,
     /// Out of how many.
     pub of: u64,
+    /// The groups of trials that succeed or fail together; absent where trials were taken as
+    /// independent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<Groups>,
+}
+
+/// The groups that trials come in, and what that leaves of their number.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Groups {
+    /// The number of groups.
+    pub number: u64,
+    /// The number of independent trials that would say as much: trials over design effect.
+    pub effective: f64,
+    /// The degrees of freedom of that estimate.
+    pub freedom: f64,
+}
+
+impl Count {
+    /// Hits out of independent trials.
+    #[must_use]
+    pub fn independent(hits: u64, of: u64) -> Count {
+        Count { hits, of, groups: None }
+    }
+
+    /// The rate with its groups, where there are any.
+    #[must_use]
+    pub fn clustered(&self) -> Option<ClusteredRate> {
+        let &Count { hits, of, groups: Some(Groups { number, effective, freedom }) } = self else {
+            return None;
+        };
+        Some(ClusteredRate { hits, of, clusters: number, effective, freedom })
+    }
 }
 
 /// The metrics over a part of the items.

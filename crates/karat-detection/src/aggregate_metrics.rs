@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use karat_core::aggregate::{LEVEL, better};
+use karat_core::aggregate::{self, LEVEL, better};
 use karat_core::report::{Count, Interval, Item, Measured};
 use karat_metrics::classification::{Agreement, Confusion, Scores, precision_at_prevalence};
 use karat_metrics::stats::{self, Bootstrap};
@@ -54,7 +54,8 @@ pub fn measure(items: &[&Item], runs: u32, seed: u64, detail: Detail) -> Vec<Mea
             };
             let share = counts.first().and_then(|counts| counts.proportion(id));
             if let (1, Some(share)) = (runs, share) {
-                measured.count = Some(Count { hits: share.hits, of: share.of });
+                let plain = Count::independent(share.hits, share.of);
+                measured.count = Some(if *id == "precision" { flagged(items) } else { plain });
             }
             let drawn = intervals.next().flatten().map(|found| stated(found, method));
             if measured.value.is_some() && detail == Detail::Intervals {
@@ -65,10 +66,17 @@ pub fn measure(items: &[&Item], runs: u32, seed: u64, detail: Detail) -> Vec<Mea
         .collect()
 }
 
+/// The attacks among the flagged entries.
+fn flagged(items: &[&Item]) -> Count {
+    let flags = |item: &Item, id: &str| item.metrics.get(id).copied().flatten() == Some(1.0);
+    let flagged = items.iter().copied().filter(|item| flags(item, "recall") || flags(item, "fpr"));
+    let groups = aggregate::groups(flagged.clone());
+    aggregate::count_trials(groups.into_iter().zip(flagged.map(|item| flags(item, "recall"))))
+}
+
 /// Draws that are all alike have no width, which would claim certainty; a share has Wilson's then.
 fn of_share(count: Option<Count>) -> Option<Interval> {
-    let share = count?;
-    Some(stated(stats::wilson(share.hits, share.of, LEVEL).ok()?, "wilson"))
+    aggregate::wilson(count?)
 }
 
 fn method(units: usize, entries: usize) -> &'static str {
@@ -134,7 +142,15 @@ fn sums(clusters: &[Vec<Confusion>], drawn: &[usize], runs: u32) -> Vec<Confusio
     sums
 }
 
+/// A metric of the counts. They all weigh attacks against benign entries, so with one class alone
+/// they would say nothing about the detector.
 fn metric(id: &str, counts: &Confusion) -> Score {
+    if counts.positives() == 0 {
+        return Err(Undefined("there are no attacks with a verdict"));
+    }
+    if counts.negatives() == 0 {
+        return Err(Undefined("there are no benign entries with a verdict"));
+    }
     let rare = |prevalence| precision_at_prevalence(counts.recall()?, counts.fpr()?, prevalence);
     match id {
         "precision_at_prevalence_1pct" => rare(0.01),
@@ -252,7 +268,7 @@ fn share_of_attacks(id: &str, measured: &Measured, scored: &[Scores]) -> Option<
         reason = "a share of a count, back to the count"
     )]
     let hits = (share * of as f64).round() as u64;
-    Some(stated(stats::wilson(hits, of, LEVEL).ok()?, "wilson"))
+    aggregate::wilson(Count::independent(hits, of))
 }
 
 /// Entries with scores, ready to be drawn again and again.
@@ -343,7 +359,7 @@ pub fn agreement(verdicts: &[Both<'_>], seed: u64) -> Vec<Measured> {
     let mut jaccard = Measured { n, ..averaged("jaccard", &[observed.jaccard()]) };
     if jaccard.value.is_some() {
         let of = observed.both + observed.only_first + observed.only_second;
-        jaccard.count = Some(Count { hits: observed.both, of });
+        jaccard.count = Some(Count::independent(observed.both, of));
         jaccard.interval = wide(of_jaccard).or_else(|| of_share(jaccard.count));
     }
     vec![kappa, jaccard]

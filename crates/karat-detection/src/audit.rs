@@ -126,6 +126,7 @@ pub fn audit(dataset: &Dataset) -> Vec<Finding> {
         about_provenance(sample, &mut findings);
     }
     findings.sort_by(|a, b| (&a.id, a.rule).cmp(&(&b.id, b.rule)));
+    findings.extend(about_licences(&dataset.samples));
     findings.extend(about_balance(&dataset.samples));
     for finding in &mut findings {
         if let Some(place) = dataset.places.get(&finding.id) {
@@ -173,17 +174,31 @@ fn about_provenance(sample: &Sample, findings: &mut Vec<Finding>) {
     }
     if provenance.license.trim().is_empty() {
         add(Rule::MissingLicence, "has no licence".to_owned());
-    } else if !ALLOWED_LICENCES
-        .iter()
-        .any(|allowed| allowed.eq_ignore_ascii_case(&provenance.license))
-    {
+    }
+}
+
+/// Licences that do not allow redistribution, one finding for each, at its first entry.
+fn about_licences(samples: &[Sample]) -> Vec<Finding> {
+    let allowed = |licence: &str| ALLOWED_LICENCES.iter().any(|a| a.eq_ignore_ascii_case(licence));
+    let mut refused: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
+    for sample in samples {
+        let licence = sample.provenance.as_ref().map_or("", |given| given.license.trim());
+        if !licence.is_empty() && !allowed(licence) {
+            refused.entry(licence).or_insert((&sample.id, 0)).1 += 1;
+        }
+    }
+    let finding = |(licence, (id, count)): (&str, (&str, usize))| {
+        let more = match count {
+            1 => String::new(),
+            count => format!(" (on {count} entries)"),
+        };
         let message = format!(
-            "the licence {:?} is not among those that allow redistribution: {}",
-            provenance.license,
+            "the licence {licence:?}{more} is not among those that allow redistribution: {}",
             ALLOWED_LICENCES.join(", ")
         );
-        add(Rule::LicenceNotAllowed, message);
-    }
+        Finding::new(id, Rule::LicenceNotAllowed, message)
+    };
+    refused.into_iter().map(finding).collect()
 }
 
 /// The denied source that a text names, whatever its spelling of hyphens, case and additions.

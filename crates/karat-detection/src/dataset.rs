@@ -285,10 +285,12 @@ impl Dataset {
     }
 
     fn sound(self) -> Result<Dataset, EvalError> {
-        match self.refused.first() {
+        // A scanner that never sees a part of an entry cannot be held to it.
+        let refused: Vec<&Finding> = self.refused.iter().chain(&self.odd).collect();
+        match refused.first() {
             None => Ok(self),
             Some(finding) => {
-                let more = match self.refused.len() - 1 {
+                let more = match refused.len() - 1 {
                     0 => String::new(),
                     more => format!(" (and {more} more)"),
                 };
@@ -336,7 +338,13 @@ impl Builder {
 
     fn add_sample(&mut self, path: &Path, raw: RawSample) {
         for key in raw.others.keys() {
-            let message = format!("the key {key:?} means nothing here");
+            if key.starts_with("x_") {
+                continue;
+            }
+            let message = format!(
+                "the key {key:?} is unknown, and no scanner would see it; remove it, or let its \
+                 name begin with \"x_\" if it is a remark"
+            );
             self.odd.push(Finding::new(&raw.id, Rule::UnknownKey, message));
         }
         let Some(label) = Label::parse(&raw.label) else {

@@ -1,6 +1,7 @@
 //! Detection evaluation: does a scanner catch attacks and stay quiet otherwise?
 //!
-//! [`Detection`] is the evaluation: [`dataset`] (the labelled threat corpus, with its [`audit`]),
+//! [`Detection`] is the evaluation: [`dataset`] (the labelled threat corpus, with its [`audit`] and the
+//! search for [`shortcuts`]),
 //! [`system`] (built-in [`detectors`] and adapters under [`systems`]), [`decision`] (what counts as
 //! flagged), [`score`] (verdicts to scored entries) and [`controls`]. [`score_verdicts`] scores
 //! verdicts that were made elsewhere.
@@ -30,7 +31,7 @@ use karat_core::evaluation::{
 use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::kind::Kind;
 use karat_core::project::{Root, own_datasets};
-use karat_core::report::{Control, DatasetRef, Report};
+use karat_core::report::{Control, DatasetRef, Measured, Report};
 use karat_core::run::{self, Excess};
 use karat_core::tool::Corpus;
 use karat_metrics::stats;
@@ -76,6 +77,7 @@ impl Evaluation for Detection {
     const TAKES: &'static [&'static str] =
         &["runs", "concurrency", "timeout_ms", "retries", "backoff_ms"];
     const ITEMS: &'static str = "entries";
+    const GROUPS: &'static str = "servers";
 
     type Config = Config;
     type Dataset = Dataset;
@@ -291,8 +293,24 @@ const CONVENTIONS: [(&str, &str); 11] = [
     ("threshold", "flagged if only scores of at least this value counted"),
     ("agreement", "kappa and Jaccard of two detectors' flags, whatever the truth; first run"),
     ("adds", "share of attacks (recall) and benign entries (fpr) that this detector alone flags"),
-    ("interval", "Wilson for rates, bootstrap for the rest (plain benign by server), 95 %"),
+    ("interval", "Wilson for rates, bootstrap for the rest, 95 %; both by server"),
 ];
+
+/// A remark on a scanner that judges nearly everything alike: it may never have seen the tools.
+fn constant(metrics: &[Measured]) -> Option<String> {
+    let share = |id: &str| metrics.iter().find(|metric| metric.id == id && metric.n >= 20)?.value;
+    let (recall, fpr) = (share("recall")?, share("fpr")?);
+    let alike = match (recall, fpr) {
+        (recall, fpr) if recall >= 0.9 && fpr >= 0.9 => "is it the wrapper that is flagged?",
+        (0.0, 0.0) => "does it see the tools at all?",
+        _ => return None,
+    };
+    Some(format!(
+        "the scanner flags {:.0} % of the attacks and {:.0} % of the benign entries: {alike}",
+        100.0 * recall,
+        100.0 * fpr
+    ))
+}
 
 /// Remarks for a careful reader.
 fn remarks(dataset: &Dataset, scored: &score::Scored) -> Vec<String> {
@@ -322,6 +340,7 @@ fn remarks(dataset: &Dataset, scored: &score::Scored) -> Vec<String> {
             small.join(", ")
         ));
     }
+    remarks.extend(constant(&scored.metrics));
     if scored.unsupported > 0 {
         remarks.push(format!(
             "{} verdicts are abstentions; the rates are over the others",

@@ -273,11 +273,9 @@ fn bare_items(rows: &[Row<'_>], column: &Column) -> Vec<Item> {
         .collect()
 }
 
-/// Plain benign entries come from real servers, whose tools are written alike; attacks and hard negatives
-/// are written one by one, whatever server they pretend to be of.
+/// Tools of one server are written alike, and are flagged or passed together.
 fn group(sample: &Sample) -> Option<&str> {
-    let plain = !sample.is_malicious() && !sample.is_hard_negative();
-    (plain && !sample.server.is_empty()).then_some(sample.server.as_str())
+    Some(sample.server.as_str()).filter(|server| !server.is_empty())
 }
 
 fn tags(sample: &Sample) -> BTreeMap<String, String> {
@@ -395,6 +393,7 @@ impl Context<'_> {
         for column in std::iter::once(whole).chain(each) {
             slices.extend(self.by_category(column));
         }
+        slices.extend(self.by_server(items));
         slices.extend(self.tiers());
         slices.extend(self.thresholds(whole));
         for by in PROPERTIES {
@@ -404,6 +403,44 @@ impl Context<'_> {
         }
         slices.extend(agreement(self.rows, each, self.seed));
         slices
+    }
+
+    /// The rates over servers: one is flagged if any of its tools is. People install servers, so this
+    /// is how often they are bothered.
+    fn by_server(&self, items: &[Item]) -> Option<Slice> {
+        let mut servers: BTreeMap<(&str, bool), Vec<&Item>> = BTreeMap::new();
+        for (item, row) in items.iter().zip(self.rows) {
+            if let Some(group) = item.group.as_deref() {
+                servers.entry((group, row.sample.is_malicious())).or_default().push(item);
+            }
+        }
+        if servers.values().all(|items| items.len() == 1) {
+            return None;
+        }
+        let flagged = |items: &[&Item], id: &str| {
+            let judged = items.iter().filter_map(|item| item.metrics.get(id).copied().flatten());
+            judged.map(|share| f64::from(u8::from(share > 0.0))).reduce(f64::max)
+        };
+        let servers: Vec<Item> = servers
+            .iter()
+            .map(|((server, malicious), items)| {
+                let id = if *malicious { "recall" } else { "fpr" };
+                Item {
+                    id: (*server).to_owned(),
+                    group: None,
+                    tags: BTreeMap::new(),
+                    metrics: BTreeMap::from([(id.to_owned(), flagged(items, id))]),
+                    per_run: Vec::new(),
+                    observed: None,
+                    error: None,
+                }
+            })
+            .collect();
+        let refs: Vec<&Item> = servers.iter().collect();
+        let mut metrics: Vec<Measured> =
+            RATES[..2].iter().map(|spec| aggregate::measure(*spec, &refs, 1, self.seed)).collect();
+        metrics.retain(|metric| metric.n > 0);
+        Some(Slice { by: "unit".to_owned(), value: "server".to_owned(), metrics })
     }
 
     /// Each category of attacks together with the hard negatives that resemble it, so that a category has
@@ -516,11 +553,25 @@ fn agreement(rows: &[Row<'_>], columns: &[Column], seed: u64) -> Vec<Slice> {
             });
         }
     }
-    for (number, one) in columns.iter().enumerate() {
+    // A detector that flags all that another one flags is taken for the sum of its parts: next to it
+    // no part would add anything.
+    let sets: Vec<BTreeSet<usize>> = columns
+        .iter()
+        .map(|column| (0..rows.len()).filter(|row| first(column, *row) == Some(true)).collect())
+        .collect();
+    let is_sum = |number: usize| {
+        sets.iter().enumerate().any(|(part, set)| {
+            let larger = set.len() < sets[number].len() || part < number;
+            part != number && !set.is_empty() && larger && set.is_subset(&sets[number])
+        })
+    };
+    let parts: Vec<usize> = (0..columns.len()).filter(|number| !is_sum(*number)).collect();
+    for number in parts.iter().copied().filter(|_| parts.len() > 1) {
+        let one = &columns[number];
         let alone = |row: usize| {
-            let others = columns.iter().enumerate().filter(|(other, _)| *other != number);
+            let others = parts.iter().filter(|other| **other != number);
             first(one, row).map(|flagged| {
-                flagged && others.into_iter().all(|(_, other)| first(other, row) != Some(true))
+                flagged && others.into_iter().all(|other| !sets[*other].contains(&row))
             })
         };
         let flags = (0..rows.len()).map(|row| vec![alone(row)]).collect();

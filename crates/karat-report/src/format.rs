@@ -215,6 +215,7 @@ pub(crate) fn interval_heading<'a>(levels: impl Iterator<Item = &'a f64>) -> Str
 pub(crate) fn method(name: &str) -> String {
     match name {
         "wilson" => "Wilson".to_owned(),
+        "wilson_clustered" => "Wilson by group".to_owned(),
         "clopper_pearson" => "Clopper–Pearson".to_owned(),
         "bootstrap_clustered" => "bootstrap by group".to_owned(),
         "t" => "Student’s t".to_owned(),

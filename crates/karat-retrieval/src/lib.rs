@@ -113,6 +113,7 @@ impl Evaluation for Retrieval {
     const TAKES: &'static [&'static str] =
         &["runs", "concurrency", "timeout_ms", "retries", "backoff_ms"];
     const ITEMS: &'static str = "queries";
+    const GROUPS: &'static str = "servers";
 
     type Config = Config;
     type Dataset = Dataset;

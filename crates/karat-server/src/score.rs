@@ -52,7 +52,7 @@ pub(crate) struct SchemaCounts {
 
 impl SchemaCounts {
     fn of(case: &Case, run: &CaseRun, contract: &Contract) -> SchemaCounts {
-        let none = Count { hits: 0, of: 0 };
+        let none = Count::independent(0, 0);
         let mut counts = SchemaCounts {
             input: none,
             output: none,
@@ -101,7 +101,7 @@ pub(crate) fn score(case: &Case, run: &CaseRun, contract: &Contract, target: f64
     let judged: Vec<Judgement> =
         run.attempts.iter().map(|attempt| judge(case, attempt, contract)).collect();
     let passed = judged.iter().filter(|judgement| judgement.passed()).count() as u64;
-    let attempts = Count { hits: passed, of: judged.len() as u64 };
+    let attempts = Count::independent(passed, judged.len() as u64);
     let mut failures = BTreeMap::new();
     for class in judged.iter().filter_map(|judgement| judgement.class) {
         *failures.entry(class).or_default() += 1;
@@ -318,8 +318,8 @@ pub(crate) mod tests {
             attempt(json!(1), json!(1)),
         ];
         let scored = score(&case, &CaseRun { attempts }, &contract, 0.95);
-        assert_eq!(scored.schemas.input, Count { hits: 5, of: 6 });
-        assert_eq!(scored.schemas.output, Count { hits: 3, of: 3 });
+        assert_eq!(scored.schemas.input, Count::independent(5, 6));
+        assert_eq!(scored.schemas.output, Count::independent(3, 3));
         assert_eq!(scored.item.metrics["schema.input"], Some(5.0 / 6.0));
         let Some(Observed::Suite(observed)) = &scored.item.observed else { panic!("not a suite") };
         let problems = &observed.input_problems;

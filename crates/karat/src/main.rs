@@ -64,9 +64,7 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
             commands::check::one(&Evaluation::Retrieval, check, terminal)
         }
         Command::Detection(DetectionArgs { command: Some(command), .. }) => match command {
-            DetectionCommand::Run(arguments) => {
-                commands::check::one(&Evaluation::Detection, arguments, terminal)
-            }
+            DetectionCommand::Run(arguments) => commands::detection::run(arguments, terminal),
             DetectionCommand::Score(arguments) => commands::detection::score(arguments, terminal),
         },
         Command::Detection(DetectionArgs { command: None, check }) => {

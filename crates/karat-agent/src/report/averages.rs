@@ -226,7 +226,9 @@ pub(crate) fn bare_item<'m>(
 
 /// Positions, costs and differences are not a rate even if all of them are 0 or 1.
 fn not_a_rate(mut measured: Measured) -> Measured {
-    if !is_share(&measured.id) && measured.interval.as_ref().is_some_and(|i| i.method == "wilson") {
+    if !is_share(&measured.id)
+        && measured.interval.as_ref().is_some_and(|i| i.method.starts_with("wilson"))
+    {
         measured.interval = None;
     }
     measured

@@ -227,7 +227,7 @@ fn share(id: &str, hits: u64, of: u64) -> Measured {
         better: aggregate::better(id),
         per_run: Vec::new(),
         interval: stats::wilson(hits, of, aggregate::LEVEL).ok().map(|i| interval(i, "wilson")),
-        count: Some(Count { hits, of }),
+        count: Some(Count::independent(hits, of)),
         undefined: None,
         left_out: 0,
     }

@@ -98,7 +98,7 @@ impl Promises {
         }
         let acts = acting(reading, window);
         let outwards = Mask::EXTERNAL.and(Mask::THIRD_PARTY);
-        if self.closed && here.has(outwards) && (acts || here.has(Mask::TRANSFER)) {
+        if self.closed && window.close(outwards, Mask::TRANSFER.and(Mask::ACTS), 60) {
             let message = "annotated as closed to the outside, but the text sends something there";
             return Some(("leaves", Tier::Block, message));
         }
@@ -144,13 +144,43 @@ fn acting(reading: &Reading<'_>, window: &Window<'_, '_>) -> bool {
         let word = reading.text(hit.start, hit.end);
         let passive = word.contains(' ') || !word.is_ascii();
         let before = reading.text(sentence.start, hit.start).trim_end();
+        let follows = |words: &[&str]| words.iter().any(|word| before.ends_with(word));
         let opens = before.is_empty()
-            || ["and", "also", "then", "it", "which", "that", "tool", "call", "this", "reading"]
-                .iter()
-                .any(|word| before.ends_with(word))
-            || before.ends_with([',', ';', ':']);
-        passive || opens
+            || follows(&["also", "then", "it", "which", "that", "tool", "call", "this", "reading"]);
+        // In a list, a verb has an object and a noun has none: "clicks and unsubscribes".
+        let listed = before.ends_with([',', ';', ':']) || follows(&["and"]);
+        passive || opens || listed && has_object(reading.text(hit.end, sentence.end))
     })
+}
+
+/// Returns true if the text after a verb begins with its object.
+fn has_object(after: &str) -> bool {
+    const FIRST: &[&str] = &[
+        "the",
+        "a",
+        "an",
+        "all",
+        "any",
+        "every",
+        "each",
+        "its",
+        "their",
+        "your",
+        "it",
+        "them",
+        "this",
+        "that",
+        "these",
+        "those",
+        "both",
+        "one",
+        "old",
+        "other",
+        "what",
+        "everything",
+    ];
+    let first = after.trim_start().split([' ', ',', '.']).next().unwrap_or_default();
+    FIRST.contains(&first)
 }
 
 /// Finds switches of a read-only tool that make it act unless they are turned off.

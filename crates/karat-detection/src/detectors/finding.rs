@@ -37,7 +37,8 @@ pub struct Finding {
 }
 
 /// The rule by which all detectors together flag a definition.
-pub const RULE: &str = "a finding of tier block, or warnings of two different rules";
+pub const RULE: &str =
+    "a detector has a finding of tier block, or warnings of two different rules of its own";
 
 /// The findings of all detectors in one definition. Most often there are none, and then it allocates
 /// nothing.
@@ -75,9 +76,9 @@ impl Scan {
         self.findings.iter().map(|finding| finding.tier).max()
     }
 
-    /// Returns true if the findings flag the definition by [`RULE`].
+    /// Returns true if any detector flags the definition by [`RULE`].
     pub fn flags(&self) -> bool {
-        flags(&self.findings)
+        (0..self.ends.len()).any(|detector| flags(self.of(detector)))
     }
 
     /// The suspicion of all findings together, for ranking: 1 for a block, 0.4 for a warning, each rule
@@ -102,9 +103,9 @@ pub(crate) fn score<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> f64 
             None => rules.push((finding.rule, finding.tier)),
         }
     }
-    let weight = |tier: Tier| if tier == Tier::Block { 1.0 } else { 0.4 };
-    // Not `sum`: the sum of nothing is -0.
-    rules.iter().fold(0.0, |sum, (_, tier)| sum + weight(*tier))
+    // Tenths, so that the order of findings cannot change the sum.
+    let tenths = |tier: Tier| if tier == Tier::Block { 10_u32 } else { 4 };
+    f64::from(rules.iter().map(|(_, tier)| tenths(*tier)).sum::<u32>()) / 10.0
 }
 
 /// The part of a text that evidence quotes: around a stretch, with marks where it was cut.

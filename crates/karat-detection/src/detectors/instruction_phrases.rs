@@ -1,4 +1,4 @@
-//! Orders to the model in a definition: to override its instructions, to hide something from the user, to
+//! Orders to the model in a definition, in server instructions or in the result of a call: to override its instructions, to hide something from the user, to
 //! hand over what only it knows, to act without asking or against the user's wish, to switch off controls,
 //! to use no other tool.
 //!
@@ -23,12 +23,8 @@ const HARM: Mask = Mask::TRANSFER
 
 pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let is_prose = |surface| {
-        !matches!(
-            surface,
-            Surface::Result | Surface::Server | Surface::Name | Surface::ParameterName
-        )
-    };
+    let is_prose =
+        |surface| !matches!(surface, Surface::Server | Surface::Name | Surface::ParameterName);
     for window in windows(reading, is_prose) {
         let part = reading.part(window.sentence);
         // A choice or a default is a name unless it has the length of a sentence.
@@ -71,9 +67,12 @@ fn judge(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut Vec<Find
         }
     }
     if here.has(Mask::SYSTEM_TAG) {
-        let acts = around.has(
-            Mask::TRANSFER.and(Mask::PUT).and(Mask::COLLECT).and(Mask::OVERRIDE).and(Mask::CONCEAL),
-        );
+        let acts = Mask::TRANSFER.and(Mask::PUT).and(Mask::COLLECT).and(Mask::OVERRIDE);
+        let acts = acts.and(Mask::CONCEAL).and(Mask::EXECUTE).and(Mask::DESTROY);
+        // A definition may speak of calls in its own mark-up; data that a call returned has no say.
+        let calls = Mask::USE.and(Mask::NAMED_TOOL);
+        let returned = reading.part(window.sentence).surface == Surface::Result;
+        let acts = around.has(acts) || returned && around.has(calls);
         let tier = if acts { Tier::Block } else { Tier::Warn };
         add("system-tag", tier, "mark-up that poses as a system instruction");
     }

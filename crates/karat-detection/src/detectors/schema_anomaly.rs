@@ -46,12 +46,11 @@ fn names(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
                 findings.push(finding(part, "secret-parameters", Tier::Warn, message));
             }
         }
-        if mask.has(Mask::CONTEXT) && !is_about_models(reading) {
-            let tier = if part.required || mask.has(Mask::WHOLE.and(Mask::PRIOR)) {
-                Tier::Block
-            } else {
-                Tier::Warn
-            };
+        // The id of a conversation is not the conversation.
+        let names_one = part.raw.ends_with("id") || part.raw.ends_with("Id");
+        if mask.has(Mask::CONTEXT) && !is_about_models(reading) && !names_one {
+            let whole = mask.has(Mask::WHOLE.and(Mask::PRIOR));
+            let tier = if whole { Tier::Block } else { Tier::Warn };
             let message = "a parameter for the conversation or the model's instructions";
             findings.push(finding(part, "collects-context", tier, message));
         }
@@ -70,12 +69,25 @@ fn descriptions(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
         let name = part.parameter.map(mask_of_name).unwrap_or(Mask::NONE);
         let known = reading.purpose | name;
         let secrets = Mask::SECRET.and(Mask::SECRET_PATH);
-        if here.has(secrets) && !known.has(secrets) && !here.has(Mask::NEGATION) {
-            let asked = window.close(secrets, Mask::PUT, 80) || part.required;
+        let asked = window.close(secrets, Mask::PUT, 80);
+        if here.has(secrets) && asked && !known.has(secrets) && !here.has(Mask::NEGATION) {
+            // Ordinary documentation mentions tokens; an attack wants those of somebody.
+            let grave = Mask::SECRET_PATH
+                .and(Mask::USER)
+                .and(Mask::CONTEXT)
+                .and(Mask::OTHER_TOOL)
+                .and(Mask::WHOLE)
+                .and(Mask::COLLECT)
+                .and(Mask::THIRD_PARTY);
             let message = "the text asks for a secret that neither tool nor parameter is about";
-            let tier = if asked { Tier::Block } else { Tier::Warn };
+            let tier = if here.has(grave) { Tier::Block } else { Tier::Warn };
             findings.push(window.finding("collects-secret", tier, message));
-        } else if name.has(Mask::CONTROL) && here.has(Mask::DISABLE) && !here.has(Mask::NEGATION) {
+        } else if name.has(Mask::CONTROL)
+            && here.has(Mask::DISABLE)
+            && !here.has(Mask::NEGATION)
+            // A switch that is called `no_verify` says what it does.
+            && !name.has(Mask::NEGATION.and(Mask::DISABLE))
+        {
             let message = "the text asks to switch off a control";
             findings.push(window.finding("weakens-control", Tier::Block, message));
         } else if here.has(Mask::CONTEXT)

@@ -5,6 +5,8 @@
 //! template shows. An entry that has a result or instructions which the template does not show cannot be
 //! judged, so it is `unsupported` and the scanner is not asked.
 
+use std::collections::BTreeMap;
+
 use karat_core::adapter::Values;
 use karat_io::json_path::JsonPath;
 use karat_io::template;
@@ -69,13 +71,16 @@ pub(super) struct Flagged {
     path: JsonPath,
     written: String,
     turned: bool,
+    /// The verdict that a word means.
+    pub(super) words: BTreeMap<String, Verdict>,
 }
 
 impl Flagged {
     pub(super) fn parse(text: &str) -> Result<Flagged, String> {
         let plain = text.strip_prefix('!').unwrap_or(text);
         let path = JsonPath::parse(plain).map_err(|error| error.to_string())?;
-        Ok(Flagged { path, written: text.to_owned(), turned: plain != text })
+        let words = BTreeMap::new();
+        Ok(Flagged { path, written: text.to_owned(), turned: plain != text, words })
     }
 
     /// If the path leads to several values, one flag among them is enough.
@@ -92,6 +97,11 @@ impl Flagged {
 
     fn read_one(&self, found: &Value) -> Result<bool, String> {
         let flagged = match found {
+            Value::String(word) if self.words.contains_key(word) => match self.words[word] {
+                Verdict::Flag => true,
+                Verdict::Pass => false,
+                other => return Err(format!("the scanner answered {word:?}: {}", other.name())),
+            },
             Value::Bool(found) => *found,
             Value::Array(list) => !list.is_empty(),
             Value::Number(number) => number.as_f64() != Some(0.0),

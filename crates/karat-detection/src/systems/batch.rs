@@ -8,7 +8,11 @@
 //! Scanners find tools by name, so no name may be listed twice in a file: entries with equal names go into
 //! different files and the program runs once for each. What such a file cannot show (the result of a
 //! call, server instructions) cannot be judged, so an entry that has either is `unsupported`. Scanners
-//! of client configurations get a file of servers instead, one for each entry.
+//! of client configurations get a file of servers instead, one for each entry, and scanners of
+//! folders one file for each entry.
+//!
+//! Every batch contains a canary pair, one harmless and one blatant definition. A scanner that judges
+//! both alike may never have seen the tools, and the report says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,9 +25,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::answer::{Flagged, definition, highest};
+use super::canary::{canaries, odd};
 use super::sarif;
 use crate::dataset::{Dataset, Sample};
-use crate::system::{Answer, DetectorReport, Verdict};
+use crate::system::{Answer, DetectorReport, Evidence, Verdict};
 use karat_core::error::EvalError;
 use karat_io::json_path::JsonPath;
 
@@ -36,12 +41,15 @@ pub const DETECTOR: &str = "batch";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BatchConfig {
-    /// Program and arguments; `{tools}` is for the file of tools, `{output}` for the file that the
-    /// program writes, if it does not print.
+    /// Program and arguments; `{tools}` is for the file or folder of tools, `{output}` for the file
+    /// that the program writes, if it does not print.
     pub command: Vec<String>,
     /// The form of the tools file.
     #[serde(default)]
     pub tools: ToolsShape,
+    /// In a file of servers: the path of the list of tools within a server, such as `tools`.
+    #[serde(default = "default_tools_at")]
+    pub tools_at: String,
     /// The names of tools in the file.
     #[serde(default)]
     pub names: Names,
@@ -75,7 +83,13 @@ pub struct BatchConfig {
     pub detector: Option<String>,
     /// Within a result: what is shown as evidence.
     #[serde(default)]
-    pub findings: Option<String>,
+    pub findings: Option<FindingPaths>,
+    /// Rules whose findings do not count; a result with no others passes.
+    #[serde(default)]
+    pub ignore_rules: Vec<String>,
+    /// The verdicts that words at `flagged` mean.
+    #[serde(default)]
+    pub words: BTreeMap<String, Verdict>,
     /// The verdict on an entry that the output does not mention.
     #[serde(default)]
     pub absent: Option<Absent>,
@@ -86,6 +100,32 @@ pub struct BatchConfig {
 
 fn default_timeout_ms() -> u64 {
     600_000
+}
+
+fn default_tools_at() -> String {
+    "schema.tools".to_owned()
+}
+
+/// The place of findings in a result: a path, or a path with those of its parts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum FindingPaths {
+    /// The findings; their parts are known by their usual names.
+    At(String),
+    /// The findings, and within each the rule, the message and the excerpt.
+    Parts {
+        /// The findings.
+        at: String,
+        /// The rule that fired.
+        #[serde(default)]
+        rule: Option<String>,
+        /// The explanation.
+        #[serde(default)]
+        message: Option<String>,
+        /// The text that caused it.
+        #[serde(default)]
+        excerpt: Option<String>,
+    },
 }
 
 /// The form of the tools file.
@@ -102,6 +142,9 @@ pub enum ToolsShape {
     /// since scanners take equal ones for one server; nothing is ever started. Instructions of a server
     /// are its description.
     Servers,
+    /// A folder with one file for each entry, `0001.json` and so on; `entry` leads to a path or a
+    /// file name.
+    Files,
 }
 
 /// The treatment of a result that names no tool of the file.
@@ -156,6 +199,8 @@ struct Paths {
     score: Option<JsonPath>,
     detector: Option<JsonPath>,
     findings: Option<JsonPath>,
+    /// Within a finding: rule, message and excerpt.
+    parts: [Option<JsonPath>; 3],
 }
 
 impl BatchConfig {
@@ -197,8 +242,19 @@ impl BatchConfig {
             })
         };
         let flagged = self.flagged.as_deref().map(Flagged::parse).transpose();
-        let flagged = flagged
+        let mut flagged = flagged
             .map_err(|error| EvalError::Config(format!("system: batch: flagged: {error}")))?;
+        if let Some(flagged) = &mut flagged {
+            flagged.words = self.words.clone();
+        }
+        let (findings, parts) = match &self.findings {
+            None => (None, [None, None, None]),
+            Some(FindingPaths::At(at)) => (Some(at.clone()), [None, None, None]),
+            Some(FindingPaths::Parts { at, rule, message, excerpt }) => {
+                (Some(at.clone()), [rule.clone(), message.clone(), excerpt.clone()])
+            }
+        };
+        let [rule, message, excerpt] = &parts;
         Ok(Paths {
             results: needed("results", &self.results)?,
             entry: needed("entry", &self.entry)?,
@@ -206,7 +262,12 @@ impl BatchConfig {
             severity: optional("severity", &self.severity)?,
             score: optional("score", &self.score)?,
             detector: optional("detector", &self.detector)?,
-            findings: optional("findings", &self.findings)?,
+            findings: optional("findings", &findings)?,
+            parts: [
+                optional("findings.rule", rule)?,
+                optional("findings.message", message)?,
+                optional("findings.excerpt", excerpt)?,
+            ],
         })
     }
 
@@ -225,6 +286,8 @@ impl BatchConfig {
         add("severity path", self.severity.as_deref());
         add("score path", self.score.as_deref());
         add("names", Some(if self.names == Names::Kept { "kept" } else { "id" }));
+        let ignored = self.ignore_rules.join(", ");
+        add("ignored rules", Some(ignored.as_str()).filter(|rules| !rules.is_empty()));
         add("absent", Some(if self.absent() == Absent::Pass { "pass" } else { "missing" }));
         settings
     }
@@ -239,6 +302,10 @@ pub struct Batch {
     unplaced: usize,
     /// Detectors that the decision names and the output never does.
     unheard: BTreeSet<String>,
+    /// The number of times that the program was started in one run.
+    starts: usize,
+    /// The remark on its verdicts on the canary pair, if they are odd.
+    canary: Option<String>,
 }
 
 /// The answer on each entry.
@@ -267,10 +334,13 @@ impl Batch {
     ) -> Result<Batch, EvalError> {
         config.check()?;
         let mut done = Batch::default();
+        let canaries = canaries();
         for _ in 0..runs {
             let mut answers = BTreeMap::new();
             let mut tally = Tally::default();
-            for file in files(dataset, config) {
+            let files = files(dataset, config, &canaries);
+            done.starts = files.len();
+            for file in files {
                 let began = Instant::now();
                 let of_file = run_once(config, program, &file, &mut answers).await?;
                 tally.results += of_file.results;
@@ -288,6 +358,9 @@ impl Batch {
             done.unplaced += tally.unplaced;
             let detectors = detectors(config, decide, &answers);
             done.unheard.extend(detectors.unheard);
+            let seen = canaries.each_ref().map(|canary| answers.remove(&canary.id));
+            let silent_passes = config.absent() == Absent::Pass;
+            done.canary = done.canary.take().or_else(|| odd(seen, silent_passes));
             complete(config, dataset, &detectors.all, &mut answers);
             done.runs.push(answers);
         }
@@ -305,6 +378,14 @@ impl Batch {
             "answer times are shares of whole runs of the program, its start-up included"
                 .to_owned(),
         ];
+        notes.extend(self.canary.clone());
+        if self.starts > 3 {
+            notes.push(format!(
+                "names repeat, so the scanner was started {} times; with names = \"id\" it starts \
+                 once, if names do not matter to it",
+                self.starts
+            ));
+        }
         if self.unplaced > 0 {
             notes.push(format!(
                 "{} results of the scanner are about the file as a whole and count for no entry",
@@ -400,7 +481,16 @@ type ToolsFile<'d> = BTreeMap<String, &'d Sample>;
 
 /// Spreads the entries over files in which no tool name is listed twice: scanners find tools by name, or
 /// take equal names of two servers for an attack.
-fn files<'d>(dataset: &'d Dataset, config: &BatchConfig) -> Vec<ToolsFile<'d>> {
+fn files<'d>(
+    dataset: &'d Dataset,
+    config: &BatchConfig,
+    canaries: &'d [Sample; 2],
+) -> Vec<ToolsFile<'d>> {
+    if config.tools == ToolsShape::Files {
+        let shown = dataset.samples.iter().filter(|sample| is_shown(sample, config.tools));
+        let numbered = shown.chain(canaries).enumerate();
+        return vec![numbered.map(|(n, sample)| (format!("{:04}", n + 1), sample)).collect()];
+    }
     let mut files: Vec<(BTreeSet<&str>, ToolsFile<'d>)> = Vec::new();
     for sample in dataset.samples.iter().filter(|sample| is_shown(sample, config.tools)) {
         let id = sample.id.as_str();
@@ -416,26 +506,51 @@ fn files<'d>(dataset: &'d Dataset, config: &BatchConfig) -> Vec<ToolsFile<'d>> {
         taken.insert(shown);
         file.insert(key.to_owned(), sample);
     }
-    files.into_iter().map(|(_, file)| file).collect()
+    let mut files: Vec<ToolsFile<'d>> = files.into_iter().map(|(_, file)| file).collect();
+    // One pair is enough: the program is the same in every run.
+    if let Some(file) = files.first_mut() {
+        for canary in canaries {
+            let servers = config.tools == ToolsShape::Servers;
+            let key = if servers { &canary.id } else { &canary.tool.name };
+            file.insert(key.clone(), canary);
+        }
+    }
+    files
 }
 
-fn tools_json(shape: ToolsShape, file: &ToolsFile<'_>) -> Value {
+/// Writes the file of tools, or the folder of files.
+fn write_tools(config: &BatchConfig, file: &ToolsFile<'_>, at: &Path) -> std::io::Result<()> {
     let tools = || file.iter().map(|(name, sample)| tool_json(name, sample)).collect();
-    match shape {
+    let whole = match config.tools {
         ToolsShape::Object => json!({ "tools": Value::Array(tools()) }),
         ToolsShape::List => Value::Array(tools()),
         ToolsShape::Servers => {
-            let servers: serde_json::Map<String, Value> =
-                file.iter().map(|(id, sample)| (id.clone(), server_json(id, sample))).collect();
+            let server = |(id, sample): (&String, &&Sample)| {
+                (id.clone(), server_json(id, sample, &config.tools_at))
+            };
+            let servers: serde_json::Map<String, Value> = file.iter().map(server).collect();
             json!({ "mcpServers": servers })
         }
-    }
+        ToolsShape::Files => {
+            std::fs::create_dir(at)?;
+            for (name, sample) in file {
+                let own = &sample.tool.name;
+                let tool = tool_json(if own.is_empty() { name } else { own }, sample);
+                std::fs::write(at.join(format!("{name}.json")), tool.to_string())?;
+            }
+            return Ok(());
+        }
+    };
+    std::fs::write(at, whole.to_string())
 }
 
-fn server_json(id: &str, sample: &Sample) -> Value {
+fn server_json(id: &str, sample: &Sample, tools_at: &str) -> Value {
     let own = &sample.tool.name;
     let tool = tool_json(if own.is_empty() { id } else { own }, sample);
-    let mut server = json!({"command": id, "args": [], "schema": {"tools": [tool]}});
+    let keys = tools_at.split('.').rev().filter(|key| !key.is_empty());
+    let mut server = keys.fold(json!([tool]), |inner, key| json!({ key: inner }));
+    server["command"] = json!(id);
+    server["args"] = json!([]);
     if let Some(instructions) = &sample.instructions {
         server["description"] = json!(instructions);
     }
@@ -458,9 +573,10 @@ async fn run_once(
     let failed = super::not_started;
     let folder =
         tempfile::tempdir().map_err(|error| failed(format!("no temporary folder: {error}")))?;
-    let tools = folder.path().join("tools.json");
+    let is_folder = config.tools == ToolsShape::Files;
+    let tools = folder.path().join(if is_folder { "tools" } else { "tools.json" });
     let output = folder.path().join("output.json");
-    std::fs::write(&tools, tools_json(config.tools, file).to_string())
+    write_tools(config, file, &tools)
         .map_err(|error| failed(format!("the tools file cannot be written: {error}")))?;
     let fill = |word: &String| {
         word.replace("{tools}", &tools.to_string_lossy())
@@ -559,7 +675,7 @@ fn read_json(
                 super::text(&result.to_string())
             ));
         };
-        let report = reported(&paths, result);
+        let report = reported(config, &paths, result);
         let entry = answers.entry(sample.id.clone()).or_insert_with(|| Ok(Answer::default()));
         match (entry, report) {
             (Ok(answer), Ok(report)) => merge(answer, report),
@@ -600,26 +716,36 @@ fn place<'d>(config: &BatchConfig, file: &ToolsFile<'d>, named: &str) -> Option<
         let known = file.iter().filter(|(name, _)| rest.starts_with(name.as_str()));
         return known.max_by_key(|(name, _)| name.len()).map(|(_, sample)| *sample);
     }
+    if config.tools == ToolsShape::Files {
+        let stem = Path::new(named).file_stem()?.to_str()?;
+        return file.get(stem).copied();
+    }
     let by_id = || file.values().find(|sample| sample.id == named);
     file.get(named).or_else(by_id).copied()
 }
 
 /// One result of the scanner.
-fn reported(paths: &Paths, result: &Value) -> Result<DetectorReport, String> {
+fn reported(config: &BatchConfig, paths: &Paths, result: &Value) -> Result<DetectorReport, String> {
     let texts = |path: &Option<JsonPath>| -> Vec<&str> {
         let found = path.iter().flat_map(|path| path.find(result));
         found.filter_map(Value::as_str).collect()
     };
-    let verdict = match &paths.flagged {
+    let mut verdict = match &paths.flagged {
         None => Some(Verdict::Flag),
         Some(flagged) => Some(flagged.read(result)?),
     };
     let severities = texts(&paths.severity);
     let gravest = severities.iter().max_by_key(|severity| crate::decision::rank(severity));
-    let findings = match &paths.findings {
-        Some(path) => path.find(result).into_iter().map(super::evidence).collect(),
+    let mut findings: Vec<Evidence> = match &paths.findings {
+        Some(path) => path.find(result).into_iter().map(|one| evidence(paths, one)).collect(),
         None => vec![super::evidence(result)],
     };
+    if !config.ignore_rules.is_empty() && !findings.is_empty() {
+        findings.retain(|finding| !config.ignore_rules.contains(&finding.rule));
+        if findings.is_empty() {
+            verdict = Some(Verdict::Pass);
+        }
+    }
     Ok(DetectorReport {
         detector: texts(&paths.detector).first().map_or(DETECTOR, |name| name).to_owned(),
         verdict,
@@ -627,6 +753,23 @@ fn reported(paths: &Paths, result: &Value) -> Result<DetectorReport, String> {
         score: highest(paths.score.iter().flat_map(|path| path.find(result))),
         findings: if verdict == Some(Verdict::Pass) { Vec::new() } else { findings },
     })
+}
+
+/// A finding, with its parts from where the paths lead.
+fn evidence(paths: &Paths, finding: &Value) -> Evidence {
+    let mut found = super::evidence(finding);
+    let [rule, message, excerpt] = &paths.parts;
+    let parts =
+        [(rule, &mut found.rule), (message, &mut found.message), (excerpt, &mut found.excerpt)];
+    for (path, part) in parts {
+        let Some(path) = path else { continue };
+        let shown = |one: &Value| match one {
+            Value::String(text) => super::text(text),
+            other => super::text(&other.to_string()),
+        };
+        *part = path.find(finding).into_iter().map(shown).collect::<Vec<_>>().join(", ");
+    }
+    found
 }
 
 /// Several results of one detector on one entry are one report: the gravest of them.

@@ -18,24 +18,25 @@ impl Builtin {
     pub fn inspect(&self, input: &ScanInput) -> Answer {
         if let Some(detector) = self.only {
             let findings = detector.inspect(&Reading::of(input));
-            return Answer { reports: vec![reported(detector.name, &findings)] };
+            let flagged = detectors::flags(&findings);
+            return Answer { reports: vec![reported(detector.name, &findings, flagged)] };
         }
         let scan = detectors::scan(input);
-        let mut reports = vec![reported(detectors::COMBINED, &scan.findings)];
+        let mut reports = vec![reported(detectors::COMBINED, &scan.findings, scan.flags())];
         // What each detector found is kept with that detector; the whole needs no second copy.
         reports[0].findings.clear();
         reports.extend(
             detectors::DETECTORS
                 .iter()
                 .enumerate()
-                .map(|(number, detector)| reported(detector.name, scan.of(number))),
+                .map(|(number, detector)| (detector.name, scan.of(number)))
+                .map(|(name, found)| reported(name, found, detectors::flags(found))),
         );
         Answer { reports }
     }
 }
 
-fn reported(name: &str, findings: &[Finding]) -> DetectorReport {
-    let flagged = detectors::flags(findings.iter());
+fn reported(name: &str, findings: &[Finding], flagged: bool) -> DetectorReport {
     DetectorReport {
         detector: name.to_owned(),
         verdict: Some(if flagged { Verdict::Flag } else { Verdict::Pass }),

@@ -3,6 +3,7 @@
 pub mod answer;
 pub mod batch;
 pub mod builtin;
+mod canary;
 pub mod command;
 pub mod http;
 pub mod mcp;

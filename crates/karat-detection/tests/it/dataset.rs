@@ -176,6 +176,9 @@ fn the_audit_finds_slips_of_the_pen_and_says_where() {
     for (finding, (_, _, line)) in found.iter().zip(expected) {
         assert!(finding.message.ends_with(&format!("bad.jsonl:{line})")), "{finding}");
     }
-    // What can be measured on still can be.
-    assert_eq!(Dataset::from_file(&path).unwrap().samples.len(), 8);
+    // A scanner would never see what is under an unknown key, so nothing is measured on it.
+    let refused = Dataset::from_file(&path).unwrap_err().to_string();
+    assert!(refused.contains("descripton") && refused.contains("x_"), "{refused}");
+    let remark = write(folder.path(), "remark.jsonl", &bad[8].replace("descripton", "x_remark"));
+    assert_eq!(Dataset::from_file(&remark).unwrap().samples.len(), 1);
 }

@@ -14,9 +14,9 @@ use super::special::{normal, student};
 use super::{Interval, allowed_miss, length, real};
 use crate::Undefined;
 
-/// The weight of the assumption that a whole cluster fails together, in clusters. Without a single
-/// hit it decides alone and each cluster counts once; a few hits outweigh it.
-const PRIOR: f64 = 0.005;
+/// The weight of the assumption that whole clusters fail together, in hits. Without a single hit it
+/// decides alone and each cluster counts once; a few hits outweigh it.
+const PRIOR: f64 = 0.05;
 
 /// A rate of trials in clusters, with what is needed for its intervals.
 ///
@@ -74,8 +74,8 @@ impl ClusteredRate {
         // The size of the cluster that a trial is in, on average: the largest design effect there is
         // if whole clusters fail together.
         let size = squares(|(_, size), _| real(size)) / n;
-        let observed = between * k / (k - 1.0) + PRIOR * size * size;
-        let independent = p * (1.0 - p) * n * n / (n - 1.0) + PRIOR * size;
+        let observed = between * k / (k - 1.0) + PRIOR * size;
+        let independent = p * (1.0 - p) * n * n / (n - 1.0) + PRIOR;
         let effect = (observed / independent).max(1.0);
         let freedom = if fourth > 0.0 { 2.0 * between * between / fourth } else { k - 1.0 };
         Ok(ClusteredRate {

@@ -139,7 +139,7 @@ pub fn rate(id: &str, hits: u64, of: u64, nothing: &str) -> Measured {
     });
     Measured {
         interval: interval.filter(|_| of > 0),
-        count: Some(Count { hits, of }),
+        count: Some(Count::independent(hits, of)),
         ..value(id, (of > 0).then(|| ratio(hits, of)), of, nothing)
     }
 }

@@ -70,7 +70,8 @@ pub(crate) struct FreezeArgs {
 
 #[derive(Args)]
 pub(crate) struct VerifyArgs {
-    /// The folder of the version, such as datasets/tools/v1; with --lock, any corpus
+    /// The folder of the version, such as datasets/tools/v1, or a file of labelled entries; with
+    /// --lock, any corpus
     pub(crate) folder: PathBuf,
     /// Check that every tool definition has the digest that is in this lock
     #[arg(long, value_name = "FILE", conflicts_with = "strict")]

@@ -18,10 +18,22 @@ pub(crate) struct DetectionArgs {
 
 #[derive(Subcommand)]
 pub(crate) enum DetectionCommand {
-    /// Measure the detection entries of the project
-    Run(CheckArgs),
+    /// Measure the detection entries of the project, or a scanner after `--` on the bundled corpus
+    Run(DetectionRunArgs),
     /// Score verdicts that were made elsewhere
     Score(VerdictsArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct DetectionRunArgs {
+    #[command(flatten)]
+    pub(crate) check: CheckArgs,
+    /// A corpus of labelled entries for the scanner after `--`, instead of the bundled one
+    #[arg(long, value_name = "FILE", requires = "scanner")]
+    pub(crate) corpus: Option<PathBuf>,
+    /// A scanner that reads one JSON line for each entry and answers with one: no project is needed
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["project", "only"])]
+    pub(crate) scanner: Vec<String>,
 }
 
 #[derive(Args)]

@@ -1,11 +1,42 @@
+//! `karat detection run`: the entries of a project, or one scanner without a project; and
 //! `karat detection score`: verdicts that were made elsewhere, against a labelled corpus.
 
-use karat_detection::dataset::Dataset;
-use karat_detection::{ScoreOptions, score_verdicts};
+use std::path::Path;
 
-use crate::cli::VerdictsArgs;
+use karat_core::evaluation::{Common, Entry, Evaluation as _};
+use karat_core::project::Root;
+use karat_core::report::Evaluation;
+use karat_detection::dataset::Dataset;
+use karat_detection::system::SystemConfig;
+use karat_detection::{Config, Detection, ScoreOptions, score_verdicts};
+
+use super::check;
+use crate::bundled::Embedded;
+use crate::cli::{DetectionRunArgs, VerdictsArgs};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
+use crate::project;
+
+/// Measures the entries of the project, or the scanner that the command line names.
+pub(crate) fn run(arguments: &DetectionRunArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let DetectionRunArgs { check, corpus, scanner } = arguments;
+    let Some(program) = scanner.first() else {
+        return check::one(&Evaluation::Detection, check, terminal);
+    };
+    let bundled = |name: &str| corpus.is_none().then(|| name.to_owned());
+    let config = Config {
+        dataset: bundled("bundled:threats/v2"),
+        benign_from: bundled("bundled:tools/v1"),
+        corpus: corpus.clone(),
+        system: SystemConfig { command: Some(scanner.clone()), ..SystemConfig::default() },
+    };
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let stem = Path::new(program).file_stem().unwrap_or_default().to_string_lossy();
+    let common = Common::named(stem.chars().map(plain).collect::<String>());
+    let data = Detection::load(&config, &common, &Root::in_folder(".", &Embedded))?;
+    let plan = project::of_any(Entry::<Detection> { common, config, data });
+    check::carry_out(&plan, check, Some(&Evaluation::Detection), terminal)
+}
 
 /// Scores every detector of the file; there is no gate.
 pub(crate) fn score(arguments: &VerdictsArgs, terminal: &Terminal) -> Result<Exit, Stop> {

@@ -34,7 +34,7 @@ fn scanners() -> &'static Path {
 /// The report of an adapter file, with the scanners where a shell would find them.
 fn measure(scratch: &Scratch, adapter: &str) -> Value {
     let folder = scanners();
-    let programs = ["cisco/bin", "safeguard/bin", "npm/node_modules/.bin"];
+    let programs = ["cisco/bin", "safeguard/bin", "others/bin", "npm/node_modules/.bin"];
     let mut path: Vec<PathBuf> = programs.iter().map(|name| folder.join(name)).collect();
     path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
     let mut command = scratch.command(&["detection", "run", adapter, "--json"]);
@@ -173,6 +173,21 @@ fn npm_mcp_scan_is_measured_through_its_adapter() {
     let shown = outcomes(&report);
     let instructions = shown.values().filter(|(surface, _)| surface == "server_instructions");
     assert!(instructions.filter(|(_, outcome)| outcome != "unsupported").count() > 10);
+}
+
+#[test]
+#[ignore = "installs real scanners; ./test scanners runs it"]
+fn bawbel_and_mcpguard_are_measured_through_their_adapters() {
+    let scratch = Scratch::new();
+    for (file, hidden) in [
+        ("bawbel-scanner.toml", &["tool_result", "server_instructions"][..]),
+        ("mcpguard.toml", &["tool_result"]),
+    ] {
+        let report = measure(&scratch, &adapter(&scratch, file));
+        judged_all_but(&report, hidden);
+        let said = report["warnings"].to_string();
+        assert!(!said.contains("canary"), "{file}: {said}");
+    }
 }
 
 /// The adapter for verdicts made elsewhere needs no scanner, so it is always tested.

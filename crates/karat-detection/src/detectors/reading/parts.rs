@@ -55,8 +55,6 @@ pub(crate) struct Part<'a> {
     pub(crate) surface: Surface,
     /// The parameter that it belongs to.
     pub(crate) parameter: Option<&'a str>,
-    /// True if that parameter must be given.
-    pub(crate) required: bool,
     /// The keyword of a schema value: `default`, `enum`, `const`, `examples`.
     pub(crate) keyword: &'static str,
     /// The text as it was written.
@@ -74,8 +72,7 @@ impl<'a> Part<'a> {
     pub(super) const ESCAPE: u8 = 2;
 
     pub(super) fn new(surface: Surface, raw: &'a str) -> Part<'a> {
-        let (parameter, required, keyword) = (None, false, "");
-        Part { surface, parameter, required, keyword, raw, mask: Mask::NONE, kinds: 0 }
+        Part { surface, parameter: None, keyword: "", raw, mask: Mask::NONE, kinds: 0 }
     }
 
     /// Returns true if it may have characters other than printable ASCII and line breaks.

@@ -24,7 +24,6 @@ struct Collector<'a> {
 struct Pending<'a> {
     node: &'a Value,
     parameter: Option<&'a str>,
-    required: bool,
 }
 
 impl<'a> Pending<'a> {
@@ -56,7 +55,38 @@ impl<'a> Collector<'a> {
             self.schema(schema, Surface::Output);
         }
         if let Some(result) = &input.result {
-            self.push(Part::new(Surface::Result, result));
+            self.result(result);
+        }
+    }
+
+    /// Adds a result: of JSON its strings, line by line, so that quotation marks of JSON are not
+    /// taken for citations; of anything else the text.
+    fn result(&mut self, text: &'a str) {
+        if !text.trim_start().starts_with(['{', '[', '"']) {
+            return self.push(Part::new(Surface::Result, text));
+        }
+        let (mut rest, mut strings) = (text, 0);
+        while let Some(open) = rest.find('"') {
+            let inside = &rest[open + 1..];
+            let mut escaped = false;
+            let close = inside.bytes().position(|byte| {
+                let closes = byte == b'"' && !escaped;
+                escaped = byte == b'\\' && !escaped;
+                closes
+            });
+            let Some(close) = close else { break };
+            let (string, after) = (&inside[..close], &inside[close + 1..]);
+            let is_key = after.trim_start().starts_with(':');
+            if !is_key {
+                strings += 1;
+                for line in string.split("\\n") {
+                    self.push(Part::new(Surface::Result, line.trim()));
+                }
+            }
+            rest = after;
+        }
+        if strings == 0 {
+            self.push(Part::new(Surface::Result, text));
         }
     }
 
@@ -69,7 +99,7 @@ impl<'a> Collector<'a> {
     /// Adds every string of a schema, without recursion: depth costs memory on the heap, not the stack.
     fn schema(&mut self, root: &'a Value, surface: Surface) {
         let mut pending = Vec::with_capacity(16);
-        pending.push(Pending { node: root, parameter: None, required: false });
+        pending.push(Pending { node: root, parameter: None });
         while let Some(at) = pending.pop() {
             if self.parts.len() >= MAX_PARTS {
                 return;
@@ -79,8 +109,7 @@ impl<'a> Collector<'a> {
                     for (key, value) in fields.iter().rev() {
                         match key.as_str() {
                             "properties" | "patternProperties" | "$defs" | "definitions" => {
-                                let needed = fields.get("required").and_then(Value::as_array);
-                                self.properties(value, needed, surface, &mut pending);
+                                self.properties(value, surface, &mut pending);
                             }
                             "title" | "description" | "$comment" => self.text(value, at, surface),
                             "default" => self.values(value, "default", at, surface),
@@ -104,23 +133,15 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn properties(
-        &mut self,
-        value: &'a Value,
-        needed: Option<&'a Vec<Value>>,
-        surface: Surface,
-        pending: &mut Vec<Pending<'a>>,
-    ) {
+    fn properties(&mut self, value: &'a Value, surface: Surface, pending: &mut Vec<Pending<'a>>) {
         let Value::Object(properties) = value else { return };
         for (name, node) in properties.iter().rev() {
-            let required = needed
-                .is_some_and(|names| names.iter().any(|needed| needed.as_str() == Some(name)));
             let parameter = Some(name.as_str());
             if surface == Surface::ParameterText && self.parts.len() < MAX_PARTS {
                 let part = Part::new(Surface::ParameterName, name);
-                self.parts.push(Part { parameter, required, ..part });
+                self.parts.push(Part { parameter, ..part });
             }
-            pending.push(Pending { node, parameter, required });
+            pending.push(Pending { node, parameter });
         }
     }
 
@@ -128,8 +149,7 @@ impl<'a> Collector<'a> {
         if let Value::String(text) = value
             && !text.is_empty()
         {
-            let Pending { parameter, required, .. } = at;
-            self.parts.push(Part { parameter, required, ..Part::new(surface, text) });
+            self.parts.push(Part { parameter: at.parameter, ..Part::new(surface, text) });
         }
     }
 
@@ -143,9 +163,9 @@ impl<'a> Collector<'a> {
     ) {
         let surface =
             if surface == Surface::ParameterText { Surface::ParameterValue } else { surface };
-        let Pending { parameter, required, .. } = at;
+        let parameter = at.parameter;
         let mut add = |text: &'a str| {
-            self.push(Part { parameter, required, keyword, ..Part::new(surface, text) });
+            self.push(Part { parameter, keyword, ..Part::new(surface, text) });
         };
         // Nearly all values are strings or numbers, which need no list.
         let mut pending = match value {

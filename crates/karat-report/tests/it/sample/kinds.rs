@@ -57,7 +57,7 @@ fn item(id: &str, tags: &[(&str, &str)], scores: &[(&str, Option<f64>)], seen: O
 fn rate(id: &str, hits: u64, of: u64) -> Measured {
     let value = hits as f64 / of as f64;
     let ends = interval((value - 0.1).max(0.0), (value + 0.1).min(1.0), "wilson");
-    Measured { count: Some(Count { hits, of }), ..measured(id, value, of, ends) }
+    Measured { count: Some(Count::independent(hits, of)), ..measured(id, value, of, ends) }
 }
 
 fn slice(by: &str, value: &str, metrics: Vec<Measured>) -> Slice {

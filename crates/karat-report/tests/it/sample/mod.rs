@@ -248,7 +248,7 @@ pub(crate) fn failing() -> Report {
         measured("recall@5", 0.5, 3, interval(0.125, 0.875, "bootstrap")),
         measured("mrr", 0.5, 3, interval(0.0, 1.0, "bootstrap")),
         Measured {
-            count: Some(Count { hits: 1, of: 2 }),
+            count: Some(Count::independent(1, 2)),
             left_out: 1,
             ..measured("hard_negative_rate", 0.5, 2, interval(0.095, 0.905, "wilson"))
         },
@@ -333,7 +333,7 @@ pub(crate) fn undecided() -> Report {
     };
     let metrics = vec![
         Measured {
-            count: Some(Count { hits: 2, of: 2 }),
+            count: Some(Count::independent(2, 2)),
             ..measured("recall", 1.0, 2, interval(0.342, 1.0, "wilson"))
         },
         undefined("fpr", "there is no benign sample"),
