@@ -11,6 +11,9 @@ use karat_metrics::stats::{self, Bootstrap};
 
 use crate::report::{Better, Count, Interval, Item, Measured, Slice};
 
+/// The method of the interval of a rate over items that share groups.
+pub const WILSON_CLUSTERED: &str = "wilson_clustered";
+
 /// The confidence level of every interval in a report.
 pub const LEVEL: f64 = 0.95;
 
@@ -22,6 +25,8 @@ pub enum Average {
     Mean,
     /// Each item either is or is not a hit; the metric is a rate, its interval is Wilson's.
     Rate,
+    /// A rate over items that share groups: Wilson's interval at the effective sample size.
+    ClusteredRate,
 }
 
 /// A metric to average, by the id that items carry it under.
@@ -70,7 +75,7 @@ pub fn measure_named(id: &str, kind: Average, items: &[&Item], runs: u32, seed: 
     let values: Vec<f64> = scored.iter().map(|(_, value)| *value).collect();
     let value = stats::mean(&values).ok();
 
-    let hits = (kind == Average::Rate && runs == 1)
+    let hits = (kind != Average::Mean && runs == 1)
         .then(|| values.iter().filter(|value| **value == 1.0).count() as u64);
     Measured {
         id: id.to_owned(),
@@ -137,6 +142,15 @@ fn interval(
     runs: u32,
     seed: u64,
 ) -> Option<Interval> {
+    if kind == Average::ClusteredRate && runs == 1 && !values.is_empty() {
+        let groups = groups(scored.iter().map(|(item, _)| *item));
+        let found = stats::wilson_effective(
+            stats::mean(values).ok()?,
+            stats::effective_size(values, &groups),
+            LEVEL,
+        );
+        return Some(named(found.ok()?, WILSON_CLUSTERED));
+    }
     let binary = values.iter().all(|value| *value == 0.0 || *value == 1.0);
     let spread = values.iter().any(|value| *value != values[0]);
     // A bootstrap of values that are all alike has no width, which would claim certainty.
@@ -164,7 +178,7 @@ pub(crate) fn paired_interval(values: &[f64], groups: &[usize], seed: u64) -> Op
 }
 
 /// A number for each item, equal where the items share a group.
-pub(crate) fn groups<'a>(items: impl Iterator<Item = &'a Item>) -> Vec<usize> {
+pub fn groups<'a>(items: impl Iterator<Item = &'a Item>) -> Vec<usize> {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     let mut next = 0;
     let mut fresh = || {

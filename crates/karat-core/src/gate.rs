@@ -16,14 +16,17 @@ use karat_metrics::stats;
 use serde::{Deserialize, Serialize};
 
 use self::against::{Against, decide_together, with_baseline};
+use crate::aggregate;
 use crate::baseline::Baseline;
 use crate::compare::{self, CompareError, SliceKey, comparable};
 use crate::paired::{ROUNDING, scores};
-use crate::report::{Better, Check, Gate, Item, Measured, Report, Verdict};
+use crate::report::{Better, Check, Count, Gate, Item, Measured, Report, Verdict};
 use karat_io::text::printable;
 
 /// The error probability of every decision.
 const ALPHA: f64 = 0.05;
+/// The quantile behind intervals of [`aggregate::LEVEL`].
+const Z: f64 = 1.959_963_984_540_054;
 /// The power for which "how many more" is computed.
 const POWER: f64 = 0.8;
 /// The most item names in one reason; the check carries them all.
@@ -473,6 +476,7 @@ fn certified(measured: &Measured, bound: Bound) -> Result<f64, String> {
     let Some(count) = measured.count else {
         return Err("only a rate from one run can be certified".to_owned());
     };
+    let count = independent(measured, count, bound);
     let confidence = 1.0 - ALPHA;
     let (found, keeps, needed) = match bound {
         Bound::Ceiling(ceiling) => {
@@ -500,6 +504,29 @@ fn certified(measured: &Measured, bound: Bound) -> Result<f64, String> {
         u64::MAX => at_best,
         n => format!("{at_best}; {n} items with no more than {missed} misses would do"),
     })
+}
+
+/// The counts of as many independent trials as a rate over groups is worth, rounded to the side that
+/// certifies less. The number follows from the two ends of its Wilson interval.
+fn independent(measured: &Measured, count: Count, bound: Bound) -> Count {
+    let (Some(rate), Some(interval)) = (measured.value, &measured.interval) else { return count };
+    if interval.method != aggregate::WILSON_CLUSTERED {
+        return count;
+    }
+    let end = if rate < 0.5 { interval.high } else { interval.low };
+    let size = Z * Z * end * (1.0 - end) / ((rate - end) * (rate - end));
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a float too large becomes the largest integer"
+    )]
+    let whole = |number: f64| (number.max(0.0) as u64).min(count.of);
+    let of = whole(size + ROUNDING).max(1);
+    let of_real = of as f64;
+    let hits = match bound {
+        Bound::Ceiling(_) => whole((rate * of_real - ROUNDING).ceil()),
+        Bound::Floor(_) => whole((rate * of_real + ROUNDING).floor()),
+    };
+    Count { hits: hits.min(of), of }
 }
 
 fn protect(

@@ -46,8 +46,8 @@ pub use planning::{
     sample_size_for_floor,
 };
 pub use proportion::{
-    agresti_coull, clopper_pearson, clopper_pearson_lower, clopper_pearson_upper, jeffreys,
-    newcombe, normal_approximation, wilson, wilson_corrected,
+    agresti_coull, clopper_pearson, clopper_pearson_lower, clopper_pearson_upper, effective_size,
+    jeffreys, newcombe, normal_approximation, wilson, wilson_corrected, wilson_effective,
 };
 pub use quantile::{QuantileMethod, quantile, quantile_of_sorted};
 pub use runs::{METRICS, pass_at_k, pass_hat_k, reliability};

@@ -33,6 +33,62 @@ pub fn wilson(successes: u64, n: u64, confidence: f64) -> Result<Interval, Undef
     Ok(rate.within(centre - margin, centre + margin))
 }
 
+/// Returns the Wilson interval of a rate over trials that share groups, at their effective number
+/// (see [`effective_size`]).
+///
+/// ```
+/// use karat_metrics::stats::{wilson, wilson_effective};
+///
+/// let (plain, same) = (wilson(3, 12, 0.95)?, wilson_effective(0.25, 12.0, 0.95)?);
+/// assert!((plain.high - same.high).abs() < 1e-12);
+/// assert!(wilson_effective(0.25, 4.0, 0.95)?.width() > plain.width());
+/// # Ok::<(), karat_metrics::Undefined>(())
+/// ```
+///
+/// # Errors
+/// If `n` is not positive, or the arguments are inconsistent.
+pub fn wilson_effective(rate: f64, n: f64, confidence: f64) -> Result<Interval, Undefined> {
+    if !(n > 0.0 && n.is_finite() && (0.0..=1.0).contains(&rate)) {
+        return Err(Undefined("a rate needs trials and lies between 0 and 1"));
+    }
+    let z = normal::upper_quantile(allowed_miss(confidence)? / 2.0);
+    let denominator = n + z * z;
+    let centre = (n * rate + z * z / 2.0) / denominator;
+    let margin = z / denominator * (n * rate * (1.0 - rate) + z * z / 4.0).sqrt();
+    let low = if rate == 0.0 { 0.0 } else { (centre - margin).max(0.0) };
+    let high = if rate == 1.0 { 1.0 } else { (centre + margin).min(1.0) };
+    Ok(Interval { low, high })
+}
+
+/// Returns the number of independent trials that carry as much information about a rate as these,
+/// which share groups: their number divided by the design effect, and at least 1.
+///
+/// Where all trials agree the design effect cannot be estimated, and the number of groups is returned.
+///
+/// ```
+/// use karat_metrics::stats::effective_size;
+///
+/// assert_eq!(effective_size(&[1.0, 1.0, 0.0, 0.0], &[0, 0, 1, 1]), 1.0);
+/// assert_eq!(effective_size(&[1.0, 0.0, 1.0, 0.0], &[0, 0, 1, 1]), 4.0);
+/// assert_eq!(effective_size(&[0.0, 0.0, 0.0, 0.0], &[0, 0, 1, 1]), 2.0);
+/// ```
+pub fn effective_size(values: &[f64], groups: &[usize]) -> f64 {
+    let n = super::length(values.len());
+    let rate = values.iter().sum::<f64>() / n;
+    let mut sums = std::collections::BTreeMap::<usize, f64>::new();
+    for (value, group) in values.iter().zip(groups) {
+        *sums.entry(*group).or_default() += value - rate;
+    }
+    let count = super::length(sums.len());
+    let variance = values.iter().map(|value| (value - rate) * (value - rate)).sum::<f64>();
+    if variance <= 0.0 || count < 2.0 {
+        return count.max(1.0);
+    }
+    let between = sums.values().map(|sum| sum * sum).sum::<f64>() * count / (count - 1.0);
+    let effect = (between / variance).max(1.0);
+    (n / effect).max(1.0)
+}
+
 /// Returns the Wilson interval with Yates' continuity correction: wider, close to Clopper-Pearson.
 /// scipy's `wilsoncc`.
 ///

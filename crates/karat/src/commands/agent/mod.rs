@@ -4,7 +4,7 @@ mod diff;
 mod judge;
 mod means;
 mod run;
-mod score;
+pub(crate) mod score;
 
 use karat_agent::TraceFormat;
 use karat_agent::run::Api;

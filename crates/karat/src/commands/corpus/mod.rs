@@ -7,6 +7,7 @@ mod lock;
 mod proxy;
 mod serve;
 mod verify;
+mod world;
 
 use std::path::Path;
 
