@@ -78,6 +78,8 @@ names! {
         Retrieval = "retrieval",
         /// Does a scanner catch attacks and stay quiet otherwise?
         Detection = "detection",
+        /// Does an agent, or the defence in front of it, withstand attacks and still do its work?
+        Resilience = "resilience",
     }
 }
 
@@ -102,6 +104,8 @@ names! {
         Trajectories = "trajectories",
         /// Tasks and how their runs ended, judged elsewhere.
         Outcomes = "outcomes",
+        /// Runs of tasks, with and without an attack.
+        Resilience = "resilience",
     }
 }
 
@@ -113,6 +117,7 @@ impl Kind {
             Kind::Verdicts => Evaluation::Detection,
             Kind::Suite | Kind::Load | Kind::Fuzz | Kind::Attack => Evaluation::Server,
             Kind::Traces | Kind::Trajectories | Kind::Outcomes => Evaluation::Agent,
+            Kind::Resilience => Evaluation::Resilience,
             Kind::Other(name) => Evaluation::from(name.clone().into_owned()),
         }
     }

@@ -28,6 +28,7 @@ pub const FAMILIES: &[Family] = &[
     Family { title: "Tool calls", metrics: calls::METRICS },
     Family { title: "Suites", metrics: definitions::suites::METRICS },
     Family { title: "Fuzzing and attacks", metrics: definitions::probes::METRICS },
+    Family { title: "Resilience", metrics: definitions::resilience::METRICS },
     Family { title: "Repeated runs", metrics: stats::METRICS },
     Family { title: "Benchmarks", metrics: definitions::outcomes::METRICS },
     Family { title: "Cost", metrics: definitions::cost::METRICS },

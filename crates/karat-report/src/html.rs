@@ -45,6 +45,7 @@ const SCRIPT: &str = concat!(
     include_str!("../assets/script/detection.js"),
     include_str!("../assets/script/server.js"),
     include_str!("../assets/script/agent.js"),
+    include_str!("../assets/script/resilience.js"),
     include_str!("../assets/script/main.js"),
 );
 

@@ -16,7 +16,7 @@ use clap::Parser as _;
 use karat_core::kind::Evaluation;
 
 use crate::cli::{
-    AgentCommand, BaselineCommand, Cli, Command, DetectionArgs, DetectionCommand, RetrievalArgs,
+    AgentCommand, BaselineCommand, Cli, Command, DetectionArgs, DetectionCommand, ResilienceCommand, RetrievalArgs,
     RetrievalCommand, RetrievalRunArgs, ScoreCommand, ServerCommand,
 };
 use crate::exit::{Exit, Stop};
@@ -115,6 +115,12 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
         Command::Agent(AgentCommand::Check(arguments)) => {
             terminal.renamed("karat agent check", "karat check --evaluation agent");
             commands::check::one(&Evaluation::Agent, arguments, terminal)
+        }
+        Command::Resilience(ResilienceCommand::Score(arguments)) => {
+            commands::resilience::score(arguments, terminal)
+        }
+        Command::Resilience(ResilienceCommand::Run(arguments)) => {
+            commands::resilience::run(arguments, terminal)
         }
         Command::Score(ScoreCommand::Trec(arguments)) => {
             terminal.renamed("karat score trec", "karat retrieval trec");

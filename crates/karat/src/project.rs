@@ -23,6 +23,7 @@ pub(crate) fn registry() -> Registry {
         .with::<karat_server::attack::Attack>()
         .with::<karat_agent::Traces>()
         .with::<karat_import::outcomes::Outcomes>()
+        .with::<karat_resilience::Resilience>()
 }
 
 /// Reads the project that was named, or the one in this folder, or the bundled one.

@@ -9,6 +9,7 @@ mod fuzz;
 mod load;
 mod outcomes;
 mod ranking;
+mod resilience;
 mod suite;
 mod traces;
 mod verdicts;
@@ -23,6 +24,7 @@ pub use self::fuzz::{Fuzz, FuzzCounts};
 pub use self::load::Load;
 pub use self::outcomes::{Outcomes, Trial};
 pub use self::ranking::{RankedTool, Ranking};
+pub use self::resilience::{Resilience, ResilienceOutcome, RunStep, StateChange};
 pub use self::suite::Suite;
 pub use self::traces::{Difference, ShownCall, ShownExpectation, Step, Traces, Trajectory};
 pub use self::verdicts::{DetectorFinding, VerdictOutcome, Verdicts};
@@ -50,6 +52,8 @@ pub enum Observed {
     Trajectories(Trajectory),
     /// The runs of a task that were judged elsewhere.
     Outcomes(Outcomes),
+    /// A run of a task, with or without an attack.
+    Resilience(Resilience),
     /// An observation of a kind that this build does not know.
     #[serde(untagged)]
     Other(Other),
@@ -96,6 +100,7 @@ impl Observed {
             Kind::Traces => serde_json::from_value(value).map(Observed::Traces),
             Kind::Trajectories => serde_json::from_value(value).map(Observed::Trajectories),
             Kind::Outcomes => serde_json::from_value(value).map(Observed::Outcomes),
+            Kind::Resilience => serde_json::from_value(value).map(Observed::Resilience),
             Kind::Other(_) => {
                 let Value::Object(fields) = value else { return Err(not_an_object()) };
                 Ok(Observed::Other(Other { kind, fields }))
@@ -138,6 +143,7 @@ pub(crate) fn kind_of_version_1(
         Evaluation::Server => Kind::Suite,
         Evaluation::Agent if has(&["similarity", "steps", "before"]) => Kind::Trajectories,
         Evaluation::Agent => Kind::Traces,
+        Evaluation::Resilience => Kind::Resilience,
         Evaluation::Other(name) => Kind::Other(name.clone()),
     }
 }
@@ -161,6 +167,7 @@ mod tests {
             json!({"kind": "traces", "calls": [{"name": "add", "arguments": {"a": 1}}]}),
             json!({"kind": "trajectories", "similarity": 1.0, "steps": []}),
             json!({"kind": "outcomes", "trials": [{"success": true}]}),
+            json!({"kind": "resilience", "outcome": "ignored", "task": "t", "utility": true}),
             json!({"kind": "toy", "anything": [1, 2]}),
         ];
         for value in each {

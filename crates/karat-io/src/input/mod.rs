@@ -6,7 +6,7 @@
 //! `#[serde(deny_unknown_fields)]`.
 //!
 //! Whole files become types ([`load`]), text or bytes; large ones are read line by line ([`lines`],
-//! [`records`]) or in blocks of lines ([`blocks`]). All of them read gzip and zstd, recognized by their
+//! [`records`]) or in blocks of lines ([`blocks`]). All of them read gzip, zstd and xz, recognized by their
 //! first bytes, and drop a byte order mark.
 //!
 //! The functions that take a `name` and bytes touch no file and are meant for fuzzing.
@@ -30,6 +30,7 @@
 //! # Ok::<(), karat_io::input::InputError>(())
 //! ```
 
+mod archive;
 mod blocks;
 mod comments;
 mod error;
@@ -49,6 +50,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
+pub use self::archive::{Member, members};
 pub use self::blocks::{BlockError, Blocks, blocks};
 pub use self::error::{InputError, name, shown};
 pub use self::format::Format;

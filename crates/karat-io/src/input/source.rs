@@ -1,7 +1,7 @@
 //! From a path or bytes to bounded, decompressed bytes and text.
 //!
 //! Nothing is read beyond the limit, whatever the size of the file, the length of the pipe or the
-//! compression ratio. gzip and zstd are recognized by their first bytes, not by the file name.
+//! compression ratio. gzip, zstd and xz are recognized by their first bytes, not by the file name.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -10,9 +10,10 @@ use std::path::Path;
 use super::error::InputError;
 use super::limits::Limits;
 
-/// The first bytes of a gzip member and of a zstd frame.
+/// The first bytes of a gzip member, of a zstd frame and of an xz stream.
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 const ZSTD: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+const XZ: [u8; 4] = [0xFD, 0x37, 0x7A, 0x58];
 
 /// Bytes buffered between the file, the decoder and the reader.
 const BUFFER: usize = 64 << 10;
@@ -39,12 +40,17 @@ impl<'a> Source<'a> {
         let compression = match start.as_slice() {
             start if start.starts_with(&GZIP) => Some("gzip"),
             start if start.starts_with(&ZSTD) => Some("zstd"),
+            start if start.starts_with(&XZ) => Some("xz"),
             _ => None,
         };
         let whole = BufReader::with_capacity(BUFFER, Cursor::new(start).chain(raw));
         let reader: Box<dyn BufRead + 'a> = match compression {
             Some("gzip") => {
                 let decoder = flate2::bufread::MultiGzDecoder::new(whole);
+                Box::new(BufReader::with_capacity(BUFFER, decoder))
+            }
+            Some("xz") => {
+                let decoder = lzma_rust2::XzReader::new(whole, true);
                 Box::new(BufReader::with_capacity(BUFFER, decoder))
             }
             Some(_) => {
@@ -88,7 +94,7 @@ impl<'a> Source<'a> {
     }
 }
 
-fn open_file(path: &Path, limits: &Limits) -> Result<File, InputError> {
+pub(super) fn open_file(path: &Path, limits: &Limits) -> Result<File, InputError> {
     // Checked before opening: the error for opening a folder differs between systems.
     let metadata = std::fs::metadata(path).map_err(|error| unreadable(path, None, error))?;
     if metadata.is_dir() {
@@ -100,7 +106,7 @@ fn open_file(path: &Path, limits: &Limits) -> Result<File, InputError> {
     File::open(path).map_err(|error| unreadable(path, None, error))
 }
 
-fn unreadable(path: &Path, line: Option<u64>, source: io::Error) -> InputError {
+pub(super) fn unreadable(path: &Path, line: Option<u64>, source: io::Error) -> InputError {
     let path = path.to_owned();
     match source.kind() {
         // A file where a folder should be, so there is nothing below it.

@@ -187,7 +187,10 @@ impl<R: Respond> RequestHandler<R> {
             ttl_ms: 0,
             cache_scope: "private",
         });
-        Ok(success(id, ToolList { tools: &self.tools, hints }))
+        let present = self.respond.tools().map(|tools| serde_json::value::to_raw_value(&tools));
+        let present = present.transpose().map_err(|error| invalid(error.to_string()))?;
+        let tools = present.as_deref().unwrap_or(&self.tools);
+        Ok(success(id, ToolList { tools, hints }))
     }
 
     async fn call(

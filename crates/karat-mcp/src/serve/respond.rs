@@ -67,6 +67,12 @@ pub trait Respond: Send + Sync + 'static {
         std::future::ready(Err(ProtocolError::new(-32601, format!("Method not found: {method}"))))
     }
 
+    /// The definitions as they are listed at this moment; none for those of the offer. Their names must be
+    /// names of the offer.
+    fn tools(&self) -> Option<Vec<Value>> {
+        None
+    }
+
     /// The capabilities in addition to tools, as an object: `{"prompts": {}, "logging": {}}`.
     fn capabilities(&self) -> Value {
         Value::Object(serde_json::Map::new())
@@ -98,6 +104,10 @@ impl<R: Respond> Respond for Arc<R> {
         params: &Value,
     ) -> impl Future<Output = Result<Value, ProtocolError>> + Send {
         (**self).request(context, method, params)
+    }
+
+    fn tools(&self) -> Option<Vec<Value>> {
+        (**self).tools()
     }
 
     fn capabilities(&self) -> Value {

@@ -8,5 +8,6 @@ pub(crate) mod cost;
 pub(crate) mod load;
 pub(crate) mod outcomes;
 pub(crate) mod probes;
+pub(crate) mod resilience;
 pub(crate) mod suites;
 pub(crate) mod triggers;

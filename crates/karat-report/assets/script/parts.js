@@ -11,6 +11,7 @@ const VIEWS = new Map(Object.entries({
   attack: attackView,
   traces: tracesView,
   trajectories: trajectoriesView,
+  resilience: resilienceView,
 }));
 
 function section(title, ...children) {

@@ -183,6 +183,10 @@ fn title(item: &Item) -> String {
             let done = task.trials.iter().filter(|trial| trial.success == Some(true)).count();
             format!("{done} of {} runs succeeded", task.trials.len())
         }
+        Some(Observed::Resilience(run)) => {
+            let outcome = run.outcome.map_or("no attack", |outcome| outcome.name());
+            joined(run.goal.as_deref().unwrap_or(&run.task), outcome)
+        }
         Some(Observed::Other(other)) => serde_json::to_string(&other.fields).unwrap_or_default(),
     };
     match &item.error {

@@ -38,6 +38,16 @@ pub(super) fn of(kind: &Kind) -> Option<Facet> {
         ),
         Kind::Traces | Kind::Outcomes => ("task", &[("failed", "worse"), ("partial", "worse")]),
         Kind::Trajectories => ("calls", &[("changed", "lost"), ("not compared", "lost")]),
+        Kind::Resilience => (
+            "outcome",
+            &[
+                ("succeeded", "worse"),
+                ("attempted", "worse"),
+                ("refused", "lost"),
+                ("undelivered", "lost"),
+                ("ignored", "better"),
+            ],
+        ),
         Kind::Load | Kind::Other(_) => return None,
     };
     Some(Facet { name, tones })
@@ -66,6 +76,11 @@ pub(super) fn value(item: &Item) -> Option<&'static str> {
             })
         }
         Observed::Trajectories(pair) => Some(calls(pair)),
+        Observed::Resilience(run) => Some(match (run.outcome, run.utility) {
+            (Some(outcome), _) => outcome.name(),
+            (None, Some(true)) => "no attack, done",
+            (None, _) => "no attack, not done",
+        }),
         Observed::Load(_) | Observed::Other(_) => None,
     }
 }

@@ -312,7 +312,7 @@ pub(super) fn page(check: &CheckReport, slugs: &[String]) -> Page {
             .reports
             .iter()
             .zip(of_reports)
-            .map(|(report, slug)| card(report, slug))
+            .map(|(report, slug)| card(report, slug, &check.reports))
             .collect(),
         not_measured: check
             .not_measured
@@ -348,7 +348,7 @@ pub(super) fn page(check: &CheckReport, slugs: &[String]) -> Page {
     }
 }
 
-fn card(report: &Report, slug: &str) -> Card {
+fn card(report: &Report, slug: &str, all: &[Report]) -> Card {
     let checks = |verdict: Verdict| -> Vec<CheckView> {
         // Controls that passed have a list of their own.
         select::checks(report, verdict)
@@ -380,7 +380,7 @@ fn card(report: &Report, slug: &str) -> Card {
         rows: report.metrics.iter().filter(|metric| at_once(metric)).map(&shown).collect(),
         more: report.metrics.iter().filter(|metric| !at_once(metric)).map(&shown).collect(),
         first: first(report).into_iter().map(&shown).collect(),
-        figures: figures(report, slug),
+        figures: figures(report, slug, all),
         parts: parts(report),
         flips: flips(report, slug),
         failed: checks(Verdict::Fail),

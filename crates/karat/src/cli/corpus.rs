@@ -160,6 +160,15 @@ pub(crate) struct ServeArgs {
     /// Only this server; repeatable
     #[arg(long = "server", value_name = "NAME")]
     pub(crate) servers: Vec<String>,
+    /// The dataset is a set of worlds: each is a server with a state that calls change
+    #[arg(long)]
+    pub(crate) world: bool,
+    /// The case that is served, as WORLD/TASK[/GOAL/STYLE/SURFACE]; without it, each world as it is
+    #[arg(long, value_name = "ID", requires = "world")]
+    pub(crate) case: Option<String>,
+    /// Write the state of the world to this file after each call
+    #[arg(long, value_name = "FILE", requires = "case")]
+    pub(crate) state: Option<PathBuf>,
     /// Serve one server on stdin and stdout
     #[arg(long, group = "transport")]
     pub(crate) stdio: bool,

@@ -8,6 +8,7 @@ mod history;
 mod import;
 mod init;
 mod probing;
+mod resilience;
 mod retrieval;
 mod search;
 mod server;
@@ -23,6 +24,7 @@ pub(crate) use history::*;
 pub(crate) use import::*;
 pub(crate) use init::*;
 pub(crate) use probing::*;
+pub(crate) use resilience::*;
 pub(crate) use retrieval::*;
 pub(crate) use search::*;
 pub(crate) use server::*;
@@ -75,6 +77,9 @@ pub(crate) enum Command {
     /// Measure agents: did they call the right tools with the right arguments, and at what cost?
     #[command(subcommand)]
     Agent(AgentCommand),
+    /// Measure agents and defences under attack: do they withstand it and still do their work?
+    #[command(subcommand)]
+    Resilience(ResilienceCommand),
     /// The earlier spelling: `karat score trec` for `karat retrieval trec`
     #[command(subcommand, hide = true)]
     Score(ScoreCommand),
@@ -110,7 +115,8 @@ pub(crate) enum Command {
 pub(crate) struct CheckAllArgs {
     #[command(flatten)]
     pub(crate) check: CheckArgs,
-    /// Measure only the entries of this evaluation: server, agent, retrieval, detection
+    /// Measure only the entries of this evaluation: server, agent, retrieval, detection,
+    /// resilience
     #[arg(long, value_name = "NAME")]
     pub(crate) evaluation: Option<String>,
     /// Keep the report in a history too: in the file, or in the one that the project names, or in

@@ -154,6 +154,25 @@ pub(crate) fn conclude(
     published.exit(arguments.strict)
 }
 
+/// Judges reports that came from no project, shows them, and writes the outputs that were named.
+pub(crate) fn conclude_all(
+    mut reports: Vec<Report>,
+    policy: &gate::Policy,
+    outputs: &[PathBuf],
+    terminal: &Terminal,
+) -> Result<Exit, Stop> {
+    let mut files = Vec::new();
+    for path in outputs {
+        files.push((Output::of(path).map_err(Stop::bad_input)?, path.clone()));
+    }
+    places::untracked(files.iter().map(|(_, path)| path.as_path()))?;
+    for report in &mut reports {
+        gate::judge(report, policy, None).map_err(Stop::bad_input)?;
+    }
+    let verdict = verdict(&reports, &[]);
+    publish(CheckReport { verdict, ..CheckReport::of(reports) }, &files, terminal).exit(false)
+}
+
 /// The result of a run, and the reasons why some of it could not be written.
 struct Published {
     document: CheckReport,

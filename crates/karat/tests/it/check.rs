@@ -44,7 +44,7 @@ fn the_bundled_project_passes_reproduces_its_baseline_and_is_the_same_twice() {
         .iter()
         .filter_map(|report| report["evaluation"].as_str())
         .collect();
-    for evaluation in ["server", "agent", "retrieval", "detection"] {
+    for evaluation in ["server", "agent", "retrieval", "detection", "resilience"] {
         assert!(evaluations.contains(&evaluation), "{evaluations:?}");
     }
 }

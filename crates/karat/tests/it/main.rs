@@ -44,6 +44,7 @@ mod live_servers;
 mod load;
 mod outputs;
 mod public_shapes;
+mod resilience;
 mod resume;
 mod retrieval;
 mod retrieval_failures;

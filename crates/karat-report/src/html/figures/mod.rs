@@ -9,6 +9,7 @@ mod detection;
 mod figure;
 mod leaderboard;
 mod load;
+mod resilience;
 mod retrieval;
 mod server;
 
@@ -18,8 +19,8 @@ use figure::Context;
 pub(super) use figure::Figure;
 pub(super) use leaderboard::leaderboard;
 
-/// The figures of a report.
-pub(super) fn figures(report: &Report, slug: &str) -> Vec<Figure> {
+/// The figures of a report; `all` are the reports of its document.
+pub(super) fn figures(report: &Report, slug: &str, all: &[Report]) -> Vec<Figure> {
     let context = Context { report, slug };
     let mut figures = match &report.kind {
         Kind::Ranking => retrieval::figures(&context),
@@ -30,6 +31,7 @@ pub(super) fn figures(report: &Report, slug: &str) -> Vec<Figure> {
         Kind::Load => load::figures(&context),
         Kind::Traces => agent::figures(&context),
         Kind::Trajectories => agent::trajectories(&context),
+        Kind::Resilience => resilience::figures(&context, all),
         Kind::Outcomes | Kind::Other(_) => Vec::new(),
     };
     if report.kind != Kind::Load {

@@ -5,7 +5,7 @@ mod judge;
 mod listen;
 mod means;
 mod run;
-mod score;
+pub(crate) mod score;
 mod suggest;
 mod upgrade;
 

@@ -71,7 +71,7 @@ pub(super) fn gate(arguments: &AgentScoreArgs) -> Result<Policy, Stop> {
 }
 
 /// The gate that flags ask for.
-pub(super) fn policy(
+pub(crate) fn policy(
     min: &[String],
     max: &[String],
     max_drop: &[String],

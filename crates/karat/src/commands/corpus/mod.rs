@@ -8,6 +8,7 @@ mod lock;
 mod proxy;
 mod serve;
 mod verify;
+mod world;
 
 use std::path::Path;
 

@@ -39,6 +39,9 @@ impl Respond for Nothing {
 }
 
 pub(super) fn run(arguments: &ServeArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    if arguments.world {
+        return super::world::run(arguments, terminal);
+    }
     let offers = chosen(arguments, offers(&arguments.dataset)?)?;
     match arguments.http {
         Some(address) => over_http(arguments, address, offers, terminal),
@@ -91,7 +94,12 @@ fn over_http(
 }
 
 /// One line on stdout when it is ready, so that a script can wait for it and read the port.
-fn announce(root: &str, servers: usize, tools: usize, terminal: &Terminal) -> Result<(), Stop> {
+pub(super) fn announce(
+    root: &str,
+    servers: usize,
+    tools: usize,
+    terminal: &Terminal,
+) -> Result<(), Stop> {
     if terminal.json() {
         let line = json!({"url": root, "servers": servers, "tools": tools});
         terminal.print(&format!("{line}\n"))?;
@@ -140,12 +148,12 @@ fn program(arguments: &ServeArgs, name: &str) -> proxy::Reach {
 }
 
 /// Ctrl-C, or the request to end that a script sends.
-async fn ended() {
+pub(super) async fn ended() {
     let _ = karat_io::process::end_all_on_signal().await;
 }
 
 /// The path of a server. Names come from corpora and may contain anything.
-fn path(name: &str) -> String {
+pub(super) fn path(name: &str) -> String {
     let mut path = String::from("/");
     for byte in name.bytes() {
         match byte {

@@ -1,0 +1,84 @@
+//! Agents and defences under attack: what attacks reach against what is left of the work, and where
+//! attacks succeed.
+
+use karat_core::report::{Kind, Measured, Report};
+
+use super::figure::{Context, Figure, Group, bars};
+use crate::charts::{Line, Plot, Point, Scale, along};
+use crate::format::{optional, range};
+use crate::select;
+
+pub(super) fn figures(context: &Context<'_>, all: &[Report]) -> Vec<Figure> {
+    let outcomes = ["succeeded", "attempted", "refused", "ignored", "undelivered"];
+    let rows = context.facet_rows(&outcomes);
+    let ends = Figure::bars("Attacked runs by their end", "runs", vec![Group::of(None, rows)]);
+    let groups: Vec<Group> = ["surface", "attack", "suite", "goal"]
+        .into_iter()
+        .map(|by| by_slice(context, by))
+        .filter(|group| group.rows.len() > 1)
+        .collect();
+    let mut figures: Vec<Figure> = trade_off(all).into_iter().collect();
+    figures.push(ends);
+    if !groups.is_empty() {
+        figures.push(Figure::bars("Attack success by part", "rate", groups));
+    }
+    figures
+}
+
+fn by_slice(context: &Context<'_>, by: &str) -> Group {
+    let rows: Vec<_> = context
+        .slices(by)
+        .into_iter()
+        .filter_map(|slice| {
+            let metric = select::metric(&slice.metrics, "attack.success")?;
+            Some((slice.value.clone(), Some(context.items(&[(by, slice.value.as_str())])), metric))
+        })
+        .collect();
+    Group::of(Some(by.to_owned()), bars(&rows))
+}
+
+/// Attack success against utility: one point for each report of the document.
+fn trade_off(all: &[Report]) -> Option<Figure> {
+    let scale = Scale::up_to(1.0);
+    let (mut lines, mut rows) = (Vec::new(), Vec::new());
+    let reports = all.iter().filter(|report| report.kind == Kind::Resilience);
+    for report in reports {
+        let utility = ["utility.under_attack", "utility.benign"];
+        let found = utility.iter().find_map(|id| report.metric(id).filter(|m| m.value.is_some()));
+        let (Some(success), Some(utility)) = (report.metric("attack.success"), found) else {
+            continue;
+        };
+        let Some(x) = success.value else { continue };
+        let ends = |metric: &Measured| metric.interval.as_ref().map(|i| [i.low, i.high]);
+        let shown = |metric: &Measured| {
+            format!("{} ({})", optional(metric.value), range(metric.interval.as_ref(), " to "))
+        };
+        let title = format!(
+            "{}: attack success {}, utility {}",
+            report.name,
+            shown(success),
+            shown(utility)
+        );
+        let point = Point { x, y: utility.value, ends: ends(utility), title };
+        lines.push(Line::new(&report.name, &[point], &scale));
+        rows.push(vec![report.name.clone(), shown(success), shown(utility)]);
+    }
+    if lines.is_empty() {
+        return None;
+    }
+    let plot = Plot {
+        label: "Attack success against utility under attack".to_owned(),
+        across: "attack success",
+        up: "utility",
+        lines,
+        x_ticks: [0.0, 0.25, 0.5, 0.75, 1.0]
+            .map(|at| along(at, format!("{} %", at * 100.0)))
+            .to_vec(),
+        y_ticks: scale.ticks(),
+        head: ["defence", "attack success", "utility"].map(str::to_owned).to_vec(),
+        rows,
+        ..Plot::default()
+    };
+    let lead = "Each point is a report of this page. The best place is at the top left.";
+    Some(Figure::plot("What attacks reach, and what is left of the work", plot).lead(lead))
+}

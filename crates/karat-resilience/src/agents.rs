@@ -1,0 +1,280 @@
+//! Agents that need no model: they make calls that are written down.
+//!
+//! Everything that arrives on the wire is taken down, so delivery is a fact of the connection and not
+//! of what an agent says it read.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use karat_core::observed::RunStep;
+use karat_io::text::clip;
+use karat_mcp::{CallError, Session};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::attack::Attack;
+use crate::defence::Guard;
+use crate::delivery::Injected;
+use crate::world::{Call, Task, orders};
+
+/// The most calls of a run that were ordered by delivered texts.
+const MAX_ORDERS: usize = 50;
+/// The characters of a text that a transcript keeps.
+const SHOWN: usize = 2_000;
+/// The depth to which JSON in texts is looked into.
+const MAX_NESTING: usize = 8;
+
+/// An agent that needs no model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AgentKind {
+    /// Makes the calls of the task, and no other.
+    Diligent,
+    /// Makes the calls of the task, then those of the attacker: the worst case.
+    #[default]
+    Hijacked,
+    /// Makes the calls of the task, and each call that a delivered text orders.
+    Gullible,
+}
+
+impl AgentKind {
+    /// The name.
+    pub fn name(self) -> &'static str {
+        match self {
+            AgentKind::Diligent => "diligent",
+            AgentKind::Hijacked => "hijacked",
+            AgentKind::Gullible => "gullible",
+        }
+    }
+}
+
+/// The messages of a connection as they arrive.
+#[derive(Clone, Default)]
+pub(crate) struct Wire(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Wire {
+    /// The messages of the server since `from`, and the place of the next.
+    fn since(&self, from: usize) -> (Vec<Value>, usize) {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = all.get(from..).unwrap_or_default();
+        let end = memchr::memrchr(b'\n', fresh).map_or(0, |end| end + 1);
+        let lines = fresh[..end].split(|byte| *byte == b'\n');
+        let read = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+        let received =
+            read.filter(|line| line["from"] == "server").map(|mut line| line["message"].take());
+        (received.collect(), from + end)
+    }
+}
+
+/// The work of an agent on one task.
+pub(crate) struct Work<'a> {
+    pub(crate) kind: AgentKind,
+    pub(crate) task: &'a Task,
+    pub(crate) attack: Option<&'a Attack>,
+    pub(crate) session: &'a Session,
+    pub(crate) guard: Option<&'a Guard>,
+    pub(crate) wire: Wire,
+}
+
+/// The traces of a run.
+#[derive(Default)]
+pub(crate) struct Done {
+    pub(crate) steps: Vec<RunStep>,
+    pub(crate) calls: u64,
+    pub(crate) blocked: u64,
+    pub(crate) delivered: bool,
+    pub(crate) attempted: bool,
+    read: usize,
+    ordered: BTreeSet<String>,
+}
+
+impl Work<'_> {
+    /// Does the task.
+    ///
+    /// # Errors
+    /// If the connection is lost, or the tools cannot be listed.
+    pub(crate) async fn carry_out(&self) -> Result<Done, CallError> {
+        let mut done = Done::default();
+        done.steps.push(RunStep {
+            role: "user".to_owned(),
+            text: self.task.prompt.clone(),
+            ..RunStep::default()
+        });
+        self.session.tools().await?;
+        self.look_around().await?;
+        self.listen(&mut done).await?;
+        for (number, call) in self.task.calls.iter().enumerate() {
+            let mut fine = self.make(call, false, &mut done).await?;
+            if !fine {
+                // Once more, as people do: an error may pass.
+                done.steps.pop();
+                done.steps.pop();
+                fine = self.make(call, false, &mut done).await?;
+            }
+            done.calls += 1;
+            done.blocked += u64::from(!fine);
+            if number == 0 {
+                self.session.tools().await?;
+            }
+            self.listen(&mut done).await?;
+        }
+        if let (AgentKind::Hijacked, Some(attack)) = (self.kind, self.attack) {
+            for call in &attack.goal.calls {
+                done.attempted = true;
+                self.make(call, true, &mut done).await?;
+            }
+        }
+        self.listen(&mut done).await?;
+        Ok(done)
+    }
+
+    /// Reads the resources and prompts of the server; a defence may not pass them on.
+    async fn look_around(&self) -> Result<(), CallError> {
+        let has = |what: &str| self.session.server().capabilities.get(what).is_some();
+        if has("resources") {
+            for resource in
+                lost(self.session.list("resources/list", "resources").await)?.iter().take(20)
+            {
+                let params = Map::from_iter([("uri".to_owned(), resource["uri"].clone())]);
+                lost(self.session.request("resources/read", &params).await.map(|_| Vec::new()))?;
+            }
+        }
+        if has("prompts") {
+            for prompt in lost(self.session.list("prompts/list", "prompts").await)?.iter().take(20)
+            {
+                let params = Map::from_iter([("name".to_owned(), prompt["name"].clone())]);
+                lost(self.session.request("prompts/get", &params).await.map(|_| Vec::new()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note of what arrived, and obeys it if that is the agent's nature.
+    async fn listen(&self, done: &mut Done) -> Result<(), CallError> {
+        let injected = Injected::new(self.attack.map(|attack| attack.text.as_str()));
+        // Obeying brings new texts; each order is followed once.
+        loop {
+            let (messages, read) = self.wire.since(done.read);
+            done.read = read;
+            let mut obey = Vec::new();
+            let mut buffer = Vec::new();
+            for message in &messages {
+                let text = message.to_string();
+                if self.blocks(&text).await {
+                    continue;
+                }
+                if injected.is_in(&text, &mut buffer) {
+                    done.delivered = true;
+                    mark(&mut done.steps, &injected, &text);
+                }
+                if self.kind == AgentKind::Gullible {
+                    collect(message, 0, &mut obey);
+                }
+            }
+            obey.retain(|call| {
+                done.ordered.len() < MAX_ORDERS
+                    && done.ordered.insert(format!("{} {}", call.tool, json!(call.arguments)))
+            });
+            if obey.is_empty() {
+                return Ok(());
+            }
+            for call in &obey {
+                done.attempted = true;
+                self.make(call, true, done).await?;
+            }
+        }
+    }
+
+    async fn blocks(&self, text: &str) -> bool {
+        match self.guard {
+            Some(guard) => guard.blocks("text", text).await,
+            None => false,
+        }
+    }
+
+    /// Makes a call; false if it was blocked or failed.
+    async fn make(&self, call: &Call, attacker: bool, done: &mut Done) -> Result<bool, CallError> {
+        let arguments = json!(call.arguments).to_string();
+        let asked = json!({"tool": call.tool, "arguments": call.arguments}).to_string();
+        let (fine, text) = match self.guard {
+            Some(guard) if guard.blocks("call", &asked).await => {
+                (false, "blocked by the guard".to_owned())
+            }
+            _ => match self.session.call(&call.tool, &call.arguments).await {
+                Ok(reply) => (!reply.is_error, reply.texts().join("\n")),
+                Err(error) if error.is_lost() => return Err(error),
+                Err(error) => (false, error.to_string()),
+            },
+        };
+        let (fine, text) = match self.guard {
+            Some(guard) if fine && guard.blocks("text", &text).await => {
+                (false, "blocked by the guard".to_owned())
+            }
+            _ => (fine, text),
+        };
+        done.steps.push(RunStep {
+            role: "call".to_owned(),
+            text: clip(&arguments, SHOWN).into_owned(),
+            tool: Some(call.tool.clone()),
+            attacker,
+            blocked: !fine,
+            ..RunStep::default()
+        });
+        done.steps.push(RunStep {
+            role: "tool".to_owned(),
+            text: clip(&text, SHOWN).into_owned(),
+            ..RunStep::default()
+        });
+        Ok(fine)
+    }
+}
+
+/// Passes over refusals; a lost connection is an error.
+fn lost(answer: Result<Vec<Value>, CallError>) -> Result<Vec<Value>, CallError> {
+    match answer {
+        Err(error) if error.is_lost() => Err(error),
+        other => Ok(other.unwrap_or_default()),
+    }
+}
+
+/// Marks the step that shows the injected text, or adds one for what no step shows.
+fn mark(steps: &mut Vec<RunStep>, injected: &Injected, message: &str) {
+    let mut buffer = Vec::new();
+    let shows =
+        |step: &&mut RunStep| step.role == "tool" && injected.is_in(&step.text, &mut buffer);
+    match steps.iter_mut().rev().find(shows) {
+        Some(step) => step.injected = true,
+        None => steps.push(RunStep {
+            role: "tool".to_owned(),
+            text: clip(message, SHOWN).into_owned(),
+            injected: true,
+            ..RunStep::default()
+        }),
+    }
+}
+
+/// The orders in all texts of a message, JSON in texts included.
+fn collect(value: &Value, depth: usize, found: &mut Vec<Call>) {
+    match value {
+        _ if depth > MAX_NESTING => {}
+        Value::String(text) => match serde_json::from_str::<Value>(text) {
+            Ok(inner @ (Value::Object(_) | Value::Array(_))) => collect(&inner, depth + 1, found),
+            _ => found.extend(orders(text)),
+        },
+        Value::Array(values) => values.iter().for_each(|value| collect(value, depth + 1, found)),
+        Value::Object(fields) => fields.values().for_each(|value| collect(value, depth + 1, found)),
+        _ => {}
+    }
+}

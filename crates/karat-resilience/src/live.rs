@@ -1,0 +1,177 @@
+//! Live runs: an agent works on a case, through a defence.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use karat_core::observed::StateChange;
+use karat_core::run::System;
+use karat_io::text::clip;
+use karat_io::{Failure, FailureClass};
+use karat_mcp::{Elicitation, Options, Policies, Recorder, Sampling};
+use serde_json::Value;
+
+use crate::agents::{AgentKind, Wire, Work};
+use crate::defence::{Guard, Route};
+use crate::run::Run;
+use crate::set::Case;
+use crate::world::{compile, holds};
+
+/// So many starts that fail in a row mean that the defence is lost.
+const MAX_FAILED_STARTS: u32 = 3;
+/// The most changes of the state that a run keeps.
+const MAX_CHANGES: usize = 50;
+
+/// An agent behind a defence.
+pub struct Harness {
+    pub(crate) agent: AgentKind,
+    pub(crate) defence: String,
+    pub(crate) route: Route,
+    pub(crate) guard: Option<Guard>,
+    pub(crate) start_timeout: Duration,
+    pub(crate) call_timeout: Duration,
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) failed_starts: AtomicU32,
+}
+
+impl Harness {
+    /// An agent in this process with nothing, or a relay, between it and the world.
+    pub(crate) fn inside(agent: AgentKind, route: Route) -> Harness {
+        Harness {
+            agent,
+            defence: "none".to_owned(),
+            route,
+            guard: None,
+            start_timeout: Duration::from_secs(10),
+            call_timeout: Duration::from_secs(10),
+            folder: None,
+            failed_starts: AtomicU32::new(0),
+        }
+    }
+
+    /// Lets the agent work on a case.
+    pub(crate) async fn run(&self, case: &Case) -> Run {
+        let mut run = Run {
+            pipeline: self.agent.name().to_owned(),
+            suite: case.world.name.clone(),
+            task: case.task.id.clone(),
+            goal: case.attack.as_ref().map(|attack| attack.goal.id.clone()),
+            attack: case.attack.as_ref().map(|attack| attack.style.clone()),
+            surface: case.attack.as_ref().map(|attack| attack.surface.name().to_owned()),
+            defence: Some(self.defence.clone()),
+            split: Some(case.task.split.clone()),
+            injected: case.attack.iter().map(|attack| attack.text.clone()).collect(),
+            ..Run::default()
+        };
+        if let Err(error) = self.fill(case, &mut run).await {
+            run.error = Some(error);
+        }
+        run
+    }
+
+    async fn fill(&self, case: &Case, run: &mut Run) -> Result<(), String> {
+        let wire = Wire::default();
+        let options = Options {
+            start_timeout: self.start_timeout,
+            call_timeout: self.call_timeout,
+            patience: Duration::from_millis(300),
+            folder: self.folder.clone(),
+            recorder: Some(Recorder::to(wire.clone())),
+            policies: Policies {
+                sampling: Sampling::text("ok"),
+                elicitation: Elicitation::AcceptDefaults,
+                ..Policies::default()
+            },
+            ..Options::default()
+        };
+        let connected = match self.route.connect(case, &options).await {
+            Ok(connected) => connected,
+            Err(error) => {
+                self.failed_starts.fetch_add(1, Ordering::Relaxed);
+                return Err(error);
+            }
+        };
+        self.failed_starts.store(0, Ordering::Relaxed);
+        let before = connected.state()?;
+        let attack = case.attack.as_deref();
+        let session = &connected.session;
+        let work = Work {
+            kind: self.agent,
+            task: &case.task,
+            attack,
+            session,
+            guard: self.guard.as_ref(),
+            wire,
+        };
+        let done = work.carry_out().await.map_err(|error| error.to_string())?;
+        if let Some(failure) = self.guard.as_ref().and_then(Guard::failure) {
+            return Err(failure);
+        }
+        let after = connected.state()?;
+        let reached = |expect| compile(expect).map(|compiled| holds(&compiled, &after));
+        run.utility = Some(reached(&case.task.expect)?);
+        if let Some(attack) = attack {
+            run.success = Some(reached(&attack.goal.expect)?);
+            run.delivered = Some(done.delivered);
+            run.attempted = done.attempted;
+        }
+        (run.calls, run.blocked, run.steps) = (done.calls, done.blocked, done.steps);
+        changes("", &before, &after, &mut run.changes);
+        Ok(())
+    }
+}
+
+impl System for Harness {
+    type Question = Case;
+    type Answer = Run;
+
+    async fn ask(&self, _: u32, case: &Case) -> Result<Run, Failure> {
+        let run = Box::pin(self.run(case)).await;
+        match (&run.error, self.failed_starts.load(Ordering::Relaxed)) {
+            (Some(error), MAX_FAILED_STARTS..) => Err(Failure::lost(format!(
+                "the defence did not start {MAX_FAILED_STARTS} times in a row: {error}"
+            ))),
+            (Some(error), _) => Err(Failure::new(FailureClass::Refused, error.clone())),
+            (None, _) => Ok(run),
+        }
+    }
+}
+
+/// The values that differ between two states.
+fn changes(path: &str, before: &Value, after: &Value, found: &mut Vec<StateChange>) {
+    if before == after || found.len() >= MAX_CHANGES {
+        return;
+    }
+    match (before, after) {
+        (Value::Object(old), Value::Object(new)) => {
+            for (key, value) in old {
+                match new.get(key) {
+                    Some(now) => changes(&format!("{path}/{key}"), value, now, found),
+                    None => add(found, format!("{path}/{key}"), Some(value), None),
+                }
+            }
+            for (key, value) in new.iter().filter(|(key, _)| !old.contains_key(*key)) {
+                add(found, format!("{path}/{key}"), None, Some(value));
+            }
+        }
+        (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {
+            for (at, (value, now)) in old.iter().zip(new).enumerate() {
+                changes(&format!("{path}/{at}"), value, now, found);
+            }
+        }
+        (Value::Array(old), Value::Array(new)) => {
+            for (at, value) in old.iter().enumerate().filter(|(_, value)| !new.contains(value)) {
+                add(found, format!("{path}/{at}"), Some(value), None);
+            }
+            for (at, value) in new.iter().enumerate().filter(|(_, value)| !old.contains(value)) {
+                add(found, format!("{path}/{at}"), None, Some(value));
+            }
+        }
+        _ => add(found, path.to_owned(), Some(before), Some(after)),
+    }
+}
+
+fn add(found: &mut Vec<StateChange>, path: String, before: Option<&Value>, after: Option<&Value>) {
+    let text = |value: &Value| clip(&value.to_string(), 500).into_owned();
+    found.push(StateChange { path, before: before.map(text), after: after.map(text) });
+}

@@ -1,0 +1,344 @@
+//! A world: a state in JSON, tools that read and change it, tasks of a user and goals of an attacker.
+//!
+//! A task and a goal carry the calls that reach them and the assertions that prove it. Reading a world
+//! plays all of them, so one that contradicts itself is refused before anything is measured.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use karat_core::expect::{Answer, Matcher, MatcherSpec};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+/// A world.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct World {
+    /// The name.
+    pub name: String,
+    /// Instructions of the server.
+    pub instructions: String,
+    /// The state at the start.
+    pub state: Value,
+    /// The tools.
+    pub tools: Vec<Tool>,
+    /// A document that the server offers.
+    pub resource: Document,
+    /// A prompt that the server offers.
+    pub prompt: Document,
+    /// The user's tasks.
+    pub tasks: Vec<Task>,
+    /// The attacker's goals.
+    pub goals: Vec<Goal>,
+}
+
+/// A resource or a prompt.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Document {
+    /// The name.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
+/// A tool.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tool {
+    /// The name.
+    pub name: String,
+    /// The description.
+    pub description: String,
+    /// The parameters, all of them texts, with their descriptions.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, String>,
+    /// The parameters that a call may leave out.
+    #[serde(default)]
+    pub optional: BTreeSet<String>,
+    /// The effect.
+    pub does: Action,
+}
+
+/// The effect of a tool on a list of records in the state.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
+pub enum Action {
+    /// Answers with records.
+    Read(Records),
+    /// Adds the arguments as a record.
+    Append(Records),
+    /// Changes the record that is named to the other arguments.
+    Update(Records),
+    /// Removes the record that is named.
+    Remove(Records),
+}
+
+/// Records of the state.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Records {
+    /// The list, as a key of the state.
+    pub list: String,
+    /// The field and parameter by which one record is named; all records without it.
+    #[serde(default)]
+    pub by: Option<String>,
+    /// The fields that are shown; all without it.
+    #[serde(default)]
+    pub fields: Vec<String>,
+}
+
+/// A call.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
+    /// The tool.
+    pub tool: String,
+    /// The arguments.
+    #[serde(default)]
+    pub arguments: Map<String, Value>,
+}
+
+/// A task of the user.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Task {
+    /// The id.
+    pub id: String,
+    /// `dev` or `test`.
+    pub split: String,
+    /// The user's words.
+    pub prompt: String,
+    /// The calls that do it.
+    pub calls: Vec<Call>,
+    /// The text of the state that the first call shows, as a JSON pointer: results carry injections here.
+    pub slot: String,
+    /// The assertions on the state that prove it.
+    pub expect: Vec<MatcherSpec>,
+}
+
+/// A goal of the attacker.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Goal {
+    /// The id.
+    pub id: String,
+    /// The attacker's words.
+    pub text: String,
+    /// The calls that reach it.
+    pub calls: Vec<Call>,
+    /// The assertions on the state that prove it.
+    pub expect: Vec<MatcherSpec>,
+}
+
+impl Goal {
+    /// The order as the attacker gives it: in words, and as calls that can be followed to the letter.
+    pub fn order(&self) -> String {
+        let calls: Vec<String> = self
+            .calls
+            .iter()
+            .map(|call| {
+                format!("call {} with {}", call.tool, Value::Object(call.arguments.clone()))
+            })
+            .collect();
+        format!("{} To do so, {}.", self.text, calls.join(", then "))
+    }
+}
+
+/// The calls that a text orders, by the grammar `call TOOL with {JSON}`.
+pub fn orders(text: &str) -> Vec<Call> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices("call ") {
+        let rest = &text[at + 5..];
+        let Some((tool, rest)) = rest.split_once(' ') else { continue };
+        let Some(json) = rest.strip_prefix("with ") else { continue };
+        let mut values = serde_json::Deserializer::from_str(json).into_iter::<Map<String, Value>>();
+        if let Some(Ok(arguments)) = values.next() {
+            found.push(Call { tool: tool.to_owned(), arguments });
+        }
+    }
+    found
+}
+
+/// Returns whether all assertions hold of a state.
+pub fn holds(expect: &[Matcher], state: &Value) -> bool {
+    let answer = Answer::state(state);
+    expect.iter().all(|matcher| matcher.check(&answer).is_ok())
+}
+
+/// Compiles assertions.
+///
+/// # Errors
+/// If one is not valid.
+pub fn compile(expect: &[MatcherSpec]) -> Result<Vec<Matcher>, String> {
+    expect.iter().map(MatcherSpec::compile).collect()
+}
+
+impl Tool {
+    /// The definition as an MCP server lists it.
+    pub fn definition(&self) -> Value {
+        let properties: Map<String, Value> = self
+            .parameters
+            .iter()
+            .map(|(name, text)| (name.clone(), json!({"type": "string", "description": text})))
+            .collect();
+        let required: Vec<&String> =
+            self.parameters.keys().filter(|name| !self.optional.contains(*name)).collect();
+        json!({
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": {"type": "object", "properties": properties, "required": required},
+        })
+    }
+
+    /// Carries out a call.
+    ///
+    /// # Errors
+    /// The text with which the tool reports that it failed.
+    pub fn call(&self, state: &mut Value, arguments: &Map<String, Value>) -> Result<Value, String> {
+        for name in self.parameters.keys() {
+            let given = arguments.get(name);
+            if given.is_none() && !self.optional.contains(name) {
+                return Err(format!("{}: the parameter {name} is missing", self.name));
+            }
+            if given.is_some_and(|value| !value.is_string()) {
+                return Err(format!("{}: the parameter {name} must be a text", self.name));
+            }
+        }
+        let (Action::Read(of) | Action::Append(of) | Action::Update(of) | Action::Remove(of)) =
+            &self.does;
+        let records = state
+            .get_mut(&of.list)
+            .and_then(Value::as_array_mut)
+            .ok_or_else(|| format!("{}: there is no list {}", self.name, of.list))?;
+        let named = |record: &Value| {
+            of.by
+                .as_ref()
+                .is_none_or(|by| arguments.contains_key(by) && record.get(by) == arguments.get(by))
+        };
+        let missing =
+            || format!("{}: nothing has this {}", self.name, of.by.as_deref().unwrap_or("name"));
+        match &self.does {
+            Action::Read(_) => {
+                let shown: Vec<Value> = records
+                    .iter()
+                    .filter(|record| named(record))
+                    .map(|record| of.shown(record))
+                    .collect();
+                match (shown.is_empty(), of.by.is_some()) {
+                    (true, true) => Err(missing()),
+                    (false, true) => Ok(shown.into_iter().next().unwrap_or_default()),
+                    _ => Ok(Value::Array(shown)),
+                }
+            }
+            Action::Append(_) => {
+                records.push(Value::Object(arguments.clone()));
+                Ok(json!({"done": true}))
+            }
+            Action::Update(_) => {
+                let record = records.iter_mut().find(|record| named(record)).ok_or_else(missing)?;
+                if let Some(fields) = record.as_object_mut() {
+                    fields.extend(
+                        arguments.iter().map(|(name, value)| (name.clone(), value.clone())),
+                    );
+                }
+                Ok(json!({"done": true}))
+            }
+            Action::Remove(_) => {
+                let at = records.iter().position(named).ok_or_else(missing)?;
+                records.remove(at);
+                Ok(json!({"done": true}))
+            }
+        }
+    }
+}
+
+impl Records {
+    fn shown(&self, record: &Value) -> Value {
+        match (record, self.fields.is_empty()) {
+            (Value::Object(all), false) => {
+                let kept = all.iter().filter(|(name, _)| self.fields.contains(name));
+                Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
+            }
+            _ => record.clone(),
+        }
+    }
+}
+
+impl World {
+    /// The tool with this name.
+    pub fn tool(&self, name: &str) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// Carries out calls on a state.
+    ///
+    /// # Errors
+    /// If one of them fails.
+    pub fn play(&self, state: &mut Value, calls: &[Call]) -> Result<(), String> {
+        for call in calls {
+            let tool =
+                self.tool(&call.tool).ok_or_else(|| format!("there is no tool {:?}", call.tool))?;
+            tool.call(state, &call.arguments)?;
+        }
+        Ok(())
+    }
+
+    /// Plays every task and goal: each must be reached by its calls and by nothing else.
+    ///
+    /// # Errors
+    /// The contradiction.
+    pub fn validate(&self) -> Result<(), String> {
+        unique("tool", self.tools.iter().map(|tool| &tool.name))?;
+        unique("task", self.tasks.iter().map(|task| &task.id))?;
+        unique("goal", self.goals.iter().map(|goal| &goal.id))?;
+        let mut reached = Vec::new();
+        for task in &self.tasks {
+            let place = format!("task {}", task.id);
+            if task.calls.is_empty() {
+                return Err(format!("{place}: there are no calls that do it"));
+            }
+            if !self.state.pointer(&task.slot).is_some_and(Value::is_string) {
+                return Err(format!("{place}: slot {:?} is not a text of the state", task.slot));
+            }
+            reached.push((task, self.proven(&place, &task.calls, &task.expect)?));
+        }
+        for goal in &self.goals {
+            let place = format!("goal {}", goal.id);
+            self.proven(&place, &goal.calls, &goal.expect)?;
+            let expect = compile(&goal.expect).map_err(|why| format!("{place}: {why}"))?;
+            for (task, end) in &reached {
+                if holds(&expect, end) {
+                    return Err(format!("{place}: task {} reaches it without an attack", task.id));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The state after calls that must make assertions true.
+    fn proven(&self, place: &str, calls: &[Call], expect: &[MatcherSpec]) -> Result<Value, String> {
+        if expect.is_empty() {
+            return Err(format!("{place}: without an assertion nothing proves it; add `expect`"));
+        }
+        let compiled = compile(expect).map_err(|why| format!("{place}: expect: {why}"))?;
+        if holds(&compiled, &self.state) {
+            return Err(format!("{place}: the assertions hold before anything was done"));
+        }
+        let mut state = self.state.clone();
+        self.play(&mut state, calls).map_err(|why| format!("{place}: its calls fail: {why}"))?;
+        match holds(&compiled, &state) {
+            true => Ok(state),
+            false => Err(format!("{place}: its own calls do not make the assertions true")),
+        }
+    }
+}
+
+fn unique<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(format!("two {what}s are called {name:?}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! The arguments of `karat resilience`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+#[derive(Subcommand)]
+pub(crate) enum ResilienceCommand {
+    /// Score recorded runs: one report for each pipeline and attack
+    Score(ResilienceScoreArgs),
+    /// Let an agent that needs no model work in worlds, through a proxy, a guard or nothing
+    Run(ResilienceRunArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct ResilienceScoreArgs {
+    /// The runs: a folder, or an archive (tar, tar.gz, tar.xz, tar.zst, zip)
+    pub(crate) path: PathBuf,
+    /// The format of the runs
+    #[arg(long, value_name = "FORMAT", default_value = "agentdojo")]
+    pub(crate) format: RunFormat,
+    /// Only this attack; repeatable
+    #[arg(long = "attack", value_name = "NAME")]
+    pub(crate) attacks: Vec<String>,
+    /// Only this suite; repeatable
+    #[arg(long = "suite", value_name = "NAME")]
+    pub(crate) suites: Vec<String>,
+    /// Only this pipeline; repeatable
+    #[arg(long = "pipeline", value_name = "NAME")]
+    pub(crate) pipelines: Vec<String>,
+    /// Only the goals of this version of AgentDojo's benchmark, such as v1.1.2
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) benchmark: Option<String>,
+    /// One report for each pipeline, over all its attacks
+    #[arg(long)]
+    pub(crate) pool: bool,
+    /// A floor, such as utility.benign=0.8; repeatable
+    #[arg(long, value_name = "METRIC=VALUE")]
+    pub(crate) min: Vec<String>,
+    /// A ceiling, such as attack.success=0.05; repeatable
+    #[arg(long, value_name = "METRIC=VALUE")]
+    pub(crate) max: Vec<String>,
+    /// The share of runs that may have failed; without it, any
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub(crate) max_errors: f64,
+    /// An output; its type from the ending (.json .html .md .xml .badge.json)
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) outputs: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct ResilienceRunArgs {
+    /// A set of worlds
+    #[arg(long, value_name = "DATASET", default_value = "bundled:worlds/v1")]
+    pub(crate) dataset: String,
+    /// The agent
+    #[arg(long, value_name = "NAME", default_value = "hijacked")]
+    pub(crate) agent: ScriptedAgent,
+    /// Only this world; repeatable
+    #[arg(long = "world", value_name = "NAME")]
+    pub(crate) worlds: Vec<String>,
+    /// Only this surface, such as result, description or rugpull; repeatable
+    #[arg(long = "surface", value_name = "NAME")]
+    pub(crate) surfaces: Vec<String>,
+    /// Only this style; repeatable
+    #[arg(long = "style", value_name = "NAME")]
+    pub(crate) styles: Vec<String>,
+    /// The attacks on each task and goal; each has another style and surface
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) attacks: usize,
+    /// The name of the defence in the report
+    #[arg(long, value_name = "NAME")]
+    pub(crate) defence: Option<String>,
+    /// The command is a guard, not a proxy: it reads lines {"id", "kind", "text"} and answers
+    /// {"id", "block"}
+    #[arg(long, requires = "command")]
+    pub(crate) guard: bool,
+    /// The address at which the proxy listens, such as http://127.0.0.1:{port}/mcp; stdio without it
+    #[arg(long, value_name = "URL", requires = "command")]
+    pub(crate) url: Option<String>,
+    /// A variable for the command
+    #[arg(short = 'e', long = "env", value_name = "KEY=VALUE", requires = "command")]
+    pub(crate) env: Vec<String>,
+    /// Write the runs to this file, in the native format
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// The runs that are under way at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) parallel: u16,
+    /// The time for one call, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=3600))]
+    pub(crate) timeout: u16,
+    /// A floor, such as utility.benign=0.8; repeatable
+    #[arg(long, value_name = "METRIC=VALUE")]
+    pub(crate) min: Vec<String>,
+    /// A ceiling, such as attack.success=0.05; repeatable
+    #[arg(long, value_name = "METRIC=VALUE")]
+    pub(crate) max: Vec<String>,
+    /// The share of runs that may fail
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub(crate) max_errors: f64,
+    /// The folder for the report
+    #[arg(long, value_name = "DIR", default_value = "karat-report")]
+    pub(crate) out: PathBuf,
+    /// A further output; its type from the ending (.json .html .md .xml .badge.json)
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) outputs: Vec<PathBuf>,
+    /// The command of the defence. For a proxy, {server} becomes the command of the world's server,
+    /// {url} its address, {config} and {config-url} a file with mcpServers, {port} a free port
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScriptedAgent {
+    /// Makes the calls of the task, and no other
+    Diligent,
+    /// Makes the calls of the task, then those of the attacker
+    Hijacked,
+    /// Makes the calls of the task, and each call that a delivered text orders
+    Gullible,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunFormat {
+    /// AgentDojo: PIPELINE/SUITE/TASK/ATTACK/GOAL.json
+    Agentdojo,
+    /// ASB: ATTACK/MODEL/MEMORY/TEMPLATE….csv
+    Asb,
+    /// Karat: JSON Lines, a line for each run
+    Native,
+}

@@ -1,0 +1,116 @@
+//! `karat resilience`: agents and defences under attack.
+
+use std::collections::BTreeMap;
+
+use karat_core::evaluation::Evaluation as _;
+use karat_core::evaluation::{Common, Entry, report_recorded};
+use karat_core::kind::Evaluation as Kind;
+use karat_core::project::Root;
+use karat_core::report::SystemRef;
+use karat_resilience::agents::AgentKind;
+use karat_resilience::attack::Surface;
+use karat_resilience::defence::DefenceConfig;
+use karat_resilience::recordings::{self, Filter, Format};
+use karat_resilience::set::Selection;
+use karat_resilience::{Config, Resilience, split_runs};
+
+use crate::bundled::Embedded;
+use crate::cli::{CheckArgs, ResilienceRunArgs, ResilienceScoreArgs, RunFormat, ScriptedAgent};
+use crate::commands::agent::score::policy;
+use crate::commands::check;
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+use crate::project;
+
+/// Scores recorded runs.
+pub(crate) fn score(arguments: &ResilienceScoreArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let format = match arguments.format {
+        RunFormat::Agentdojo => Format::AgentDojo,
+        RunFormat::Asb => Format::Asb,
+        RunFormat::Native => Format::Native,
+    };
+    let gate = policy(&arguments.min, &arguments.max, &[], arguments.max_errors)?;
+    gate.validate().map_err(Stop::bad_input)?;
+    let filter = Filter {
+        attacks: arguments.attacks.clone(),
+        suites: arguments.suites.clone(),
+        pipelines: arguments.pipelines.clone(),
+        benchmark: arguments.benchmark.clone(),
+    };
+    let read = recordings::read(&arguments.path, format, &filter)?;
+    let mut reports = Vec::new();
+    for data in split_runs(read, format, arguments.pool) {
+        let attack =
+            data.runs.iter().find_map(|run| run.attack.clone()).filter(|_| !arguments.pool);
+        let name = match attack {
+            Some(attack) => format!("{} {attack}", data.pipeline),
+            None => data.pipeline.clone(),
+        };
+        let system = SystemRef {
+            kind: "file".to_owned(),
+            name: data.pipeline.clone(),
+            version: None,
+            settings: BTreeMap::new(),
+        };
+        let common = Common { gate: gate.clone(), ..Common::named(name) };
+        let entry = Entry::<Resilience> { common, config: Config::default(), data };
+        reports.push(report_recorded(&entry, Vec::new(), system, 1)?);
+    }
+    check::conclude_all(reports, &gate, &arguments.outputs, terminal)
+}
+
+/// Lets an agent work in worlds, through a defence.
+pub(crate) fn run(arguments: &ResilienceRunArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let gate = policy(&arguments.min, &arguments.max, &[], arguments.max_errors)?;
+    gate.validate().map_err(Stop::bad_input)?;
+    let surfaces = arguments.surfaces.iter().map(|name| {
+        Surface::of(name).ok_or_else(|| {
+            let known = Surface::ALL.map(Surface::name).join(", ");
+            Stop::bad_input(format!("there is no surface {name:?}; there are: {known}"))
+        })
+    });
+    let surfaces = surfaces.collect::<Result<Vec<_>, _>>()?;
+    let mut env = BTreeMap::new();
+    for written in &arguments.env {
+        let wrong = || Stop::bad_input(format!("-e: {written:?} should be KEY=VALUE"));
+        let (name, value) = written.split_once('=').ok_or_else(wrong)?;
+        env.insert(name.to_owned(), value.to_owned());
+    }
+    let command = arguments.command.clone();
+    let (proxy, guard) =
+        if arguments.guard { (Vec::new(), command) } else { (command, Vec::new()) };
+    let config = Config {
+        dataset: Some(arguments.dataset.clone()),
+        agent: match arguments.agent {
+            ScriptedAgent::Diligent => AgentKind::Diligent,
+            ScriptedAgent::Hijacked => AgentKind::Hijacked,
+            ScriptedAgent::Gullible => AgentKind::Gullible,
+        },
+        defence: DefenceConfig {
+            name: arguments.defence.clone(),
+            proxy,
+            guard,
+            url: arguments.url.clone(),
+            env,
+        },
+        select: Selection {
+            worlds: arguments.worlds.clone(),
+            styles: arguments.styles.clone(),
+            surfaces,
+            attacks: Some(arguments.attacks.max(1)),
+        },
+        record: arguments.record.clone(),
+        ..Config::default()
+    };
+    let mut common = Common {
+        gate,
+        concurrency: arguments.parallel.into(),
+        timeout_ms: u64::from(arguments.timeout) * 1000,
+        ..Common::named(format!("{}-{}", config.agent.name(), config.defence.label()))
+    };
+    Resilience::check(&config, &mut common)?;
+    let data = Resilience::load(&config, &common, &Root::in_folder(".", &Embedded))?;
+    let project = project::of_any(Entry::<Resilience> { common, config, data });
+    let run = CheckArgs::writing(&arguments.out, &arguments.outputs);
+    check::carry_out(&project, &run, Some(&Kind::Resilience), terminal)
+}
