@@ -17,7 +17,7 @@ use karat_core::kind::Evaluation;
 
 use crate::cli::{
     AgentCommand, BaselineCommand, Cli, Command, DetectionArgs, DetectionCommand, RetrievalArgs,
-    RetrievalCommand, ScoreCommand, ServerCommand,
+    RetrievalCommand, RetrievalRunArgs, ScoreCommand, ServerCommand,
 };
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -45,8 +45,11 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
     match command {
         Command::Check(arguments) => commands::check::all(arguments, terminal),
         Command::Retrieval(RetrievalArgs { command: Some(command), .. }) => match command {
-            RetrievalCommand::Run(arguments) => {
-                commands::check::one(&Evaluation::Retrieval, arguments, terminal)
+            RetrievalCommand::Run(RetrievalRunArgs { check, real_servers, real }) => {
+                match real_servers {
+                    Some(folder) => commands::real_servers::run(folder, real, check, terminal),
+                    None => commands::check::one(&Evaluation::Retrieval, check, terminal),
+                }
             }
             RetrievalCommand::Score(arguments) => commands::retrieval::score(arguments, terminal),
             RetrievalCommand::Trec(arguments) => commands::trec::score(arguments, terminal),

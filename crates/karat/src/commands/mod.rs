@@ -12,6 +12,7 @@ pub(crate) mod init;
 pub(crate) mod metrics;
 pub(crate) mod pages;
 pub(crate) mod places;
+pub(crate) mod real_servers;
 pub(crate) mod retrieval;
 pub(crate) mod serve;
 pub(crate) mod server;

@@ -1,12 +1,12 @@
 //! `karat corpus`: make, check, compare and serve corpora. One file for each subcommand.
 
-mod capture;
+pub(crate) mod capture;
 mod diff;
 mod freeze;
 mod lock;
 mod proxy;
 mod serve;
-mod verify;
+pub(crate) mod verify;
 
 use std::path::Path;
 
