@@ -33,7 +33,7 @@ struct Judged {
     task_id: String,
     reward: Option<f64>,
     judge: Option<Value>,
-    judge_reason: Option<String>,
+    judge_reason: Option<Value>,
     category: Option<String>,
 }
 
@@ -133,7 +133,10 @@ fn judged(
     let name = report(file, judges, people);
     for row in rows {
         let success = row.reward.map(|reward| reward >= 1.0);
-        let reason = row.judge_reason.or_else(|| row.judge.map(|judge| judge.to_string()));
+        let reason = row.judge_reason.or(row.judge).map(|reason| match reason {
+            Value::String(text) => text,
+            other => other.to_string(),
+        });
         let outcome = Row {
             human: verdicts.and_then(|verdicts| verdicts.get(&row.task_id)).copied(),
             error: success.is_none().then(|| "the judge gave no verdict".to_owned()),

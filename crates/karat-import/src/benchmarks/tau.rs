@@ -35,11 +35,10 @@ struct Trajectory {
     reward: f64,
     #[serde(default)]
     trial: u32,
-    #[serde(default)]
-    info: Info,
+    info: Option<Info>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct Info {
     error: Option<Value>,
 }
@@ -101,7 +100,7 @@ fn trajectories(source: &Source, file: &File, writer: &mut Writer) -> Result<boo
     match is_list {
         true => {
             for run in file.parse::<Vec<Trajectory>>(&text, EXPECTED)? {
-                let error = run.info.error.map(|error| match error {
+                let error = run.info.and_then(|info| info.error).map(|error| match error {
                     Value::String(text) => clipped(&text),
                     other => clipped(&other.to_string()),
                 });

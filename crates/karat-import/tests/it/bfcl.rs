@@ -64,6 +64,19 @@ fn answers_are_judged_by_the_functions_and_possible_answers() {
 }
 
 #[test]
+fn one_invented_name_with_a_dot_does_not_change_how_names_are_compared() {
+    let copy = copy();
+    let invented = [
+        ("simple_python_0", r#"[{"math_area": "{\"base\": 10}"}]"#),
+        ("simple_python_1", r#"[{"container.exec": "{\"artist\": \"x\"}"}]"#),
+    ];
+    copy.write("result/m_1/non_live/BFCL_v4_simple_python_result.json", &answers(&invented));
+    let reports = copy.reports("bfcl");
+    let found = metric(report(&reports, "m_1"), Some("category=simple_python"), "bfcl.accuracy");
+    near(found.value, 0.5);
+}
+
+#[test]
 fn a_wrong_verdict_is_named_and_half_a_file_refused() {
     let copy = copy();
     let score = "{\"accuracy\": 0.5, \"correct_count\": 1, \"total_count\": 2}\n\

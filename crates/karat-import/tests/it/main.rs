@@ -11,6 +11,7 @@
 mod bfcl;
 mod livemcpbench;
 mod mcpmark;
+mod others;
 mod own;
 mod tau;
 mod trial;

@@ -12,8 +12,8 @@ mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use karat_metrics::calls::Value;
-use karat_metrics::calls::json;
+use karat_metrics::calls::bfcl::Function;
+use karat_metrics::calls::{Value, json};
 use serde::Deserialize;
 
 use self::category::{Category, Content};
@@ -212,23 +212,23 @@ fn take(
     }
     let by_id: BTreeMap<&str, &Question> =
         items.unwrap_or_default().iter().map(|item| (item.id.as_str(), item)).collect();
-    // A model that ever writes a dot can write dots: its names are compared as they are.
-    let dotted = answers.iter().any(Answered::has_dots);
+    let question = |at: usize, answer: &Answered<'_>, id: &str| {
+        let known = by_id.get(id).copied();
+        // The first generation numbers the lines.
+        known.or_else(|| items?.get(at).filter(|_| !answer.has_id()))
+    };
+    let dotted = writes_dots(answers.iter().enumerate().filter_map(|(at, answer)| {
+        Some((answer, question(at, answer, &answer.id(category, at))?))
+    }));
     let suite = category.version.clone();
     for (at, answer) in answers.iter().enumerate() {
         let id = answer.id(category, at);
-        let question = match items {
-            None => None,
-            Some(items) => {
-                let known = by_id.get(id.as_str()).copied();
-                // The first generation numbers the lines.
-                let known = known.or_else(|| items.get(at).filter(|_| !answer.has_id()));
-                Some(known.ok_or_else(|| {
-                    let expected = format!("items of {}", category.name);
-                    ImportError::unexpected(&cell.result.path, expected, format!("item {id:?}"))
-                })?)
-            }
-        };
+        let question = question(at, answer, &id);
+        if items.is_some() && question.is_none() {
+            let expected = format!("items of {}", category.name);
+            let found = format!("item {id:?}");
+            return Err(ImportError::unexpected(&cell.result.path, expected, found));
+        }
         let recorded = scored.as_ref().map(|scored| {
             !scored.failed.contains(&id) && !scored.failed.contains(&(at + 1).to_string())
         });
@@ -276,6 +276,22 @@ fn take(
         });
     }
     Ok(())
+}
+
+/// Returns whether a model writes the dots of names, rather than the underscores that interfaces of
+/// vendors ask for: whichever is the more frequent among the names of its calls.
+fn writes_dots<'a>(answers: impl Iterator<Item = (&'a Answered<'a>, &'a Question)>) -> bool {
+    let (mut dots, mut underscores) = (0_u64, 0_u64);
+    for (answer, question) in answers {
+        for name in answer.names() {
+            let known = |function: &&Function| function.name.contains('.');
+            for function in question.underscored.iter().filter(known) {
+                dots += u64::from(name == function.name);
+                underscores += u64::from(name == function.called);
+            }
+        }
+    }
+    dots > underscores
 }
 
 /// Notes whether a verdict is the recorded one.

@@ -72,12 +72,15 @@ impl Answered<'_> {
         }
     }
 
-    /// Returns whether the name of a call has a dot.
-    pub(super) fn has_dots(&self) -> bool {
-        let Value::List(calls) = &self.result else { return false };
-        calls.iter().any(|call| match call {
-            Value::Object(call) => call.iter().next().is_some_and(|(name, _)| name.contains('.')),
-            _ => false,
+    /// The names of the calls.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        let calls = match &self.result {
+            Value::List(calls) => calls.as_slice(),
+            _ => &[],
+        };
+        calls.iter().filter_map(|call| match call {
+            Value::Object(call) => call.iter().next().map(|(name, _)| name),
+            _ => None,
         })
     }
 

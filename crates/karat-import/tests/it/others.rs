@@ -1,0 +1,84 @@
+//! Corpora and tables of other benchmarks: what is taken over, and what is skipped.
+
+use karat_import::Imported;
+
+use crate::{Copy, check, near, report, value};
+
+#[track_caller]
+fn counts(imported: &Imported, expected: &[(&str, u64)]) {
+    let found: Vec<_> =
+        imported.counts.iter().map(|(what, count)| (what.as_str(), *count)).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_dataset_of_beir_is_a_corpus_with_judged_queries() {
+    let copy = Copy::new(&[
+        (
+            "corpus.jsonl",
+            "{\"_id\": \"d1\", \"title\": \"Cats\", \"text\": \"of cats\"}\n{\"_id\": \"d2\", \"text\": \"dogs\"}\n",
+        ),
+        (
+            "queries.jsonl",
+            "{\"_id\": \"q1\", \"text\": \"cats\"}\n{\"_id\": \"q2\", \"text\": \"x\"}\n",
+        ),
+        ("qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\n"),
+    ]);
+    let imported = copy.import("beir").unwrap();
+    counts(&imported, &[("labels", 1), ("queries", 1), ("tools", 2)]);
+    assert_eq!(imported.skipped.len(), 1);
+    let copy = Copy::new(&[("corpus.jsonl", "{}")]);
+    assert!(copy.refused("beir").contains("qrels/test.tsv"));
+}
+
+#[test]
+fn queries_of_toolbench_and_toolret_label_tools() {
+    let copy = Copy::new(&[(
+        "test_instruction/G1_tool.json",
+        r#"[{"query_id": 1, "query": "rain?", "api_list": [{"category_name": "W", "tool_name": "Sky",
+            "api_name": "now", "api_description": "weather"}], "relevant APIs": [["Sky", "now"]]}]"#,
+    )]);
+    counts(&copy.import("toolbench").unwrap(), &[("labels", 1), ("queries", 1), ("tools", 1)]);
+    let copy = Copy::new(&[
+        ("tools.jsonl", "{\"id\": \"t1\", \"documentation\": \"weather\"}\n"),
+        (
+            "queries.jsonl",
+            "{\"id\": \"q1\", \"query\": \"rain?\", \"labels\": \"[{\\\"id\\\": \\\"t1\\\", \\\"relevance\\\": 1}]\"}\n",
+        ),
+    ]);
+    counts(&copy.import("toolret").unwrap(), &[("labels", 1), ("queries", 1), ("tools", 1)]);
+}
+
+#[test]
+fn descriptions_before_and_after_share_their_queries() {
+    let tools = r#"{"0": {"tool_name": "GET_a", "description": "first"}}"#;
+    let copy = Copy::new(&[
+        ("tool_instruction/TMDB_Initial.json", tools),
+        ("tool_instruction/TMDB_DRAFT.json", tools),
+        ("test_data/TMDB.json", r#"[{"query": "a?", "relevant APIs": ["GET_a"]}]"#),
+    ]);
+    let imported = copy.import("draft").unwrap();
+    assert_eq!(imported.entries, ["TMDB_DRAFT", "TMDB_Initial"]);
+    counts(&imported, &[("queries", 1), ("tools", 2)]);
+}
+
+#[test]
+fn attacks_that_succeeded_are_failures_of_the_host() {
+    let table = "Host,Attack A,Attack B\nclaude,1,0\nclaude,1,-1\nopenai,0,-\n";
+    let copy = Copy::new(&[("data/experiments.csv", table)]);
+    let imported = copy.import("mcpsecbench").unwrap();
+    assert_eq!(imported.skipped["an attack that was not tried"], 1);
+    let reports = check(&copy.target()).unwrap();
+    near(value(report(&reports, "claude"), "task.success"), 0.5);
+    near(value(report(&reports, "openai"), "task.success"), 1.0);
+}
+
+#[test]
+fn a_trigger_belongs_to_the_skill_above_it() {
+    let skill = "---\nname: pdf\ndescription: Fills forms\n---\n";
+    let triggers = r#"[{"query": "fill", "should_trigger": true}, {"query": "bake", "should_trigger": false}]"#;
+    let copy = Copy::new(&[("pdf/SKILL.md", skill), ("pdf/evals/trigger-eval.json", triggers)]);
+    counts(&copy.import("skills").unwrap(), &[("queries", 2), ("tools", 1)]);
+    let copy = Copy::new(&[("trigger-eval.json", triggers)]);
+    assert!(copy.refused("skills").contains("a SKILL.md in its folder"));
+}
