@@ -16,8 +16,9 @@ use clap::Parser as _;
 use karat_core::kind::Evaluation;
 
 use crate::cli::{
-    AgentCommand, BaselineCommand, Cli, Command, DetectionArgs, DetectionCommand, ResilienceCommand, RetrievalArgs,
-    RetrievalCommand, RetrievalRunArgs, ScoreCommand, ServerCommand,
+    AgentCommand, BaselineCommand, Cli, Command, DetectionArgs, DetectionCommand,
+    ResilienceCommand, RetrievalArgs, RetrievalCommand, RetrievalRunArgs, ScoreCommand,
+    ServerCommand,
 };
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;

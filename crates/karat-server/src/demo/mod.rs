@@ -305,7 +305,12 @@ mod tests {
 
     #[test]
     fn the_demo_has_no_lint_findings() {
-        let settings = lint::Settings { count_tokens: &|text| text.len() as u64 / 4, allow: &[] };
+        let settings = lint::Settings {
+            count_tokens: &|text| text.len() as u64 / 4,
+            allow: &[],
+            detector: None,
+            instructions: None,
+        };
         assert_eq!(lint::lint(&offer().tools, &settings).findings, []);
     }
 
