@@ -47,13 +47,10 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
     match command {
         Command::Check(arguments) => commands::check::all(arguments, terminal),
         Command::Retrieval(RetrievalArgs { command: Some(command), .. }) => match command {
-            RetrievalCommand::Run(RetrievalRunArgs { check, search, real_servers, real }) => {
-                match real_servers {
-                    Some(folder) => commands::real_servers::run(folder, real, check, terminal),
-                    None if search.are_given() => commands::search::run(search, check, terminal),
-                    None => commands::check::one(&Evaluation::Retrieval, check, terminal),
-                }
-            }
+            RetrievalCommand::Run(RetrievalRunArgs { check, search }) => match search.are_given() {
+                true => commands::search::run(search, check, terminal),
+                false => commands::check::one(&Evaluation::Retrieval, check, terminal),
+            },
             RetrievalCommand::Score(arguments) => commands::retrieval::score(arguments, terminal),
             RetrievalCommand::Trec(arguments) => commands::trec::score(arguments, terminal),
             RetrievalCommand::ExportTrec(arguments) => {

@@ -36,44 +36,6 @@ pub(crate) struct RetrievalRunArgs {
     pub(crate) check: CheckArgs,
     #[command(flatten)]
     pub(crate) search: super::SearchArgs,
-    /// Instead of a project: capture the real servers that are installed in this folder (by default
-    /// target/real-servers), verify them against their lock, and search them
-    #[arg(
-        long,
-        value_name = "FOLDER",
-        num_args = 0..=1,
-        default_missing_value = "target/real-servers",
-        conflicts_with_all = ["project", "resume", "only"]
-    )]
-    pub(crate) real_servers: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) real: RealServersArgs,
-}
-
-/// The options of `--real-servers`.
-#[derive(Args)]
-pub(crate) struct RealServersArgs {
-    /// A folder with servers.toml, lock.json and queries/golden.jsonl; without it, the embedded
-    /// real-servers/v2
-    #[arg(long, value_name = "FOLDER", requires = "real_servers")]
-    pub(crate) locked: Option<PathBuf>,
-    /// A built-in engine that searches; repeatable. Without it, bm25 and bm25-names
-    #[arg(long = "engine", value_name = "NAME", requires = "real_servers")]
-    pub(crate) engines: Vec<String>,
-    /// The folder of the embeddings of dense and hybrid
-    #[arg(long, value_name = "DIR", requires = "real_servers")]
-    pub(crate) weights: Option<PathBuf>,
-    /// Keep the captured corpus with its queries here, as a dataset folder
-    #[arg(long, value_name = "FOLDER", requires = "real_servers")]
-    pub(crate) keep: Option<PathBuf>,
-    /// The time one server may take to list its tools, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 180, requires = "real_servers",
-        value_parser = clap::value_parser!(u64).range(1..=3600))]
-    pub(crate) timeout: u64,
-    /// The number of servers that are started at once
-    #[arg(long, value_name = "N", default_value_t = 2, requires = "real_servers",
-        value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub(crate) parallel: u16,
 }
 
 /// The tools and queries.

@@ -1,13 +1,13 @@
 //! `karat corpus`: make, check, compare and serve corpora. One file for each subcommand.
 
-pub(crate) mod capture;
+mod capture;
 mod diff;
 mod freeze;
 mod import;
 mod lock;
 mod proxy;
 mod serve;
-pub(crate) mod verify;
+mod verify;
 mod world;
 
 use std::path::Path;

@@ -218,25 +218,19 @@ fn against_lock(path: &Path, folder: &Path, terminal: &Terminal) -> Result<Exit,
     if mismatch.is_none() {
         return Ok(Exit::Pass);
     }
-    Err(Stop::bad_input(not_as_locked(&mismatch, folder, path)))
-}
-
-/// The one line that says how far a corpus is from its lock.
-pub(crate) fn not_as_locked(mismatch: &Mismatch, corpus: &Path, lock: &Path) -> String {
-    let Mismatch { missing, additional, changed, versions } = mismatch;
-    format!(
+    let Mismatch { missing, additional, changed, versions } = &mismatch;
+    Err(Stop::bad_input(format!(
         "{} is not the corpus of {}: {} missing, {} additional, {} changed, {} of another version",
-        corpus.display(),
-        lock.display(),
+        folder.display(),
+        path.display(),
         missing.len(),
         additional.len(),
         changed.len(),
         versions.len()
-    )
+    )))
 }
 
-/// The differences, a line each.
-pub(crate) fn lines(lock: &Lock, mismatch: &Mismatch) -> String {
+fn lines(lock: &Lock, mismatch: &Mismatch) -> String {
     if mismatch.is_none() {
         let (servers, tools) = (lock.servers.len(), lock.tools());
         return format!("{servers} servers, {tools} tools: all as locked\n");
