@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use karat_core::aggregate::{self, Average, LEVEL, Spec, better, measure, measure_named};
 use karat_core::evaluation::{Scored, conventions};
 use karat_core::observed::{Observed, ResilienceOutcome as Outcome};
-use karat_core::report::{Count, Interval, Item, ItemError, Measured, Slice};
+use karat_core::report::{Interval, Item, ItemError, Measured, Slice};
 use karat_metrics::stats;
 
 use crate::run::Run;

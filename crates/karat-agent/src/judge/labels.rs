@@ -130,7 +130,7 @@ fn measure(id: &str, pairs: &[(bool, bool)], left_out: u64, seed: u64) -> Measur
         better: aggregate::better(id),
         per_run: Vec::new(),
         interval: found.filter(|i| i.low < i.high).map(|found| interval(found, method)),
-        count: rate.filter(|(_, of, _)| *of > 0).map(|(hits, of, _)| Count { hits, of }),
+        count: rate.filter(|(_, of, _)| *of > 0).map(|(hits, of, _)| Count::independent(hits, of)),
         undefined: value.err().map(|reason| reason.0.to_owned()),
         left_out,
     }
