@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use karat_core::dataset::Digest;
 use karat_core::report::Measured;
+use karat_io::text::printable;
 use serde::Serialize;
 
 use crate::aggregate_metrics::{Ranked, ranking};
@@ -91,7 +92,7 @@ impl Shortcuts {
             let categories: Vec<String> = classifier
                 .categories
                 .iter()
-                .map(|(name, auc)| format!("{name} {}", figure(auc)))
+                .map(|(name, auc)| format!("{} {}", printable(name), figure(auc)))
                 .collect();
             format!(
                 "  {name}: ROC AUC {auc}, recall at 5 % false alarms {recall}\n    by category: {}\n    \

@@ -48,17 +48,9 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
         &arguments.folder,
         Path::new("karat.toml"),
     );
-    let audited = match &shortcuts {
-        Some(Ok(found)) => {
-            warnings.extend(found.warning());
-            Some(found)
-        }
-        Some(Err(reason)) => {
-            warnings.push(reason.clone());
-            None
-        }
-        None => None,
-    };
+    if let Some(Ok(found)) = &shortcuts {
+        warnings.extend(found.warning());
+    }
     if terminal.json() {
         let holds: serde_json::Map<String, Value> =
             holds.iter().map(|(what, count)| ((*what).to_owned(), json!(count))).collect();
@@ -69,7 +61,10 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
             "dataset": dataset,
             "holds": holds,
             "findings": findings,
-            "shortcuts": audited,
+            "shortcuts": shortcuts.as_ref().map(|found| match found {
+                Ok(found) => json!(found),
+                Err(reason) => json!({"undefined": reason}),
+            }),
             "warnings": warnings,
         }))?;
     } else {
@@ -86,7 +81,11 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
             let id = if id.is_empty() { "(no id)" } else { id };
             text.push_str(&format!("{}: {}\n", printable(id), printable(message)));
         }
-        text.push_str(&audited.map(Shortcuts::lines).unwrap_or_default());
+        match &shortcuts {
+            Some(Ok(found)) => text.push_str(&found.lines()),
+            Some(Err(reason)) => text.push_str(&format!("{reason}\n")),
+            None => {}
+        }
         for warning in &warnings {
             text.push_str(&format!("warning: {}\n", printable(warning)));
         }
