@@ -2,7 +2,7 @@
 //!
 //! Calls are the same or they are not: a changed amount is a changed call, however close the text. A
 //! number may differ only where a tolerance is stated for its argument. The similarity of two runs of a
-//! task is the sum of the weights of [`crate::alignment`] over the longer list.
+//! task is the sum of the weights of `alignment` over the longer list.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -506,7 +506,7 @@ pub fn report<E: Evaluation>(
 /// Scores answers that were recorded elsewhere: no system, no journal, no project.
 ///
 /// # Errors
-/// As [`report`].
+/// As [`report()`].
 pub fn report_recorded<E: Evaluation>(
     entry: &Entry<E>,
     outcomes: Vec<Outcome<Answer<E>>>,

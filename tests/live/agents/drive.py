@@ -434,11 +434,12 @@ INSTRUMENTORS = {
 
 
 def main():
-    logs = log_provider() if INSTRUMENTATION == "openai-v2" else None
+    in_logs = INSTRUMENTATION == "openai-v2" or LIBRARY == "google-adk"
+    logs = log_provider() if in_logs else None
     starts = [key for key in INSTRUMENTORS if key[0] == INSTRUMENTATION and LIBRARY.startswith(key[1])]
     if starts:
         module, name = INSTRUMENTORS[max(starts, key=lambda key: len(key[1]))]
-        more = {"logger_provider": logs} if logs else {}
+        more = {"logger_provider": logs} if INSTRUMENTATION == "openai-v2" else {}
         getattr(importlib.import_module(module), name)().instrument(tracer_provider=PROVIDER, **more)
     if INSTRUMENTATION == "openinference" and LIBRARY == "crewai":
         from openinference.instrumentation.litellm import LiteLLMInstrumentor

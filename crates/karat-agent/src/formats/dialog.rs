@@ -54,19 +54,23 @@ pub(super) fn pieces(message: &Value) -> Option<Vec<Piece>> {
     if role == Role::Model {
         let calls = fields.get("tool_calls").or_else(|| fields.get("toolCalls")).map(structured);
         for call in calls.as_ref().and_then(Value::as_array).into_iter().flatten() {
-            // A message can have its calls as blocks and again as a list.
-            let read = call.as_object().and_then(call_of).filter(|call| !has_call(&out, call));
-            out.extend(read);
+            let Some(read) = call.as_object().and_then(call_of) else { continue };
+            // A message can have its calls as blocks and again as a list. The list is whole where a
+            // stream left only parts in the blocks.
+            out.retain(|piece| !is_same_call(piece, &read));
+            out.push(read);
         }
         let older = fields.get("function_call").and_then(Value::as_object).and_then(call_of);
-        out.extend(older.filter(|call| !has_call(&out, call)));
+        out.extend(older);
     }
     Some(out)
 }
 
-fn has_call(pieces: &[Piece], wanted: &Piece) -> bool {
-    let Piece::Call { id: Some(wanted), .. } = wanted else { return false };
-    pieces.iter().any(|piece| matches!(piece, Piece::Call { id: Some(id), .. } if id == wanted))
+fn is_same_call(one: &Piece, other: &Piece) -> bool {
+    match (one, other) {
+        (Piece::Call { id: Some(one), .. }, Piece::Call { id: Some(other), .. }) => one == other,
+        _ => false,
+    }
 }
 
 /// The message inside a wrapper: LangChain's dicts (`data`) and serialized objects (`kwargs`), and
@@ -156,7 +160,8 @@ fn content_pieces(fields: &Map<String, Value>, role: Role) -> Vec<Piece> {
     let (mut words, mut others) = (Vec::new(), 0);
     let parts = ["parts", "content", "contents"].iter().filter_map(|key| fields.get(*key));
     for content in parts {
-        match content {
+        // Gemini's content is an object with the parts.
+        match content.get("parts").unwrap_or(content) {
             Value::String(text) => words.push(text.clone()),
             Value::Array(parts) => {
                 for part in parts {

@@ -1,7 +1,7 @@
 //! BM25 over the parts of a tool definition.
 //!
 //! Four fields, name and title weighing most; words are split as names need it ([`super::words`]),
-//! stop words dropped, the rest stemmed ([`super::terms`]). Tools are indexed in the order of their
+//! stop words dropped, the rest stemmed (`terms`). Tools are indexed in the order of their
 //! ids, so equal scores come out by id and two builds of one corpus answer alike.
 
 use std::fmt::Write as _;

@@ -410,7 +410,7 @@ fn the_workflow_that_init_writes_works_at_once() {
         assert!(ran.stdout.contains(beside), "{}", ran.stdout);
         let built = job.read("cargo");
         let source = job.scratch.path(".karat-source/crates/karat");
-        let line = format!("install --locked --path {} --root ", source.display());
+        let line = format!("install --locked --features full --path {} --root ", source.display());
         assert!(built.starts_with(&line) && built.lines().count() == 1, "{built}");
         assert!(job.read("summary").contains("Karat: pass"));
     }
@@ -472,7 +472,7 @@ fn the_job_that_init_writes_for_gitlab_works_at_once() {
     assert!(!scratch.path(".karat-install").exists());
 
     run(&[]).expect(0);
-    let line = "install --locked --quiet --path .karat-source/crates/karat --root .karat-install\n";
+    let line = "install --locked --quiet --features full --path .karat-source/crates/karat --root .karat-install\n";
     assert_eq!(scratch.read(".runner/cargo"), line);
     assert!(scratch.read("karat-ci/summary.md").contains("Karat: pass"));
     degrade(&scratch, ".");

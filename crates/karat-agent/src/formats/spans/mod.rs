@@ -1,8 +1,8 @@
 //! Spans, put together into traces: OpenTelemetry as it is really written, and the exports of tools that
 //! record spans of their own.
 //!
-//! Each source is read into [`Span`]s by a file of its own; [`Spans`] collects those of a trace, and
-//! [`assemble`] makes the trace. The traces that are still open are bounded in number and size: beyond
+//! Each source is read into `Span`s by a file of its own; `Spans` collects those of a trace, and
+//! `assemble` makes the trace. The traces that are still open are bounded in number and size: beyond
 //! that, the one that was silent longest is handed out, and spans that come for it later are counted.
 
 mod assemble;
