@@ -85,23 +85,27 @@ const IN_HEAD: &[&str] = &[
 
 /// Returns whether the answer to a call reads as a refusal.
 pub(crate) fn is_refusal(result: &Value, text: &str) -> bool {
-    let structured = result.get("structuredContent").is_some_and(says_error);
-    let parsed =
-        || serde_json::from_str::<Value>(text.trim()).is_ok_and(|value| says_error(&value));
-    structured || reads_as_refusal(text) || (text.trim_start().starts_with('{') && parsed())
+    if result.get("structuredContent").is_some_and(says_error) {
+        return true;
+    }
+    // The names of fields are no wording: `{"errors": []}` opens with "errors" and refuses nothing.
+    match serde_json::from_str::<Value>(text.trim()) {
+        Ok(value @ Value::Object(_)) => says_error(&value),
+        _ => reads_as_refusal(text),
+    }
 }
 
 /// Returns whether an object says at its top that something failed.
 fn says_error(value: &Value) -> bool {
     let is_false = |key: &str| value.get(key) == Some(&Value::Bool(false));
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-    let error = value.get("error").or_else(|| value.get("errors"));
-    let has_error = error.is_some_and(|error| match error {
-        Value::Null | Value::Bool(false) => false,
-        Value::String(text) => !text.is_empty(),
-        Value::Array(list) => !list.is_empty(),
-        _ => true,
-    });
+    let has_error =
+        ["error", "errors"].iter().filter_map(|key| value.get(key)).any(|error| match error {
+            Value::Null | Value::Bool(false) => false,
+            Value::String(text) => !text.is_empty(),
+            Value::Array(list) => !list.is_empty(),
+            _ => true,
+        });
     has_error
         || is_false("success")
         || is_false("ok")
