@@ -125,7 +125,7 @@ impl Attack {
             |text: &Value| json!(format!("{}\n\n{}", text.as_str().unwrap_or_default(), self.text));
         match self.surface {
             Surface::Description | Surface::RugPull => {
-                tool["description"] = poisoned(&tool["description"])
+                tool["description"] = poisoned(&tool["description"]);
             }
             Surface::Schema => {
                 tool["inputSchema"]["description"] = json!(self.text);

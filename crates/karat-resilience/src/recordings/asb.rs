@@ -54,8 +54,11 @@ pub(super) fn read(name: &str, text: &str) -> Result<Vec<Run>, (u64, String)> {
     Ok(runs)
 }
 
-/// The rows of a CSV file with the line on which each starts; fields may be quoted and hold lines.
-fn rows(text: &str) -> Result<Vec<(u64, Vec<String>)>, (u64, String)> {
+/// A row of a CSV file, and the line on which it starts.
+type Row = (u64, Vec<String>);
+
+/// The rows of a CSV file; fields may be quoted and hold lines.
+fn rows(text: &str) -> Result<Vec<Row>, (u64, String)> {
     let (mut rows, mut row, mut field) = (Vec::new(), Vec::new(), String::new());
     let (mut line, mut start, mut quoted, mut any) = (1, 1, false, false);
     let mut characters = text.trim_start_matches('\u{FEFF}').chars().peekable();

@@ -264,10 +264,8 @@ impl<'a> Reading<'a> {
         for run in &mut runs {
             if run.is_attacked() && run.delivered.is_none() && !run.steps.is_empty() {
                 let injected = Injected::new(run.injected.iter().map(String::as_str));
-                let tools = run.steps.iter().filter(|step| step.role == "tool");
-                let found = tools
-                    .map(|step| injected.is_in(&step.text, &mut self.buffer))
-                    .any(|found| found);
+                let mut tools = run.steps.iter().filter(|step| step.role == "tool");
+                let found = tools.any(|step| injected.is_in(&step.text, &mut self.buffer));
                 run.delivered = (!injected.is_empty()).then_some(found);
             }
         }

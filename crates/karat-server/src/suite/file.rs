@@ -343,12 +343,14 @@ impl Reader<'_> {
     /// A case that is a text.
     fn text(&self, id: String, case: CaseFile, repeat: u32) -> Result<TextCase, InputError> {
         let ending = self.ending(&id, &case)?;
-        let only_arguments = !case.expect.0.is_empty()
-            || case.error.is_some()
-            || !case.save.is_empty()
-            || !(case.setup.is_empty() && case.then.is_empty() && case.teardown.is_empty())
-            || case.concurrency.is_some();
-        if only_arguments {
+        let plain = case.expect.0.is_empty()
+            && case.error.is_none()
+            && case.save.is_empty()
+            && case.setup.is_empty()
+            && case.then.is_empty()
+            && case.teardown.is_empty()
+            && case.concurrency.is_none();
+        if !plain {
             let message = "with a text as `input` only `expected`, `expected_behavior`, \
                            `expected_error`, `expected_output_contains` and `max_latency_ms` go together";
             return Err(self.invalid(&id, message));
