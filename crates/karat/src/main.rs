@@ -17,8 +17,7 @@ use karat_core::kind::Evaluation;
 
 use crate::cli::{
     AgentCommand, BaselineCommand, Cli, Command, DetectionArgs, DetectionCommand,
-    ResilienceCommand, RetrievalArgs, RetrievalCommand, RetrievalRunArgs, ScoreCommand,
-    ServerCommand,
+    ResilienceCommand, RetrievalArgs, RetrievalCommand, ScoreCommand, ServerCommand,
 };
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -47,9 +46,9 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
     match command {
         Command::Check(arguments) => commands::check::all(arguments, terminal),
         Command::Retrieval(RetrievalArgs { command: Some(command), .. }) => match command {
-            RetrievalCommand::Run(RetrievalRunArgs { check, search }) => match search.are_given() {
-                true => commands::search::run(search, check, terminal),
-                false => commands::check::one(&Evaluation::Retrieval, check, terminal),
+            RetrievalCommand::Run(run) => match run.search.are_given() {
+                true => commands::search::run(&run.search, &run.check, terminal),
+                false => commands::check::one(&Evaluation::Retrieval, &run.check, terminal),
             },
             RetrievalCommand::Score(arguments) => commands::retrieval::score(arguments, terminal),
             RetrievalCommand::Trec(arguments) => commands::trec::score(arguments, terminal),

@@ -254,7 +254,7 @@ fn failed_runs_leave_the_expected_attack_success_as_it_is() {
             seed = seed
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
-            if (seed >> 33) % 10 == 0 {
+            if (seed >> 33).is_multiple_of(10) {
                 run.error = Some("HTTP 500".into());
                 run.success = Some(true);
             }

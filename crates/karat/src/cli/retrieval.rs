@@ -19,7 +19,7 @@ pub(crate) struct RetrievalArgs {
 #[derive(Subcommand)]
 pub(crate) enum RetrievalCommand {
     /// Measure the retrieval entries of the project, or the search that is named
-    Run(RetrievalRunArgs),
+    Run(Box<RetrievalRunArgs>),
     /// Score rankings that were made elsewhere
     Score(RankingsArgs),
     /// Score a TREC run against TREC judgements, as trec_eval does
