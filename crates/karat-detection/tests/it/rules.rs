@@ -206,11 +206,11 @@ fn parameters_that_collect_too_much_are_caught() {
             json!({"type": "object", "properties": {name: schema}, "required": [name]}),
         )
     };
-    catches(
-        "schema-anomaly",
-        "collects-context",
-        &of("conversation_history", json!({"type": "string"})),
-    );
+    // Honest tools have a parameter of this name too: alone it is worth a warning, not an alarm.
+    let named = of("conversation_history", json!({"type": "string"}));
+    let warned = detectors::scan(&named);
+    assert_eq!(found(&warned, "schema-anomaly")[0].rule, "collects-context");
+    passes(&named);
     catches(
         "schema-anomaly",
         "collects-secret",

@@ -255,7 +255,7 @@ fn project(folder: &str) -> Scratch {
 /// Makes the search of a project worse than its baseline.
 fn degrade(scratch: &Scratch, folder: &str) {
     let file = format!("{folder}/karat.toml");
-    let (old, new) = (r#"builtin = "bm25""#, r#"builtin = "regex""#);
+    let (old, new) = (r#"builtin = "bm25""#, r#"builtin = "bm25-names""#);
     assert!(scratch.read(&file).contains(old));
     scratch.write(&file, scratch.read(&file).replace(old, new));
 }

@@ -126,8 +126,8 @@ fn is_taken_by_forges(document: &Value) -> usize {
 fn findings_can_be_handed_to_a_forge() {
     let scratch = project(&[SCANNER]);
     scratch.karat(&["check", "-o", "check.sarif"]).expect(0);
-    // Four attacks that were missed and one false alarm.
-    assert_eq!(is_taken_by_forges(&json(&scratch, "check.sarif")), 5);
+    // Attacks that were missed; there is no false alarm.
+    assert_eq!(is_taken_by_forges(&json(&scratch, "check.sarif")), 3);
 
     let tools =
         r#"{"tools": [{"name": "a b", "description": "", "inputSchema": {"type": "array"}}]}"#;
