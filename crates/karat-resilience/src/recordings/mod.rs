@@ -125,7 +125,7 @@ pub fn read(path: &Path, format: Format, filter: &Filter) -> Result<Recordings, 
     filter.validate()?;
     let mut reading = Reading::new(path, format, filter);
     members(path, &LIMITS, |name| format.reads(name), |member| reading.member(&member))?;
-    let Reading { mut recordings, seen, other, attacks, .. } = reading;
+    let Reading { mut recordings, seen, other, attacks, suites, pipelines, .. } = reading;
     if seen == 0 {
         return Err(EvalError::config(format!(
             "{}: there is no run in the format {}{}",
@@ -139,16 +139,31 @@ pub fn read(path: &Path, format: Format, filter: &Filter) -> Result<Recordings, 
             .warnings
             .push(format!("JSON files that are no runs were skipped, such as {name}"));
     }
+    let place = path.display().to_string();
+    check_known(&place, "attack", &filter.attacks, &attacks)?;
+    check_known(&place, "suite", &filter.suites, &suites)?;
+    check_known(&place, "pipeline", &filter.pipelines, &pipelines)?;
     if recordings.runs.is_empty() {
         return Err(EvalError::config(format!(
-            "{}: none of {seen} runs is of the attacks, suites and pipelines that were asked for; there \
-             are the attacks {}",
-            path.display(),
-            attacks.iter().take(20).cloned().collect::<Vec<_>>().join(", "),
+            "{place}: none of {seen} runs is of the attacks, suites and pipelines that were asked for"
         )));
     }
     recordings.runs.sort_by_cached_key(|run| (run.pipeline.clone(), run.attack.clone(), run.id()));
     Ok(recordings)
+}
+
+/// Refuses a name that no run has: what is not there must not look like what was not attacked.
+fn check_known(
+    place: &str,
+    what: &str,
+    asked: &[String],
+    known: &BTreeSet<String>,
+) -> Result<(), EvalError> {
+    let Some(unknown) = asked.iter().find(|name| !known.contains(*name)) else { return Ok(()) };
+    let known = known.iter().take(20).cloned().collect::<Vec<_>>().join(", ");
+    Err(EvalError::config(format!(
+        "{place}: no run has the {what} {unknown:?}; there are: {known}"
+    )))
 }
 
 struct Reading<'a> {
@@ -159,6 +174,8 @@ struct Reading<'a> {
     /// The runs that were read, wanted or not.
     seen: usize,
     attacks: BTreeSet<String>,
+    suites: BTreeSet<String>,
+    pipelines: BTreeSet<String>,
     /// A file that is no run.
     other: Option<String>,
     /// Transcripts that were kept, by pipeline and attack.
@@ -175,6 +192,8 @@ impl<'a> Reading<'a> {
             recordings: Recordings::default(),
             seen: 0,
             attacks: BTreeSet::new(),
+            suites: BTreeSet::new(),
+            pipelines: BTreeSet::new(),
             other: None,
             kept: BTreeMap::new(),
             buffer: Vec::new(),
@@ -191,8 +210,15 @@ impl<'a> Reading<'a> {
 
     fn add(&mut self, run: Run) {
         self.seen += 1;
-        if let Some(attack) = run.attack.as_ref().filter(|attack| !self.attacks.contains(*attack)) {
-            self.attacks.insert(attack.clone());
+        let seen = [
+            (&mut self.attacks, run.attack.as_ref()),
+            (&mut self.suites, Some(&run.suite)),
+            (&mut self.pipelines, Some(&run.pipeline)),
+        ];
+        for (names, name) in seen {
+            if let Some(name) = name.filter(|name| !names.contains(*name)) {
+                names.insert(name.clone());
+            }
         }
         if self.filter.keeps(&run) {
             self.recordings.runs.push(run);

@@ -276,7 +276,7 @@ fn a_ceiling_is_certified_by_tasks_and_not_by_runs() {
         utility: Some(true),
         ..Run::default()
     };
-    // No success in 300 runs of 20 tasks certifies what 20 independent runs certify.
+    // No success in 300 runs of 20 tasks says no more than 20 independent runs do.
     let mut report =
         report((0..20).flat_map(|task| (0..15).map(move |goal| run(task, goal))).collect());
     let mut policy = karat_core::gate::Policy::default();
@@ -284,5 +284,6 @@ fn a_ceiling_is_certified_by_tasks_and_not_by_runs() {
     policy.metrics.insert("attack.success".to_owned(), rule);
     karat_core::gate::judge(&mut report, &policy, None).unwrap();
     let reason = &report.gate.unwrap().checks[0].reason;
-    assert!(reason.contains("20 items certify 0.1391 at best"), "{reason}");
+    let expected = "300 items of 20 groups count as about 20 and certify 0.1526 at best";
+    assert!(reason.contains(expected), "{reason}");
 }

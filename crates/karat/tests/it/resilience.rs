@@ -108,7 +108,18 @@ fn a_proxy_that_blocks_one_tool_changes_exactly_the_runs_that_need_it() {
     };
     let open = through("none");
     assert_eq!(metric(&open, "attack.success")["value"], 1.0);
-    assert_eq!(metric(&open, "utility.under_attack")["value"], 1.0);
+    let undone: Vec<&str> = open["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|item| item["metrics"]["utility.under_attack"] == 0.0)
+        .map(|item| item["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        undone,
+        ["mail/tidy-up/drop-contract/authority"],
+        "the attack deletes what is flagged"
+    );
     assert_eq!(metric(&open, "block.false")["value"], 0.0);
     let closed = through("add_rule");
     for item in closed["items"].as_array().unwrap() {
@@ -120,5 +131,6 @@ fn a_proxy_that_blocks_one_tool_changes_exactly_the_runs_that_need_it() {
             assert_eq!(item["tags"]["outcome"], outcome, "{id}");
         }
     }
-    assert_eq!(metric(&closed, "utility.under_attack")["value"], 1.0, "no task needs a rule");
+    let utility = |report| metric(report, "utility.under_attack")["value"].clone();
+    assert_eq!(utility(&closed), utility(&open), "no task needs a rule");
 }
