@@ -54,6 +54,7 @@ fn drawn(series: &Series<'_>, point: &series::Point<'_>, places: usize) -> Point
         y: point.value,
         ends: point.interval.map(|interval| [interval.low, interval.high]),
         title: point.value.map(|value| title(series, point, value)).unwrap_or_default(),
+        ..Point::default()
     }
 }
 

@@ -3,6 +3,7 @@
 //! Everything that arrives on the wire is taken down, so delivery is a fact of the connection and not
 //! of what an agent says it read.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +22,7 @@ use crate::world::{Call, Task, orders};
 /// The most calls of a run that were ordered by delivered texts.
 const MAX_ORDERS: usize = 50;
 /// The characters of a text that a transcript keeps.
-const SHOWN: usize = 2_000;
+pub(crate) const SHOWN: usize = 2_000;
 /// The depth to which JSON in texts is looked into.
 const MAX_NESTING: usize = 8;
 
@@ -78,9 +79,21 @@ impl Wire {
     }
 }
 
+/// A call that an agent intends, and whether it is the attacker's.
+pub(crate) type Planned = (Call, bool);
+
+/// The calls that an agent intends before it has read anything.
+pub(crate) fn plan(kind: AgentKind, task: &Task, attack: Option<&Attack>) -> Vec<Planned> {
+    let goal = attack.filter(|_| kind == AgentKind::Hijacked).map(|attack| &attack.goal.calls);
+    let own = task.calls.iter().map(|call| (call.clone(), false));
+    own.chain(goal.into_iter().flatten().map(|call| (call.clone(), true))).collect()
+}
+
 /// The work of an agent on one task.
 pub(crate) struct Work<'a> {
-    pub(crate) kind: AgentKind,
+    pub(crate) plan: Cow<'a, [Planned]>,
+    /// True if the agent makes each call that a delivered text orders.
+    pub(crate) obeys: bool,
     pub(crate) task: &'a Task,
     pub(crate) attack: Option<&'a Attack>,
     pub(crate) session: &'a Session,
@@ -96,8 +109,10 @@ pub(crate) struct Done {
     pub(crate) blocked: u64,
     pub(crate) delivered: bool,
     pub(crate) attempted: bool,
-    read: usize,
-    ordered: BTreeSet<String>,
+    /// The last words of an agent that speaks.
+    pub(crate) answer: String,
+    pub(crate) read: usize,
+    pub(crate) ordered: BTreeSet<String>,
 }
 
 impl Work<'_> {
@@ -115,12 +130,15 @@ impl Work<'_> {
         self.session.tools().await?;
         self.look_around().await?;
         self.listen(&mut done).await?;
-        for (number, call) in self.task.calls.iter().enumerate() {
-            let mut fine = self.make(call, false, &mut done).await?;
+        for (number, (call, attacker)) in self.plan.iter().enumerate() {
+            let mut fine = self.make(call, *attacker, &mut done).await?;
+            if *attacker {
+                done.attempted = true;
+                continue;
+            }
             if !fine {
                 // Once more, as people do: an error may pass.
-                done.steps.pop();
-                done.steps.pop();
+                done.steps.truncate(done.steps.len() - 2);
                 fine = self.make(call, false, &mut done).await?;
             }
             done.calls += 1;
@@ -129,12 +147,6 @@ impl Work<'_> {
                 self.session.tools().await?;
             }
             self.listen(&mut done).await?;
-        }
-        if let (AgentKind::Hijacked, Some(attack)) = (self.kind, self.attack) {
-            for call in &attack.goal.calls {
-                done.attempted = true;
-                self.make(call, true, &mut done).await?;
-            }
         }
         self.listen(&mut done).await?;
         Ok(done)
@@ -179,7 +191,7 @@ impl Work<'_> {
                     done.delivered = true;
                     mark(&mut done.steps, &injected, &text);
                 }
-                if self.kind == AgentKind::Gullible {
+                if self.obeys {
                     collect(message, 0, &mut obey);
                 }
             }

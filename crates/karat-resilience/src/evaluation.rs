@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 use karat_core::dataset::Digest;
 use karat_core::error::EvalError;
@@ -18,11 +19,13 @@ use karat_core::report::{Check, Control, DatasetRef, SystemRef, Verdict};
 use karat_io::input::{destination, write_atomic};
 use serde::{Deserialize, Serialize};
 
-use crate::agents::AgentKind;
+use crate::agents::{AgentKind, Planned};
 use crate::controls;
-use crate::defence::{DefenceConfig, Guard, ProxyRoute, Route};
-use crate::live::Harness;
+use crate::defence::{DefenceConfig, Guard};
+use crate::live::{Agent, Harness};
+use crate::outside::{CommandAgent, ModelConfig};
 use crate::recordings::{self, Filter, Format, Recordings};
+use crate::route::{Route, Servers};
 use crate::run::Run;
 use crate::score;
 use crate::set::{Case, Selection, WorldSet};
@@ -58,6 +61,20 @@ pub struct Config {
     /// The agent that works in the worlds.
     #[serde(default)]
     pub agent: AgentKind,
+    /// The command of an agent instead. In its words, `{prompt}` becomes the task, `{url}` the address
+    /// of the MCP server, `{config}` a file that names it as most clients do, `{tasks}` a file with the
+    /// task for `karat agent run`, and `{folder}` a folder for files of the run.
+    #[serde(default)]
+    pub agent_command: Vec<String>,
+    /// A model as the agent, through `karat agent run`.
+    #[serde(default)]
+    pub model: Option<ModelConfig>,
+    /// A recording whose calls are made again, instead of an agent.
+    #[serde(default)]
+    pub replay: Option<PathBuf>,
+    /// The time that a program or a model has for a task, in seconds; 300 if not given.
+    #[serde(default)]
+    pub agent_seconds: Option<u64>,
     /// The defence between the agent and the worlds.
     #[serde(default)]
     pub defence: DefenceConfig,
@@ -67,12 +84,14 @@ pub struct Config {
     /// The file for the runs, in the native format.
     #[serde(default)]
     pub record: Option<PathBuf>,
-    /// The command that serves a case of the set over stdio; this program itself without it.
-    #[serde(skip)]
+    /// The command that serves a case over stdio, for worlds without tools of their own; `--case ID`,
+    /// `--state FILE` and, for an attack, `--text TEXT` are appended to it.
+    #[serde(default)]
     pub server: Vec<String>,
 }
 
 /// The data of an entry: recorded runs of one pipeline, or cases to run.
+#[derive(Default)]
 pub struct Data {
     /// The name of the benchmark.
     pub id: String,
@@ -86,6 +105,8 @@ pub struct Data {
     pub warnings: Vec<String>,
     /// The cases to run, by id.
     pub cases: BTreeMap<String, Arc<Case>>,
+    /// Recorded calls to be made again, by case.
+    pub(crate) replayed: BTreeMap<String, Vec<Planned>>,
     /// The digest of the set of worlds.
     pub digest: Option<String>,
 }
@@ -126,8 +147,7 @@ pub fn split_runs(recordings: Recordings, format: Format, pooled: bool) -> Vec<D
             }
             let version = if stated.is_empty() { "unstated".to_owned() } else { stated.clone() };
             let id = format.name().to_owned();
-            let (cases, digest) = (BTreeMap::new(), None);
-            Data { id, version, pipeline, runs, warnings: warnings.clone(), cases, digest }
+            Data { id, version, pipeline, runs, warnings: warnings.clone(), ..Data::default() }
         })
         .collect()
 }
@@ -144,6 +164,14 @@ impl Evaluation for Resilience {
     type Facts = Facts;
 
     fn check(config: &Config, _: &mut Common) -> Result<(), EvalError> {
+        let others =
+            [!config.agent_command.is_empty(), config.model.is_some(), config.replay.is_some()];
+        if others.into_iter().filter(|given| *given).count() > 1 {
+            return Err(EvalError::config("give one of `agent_command`, `model` and `replay`"));
+        }
+        if config.agent_seconds == Some(0) {
+            return Err(EvalError::config("`agent_seconds` must be at least 1"));
+        }
         config.defence.validate().map_err(EvalError::config)
     }
 
@@ -151,18 +179,7 @@ impl Evaluation for Resilience {
         let file = match (&config.recordings, &config.dataset) {
             (Some(file), None) => file,
             (None, Some(name)) => {
-                let set = WorldSet::open(root.dataset(name)?)?;
-                let cases = set.cases(&config.select)?;
-                let cases = cases.into_iter().map(|case| (case.id(), Arc::new(case))).collect();
-                return Ok(Data {
-                    id: set.reference.id.clone(),
-                    version: set.reference.version.clone(),
-                    pipeline: config.agent.name().to_owned(),
-                    runs: Vec::new(),
-                    warnings: Vec::new(),
-                    cases,
-                    digest: Some(set.reference.digest),
-                });
+                return worlds(config, WorldSet::open(root.dataset(name)?)?, root);
             }
             _ => {
                 return Err(EvalError::config(
@@ -200,7 +217,8 @@ impl Evaluation for Resilience {
 
     fn reads(config: &Config) -> Vec<PathBuf> {
         let mut reads = own_datasets(&config.dataset);
-        reads.extend(config.recordings.iter().map(|file| destination(file)));
+        let files = config.recordings.iter().chain(&config.replay);
+        reads.extend(files.map(|file| destination(file)));
         reads
     }
 
@@ -225,25 +243,27 @@ impl Evaluation for Resilience {
         let defence = &config.defence;
         reference.kind = if defence.guard.is_empty() { "mcp" } else { "command" }.to_owned();
         reference.name = defence.label();
-        reference.settings.insert("agent".to_owned(), config.agent.name().to_owned());
         let guard = match defence.guard.is_empty() {
             true => None,
             false => Some(Guard::start(defence, context.folder).map_err(EvalError::NotStarted)?),
         };
         let route = match defence.proxy.is_empty() {
             true => Route::Direct,
-            false => Route::Proxy(Arc::new(proxy_route(config, context)?)),
+            false => Route::Proxy(Arc::new(defence.clone())),
         };
+        let servers = server(config, context).and_then(Servers::new);
         let harness = Harness {
-            agent: config.agent,
+            agent: agent(config, data, context).map_err(EvalError::NotStarted)?,
             defence: defence.label(),
             route,
-            guard,
+            servers: Arc::new(servers.map_err(EvalError::NotStarted)?),
+            guard: guard.map(Arc::new),
             start_timeout: common.start_timeout(),
             call_timeout: common.timeout(),
             folder: Some(context.folder.to_owned()),
             failed_starts: AtomicU32::new(0),
         };
+        reference.settings.insert("agent".to_owned(), harness.agent.name().to_owned());
         // Readiness is proven through the path that is measured.
         if let Some(case) = data.cases.values().find(|case| case.attack.is_none())
             && let Some(error) = harness.run(case).await.error
@@ -265,13 +285,14 @@ impl Evaluation for Resilience {
     /// A run as a whole may take as long as its start and its calls.
     fn options(entry: &Entry<Resilience>) -> karat_core::run::Options {
         let common = &entry.common;
-        let timeout = common.start_timeout() + 20 * common.timeout();
+        let limit = Duration::from_secs(entry.config.agent_seconds());
+        let timeout = common.start_timeout() + 20 * common.timeout() + limit;
         karat_core::run::Options { timeout, ..common.options() }
     }
 
     async fn finish(
         entry: &Entry<Resilience>,
-        _: &Harness,
+        harness: &Harness,
         _: &Questions<Resilience>,
         outcomes: &mut Vec<Outcome<Run>>,
     ) -> Result<Facts, EvalError> {
@@ -284,7 +305,7 @@ impl Evaluation for Resilience {
                 .collect();
             write_atomic(file, lines.as_bytes())?;
         }
-        Ok(Facts { controls: controls::run(entry.data.cases.values()).await })
+        Ok(Facts { controls: controls::run(harness, entry.data.cases.values()).await })
     }
 
     /// Failures of recorded runs are part of the record: they are counted and shown, and the gate
@@ -340,33 +361,106 @@ fn all_runs(data: &Data, outcomes: &[Outcome<Run>]) -> Vec<Run> {
     runs
 }
 
-/// The proxy, with the command that serves a case and a folder for files.
-fn proxy_route(config: &Config, context: &RunContext<'_>) -> Result<ProxyRoute, EvalError> {
-    let scratch = std::env::temp_dir().join(format!("karat-worlds-{}", std::process::id()));
-    std::fs::create_dir_all(&scratch)
-        .map_err(|error| EvalError::NotStarted(format!("{}: {error}", scratch.display())))?;
-    let server = match (config.server.is_empty(), &config.dataset) {
-        (false, _) => config.server.clone(),
-        (true, Some(name)) => {
-            let program = std::env::current_exe().map_err(|error| {
-                EvalError::NotStarted(format!("this program has no path: {error}"))
-            })?;
-            let set = match name.starts_with(karat_core::project::BUNDLED) {
-                true => name.clone(),
-                false => context.folder.join(name).to_string_lossy().into_owned(),
-            };
-            let program = program.to_string_lossy().into_owned();
-            [program, "corpus".into(), "serve".into(), set, "--world".into(), "--stdio".into()]
-                .to_vec()
+/// The cases of a set; with a recording, those that it has.
+fn worlds(config: &Config, set: WorldSet, root: &Root<'_>) -> Result<Data, EvalError> {
+    let cases = set.cases(&config.select)?;
+    let lacks = |case: &&Case| case.world.is_served_elsewhere() && config.server.is_empty();
+    if let Some(case) = cases.iter().find(lacks) {
+        return Err(EvalError::config(format!(
+            "world {} has no tools: give `server`, the command that serves it",
+            case.world.name
+        )));
+    }
+    let mut cases: BTreeMap<String, Arc<Case>> =
+        cases.into_iter().map(|case| (case.id(), Arc::new(case))).collect();
+    let (mut warnings, mut replayed) = (Vec::new(), BTreeMap::new());
+    if let Some(file) = &config.replay {
+        let read = recordings::read(&root.path(file), Format::Native, &Filter::default())?;
+        for run in &read.runs {
+            let planned = run.planned().map_err(EvalError::config)?;
+            replayed.insert(run.case_id(), planned);
         }
-        (true, None) => Vec::new(),
-    };
-    Ok(ProxyRoute {
-        config: config.defence.clone(),
-        server,
-        folder: context.folder.to_owned(),
-        scratch,
+        let all = cases.len();
+        cases.retain(|id, _| replayed.contains_key(id));
+        if cases.is_empty() {
+            return Err(EvalError::config(format!(
+                "{}: none of {} recorded runs is of a case of this set",
+                file.display(),
+                read.runs.len()
+            )));
+        }
+        if cases.len() < all {
+            let missing = all - cases.len();
+            warnings.push(format!("{missing} of {all} cases were not recorded and are left out"));
+        }
+    }
+    Ok(Data {
+        id: set.reference.id.clone(),
+        version: set.reference.version.clone(),
+        pipeline: config.agent_name(),
+        runs: Vec::new(),
+        warnings,
+        cases,
+        replayed,
+        digest: Some(set.reference.digest),
     })
+}
+
+impl Config {
+    /// The name of the agent in reports.
+    pub fn agent_name(&self) -> String {
+        match (&self.model, self.agent_command.first(), &self.replay) {
+            (Some(model), ..) => model.name.clone(),
+            (_, Some(program), _) => program.rsplit('/').next().unwrap_or(program).to_owned(),
+            (.., Some(_)) => "replay".to_owned(),
+            _ => self.agent.name().to_owned(),
+        }
+    }
+
+    fn agent_seconds(&self) -> u64 {
+        match self.agent_command.is_empty() && self.model.is_none() {
+            true => 0,
+            false => self.agent_seconds.unwrap_or(300),
+        }
+    }
+}
+
+/// The path of this program.
+fn this_program() -> Result<String, String> {
+    let program =
+        std::env::current_exe().map_err(|error| format!("this program has no path: {error}"))?;
+    Ok(program.to_string_lossy().into_owned())
+}
+
+fn agent(config: &Config, data: &Data, context: &RunContext<'_>) -> Result<Agent, String> {
+    let seconds = config.agent_seconds();
+    let command = match &config.model {
+        Some(model) => model.command(this_program()?, seconds),
+        None => config.agent_command.clone(),
+    };
+    Ok(match (&config.replay, command.is_empty()) {
+        (Some(_), _) => Agent::Replay(data.replayed.clone()),
+        (None, true) => Agent::Scripted(config.agent),
+        (None, false) => Agent::Command(CommandAgent {
+            name: config.agent_name(),
+            command,
+            limit: Duration::from_secs(seconds),
+            folder: Some(context.folder.to_owned()),
+        }),
+    })
+}
+
+/// The command that serves a case over stdio: that of the entry, or this program.
+fn server(config: &Config, context: &RunContext<'_>) -> Result<Vec<String>, String> {
+    let Some(name) = config.dataset.as_ref().filter(|_| config.server.is_empty()) else {
+        return Ok(config.server.clone());
+    };
+    let set = match name.starts_with(karat_core::project::BUNDLED) {
+        true => name.clone(),
+        false => context.folder.join(name).to_string_lossy().into_owned(),
+    };
+    let words = ["corpus", "serve", &set, "--world", "--stdio"].map(str::to_owned);
+    Ok([this_program()?].into_iter().chain(words).collect())
 }
 
 impl Data {

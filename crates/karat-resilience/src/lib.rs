@@ -13,7 +13,10 @@ pub mod defence;
 pub mod delivery;
 mod evaluation;
 mod live;
+mod outside;
 pub mod recordings;
+mod relay;
+mod route;
 pub mod run;
 mod score;
 pub mod serve;
@@ -22,5 +25,6 @@ pub mod world;
 
 pub use evaluation::{Config, Data, Facts, Resilience, split_runs};
 pub use live::Harness;
+pub use outside::ModelConfig;
 pub use recordings::{Filter, Format, Recordings};
 pub use run::Run;

@@ -1,6 +1,9 @@
 //! Live runs: an agent works on a case, through a defence.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -11,9 +14,11 @@ use karat_io::{Failure, FailureClass};
 use karat_mcp::{Elicitation, Options, Policies, Recorder, Sampling};
 use serde_json::Value;
 
-use crate::agents::{AgentKind, Wire, Work};
-use crate::defence::{Guard, Route};
-use crate::run::Run;
+use crate::agents::{AgentKind, Done, Planned, Wire, Work, plan};
+use crate::defence::Guard;
+use crate::outside::CommandAgent;
+use crate::route::{Connected, Route, Servers};
+use crate::run::{Run, declines};
 use crate::set::Case;
 use crate::world::{compile, holds};
 
@@ -22,12 +27,33 @@ const MAX_FAILED_STARTS: u32 = 3;
 /// The most changes of the state that a run keeps.
 const MAX_CHANGES: usize = 50;
 
+/// An agent.
+pub(crate) enum Agent {
+    /// One that needs no model.
+    Scripted(AgentKind),
+    /// One that makes recorded calls again, by case.
+    Replay(BTreeMap<String, Vec<Planned>>),
+    /// A program.
+    Command(CommandAgent),
+}
+
+impl Agent {
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Agent::Scripted(kind) => kind.name(),
+            Agent::Replay(_) => "replay",
+            Agent::Command(agent) => &agent.name,
+        }
+    }
+}
+
 /// An agent behind a defence.
 pub struct Harness {
-    pub(crate) agent: AgentKind,
+    pub(crate) agent: Agent,
     pub(crate) defence: String,
     pub(crate) route: Route,
-    pub(crate) guard: Option<Guard>,
+    pub(crate) servers: Arc<Servers>,
+    pub(crate) guard: Option<Arc<Guard>>,
     pub(crate) start_timeout: Duration,
     pub(crate) call_timeout: Duration,
     pub(crate) folder: Option<PathBuf>,
@@ -35,16 +61,17 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// An agent in this process with nothing, or a relay, between it and the world.
-    pub(crate) fn inside(agent: AgentKind, route: Route) -> Harness {
+    /// The same worlds with a scripted agent and nothing, or a relay, in between.
+    pub(crate) fn control(&self, kind: AgentKind, route: Route) -> Harness {
         Harness {
-            agent,
+            agent: Agent::Scripted(kind),
             defence: "none".to_owned(),
             route,
+            servers: Arc::clone(&self.servers),
             guard: None,
-            start_timeout: Duration::from_secs(10),
-            call_timeout: Duration::from_secs(10),
-            folder: None,
+            start_timeout: self.start_timeout,
+            call_timeout: self.call_timeout,
+            folder: self.folder.clone(),
             failed_starts: AtomicU32::new(0),
         }
     }
@@ -84,7 +111,7 @@ impl Harness {
             },
             ..Options::default()
         };
-        let connected = match self.route.connect(case, &options).await {
+        let connected = match self.route.connect(case, &self.servers, &options).await {
             Ok(connected) => connected,
             Err(error) => {
                 self.failed_starts.fetch_add(1, Ordering::Relaxed);
@@ -93,31 +120,44 @@ impl Harness {
         };
         self.failed_starts.store(0, Ordering::Relaxed);
         let before = connected.state()?;
-        let attack = case.attack.as_deref();
-        let session = &connected.session;
-        let work = Work {
-            kind: self.agent,
-            task: &case.task,
-            attack,
-            session,
-            guard: self.guard.as_ref(),
-            wire,
-        };
-        let done = work.carry_out().await.map_err(|error| error.to_string())?;
-        if let Some(failure) = self.guard.as_ref().and_then(Guard::failure) {
+        let done = self.work(case, &connected, wire).await?;
+        if let Some(failure) = self.guard.as_ref().and_then(|guard| guard.failure()) {
             return Err(failure);
         }
         let after = connected.state()?;
         let reached = |expect| compile(expect).map(|compiled| holds(&compiled, &after));
-        run.utility = Some(reached(&case.task.expect)?);
-        if let Some(attack) = attack {
+        let utility = reached(&case.task.expect)?;
+        run.utility = Some(utility);
+        if let Some(attack) = &case.attack {
             run.success = Some(reached(&attack.goal.expect)?);
             run.delivered = Some(done.delivered);
             run.attempted = done.attempted;
+            run.refused = !utility && declines(&done.answer);
         }
         (run.calls, run.blocked, run.steps) = (done.calls, done.blocked, done.steps);
         changes("", &before, &after, &mut run.changes);
         Ok(())
+    }
+
+    async fn work(&self, case: &Case, connected: &Connected, wire: Wire) -> Result<Done, String> {
+        let attack = case.attack.as_deref();
+        let (plan, obeys) = match &self.agent {
+            Agent::Command(agent) => {
+                return agent.carry_out(case, connected, self.guard.clone()).await;
+            }
+            Agent::Scripted(kind) => {
+                let plan = plan(*kind, &case.task, attack);
+                (Cow::Owned(plan), *kind == AgentKind::Gullible)
+            }
+            Agent::Replay(runs) => {
+                let plan = runs.get(&case.id()).ok_or("the recording has no run of this case")?;
+                (Cow::Borrowed(plan.as_slice()), false)
+            }
+        };
+        let session = &*connected.session;
+        let (task, guard) = (&*case.task, self.guard.as_deref());
+        let work = Work { plan, obeys, task, attack, session, guard, wire };
+        work.carry_out().await.map_err(|error| error.to_string())
     }
 }
 

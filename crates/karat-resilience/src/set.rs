@@ -138,6 +138,16 @@ impl WorldSet {
         let mut cases = Vec::new();
         for world in self.worlds.iter().filter(|world| among(&selection.worlds, &world.name)) {
             let mut turn = 0;
+            let surfaces = match world.is_served_elsewhere() {
+                false => &*surfaces,
+                true if surfaces.contains(&Surface::Result) => &[Surface::Result],
+                true => {
+                    return Err(EvalError::config(format!(
+                        "world {}: a command serves it, so its only surface is result",
+                        world.name
+                    )));
+                }
+            };
             for task in &world.tasks {
                 let task = Arc::new(task.clone());
                 cases.push(Case {

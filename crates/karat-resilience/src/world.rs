@@ -9,21 +9,26 @@ use karat_core::expect::{Answer, Matcher, MatcherSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// A world.
+/// A world. One without tools is served by a command of the user's, and has no state of its own either.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct World {
     /// The name.
     pub name: String,
     /// Instructions of the server.
+    #[serde(default)]
     pub instructions: String,
     /// The state at the start.
+    #[serde(default)]
     pub state: Value,
     /// The tools.
+    #[serde(default)]
     pub tools: Vec<Tool>,
     /// A document that the server offers.
+    #[serde(default)]
     pub resource: Document,
     /// A prompt that the server offers.
+    #[serde(default)]
     pub prompt: Document,
     /// The user's tasks.
     pub tasks: Vec<Task>,
@@ -32,7 +37,7 @@ pub struct World {
 }
 
 /// A resource or a prompt.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Document {
     /// The name.
@@ -111,6 +116,7 @@ pub struct Task {
     /// The calls that do it.
     pub calls: Vec<Call>,
     /// The text of the state that the first call shows, as a JSON pointer: results carry injections here.
+    #[serde(default)]
     pub slot: String,
     /// The assertions on the state that prove it.
     pub expect: Vec<MatcherSpec>,
@@ -270,6 +276,11 @@ impl World {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
+    /// Returns whether a command of the user's serves the world.
+    pub fn is_served_elsewhere(&self) -> bool {
+        self.tools.is_empty()
+    }
+
     /// Carries out calls on a state.
     ///
     /// # Errors
@@ -291,6 +302,12 @@ impl World {
         unique("tool", self.tools.iter().map(|tool| &tool.name))?;
         unique("task", self.tasks.iter().map(|task| &task.id))?;
         unique("goal", self.goals.iter().map(|goal| &goal.id))?;
+        if self.tasks.is_empty() {
+            return Err("there are no tasks".to_owned());
+        }
+        if self.is_served_elsewhere() {
+            return self.validate_served_elsewhere();
+        }
         let mut reached = Vec::new();
         for task in &self.tasks {
             let place = format!("task {}", task.id);
@@ -315,12 +332,19 @@ impl World {
         Ok(())
     }
 
+    /// The state is not known here, so nothing can be played.
+    fn validate_served_elsewhere(&self) -> Result<(), String> {
+        if !self.state.is_null() {
+            return Err("a world with a state needs tools".to_owned());
+        }
+        let tasks = self.tasks.iter().map(|task| (format!("task {}", task.id), &task.expect));
+        let goals = self.goals.iter().map(|goal| (format!("goal {}", goal.id), &goal.expect));
+        tasks.chain(goals).try_for_each(|(place, expect)| assertions(&place, expect).map(|_| ()))
+    }
+
     /// The state after calls that must make assertions true.
     fn proven(&self, place: &str, calls: &[Call], expect: &[MatcherSpec]) -> Result<Value, String> {
-        if expect.is_empty() {
-            return Err(format!("{place}: without an assertion nothing proves it; add `expect`"));
-        }
-        let compiled = compile(expect).map_err(|why| format!("{place}: expect: {why}"))?;
+        let compiled = assertions(place, expect)?;
         if holds(&compiled, &self.state) {
             return Err(format!("{place}: the assertions hold before anything was done"));
         }
@@ -331,6 +355,13 @@ impl World {
             false => Err(format!("{place}: its own calls do not make the assertions true")),
         }
     }
+}
+
+fn assertions(place: &str, expect: &[MatcherSpec]) -> Result<Vec<Matcher>, String> {
+    if expect.is_empty() {
+        return Err(format!("{place}: without an assertion nothing proves it; add `expect`"));
+    }
+    compile(expect).map_err(|why| format!("{place}: expect: {why}"))
 }
 
 fn unique<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Result<(), String> {

@@ -58,6 +58,8 @@ pub struct Point {
     pub y: Option<f64>,
     /// The ends of its interval.
     pub ends: Option<[f64; 2]>,
+    /// The ends of an interval of its horizontal position.
+    pub span: Option<[f64; 2]>,
     /// A description of the point.
     pub title: String,
 }
@@ -92,6 +94,8 @@ pub struct Dot {
     pub y: String,
     /// The ends of the interval where no band shows it.
     pub whisker: Option<[String; 2]>,
+    /// The ends of the interval of the horizontal position.
+    pub span: Option<[String; 2]>,
     /// A description of the point.
     pub title: String,
     /// The index of the point.
@@ -114,6 +118,7 @@ impl Line {
                     x: percent(point.x),
                     y: from_top(point.y?),
                     whisker: point.ends.filter(|_| !banded).map(|ends| ends.map(from_top)),
+                    span: point.span.map(|ends| ends.map(percent)),
                     title: point.title.clone(),
                     point: *index,
                 })

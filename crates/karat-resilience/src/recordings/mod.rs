@@ -148,6 +148,13 @@ pub fn read(path: &Path, format: Format, filter: &Filter) -> Result<Recordings, 
             "{place}: none of {seen} runs is of the attacks, suites and pipelines that were asked for"
         )));
     }
+    let added = recordings.runs.iter().filter(|run| !in_benchmark("v1.1.2", run)).count();
+    if format == Format::AgentDojo && added > 0 && filter.benchmark.is_none() {
+        recordings.warnings.push(format!(
+            "{added} runs are of goals that benchmark v1.2 added; published tables of v1.1.2 leave them \
+             out, as --benchmark v1.1.2 does"
+        ));
+    }
     recordings.runs.sort_by_cached_key(|run| (run.pipeline.clone(), run.attack.clone(), run.id()));
     Ok(recordings)
 }

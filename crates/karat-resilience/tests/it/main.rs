@@ -8,5 +8,6 @@
     reason = "a panic is a failed test"
 )]
 
+mod outside;
 mod recordings;
 mod worlds;

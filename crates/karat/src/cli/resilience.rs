@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::agent::ModelApi;
+
 #[derive(Subcommand)]
 pub(crate) enum ResilienceCommand {
     /// Score recorded runs: one report for each pipeline and attack
     Score(ResilienceScoreArgs),
-    /// Let an agent that needs no model work in worlds, through a proxy, a guard or nothing
+    /// Let an agent work in worlds, through a proxy, a guard or nothing
     Run(ResilienceRunArgs),
 }
 
@@ -56,6 +58,28 @@ pub(crate) struct ResilienceRunArgs {
     /// The agent
     #[arg(long, value_name = "NAME", default_value = "hijacked")]
     pub(crate) agent: ScriptedAgent,
+    /// A model as the agent, by the endpoint's name for it, through `karat agent run`
+    #[arg(long, value_name = "NAME", requires = "endpoint", conflicts_with = "agent")]
+    pub(crate) model: Option<String>,
+    /// The endpoint of the model, such as http://127.0.0.1:8080/v1
+    #[arg(long, value_name = "URL", requires = "model")]
+    pub(crate) endpoint: Option<String>,
+    /// The API of the endpoint
+    #[arg(long, value_name = "API", default_value = "openai", requires = "model")]
+    pub(crate) api: ModelApi,
+    /// The environment variable that holds the endpoint's key
+    #[arg(long, value_name = "VARIABLE", requires = "model")]
+    pub(crate) key_env: Option<String>,
+    /// A program as the agent, as a shell reads it. {prompt} becomes the task, {url} the address of the
+    /// MCP server, {config} a file with mcpServers, {folder} a folder for files
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["agent", "model"])]
+    pub(crate) agent_command: Option<String>,
+    /// The time that a model or a program has for a task, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86400))]
+    pub(crate) agent_seconds: u64,
+    /// Make the calls of this recording again, as --record wrote them, instead of an agent
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "model", "agent_command"])]
+    pub(crate) replay: Option<PathBuf>,
     /// Only this world; repeatable
     #[arg(long = "world", value_name = "NAME")]
     pub(crate) worlds: Vec<String>,

@@ -12,10 +12,13 @@ use karat_resilience::attack::Surface;
 use karat_resilience::defence::DefenceConfig;
 use karat_resilience::recordings::{self, Filter, Format};
 use karat_resilience::set::Selection;
-use karat_resilience::{Config, Resilience, split_runs};
+use karat_resilience::{Config, ModelConfig, Resilience, split_runs};
 
 use crate::bundled::Embedded;
-use crate::cli::{CheckArgs, ResilienceRunArgs, ResilienceScoreArgs, RunFormat, ScriptedAgent};
+use crate::cli::{
+    CheckArgs, ModelApi, ResilienceRunArgs, ResilienceScoreArgs, RunFormat, ScriptedAgent,
+};
+use crate::commands::agent::check_endpoint;
 use crate::commands::agent::score::policy;
 use crate::commands::check;
 use crate::exit::{Exit, Stop};
@@ -76,6 +79,15 @@ pub(crate) fn run(arguments: &ResilienceRunArgs, terminal: &Terminal) -> Result<
         let (name, value) = written.split_once('=').ok_or_else(wrong)?;
         env.insert(name.to_owned(), value.to_owned());
     }
+    let agent_command = arguments.agent_command.as_deref().map(|text| {
+        shlex::split(text).ok_or_else(|| {
+            Stop::bad_input(format!("--agent-command: a quote of {text:?} has no end"))
+        })
+    });
+    let agent_command = agent_command.transpose()?;
+    if let Some(endpoint) = &arguments.endpoint {
+        check_endpoint(endpoint)?;
+    }
     let command = arguments.command.clone();
     let (proxy, guard) =
         if arguments.guard { (Vec::new(), command) } else { (command, Vec::new()) };
@@ -99,6 +111,17 @@ pub(crate) fn run(arguments: &ResilienceRunArgs, terminal: &Terminal) -> Result<
             surfaces,
             attacks: Some(arguments.attacks.max(1)),
         },
+        agent_command: agent_command.unwrap_or_default(),
+        model: arguments.model.as_ref().map(|name| ModelConfig {
+            name: name.clone(),
+            endpoint: arguments.endpoint.clone().unwrap_or_default(),
+            api: Some(
+                if arguments.api == ModelApi::Openai { "openai" } else { "anthropic" }.to_owned(),
+            ),
+            key_env: arguments.key_env.clone(),
+        }),
+        agent_seconds: Some(arguments.agent_seconds),
+        replay: arguments.replay.clone(),
         record: arguments.record.clone(),
         ..Config::default()
     };
@@ -106,7 +129,7 @@ pub(crate) fn run(arguments: &ResilienceRunArgs, terminal: &Terminal) -> Result<
         gate,
         concurrency: arguments.parallel.into(),
         timeout_ms: u64::from(arguments.timeout) * 1000,
-        ..Common::named(format!("{}-{}", config.agent.name(), config.defence.label()))
+        ..Common::named(format!("{}-{}", config.agent_name(), config.defence.label()))
     };
     Resilience::check(&config, &mut common)?;
     let data = Resilience::load(&config, &common, &Root::in_folder(".", &Embedded))?;

@@ -38,6 +38,7 @@ macro_rules! targets {
 
 targets! {
     answer "../../../../fuzz/fuzz_targets/answer.rs"
+    attacked_runs "../../../../fuzz/fuzz_targets/attacked_runs.rs"
     baseline "../../../../fuzz/fuzz_targets/baseline.rs"
     dataset "../../../../fuzz/fuzz_targets/dataset.rs"
     inputs "../../../../fuzz/fuzz_targets/inputs.rs"

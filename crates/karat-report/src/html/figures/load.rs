@@ -122,7 +122,7 @@ fn lines(
     let line = |(name, values): (&&str, &Values)| {
         let point = |(at, y): (usize, &Option<f64>)| {
             let title = format!("{}: {name} {}", place(at), cell(*y));
-            Point { x: x(at), y: *y, ends: None, title }
+            Point { x: x(at), y: *y, title, ..Point::default() }
         };
         let points: Vec<Point> = values.iter().enumerate().map(point).collect();
         let line = Line::new(name, &points, scale);

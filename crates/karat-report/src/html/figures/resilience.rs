@@ -59,7 +59,7 @@ fn trade_off(all: &[Report]) -> Option<Figure> {
             shown(success),
             shown(utility)
         );
-        let point = Point { x, y: utility.value, ends: ends(utility), title };
+        let point = Point { x, y: utility.value, ends: ends(utility), span: ends(success), title };
         lines.push(Line::new(&report.name, &[point], &scale));
         rows.push(vec![report.name.clone(), shown(success), shown(utility)]);
     }

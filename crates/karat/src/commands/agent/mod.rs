@@ -54,6 +54,6 @@ fn config(arguments: &TraceArgs) -> Result<Config, Stop> {
 }
 
 /// Refuses an endpoint that is not a valid address.
-fn check_endpoint(endpoint: &str) -> Result<(), Stop> {
+pub(crate) fn check_endpoint(endpoint: &str) -> Result<(), Stop> {
     http::check_url(endpoint).map_err(|error| Stop::bad_input(format!("--endpoint: {error}")))
 }
