@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::dataset::{Dataset, Query, Tool};
+use crate::engines::bm25::own_text;
+use crate::engines::terms::Stems;
 use crate::engines::words::words;
 
 /// Two descriptions that share so much of their word pairs are near-identical.
@@ -20,6 +22,12 @@ const STOP_WORDS: &str = "a an the of to in on at for from by with and or not is
     it its this that these those into out over under up down all any each which what when where who \
     how do does did can could will would should must may might i me my we us our you your they them \
     their he she his her there here then than so if but no yes please need want like get let";
+
+/// More of them, for [`shared_words`]: pronouns, forms of auxiliary verbs and adverbs of degree or place.
+const FUNCTION_WORDS: &str = "about after again also already always am another before being both done down \
+    ever everything few had has have having however just more most never none nor now off once only \
+    onto other own same shall she some such still too very were whatever whichever whom why without \
+    yet ll re ve don doesn isn aren wasn";
 
 /// A rule that the dataset breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,6 +188,19 @@ fn overlap(
     }
 }
 
+/// The content words of a query whose stems are anywhere in its tool: in the name, title, description or
+/// parameters. A search that goes by words can find the tool only by these.
+pub fn shared_words(query: &str, tool: &Tool) -> BTreeSet<String> {
+    let stems = Stems::new();
+    let offered: BTreeSet<String> =
+        stems.of(&own_text(tool)).into_iter().map(|(_, term)| term).collect();
+    let stop: BTreeSet<&str> =
+        STOP_WORDS.split_whitespace().chain(FUNCTION_WORDS.split_whitespace()).collect();
+    let asked = stems.of(query).into_iter();
+    let asked = asked.filter(|(word, _)| word.len() > 1 && !stop.contains(word.as_str()));
+    asked.filter(|(_, term)| offered.contains(term)).map(|(word, _)| word).collect()
+}
+
 fn first_sentence(text: &str) -> &str {
     let mut previous = ' ';
     for (at, letter) in text.char_indices() {
@@ -241,6 +262,18 @@ mod tests {
             output_schema: None,
             annotations: None,
         }
+    }
+
+    #[test]
+    fn words_are_shared_by_stem_and_grammar_does_not_count() {
+        let mut tool = tool("s:open_ticket", "Files an issue about the thing.");
+        tool.input_schema = serde_json::json!({"properties": {"severity": {"type": "string"}}});
+        let shared = |query: &str| shared_words(query, &tool).into_iter().collect::<Vec<_>>();
+        assert_eq!(
+            shared("I am filing severities, opened by the team"),
+            ["filing", "opened", "severities"]
+        );
+        assert!(shared("tell them about the broken lamp").is_empty());
     }
 
     fn query(id: &str, text: &str, kind: &str, split: &str, labels: &[(&str, u8)]) -> Query {

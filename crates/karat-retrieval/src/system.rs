@@ -8,7 +8,8 @@ use std::time::Duration;
 use karat_core::adapter::{Values, program};
 use karat_core::report::SystemRef;
 use karat_core::run::System;
-use karat_io::Failure;
+use karat_io::exchange::quoted;
+use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -20,6 +21,9 @@ use crate::systems::http::{self, HttpConfig, HttpSearch};
 use crate::systems::mcp::{self, McpConfig, McpSearch};
 use crate::tokens::Definitions;
 use karat_core::error::EvalError;
+
+/// The longest id that an answer may hold.
+const MAX_ID_BYTES: usize = 4 << 10;
 
 /// One result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -319,7 +323,7 @@ impl System for Search {
     type Answer = Ranking;
 
     async fn ask(&self, run: u32, question: &Question) -> Result<Ranking, Failure> {
-        match self {
+        let ranking = match self {
             Search::Builtin { engine, costs } => {
                 let ranked = engine.search(&question.query, question.limit);
                 let answer_tokens = costs.as_ref().map(|costs| costs.of(&ranked));
@@ -328,6 +332,14 @@ impl System for Search {
             Search::Command(command) => command.ask(run, question).await,
             Search::Http(http) => http.ask(run, question).await,
             Search::Mcp(mcp) => mcp.ask(run, question).await,
+        }?;
+        // Ids are kept in journals and reports for every query.
+        match ranking.ranked.iter().find(|ranked| ranked.tool_id.len() > MAX_ID_BYTES) {
+            None => Ok(ranking),
+            Some(Ranked { tool_id, .. }) => {
+                let message = format!("an id has {} bytes: {}", tool_id.len(), quoted(tool_id));
+                Err(Failure::new(FailureClass::InvalidAnswer, message))
+            }
         }
     }
 }

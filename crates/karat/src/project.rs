@@ -34,9 +34,17 @@ pub(crate) fn load(named: Option<&Path>, baselines: Baselines) -> Result<Project
 
 /// A project of one entry that a command line describes.
 pub(crate) fn of_any(entry: impl AnyEntry + 'static) -> Project<'static> {
+    of_all([entry])
+}
+
+/// A project of the entries that a command line describes.
+pub(crate) fn of_all<E: AnyEntry + 'static>(
+    entries: impl IntoIterator<Item = E>,
+) -> Project<'static> {
+    let planned = |entry: E| Planned { entry: Box::new(entry), baseline: None };
     Project {
         root: Root::in_folder(".", &Embedded),
-        entries: vec![Planned { entry: Box::new(entry), baseline: None }],
+        entries: entries.into_iter().map(planned).collect(),
     }
 }
 

@@ -108,6 +108,13 @@ impl Engine for Bm25 {
     }
 }
 
+/// The texts of a tool that are indexed, without the name of its server.
+pub(crate) fn own_text(tool: &Tool) -> String {
+    with_fields(tool, Fields::All, |[_, title, description, schema]| {
+        [&[tool.tool.as_str()], title, description, schema].concat().join(" ")
+    })
+}
+
 /// The words of a schema that say what a tool takes: property names, descriptions and enum values.
 fn schema_text(schema: &Value) -> String {
     let mut text = String::new();

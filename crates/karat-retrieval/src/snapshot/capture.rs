@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use karat_io::input::{self, Format, InputError, Limits};
 use karat_io::text::{clip, printable};
-use karat_mcp::{Options as SessionOptions, ServerSpec, Session};
+use karat_mcp::{Engine, Isolation, Options as SessionOptions, ServerSpec, Session};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::task::JoinSet;
@@ -215,13 +215,19 @@ impl List {
 
 impl Listed {
     /// The server as it is installed in `installed/<name>`, started in `cwd` with `tmp` for what it
-    /// writes, both empty and its own. What a person has set up at home, their language and their
-    /// time zone do not reach it, since definitions may depend on them.
+    /// writes, both empty and its own. It runs in a sandbox without the network, since it is a
+    /// stranger's code, and what a person has set up at home, their language and their time zone do
+    /// not reach it, since definitions may depend on them.
     pub fn target(&self, installed: &Path, cwd: &Path, tmp: &Path) -> Target {
         let home = installed.join(&self.name);
         let places = ["bin", "node_modules/.bin", "venv/bin", ".venv/bin"];
         let bin = places.iter().map(|place| home.join(place)).find(|bin| bin.is_dir());
         let bin = bin.unwrap_or_else(|| home.join("bin"));
+        let isolation = Isolation {
+            read: vec![home.clone()],
+            write: vec![cwd.to_owned(), tmp.to_owned()],
+            ..Isolation::by(Engine::Bwrap)
+        };
         let put = |text: &String| {
             text.replace("{bin}", &bin.to_string_lossy()).replace("{tmp}", &tmp.to_string_lossy())
         };
@@ -234,6 +240,7 @@ impl Listed {
         let spec = ServerSpec {
             env,
             cwd: Some(cwd.to_owned()),
+            isolate: Some(isolation),
             ..ServerSpec::from_command(self.command.iter().map(put).collect())
         };
         Target {

@@ -202,12 +202,20 @@ fn copy_all(
         if to.join(part).exists() || !from.is_dir() {
             continue;
         }
-        for file in plain_files(&from)? {
-            let below = file.strip_prefix(&from).unwrap_or(&file);
-            copy(&file, &to.join(part).join(below))?;
-        }
+        copy_folder(&from, &to.join(part))?;
     }
     Ok((captured, origin))
+}
+
+/// Copies the plain files below a folder.
+///
+/// # Errors
+/// When one of them cannot be read or written.
+pub fn copy_folder(from: &Path, to: &Path) -> Result<(), EvalError> {
+    for file in plain_files(from)? {
+        copy(&file, &to.join(file.strip_prefix(from).unwrap_or(&file)))?;
+    }
+    Ok(())
 }
 
 /// The error of reading the new version, with the place it was to have.

@@ -107,7 +107,8 @@ pub(crate) struct CaptureArgs {
     /// The folder of the snapshot; it must not exist or be empty
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: PathBuf,
-    /// A list of servers to start, such as datasets/real-servers/v1/servers.toml
+    /// A list of servers to start, each in a sandbox without the network (bubblewrap), such as
+    /// datasets/real-servers/v2/servers.toml
     #[arg(long = "servers", value_name = "FILE", group = "source", requires = "installed")]
     pub(crate) list: Option<PathBuf>,
     /// The folder in which the servers of the list are installed, each in a folder with its name

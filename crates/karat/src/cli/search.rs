@@ -1,5 +1,7 @@
 //! The arguments of a search that no project describes.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::{TargetArgs, ToolsArgs};
@@ -9,9 +11,14 @@ use super::{TargetArgs, ToolsArgs};
 pub(crate) struct SearchArgs {
     #[command(flatten)]
     pub(crate) tools: ToolsArgs,
-    /// A built-in engine; bm25 if nothing else is named
+    #[command(flatten)]
+    pub(crate) real: RealServersArgs,
+    /// A built-in engine; bm25 if nothing else is named. Repeatable: all are measured and compared
     #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "url", "server"])]
-    pub(crate) builtin: Option<String>,
+    pub(crate) builtin: Vec<String>,
+    /// The folder of the embeddings of dense and hybrid
+    #[arg(long, value_name = "DIR", requires = "builtin")]
+    pub(crate) weights: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
     /// The tool of an MCP server that searches. Without it, --url is an endpoint with {query} in it,
@@ -41,9 +48,39 @@ pub(crate) struct SearchArgs {
 impl SearchArgs {
     /// Returns whether they describe anything.
     pub(crate) fn are_given(&self) -> bool {
-        let Self { tools, builtin, target, tool, .. } = self;
-        let data = tools.dataset.is_some() || tools.corpus.is_some();
+        let Self { tools, real, builtin, target, tool, .. } = self;
+        let data = tools.dataset.is_some() || tools.corpus.is_some() || real.real_servers.is_some();
         let server = target.url.is_some() || target.server.is_some() || !target.command.is_empty();
-        data || server || builtin.is_some() || tool.is_some()
+        data || server || !builtin.is_empty() || tool.is_some()
     }
+}
+
+/// Servers from registries as the tools to search.
+#[derive(Args)]
+pub(crate) struct RealServersArgs {
+    /// Capture the real servers that are installed in this folder (by default target/real-servers),
+    /// verify them against their lock, and search their tools
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        num_args = 0..=1,
+        default_missing_value = "target/real-servers",
+        conflicts_with_all = ["dataset", "corpus"]
+    )]
+    pub(crate) real_servers: Option<PathBuf>,
+    /// A folder NAME/vN with servers.toml, lock.json and queries/; without it, the embedded
+    /// real-servers/v2
+    #[arg(long, value_name = "FOLDER", requires = "real_servers")]
+    pub(crate) locked: Option<PathBuf>,
+    /// Keep the captured tools with their queries here, as a dataset folder
+    #[arg(long, value_name = "FOLDER", requires = "real_servers")]
+    pub(crate) keep: Option<PathBuf>,
+    /// The time one real server may take to list its tools, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 180, requires = "real_servers",
+        value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) start_timeout: u64,
+    /// The number of real servers that are started at once
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "real_servers",
+        value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) parallel: u16,
 }

@@ -13,6 +13,7 @@ pub(crate) mod init;
 pub(crate) mod metrics;
 pub(crate) mod pages;
 pub(crate) mod places;
+pub(crate) mod real_servers;
 pub(crate) mod resilience;
 pub(crate) mod retrieval;
 pub(crate) mod search;

@@ -10,7 +10,7 @@ use karat_retrieval::systems::answer::{AnswerConfig, Rules};
 use karat_retrieval::{Config, Retrieval};
 use serde_json::{Map, Value};
 
-use super::{check, retrieval, server::target};
+use super::{check, real_servers, retrieval, server::target};
 use crate::cli::{CheckArgs, SearchArgs};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -31,16 +31,46 @@ pub(crate) fn run(
             project.display()
         )));
     }
-    let config = Config {
-        limit: arguments.results,
-        ready: ReadyConfig { probe: arguments.no_probe.then_some(false), ..ReadyConfig::default() },
-        ..Config::of(system(arguments, terminal)?)
+    check::ready(check)?;
+    // Everything that the command line can have wrong is found before any server is started.
+    let entries = entries(arguments, terminal)?;
+    let data = match &arguments.real.real_servers {
+        Some(installed) => real_servers::captured(installed, &arguments.real, terminal)?,
+        None => retrieval::tools(&arguments.tools)?,
     };
-    let mut common = Common::named("search");
-    Retrieval::check(&config, &mut common)?;
-    let data = retrieval::tools(&arguments.tools)?;
-    let plan = project::of_any(Entry::<Retrieval> { common, config, data });
+    let entries = entries.into_iter().map(|(common, config)| Entry::<Retrieval> {
+        common,
+        config,
+        data: data.clone(),
+    });
+    let plan = project::of_all(entries);
     check::carry_out(&plan, check, Some(&Evaluation::Retrieval), terminal)
+}
+
+/// An entry for each system that is named.
+fn entries(arguments: &SearchArgs, terminal: &Terminal) -> Result<Vec<(Common, Config)>, Stop> {
+    let entry = |name: &str, system: SystemConfig| {
+        let ready =
+            ReadyConfig { probe: arguments.no_probe.then_some(false), ..ReadyConfig::default() };
+        let config = Config { limit: arguments.results, ready, ..Config::of(system) };
+        let mut common = Common::named(name);
+        Retrieval::check(&config, &mut common)?;
+        Ok((common, config))
+    };
+    match arguments.builtin.as_slice() {
+        [] => Ok(vec![entry("search", system(arguments, terminal)?)?]),
+        names => names.iter().map(|name| entry(name, builtin(name, arguments))).collect(),
+    }
+}
+
+/// A built-in engine, with the weights if it is one that needs them.
+fn builtin(name: &str, arguments: &SearchArgs) -> SystemConfig {
+    let needs = karat_retrieval::engines::find(name).is_none_or(|found| found.needs_weights);
+    SystemConfig {
+        builtin: Some(name.to_owned()),
+        weights: arguments.weights.clone().filter(|_| needs || arguments.builtin.len() == 1),
+        ..SystemConfig::default()
+    }
 }
 
 fn system(arguments: &SearchArgs, terminal: &Terminal) -> Result<SystemConfig, Stop> {
@@ -92,10 +122,7 @@ fn system(arguments: &SearchArgs, terminal: &Terminal) -> Result<SystemConfig, S
             system.command = Some(target.command.clone());
             system.env = target::pairs(&target.env, '=', "-e", "KEY=VALUE")?;
         }
-        (None, None) => {
-            let name = arguments.builtin.as_deref().unwrap_or("bm25");
-            system.builtin = Some(name.to_owned());
-        }
+        (None, None) => system = builtin("bm25", arguments),
     }
     Ok(system)
 }

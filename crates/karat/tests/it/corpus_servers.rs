@@ -243,6 +243,55 @@ fn a_list_is_captured_whole_or_with_leave_in_part() {
 }
 
 #[test]
+fn listed_servers_are_captured_verified_and_searched_in_one_command() {
+    let scratch = Scratch::new();
+    list(&scratch);
+    let good = scratch.read("servers.toml");
+    let good = good.split("[[server]]\nname = \"bad\"").next().unwrap().to_owned();
+    scratch.write("set/v3/servers.toml", &good);
+    let capture = ["corpus", "capture", "--servers", "set/v3/servers.toml", "--installed"];
+    let written = ["installed", "--out", "b", "--write-lock", "set/v3/lock.json"];
+    scratch.karat(&[&capture[..], &written].concat()).expect(0);
+    let tools: Value = serde_json::from_str(&scratch.read("b/tools/good.json")).unwrap();
+    let name = tools["tools"][0]["name"].as_str().unwrap();
+    scratch.write(
+        "set/v3/queries/golden.json",
+        json!([{"id": "q", "query": name, "labels": [{"tool_id": format!("good:{name}"), "relevance": 2}]}])
+            .to_string(),
+    );
+    let run = |more: &[&str]| {
+        let locked = ["retrieval", "run", "--json", "--locked", "set/v3", "--real-servers"];
+        scratch.karat(&[&locked[..], more].concat())
+    };
+    let both = ["installed", "--builtin", "bm25", "--builtin", "bm25-names", "--keep", "kept/v3"];
+    let reports = run(&both).expect(0).json()["reports"].as_array().unwrap().clone();
+    let names: Vec<&Value> = reports.iter().map(|report| &report["name"]).collect();
+    assert_eq!(names, ["bm25", "bm25-names"]);
+    for report in &reports {
+        assert_eq!(
+            (&report["dataset"]["id"], &report["dataset"]["version"]),
+            (&json!("set"), &json!("v3"))
+        );
+    }
+    // What was kept is a dataset like any other, with the same digest.
+    let again = ["retrieval", "run", "--json", "--dataset", "kept/v3"];
+    let again = scratch.karat(&again).expect(0).json();
+    assert_eq!(again["reports"][0]["dataset"]["digest"], reports[0]["dataset"]["digest"]);
+
+    run(&["missing"]).expect(2).says(&["missing: there is no such folder", "install missing"]);
+    run(&["installed", "--builtin", "nothing"]).expect(2).says(&["nothing", "bm25"]);
+    let lock = scratch.read("set/v3/lock.json");
+    let digest = lock.find("sha256:").unwrap() + "sha256:".len();
+    let mut other = lock.clone();
+    other.replace_range(digest..digest + 8, "00000000");
+    scratch.write("set/v3/lock.json", other);
+    run(&["installed"]).expect(2).says(&["1 changed", "changed: good:"]);
+    scratch.write("set/v3/lock.json", lock);
+    scratch.write("set/v3/servers.toml", scratch.read("servers.toml"));
+    run(&["installed"]).expect(3).says(&["1 of 2 servers were not captured", "bad"]);
+}
+
+#[test]
 fn a_proxy_finds_the_servers_in_the_configuration_that_is_written() {
     let scratch = corpus();
     let arguments = [

@@ -49,6 +49,7 @@ mod resume;
 mod retrieval;
 mod retrieval_failures;
 mod retrieval_gate;
+mod retrieval_hostile;
 mod server;
 mod server_attack;
 mod server_attack_twins;

@@ -160,6 +160,18 @@ const ROWS: &[Row] = &[
         &["q-folders", "2 changed (clock:zones, disk:tree)"],
     ),
     (
+        "two names are swapped",
+        |files| {
+            for (id, name) in
+                [("disk:tree", "kept"), ("disk:write", "tree"), ("disk:kept", "write")]
+            {
+                files.rename(id, name);
+            }
+        },
+        1,
+        &["q-folders", "2 changed (disk:tree, disk:write)"],
+    ),
+    (
         "schemas are cut off",
         |files| files.tool("git:diff")["schema"] = json!({"type": "object"}),
         1,
@@ -361,6 +373,66 @@ fn a_layout_that_changed_is_not_a_change_of_the_data() {
         let baseline: Value = serde_json::from_str(&files.baseline).unwrap();
         baseline["dataset"]["digest"].clone()
     });
+}
+
+/// The bundled dataset as the next version of itself, after a change to one of its files.
+fn bundled_version(scratch: &Scratch, version: &str, file: &str, change: impl Fn(Value) -> String) {
+    let bundled = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/tools/v1");
+    for part in ["tools", "golden", "groups"] {
+        for entry in std::fs::read_dir(bundled.join(part)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = format!("{part}/{}", path.file_name().unwrap().to_str().unwrap());
+            let mut text = std::fs::read_to_string(&path).unwrap();
+            if name == file {
+                let value = match serde_json::from_str(&text) {
+                    Ok(value) => value,
+                    Err(_) => text.lines().map(|line| line.parse::<Value>().unwrap()).collect(),
+                };
+                text = change(value);
+            }
+            scratch.write(&format!("tools/{version}/{name}"), text);
+        }
+    }
+    let folder = format!("tools/{version}");
+    let freeze = ["corpus", "freeze", &folder, "--licence", "MIT", "--made", "By a test."];
+    scratch.karat(&freeze).expect(0);
+    let project = PROJECT.replace("corpus = \"corpus.json\"", &format!("dataset = \"{folder}\""));
+    scratch.write("karat.toml", project.replace("golden = \"golden.json\"\n", ""));
+}
+
+#[test]
+fn a_change_of_the_bundled_corpus_is_gated_query_by_query() {
+    let scratch = Scratch::new();
+    let file = "tools/postgres.json";
+    bundled_version(&scratch, "v1", "", |_| unreachable!());
+    scratch.karat(&["baseline", "update"]).expect(0);
+
+    bundled_version(&scratch, "v2", file, |mut value| {
+        let tools = value["tools"].as_array_mut().unwrap();
+        let tool = tools.iter_mut().find(|tool| tool["tool"] == "top_statements").unwrap();
+        tool["description"] = "Does it.".into();
+        value.to_string()
+    });
+    let text = said(&scratch.karat(&["check"]).expect(1));
+    for words in ["data-033", "the corpus changed: 1 changed (postgres:top_statements)"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+
+    bundled_version(&scratch, "v3", file, |value| serde_json::to_string_pretty(&value).unwrap());
+    let text = said(&scratch.karat(&["check"]).expect(0));
+    assert!(!text.contains("changed"), "{text}");
+
+    bundled_version(&scratch, "v4", "golden/data.jsonl", |mut value| {
+        value[0]["labels"][0]["relevance"] = 1.into();
+        value.as_array().unwrap().iter().map(|query| format!("{query}\n")).collect()
+    });
+    let text = said(&scratch.karat(&["check"]).expect(0));
+    let words = "the golden set changed: 1 changed (data-001); left out of the comparison";
+    assert!(text.contains(words), "{text}");
+    let report: Value = serde_json::from_str(&scratch.read("karat-report/report.json")).unwrap();
+    let deltas = report["reports"][0]["comparison"]["deltas"].as_array().unwrap().clone();
+    let recall = deltas.iter().find(|delta| delta["metric"] == "recall@5").unwrap();
+    assert_eq!((&recall["pairs"], &recall["delta"]), (&569.into(), &0.0.into()), "{recall}");
 }
 
 #[test]

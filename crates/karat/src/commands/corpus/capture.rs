@@ -27,11 +27,30 @@ pub(super) fn run(arguments: &CaptureArgs, terminal: &Terminal) -> Result<Exit, 
     let scratch = TempDir::with_prefix("karat-capture-")
         .map_err(|error| Stop::bad_input(format!("cannot make a scratch folder: {error}")))?;
     let targets = targets(arguments, scratch.path())?;
-    let asked = targets.len();
     let options = Options {
         timeout: Duration::from_secs(arguments.timeout),
         parallel: usize::from(arguments.parallel),
     };
+    let captured = take(targets, options, terminal)?;
+    if let Some(mut why) = not_captured(&captured)
+        && !(arguments.keep_going && !captured.snapshot.is_empty())
+    {
+        if !captured.snapshot.is_empty() {
+            why.push_str("\n--keep-going writes the others");
+        }
+        return Err(Stop::not_measured(why));
+    }
+    keep(arguments, &captured, &stopwatch)?;
+    show(arguments, &captured, terminal)?;
+    Ok(Exit::Pass)
+}
+
+/// Captures the targets, and reports each as it ends.
+pub(crate) fn take(
+    targets: Vec<Target>,
+    options: Options,
+    terminal: &Terminal,
+) -> Result<Captured, Stop> {
     let progress = |name: &str, outcome: Result<usize, &str>| {
         let name = printable(name);
         terminal.say(&match outcome {
@@ -40,14 +59,7 @@ pub(super) fn run(arguments: &CaptureArgs, terminal: &Terminal) -> Result<Exit, 
         });
     };
     let capturing = async { Ok(capture::capture(targets, options, progress).await) };
-    let captured = until_stopped(capturing, "interrupted; nothing was written")?;
-    let usable = arguments.keep_going && !captured.snapshot.is_empty();
-    if !captured.failed.is_empty() && !usable {
-        return Err(not_captured(&captured, asked));
-    }
-    keep(arguments, &captured, &stopwatch)?;
-    show(arguments, &captured, terminal)?;
-    Ok(Exit::Pass)
+    until_stopped(capturing, "interrupted; nothing was written")
 }
 
 fn keep(arguments: &CaptureArgs, captured: &Captured, stopwatch: &Stopwatch) -> Result<(), Stop> {
@@ -87,16 +99,15 @@ fn show(arguments: &CaptureArgs, captured: &Captured, terminal: &Terminal) -> Re
     terminal.print(&text)
 }
 
-fn not_captured(captured: &Captured, asked: usize) -> Stop {
+/// The servers that failed with their reasons, if any did.
+pub(crate) fn not_captured(captured: &Captured) -> Option<String> {
     let failed = &captured.failed;
+    let asked = failed.len() + captured.snapshot.servers.len();
     let mut message = format!("{} of {asked} servers were not captured:", failed.len());
     for (name, reason) in failed {
         message.push_str(&format!("\n  {}: {reason}", printable(name)));
     }
-    if !captured.snapshot.is_empty() {
-        message.push_str("\n--keep-going writes the others");
-    }
-    Stop::not_measured(message)
+    (!failed.is_empty()).then_some(message)
 }
 
 /// The servers to capture, from the one source that was given.
@@ -120,7 +131,8 @@ fn targets(arguments: &CaptureArgs, scratch: &Path) -> Result<Vec<Target>, Stop>
     Ok(vec![Target { name: arguments.name.clone(), spec, described, package: None }])
 }
 
-fn listed(
+/// The servers of a list, or those that are wanted.
+pub(crate) fn listed(
     list: &Path,
     installed: &Path,
     wanted: &[String],

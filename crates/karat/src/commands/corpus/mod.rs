@@ -1,13 +1,13 @@
 //! `karat corpus`: make, check, compare and serve corpora. One file for each subcommand.
 
-mod capture;
+pub(crate) mod capture;
 mod diff;
 mod freeze;
 mod import;
 mod lock;
 mod proxy;
 mod serve;
-mod verify;
+pub(crate) mod verify;
 mod world;
 
 use std::path::Path;

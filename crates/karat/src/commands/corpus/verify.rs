@@ -218,19 +218,25 @@ fn against_lock(path: &Path, folder: &Path, terminal: &Terminal) -> Result<Exit,
     if mismatch.is_none() {
         return Ok(Exit::Pass);
     }
-    let Mismatch { missing, additional, changed, versions } = &mismatch;
-    Err(Stop::bad_input(format!(
+    Err(Stop::bad_input(not_as_locked(&mismatch, folder, path)))
+}
+
+/// The one line that says how far a corpus is from its lock.
+pub(crate) fn not_as_locked(mismatch: &Mismatch, corpus: &Path, lock: &Path) -> String {
+    let Mismatch { missing, additional, changed, versions } = mismatch;
+    format!(
         "{} is not the corpus of {}: {} missing, {} additional, {} changed, {} of another version",
-        folder.display(),
-        path.display(),
+        corpus.display(),
+        lock.display(),
         missing.len(),
         additional.len(),
         changed.len(),
         versions.len()
-    )))
+    )
 }
 
-fn lines(lock: &Lock, mismatch: &Mismatch) -> String {
+/// The differences, a line each.
+pub(crate) fn lines(lock: &Lock, mismatch: &Mismatch) -> String {
     if mismatch.is_none() {
         let (servers, tools) = (lock.servers.len(), lock.tools());
         return format!("{servers} servers, {tools} tools: all as locked\n");
