@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &CaptureArgs, terminal: &Terminal) -> Result<Exit, 
     };
     let captured = take(targets, options, terminal)?;
     if let Some(mut why) = not_captured(&captured)
-        && !(arguments.keep_going && !captured.snapshot.is_empty())
+        && (!arguments.keep_going || captured.snapshot.is_empty())
     {
         if !captured.snapshot.is_empty() {
             why.push_str("\n--keep-going writes the others");
