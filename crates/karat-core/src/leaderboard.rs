@@ -77,18 +77,32 @@ pub struct Pairing {
     pub real: bool,
 }
 
-/// The tables of the reports that are outcomes of several systems on the same tasks: one by the
-/// benchmark's own metric, one by Karat's.
-pub fn of_outcomes(reports: &[Report]) -> Vec<Leaderboard> {
-    groups(reports.iter().filter(|report| report.kind == Kind::Outcomes))
+/// The tables of recorded runs of several systems on the same tasks: one by the benchmark's own metric,
+/// one by Karat's.
+pub fn of_recorded(reports: &[Report]) -> Vec<Leaderboard> {
+    groups(reports.iter().filter(|report| ours(report).is_some()))
         .into_iter()
         .flat_map(|group| {
-            let own = headline(&group).into_iter();
-            let ours = own.clone().all(|id| id != "task.success").then_some("task.success");
-            let ids: Vec<String> = own.chain(ours.map(str::to_owned)).collect();
+            let of_benchmark = match group.first().map(|report| &report.kind) {
+                Some(Kind::Resilience) => Some("agentdojo.targeted_asr".to_owned()),
+                _ => headline(&group),
+            };
+            let of_karat = group.first().and_then(|report| ours(report));
+            let mut ids: Vec<String> =
+                of_benchmark.into_iter().chain(of_karat.map(str::to_owned)).collect();
+            ids.dedup();
             ids.into_iter().filter_map(move |id| leaderboard(&group, &id))
         })
         .collect()
+}
+
+/// The metric by which Karat ranks systems whose runs were recorded elsewhere.
+fn ours(report: &Report) -> Option<&'static str> {
+    match report.kind {
+        Kind::Outcomes => Some("task.success"),
+        Kind::Resilience if report.system.kind == "file" => Some("attack.success"),
+        _ => None,
+    }
 }
 
 /// One table for all reports on the same data, whatever their kind.
@@ -249,7 +263,7 @@ mod tests {
     #[test]
     fn ranks_are_ranges_that_only_real_differences_narrow() {
         let reports = [report("low", 2), report("high", 18), report("nearly", 17)];
-        let tables = of_outcomes(&reports);
+        let tables = of_recorded(&reports);
         assert_eq!(tables.len(), 1, "one metric is both accountings");
         let rows: Vec<_> =
             tables[0].rows.iter().map(|row| (row.name.as_str(), row.ranks)).collect();
@@ -264,6 +278,6 @@ mod tests {
     fn systems_on_other_tasks_are_not_in_the_table() {
         let mut other = report("other", 3);
         other.dataset.digest = "sha256:2".to_owned();
-        assert!(of_outcomes(&[report("one", 2), other]).is_empty());
+        assert!(of_recorded(&[report("one", 2), other]).is_empty());
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use karat_core::dataset::DatasetError;
+use karat_core::error::EvalError;
 use karat_io::input::{self, InputError, WriteError};
 
 /// The reason for which nothing is imported.
@@ -15,6 +16,9 @@ pub enum ImportError {
     /// A file cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// A recording cannot be read.
+    #[error(transparent)]
+    Recording(#[from] EvalError),
     /// The dataset cannot be frozen.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
@@ -52,6 +56,12 @@ impl ImportError {
             expected: expected.into(),
             found: input::shown(&found.into()),
         }
+    }
+
+    /// Two systems of the source whose reports would have the same name.
+    pub(crate) fn same_name(name: &str, one: &str, other: &str) -> ImportError {
+        let message = format!("two systems would both be named {name}: {one:?} and {other:?}");
+        ImportError::Other(message)
     }
 
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> ImportError {

@@ -9,7 +9,9 @@ mod benchmarks;
 mod error;
 pub mod outcomes;
 mod retrieval;
+mod runs;
 mod source;
+mod threats;
 mod writer;
 
 use std::path::{Path, PathBuf};

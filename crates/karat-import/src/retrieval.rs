@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::ImportError;
-use crate::writer::{Writer, quoted};
+use crate::writer::Writer;
 
+/// The built-in engine, as a value of karat.toml.
+pub(crate) const BM25: &str = "{ builtin = \"bm25\" }";
 /// The tools of one file of the corpus.
 const PER_FILE: usize = 5_000;
 /// The highest grade of a label.
@@ -99,21 +101,14 @@ impl Corpus {
     }
 
     /// Writes the rest, and an entry that measures the built-in engine on it.
-    pub(crate) fn finish(
-        mut self,
-        writer: &mut Writer,
-        benchmark: &str,
-    ) -> Result<(), ImportError> {
+    pub(crate) fn finish(mut self, writer: &mut Writer) -> Result<(), ImportError> {
         self.flush(writer)?;
         if self.queries.is_empty() {
-            let message = format!("{benchmark}: no query has a label for a tool of the corpus");
-            return Err(ImportError::Other(message));
+            let message = "no query has a label for a tool of the corpus";
+            return Err(ImportError::Other(message.to_owned()));
         }
-        let dataset = quoted(&format!("datasets/{benchmark}/v1"));
-        let table = format!(
-            "[[retrieval]]\nname = \"bm25\"\ndataset = {dataset}\nsystem = {{ builtin = \"bm25\" }}\n"
-        );
-        writer.entry("bm25", table);
+        let keys = [("dataset", writer.dataset()), ("system", BM25.to_owned())];
+        writer.entry("retrieval", "bm25", &keys);
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use karat_core::dataset::Digest;
 use karat_io::input::{self, Format, Limits};
@@ -16,13 +16,19 @@ const MAX_FILES: usize = 1_000_000;
 /// The first bytes of a file that was never fetched: Git keeps its content elsewhere.
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 
+/// The most bytes that an archive may unpack to.
+const MAX_UNPACKED: u64 = 16 << 30;
+const ARCHIVES: [&str; 6] = [".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.zst", ".zip"];
+
 /// A file of the source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct File {
     /// The path below the place that was named, with `/` between the parts.
     pub(crate) name: String,
-    /// The path to read it from.
+    /// The path as the user knows it, for messages.
     pub(crate) path: PathBuf,
+    /// The path to read it from, which differs for a file of an archive.
+    stored: PathBuf,
 }
 
 impl File {
@@ -62,29 +68,52 @@ pub(crate) struct Source {
     files: Vec<File>,
     /// The places that were named.
     places: Vec<PathBuf>,
+    /// The unpacked archives.
+    _unpacked: Vec<tempfile::TempDir>,
     digest: Cell<Digest>,
     read: Cell<u64>,
 }
 
 impl Source {
-    /// Lists the files below the places, sorted. Links are not followed.
+    /// Lists the files below the places, and those of archives directly in them, sorted. Links are not followed.
     pub(crate) fn open(places: &[PathBuf]) -> Result<Source, ImportError> {
-        let mut files = Vec::new();
+        let (mut files, mut unpacked) = (Vec::new(), Vec::new());
         for place in places {
             let kind = fs::metadata(place).map_err(ImportError::io(place))?;
             if kind.is_dir() {
                 list(place, "", 0, &mut files)?;
             } else {
                 let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                files.push(File { name, path: place.clone() });
+                files.push(File { name, path: place.clone(), stored: place.clone() });
             }
+        }
+        let is_archive = |file: &File| {
+            !file.name.contains('/') && ARCHIVES.iter().any(|ending| file.name.ends_with(ending))
+        };
+        for archive in files.extract_if(.., |file| is_archive(file)).collect::<Vec<_>>() {
+            let folder = unpack(&archive.path)?;
+            let first = files.len();
+            list(folder.path(), "", 0, &mut files)?;
+            files[first..].iter_mut().for_each(|file| file.path = archive.path.join(&file.name));
+            unpacked.push(folder);
         }
         if files.is_empty() {
             return Err(ImportError::Other(format!("{}: no files here", shown(places))));
         }
         files.sort();
         let digest = Cell::new(Digest::of(b""));
-        Ok(Source { files, places: places.to_vec(), digest, read: Cell::new(0) })
+        Ok(Source {
+            files,
+            places: places.to_vec(),
+            _unpacked: unpacked,
+            digest,
+            read: Cell::new(0),
+        })
+    }
+
+    /// The first place that was named.
+    pub(crate) fn place(&self) -> &Path {
+        self.places.first().map_or(Path::new("."), PathBuf::as_path)
     }
 
     pub(crate) fn files(&self) -> impl Iterator<Item = &File> {
@@ -111,7 +140,7 @@ impl Source {
 
     /// The content of a file. One that is empty or was never fetched is refused.
     pub(crate) fn bytes(&self, file: &File) -> Result<Vec<u8>, ImportError> {
-        let bytes = input::read_bytes(&file.path, &Limits::default())?;
+        let bytes = input::read_bytes(&file.stored, &Limits::default())?;
         let expected = "the file itself";
         if bytes.is_empty() {
             return Err(ImportError::unexpected(&file.path, expected, "nothing: it is empty"));
@@ -169,6 +198,32 @@ fn shown(places: &[PathBuf]) -> String {
     places.iter().map(|place| input::name(place)).collect::<Vec<_>>().join(", ")
 }
 
+/// Writes the files of an archive to a folder of their own.
+fn unpack(archive: &Path) -> Result<tempfile::TempDir, ImportError> {
+    let folder = tempfile::tempdir().map_err(ImportError::io(archive))?;
+    let (mut files, mut bytes) = (0, 0);
+    input::members(archive, &Limits::default(), plain, |member| {
+        (files, bytes) = (files + 1, bytes + member.bytes.len() as u64);
+        if files > MAX_FILES || bytes > MAX_UNPACKED {
+            let name = input::name(archive);
+            let message = format!("{name}: more than {MAX_FILES} files or {MAX_UNPACKED} bytes");
+            return Err(ImportError::Other(message));
+        }
+        let path = folder.path().join(member.name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(ImportError::io(archive))?;
+        }
+        fs::write(&path, member.bytes).map_err(ImportError::io(archive))
+    })?;
+    Ok(folder)
+}
+
+/// Returns whether a name of an archive stays below the folder it is unpacked to.
+fn plain(name: &str) -> bool {
+    let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    !name.is_empty() && !name.contains('\\') && Path::new(name).components().all(inside)
+}
+
 fn list(
     folder: &Path,
     prefix: &str,
@@ -183,7 +238,8 @@ fn list(
         if kind.is_dir() && depth < MAX_DEPTH && base != ".git" {
             list(&entry.path(), &name, depth + 1, files)?;
         } else if kind.is_file() {
-            files.push(File { name, path: entry.path() });
+            let path = entry.path();
+            files.push(File { name, stored: path.clone(), path });
         }
         if files.len() > MAX_FILES {
             let message = format!("{}: more than {MAX_FILES} files", input::name(folder));

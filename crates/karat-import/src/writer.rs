@@ -56,6 +56,7 @@ pub(crate) struct Writer {
     folder: tempfile::TempDir,
     target: PathBuf,
     data: PathBuf,
+    benchmark: &'static str,
     buffers: BTreeMap<String, Vec<u8>>,
     suites: BTreeMap<String, BTreeMap<String, (u32, Tags)>>,
     systems: BTreeMap<String, System>,
@@ -98,6 +99,7 @@ impl Writer {
             folder,
             target: target.to_owned(),
             data,
+            benchmark: benchmark.name,
             buffers: BTreeMap::new(),
             suites: BTreeMap::new(),
             systems: BTreeMap::new(),
@@ -150,10 +152,14 @@ impl Writer {
             suite: suite.to_owned(),
             ..System::default()
         });
-        if known.source != system || known.suite != suite {
-            let (one, other) = (&known.source, system);
-            let message = format!("two systems would both be named {name}: {one:?} and {other:?}");
-            return Err(ImportError::Other(message));
+        if known.source != system {
+            return Err(ImportError::same_name(&name, &known.source, system));
+        }
+        if known.suite != suite {
+            return Err(ImportError::Other(format!(
+                "{system}: expected outcomes of one version; found {} and {suite}: import them apart",
+                known.suite
+            )));
         }
         known.rows += 1;
         known.tasks.insert(task);
@@ -180,9 +186,29 @@ impl Writer {
         self.notes.push(note);
     }
 
-    /// Adds an entry to karat.toml: its name and its table.
-    pub(crate) fn entry(&mut self, name: &str, table: String) {
+    /// Refuses a source that lacks something, or notes it if the user accepts that.
+    pub(crate) fn incomplete(&mut self, message: String) -> Result<(), ImportError> {
+        if self.partial {
+            self.note(message);
+            return Ok(());
+        }
+        let advice = "half a download? `--partial` imports what is there";
+        Err(ImportError::Other(format!("{message}: {advice}")))
+    }
+
+    /// Adds an entry to karat.toml: the evaluation, the name of the report, and the other keys with
+    /// their values as TOML.
+    pub(crate) fn entry(&mut self, evaluation: &str, name: &str, keys: &[(&str, String)]) {
+        let mut table = format!("[[{evaluation}]]\nname = {}\n", quoted(name));
+        for (key, value) in keys {
+            table.push_str(&format!("{key} = {value}\n"));
+        }
         self.entries.push((name.to_owned(), table));
+    }
+
+    /// The folder of the dataset, as a value of karat.toml.
+    pub(crate) fn dataset(&self) -> String {
+        quoted(&format!("datasets/{}/v1", self.benchmark))
     }
 
     /// Adds a line to a file of the dataset.
@@ -223,7 +249,7 @@ impl Writer {
         benchmark: &Benchmark,
         (digest, files): (karat_core::dataset::Digest, u64),
     ) -> Result<Imported, ImportError> {
-        self.outcomes(benchmark)?;
+        self.outcomes()?;
         for (file, bytes) in std::mem::take(&mut self.buffers) {
             self.append(&file, &bytes)?;
         }
@@ -269,7 +295,7 @@ impl Writer {
     }
 
     /// Writes the tasks, the published figures and the entries of the systems.
-    fn outcomes(&mut self, benchmark: &Benchmark) -> Result<(), ImportError> {
+    fn outcomes(&mut self) -> Result<(), ImportError> {
         let suites = std::mem::take(&mut self.suites);
         for (suite, tasks) in &suites {
             let file = format!("tasks/{suite}.jsonl");
@@ -290,35 +316,27 @@ impl Writer {
             let all = suites.get(&system.suite).map_or(0, BTreeMap::len);
             if system.tasks.len() < all && !self.some_tasks {
                 let (source, found) = (&system.source, system.tasks.len());
-                let message = format!("{source} has outcomes for {found} of {all} tasks");
-                if !self.partial {
-                    return Err(ImportError::Other(format!(
-                        "{message}: half a download? `--partial` imports what is there"
-                    )));
-                }
-                self.note(message);
+                self.incomplete(format!("{source} has outcomes for {found} of {all} tasks"))?;
             }
-            let mut table = format!("[[outcomes]]\nname = {}\n", quoted(name));
+            let mut keys = vec![
+                ("dataset", self.dataset()),
+                ("outcomes", quoted(&format!("outcomes/{name}.jsonl"))),
+                ("tasks", quoted(&format!("tasks/{}.jsonl", system.suite))),
+                ("gate", "{ max_errors = 1 }".to_owned()),
+            ];
             if system.source != *name {
-                table.push_str(&format!("system = {}\n", quoted(&system.source)));
+                keys.push(("system", quoted(&system.source)));
             }
-            table.push_str(&format!("dataset = \"datasets/{}/v1\"\n", benchmark.name));
-            table.push_str(&format!("outcomes = {}\n", quoted(&format!("outcomes/{name}.jsonl"))));
-            table.push_str(&format!(
-                "tasks = {}\n",
-                quoted(&format!("tasks/{}.jsonl", system.suite))
-            ));
             if figures {
-                table.push_str("published = \"published.jsonl\"\n");
+                keys.push(("published", quoted("published.jsonl")));
             }
             if let Some(accounting) = self.accounting {
-                table.push_str(&format!("accounting = \"{}\"\n", accounting.name()));
+                keys.push(("accounting", quoted(accounting.name())));
             }
             if let Some(by) = &self.by {
-                table.push_str(&format!("by = {by:?}\n"));
+                keys.push(("by", format!("{by:?}")));
             }
-            table.push_str("gate = { max_errors = 1 }\n");
-            self.entry(name, table);
+            self.entry("outcomes", name, &keys);
             self.count("systems", 1);
             self.count("runs", system.rows);
         }

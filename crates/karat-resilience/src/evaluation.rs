@@ -1,12 +1,12 @@
 //! The evaluation: an entry of recorded runs, or of worlds in which an agent works through a defence.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use karat_core::dataset::Digest;
+use karat_core::dataset::{Dataset, Digest, FilePath};
 use karat_core::error::EvalError;
 use karat_core::evaluation::{
     Common, Computes, Entry, Evaluation, Observations, Questions, RunContext, Scored, Start,
@@ -16,7 +16,7 @@ use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::kind::Kind;
 use karat_core::project::{Root, own_datasets};
 use karat_core::report::{Check, Control, DatasetRef, SystemRef, Verdict};
-use karat_io::input::{destination, write_atomic};
+use karat_io::input::{Limits, Member, destination, write_atomic};
 use serde::{Deserialize, Serialize};
 
 use crate::agents::{AgentKind, Planned};
@@ -24,7 +24,7 @@ use crate::controls;
 use crate::defence::{DefenceConfig, Guard};
 use crate::live::{Agent, Harness};
 use crate::outside::{CommandAgent, ModelConfig};
-use crate::recordings::{self, Filter, Format, Recordings};
+use crate::recordings::{self, Filter, Format, Reader, Recordings};
 use crate::route::{Route, Servers};
 use crate::run::Run;
 use crate::score;
@@ -37,7 +37,7 @@ pub struct Resilience;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// A folder or archive of recorded runs.
+    /// A folder or archive of recorded runs, or a file of the frozen dataset that `dataset` names.
     #[serde(default)]
     pub recordings: Option<PathBuf>,
     /// Their format.
@@ -55,7 +55,7 @@ pub struct Config {
     /// Only the goals of this version of AgentDojo's benchmark.
     #[serde(default)]
     pub benchmark: Option<String>,
-    /// A set of worlds, or `bundled:worlds/v1`, instead of recordings.
+    /// A set of worlds, or `bundled:worlds/v1`; with recordings, the dataset that holds them.
     #[serde(default)]
     pub dataset: Option<String>,
     /// The agent that works in the worlds.
@@ -176,37 +176,12 @@ impl Evaluation for Resilience {
     }
 
     fn load(config: &Config, _: &Common, root: &Root<'_>) -> Result<Data, EvalError> {
-        let file = match (&config.recordings, &config.dataset) {
-            (Some(file), None) => file,
-            (None, Some(name)) => {
-                return worlds(config, WorldSet::open(root.dataset(name)?)?, root);
-            }
-            _ => {
-                return Err(EvalError::config(
-                    "give `dataset`, a set of worlds, or `recordings`, a folder or archive of runs",
-                ));
-            }
-        };
-        let Some(format) = config.format else {
-            return Err(EvalError::config("give `format`: agentdojo, asb or native"));
-        };
-        let filter = Filter {
-            attacks: config.attacks.clone(),
-            suites: config.suites.clone(),
-            pipelines: config.pipeline.iter().cloned().collect(),
-            benchmark: config.benchmark.clone(),
-        };
-        let read = recordings::read(&root.path(file), format, &filter)?;
-        let mut parts = split_runs(read, format, true);
-        match (parts.pop(), parts.len()) {
-            (Some(data), 0) => Ok(data),
-            (last, _) => {
-                let names = parts.iter().chain(&last).map(|data| data.pipeline.as_str());
-                let names = names.take(20).collect::<Vec<_>>().join(", ");
-                Err(EvalError::config(format!(
-                    "there are several pipelines; give `pipeline`: {names}"
-                )))
-            }
+        match (&config.recordings, &config.dataset) {
+            (Some(file), dataset) => recorded(config, file, dataset.as_deref(), root),
+            (None, Some(name)) => worlds(config, WorldSet::open(root.dataset(name)?)?, root),
+            (None, None) => Err(EvalError::config(
+                "give `dataset`, a set of worlds, or `recordings`, a folder or archive of runs",
+            )),
         }
     }
 
@@ -217,8 +192,8 @@ impl Evaluation for Resilience {
 
     fn reads(config: &Config) -> Vec<PathBuf> {
         let mut reads = own_datasets(&config.dataset);
-        let files = config.recordings.iter().chain(&config.replay);
-        reads.extend(files.map(|file| destination(file)));
+        let own = config.recordings.iter().filter(|_| config.dataset.is_none());
+        reads.extend(own.chain(&config.replay).map(|file| destination(file)));
         reads
     }
 
@@ -329,6 +304,54 @@ impl Evaluation for Resilience {
         scored.controls.clone_from(&observed.facts.controls);
         scored.latencies = latencies(observed.outcomes);
         Ok(scored)
+    }
+}
+
+/// The runs of one pipeline, from a file of the project or of a frozen dataset.
+fn recorded(
+    config: &Config,
+    file: &Path,
+    dataset: Option<&str>,
+    root: &Root<'_>,
+) -> Result<Data, EvalError> {
+    let Some(format) = config.format else {
+        return Err(EvalError::config("give `format`: agentdojo, asb or native"));
+    };
+    let filter = Filter {
+        attacks: config.attacks.clone(),
+        suites: config.suites.clone(),
+        pipelines: config.pipeline.iter().cloned().collect(),
+        benchmark: config.benchmark.clone(),
+    };
+    let frozen = match dataset {
+        Some(name) => Some(Dataset::of(root.dataset(name)?)?),
+        None => None,
+    };
+    let read = match &frozen {
+        None => recordings::read(&root.path(file), format, &filter)?,
+        Some(frozen) => {
+            let name = file.to_string_lossy();
+            let path: FilePath =
+                name.parse().map_err(|error| EvalError::config(format!("{name}: {error}")))?;
+            let bytes = frozen.bytes(&path, &Limits::default())?;
+            let mut reader = Reader::new(file, format, &filter)?;
+            reader.member(&Member { name: &name, bytes: &bytes })?;
+            reader.finish()?
+        }
+    };
+    let mut parts = split_runs(read, format, true);
+    match (parts.pop(), parts.len()) {
+        (Some(mut data), 0) => {
+            if let Some(frozen) = frozen {
+                (data.id, data.version) = (frozen.id().to_owned(), frozen.version().to_string());
+            }
+            Ok(data)
+        }
+        (last, _) => {
+            let names = parts.iter().chain(&last).map(|data| data.pipeline.as_str());
+            let names = names.take(20).collect::<Vec<_>>().join(", ");
+            Err(EvalError::config(format!("there are several pipelines; give `pipeline`: {names}")))
+        }
     }
 }
 

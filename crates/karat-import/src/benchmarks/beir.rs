@@ -52,7 +52,7 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
             None => writer.skip("a query without a judgement in this split"),
         }
     }
-    found.finish(writer, BENCHMARK.name)
+    found.finish(writer)
 }
 
 /// The grades of each query, by tool.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::retrieval::BM25;
 use crate::source::{File, Source};
 use crate::writer::{Writer, quoted};
 use crate::{Benchmark, ImportError};
@@ -55,13 +56,13 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
         for file in descriptions.iter().filter(of_set) {
             let name = Writer::entry_name(file.stem());
             tools.extend(corpus(source, file, &name, writer)?);
-            let entry = format!(
-                "[[retrieval]]\nname = {}\ncorpus = {}\ngolden = {}\nsystem = {{ builtin = \"bm25\" }}\n",
-                quoted(&name),
-                quoted(&format!("datasets/draft/v1/corpus/{name}.json")),
-                quoted(&format!("datasets/draft/v1/queries/{set}.jsonl")),
-            );
-            writer.entry(&name, entry);
+            let folder = "datasets/draft/v1";
+            let keys = [
+                ("corpus", quoted(&format!("{folder}/corpus/{name}.json"))),
+                ("golden", quoted(&format!("{folder}/queries/{set}.jsonl"))),
+                ("system", BM25.to_owned()),
+            ];
+            writer.entry("retrieval", &name, &keys);
             found = true;
         }
         for (at, asked) in source.list::<Asked>(queries, QUERIES)?.into_iter().enumerate() {

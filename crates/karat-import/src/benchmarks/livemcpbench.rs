@@ -1,5 +1,7 @@
 //! LiveMCPBench: verdicts of judges in `evaluator/output/<judge>/<trajectories>.json`, and those of
-//! people on the same trajectories in `baseline/annotation/<trajectories>.json`.
+//! people on the same trajectories in `baseline/annotation/<trajectories>.json`; tools of servers in
+//! `tools/LiveMCPTool/tools.json`, and tasks with the names of the tools that do them in
+//! `annotated_data/all_annotations.json`.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::outcomes::{Accounting, Published, Row, Tags, clipped};
+use crate::retrieval::Corpus;
 use crate::source::{File, Source};
 use crate::writer::Writer;
 use crate::{Benchmark, ImportError};
@@ -14,17 +17,21 @@ use crate::{Benchmark, ImportError};
 pub(crate) const BENCHMARK: Benchmark = Benchmark {
     name: "livemcpbench",
     title: "LiveMCPBench",
-    needs: "evaluator/output/<judge>/*.json; baseline/annotation/*.json for the agreement with people",
+    needs: "evaluator/output/<judge>/*.json, baseline/annotation/*.json for the agreement with people; \
+            tools/LiveMCPTool/tools.json with annotated_data/all_annotations.json",
     licence: "Apache-2.0",
     restricted: false,
-    becomes: "outcomes: one entry per judge, and one for people",
-    checked_by: "success_rate.csv of each judge; agreement with people",
+    becomes: "outcomes: one entry per judge, and one for people; retrieval: tasks find their tools",
+    checked_by: "success_rate.csv of each judge, human_agreement_*.csv; 527 tools",
     import,
 };
 
 const EXPECTED: &str = "verdicts of a judge: [{\"task_id\", \"reward\", \"category\", …}]";
 const ANNOTATION: &str =
     "an annotation: [{\"task_id\", \"task_success\": \"success\"|\"failure\"}]";
+const TOOLS: &str = "tools.json";
+const TASKS: &str = "all_annotations.json";
+const SUCCESS: &str = "livemcpbench.success";
 /// The report of the verdicts of people.
 const PEOPLE: &str = "human";
 
@@ -52,51 +59,138 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     let is_json = |file: &&File| file.base().ends_with(".json");
     let annotation = |file: &&File| file.folder() == Some("annotation");
     let mut people = People::new();
-    for file in source.files().filter(is_json).filter(annotation) {
-        let verdicts = annotated(source, file, writer)?;
+    let annotations: Vec<&File> = source.files().filter(is_json).filter(annotation).collect();
+    for file in &annotations {
+        let name = match annotations.len() {
+            1 => PEOPLE.to_owned(),
+            _ => format!("{PEOPLE}.{}", file.stem()),
+        };
+        let verdicts = annotated(source, file, &name, writer)?;
         people.insert(file.stem().to_owned(), verdicts);
     }
-    if people.len() > 1 {
-        writer.note(format!("people judged {} sets of trajectories", people.len()));
-    }
-    let judges: Vec<&File> =
-        source.files().filter(is_json).filter(|file| is_verdicts(file)).collect();
-    for file in &judges {
-        judged(source, file, &judges, &people, writer)?;
+    let scoped = source.files().any(|file| is_json(&file) && in_output(file));
+    let is_verdicts = |file: &&File| in_output(file) || (!scoped && is_named_alone(file));
+    let files: Vec<&File> = source.files().filter(is_json).filter(is_verdicts).collect();
+    let judges = Judges { source, files, people };
+    for file in &judges.files {
+        judges.verdicts(file, writer)?;
     }
     for file in source.files().filter(|file| file.base() == "success_rate.csv") {
-        success_rates(source, file, &judges, &people, writer)?;
+        judges.success_rates(file, writer)?;
     }
-    match judges.is_empty() && people.is_empty() {
-        true => Err(source.nothing("evaluator/output/<judge>/<trajectories>.json")),
-        false => Ok(()),
+    for file in source.files().filter(|file| file.base().starts_with("human_agreement")) {
+        judges.agreement(file, writer)?;
+    }
+    match tools(source, writer)? || !judges.files.is_empty() || !judges.people.is_empty() {
+        true => Ok(()),
+        false => Err(source.nothing("evaluator/output/<judge>/<trajectories>.json")),
     }
 }
 
 /// Returns whether a file lies in the folder of a judge.
-fn is_verdicts(file: &File) -> bool {
+fn in_output(file: &File) -> bool {
     let parts = file.parts();
-    let output = parts.iter().position(|part| *part == "output");
-    match output {
-        Some(at) => at + 3 == parts.len(),
-        // The folder `output` or the one of a judge itself was named.
-        None => parts.len() <= 2 && !parts.contains(&"annotation"),
-    }
+    parts.iter().position(|part| *part == "output").is_some_and(|at| at + 3 == parts.len())
 }
 
-/// The name of the report: the judge, and the trajectories too where it judged several.
-fn report(file: &File, judges: &[&File], people: &People) -> String {
-    let judge = file.folder().unwrap_or("judge");
-    let several = judges.iter().filter(|other| other.folder() == file.folder()).count() > 1;
-    match several && !people.contains_key(file.stem()) {
-        true => format!("{judge}.{}", file.stem()),
-        false => judge.to_owned(),
+/// Returns whether a file can be verdicts where `output` or the folder of a judge itself was named.
+fn is_named_alone(file: &File) -> bool {
+    let others = [TOOLS, TASKS, "expected.json"];
+    file.parts().len() <= 2
+        && !["annotation", "annotated_data"].contains(&file.folder().unwrap_or_default())
+        && !others.contains(&file.base())
+}
+
+/// The verdicts of judges, next to those of people.
+struct Judges<'a> {
+    source: &'a Source,
+    files: Vec<&'a File>,
+    people: People,
+}
+
+impl Judges<'_> {
+    /// The name of the report: the judge, and the trajectories too where it judged several.
+    fn report(&self, file: &File) -> String {
+        let judge = file.folder().unwrap_or("judge");
+        let several = self.files.iter().filter(|other| other.folder() == file.folder()).count() > 1;
+        match several && !self.people.contains_key(file.stem()) {
+            true => format!("{judge}.{}", file.stem()),
+            false => judge.to_owned(),
+        }
+    }
+
+    fn verdicts(&self, file: &File, writer: &mut Writer) -> Result<(), ImportError> {
+        let rows: Vec<Judged> = self.source.json(file, EXPECTED)?;
+        let verdicts = self.people.get(file.stem());
+        let name = self.report(file);
+        for row in rows {
+            let success = row.reward.map(|reward| reward >= 1.0);
+            let reason = row.judge_reason.or(row.judge).map(|reason| match reason {
+                Value::String(text) => text,
+                other => other.to_string(),
+            });
+            let outcome = Row {
+                human: verdicts.and_then(|verdicts| verdicts.get(&row.task_id)).copied(),
+                error: success.is_none().then(|| "the judge gave no verdict".to_owned()),
+                success,
+                reason: reason.map(|reason| clipped(&reason)),
+                task: row.task_id,
+                ..Row::default()
+            };
+            add(writer, &name, file.stem(), row.category, &outcome)?;
+        }
+        Ok(())
+    }
+
+    /// The published rates of a judge: a tab-separated table in per cent.
+    fn success_rates(&self, file: &File, writer: &mut Writer) -> Result<(), ImportError> {
+        let (heads, rows) = table(&self.source.text(file)?);
+        for row in rows {
+            let same = |other: &&&File| {
+                other.folder() == file.folder()
+                    && row.first().is_some_and(|name| name == other.stem())
+            };
+            let Some(judge) = self.files.iter().find(same) else { continue };
+            for (head, cell) in heads.iter().zip(&row).skip(1) {
+                let slice = (head != "overall").then(|| format!("category={head}"));
+                publish(writer, self.report(judge), SUCCESS, slice, cell);
+            }
+        }
+        Ok(())
+    }
+
+    /// The published rates and agreement of all judges of some trajectories, in per cent.
+    fn agreement(&self, file: &File, writer: &mut Writer) -> Result<(), ImportError> {
+        let trajectories = file.stem().trim_start_matches("human_agreement_").to_owned();
+        let (heads, rows) = table(&self.source.text(file)?);
+        for row in rows {
+            let name = row.first().map(String::as_str).unwrap_or_default();
+            let same =
+                |judge: &&&File| judge.folder() == Some(name) && judge.stem() == trajectories;
+            let name = match self.files.iter().find(same) {
+                Some(judge) => self.report(judge),
+                None if name == PEOPLE && self.people.len() == 1 => name.to_owned(),
+                None => continue,
+            };
+            for (head, cell) in heads.iter().zip(&row) {
+                match head.as_str() {
+                    "success_rate" => publish(writer, name.clone(), SUCCESS, None, cell),
+                    // People agree with themselves.
+                    "human_agreement" if name != PEOPLE => {
+                        publish(writer, name.clone(), "livemcpbench.agreement", None, cell);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
     }
 }
 
 fn annotated(
     source: &Source,
     file: &File,
+    name: &str,
     writer: &mut Writer,
 ) -> Result<BTreeMap<String, bool>, ImportError> {
     let rows: Vec<Annotated> = source.json(file, ANNOTATION)?;
@@ -112,42 +206,13 @@ fn annotated(
             }
         };
         let human = Row { task: row.task_id.clone(), success: Some(done), ..Row::default() };
-        add(writer, PEOPLE, file.stem(), row.category, &human)?;
+        add(writer, name, file.stem(), row.category, &human)?;
         if verdicts.insert(row.task_id.clone(), done).is_some() {
             let found = format!("task {} twice", row.task_id);
             return Err(ImportError::unexpected(&file.path, ANNOTATION, found));
         }
     }
     Ok(verdicts)
-}
-
-fn judged(
-    source: &Source,
-    file: &File,
-    judges: &[&File],
-    people: &People,
-    writer: &mut Writer,
-) -> Result<(), ImportError> {
-    let rows: Vec<Judged> = source.json(file, EXPECTED)?;
-    let verdicts = people.get(file.stem());
-    let name = report(file, judges, people);
-    for row in rows {
-        let success = row.reward.map(|reward| reward >= 1.0);
-        let reason = row.judge_reason.or(row.judge).map(|reason| match reason {
-            Value::String(text) => text,
-            other => other.to_string(),
-        });
-        let outcome = Row {
-            human: verdicts.and_then(|verdicts| verdicts.get(&row.task_id)).copied(),
-            error: success.is_none().then(|| "the judge gave no verdict".to_owned()),
-            success,
-            reason: reason.map(|reason| clipped(&reason)),
-            task: row.task_id,
-            ..Row::default()
-        };
-        add(writer, &name, file.stem(), row.category, &outcome)?;
-    }
-    Ok(())
 }
 
 fn add(
@@ -163,35 +228,96 @@ fn add(
     writer.row(system, &suite, row)
 }
 
-/// The published rates of a judge: a tab-separated table in per cent.
-fn success_rates(
-    source: &Source,
-    file: &File,
-    judges: &[&File],
-    people: &People,
+fn publish(
     writer: &mut Writer,
-) -> Result<(), ImportError> {
-    let text = source.text(file)?;
+    report: String,
+    metric: &str,
+    slice: Option<String>,
+    per_cent: &str,
+) {
+    if let Ok(value) = per_cent.parse::<f64>() {
+        let metric = metric.to_owned();
+        writer.publish(Published { report, metric, slice, value: value / 100.0, decimals: 4 });
+    }
+}
+
+/// The head and the rows of a table with tabs or commas.
+fn table(text: &str) -> (Vec<String>, Vec<Vec<String>>) {
     let cells = |line: &str| -> Vec<String> {
         line.split(['\t', ',']).map(|cell| cell.trim().to_owned()).collect()
     };
     let mut lines = text.lines().map(cells);
-    let heads = lines.next().unwrap_or_default();
-    for row in lines {
-        let same = |other: &&&File| {
-            other.folder() == file.folder() && row.first().is_some_and(|name| name == other.stem())
-        };
-        let Some(judge) = judges.iter().find(same) else { continue };
-        for (head, cell) in heads.iter().zip(&row).skip(1) {
-            let Ok(value) = cell.parse::<f64>() else { continue };
-            writer.publish(Published {
-                report: report(judge, judges, people),
-                metric: "livemcpbench.success".to_owned(),
-                slice: (head != "overall").then(|| format!("category={head}")),
-                value: value / 100.0,
-                decimals: 4,
-            });
+    (lines.next().unwrap_or_default(), lines.collect())
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    tools: BTreeMap<String, ServerTools>,
+}
+
+#[derive(Deserialize)]
+struct ServerTools {
+    #[serde(default)]
+    tools: Vec<Tool>,
+}
+
+#[derive(Deserialize)]
+struct Tool {
+    name: String,
+    description: Option<String>,
+    #[serde(rename = "inputSchema")]
+    schema: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Annotation {
+    task_id: String,
+    #[serde(rename = "Question")]
+    question: String,
+    category: Option<String>,
+    #[serde(rename = "Annotator Metadata")]
+    metadata: BTreeMap<String, Value>,
+}
+
+/// Takes over the tools and the tasks that name them; false if there are none.
+fn tools(source: &Source, writer: &mut Writer) -> Result<bool, ImportError> {
+    let named = |name: &str| source.files().find(|file| file.base() == name);
+    let (Some(tools), Some(tasks)) = (named(TOOLS), named(TASKS)) else { return Ok(false) };
+    let mut corpus = Corpus::default();
+    let mut by_name: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let expected = "servers: [{\"tools\": {server: {\"tools\": [{\"name\", \"description\"}]}}}]";
+    let listed: Vec<Listed> = source.json(tools, expected)?;
+    for (server, found) in listed.into_iter().flat_map(|listed| listed.tools) {
+        for tool in found.tools {
+            let text = tool.description.unwrap_or_default();
+            let id = corpus.tool(writer, &server, &tool.name, &text, tool.schema)?;
+            by_name.entry(tool.name).or_default().push(id);
         }
     }
-    Ok(())
+    let expected = "tasks: [{\"task_id\", \"Question\", \"Annotator Metadata\": {\"Tools\"}}]";
+    for task in source.json::<Vec<Annotation>>(tasks, expected)? {
+        let text = task.metadata.get("Tools").and_then(Value::as_str).unwrap_or_default();
+        let mut labels = BTreeMap::new();
+        for name in text.lines().map(step) {
+            match by_name.get(name) {
+                Some(ids) => labels.extend(ids.iter().map(|id| (id.clone(), 2))),
+                None if name.is_empty() => {}
+                None => writer.skip("a name of a tool that no server has"),
+            }
+        }
+        let kind = task.category.as_deref();
+        corpus.query(writer, &task.task_id, &task.question, &labels, kind)?;
+    }
+    corpus.finish(writer)?;
+    Ok(true)
+}
+
+/// The name on a line of a numbered list.
+fn step(line: &str) -> &str {
+    let line = line.trim();
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    match rest.strip_prefix('.') {
+        Some(name) if rest.len() < line.len() => name.trim(),
+        _ => line,
+    }
 }

@@ -60,13 +60,15 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     writer.account(Some(Accounting::Mcpmark), &["service"]);
     let is_result = |file: &File| file.base().ends_with(".json") && file.base().contains("__");
     // Next to the results there can be logs and earlier experiments with files of the same names.
-    let inside = |file: &File| file.parts().contains(&RESULTS);
-    let scoped = source.files().any(|file| inside(file) && is_result(file));
+    let scoped = source.files().any(|file| batch(file).is_some() && is_result(file));
     for file in source.files() {
-        if file.base() == "summary.json" {
+        let place = batch(file);
+        let parent = file.name.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let has_results = |other: &File| batch(other).is_some_and(|batch| batch == parent);
+        if file.base() == "summary.json" && (!scoped || source.files().any(has_results)) {
             summary(source, file, writer)?;
-        } else if is_result(file) && (inside(file) || !scoped) {
-            result(source, file, writer)?;
+        } else if is_result(file) && (place.is_some() || !scoped) {
+            result(source, file, place.unwrap_or_default(), writer)?;
         } else {
             writer.skip("a file that is not a result");
         }
@@ -77,7 +79,21 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     }
 }
 
-fn result(source: &Source, file: &File, writer: &mut Writer) -> Result<(), ImportError> {
+/// The folder that holds `model_results` above a file; the results of a repository can come in batches
+/// with other versions of the tasks.
+fn batch(file: &File) -> Option<&str> {
+    let at = file.name.find(RESULTS)?;
+    let inside = file.name[at + RESULTS.len()..].starts_with('/');
+    let start = at == 0 || file.name[..at].ends_with('/');
+    (inside && start).then(|| file.name[..at].trim_end_matches('/'))
+}
+
+fn result(
+    source: &Source,
+    file: &File,
+    batch: &str,
+    writer: &mut Writer,
+) -> Result<(), ImportError> {
     let Some(model) = file.folder() else {
         return Err(ImportError::unexpected(
             &file.path,
@@ -89,13 +105,21 @@ fn result(source: &Source, file: &File, writer: &mut Writer) -> Result<(), Impor
     if result.runs.is_empty() {
         return Err(ImportError::unexpected(&file.path, EXPECTED, "no runs"));
     }
+    let suite = match batch {
+        "" => "mcpmark".to_owned(),
+        batch => Writer::entry_name(&format!("mcpmark-{batch}")),
+    };
     let task = file.stem();
     let category = task.split("__").next().unwrap_or_default();
-    writer.task("mcpmark", task, || {
-        Tags::from([
+    writer.task(&suite, task, || {
+        let mut tags = Tags::from([
             ("service".to_owned(), result.service.clone()),
             ("category".to_owned(), category.to_owned()),
-        ])
+        ]);
+        if !batch.is_empty() {
+            tags.insert("batch".to_owned(), batch.to_owned());
+        }
+        tags
     });
     for (name, run) in result.runs {
         let trial = name.strip_prefix("run-").and_then(|number| number.parse().ok());
@@ -124,7 +148,7 @@ fn result(source: &Source, file: &File, writer: &mut Writer) -> Result<(), Impor
             ms: run.agent_execution_time.or(run.execution_time).map(|seconds| seconds * 1000.0),
             ..Row::default()
         };
-        writer.row(model, "mcpmark", &row)?;
+        writer.row(model, &suite, &row)?;
     }
     Ok(())
 }
@@ -142,27 +166,39 @@ fn message(value: Value) -> Option<String> {
 #[derive(Deserialize)]
 struct Row4 {
     #[serde(rename = "pass@1")]
-    pass_at_1: Option<Rate>,
+    pass_at_1: Option<PassAt1>,
     #[serde(rename = "pass@4")]
     pass_at_4: Option<f64>,
     #[serde(rename = "pass^4")]
     pass_hat_4: Option<f64>,
 }
 
+/// A mean with its spread, or the mean alone.
 #[derive(Deserialize)]
-struct Rate {
-    avg: Option<f64>,
-    std: Option<f64>,
+#[serde(untagged)]
+enum PassAt1 {
+    Spread { avg: Option<f64>, std: Option<f64> },
+    Mean(f64),
 }
 
 /// The published table: figures with four decimals, overall and by service.
 fn summary(source: &Source, file: &File, writer: &mut Writer) -> Result<(), ImportError> {
     let whole: BTreeMap<String, Value> = source.json(file, "MCPMark's summary.json")?;
     for (part, models) in whole {
-        let Ok(models) = serde_json::from_value::<BTreeMap<String, Row4>>(models) else { continue };
+        let Ok(models) = serde_json::from_value::<BTreeMap<String, Value>>(models) else {
+            continue;
+        };
         let slice = (part != "overall").then(|| format!("service={part}"));
         for (model, row) in models {
-            let (avg, std) = row.pass_at_1.map_or((None, None), |rate| (rate.avg, rate.std));
+            let row: Row4 = serde_json::from_value(row).map_err(|error| {
+                let found = format!("{part}, {model}: {error}");
+                ImportError::unexpected(&file.path, "figures of MCPMark", found)
+            })?;
+            let (avg, std) = match row.pass_at_1 {
+                Some(PassAt1::Spread { avg, std }) => (avg, std),
+                Some(PassAt1::Mean(mean)) => (Some(mean), None),
+                None => (None, None),
+            };
             let figures = [
                 ("mcpmark.pass@1", avg),
                 ("mcpmark.std", std),

@@ -1,7 +1,9 @@
 //! MCPSecBench: `experiments.csv`, a row for each trial and a column for each attack: 1 the attack
 //! succeeded, 0 it failed, -1 it was refused, `-` it was not tried.
 
-use crate::outcomes::{Row, Tags};
+use karat_resilience::Run;
+
+use crate::runs::{Report, Runs};
 use crate::source::Source;
 use crate::writer::Writer;
 use crate::{Benchmark, ImportError};
@@ -12,16 +14,16 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
     needs: "data/experiments.csv: a row for each trial of a host, a column for each attack",
     licence: "MIT",
     restricted: false,
-    becomes: "outcomes: one entry per host; success is an attack that did not succeed",
-    checked_by: "45 rows of 17 attacks",
+    becomes: "resilience: one entry per host; its ASR is attack.success",
+    checked_by: "45 rows of 17 attacks; ASR .896, .925 and .847",
     import,
 };
 
 const EXPECTED: &str = "a table with a host in the first column, and 1, 0, -1 or - for each attack";
+/// The ways to write that an attack was not tried.
+const NOT_TRIED: [&str; 3] = ["-", "–", ""];
 
 fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
-    writer.account(None, &["attack"]);
-    writer.allow_missing_tasks();
     let Some(file) = source.files().find(|file| file.base() == "experiments.csv") else {
         return Err(source.nothing(BENCHMARK.needs));
     };
@@ -31,40 +33,44 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     };
     let mut lines = text.lines().filter(|line| !line.trim().is_empty()).map(cells);
     let heads = lines.next().unwrap_or_default();
-    let verdict = |cell: &str| matches!(cell, "1" | "0" | "-1" | "-" | "–" | "");
-    let mut trials = std::collections::BTreeMap::new();
-    for (at, row) in lines.enumerate() {
+    let rows: Vec<Vec<String>> = lines.collect();
+    if rows.is_empty() {
+        return Err(ImportError::unexpected(&file.path, EXPECTED, "no rows"));
+    }
+    let is_verdict = |cell: &str| matches!(cell, "1" | "0" | "-1") || NOT_TRIED.contains(&cell);
+    let mut runs = Runs::new(Report::Pipeline);
+    for (at, row) in rows.iter().enumerate() {
         let wrong = |found: String| {
             ImportError::unexpected(&file.path, EXPECTED, format!("line {}: {found}", at + 2))
         };
         if row.len() != heads.len() {
             return Err(wrong(format!("{} cells under {} heads", row.len(), heads.len())));
         }
-        let host = &row[0];
-        for (attack, cell) in heads.iter().zip(&row).skip(1) {
+        for (column, (attack, cell)) in heads.iter().zip(row).enumerate().skip(1) {
             // Between the host and the attacks there may be the number of the trial.
-            if !verdict(cell) {
-                writer.skip("a column that is not an attack");
+            if !rows.iter().all(|row| row.get(column).is_some_and(|cell| is_verdict(cell))) {
+                match rows.iter().any(|row| row.get(column).is_some_and(|cell| cell == "-1")) {
+                    true => return Err(wrong(format!("{cell:?} for {attack}"))),
+                    false => writer.skip("a cell of a column that is not an attack"),
+                }
                 continue;
             }
-            if matches!(cell.as_str(), "-" | "–" | "") {
+            if NOT_TRIED.contains(&cell.as_str()) {
                 writer.skip("an attack that was not tried");
                 continue;
             }
-            let task = attack.clone();
-            let trial = trials.entry((host.clone(), task.clone())).or_insert(0_u32);
-            *trial += 1;
-            let tag = || Tags::from([("attack".to_owned(), attack.clone())]);
-            writer.task("attacks", &task, tag);
-            let outcome = Row {
-                task,
-                trial: Some(*trial),
-                success: Some(cell != "1"),
-                reason: (cell == "-1").then(|| "refused".to_owned()),
-                ..Row::default()
+            let run = Run {
+                pipeline: row[0].clone(),
+                suite: "mcpsecbench".to_owned(),
+                task: attack.clone(),
+                goal: Some(attack.clone()),
+                attack: Some(attack.clone()),
+                success: Some(cell == "1"),
+                refused: cell == "-1",
+                ..Run::default()
             };
-            writer.row(host, "attacks", &outcome)?;
+            runs.add(writer, &run)?;
         }
     }
-    Ok(())
+    runs.finish(writer)
 }

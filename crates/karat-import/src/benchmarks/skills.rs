@@ -3,9 +3,11 @@
 //! A query that should trigger becomes a golden query whose label is the skill; one that should not
 //! becomes a judged negative, which must not outrank anything.
 
+use karat_io::input::{self, Format};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::retrieval::BM25;
 use crate::source::{File, Source};
 use crate::writer::Writer;
 use crate::{Benchmark, ImportError};
@@ -40,11 +42,8 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     let mut tools = Vec::new();
     for (file, folder) in &skills {
         let text = source.text(file)?;
-        let name = front_matter(&text, "name").unwrap_or_else(|| folder.clone());
-        let description = front_matter(&text, "description").ok_or_else(|| {
-            let expected = "a description in the front matter";
-            ImportError::unexpected(&file.path, expected, "none")
-        })?;
+        let FrontMatter { name, description } = front_matter(file, &text)?;
+        let name = name.unwrap_or_else(|| folder.clone());
         tools.push(json!({"server": "skills", "tool": name, "description": description}));
     }
     let mut number = 0;
@@ -71,6 +70,7 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
                 "query": trigger.query,
                 "labels": [{"tool_id": id, "relevance": relevance}],
                 "kind": kind,
+                "should_trigger": trigger.should_trigger,
             });
             writer.count("queries", 1);
             writer.line("golden/queries.jsonl", &row)?;
@@ -82,17 +82,23 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     writer.count("tools", tools.len() as u64);
     let text = json!({"tools": Value::Array(tools)}).to_string();
     writer.file("tools/skills.json", text.as_bytes())?;
-    let table = "[[retrieval]]\nname = \"bm25\"\ndataset = \"datasets/skills/v1\"\n\
-                 system = { builtin = \"bm25\" }\n";
-    writer.entry("bm25", table.to_owned());
+    let keys = [("dataset", writer.dataset()), ("system", BM25.to_owned())];
+    writer.entry("retrieval", "bm25", &keys);
     Ok(())
 }
 
-/// A value of the front matter, on one line.
-fn front_matter(text: &str, key: &str) -> Option<String> {
-    let body = text.strip_prefix("---")?;
-    let head = &body[..body.find("\n---")?];
-    let line = head.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
-    let value = line.trim().trim_matches(['"', '\'']);
-    (!value.is_empty()).then(|| value.to_owned())
+#[derive(Deserialize)]
+struct FrontMatter {
+    name: Option<String>,
+    description: String,
+}
+
+/// The front matter: YAML between lines of dashes.
+fn front_matter(file: &File, text: &str) -> Result<FrontMatter, ImportError> {
+    let body = text.strip_prefix("---").and_then(|body| Some(&body[..body.find("\n---")?]));
+    let Some(body) = body else {
+        let expected = "front matter with a description between lines of dashes";
+        return Err(ImportError::unexpected(&file.path, expected, "none"));
+    };
+    Ok(input::parse(&file.path, body, Format::Yaml)?)
 }

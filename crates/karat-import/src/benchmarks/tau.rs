@@ -26,15 +26,16 @@ const EXPECTED: &str =
 /// A reward at least this large is a success.
 const DONE: f64 = 1.0 - 1e-6;
 const DOMAINS: [&str; 5] = ["airline", "retail", "telecom-workflow", "telecom", "banking"];
-/// The ways in which a simulation of τ² ends because something outside the agent failed.
-const FAILURES: [&str; 4] = ["infrastructure_error", "too_many_errors", "user_error", "error"];
+/// The ways in which a simulation of τ² ends because something outside the agent failed. Too many errors
+/// of tools are the agent's own.
+const FAILURES: [&str; 3] = ["infrastructure_error", "user_error", "error"];
+const NO_REWARD: &str = "no reward was recorded";
 
 #[derive(Deserialize)]
 struct Trajectory {
     task_id: Value,
-    reward: f64,
-    #[serde(default)]
-    trial: u32,
+    reward: Option<f64>,
+    trial: Option<u32>,
     info: Option<Info>,
 }
 
@@ -45,14 +46,24 @@ struct Info {
 
 #[derive(Deserialize)]
 struct Results {
+    info: Option<ResultInfo>,
     simulations: Vec<Simulation>,
+}
+
+#[derive(Deserialize)]
+struct ResultInfo {
+    environment_info: Option<Environment>,
+}
+
+#[derive(Deserialize)]
+struct Environment {
+    domain_name: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Simulation {
     task_id: Value,
-    #[serde(default)]
-    trial: u32,
+    trial: Option<u32>,
     reward_info: Option<Reward>,
     termination_reason: Option<String>,
     duration: Option<f64>,
@@ -87,48 +98,52 @@ fn trajectories(source: &Source, file: &File, writer: &mut Writer) -> Result<boo
     }
     let system = file.stem();
     let named = |domain: &&&str| system.contains(**domain);
-    let domain = DOMAINS.iter().find(named).map_or("tasks", |domain| *domain);
-    let mut add = |task: &Value, mut row: Row| {
+    let mut domain = DOMAINS.iter().find(named).map_or("tasks", |domain| *domain).to_owned();
+    let mut rows: Vec<(Value, Row)> = Vec::new();
+    // The number of a trial counts from 0.
+    let trial = |trial: Option<u32>| trial.and_then(|trial| trial.checked_add(1));
+    if is_list {
+        for run in file.parse::<Vec<Trajectory>>(&text, EXPECTED)? {
+            let error = run.info.and_then(|info| info.error).map(|error| match error {
+                Value::String(text) => clipped(&text),
+                other => clipped(&other.to_string()),
+            });
+            let row = Row {
+                trial: trial(run.trial),
+                success: Some(run.reward.is_some_and(|reward| reward >= DONE)),
+                error: error.or_else(|| run.reward.is_none().then(|| NO_REWARD.to_owned())),
+                ..Row::default()
+            };
+            rows.push((run.task_id, row));
+        }
+    } else {
+        let results = file.parse::<Results>(&text, EXPECTED)?;
+        let stated = results.info.and_then(|info| info.environment_info?.domain_name);
+        // The tasks of the second version differ from those of the first with the same numbers.
+        domain = format!("tau2-{}", Writer::entry_name(&stated.unwrap_or(domain)));
+        for run in results.simulations {
+            let failed = run.termination_reason.filter(|reason| FAILURES.contains(&&**reason));
+            let reward = run.reward_info.map(|info| info.reward);
+            let row = Row {
+                trial: trial(run.trial),
+                success: Some(reward.is_some_and(|reward| reward >= DONE)),
+                error: failed.or_else(|| reward.is_none().then(|| NO_REWARD.to_owned())),
+                ms: run.duration.map(|seconds| seconds * 1000.0),
+                ..Row::default()
+            };
+            rows.push((run.task_id, row));
+        }
+    }
+    if rows.is_empty() {
+        return Err(ImportError::unexpected(&file.path, EXPECTED, "no run"));
+    }
+    for (task, mut row) in rows {
         row.task = match task {
-            Value::String(text) => text.clone(),
+            Value::String(text) => text,
             other => other.to_string(),
         };
-        writer.task(domain, &row.task, || Tags::from([("domain".to_owned(), domain.to_owned())]));
-        writer.row(system, domain, &row)
-    };
-    // The number of a trial counts from 0.
-    match is_list {
-        true => {
-            for run in file.parse::<Vec<Trajectory>>(&text, EXPECTED)? {
-                let error = run.info.and_then(|info| info.error).map(|error| match error {
-                    Value::String(text) => clipped(&text),
-                    other => clipped(&other.to_string()),
-                });
-                let row = Row {
-                    trial: Some(run.trial + 1),
-                    success: Some(run.reward >= DONE),
-                    error,
-                    ..Row::default()
-                };
-                add(&run.task_id, row)?;
-            }
-        }
-        false => {
-            for run in file.parse::<Results>(&text, EXPECTED)?.simulations {
-                let failed = run.termination_reason.filter(|reason| FAILURES.contains(&&**reason));
-                let reward = run.reward_info.map(|info| info.reward);
-                let error = failed
-                    .or_else(|| reward.is_none().then(|| "no reward was recorded".to_owned()));
-                let row = Row {
-                    trial: Some(run.trial + 1),
-                    success: Some(reward.is_some_and(|reward| reward >= DONE)),
-                    error,
-                    ms: run.duration.map(|seconds| seconds * 1000.0),
-                    ..Row::default()
-                };
-                add(&run.task_id, row)?;
-            }
-        }
+        writer.task(&domain, &row.task, || Tags::from([("domain".to_owned(), domain.clone())]));
+        writer.row(system, &domain, &row)?;
     }
     Ok(true)
 }

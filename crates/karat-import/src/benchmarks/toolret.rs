@@ -70,7 +70,7 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     for (id, query, labels, category) in queries {
         corpus.query(writer, &id, &query, &labels, category.as_deref())?;
     }
-    corpus.finish(writer, BENCHMARK.name)
+    corpus.finish(writer)
 }
 
 /// The labels of a query: a list, or the text of one.

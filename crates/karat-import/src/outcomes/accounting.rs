@@ -15,6 +15,8 @@ pub enum Accounting {
     Livemcpbench,
     /// MCPMark.
     Mcpmark,
+    /// StableToolBench.
+    Stabletoolbench,
     /// τ-bench and τ².
     Tau,
 }
@@ -29,6 +31,7 @@ impl Accounting {
             Accounting::Bfcl => "bfcl",
             Accounting::Livemcpbench => "livemcpbench",
             Accounting::Mcpmark => "mcpmark",
+            Accounting::Stabletoolbench => "stabletoolbench",
             Accounting::Tau => "tau",
         }
     }
@@ -39,6 +42,7 @@ impl Accounting {
             Accounting::Bfcl => "bfcl.accuracy",
             Accounting::Livemcpbench => "livemcpbench.success",
             Accounting::Mcpmark => "mcpmark.pass@1",
+            Accounting::Stabletoolbench => "stabletoolbench.sopr",
             Accounting::Tau => "tau.pass^1",
         }
     }
@@ -49,9 +53,18 @@ impl Accounting {
             Accounting::Bfcl => &["bfcl.accuracy"],
             Accounting::Livemcpbench => &["livemcpbench.success", "livemcpbench.agreement"],
             Accounting::Mcpmark => &["mcpmark.pass@1", "mcpmark.pass@4", "mcpmark.pass^4"],
+            Accounting::Stabletoolbench => &["stabletoolbench.sopr"],
             Accounting::Tau => return (1..=runs).map(|k| format!("tau.pass^{k}")).collect(),
         };
         ids.iter().map(|id| (*id).to_owned()).collect()
+    }
+
+    /// The credit for one run, between 0 and 1.
+    pub(super) fn credit(self, row: &Row) -> f64 {
+        match (self, &row.error) {
+            (Accounting::Stabletoolbench, Some(_)) => 0.5,
+            _ => f64::from(u8::from(row.counted())),
+        }
     }
 
     /// The scores of a task by its metrics, in the order of [`Accounting::metrics`].
@@ -72,6 +85,10 @@ impl Accounting {
                 let any = successes > 0;
                 vec![share, holds(any).filter(|_| repeated), holds(all).filter(|_| repeated)]
             }
+            Accounting::Stabletoolbench => {
+                let credits: Vec<f64> = rows.iter().map(|row| self.credit(row)).collect();
+                vec![stats::mean(&credits).ok()]
+            }
             Accounting::Tau => {
                 let (n, done) = (rows.len() as u64, successes as u64);
                 (1..=runs as u64).map(|k| stats::pass_hat_k(n, done, k).ok()).collect()
@@ -90,6 +107,9 @@ impl Accounting {
             Accounting::Mcpmark => {
                 "a run that ended with an error is a failure; pass@1 is the mean over runs, pass@4 \
                  asks for one success of a task, pass^4 for successes only"
+            }
+            Accounting::Stabletoolbench => {
+                "solvable pass rate: the mean over judgements, where one that is unsure counts half"
             }
             Accounting::Tau => {
                 "success is a reward of 1; a run that ended with an error is a failure"

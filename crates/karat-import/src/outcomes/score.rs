@@ -74,8 +74,8 @@ impl Scoring<'_> {
             let success = row.measured().map(|done| f64::from(u8::from(done)));
             scores.insert("task.success".to_owned(), success);
             if let Some(accounting) = self.config.accounting {
-                let counted = f64::from(u8::from(row.counted()));
-                scores.insert(accounting.headline().to_owned(), Some(counted));
+                let credit = accounting.credit(row);
+                scores.insert(accounting.headline().to_owned(), Some(credit));
             }
             scores
         };

@@ -127,3 +127,17 @@ fn the_first_generation_numbers_lines_and_functions() {
     let imported = copy.import("bfcl").unwrap();
     assert_eq!(imported.notes, ["1 of 1 verdicts are those of the score files"]);
 }
+
+#[test]
+fn answers_to_two_versions_of_the_questions_are_refused() {
+    let copy = copy();
+    let result = "result/m_1/live/BFCL_v3_live_simple_result.json";
+    copy.write(result, &answers(&[("live_simple_0", "[]")]));
+    copy.write(
+        "score/m_1/live/BFCL_v3_live_simple_score.json",
+        "{\"accuracy\": 1.0, \"correct_count\": 1, \"total_count\": 1}\n",
+    );
+    let message = copy.refused("bfcl");
+    assert!(message.contains("expected outcomes of one version"), "{message}");
+    assert!(message.contains("BFCL_v4") && message.contains("BFCL_v3"), "{message}");
+}

@@ -30,6 +30,11 @@ fn success_agreement_and_kappa_of_each_judge() {
         ),
         ("evaluator/output/mild/other.json", &judged(&[("a", 0, "work")])),
         ("baseline/annotation/agent.json", PEOPLE),
+        (
+            "evaluator/output/human_agreement_agent.csv",
+            "Model,human_agreement,success_rate\nhuman,100.0,50.0\nmild,75.0,75.0\n",
+        ),
+        ("baseline/output/agent.json", "[]"),
     ]);
     let reports = copy.reports("livemcpbench");
     assert_eq!(reports.len(), 3);
@@ -39,7 +44,7 @@ fn success_agreement_and_kappa_of_each_judge() {
     near(value(judge, "kappa"), 0.5);
     assert!(metric(judge, None, "kappa").interval.is_some());
     near(metric(judge, Some("category=work"), "livemcpbench.success").value, 1.0);
-    assert_eq!(judge.warnings, ["3 of 3 published figures are reproduced"]);
+    assert_eq!(judge.warnings, ["5 of 5 published figures are reproduced"]);
     near(value(report(&reports, "human"), "livemcpbench.success"), 0.5);
     let alone = report(&reports, "mild.other");
     assert_eq!(value(alone, "livemcpbench.agreement"), None);
@@ -53,4 +58,24 @@ fn a_verdict_of_people_that_is_not_one_is_refused() {
     )]);
     let message = copy.refused("livemcpbench");
     assert!(message.contains("\"perhaps\" of task a"), "{message}");
+}
+
+#[test]
+fn tools_that_annotators_name_answer_the_task() {
+    let copy = Copy::new(&[
+        (
+            "tools/LiveMCPTool/tools.json",
+            r#"[{"name": "Files", "tools": {"files": {"tools": [{"name": "write_file", "description": "w"}]}}},
+                {"name": "Other", "tools": {"other": {"tools": [{"name": "write_file", "description": "w"}]}}}]"#,
+        ),
+        (
+            "annotated_data/all_annotations.json",
+            r#"[{"task_id": "t", "Question": "Save it.", "category": "Office",
+                "Annotator Metadata": {"Tools": "1. write_file\n2. gone\n"}}]"#,
+        ),
+    ]);
+    let imported = copy.import("livemcpbench").unwrap();
+    assert_eq!(imported.counts["labels"], 2);
+    assert_eq!(imported.skipped["a name of a tool that no server has"], 1);
+    assert_eq!(imported.entries, ["bm25"]);
 }

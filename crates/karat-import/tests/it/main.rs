@@ -25,6 +25,7 @@ use karat_core::report::{Measured, Report};
 use karat_core::run::Silent;
 use karat_import::outcomes::Outcomes;
 use karat_import::{ImportError, Imported, find, import};
+use karat_resilience::Resilience;
 
 /// A folder with files, and the place where an import goes.
 struct Copy(tempfile::TempDir);
@@ -76,7 +77,7 @@ impl Copy {
 fn check(folder: &Path) -> Result<Vec<Report>, String> {
     let path = folder.join("karat.toml");
     let text = std::fs::read_to_string(&path).unwrap();
-    let registry = Registry::default().with::<Outcomes>();
+    let registry = Registry::default().with::<Outcomes>().with::<Resilience>();
     let root = Root::in_folder(folder, &NoBundle);
     let project = Project::load(root, &path, &text, &registry, Baselines::Needed)
         .map_err(|error| error.to_string())?;

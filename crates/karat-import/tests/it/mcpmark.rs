@@ -109,3 +109,20 @@ fn wrong_files_are_refused_with_what_was_expected_and_found() {
     copy.write("model_results/gpt-5.1/papers__a.json", pointer);
     assert!(copy.refused("mcpmark").contains("git lfs pull"));
 }
+
+#[test]
+fn a_batch_of_its_own_is_not_compared_with_the_first() {
+    let copy = two_models();
+    copy.write("verified/model_results/new/papers__a.json", &result("filesystem", "y"));
+    copy.write(
+        "verified/summary.json",
+        r#"{"overall": {"new": {"pass@1": {"avg": 1.0, "std": 0.0}}}, "filesystem": {"new": {"pass@1": 1.0}}}"#,
+    );
+    copy.write("logs/summary.json", r#"{"overall": {"new": {"pass@1": {"avg": 0.5}}}}"#);
+    let reports = copy.reports("mcpmark");
+    let (old, new) = (report(&reports, "gpt-5.1"), report(&reports, "new"));
+    assert_ne!(old.dataset.digest, new.dataset.digest);
+    // One run has no spread.
+    near(value(new, "mcpmark.std"), 0.0);
+    assert_eq!(new.warnings, ["3 of 3 published figures are reproduced"]);
+}

@@ -58,3 +58,23 @@ fn a_file_that_is_cut_off_or_of_another_kind_is_refused() {
     let copy = Copy::new(&[("m.json", "[{\"task\": 0, \"reward\": 1.0}]")]);
     assert!(copy.refused("tau-bench").contains("task_id"));
 }
+
+#[test]
+fn versions_with_the_same_numbers_of_tasks_are_kept_apart() {
+    let first = trajectories(&[&[1.0], &[0.0]]);
+    let second = r#"{"info": {"environment_info": {"domain_name": "airline"}}, "simulations": [
+        {"task_id": "0", "trial": 0, "reward_info": {"reward": 1.0}, "termination_reason": "user_stop"}]}"#;
+    let copy = Copy::new(&[("a-airline.json", &first), ("b.json", second)]);
+    let reports = copy.reports("tau-bench");
+    assert_ne!(report(&reports, "a-airline").dataset.digest, report(&reports, "b").dataset.digest);
+    assert_eq!(report(&reports, "b").items[0].tags["domain"], "tau2-airline");
+}
+
+#[test]
+fn runs_without_a_number_count_in_the_order_of_the_file() {
+    let text = r#"[{"task_id": 3, "reward": 1.0}, {"task_id": 3, "reward": null}]"#;
+    let reports = Copy::new(&[("m.json", text)]).reports("tau-bench");
+    assert_eq!(reports[0].runs, 2);
+    near(value(&reports[0], "run.failed"), 0.5);
+    assert!(Copy::new(&[("m.json", "[]")]).refused("tau-bench").contains("expected trajectories"));
+}

@@ -58,6 +58,14 @@ pub(crate) const METRICS: &[Metric] = &[
         ..SHARE
     },
     Metric {
+        id: "stabletoolbench.sopr",
+        summary: "The solvable pass rate (StableToolBench)",
+        formula: "mean over judgements of 1 if solved, 0.5 if the judge is unsure, 0 otherwise",
+        rank: Some(Rank::new(106)),
+        notes: "`task.success` leaves out the judgements that are unsure.",
+        ..SHARE
+    },
+    Metric {
         id: "livemcpbench.success",
         summary: "The share of tasks that a judge calls done (LiveMCPBench)",
         formula: "tasks judged as done ÷ tasks",

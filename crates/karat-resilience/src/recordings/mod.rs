@@ -40,7 +40,8 @@ impl Format {
         }
     }
 
-    fn reads(self, name: &str) -> bool {
+    /// Returns whether a file of this name can hold runs.
+    pub fn reads(self, name: &str) -> bool {
         let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
         let hidden = name.rsplit('/').next().is_some_and(|file| file.starts_with('.'));
         !hidden
@@ -95,11 +96,14 @@ impl Filter {
     }
 }
 
-/// Versions before 1.2 have six goals in `workspace`; later ones add eight.
 fn in_benchmark(version: &str, run: &Run) -> bool {
-    let added = run.suite == "workspace"
-        && run.goal.as_deref().and_then(number).is_some_and(|number| number >= 6);
-    !added || version.starts_with("v1.2")
+    !is_added_in_1_2(&run.suite, run.goal.as_deref()) || version.starts_with("v1.2")
+}
+
+/// Returns whether a goal came with version 1.2 of AgentDojo: `workspace` had six before, and has
+/// eight more since.
+pub fn is_added_in_1_2(suite: &str, goal: Option<&str>) -> bool {
+    suite == "workspace" && goal.and_then(number).is_some_and(|number| number >= 6)
 }
 
 fn number(goal: &str) -> Option<u32> {
@@ -122,41 +126,9 @@ pub struct Recordings {
 /// # Errors
 /// If a file is not a run in this format, or there is none.
 pub fn read(path: &Path, format: Format, filter: &Filter) -> Result<Recordings, EvalError> {
-    filter.validate()?;
-    let mut reading = Reading::new(path, format, filter);
-    members(path, &LIMITS, |name| format.reads(name), |member| reading.member(&member))?;
-    let Reading { mut recordings, seen, other, attacks, suites, pipelines, .. } = reading;
-    if seen == 0 {
-        return Err(EvalError::config(format!(
-            "{}: there is no run in the format {}{}",
-            path.display(),
-            format.name(),
-            other.map(|name| format!("; {name} is none")).unwrap_or_default(),
-        )));
-    }
-    if let Some(name) = other {
-        recordings
-            .warnings
-            .push(format!("JSON files that are no runs were skipped, such as {name}"));
-    }
-    let place = path.display().to_string();
-    check_known(&place, "attack", &filter.attacks, &attacks)?;
-    check_known(&place, "suite", &filter.suites, &suites)?;
-    check_known(&place, "pipeline", &filter.pipelines, &pipelines)?;
-    if recordings.runs.is_empty() {
-        return Err(EvalError::config(format!(
-            "{place}: none of {seen} runs is of the attacks, suites and pipelines that were asked for"
-        )));
-    }
-    let added = recordings.runs.iter().filter(|run| !in_benchmark("v1.1.2", run)).count();
-    if format == Format::AgentDojo && added > 0 && filter.benchmark.is_none() {
-        recordings.warnings.push(format!(
-            "{added} runs are of goals that benchmark v1.2 added; published tables of v1.1.2 leave them \
-             out, as --benchmark v1.1.2 does"
-        ));
-    }
-    recordings.runs.sort_by_cached_key(|run| (run.pipeline.clone(), run.attack.clone(), run.id()));
-    Ok(recordings)
+    let mut reader = Reader::new(path, format, filter)?;
+    members(path, &LIMITS, |name| format.reads(name), |member| reader.member(&member))?;
+    reader.finish()
 }
 
 /// Refuses a name that no run has: what is not there must not look like what was not attacked.
@@ -173,46 +145,109 @@ fn check_known(
     )))
 }
 
-struct Reading<'a> {
+/// Reads recorded runs from members that the caller finds.
+pub struct Reader<'a> {
     path: &'a Path,
     format: Format,
     filter: &'a Filter,
     recordings: Recordings,
-    /// The runs that were read, wanted or not.
+    /// The number of runs that were read, wanted or not.
     seen: usize,
+    /// The number of runs that were wanted.
+    kept: usize,
     attacks: BTreeSet<String>,
     suites: BTreeSet<String>,
     pipelines: BTreeSet<String>,
     /// A file that is no run.
     other: Option<String>,
     /// Transcripts that were kept, by pipeline and attack.
-    kept: BTreeMap<(String, Option<String>), usize>,
+    transcripts: BTreeMap<(String, Option<String>), usize>,
     buffer: Vec<u8>,
 }
 
-impl<'a> Reading<'a> {
-    fn new(path: &'a Path, format: Format, filter: &'a Filter) -> Reading<'a> {
-        Reading {
+impl<'a> Reader<'a> {
+    /// A reader of the members of `path`.
+    ///
+    /// # Errors
+    /// If the filter names a benchmark that is not known.
+    pub fn new(
+        path: &'a Path,
+        format: Format,
+        filter: &'a Filter,
+    ) -> Result<Reader<'a>, EvalError> {
+        filter.validate()?;
+        Ok(Reader {
             path,
             format,
             filter,
             recordings: Recordings::default(),
             seen: 0,
+            kept: 0,
             attacks: BTreeSet::new(),
             suites: BTreeSet::new(),
             pipelines: BTreeSet::new(),
             other: None,
-            kept: BTreeMap::new(),
+            transcripts: BTreeMap::new(),
             buffer: Vec::new(),
-        }
+        })
     }
 
-    fn member(&mut self, member: &Member<'_>) -> Result<(), EvalError> {
+    /// Reads one member.
+    ///
+    /// # Errors
+    /// If it is damaged, or not what the format demands.
+    pub fn member(&mut self, member: &Member<'_>) -> Result<(), EvalError> {
         match self.format {
             Format::AgentDojo => self.agentdojo(member),
             Format::Asb => self.asb(member),
             Format::Native => self.native(member),
         }
+    }
+
+    /// The runs since the last call, for callers that do not want to keep all of them.
+    pub fn take(&mut self) -> Vec<Run> {
+        std::mem::take(&mut self.recordings.runs)
+    }
+
+    /// The runs that were not taken, in the order of pipeline, attack and id.
+    ///
+    /// # Errors
+    /// If there was no run, or none that is wanted.
+    pub fn finish(self) -> Result<Recordings, EvalError> {
+        let Reader { path, format, filter, mut recordings, seen, kept, other, .. } = self;
+        if seen == 0 {
+            return Err(EvalError::config(format!(
+                "{}: there is no run in the format {}{}",
+                path.display(),
+                format.name(),
+                other.map(|name| format!("; {name} is none")).unwrap_or_default(),
+            )));
+        }
+        if let Some(name) = other {
+            recordings
+                .warnings
+                .push(format!("JSON files that are no runs were skipped, such as {name}"));
+        }
+        let place = path.display().to_string();
+        check_known(&place, "attack", &filter.attacks, &self.attacks)?;
+        check_known(&place, "suite", &filter.suites, &self.suites)?;
+        check_known(&place, "pipeline", &filter.pipelines, &self.pipelines)?;
+        if kept == 0 {
+            return Err(EvalError::config(format!(
+                "{place}: none of {seen} runs is of the attacks, suites and pipelines that were asked for"
+            )));
+        }
+        let added = recordings.runs.iter().filter(|run| !in_benchmark("v1.1.2", run)).count();
+        if format == Format::AgentDojo && added > 0 && filter.benchmark.is_none() {
+            recordings.warnings.push(format!(
+                "{added} runs are of goals that benchmark v1.2 added; published tables of v1.1.2 leave \
+                 them out, as --benchmark v1.1.2 does"
+            ));
+        }
+        recordings
+            .runs
+            .sort_by_cached_key(|run| (run.pipeline.clone(), run.attack.clone(), run.id()));
+        Ok(recordings)
     }
 
     fn add(&mut self, run: Run) {
@@ -228,17 +263,18 @@ impl<'a> Reading<'a> {
             }
         }
         if self.filter.keeps(&run) {
+            self.kept += 1;
             self.recordings.runs.push(run);
         }
     }
 
     fn agentdojo(&mut self, member: &Member<'_>) -> Result<(), EvalError> {
-        let Reading { kept, buffer, filter, .. } = self;
+        let Reader { transcripts, buffer, filter, .. } = self;
         let transcript = |run: &Run| {
             if run.error.is_some() || run.success != Some(true) || !filter.keeps(run) {
                 return false;
             }
-            let count = kept.entry((run.pipeline.clone(), run.attack.clone())).or_default();
+            let count = transcripts.entry((run.pipeline.clone(), run.attack.clone())).or_default();
             *count += 1;
             *count <= TRANSCRIPTS
         };

@@ -125,7 +125,7 @@ fn publish_all(
         not_run: if whole { not_run(plan) } else { Vec::new() },
         leaderboards: Vec::new(),
     };
-    let leaderboards = leaderboard::of_outcomes(&document.reports);
+    let leaderboards = leaderboard::of_recorded(&document.reports);
     let document = CheckReport { leaderboards, ..document };
     Ok(publish(document, &outputs, terminal))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use karat_core::project::FILE;
-use karat_import::{BENCHMARKS, Imported};
+use karat_import::{BENCHMARKS, ImportError, Imported};
 use karat_io::text::printable;
 use serde_json::json;
 
@@ -21,7 +21,10 @@ pub(crate) fn run(arguments: &ImportArgs, terminal: &Terminal) -> Result<Exit, S
     let output = arguments.output.as_deref().unwrap_or(Path::new(""));
     let benchmark = karat_import::find(name).map_err(Stop::bad_input)?;
     let imported = karat_import::import(benchmark, &arguments.paths, output, arguments.partial)
-        .map_err(Stop::bad_input)?;
+        .map_err(|error| match error {
+            ImportError::Recording(error) => Stop::from(error),
+            other => Stop::bad_input(other),
+        })?;
     if terminal.json() {
         let mut document = json!({"schema": "karat.import/1"});
         let fields = serde_json::to_value(&imported).map_err(Stop::bad_input)?;

@@ -30,6 +30,7 @@ mod fuzzed;
 mod guide;
 mod history;
 mod import;
+mod import_formats;
 mod init;
 mod isolation;
 mod live_agent_model;
