@@ -34,10 +34,10 @@ impl Checked {
     }
 
     #[track_caller]
-    fn metric(&self, report: &str, id: &str) -> &Value {
+    fn metric(&self, name: &str, id: &str) -> &Value {
         let reports = self.found["reports"].as_array().unwrap();
-        let report = reports.iter().find(|known| known["name"] == report);
-        let report = report.unwrap_or_else(|| panic!("no {report} among {:?}", self.names()));
+        let report = reports.iter().find(|known| known["name"] == name);
+        let report = report.unwrap_or_else(|| panic!("no {name} among {:?}", self.names()));
         let metrics = report["metrics"].as_array().unwrap();
         metrics.iter().find(|metric| metric["id"] == id).unwrap_or_else(|| panic!("no {id}"))
     }
