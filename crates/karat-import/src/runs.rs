@@ -103,12 +103,13 @@ impl Runs {
                     ("recordings", quoted(&format!("runs/{file}.jsonl"))),
                     ("format", quoted("native")),
                 ];
-                match (self.report, of) {
-                    (Report::Attack, Some(of)) => {
-                        keys.push(("attacks", format!("[{}]", quoted(of))))
-                    }
-                    (Report::Suite, Some(of)) => keys.push(("suites", format!("[{}]", quoted(of)))),
-                    _ => {}
+                let part = match self.report {
+                    Report::Attack => Some("attacks"),
+                    Report::Suite => Some("suites"),
+                    Report::Pipeline => None,
+                };
+                if let (Some(part), Some(of)) = (part, of) {
+                    keys.push((part, format!("[{}]", quoted(of))));
                 }
                 if self.report == Report::Attack && !cases.added.is_empty() {
                     // The published tables are about the first goals.
