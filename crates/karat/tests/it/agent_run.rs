@@ -12,14 +12,14 @@ use common::Scratch;
 use serde_json::{Value, json};
 
 /// An endpoint on this machine that answers every request as it is notes.
-struct Endpoint {
-    url: String,
+pub(crate) struct Endpoint {
+    pub(crate) url: String,
     asked: Arc<AtomicUsize>,
 }
 
 impl Endpoint {
     /// `answer` gets the body of each request and gives status, headers and body.
-    fn start(
+    pub(crate) fn start(
         answer: impl Fn(&Value) -> (u16, &'static str, String) + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
