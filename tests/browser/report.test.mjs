@@ -82,7 +82,7 @@ describe("the report of the bundled project", () => {
   test("the first screen has a verdict, metrics with intervals and the changed items of each entry", async () => {
     const { page, close } = await open(path);
     const tiles = page.locator(".entries > li");
-    assert.equal(await tiles.count(), 4);
+    assert.equal(await tiles.count(), 5);
     for (const tile of await tiles.all()) {
       assert.match(await tile.locator(".badge").textContent(), /pass|fail/);
       assert.equal(await tile.locator("dl > div").count(), 3);

@@ -120,7 +120,7 @@ class Sarif(Scratch):
 
     def test_missed_attacks_and_false_alarms(self):
         self.init("scanner")
-        self.taken(self.check(".sarif"), 5)
+        self.taken(self.check(".sarif"), 3)
 
     def test_failed_gates(self):
         self.hostile()

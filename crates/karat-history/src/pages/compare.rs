@@ -34,6 +34,9 @@ struct Side {
     names: String,
 }
 
+/// The ids of a changed dataset that are named.
+const NAMED: usize = 5;
+
 #[derive(Serialize)]
 struct Card {
     evaluation: String,
@@ -41,6 +44,8 @@ struct Card {
     data: String,
     /// The reason for which the two cannot be compared.
     refused: Option<String>,
+    /// The way the data differs.
+    changed: Vec<String>,
     rows: Vec<Row>,
     flips: Vec<Flip>,
 }
@@ -121,6 +126,7 @@ fn card(old: &Report, new: &Report, anchor: &str) -> Card {
         name: new.name.clone(),
         data: format!("{} {}", new.dataset.id, new.dataset.version),
         refused,
+        changed: comparison.data.iter().flat_map(|data| data.lines(NAMED)).collect(),
         rows: comparison.deltas.iter().map(row).collect(),
         flips: comparison.deltas.iter().filter_map(|delta| Flip::of(delta, anchor)).collect(),
     }
