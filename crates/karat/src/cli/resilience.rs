@@ -11,7 +11,7 @@ pub(crate) enum ResilienceCommand {
     /// Score recorded runs: one report for each pipeline and attack
     Score(ResilienceScoreArgs),
     /// Let an agent work in worlds, through a proxy, a guard or nothing
-    Run(ResilienceRunArgs),
+    Run(Box<ResilienceRunArgs>),
 }
 
 #[derive(Args)]
