@@ -61,7 +61,7 @@ pub(crate) const METRICS: &[Metric] = &[
         id: "stabletoolbench.sopr",
         summary: "The solvable pass rate (StableToolBench)",
         formula: "mean over judgements of 1 if solved, 0.5 if the judge is unsure, 0 otherwise",
-        rank: Some(Rank::new(106)),
+        rank: Some(Rank::new(105)),
         notes: "`task.success` leaves out the judgements that are unsure.",
         ..SHARE
     },
