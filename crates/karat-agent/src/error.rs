@@ -33,7 +33,7 @@ pub(crate) fn nothing_to_score(path: &Path, notes: &BTreeMap<String, u64>) -> Ev
     EvalError::NothingMeasured(format!("{path}: nothing to score: {}", notes.join("; ")))
 }
 
-/// Refuses a result without a score. Tokens and times are no score of a task: with tasks given, they
+/// Refuses a result without a score. Tokens and times do not score a task: with tasks given, they
 /// would make a pass of traces that say nothing.
 pub(crate) fn check_scored(
     metrics: &[Measured],

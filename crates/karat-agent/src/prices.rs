@@ -2,7 +2,7 @@
 //!
 //! A table is TOML or JSON: `[prices."gpt-4o"]` with `input`, `output` and, where it differs,
 //! `cached_input`, each for a million tokens. Prices change and differ by contract, so none is built in:
-//! a cost that nobody stated would be a made-up number.
+//! a cost from a guessed price would be a made-up number.
 
 use std::collections::BTreeMap;
 use std::path::Path;

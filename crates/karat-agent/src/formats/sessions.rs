@@ -1,5 +1,5 @@
 //! Session files of coding agents: Claude Code and Codex. One line is one message or event; a file is
-//! one session, and sessions that share a file are told apart by their id.
+//! one session, and sessions that share a file differ by their id.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

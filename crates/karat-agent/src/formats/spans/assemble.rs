@@ -118,7 +118,7 @@ fn header(id: String, spans: &[Span]) -> Trace {
     if let Some(text) = find(&["karat.expect"]) {
         match Expectation::parse(text) {
             Ok(expect) => trace.expect = Some(Arc::new(expect)),
-            // Reported with the unknown fields: one bad attribute is no reason to lose the trace.
+            // Reported with the unknown fields: one bad attribute must not lose the trace.
             Err(error) => {
                 trace.unknown.insert(format!("karat.expect ({error})"), 1);
             }
