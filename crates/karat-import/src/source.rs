@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use karat_core::dataset::Digest;
-use karat_io::input::{self, Format, Limits};
+use karat_io::input::{self, Limits};
 use serde::de::DeserializeOwned;
 
 use crate::ImportError;
@@ -49,12 +49,12 @@ impl File {
     }
 
     /// Its text as JSON; `expected` describes it in messages.
-    pub(crate) fn parse<T: DeserializeOwned + Send>(
+    pub(crate) fn parse<T: DeserializeOwned>(
         &self,
         text: &str,
         expected: &str,
     ) -> Result<T, ImportError> {
-        parse(self, text.as_bytes(), Format::Json, expected)
+        parse(self, text.as_bytes(), false, expected)
     }
 
     /// The name of the folder that holds it.
@@ -162,36 +162,38 @@ impl Source {
     }
 
     /// A JSON file as a type; `expected` describes it in messages.
-    pub(crate) fn json<T: DeserializeOwned + Send>(
+    pub(crate) fn json<T: DeserializeOwned>(
         &self,
         file: &File,
         expected: &str,
     ) -> Result<T, ImportError> {
-        parse(file, &self.bytes(file)?, Format::Json, expected)
+        parse(file, &self.bytes(file)?, false, expected)
     }
 
     /// JSON Lines, or a JSON list, as a list of a type.
-    pub(crate) fn list<T: DeserializeOwned + Send>(
+    pub(crate) fn list<T: DeserializeOwned>(
         &self,
         file: &File,
         expected: &str,
     ) -> Result<Vec<T>, ImportError> {
         let bytes = self.bytes(file)?;
         let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-        let format = if first == Some(&b'[') { Format::Json } else { Format::JsonLines };
-        parse(file, &bytes, format, expected)
+        parse(file, &bytes, first != Some(&b'['), expected)
     }
 }
 
-fn parse<T: DeserializeOwned + Send>(
+fn parse<T: DeserializeOwned>(
     file: &File,
     bytes: &[u8],
-    format: Format,
+    is_lines: bool,
     expected: &str,
 ) -> Result<T, ImportError> {
-    let limits = Limits::default();
-    input::parse_bytes(&file.path.to_string_lossy(), bytes, format, &limits)
-        .map_err(|error| ImportError::Other(format!("{error}; expected {expected}")))
+    let name = file.path.to_string_lossy();
+    let parsed = match is_lines {
+        true => input::parse_json_lines(&name, bytes),
+        false => input::parse_json(&name, bytes),
+    };
+    parsed.map_err(|error| ImportError::Other(format!("{error}; expected {expected}")))
 }
 
 fn shown(places: &[PathBuf]) -> String {

@@ -2,6 +2,7 @@
 //! τ²-bench: `{"simulations": [{task_id, trial, reward_info: {reward}, termination_reason}]}`.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::outcomes::{Accounting, Row, Tags, clipped};
@@ -37,6 +38,8 @@ struct Trajectory {
     reward: Option<f64>,
     trial: Option<u32>,
     info: Option<Info>,
+    /// Of verdicts of LiveMCPBench, whose other keys are the same.
+    judge: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -104,6 +107,10 @@ fn trajectories(source: &Source, file: &File, writer: &mut Writer) -> Result<boo
     let trial = |trial: Option<u32>| trial.and_then(|trial| trial.checked_add(1));
     if is_list {
         for run in file.parse::<Vec<Trajectory>>(&text, EXPECTED)? {
+            if run.judge.is_some() {
+                let found = "verdicts of a judge; for LiveMCPBench use `karat import livemcpbench`";
+                return Err(ImportError::unexpected(&file.path, EXPECTED, found));
+            }
             let error = run.info.and_then(|info| info.error).map(|error| match error {
                 Value::String(text) => clipped(&text),
                 other => clipped(&other.to_string()),

@@ -160,7 +160,10 @@ where
             }
             self.fill(&mut source, &mut header, BLOCK as u64)?;
         }
-        Ok(())
+        match header.len() == BLOCK {
+            true => Ok(()),
+            false => Err(self.damaged("", "the tar file has no end mark: is it cut off?").into()),
+        }
     }
 
     /// Reads up to `size` bytes.

@@ -328,8 +328,7 @@ impl<'a> Reader<'a> {
     fn native(&mut self, member: &Member<'_>) -> Result<(), EvalError> {
         let text = self.text(member)?;
         let path = self.path.join(member.name);
-        let mut runs: Vec<Run> =
-            input::parse_with(&path, &text, input::Format::JsonLines, &LIMITS)?;
+        let mut runs: Vec<Run> = input::parse_json_lines_text(&path, &text, &LIMITS)?;
         for run in &mut runs {
             if run.is_attacked() && run.delivered.is_none() && !run.steps.is_empty() {
                 let injected = Injected::new(run.injected.iter().map(String::as_str));

@@ -205,6 +205,8 @@ fn damaged_input_is_an_error_with_its_place() {
     let (archive, files) = (tar(&sample()), sample());
     let cut = read("cut.tar", &archive[..archive.len() / 2], Format::AgentDojo);
     assert!(cut.contains("cut.tar"), "{cut}");
+    let between = read("between.tar", &archive[..archive.len() - 1024], Format::AgentDojo);
+    assert!(between.contains("no end mark"), "{between}");
     let packed = zip(&files);
     let cut = read("cut.zip", &packed[..packed.len() - 30], Format::AgentDojo);
     assert!(cut.contains("no directory"), "{cut}");
