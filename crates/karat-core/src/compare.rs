@@ -3,7 +3,7 @@
 //! The same items were scored before and after, so the difference is taken item by item: its mean
 //! with an interval, a paired test, and the list of items that moved. Metrics that are not means
 //! over items (precision, F1) get a difference without interval and test. Where the data changed, the
-//! items that are the same are compared and the rest is named ([`crate::align`]).
+//! items that are the same are compared and the rest is named (the module `align`).
 
 use std::collections::BTreeSet;
 

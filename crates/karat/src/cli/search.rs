@@ -28,7 +28,7 @@ pub(crate) struct SearchArgs {
     /// An argument of the tool, such as limit={limit}; repeatable. By default query={query}
     #[arg(long = "argument", value_name = "NAME=VALUE", requires = "tool")]
     pub(crate) arguments: Vec<String>,
-    /// The place of the results in an answer, such as results[*]
+    /// The place of the results in an answer, such as `results[*]`
     #[arg(long, value_name = "PATH")]
     pub(crate) ids: Option<String>,
     /// The rule for the id of a result, such as {server}:{name}; repeatable
