@@ -11,6 +11,14 @@ use karat_metrics::stats::{self, Bootstrap, ClusteredRate};
 
 use crate::report::{Better, Count, Groups, Interval, Item, Measured, Slice};
 
+/// The relative distance within which a mean of scores counts as equal to a value.
+const SAME: f64 = 1e-9;
+
+/// Returns whether a value is the mean of scores, but for rounding.
+pub(crate) fn is_near(value: f64, mean: f64) -> bool {
+    (mean - value).abs() <= SAME * value.abs().max(1.0)
+}
+
 /// The confidence level of every interval in a report.
 pub const LEVEL: f64 = 0.95;
 
@@ -63,11 +71,14 @@ pub fn over_tasks<'a>(
 
 /// As [`measure`], for an id that is only known when it is measured.
 pub fn measure_named(id: &str, kind: Average, items: &[&Item], runs: u32, seed: u64) -> Measured {
-    let scored: Vec<(&Item, f64)> = items
-        .iter()
-        .filter_map(|item| item.metrics.get(id).copied().flatten().map(|value| (*item, value)))
-        .collect();
-    let carried = items.iter().filter(|item| item.metrics.contains_key(id)).count();
+    let mut carried = 0;
+    let mut scored: Vec<(&Item, f64)> = Vec::with_capacity(items.len());
+    for item in items {
+        if let Some(value) = item.metrics.get(id) {
+            carried += 1;
+            scored.extend(value.map(|value| (*item, value)));
+        }
+    }
     let values: Vec<f64> = scored.iter().map(|(_, value)| *value).collect();
     let value = stats::mean(&values).ok();
 

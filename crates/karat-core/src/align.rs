@@ -11,11 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use karat_metrics::ranking::Measure;
 use karat_metrics::stats;
 
+use crate::aggregate::is_near;
 use crate::baseline::{Baseline, ItemReference, Reference, SliceReference};
 use crate::compare::{CompareError, SliceKey};
 use crate::dataset::{Contents, DataChange};
 use crate::kind::Kind;
-use crate::paired::is_near;
 use crate::report::{DatasetRef, Item, Measured, NotCompared, Report, Slice};
 
 /// Both sides over the items that they share.

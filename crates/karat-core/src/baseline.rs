@@ -11,9 +11,9 @@ use std::path::Path;
 use karat_metrics::stats;
 use serde::{Deserialize, Serialize};
 
+use crate::aggregate::is_near;
 use crate::dataset::{Contents, Fingerprint};
 use crate::observed;
-use crate::paired::is_near;
 use crate::report::{self, DatasetRef, Evaluation, Kind, Report, SystemRef};
 use karat_io::input::{self, InputError, WriteError};
 

@@ -5,7 +5,7 @@
 //! over items (precision, F1) get a difference without interval and test. Where the data changed, the
 //! items that are the same are compared and the rest is named (the module `align`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use karat_metrics::stats::{self, Alternative};
 
@@ -15,7 +15,8 @@ pub use crate::align::comparable_data;
 use crate::baseline::Baseline;
 use crate::dataset::DataChange;
 use crate::paired::{Headlines, Pair, Paired, ROUNDING, Scores, scores};
-use crate::report::{Better, Comparison, Delta, Interval, Item, Report};
+use crate::report::{Better, Comparison, Delta, Interval, Item, Report, SystemRef};
+pub use crate::slice_key::SliceKey;
 use karat_io::text::printable;
 
 /// So many differing items are tested exactly whatever their values.
@@ -31,46 +32,6 @@ pub struct Selector {
     pub metric: String,
     /// The slice.
     pub slice: Option<SliceKey>,
-}
-
-/// A slice by the property and its value; written `by=value`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SliceKey {
-    /// The property.
-    pub by: String,
-    /// Its value.
-    pub value: String,
-}
-
-impl std::fmt::Display for SliceKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}={}", self.by, self.value)
-    }
-}
-
-impl std::str::FromStr for SliceKey {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
-            Some((by, value)) if !by.is_empty() && !value.is_empty() => {
-                Ok(SliceKey { by: by.to_owned(), value: value.to_owned() })
-            }
-            _ => {
-                Err(format!("{text:?} is not a slice; write it as property=value, like split=test"))
-            }
-        }
-    }
-}
-
-impl SliceKey {
-    /// Returns whether an item belongs to the slice. It belongs to one for each of its tags, which are in it
-    /// in one line.
-    pub fn holds(&self, item: &Item) -> bool {
-        let tagged = |tags: &String| format!(", {tags}, ").contains(&format!(", {}, ", self.value));
-        item.tags.get(&self.by) == Some(&self.value)
-            || (self.by == "tag" && item.tags.get("tags").is_some_and(tagged))
-    }
 }
 
 /// The reason why two sets of scores cannot be compared.
@@ -166,9 +127,61 @@ pub fn compare(
             let ids = after.metrics.iter().map(|metric| metric.id.as_str());
             depth.not_compared(ids.filter(|id| both(id)))
         }),
+        changed: changed(before, after),
+        before: earlier_scores(before, after, &deltas),
         deltas,
         data: aligned.data.filter(|data| *data != DataChange::default()),
     })
+}
+
+/// The differences between two measurements apart from data and scores.
+fn changed(before: &Baseline, after: &Report) -> Vec<String> {
+    let mut changed = Vec::new();
+    let named = |system: &SystemRef| match &system.version {
+        Some(version) => format!("{} {version}", system.name),
+        None => system.name.clone(),
+    };
+    let (was, is) = (named(&before.system), named(&after.system));
+    if was != is {
+        changed.push(format!("system {was} → {is}"));
+    }
+    let keys: BTreeSet<&String> =
+        before.system.settings.keys().chain(after.system.settings.keys()).collect();
+    for key in keys {
+        let value = |system: &SystemRef| {
+            system.settings.get(key).cloned().unwrap_or_else(|| "nothing".to_owned())
+        };
+        let (was, is) = (value(&before.system), value(&after.system));
+        if was != is {
+            changed.push(format!("{key} {was} → {is}"));
+        }
+    }
+    if before.runs != after.runs {
+        changed.push(format!("runs {} → {}", before.runs, after.runs));
+    }
+    if before.seed != after.seed {
+        changed.push(format!("seed {} → {}", before.seed, after.seed));
+    }
+    changed
+}
+
+/// The earlier scores of the items that moved, as far as they differ.
+fn earlier_scores(
+    before: &Baseline,
+    after: &Report,
+    deltas: &[Delta],
+) -> BTreeMap<String, BTreeMap<String, Option<f64>>> {
+    let moved: BTreeSet<&String> =
+        deltas.iter().flat_map(|delta| delta.worsened.iter().chain(&delta.improved)).collect();
+    let now: BTreeMap<&String, &Item> = after.items.iter().map(|item| (&item.id, item)).collect();
+    let mut scores = BTreeMap::new();
+    for item in before.items.iter().filter(|item| moved.contains(&item.id)) {
+        let Some(now) = now.get(&item.id) else { continue };
+        let differs = |id: &String, score: &Option<f64>| now.metrics.get(id) != Some(score);
+        let own = item.metrics.iter().filter(|(id, score)| differs(id, score));
+        scores.insert(item.id.clone(), own.map(|(id, score)| (id.clone(), *score)).collect());
+    }
+    scores
 }
 
 impl Comparison {
@@ -285,8 +298,6 @@ fn interval(paired: &Paired<'_>, seed: u64) -> Option<Interval> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     #[test]

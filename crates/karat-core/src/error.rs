@@ -77,13 +77,14 @@ impl EvalError {
 
     /// Returns whether nothing was measured although the input is valid: exit code 3, not 2.
     pub fn is_not_measured(&self) -> bool {
-        matches!(
-            self,
+        match self {
+            // A dataset without items is the user's to fill.
+            EvalError::Run(error) => !matches!(error, RunError::Nothing),
             EvalError::NotStarted(_)
-                | EvalError::Run(_)
-                | EvalError::TooManyFailures { .. }
-                | EvalError::NothingMeasured(_)
-        )
+            | EvalError::TooManyFailures { .. }
+            | EvalError::NothingMeasured(_) => true,
+            _ => false,
+        }
     }
 
     /// Returns whether the journal holds answers that `--resume` can use.

@@ -18,6 +18,8 @@ use crate::error::EvalError;
 use crate::gate::Policy;
 use crate::journal::{self, Entry as Outcome, Identity, Journal};
 use crate::kind::Kind;
+use crate::partition::{Part, Partition};
+use crate::parts::{self, PartDone, PartFile};
 use crate::project::Root;
 use crate::provenance::{self, Stopwatch};
 use crate::report::{
@@ -279,14 +281,20 @@ pub trait Evaluation: Sized + Send + Sync + 'static {
     /// The files and folders that an entry names, relative to the project.
     fn reads(config: &Self::Config) -> Vec<PathBuf>;
 
-    /// Returns whether the data breaks an invariant, so that the run fails whatever it measures and is
-    /// not compared with a baseline.
-    fn is_broken(_data: &Self::Dataset) -> bool {
-        false
+    /// The items whose labels name parts of the corpus that are not there, each with that part: the run
+    /// fails whatever it measures, and is not compared with a baseline.
+    fn dangling(_data: &Self::Dataset) -> Vec<(String, String)> {
+        Vec::new()
     }
 
     /// The metrics and slices that a report can have; none where that depends on the run.
     fn computes(_config: &Self::Config, _data: &Self::Dataset) -> Option<Computes> {
+        None
+    }
+
+    /// The reason why an entry is measured as a whole; none where its items are independent of each
+    /// other, so that parts of them can be measured apart.
+    fn whole(_entry: &Entry<Self>) -> Option<&'static str> {
         None
     }
 
@@ -383,6 +391,35 @@ pub async fn evaluate<E: Evaluation>(
     report(entry, &collected, Some(context.folder))
 }
 
+/// Measures one part of an entry; what was answered is in its journal.
+///
+/// # Errors
+/// If the system cannot be started or is lost, or the journal cannot be used.
+pub async fn evaluate_part<E: Evaluation>(
+    entry: &Entry<E>,
+    context: &RunContext<'_>,
+    part: Partition,
+) -> Result<PartDone, EvalError> {
+    let gathered = gather(entry, context, &Share::Part(part)).await?;
+    Ok(gathered.done)
+}
+
+/// Makes the report of a run from the journals of its parts, as if it had not been divided. The system
+/// is started, as when a run is resumed, and asked nothing that a part has asked.
+///
+/// # Errors
+/// If a part is missing, there twice, not finished or of another run, and as [`evaluate`].
+pub async fn merge<E: Evaluation>(
+    entry: &Entry<E>,
+    context: &RunContext<'_>,
+    parts: &[PartFile],
+) -> Result<Report, EvalError> {
+    // What is wrong with the parts is found before a system is started.
+    parts::check_parts(parts, &identity(entry, nameless(), 0, None))?;
+    let gathered = gather(entry, context, &Share::Merged(parts)).await?;
+    report(entry, &gathered.collected, Some(context.folder))
+}
+
 /// The first half of [`evaluate`]: everything that needs the system.
 ///
 /// # Errors
@@ -391,41 +428,98 @@ pub async fn collect<E: Evaluation>(
     entry: &Entry<E>,
     context: &RunContext<'_>,
 ) -> Result<Collected<E>, EvalError> {
-    let stopwatch = Stopwatch::start();
-    // Started before the journal is touched: a system that does not work leaves the old one alone.
-    let (system, reference) = match E::start(entry, context).await? {
-        Start::Live { system, reference } => (system, reference),
-        Start::Recorded { outcomes, reference, runs } => {
-            let facts = E::Facts::default();
-            return Ok(Collected {
-                system: reference,
-                outcomes,
-                facts,
-                runs,
-                recorded: true,
-                stopwatch,
-            });
-        }
-    };
-    let common = &entry.common;
-    let identity = Identity {
+    Ok(gather(entry, context, &Share::All).await?.collected)
+}
+
+/// The items that are asked.
+enum Share<'a> {
+    All,
+    Part(Partition),
+    /// None: these parts have asked them.
+    Merged(&'a [PartFile]),
+}
+
+struct Gathered<E: Evaluation> {
+    collected: Collected<E>,
+    done: PartDone,
+}
+
+fn nameless() -> SystemRef {
+    let (kind, name) = (String::new(), String::new());
+    SystemRef { kind, name, version: None, settings: BTreeMap::new() }
+}
+
+fn identity<E: Evaluation>(
+    entry: &Entry<E>,
+    system: SystemRef,
+    runs: u32,
+    part: Option<Part>,
+) -> Identity {
+    Identity {
         schema: journal::SCHEMA.to_owned(),
         kind: E::KIND,
-        name: common.name.clone(),
+        name: entry.common.name.clone(),
         dataset: E::reference(&entry.data),
-        system: reference,
-        runs: common.runs,
-        seed: common.seed,
+        system,
+        runs,
+        seed: entry.common.seed,
+        part,
+    }
+}
+
+async fn gather<E: Evaluation>(
+    entry: &Entry<E>,
+    context: &RunContext<'_>,
+    share: &Share<'_>,
+) -> Result<Gathered<E>, EvalError> {
+    let stopwatch = Stopwatch::start();
+    // Started before the journal is touched: a system that does not work leaves the old one alone.
+    let (system, reference, runs, recorded) = match E::start(entry, context).await? {
+        Start::Live { system, reference } => {
+            (Some(system), reference, entry.common.runs, Vec::new())
+        }
+        Start::Recorded { outcomes, reference, runs } => (None, reference, runs, outcomes),
     };
-    let (mut journal, mut known) = match context.journal {
-        None => (None, Vec::new()),
-        Some(path) if context.resume => {
+    let part = match share {
+        Share::Part(part) => Some(Part::new(*part)),
+        Share::All | Share::Merged(_) => None,
+    };
+    let identity = identity(entry, reference, runs, part);
+    // Recorded answers are worth a journal only as the mark of a part.
+    let path = context.journal.filter(|_| system.is_some() || identity.part.is_some());
+    let (mut journal, mut known) = match (share, path) {
+        (Share::Merged(parts), _) => (None, parts::outcomes(parts, &identity)?),
+        (_, None) => (None, Vec::new()),
+        (_, Some(path)) if context.resume => {
             let (journal, known) = Journal::resume(path, &identity)?;
             (Some(journal), known)
         }
-        Some(path) => (Some(Journal::create(path, &identity)?), Vec::new()),
+        (_, Some(path)) => (Some(Journal::create(path, &identity)?), Vec::new()),
     };
-    let questions = E::questions(entry, &system, &mut known)?;
+    let mut collected = Collected {
+        system: identity.system,
+        outcomes: recorded,
+        facts: E::Facts::default(),
+        runs,
+        recorded: system.is_none(),
+        stopwatch,
+    };
+    let Some(system) = system else {
+        return Ok(Gathered { collected, done: PartDone::default() });
+    };
+    let mut questions = E::questions(entry, &system, &mut known)?;
+    match share {
+        Share::All => {}
+        Share::Part(part) => questions.retain(|(id, _)| part.holds(id)),
+        Share::Merged(parts) => {
+            let ids: Vec<&str> = questions.iter().map(|(id, _)| id.as_str()).collect();
+            parts::check_complete(parts, &known, &ids, runs, E::ITEMS)?;
+        }
+    }
+    // A part without items is a part all the same.
+    if questions.is_empty() && matches!(share, Share::Part(_)) {
+        return Ok(Gathered { collected, done: PartDone::default() });
+    }
     let mut progress = ProgressListener(context.progress.as_ref());
     let mut listeners: Vec<&mut (dyn run::Listener<Answer<E>> + Send)> = Vec::new();
     if let Some(journal) = &mut journal {
@@ -435,15 +529,13 @@ pub async fn collect<E: Evaluation>(
     let mut outcomes =
         run::collect(Arc::clone(&system), &questions, &E::options(entry), known, &mut listeners)
             .await?;
-    let facts = E::finish(entry, &system, &questions, &mut outcomes).await?;
-    Ok(Collected {
-        system: identity.system,
-        outcomes,
-        facts,
-        runs: common.runs,
-        recorded: false,
-        stopwatch,
-    })
+    let is_failure =
+        |entry: &&Outcome<Answer<E>>| matches!(entry.outcome, journal::Outcome::Failure { .. });
+    let done =
+        PartDone { items: questions.len(), failed: outcomes.iter().filter(is_failure).count() };
+    collected.facts = E::finish(entry, &system, &questions, &mut outcomes).await?;
+    collected.outcomes = outcomes;
+    Ok(Gathered { collected, done })
 }
 
 /// The second half of [`evaluate`]: scores what was collected and makes the report. `folder` is the

@@ -169,6 +169,23 @@ fn hint(nearest: &Option<String>) -> String {
     nearest.as_ref().map(|id| format!(" (did you mean {id:?}?)")).unwrap_or_default()
 }
 
+impl GateError {
+    /// The metric, slice or key of the gate that it is about.
+    #[must_use]
+    pub fn subject(&self) -> Option<&str> {
+        match self {
+            GateError::UnknownMetric { id, .. }
+            | GateError::NotComputed { id, .. }
+            | GateError::Rule { id, .. }
+            | GateError::NoBaseline { id, .. }
+            | GateError::MissingInBaseline { id, .. }
+            | GateError::NotComparable { id, .. } => Some(id),
+            GateError::NoSlice { slice, .. } => Some(slice),
+            GateError::Compare(_) => None,
+        }
+    }
+}
+
 impl Policy {
     /// Returns whether any rule compares with a baseline.
     pub fn needs_baseline(&self) -> bool {
@@ -282,6 +299,11 @@ fn validate_rule(id: &str, better: Better, rule: &Rule) -> Result<(), GateError>
     }
     if rule.max_drop.is_some_and(|limit| limit < 0.0) || rule.max_rise.is_some_and(|l| l < 0.0) {
         return wrong("a tolerance cannot be negative");
+    }
+    if let (Some(min), Some(max)) = (rule.min, rule.max)
+        && min > max
+    {
+        return wrong(&format!("min = {min} is above max = {max}, so no value can pass"));
     }
     match better {
         Better::Higher if rule.max_rise.is_some() => wrong("higher is better here: use max_drop"),
@@ -505,18 +527,15 @@ fn limit_defined(
     bound: Bound,
     certify: bool,
 ) -> (Verdict, String) {
-    let (broken, words) = match bound {
-        Bound::Floor(floor) => (value < floor - ROUNDING, format!("the floor {floor}")),
-        Bound::Ceiling(ceiling) => (value > ceiling + ROUNDING, format!("the ceiling {ceiling}")),
+    let (broken, words, limit) = match bound {
+        Bound::Floor(min) => (value < min - ROUNDING, ["below the minimum", "at least"], min),
+        Bound::Ceiling(max) => (value > max + ROUNDING, ["above the maximum", "at most"], max),
     };
+    let is = |words: &str| format!("{id} = {value:.4} is {words} {limit} (n = {})", measured.n);
     if broken {
-        let side = if matches!(bound, Bound::Floor(_)) { "below" } else { "above" };
-        return (
-            Verdict::Fail,
-            format!("{id} = {value:.4} is {side} {words} (n = {})", measured.n),
-        );
+        return (Verdict::Fail, is(words[0]));
     }
-    let kept = format!("{id} = {value:.4} keeps {words} (n = {})", measured.n);
+    let kept = is(words[1]);
     if !certify {
         let certified = match (certified(measured, bound), measured.count) {
             (_, None) => "",
@@ -569,7 +588,9 @@ fn certified(measured: &Measured, bound: Bound) -> Result<f64, String> {
     let counted = count.groups.map_or_else(String::new, |groups| {
         format!(" of {} groups count as about {:.0} and", groups.number, groups.effective)
     });
-    let at_best = format!("{} items{counted} certify {found:.4} at best", count.of);
+    let items = if count.of == 1 { "item" } else { "items" };
+    let verb = if count.of == 1 { "certifies" } else { "certify" };
+    let at_best = format!("{} {items}{counted} {verb} {found:.4} at best", count.of);
     Err(match needed {
         u64::MAX => at_best,
         // How many more depends on how many groups they come in.

@@ -1,27 +1,39 @@
 //! The run journal: what a system answered, on disk as soon as it is known.
 //!
 //! One line for each answer, written with a single write, so that a run killed at any moment leaves
-//! at most one torn line, the last. `--resume` reads the lines back and asks only for what is
-//! missing. A journal belongs to one run: its first line names dataset, system, seed and number of
-//! runs, and a journal of another run is refused rather than mixed in.
+//! at most one torn line, the last. `--resume` reads the lines back and asks for what is missing and
+//! for what failed. A journal belongs to one run: its first line names dataset, system, seed and number
+//! of runs, and a journal of another run is refused rather than mixed in. Every line ends with a check
+//! sum of itself, so that a damaged one is refused rather than believed.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use karat_io::input::{WriteError, open_existing_for_writing, open_for_writing};
+use karat_io::text::printable;
 
 use crate::kind::Kind;
+use crate::partition::Part;
 use crate::report::{DatasetRef, SystemRef};
 use crate::run::{Event, Listener, RunError};
 
 /// The name of the journal format.
-pub const SCHEMA: &str = "karat.journal/2";
+pub const SCHEMA: &str = "karat.journal/3";
 
 /// The longest line that is read back; a longer one was not written by us.
 const MAX_LINE: u64 = 256 << 20;
+
+/// The end of a line: its check sum, as the last field of the object.
+const SUM_START: &[u8] = b",\"sum\":\"";
+const SUM_END: &[u8] = b"\"}";
+/// The number of hexadecimal digits of a check sum.
+const SUM_DIGITS: usize = 16;
 
 /// The identity of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +52,9 @@ pub struct Identity {
     pub runs: u32,
     /// With which seed.
     pub seed: u64,
+    /// The part of the run; absent where it is not divided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
 }
 
 /// One answered question.
@@ -83,6 +98,9 @@ pub enum JournalError {
         /// The reason.
         source: std::io::Error,
     },
+    /// The file cannot be opened for writing.
+    #[error(transparent)]
+    Open(#[from] WriteError),
     /// It is of another run.
     #[error(
         "{path}: this journal is of another run ({difference}); run without --resume to start anew"
@@ -123,11 +141,7 @@ impl Journal {
     /// Starts a new journal, replacing an older one.
     pub fn create(path: &Path, identity: &Identity) -> Result<Journal, JournalError> {
         let io = |source| JournalError::Io { path: path.to_owned(), doing: "create", source };
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(io)?;
-        }
-        let file =
-            OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(io)?;
+        let file = open_for_writing(path)?;
         lock(path, &file)?;
         file.set_len(0).map_err(io)?;
         let mut journal = Journal { path: path.to_owned(), file };
@@ -135,23 +149,21 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Opens the journal of an interrupted run and returns what it already holds. Without a file,
-    /// or with one in which not even the first line is whole, this is a new run.
+    /// Opens the journal of an interrupted run and returns the answers that it already holds; what
+    /// failed is asked again. Without a file, or with one in which not even the first line is whole,
+    /// this is a new run.
     pub fn resume<A: DeserializeOwned>(
         path: &Path,
         identity: &Identity,
     ) -> Result<(Journal, Vec<Entry<A>>), JournalError> {
         let io = |source| JournalError::Io { path: path.to_owned(), doing: "read", source };
-        let mut file = match OpenOptions::new().read(true).write(true).open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok((Journal::create(path, identity)?, Vec::new()));
-            }
-            Err(error) => return Err(io(error)),
+        let Some(mut file) = open_existing_for_writing(path)? else {
+            return Ok((Journal::create(path, identity)?, Vec::new()));
         };
         lock(path, &file)?;
 
-        let (whole, entries) = read_entries(path, &mut BufReader::new(&file), identity)?;
+        let (whole, mut entries) = read_entries(path, &mut BufReader::new(&file), identity)?;
+        entries.retain(|entry| matches!(entry.outcome, Outcome::Answer(_)));
         if whole == 0 {
             drop(file);
             return Ok((Journal::create(path, identity)?, Vec::new()));
@@ -169,7 +181,8 @@ impl Journal {
 
     fn write_line<T: Serialize>(&mut self, value: &T) -> Result<(), JournalError> {
         let io = |source| JournalError::Io { path: self.path.clone(), doing: "append to", source };
-        let mut line = serde_json::to_vec(value).map_err(|error| io(error.into()))?;
+        let line = serde_json::to_vec(value).map_err(|error| io(error.into()))?;
+        let mut line = with_sum(line);
         line.push(b'\n');
         self.file.write_all(&line).map_err(io)
     }
@@ -195,6 +208,70 @@ fn lock(path: &Path, file: &File) -> Result<(), JournalError> {
     }
 }
 
+/// A line with its check sum as the last field, from the object without it.
+pub fn with_sum(mut object: Vec<u8>) -> Vec<u8> {
+    let sum = sum(&object);
+    object.pop();
+    object.extend_from_slice(SUM_START);
+    object.extend_from_slice(sum.as_bytes());
+    object.extend_from_slice(SUM_END);
+    object
+}
+
+fn sum(object: &[u8]) -> String {
+    let mut digits: String =
+        Sha256::digest(object).iter().map(|byte| format!("{byte:02x}")).collect();
+    digits.truncate(SUM_DIGITS);
+    digits
+}
+
+/// Checks the check sum of a line, without its line feed, and returns the object that was written.
+///
+/// # Errors
+/// Says what is wrong with the line.
+pub fn check_sum(line: &[u8]) -> Result<Vec<u8>, &'static str> {
+    let without = "it has no check sum";
+    let rest = line.strip_suffix(SUM_END).ok_or(without)?;
+    let (rest, found) =
+        rest.split_at_checked(rest.len().wrapping_sub(SUM_DIGITS)).ok_or(without)?;
+    let mut object = rest.strip_suffix(SUM_START).ok_or(without)?.to_vec();
+    object.push(b'}');
+    match sum(&object).as_bytes() == found {
+        true => Ok(object),
+        false => Err("its check sum is wrong: the line was changed or damaged"),
+    }
+}
+
+/// The format that a first line without a check sum names.
+fn named_format(line: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Head {
+        schema: String,
+    }
+    let Head { schema } = serde_json::from_slice(line).ok()?;
+    (schema != SCHEMA).then_some(schema)
+}
+
+/// The identity of the run that a journal is of; none if not even its first line is whole.
+///
+/// # Errors
+/// If the file cannot be read, or does not begin like a journal.
+pub(crate) fn read_identity(path: &Path) -> Result<Option<Identity>, JournalError> {
+    let io = |source| JournalError::Io { path: path.to_owned(), doing: "read", source };
+    let mut line = Vec::new();
+    let file = File::open(path).map_err(io)?;
+    BufReader::new(file).take(MAX_LINE).read_until(b'\n', &mut line).map_err(io)?;
+    if line.last() != Some(&b'\n') {
+        return Ok(None);
+    }
+    let found = serde_json::from_slice(&line);
+    found.map(Some).map_err(|error| JournalError::Broken {
+        path: path.to_owned(),
+        line: 1,
+        message: error.to_string(),
+    })
+}
+
 /// Reads the whole lines and says where the last one ends. Pure but for the reader.
 pub fn read_entries<A: DeserializeOwned>(
     path: &Path,
@@ -218,15 +295,24 @@ pub fn read_entries<A: DeserializeOwned>(
             }
             break;
         }
+        let object = check_sum(buffer.strip_suffix(b"\n").unwrap_or(&buffer)).map_err(|why| {
+            match named_format(&buffer).filter(|_| line == 1) {
+                Some(schema) => JournalError::OtherRun {
+                    path: path.to_owned(),
+                    difference: format!("format {} there, {SCHEMA} here", printable(&schema)),
+                },
+                None => broken(line, why.to_owned()),
+            }
+        })?;
         if line == 1 {
             let found: Identity =
-                serde_json::from_slice(&buffer).map_err(|error| broken(line, error.to_string()))?;
+                serde_json::from_slice(&object).map_err(|error| broken(line, error.to_string()))?;
             if let Some(difference) = difference(&found, identity) {
                 return Err(JournalError::OtherRun { path: path.to_owned(), difference });
             }
         } else {
             let entry: Entry<A> =
-                serde_json::from_slice(&buffer).map_err(|error| broken(line, error.to_string()))?;
+                serde_json::from_slice(&object).map_err(|error| broken(line, error.to_string()))?;
             if entry.run >= identity.runs {
                 return Err(broken(line, format!("run {} of {}", entry.run, identity.runs)));
             }
@@ -237,7 +323,7 @@ pub fn read_entries<A: DeserializeOwned>(
     Ok((whole, entries.into_values().collect()))
 }
 
-fn difference(found: &Identity, expected: &Identity) -> Option<String> {
+pub(crate) fn difference(found: &Identity, expected: &Identity) -> Option<String> {
     let differs = |what: &str, found: &dyn std::fmt::Display, expected: &dyn std::fmt::Display| {
         Some(format!("{what} {found} there, {expected} here"))
     };
@@ -272,6 +358,13 @@ fn difference(found: &Identity, expected: &Identity) -> Option<String> {
     }
     if found.seed != expected.seed {
         return differs("seed", &found.seed, &expected.seed);
+    }
+    if found.part != expected.part {
+        let named = |part: &Option<Part>| match part {
+            Some(Part { partition, karat }) => format!("{partition} by karat {karat}"),
+            None => "none".to_owned(),
+        };
+        return differs("partition", &named(&found.part), &named(&expected.part));
     }
     None
 }

@@ -6,76 +6,20 @@
 
 use std::collections::BTreeMap;
 
-use karat_metrics::stats;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::baseline::Baseline;
 use crate::compare::{Selector, delta};
 use crate::kind::Kind;
 use crate::paired::scores;
-use crate::report::{Better, DatasetRef, Interval, Report};
+use crate::report::{Better, Interval, Item, Measured, Report};
+use crate::slice_key::SliceKey;
+pub use crate::standings::{Leaderboard, Pairing, Standing};
+use karat_metrics::stats;
 
 /// A difference with a corrected p-value below this is real.
 pub const ALPHA: f64 = 0.05;
 
 /// The most systems of one table; all pairs of more would take minutes.
 const MAX_SYSTEMS: usize = 200;
-
-/// Systems by one metric on the same data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Leaderboard {
-    /// The data.
-    pub dataset: DatasetRef,
-    /// The metric.
-    pub metric: String,
-    /// The systems, best first.
-    pub rows: Vec<Standing>,
-    /// Every pair of systems, the better one first.
-    pub pairs: Vec<Pairing>,
-}
-
-/// The place of one system.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Standing {
-    /// The name of the report.
-    pub name: String,
-    /// The value.
-    pub value: f64,
-    /// Over how many items.
-    pub n: u64,
-    /// The interval of the value.
-    pub interval: Option<Interval>,
-    /// The best and the worst rank that the real differences allow.
-    pub ranks: [usize; 2],
-}
-
-/// The comparison of two systems.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Pairing {
-    /// The system with the better value.
-    pub better: String,
-    /// The other one.
-    pub worse: String,
-    /// The size of the difference over the items that both have a score for.
-    pub delta: Option<f64>,
-    /// Its interval.
-    pub interval: Option<Interval>,
-    /// The two-sided p-value of the paired test.
-    pub p_value: Option<f64>,
-    /// The same after Holm's correction over all pairs.
-    pub p_holm: Option<f64>,
-    /// The test.
-    pub test: Option<String>,
-    /// Over how many items.
-    pub pairs: u64,
-    /// The number of items on which the better system is better.
-    pub wins: u64,
-    /// The number of items on which it is worse.
-    pub losses: u64,
-    /// True if the corrected p-value is below 0.05.
-    pub real: bool,
-}
 
 /// The tables of recorded runs of several systems on the same tasks: one by the benchmark's own metric,
 /// one by Karat's.
@@ -91,7 +35,7 @@ pub fn of_recorded(reports: &[Report]) -> Vec<Leaderboard> {
             let mut ids: Vec<String> =
                 of_benchmark.into_iter().chain(of_karat.map(str::to_owned)).collect();
             ids.dedup();
-            ids.into_iter().filter_map(move |id| leaderboard(&group, &id))
+            ids.into_iter().filter_map(move |id| leaderboard(&group, &id, None))
         })
         .collect()
 }
@@ -105,10 +49,20 @@ fn ours(report: &Report) -> Option<&'static str> {
     }
 }
 
-/// One table for all reports on the same data, whatever their kind.
-pub fn of_reports(reports: &[Report]) -> Vec<Leaderboard> {
-    let table = |group: Vec<&Report>| leaderboard(&group, &headline(&group)?);
-    groups(reports.iter()).into_iter().filter_map(table).collect()
+/// Tables of all reports on the same data, whatever their kind: one over everything, and one over each of
+/// the slices. They are by `primary`, or by the first metric that every report has a value for.
+pub fn of_reports(
+    reports: &[Report],
+    primary: Option<&str>,
+    slices: &[SliceKey],
+) -> Vec<Leaderboard> {
+    let mut tables = Vec::new();
+    for group in groups(reports.iter()) {
+        let Some(id) = primary.map(str::to_owned).or_else(|| headline(&group)) else { continue };
+        let parts = std::iter::once(None).chain(slices.iter().map(Some));
+        tables.extend(parts.filter_map(|slice| leaderboard(&group, &id, slice)));
+    }
+    tables
 }
 
 /// The reports by kind and data, where there are several.
@@ -129,42 +83,102 @@ fn headline(group: &[&Report]) -> Option<String> {
     metrics.map(|metric| metric.id.clone()).find(|id| everywhere(id))
 }
 
+/// The value of a metric over everything or over a slice.
+fn measured<'r>(report: &'r Report, id: &str, slice: Option<&SliceKey>) -> Option<&'r Measured> {
+    match slice {
+        None => report.metric(id),
+        Some(SliceKey { by, value }) => report.slice_metric(by, value, id),
+    }
+}
+
+/// The report with the scores of one metric on its items, and nothing else of them.
+fn with_only(report: &Report, id: &str) -> Report {
+    let item = |item: &Item| Item {
+        id: item.id.clone(),
+        group: item.group.clone(),
+        tags: item.tags.clone(),
+        metrics: item
+            .metrics
+            .get_key_value(id)
+            .map(|(id, score)| (id.clone(), *score))
+            .into_iter()
+            .collect(),
+        per_run: Vec::new(),
+        observed: None,
+        error: None,
+    };
+    Report {
+        schema: report.schema.clone(),
+        kind: report.kind.clone(),
+        evaluation: report.evaluation.clone(),
+        name: report.name.clone(),
+        dataset: report.dataset.clone(),
+        contents: None,
+        system: report.system.clone(),
+        runs: report.runs,
+        seed: report.seed,
+        conventions: BTreeMap::new(),
+        metrics: report.metrics.clone(),
+        slices: report.slices.clone(),
+        items: report.items.iter().map(item).collect(),
+        controls: Vec::new(),
+        comparison: None,
+        gate: None,
+        warnings: Vec::new(),
+        environment: report.environment.clone(),
+    }
+}
+
 /// Ranks systems by a metric; none if fewer than two have a value.
-fn leaderboard(group: &[&Report], id: &str) -> Option<Leaderboard> {
-    let mut systems: Vec<(&Report, f64)> =
-        group.iter().filter_map(|report| Some((*report, report.metric(id)?.value?))).collect();
+fn leaderboard(group: &[&Report], id: &str, slice: Option<&SliceKey>) -> Option<Leaderboard> {
+    let mut systems: Vec<(&Report, f64)> = group
+        .iter()
+        .filter_map(|report| Some((*report, measured(report, id, slice)?.value?)))
+        .collect();
     let dataset = systems.first()?.0.dataset.clone();
     if systems.len() < 2 {
         return None;
     }
-    let sign = match systems.first()?.0.metric(id)?.better {
+    let sign = match measured(systems.first()?.0, id, slice)?.better {
         Better::Higher => 1.0,
         Better::Lower => -1.0,
     };
     systems.sort_by(|(one, a), (other, b)| {
         (sign * b).total_cmp(&(sign * a)).then_with(|| one.name.cmp(&other.name))
     });
-    let baselines: Vec<Baseline> =
-        systems.iter().map(|(report, _)| Baseline::from_report(report)).collect();
-    let selector = Selector { metric: id.to_owned(), slice: None };
+    // Every pair is compared over the scores of this metric: without the others they are found sooner.
+    let reports: Vec<Report> = systems.iter().map(|(report, _)| with_only(report, id)).collect();
+    let baselines: Vec<Baseline> = reports.iter().map(Baseline::from_report).collect();
+    let selector = Selector { metric: id.to_owned(), slice: slice.cloned() };
     let mut pairs = Vec::new();
     let mut places = Vec::new();
-    for worse in 1..systems.len() {
-        for better in 0..worse {
-            let earlier = scores(&baselines[worse]);
-            let found = delta(&selector, &baselines[worse], &earlier, systems[better].0);
+    for (behind, baseline) in baselines.iter().enumerate().skip(1) {
+        let earlier = scores(baseline);
+        for (ahead, report) in reports.iter().enumerate().take(behind) {
+            let found = delta(&selector, baseline, &earlier, report);
+            // Systems that were not run on the same items can be the other way round on the common ones.
+            let turned = found.delta.is_some_and(|delta| sign * delta < 0.0);
+            let (better, worse) = if turned { (behind, ahead) } else { (ahead, behind) };
+            let (mut wins, mut losses) = (found.improved.len() as u64, found.worsened.len() as u64);
+            if turned {
+                std::mem::swap(&mut wins, &mut losses);
+            }
+            let sign = if turned { -sign } else { sign };
             places.push((better, worse));
             pairs.push(Pairing {
                 better: systems[better].0.name.clone(),
                 worse: systems[worse].0.name.clone(),
                 delta: found.delta.map(|delta| sign * delta),
-                interval: found.interval,
+                interval: found.interval.map(|interval| match sign < 0.0 {
+                    true => Interval { low: -interval.high, high: -interval.low, ..interval },
+                    false => interval,
+                }),
                 p_value: found.p_value,
                 p_holm: None,
                 test: found.test,
                 pairs: found.pairs,
-                wins: found.improved.len() as u64,
-                losses: found.worsened.len() as u64,
+                wins,
+                losses,
                 real: false,
             });
         }
@@ -186,7 +200,7 @@ fn leaderboard(group: &[&Report], id: &str) -> Option<Leaderboard> {
         .iter()
         .zip(ranks)
         .map(|((report, value), ranks)| {
-            let metric = report.metric(id);
+            let metric = measured(report, id, slice);
             Standing {
                 name: report.name.clone(),
                 value: *value,
@@ -196,13 +210,14 @@ fn leaderboard(group: &[&Report], id: &str) -> Option<Leaderboard> {
             }
         })
         .collect();
-    Some(Leaderboard { dataset, metric: id.to_owned(), rows, pairs })
+    let slice = slice.map(ToString::to_string);
+    Some(Leaderboard { dataset, metric: id.to_owned(), slice, rows, pairs })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Environment, Item, SCHEMA, SystemRef};
+    use crate::report::{DatasetRef, Environment, SCHEMA, SystemRef};
 
     /// A report on twenty tasks of which the first `done` succeed.
     fn report(name: &str, done: usize) -> Report {
@@ -272,6 +287,68 @@ mod tests {
         assert_eq!(real, [false, true, true]);
         let first = &tables[0].pairs[0];
         assert_eq!((first.wins, first.losses, first.p_holm), (1, 0, Some(1.0)));
+    }
+
+    #[test]
+    fn pairs_are_ordered_by_their_common_items() {
+        // The first system was run on easy tasks alone, which the second does too.
+        let mut ahead = report("ahead", 6);
+        for item in &mut ahead.items[8..] {
+            item.metrics.insert("task.success".to_owned(), None);
+        }
+        ahead.metrics[0].value = Some(0.75);
+        let table = &of_recorded(&[ahead, report("behind", 12)])[0];
+        assert_eq!(table.rows[0].name, "ahead");
+        let pair = &table.pairs[0];
+        assert_eq!((pair.better.as_str(), pair.worse.as_str()), ("behind", "ahead"));
+        assert_eq!((pair.pairs, pair.wins, pair.losses), (8, 2, 0));
+        assert!((pair.delta.unwrap() - 0.25).abs() < 1e-12);
+    }
+
+    #[test]
+    fn where_less_is_better_a_difference_is_the_size_of_the_advantage() {
+        let of = |name: &str, done| {
+            let mut found = report(name, done);
+            found.kind = Kind::Resilience;
+            for item in &mut found.items {
+                let score = item.metrics.remove("task.success").unwrap();
+                item.metrics.insert("attack.success".to_owned(), score);
+            }
+            found.metrics[0].id = "attack.success".to_owned();
+            found.metrics[0].better = Better::Lower;
+            found
+        };
+        let table = &of_recorded(&[of("weak", 18), of("strong", 2)])[0];
+        let pair = &table.pairs[0];
+        assert_eq!((pair.better.as_str(), pair.worse.as_str()), ("strong", "weak"));
+        let (delta, interval) = (pair.delta.unwrap(), pair.interval.clone().unwrap());
+        assert!(interval.low <= delta && delta <= interval.high && interval.low > 0.0);
+        assert_eq!((pair.wins, pair.losses), (16, 0));
+    }
+
+    #[test]
+    fn a_table_is_by_the_metric_and_the_slice_that_were_asked_for() {
+        let reports = [report("low", 2), report("high", 18)].map(|mut report| {
+            let mut extra = report.metrics[0].clone();
+            extra.id = "pass^4".to_owned();
+            report.metrics.push(extra);
+            for item in &mut report.items {
+                let score = item.metrics["task.success"];
+                item.metrics.insert("pass^4".to_owned(), score);
+                item.tags.insert("area".to_owned(), "web".to_owned());
+            }
+            let metrics = report.metrics.clone();
+            let slice = crate::report::Slice { by: "area".into(), value: "web".into(), metrics };
+            report.slices = vec![slice];
+            report
+        });
+        let slices = ["area=web".parse().unwrap()];
+        let tables = of_reports(&reports, Some("pass^4"), &slices);
+        let found: Vec<_> =
+            tables.iter().map(|table| (table.metric.as_str(), table.slice.as_deref())).collect();
+        assert_eq!(found, [("pass^4", None), ("pass^4", Some("area=web"))]);
+        assert!(tables.iter().all(|table| table.pairs[0].real));
+        assert!(of_reports(&reports, Some("recall@1"), &[]).is_empty());
     }
 
     #[test]

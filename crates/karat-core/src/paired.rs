@@ -9,21 +9,13 @@ use std::collections::BTreeMap;
 
 use karat_metrics::stats;
 
-use crate::aggregate::{groups, paired_interval};
+use crate::aggregate::{groups, is_near, paired_interval};
 use crate::baseline::Baseline;
-use crate::compare::SliceKey;
 use crate::report::{Interval, Item, Report};
+use crate::slice_key::SliceKey;
 
 /// Differences smaller than this are rounding, not change.
 pub(crate) const ROUNDING: f64 = 1e-12;
-
-/// The relative distance within which a mean of scores counts as equal to a value.
-const SAME: f64 = 1e-9;
-
-/// Returns whether a value is the mean of scores, but for rounding.
-pub(crate) fn is_near(value: f64, mean: f64) -> bool {
-    (mean - value).abs() <= SAME * value.abs().max(1.0)
-}
 
 /// Every item's scores, by its id.
 pub(crate) type Scores<'a> = BTreeMap<&'a str, &'a BTreeMap<String, Option<f64>>>;
@@ -91,8 +83,17 @@ impl<'a> Paired<'a> {
     ) -> Paired<'a> {
         let (mut pairs, mut lost, mut gained) = (Vec::new(), Vec::new(), Vec::new());
         let (mut old, mut new) = (Vec::new(), Vec::new());
+        // Items are usually in the order of their ids, so the next one is the one that is looked for.
+        let mut in_order = earlier.iter();
         for item in report.items.iter().filter(|item| slice.is_none_or(|slice| slice.holds(item))) {
-            let before = score(earlier.get(item.id.as_str()).copied(), metric);
+            let before = match in_order.clone().next() {
+                Some((id, scores)) if *id == item.id => {
+                    in_order.next();
+                    Some(*scores)
+                }
+                _ => earlier.get(item.id.as_str()).copied(),
+            };
+            let before = score(before, metric);
             let after = score(Some(&item.metrics), metric);
             old.extend(before.map(|score| (item, score)));
             new.extend(after.map(|score| (item, score)));
@@ -153,6 +154,9 @@ impl<'a> Paired<'a> {
     pub(crate) fn blocks(&self, of: impl Fn(&Pair<'a>) -> f64) -> Vec<f64> {
         let scored: Vec<(&Item, f64)> =
             self.pairs.iter().map(|pair| (pair.item, of(pair))).collect();
+        if scored.iter().all(|(item, _)| item.group.is_none()) {
+            return scored.into_iter().map(|(_, value)| value).collect();
+        }
         let parts = by_group(&scored);
         match self.average {
             Some(Average::Groups) => {

@@ -7,17 +7,21 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use karat_io::input::{self, InputError, Limits, TomlTable, destination};
+use karat_io::text::printable;
 use serde::Deserialize;
 
 use crate::baseline::Baseline;
 use crate::compare::{SliceKey, comparable_data};
-use crate::dataset::{Contents, DatasetFiles};
+use crate::dataset::{Contents, Dataset, DatasetFiles, Digest, canonical};
 use crate::error::EvalError;
 use crate::evaluation::{Common, Computes, Entry, Evaluation, KEYS, OPTIONAL_KEYS, RunContext};
 use crate::gate::{GateError, Policy};
 use crate::kind::{self, Kind};
+use crate::partition::Partition;
+use crate::parts::{PartDone, PartFile};
 use crate::report::{DatasetRef, Report};
 
 /// The name of a project file.
@@ -55,17 +59,19 @@ pub struct Root<'a> {
     /// The folder; none for the project inside the binary.
     folder: Option<PathBuf>,
     bundle: &'a dyn Bundle,
+    /// The frozen datasets that were verified.
+    verified: Arc<Mutex<BTreeSet<(PathBuf, Digest)>>>,
 }
 
 impl<'a> Root<'a> {
     /// A project in a folder.
     pub fn in_folder(folder: impl Into<PathBuf>, bundle: &'a dyn Bundle) -> Root<'a> {
-        Root { folder: Some(folder.into()), bundle }
+        Root { folder: Some(folder.into()), bundle, verified: Arc::default() }
     }
 
     /// The project inside the binary.
     pub fn bundled(bundle: &'a dyn Bundle) -> Root<'a> {
-        Root { folder: None, bundle }
+        Root { folder: None, bundle, verified: Arc::default() }
     }
 
     /// Returns whether this is the project inside the binary.
@@ -128,6 +134,24 @@ impl<'a> Root<'a> {
             (None, None) => self.bundle.dataset(name.strip_prefix("datasets/").unwrap_or(name)),
         }
     }
+
+    /// The frozen dataset that the project names. All its files are verified when the first entry opens
+    /// it; a file is compared with its digest again whenever it is read.
+    ///
+    /// # Errors
+    /// If it does not exist, or is not as it was frozen.
+    pub fn frozen(&self, name: &str) -> Result<Dataset, EvalError> {
+        let files = self.dataset(name)?;
+        let place = files.label("");
+        let opened = Dataset::unverified(files)?;
+        let key = (place, opened.digest());
+        let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        if !verified.contains(&key) {
+            opened.manifest().verify(opened.files())?;
+            verified.insert(key);
+        }
+        Ok(opened)
+    }
 }
 
 /// The files among the names of datasets: those that are not inside the binary.
@@ -138,6 +162,9 @@ pub fn own_datasets<'a>(names: impl IntoIterator<Item = &'a String>) -> Vec<Path
 
 /// A future that can be stored: the run of an entry.
 pub type Running<'a> = Pin<Box<dyn Future<Output = Result<Report, EvalError>> + Send + 'a>>;
+
+/// The run of one part of an entry.
+pub type RunningPart<'a> = Pin<Box<dyn Future<Output = Result<PartDone, EvalError>> + Send + 'a>>;
 
 /// An entry of any evaluation.
 pub trait AnyEntry: Send + Sync {
@@ -153,14 +180,29 @@ pub trait AnyEntry: Send + Sync {
     }
     /// The files and folders that it names, relative to the project; the baseline too.
     fn reads(&self) -> Vec<PathBuf>;
-    /// Returns whether its data breaks an invariant, so that nothing is compared with a baseline.
-    fn is_broken(&self) -> bool {
-        false
+    /// The items whose labels name parts of the corpus that are not there, each with that part.
+    fn dangling(&self) -> Vec<(String, String)> {
+        Vec::new()
     }
     /// The metrics and slices that its report can have, if that is known.
     fn computes(&self) -> Option<Computes>;
     /// Measures it.
     fn run<'a>(&'a self, context: &'a RunContext<'a>) -> Running<'a>;
+
+    /// The reason why it is measured as a whole: by one part, without a merge.
+    fn whole(&self) -> Option<&'static str> {
+        Some("its run writes files")
+    }
+
+    /// Measures one part of it; only where it is not measured as a whole.
+    fn run_part<'a>(&'a self, _: &'a RunContext<'a>, _: Partition) -> RunningPart<'a> {
+        Box::pin(async { Err(not_divided()) })
+    }
+
+    /// Makes its report from its parts; only where it is not measured as a whole.
+    fn merge<'a>(&'a self, _: &'a RunContext<'a>, _: &'a [PartFile]) -> Running<'a> {
+        Box::pin(async { Err(not_divided()) })
+    }
 
     /// The evaluation.
     fn evaluation(&self) -> kind::Evaluation {
@@ -196,8 +238,8 @@ impl<E: Evaluation> AnyEntry for Entry<E> {
         reads
     }
 
-    fn is_broken(&self) -> bool {
-        E::is_broken(&self.data)
+    fn dangling(&self) -> Vec<(String, String)> {
+        E::dangling(&self.data)
     }
 
     fn computes(&self) -> Option<Computes> {
@@ -207,10 +249,63 @@ impl<E: Evaluation> AnyEntry for Entry<E> {
     fn run<'a>(&'a self, context: &'a RunContext<'a>) -> Running<'a> {
         Box::pin(crate::evaluation::evaluate(self, context))
     }
+
+    fn whole(&self) -> Option<&'static str> {
+        E::whole(self)
+    }
+
+    fn run_part<'a>(&'a self, context: &'a RunContext<'a>, part: Partition) -> RunningPart<'a> {
+        Box::pin(crate::evaluation::evaluate_part(self, context, part))
+    }
+
+    fn merge<'a>(&'a self, context: &'a RunContext<'a>, parts: &'a [PartFile]) -> Running<'a> {
+        Box::pin(crate::evaluation::merge(self, context, parts))
+    }
+}
+
+fn not_divided() -> EvalError {
+    EvalError::config("this entry is measured as a whole")
 }
 
 /// Makes an entry from its table.
-type Make = for<'t> fn(TomlTable<'t>, &Root<'_>) -> Result<Box<dyn AnyEntry>, EntryError>;
+type Make = for<'t> fn(TomlTable<'t>, &Root<'_>) -> Result<Located, EntryError>;
+
+/// An entry, and where its gate is written.
+struct Located {
+    entry: Box<dyn AnyEntry>,
+    lines: GateLines,
+}
+
+/// The lines of the rules of a gate, by key.
+struct GateLines(Vec<(String, u64)>);
+
+impl GateLines {
+    fn of(table: &TomlTable<'_>) -> GateLines {
+        let mut lines = table.lines_under(&["gate", "metrics"]);
+        lines.extend(table.lines_under(&["gate"]));
+        lines.extend(table.lines_under(&[]).into_iter().filter(|(key, _)| key == "gate"));
+        GateLines(lines)
+    }
+
+    /// The line of what an error is about, or of the gate.
+    fn of_error(&self, error: &GateError) -> Option<u64> {
+        let find = |wanted: &dyn Fn(&str) -> bool| {
+            self.0.iter().find(|(key, _)| wanted(key)).map(|(_, line)| *line)
+        };
+        let subject = error.subject()?;
+        let of_rule =
+            |key: &str| key.split_once(" on ").is_some_and(|(id, _)| id.trim() == subject);
+        let of_slice =
+            |key: &str| key.split_once(" on ").is_some_and(|(_, at)| at.trim() == subject);
+        let slice = matches!(error, GateError::NoSlice { .. });
+        find(&|key| key == subject)
+            .or_else(|| find(&of_rule))
+            .or_else(|| find(&of_slice))
+            .or_else(|| find(&|key| slice && key == "slice"))
+            .or_else(|| find(&|key| key == "protected"))
+            .or_else(|| find(&|key| key == "gate"))
+    }
+}
 
 /// The evaluations that a project can have entries of.
 #[derive(Default)]
@@ -236,7 +331,7 @@ impl Registry {
 #[derive(Debug)]
 enum EntryError {
     Input(InputError),
-    Entry { name: String, error: Box<EvalError> },
+    Entry { name: String, line: Option<u64>, error: Box<EvalError> },
 }
 
 impl From<InputError> for EntryError {
@@ -273,18 +368,26 @@ pub fn read_entry<E: Evaluation>(
     }
 }
 
-fn make<E: Evaluation>(
-    table: TomlTable<'_>,
-    root: &Root<'_>,
-) -> Result<Box<dyn AnyEntry>, EntryError> {
+fn make<E: Evaluation>(table: TomlTable<'_>, root: &Root<'_>) -> Result<Located, EntryError> {
+    let lines = GateLines::of(&table);
     let (mut common, config) = read_entry::<E>(table)?;
     let name = common.name.clone();
-    let wrong = |error: EvalError| EntryError::Entry { name: name.clone(), error: Box::new(error) };
+    let wrong = |error: EvalError| EntryError::Entry {
+        name: name.clone(),
+        line: None,
+        error: Box::new(error),
+    };
+    let ruled = |error: GateError| EntryError::Entry {
+        name: name.clone(),
+        line: lines.of_error(&error),
+        error: Box::new(EvalError::config(error)),
+    };
+    common.gate.validate().map_err(ruled)?;
     common.validate().map_err(wrong)?;
     E::check(&config, &mut common).map_err(wrong)?;
-    common.gate.validate().map_err(|error| wrong(EvalError::config(error)))?;
+    common.gate.validate().map_err(ruled)?;
     let data = E::load(&config, &common, root).map_err(wrong)?;
-    Ok(Box::new(Entry::<E> { common, config, data }))
+    Ok(Located { entry: Box::new(Entry::<E> { common, config, data }), lines })
 }
 
 /// An entry with its baseline.
@@ -293,10 +396,15 @@ pub struct Planned {
     pub entry: Box<dyn AnyEntry>,
     /// The committed reference scores, if the entry names any.
     pub baseline: Option<Baseline>,
+    /// The digest of its settings in karat.toml, without gate and baseline; none of an entry that a
+    /// command line describes.
+    pub settings: Option<Digest>,
 }
 
 /// A project that is ready to run.
 pub struct Project<'a> {
+    /// The name that it gives itself.
+    pub name: Option<String>,
     /// The place of its files.
     pub root: Root<'a>,
     /// Its entries, in the order of the evaluations, then of the file.
@@ -319,10 +427,12 @@ pub enum ProjectError {
     #[error(transparent)]
     Input(#[from] InputError),
     /// An entry is not valid.
-    #[error("{}: {entry}: {message}", path.display())]
+    #[error("{}{}: {entry}: {message}", path.display(), line.map(|line| format!(":{line}")).unwrap_or_default())]
     Entry {
         /// The project file.
         path: PathBuf,
+        /// The line, where the mistake is in one rule.
+        line: Option<u64>,
         /// The name of the entry.
         entry: String,
         /// The mistake.
@@ -399,8 +509,8 @@ impl<'a> Project<'a> {
         for (table, make) in &registry.tables {
             lists.push((document.tables(table)?, *make));
         }
-        rest(document, &registry.tables().collect::<Vec<_>>())?;
-        let mut entries: Vec<Box<dyn AnyEntry>> = Vec::new();
+        let Settings { name, .. } = rest(document, &registry.tables().collect::<Vec<_>>())?;
+        let mut entries: Vec<Located> = Vec::new();
         for (tables, make) in lists {
             for table in tables {
                 entries.push(make(table, &root).map_err(|error| in_file(path, error))?);
@@ -410,15 +520,17 @@ impl<'a> Project<'a> {
             return Err(ProjectError::Empty { path: path.to_owned() });
         }
         let mut labels = BTreeSet::new();
-        if let Some(twice) = entries.iter().find(|entry| !labels.insert(entry.label())) {
+        let each = entries.iter().map(|located| &located.entry);
+        if let Some(twice) = each.into_iter().find(|entry| !labels.insert(entry.label())) {
             let message = format!("two {} entries have this name", twice.evaluation());
             return Err(wrong(path, &twice.common().name, message));
         }
         let entries = entries
             .into_iter()
-            .map(|entry| planned(&root, path, entry, baselines))
+            .zip(digests(path, text, registry)?)
+            .map(|(located, settings)| planned(&root, path, located, Some(settings), baselines))
             .collect::<Result<_, _>>()?;
-        Ok(Project { root, entries })
+        Ok(Project { name, root, entries })
     }
 
     /// The files and folders that the project is measured with.
@@ -437,11 +549,26 @@ impl<'a> Project<'a> {
     }
 }
 
+/// The digests of the settings of all entries, in the order of the entries.
+fn digests(path: &Path, text: &str, registry: &Registry) -> Result<Vec<Digest>, InputError> {
+    let mut document = TomlTable::parse(path, text)?;
+    let mut digests = Vec::new();
+    for table in registry.tables() {
+        for mut entry in document.tables(table)? {
+            entry.split(|key| ["gate", "baseline"].contains(&key));
+            let settings: serde_json::Value = entry.into_type()?;
+            digests.push(canonical::digest(&settings));
+        }
+    }
+    Ok(digests)
+}
+
 fn in_file(path: &Path, error: EntryError) -> ProjectError {
     match error {
         EntryError::Input(error) => ProjectError::Input(error),
-        EntryError::Entry { name, error } => ProjectError::Entry {
+        EntryError::Entry { name, line, error } => ProjectError::Entry {
             path: path.to_owned(),
+            line,
             entry: name,
             not_measured: error.is_not_measured(),
             message: error.to_string(),
@@ -451,34 +578,53 @@ fn in_file(path: &Path, error: EntryError) -> ProjectError {
 
 fn wrong(path: &Path, entry: &str, message: impl std::fmt::Display) -> ProjectError {
     let (path, entry) = (path.to_owned(), entry.to_owned());
-    ProjectError::Entry { path, entry, message: message.to_string(), not_measured: false }
+    ProjectError::Entry {
+        path,
+        line: None,
+        entry,
+        message: message.to_string(),
+        not_measured: false,
+    }
 }
 
 fn planned(
     root: &Root<'_>,
     path: &Path,
-    entry: Box<dyn AnyEntry>,
+    Located { entry, lines }: Located,
+    settings: Option<Digest>,
     baselines: Baselines,
 ) -> Result<Planned, ProjectError> {
     let common = entry.common();
     let bad = |error: &dyn std::fmt::Display| wrong(path, &common.name, error);
+    let ruled = |error: GateError| ProjectError::Entry {
+        path: path.to_owned(),
+        line: lines.of_error(&error),
+        entry: common.name.clone(),
+        message: error.to_string(),
+        not_measured: false,
+    };
     if let Some(computes) = entry.computes() {
-        check_gate(&common.gate, &computes).map_err(|error| bad(&error))?;
+        check_gate(&common.gate, &computes).map_err(ruled)?;
     }
     let baseline = match &common.baseline {
         Some(file) => read_baseline(root, file, &common.name, baselines).map_err(|e| bad(&e))?,
         None => None,
     };
-    // What is broken is more useful to know than that the data is not the baseline's.
-    if entry.is_broken() {
-        return Ok(Planned { entry, baseline: None });
+    let dangling = entry.dangling();
+    if !dangling.is_empty() {
+        // A part that the baseline still had was removed, which fails the gate; any other was never there.
+        if let Some(message) = never_there(&dangling, entry.as_ref(), baseline.as_ref()) {
+            return Err(bad(&message));
+        }
+        // What is broken is more useful to know than that the data is not the baseline's.
+        return Ok(Planned { entry, baseline: None, settings });
     }
     if baselines == Baselines::Needed {
         match &baseline {
             Some(baseline) => {
                 comparable_data(baseline, &entry.dataset(), entry.contents().as_ref())
                     .map_err(|error| bad(&error))?;
-                common.gate.covered_by(baseline).map_err(|error| bad(&error))?;
+                common.gate.covered_by(baseline).map_err(ruled)?;
             }
             None if common.gate.needs_baseline() => {
                 return Err(bad(
@@ -489,7 +635,29 @@ fn planned(
             None => {}
         }
     }
-    Ok(Planned { entry, baseline })
+    Ok(Planned { entry, baseline, settings })
+}
+
+/// The first label that names what neither the corpus nor the baseline's corpus has.
+fn never_there(
+    dangling: &[(String, String)],
+    entry: &dyn AnyEntry,
+    baseline: Option<&Baseline>,
+) -> Option<String> {
+    let earlier = baseline.and_then(|baseline| baseline.contents.as_ref());
+    let removed = |part: &String| earlier.is_some_and(|one| one.corpus.contains_key(part));
+    let unknown: Vec<_> = dangling.iter().filter(|(_, part)| !removed(part)).collect();
+    let (item, part) = unknown.first()?;
+    let contents = entry.contents();
+    let known = contents.iter().flat_map(|contents| contents.corpus.keys());
+    let nearest = input::nearest(part, known.map(String::as_str));
+    let hint = nearest.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let more = match unknown.len() - 1 {
+        0 => String::new(),
+        n => format!(" ({n} more like it)"),
+    };
+    let (item, part) = (printable(item), printable(part));
+    Some(format!("{item} labels `{part}`, which is not in the corpus{hint}{more}"))
 }
 
 /// Finds rules about metrics and slices that no report of the entry can have.

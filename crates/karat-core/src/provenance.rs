@@ -11,7 +11,9 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::report::{Bin, Environment, Latency};
+use karat_io::process::spawn_helper;
+
+use crate::report::{Bin, Environment, Latency, Source};
 
 /// A started stopwatch that becomes the `environment` of a report.
 pub struct Stopwatch {
@@ -162,7 +164,7 @@ fn ask_git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
 /// Returns the output of a program if it succeeds in time; otherwise it is killed. Its stderr is
 /// the reason if it does not end well.
 fn output_within(command: &mut Command, limit: Duration) -> Result<String, String> {
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = spawn_helper(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
     let mut child = child.map_err(|error| format!("it cannot be started: {error}"))?;
     let printed = child.stdout.take().map(read_aside);
     let said = child.stderr.take().map(read_aside);
@@ -191,6 +193,39 @@ fn read_aside(mut stream: impl Read + Send + 'static) -> Receiver<std::io::Resul
         let _ = send.send(read.map(|_| bytes));
     });
     received
+}
+
+/// The project in a folder with its branch and commit, and the CI job that measures it.
+pub fn source(folder: &Path, project: Option<String>) -> Source {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    let repository = may_be_repository(folder);
+    let ask = |arguments: &[&str]| {
+        let line = repository.then(|| git(folder, arguments))??.trim().to_owned();
+        Some(line).filter(|line| !line.is_empty() && line != "HEAD")
+    };
+    Source {
+        project,
+        // CI checks out a commit, not a branch.
+        branch: ["GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME"]
+            .iter()
+            .find_map(|name| variable(name))
+            .or_else(|| ask(&["rev-parse", "--abbrev-ref", "HEAD"])),
+        commit: commit(folder),
+        subject: ask(&["log", "-1", "--format=%s"]),
+        job: job(variable),
+    }
+}
+
+/// The address of the CI job, on GitHub, GitLab and those that name it themselves.
+fn job(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let github = || {
+        let part = |name| variable(name);
+        let (server, repository) = (part("GITHUB_SERVER_URL")?, part("GITHUB_REPOSITORY")?);
+        Some(format!("{server}/{repository}/actions/runs/{}", part("GITHUB_RUN_ID")?))
+    };
+    let named = ["CI_JOB_URL", "BUILD_URL"].iter().find_map(|name| variable(name));
+    let address = github().or(named)?;
+    (address.starts_with("https://") || address.starts_with("http://")).then_some(address)
 }
 
 /// The commit of the folder, with `+changes` where the work tree differs from it.

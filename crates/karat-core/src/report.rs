@@ -16,8 +16,8 @@ use karat_metrics::stats::ClusteredRate;
 
 use crate::dataset::{Contents, DataChange};
 pub use crate::kind::{Evaluation, Kind};
-use crate::leaderboard::Leaderboard;
 use crate::observed::{self, Observed};
+use crate::standings::Leaderboard;
 
 /// The name of this report format; the number rises when a reader of the old one would be misled.
 pub const SCHEMA: &str = "karat.report/2";
@@ -109,6 +109,15 @@ pub struct SystemRef {
     pub settings: BTreeMap<String, String>,
 }
 
+impl SystemRef {
+    /// Its kind and name, once where they are the same.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let SystemRef { kind, name, .. } = self;
+        if kind == name { name.clone() } else { format!("{kind} {name}") }
+    }
+}
+
 /// In which direction a metric is an improvement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -173,7 +182,7 @@ pub struct Interval {
     pub high: f64,
     /// Confidence level, such as 0.95.
     pub level: f64,
-    /// `wilson`, `wilson_clustered`, `clopper_pearson`, `bootstrap`, `bootstrap_clustered`, `t`.
+    /// `wilson`, `wilson_clustered`, `clopper_pearson`, `bootstrap`, `bootstrap_clustered`, `t`, `t_clustered`.
     pub method: String,
 }
 
@@ -288,6 +297,12 @@ pub struct Comparison {
     /// The metrics that both sides have and that cannot be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_compared: Option<NotCompared>,
+    /// The differences of system, runs and seed, as text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+    /// The earlier scores of items that moved, where they differ from those now.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub before: BTreeMap<String, BTreeMap<String, Option<f64>>>,
 }
 
 /// Metrics that were measured in different ways before and now.
@@ -464,6 +479,9 @@ pub struct Bin {
 pub struct CheckReport {
     /// Always `karat.check/1` here.
     pub schema: String,
+    /// The project and the place where it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
     /// The worst verdict of the reports; null where an entry could not be measured.
     pub verdict: Option<Verdict>,
     /// One report for each entry that was measured.
@@ -471,9 +489,6 @@ pub struct CheckReport {
     /// Entries that could not be measured.
     #[serde(default)]
     pub not_measured: Vec<NotMeasured>,
-    /// Evaluations of which the project has no entry.
-    #[serde(default)]
-    pub not_run: Vec<NotRun>,
     /// The systems of one benchmark, ranked and compared in pairs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leaderboards: Vec<Leaderboard>,
@@ -490,13 +505,24 @@ pub struct NotMeasured {
     pub reason: String,
 }
 
-/// An evaluation that did not take part, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NotRun {
-    /// The one.
-    pub evaluation: Evaluation,
-    /// The reason, in one sentence.
-    pub reason: String,
+/// The project of a check, and the place where it was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Source {
+    /// The name that the project gives itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// The branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The commit, with `+changes` where the work tree differed from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The first line of the commit's message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// The address of the CI job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
 }
 
 impl Report {
@@ -546,6 +572,10 @@ pub fn parse_check(path: &Path, text: &str) -> Result<CheckReport, InputError> {
     struct Head {
         schema: String,
     }
+    if !text.trim_start().starts_with('{') {
+        let message = "this is not one; give a report.json that `karat check` wrote";
+        return Err(InputError::invalid(path, "report", message));
+    }
     let head: Head = input::parse_json_text(path, text)?;
     let mut check: CheckReport = if head.schema.starts_with("karat.check/") {
         input::check_schema(path, Some(&head.schema), CHECK_SCHEMA)?;
@@ -571,10 +601,10 @@ impl CheckReport {
         let gates = reports.iter().filter_map(|report| report.gate.as_ref());
         CheckReport {
             schema: CHECK_SCHEMA.to_owned(),
+            source: None,
             verdict: gates.map(|gate| gate.verdict).max(),
             reports,
             not_measured: Vec::new(),
-            not_run: Vec::new(),
             leaderboards: Vec::new(),
         }
     }

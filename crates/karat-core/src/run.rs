@@ -31,6 +31,9 @@ pub trait System: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Self::Answer, Failure>> + Send;
 }
 
+/// So many invalid answers before the first valid one end a run: the adapter speaks another language.
+pub const INVALID_IN_A_ROW: usize = 5;
+
 /// A system that asks for a longer pause than this is not waited for.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -136,11 +139,24 @@ pub enum RunError {
         /// A description of the failure.
         message: String,
     },
+    /// Nothing but invalid answers came.
+    #[error(
+        "the first {INVALID_IN_A_ROW} answers are all invalid, so the other {left} are not asked for \
+         (item {id}: {message})"
+    )]
+    Invalid {
+        /// The item of the last of them.
+        id: String,
+        /// The mistake in its answer.
+        message: String,
+        /// The number of questions that were not asked.
+        left: usize,
+    },
     /// The journal failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// There was nothing to ask.
-    #[error("there is nothing to ask: the dataset has no items after filtering")]
+    #[error("there is nothing to ask: the dataset has no items")]
     Nothing,
 }
 
@@ -199,6 +215,9 @@ pub async fn collect<S: System>(
         return Err(RunError::Nothing);
     }
     let total = questions.len() * options.runs as usize;
+    let answers = |entry: &Entry<S::Answer>| matches!(entry.outcome, Outcome::Answer(_));
+    let mut understood = known.iter().any(answers);
+    let mut invalid = 0;
     let mut known: HashMap<(u32, String), Entry<S::Answer>> =
         known.into_iter().map(|entry| ((entry.run, entry.id.clone()), entry)).collect();
 
@@ -252,6 +271,19 @@ pub async fn collect<S: System>(
         };
         let entry = Entry { run, id, nanos, outcome };
         notify(Event::Answered(&entry))?;
+        match &entry.outcome {
+            Outcome::Failure { class, message }
+                if class == FailureClass::InvalidAnswer.name() && !understood =>
+            {
+                invalid += 1;
+                let left = waiting.len() + under_way.len();
+                if invalid == INVALID_IN_A_ROW && left > 0 {
+                    let (id, message) = (entry.id, message.clone());
+                    return Err(RunError::Invalid { id, message, left });
+                }
+            }
+            _ => understood = true,
+        }
         slots[slot] = Some(entry);
     }
     notify(Event::Finished)?;
@@ -462,6 +494,27 @@ mod tests {
         .await
         .unwrap_err();
         assert!(error.to_string().contains("id-bb"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn an_adapter_of_another_shape_is_not_asked_everything() {
+        let mut system = Lengths::new();
+        for n in 0..20 {
+            let wrong = Failure::new(FailureClass::InvalidAnswer, "a list instead of an object");
+            system.fail_always.insert(format!("q{n}"), wrong);
+        }
+        let words: Vec<String> = (0..20).map(|n| format!("q{n}")).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let (system, options) = (Arc::new(system), Options::default());
+        let asked = questions(&words);
+        let ended = collect(Arc::clone(&system), &asked, &options, vec![], &mut []).await;
+        let message = ended.unwrap_err().to_string();
+        assert!(message.contains("first 5") && message.contains("a list instead"), "{message}");
+        assert_eq!(system.asked.lock().unwrap().len(), INVALID_IN_A_ROW);
+        // After one valid answer the others are failures of their own items.
+        let known = Entry { run: 0, id: "id-q0".into(), nanos: 1, outcome: Outcome::Answer(1) };
+        let ended = collect(system, &asked, &options, vec![known], &mut []).await;
+        assert_eq!(ended.unwrap().len(), 20);
     }
 
     #[tokio::test]

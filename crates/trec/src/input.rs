@@ -16,6 +16,11 @@ use super::error::{LineProblem, TrecError};
 /// The largest number of bytes in a line. A file with a longer one is not a TREC file.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
 
+/// The largest number of bytes of an input that can be read only once, because it is kept in memory.
+const MAX_PIPE_BYTES: u64 = 512 << 20;
+/// The time to wait for the writer of a pipe.
+const WRITER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// The number of bytes read at a time. Small enough to stay in the processor's cache.
 const BLOCK: usize = 128 << 10;
 
@@ -32,14 +37,13 @@ pub(super) struct Input {
 impl Input {
     pub(super) fn new(path: &Path) -> Result<Self, TrecError> {
         let failed = |source| TrecError::Read { path: path.to_owned(), source };
-        let mut file = File::open(path).map_err(failed)?;
-        let regular = file.metadata().map_err(failed)?.is_file();
-        let content = if regular {
-            None
-        } else {
-            let mut content = Vec::new();
-            file.read_to_end(&mut content).map_err(failed)?;
-            Some(content.into())
+        let regular = std::fs::metadata(path).map_err(failed)?.is_file();
+        let content = match regular {
+            true => {
+                File::open(path).map_err(failed)?;
+                None
+            }
+            false => Some(read_once(path).map_err(failed)?.into()),
         };
         Ok(Self { path: path.to_owned(), content })
     }
@@ -70,6 +74,36 @@ impl Input {
 
     fn read_error(&self, source: io::Error) -> TrecError {
         TrecError::Read { path: self.path.clone(), source }
+    }
+}
+
+/// Reads an input that can be read only once, up to [`MAX_PIPE_BYTES`].
+fn read_once(path: &Path) -> io::Result<Vec<u8>> {
+    // Opening a pipe waits for its writer. The thread is left behind if there is none.
+    let (send, opened) = std::sync::mpsc::channel();
+    let name = path.to_owned();
+    std::thread::spawn(move || send.send(File::open(name)));
+    let file = opened.recv_timeout(WRITER_TIMEOUT).unwrap_or_else(|_| {
+        let seconds = WRITER_TIMEOUT.as_secs();
+        Err(io::Error::other(format!("it is a pipe that nothing writes to ({seconds} s)")))
+    })?;
+    let mut content = Vec::new();
+    let mut rest = file.take(MAX_PIPE_BYTES + 1);
+    loop {
+        let before = content.len();
+        rest.by_ref().take(BLOCK as u64).read_to_end(&mut content)?;
+        if content.len() == before {
+            return Ok(content);
+        }
+        if content.len() as u64 > MAX_PIPE_BYTES {
+            let limit = MAX_PIPE_BYTES >> 20;
+            return Err(io::Error::other(format!("more than {limit} MiB, and it is not a file")));
+        }
+        // A device such as /dev/zero never ends, and has no lines.
+        if content.len() > MAX_LINE_BYTES && !content.starts_with(GZIP) && !content.contains(&b'\n')
+        {
+            return Err(io::Error::other("it has no lines"));
+        }
     }
 }
 

@@ -111,7 +111,11 @@ fn each_group(input: &Input, mut changed: impl FnMut(&[u8], &[u8])) -> Result<()
             rest = &rest[end + 1..];
             lines += 1;
             // Nearly all lines belong to the previous query. Without a space after it, the id is longer.
-            if line.starts_with(&previous) && line.get(previous.len()) == Some(&b' ') {
+            // Before the first query, a space is only a space before it.
+            if !previous.is_empty()
+                && line.starts_with(&previous)
+                && line.get(previous.len()) == Some(&b' ')
+            {
                 continue;
             }
             let Some(query) = first_column(line) else { continue };
@@ -166,6 +170,8 @@ mod tests {
         assert_eq!(look("b x\nb y\na x\nc x\n").1, Some(3));
         assert_eq!(look("b x\na x\nb y\nc x\n").1, None);
         assert_eq!(look("a x\nb x\na y\n").1, None);
+        assert_eq!(look(" a x\n b x\n").1, Some(2));
+        assert!(look(" b x\na x\nc x\n").0.is_none());
     }
 
     #[test]

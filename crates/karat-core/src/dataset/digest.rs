@@ -24,7 +24,7 @@ impl Digest {
     }
 
     /// Its first 64 bits.
-    pub(super) fn head(&self) -> u64 {
+    pub(crate) fn head(&self) -> u64 {
         let head = self.0.first_chunk().copied().unwrap_or_default();
         u64::from_be_bytes(head)
     }

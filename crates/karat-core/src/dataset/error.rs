@@ -56,6 +56,16 @@ pub enum DatasetError {
         /// The version that may differ.
         next: Version,
     },
+    /// A file differs from what was frozen by its line ends alone.
+    #[error(
+        "{}: only its line ends differ from what was frozen: it was checked out with CRLF; add \
+         `datasets/** -text` to .gitattributes, remove the file and check it out again",
+        name(file)
+    )]
+    LineEnds {
+        /// The file.
+        file: PathBuf,
+    },
     /// A symbolic link, device or pipe among the files.
     #[error(
         "{}: not a plain file; a dataset holds files only, no links: put a copy there",

@@ -62,8 +62,14 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::open`].
     pub fn of(files: DatasetFiles) -> Result<Self, DatasetError> {
+        let opened = Self::unverified(files)?;
+        opened.manifest.verify(&opened.files)?;
+        Ok(opened)
+    }
+
+    /// Opens a dataset whose files the caller verifies.
+    pub(crate) fn unverified(files: DatasetFiles) -> Result<Self, DatasetError> {
         let manifest = Manifest::read(&files)?;
-        manifest.verify(&files)?;
         let digest = manifest.digest();
         Ok(Self { manifest, files, digest })
     }
@@ -117,7 +123,10 @@ impl Dataset {
         };
         let found = Digest::of(&bytes);
         if found != expected {
-            return Err(DatasetError::Changed { file, expected, found, next });
+            return Err(match with_line_feeds(&bytes) == expected {
+                true => DatasetError::LineEnds { file },
+                false => DatasetError::Changed { file, expected, found, next },
+            });
         }
         Ok(bytes)
     }
@@ -168,6 +177,17 @@ pub struct Manifest {
     pub made: String,
     /// Every file with its digest.
     pub files: BTreeMap<FilePath, Digest>,
+}
+
+/// The digest of a text with CRLF taken for line feeds, as it was before git wrote it for Windows.
+fn with_line_feeds(bytes: &[u8]) -> Digest {
+    let mut plain = Vec::with_capacity(bytes.len());
+    for (n, byte) in bytes.iter().enumerate() {
+        if *byte != b'\r' || bytes.get(n + 1) != Some(&b'\n') {
+            plain.push(*byte);
+        }
+    }
+    Digest::of(&plain)
 }
 
 /// The treatment by [`Manifest::freeze`] of a folder that is already frozen with other files.
@@ -251,7 +271,12 @@ impl Manifest {
             match files.digest(path) {
                 Ok(Some(found)) if found == expected => {}
                 Ok(Some(found)) => {
-                    problems.push(DatasetError::Changed { file, expected, found, next });
+                    let bytes = files.bytes(path, &Limits::default()).ok().flatten();
+                    let ends = bytes.is_some_and(|bytes| with_line_feeds(&bytes) == expected);
+                    problems.push(match ends {
+                        true => DatasetError::LineEnds { file },
+                        false => DatasetError::Changed { file, expected, found, next },
+                    });
                 }
                 Ok(None) => problems.push(DatasetError::Missing { file, next }),
                 // The list has named it already.

@@ -26,13 +26,17 @@ pub(super) enum Source {
 }
 
 impl<'a> Answer<'a> {
-    /// The result of a tool, as it was on the wire.
+    /// The result of a tool, a resource, a prompt or any other request, as it was on the wire.
     pub fn new(result: &'a Value) -> Answer<'a> {
-        let texts: Vec<&str> = blocks(result).iter().filter_map(block_text).collect();
+        let blocks = blocks(result);
+        let texts: Vec<&str> = blocks.iter().copied().filter_map(block_text).collect();
         let structured = result.get("structuredContent").filter(|value| !value.is_null());
+        // The results of other methods are data themselves.
+        let other = || (result.is_object() && !has_blocks(result)).then_some(result);
         let data = structured
             .map(Cow::Borrowed)
-            .or_else(|| serde_json::from_str(texts.first()?).ok().map(Cow::Owned));
+            .or_else(|| serde_json::from_str(texts.first()?).ok().map(Cow::Owned))
+            .or_else(|| other().map(Cow::Borrowed));
         // Empty blocks at the start leave no empty lines behind.
         let start = texts.iter().position(|text| !text.is_empty()).unwrap_or(texts.len());
         let text = texts[start..].join("\n");
@@ -63,12 +67,23 @@ impl<'a> Answer<'a> {
 
     /// A content block by its number, from 0.
     pub(super) fn block(&self, number: usize) -> Option<&'a Value> {
-        blocks(self.result?).get(number)
+        blocks(self.result?).get(number).copied()
     }
 }
 
-fn blocks(result: &Value) -> &[Value] {
-    result.get("content").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+fn has_blocks(result: &Value) -> bool {
+    ["content", "contents", "messages"].iter().any(|field| result.get(field).is_some())
+}
+
+/// The content of a tool's result, the contents of a resource, or the messages of a prompt.
+fn blocks(result: &Value) -> Vec<&Value> {
+    let list = |field: &str| result.get(field).and_then(Value::as_array);
+    let content = list("content").or_else(|| list("contents"));
+    let messages = || list("messages").into_iter().flatten();
+    match content {
+        Some(blocks) => blocks.iter().collect(),
+        None => messages().filter_map(|message| message.get("content")).collect(),
+    }
 }
 
 /// The text of a content block, also of an embedded resource.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use jsonschema::{Uri, uri};
 use serde_json::{Map, Value};
 
-use super::SchemaError;
+use super::error::{SchemaError, place};
 
 /// The number of times the engine goes through the parts of a schema with `unevaluated…`: once for the verdict
 /// and about twice to know what was evaluated (measured: 2.2 times in all per level).
@@ -342,7 +342,7 @@ fn pointer_to(schema: &Value, part: &Value) -> String {
     let mut waiting = vec![(schema, String::new())];
     while let Some((value, pointer)) = waiting.pop() {
         if std::ptr::eq(value, part) {
-            return super::place(&pointer);
+            return place(&pointer);
         }
         match value {
             Value::Array(items) => {
@@ -355,5 +355,5 @@ fn pointer_to(schema: &Value, part: &Value) -> String {
             _ => {}
         }
     }
-    super::place("")
+    place("")
 }

@@ -9,6 +9,7 @@
 //!
 //! Messages quote names from schema and value, made printable; values themselves are not quoted.
 
+mod error;
 mod graph;
 mod size;
 #[cfg(test)]
@@ -22,10 +23,11 @@ use jsonschema::{ReferencingError, ValidationError, Validator};
 use serde::Serialize;
 use serde_json::Value;
 
+pub use self::error::SchemaError;
+use self::error::{place, short};
 use self::graph::Graph;
 use self::size::measure;
 use self::work::TooMuch;
-use karat_io::text::{clip, printable};
 
 /// Levels of nesting in a schema and in a value.
 const DEPTH: usize = 128;
@@ -37,68 +39,6 @@ const PATTERN_COST: u64 = 1_000_000;
 /// counted.
 const DESCRIBED: usize = 100;
 const COMPARED: usize = 10_000;
-
-/// The reason why a schema cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SchemaError {
-    /// A schema is an object or a boolean.
-    #[error("a schema must be an object, `true` or `false`")]
-    NotASchema,
-    /// The schema is larger than allowed.
-    #[error("the schema has more than {limit} values, which is the limit")]
-    TooLarge {
-        /// The limit.
-        limit: usize,
-    },
-    /// The regular expressions would take too much memory or time.
-    #[error(
-        "the patterns of the schema are too large together; use smaller repetitions or maxLength"
-    )]
-    PatternsTooLarge,
-    /// The schema is nested deeper than allowed.
-    #[error("the schema is nested deeper than {limit} levels, which is the limit")]
-    TooDeep {
-        /// The limit.
-        limit: usize,
-    },
-    /// `$schema` names a dialect that is not known.
-    #[error(
-        "unsupported dialect `{found}`; use https://json-schema.org/draft/2020-12/schema or leave $schema out"
-    )]
-    UnsupportedDialect {
-        /// The value of `$schema`.
-        found: String,
-    },
-    /// A reference leads out of the schema.
-    #[error(
-        "`{uri}` is outside the schema and is not fetched; put it under $defs and refer to it there"
-    )]
-    ExternalReference {
-        /// The reference.
-        uri: String,
-    },
-    /// A reference leads nowhere.
-    #[error("a reference cannot be resolved: {message}")]
-    BadReference {
-        /// The message of the engine.
-        message: String,
-    },
-    /// References lead in a circle that no value ends.
-    #[error("the reference at {at} leads back to itself; such a schema decides nothing")]
-    Circular {
-        /// A place on the circle, as a JSON pointer.
-        at: String,
-    },
-    /// The schema breaks the rules of its dialect.
-    #[error("not a valid schema at {at}: {message}")]
-    Invalid {
-        /// The place, as a JSON pointer into the schema.
-        at: String,
-        /// The problem.
-        message: String,
-    },
-}
 
 /// A schema, ready to check values.
 #[derive(Debug)]
@@ -245,15 +185,6 @@ fn violation(error: &ValidationError<'_>) -> Violation {
         keyword: error.kind().keyword().to_owned(),
         message: short(&error.masked_with(kind).to_string()),
     }
-}
-
-fn short(message: &str) -> String {
-    clip(&printable(message), 300).into_owned()
-}
-
-/// A JSON pointer as text.
-fn place(pointer: &str) -> String {
-    if pointer.is_empty() { "the root".to_owned() } else { short(pointer) }
 }
 
 fn explain(error: &ValidationError<'_>) -> SchemaError {

@@ -102,7 +102,8 @@ impl Count<'_> {
             if node.meta_returns {
                 return Err(TooMuch);
             }
-            let parts = super::measure(value, usize::MAX).map_or(0, |size| size.values as u64);
+            let parts =
+                super::size::measure(value, usize::MAX).map_or(0, |size| size.values as u64);
             visits = visits.saturating_add(node.meta * META_SCHEMA * parts);
         }
         if visits > self.limit {

@@ -24,6 +24,7 @@ fn identity() -> Identity {
         },
         runs: 2,
         seed: 7,
+        part: None,
     }
 }
 
@@ -82,6 +83,64 @@ fn a_broken_line_in_the_middle_names_its_number() {
     std::fs::write(&path, text).unwrap();
     let error = Journal::resume::<u32>(&path, &identity()).err().unwrap().to_string();
     assert!(error.contains("journal.jsonl:3:"), "{error}");
+}
+
+#[test]
+fn what_failed_is_asked_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.jsonl");
+    let mut journal = Journal::create(&path, &identity()).unwrap();
+    journal.append(&entry(0, "a")).unwrap();
+    let (class, message) = ("timeout".to_owned(), "too slow".to_owned());
+    let failure: Outcome<u32> = Outcome::Failure { class, message };
+    journal.append(&Entry { run: 0, id: "b".to_owned(), nanos: 5, outcome: failure }).unwrap();
+    drop(journal);
+    let (mut journal, entries) = Journal::resume::<u32>(&path, &identity()).unwrap();
+    assert_eq!(entries, [entry(0, "a")]);
+    // The answer of the second attempt counts.
+    journal.append(&entry(0, "b")).unwrap();
+    drop(journal);
+    let (_, entries) = Journal::resume::<u32>(&path, &identity()).unwrap();
+    assert_eq!(entries, [entry(0, "a"), entry(0, "b")]);
+}
+
+#[test]
+fn every_flipped_bit_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.jsonl");
+    let mut journal = Journal::create(&path, &identity()).unwrap();
+    journal.append(&entry(0, "a")).unwrap();
+    journal.append(&entry(1, "b")).unwrap();
+    drop(journal);
+    let whole = std::fs::read(&path).unwrap();
+    let (_, expected) = Journal::resume::<u32>(&path, &identity()).unwrap();
+    for (at, bit) in (0..whole.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << bit;
+        let line = 1 + whole[..at].iter().filter(|byte| **byte == b'\n').count();
+        std::fs::write(&path, &damaged).unwrap();
+        match Journal::resume::<u32>(&path, &identity()) {
+            // Only the end of the last line can be lost, and that looks like a kill.
+            Ok((_, entries)) => {
+                assert_eq!(at, whole.len() - 1, "bit {bit}");
+                assert_eq!(entries, expected[..1]);
+            }
+            Err(error) => {
+                let text = error.to_string();
+                let named = text.contains(&format!("journal.jsonl:{line}:"));
+                assert!(named || text.contains("another run"), "byte {at}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_journal_of_an_earlier_version_is_refused_with_its_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.jsonl");
+    std::fs::write(&path, "{\"schema\":\"karat.journal/2\",\"kind\":\"ranking\"}\n").unwrap();
+    let error = Journal::resume::<u32>(&path, &identity()).err().unwrap().to_string();
+    assert!(error.contains("karat.journal/2 there") && error.contains("--resume"), "{error}");
 }
 
 #[test]

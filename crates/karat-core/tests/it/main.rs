@@ -15,4 +15,5 @@ mod dataset;
 mod gate;
 mod journal;
 mod json_schema_engines;
+mod partition;
 mod toy;

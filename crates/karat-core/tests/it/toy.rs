@@ -21,18 +21,18 @@ use karat_core::run::{Silent, System};
 use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 
-struct Toy;
+pub(crate) struct Toy;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Config {
+pub(crate) struct Config {
     words: PathBuf,
     /// The longest word that the system counts right.
     #[serde(default)]
     limit: Option<usize>,
 }
 
-struct Counter {
+pub(crate) struct Counter {
     limit: usize,
 }
 
@@ -147,7 +147,7 @@ fn check(folder: &Path, settings: &str) -> Result<(Report, Baseline), String> {
     Ok((report, baseline))
 }
 
-fn folder(words: &str) -> tempfile::TempDir {
+pub(crate) fn folder(words: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("words.txt"), words).unwrap();
     folder

@@ -84,6 +84,15 @@ impl<'a> Arguments<'a> {
         Ok(Arguments { text: reader.object_text()?, object: OnceLock::new() })
     }
 
+    /// Takes the next object of a text and parses it now, for callers that need its values anyway.
+    ///
+    /// # Errors
+    /// If the next value is not a valid JSON object.
+    pub fn read_now(reader: &mut Reader<'a>) -> Result<Self, JsonError> {
+        let (text, object) = reader.object_and_text()?;
+        Ok(Arguments { text, object: OnceLock::from(object) })
+    }
+
     /// Returns `true` if both are the same text.
     #[inline]
     pub(super) fn written_alike(&self, other: &Arguments<'_>) -> bool {
@@ -130,6 +139,8 @@ mod tests {
         let text = r#" {"a":[1,{"b":null}],"c":"\u00e9"} "#;
         let early = Reader::new(text).read_object().unwrap();
         assert!(read(text).identical(&early), "{}", *read(text));
+        let now = Arguments::read_now(&mut Reader::new(text)).unwrap();
+        assert!(now.identical(&early) && now.written_alike(&read(text)));
         assert!(read("{}").is_empty());
     }
 

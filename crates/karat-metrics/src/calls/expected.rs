@@ -199,30 +199,71 @@ impl Reading {
         let optional = usize::try_from(worth % REQUIRED).unwrap_or(usize::MAX);
         Reading { agreement: worth / REQUIRED, required, called: called.saturating_sub(optional) }
     }
+
+    fn is_exact(&self) -> bool {
+        self.called == self.required && self.agreement == self.required as i128 * FULL
+    }
+
+    fn alignment(&self) -> f64 {
+        match self.required.max(self.called) {
+            0 => 1.0,
+            longer => self.agreement as f64 / FULL as f64 / longer as f64,
+        }
+    }
+}
+
+/// The scores of calls in order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InOrder {
+    /// `calls.exact`
+    pub exact: bool,
+    /// `calls.alignment`
+    pub alignment: f64,
 }
 
 impl Expected<'_> {
     /// Returns `true` if some interpretation of the expectation fits all calls (`calls.exact`).
     #[must_use]
     pub fn exact(&self, called: &[Call<'_>]) -> bool {
-        let best = self.best_alignment(called);
-        best.called == best.required && best.agreement == best.required as i128 * FULL
+        self.best_alignment(called, self.common(called)).is_exact()
     }
 
     /// Returns the share that agrees in order (`calls.alignment`). An optional call that was made as
     /// expected is left out of the calls, and one that was not is left out of the expectation.
     #[must_use]
     pub fn alignment(&self, called: &[Call<'_>]) -> f64 {
-        let best = self.best_alignment(called);
-        match best.required.max(best.called) {
-            0 => 1.0,
-            longer => best.agreement as f64 / FULL as f64 / longer as f64,
+        self.best_alignment(called, self.common(called)).alignment()
+    }
+
+    /// Returns both scores of the calls in order, found together; `None` if [`Expected::work`] is more than
+    /// `max_work`.
+    ///
+    /// ```
+    /// use karat_metrics::calls::expected::Expected;
+    /// use karat_metrics::calls::{Call, Object};
+    ///
+    /// let [a, b] = ["a", "b"].map(|name| Call::new(name, Object::new()));
+    /// let expected = Expected::from(&[a.clone(), b][..]);
+    /// let in_order = expected.in_order(&[a], 1_000).unwrap();
+    /// assert_eq!((in_order.exact, in_order.alignment), (false, 0.5));
+    /// ```
+    #[must_use]
+    pub fn in_order(&self, called: &[Call<'_>], max_work: usize) -> Option<InOrder> {
+        let common = self.common(called);
+        if self.work_between(called, common) > max_work {
+            return None;
         }
+        let best = self.best_alignment(called, common);
+        Some(InOrder { exact: best.is_exact(), alignment: best.alignment() })
     }
 
     /// Returns the F1 of the calls in any order, each expectation met by one call at most (`calls.f1`).
     #[must_use]
     pub fn f1(&self, called: &[Call<'_>]) -> f64 {
+        // Without a choice there is nothing to search.
+        if self.common(called) == (self.steps.len(), 0) && called.len() == self.steps.len() {
+            return 1.0;
+        }
         let all: Vec<&ExpectedCall<'_>> = self.calls().collect();
         let rows = weights(called, &all, full_worth);
         let mut matching = Matching::new(all.len());
@@ -244,16 +285,53 @@ impl Expected<'_> {
     }
 
     /// The pairing of greatest worth that keeps the order of the steps.
-    fn best_alignment(&self, called: &[Call<'_>]) -> Reading {
+    fn best_alignment(&self, called: &[Call<'_>], (start, end): (usize, usize)) -> Reading {
+        let inner = &called[start..called.len() - end];
         // best[j]: the steps so far and the first j called calls.
-        let mut best = vec![0_i128; called.len() + 1];
-        for step in &self.steps {
+        let mut best = vec![0_i128; inner.len() + 1];
+        for step in &self.steps[start..self.steps.len() - end] {
             match step {
-                Step::Call(expected) => extend_by_call(&mut best, expected, called),
-                Step::AnyOrder(group) => best = extended_by_group(&best, group, called),
+                Step::Call(expected) => extend_by_call(&mut best, expected, inner),
+                Step::AnyOrder(group) => best = extended_by_group(&best, group, inner),
             }
         }
-        Reading::new(best[called.len()], self.required(), called.len())
+        let worth = best[inner.len()] + (start + end) as i128 * FULL * REQUIRED;
+        Reading::new(worth, self.required(), called.len())
+    }
+
+    /// The number of steps at the start and at the end that are met in full by the call at their place.
+    /// No other pairing of them is worth more: each pair has the greatest worth there is, and a pairing
+    /// without it can be changed to have it.
+    fn common(&self, called: &[Call<'_>]) -> (usize, usize) {
+        let is_met = |(step, call): (&Step<'_>, &Call<'_>)| match step {
+            Step::Call(expected) => {
+                expected.presence == Presence::Required && expected.accepts(call)
+            }
+            Step::AnyOrder(_) => false,
+        };
+        let start = self.steps.iter().zip(called).take_while(|pair| is_met(*pair)).count();
+        let (steps, calls) = (&self.steps[start..], &called[start..]);
+        let end =
+            steps.iter().rev().zip(calls.iter().rev()).take_while(|pair| is_met(*pair)).count();
+        (start, end)
+    }
+
+    /// The work of aligning calls, in comparisons of one call with one expected call. It grows with the
+    /// product of both numbers, and in a group without order with the square of the calls; a caller that
+    /// scores the traces of others should set a limit.
+    #[must_use]
+    pub fn work(&self, called: &[Call<'_>]) -> usize {
+        self.work_between(called, self.common(called))
+    }
+
+    fn work_between(&self, called: &[Call<'_>], (start, end): (usize, usize)) -> usize {
+        let inner = called.len() - start - end;
+        let steps = &self.steps[start..self.steps.len() - end];
+        let work = steps.iter().map(|step| match step {
+            Step::Call(_) => inner,
+            Step::AnyOrder(group) => inner.saturating_mul(inner).saturating_mul(group.len()),
+        });
+        work.fold(0, usize::saturating_add)
     }
 }
 

@@ -248,6 +248,14 @@ impl<'a> Reader<'a> {
         Ok(builder.finish())
     }
 
+    /// Reads an object into memory and returns its text with it.
+    pub(super) fn object_and_text(&mut self) -> Result<(&'a str, Object<'a>), JsonError> {
+        self.expect(Kind::Object)?;
+        let start = self.at;
+        let object = self.read_object()?;
+        Ok((&self.text[start..self.at], object))
+    }
+
     /// Skips an object and returns its text, which has been checked and can be read later.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ pub(super) const METRICS: &[Metric] = &[
         unit: Unit::Share,
         kind: MetricKind::Rate,
         undefined: "no trace has a call",
-        notes: "Ours. Calls are the same by JSON equality. A trace whose calls are exactly the expected ones is not a loop.",
+        notes: "Ours. Calls are the same by JSON equality. A repeated block has at most 1,000 calls. A trace whose calls are exactly the expected ones is not a loop.",
         ..Metric::DEFAULT
     },
 ];
@@ -51,8 +51,19 @@ pub(super) const METRICS: &[Metric] = &[
 /// ```
 #[must_use]
 pub fn first_error(expected: &Expected<'_>, called: &[Call<'_>]) -> Option<usize> {
-    let mut readings = BTreeSet::from([Reading { step: 0, met: 0 }]);
-    for (position, call) in (1..).zip(called) {
+    // As long as the steps leave no choice there is one reading, and nothing to remember.
+    let mut start = 0;
+    while let (Some(Step::Call(wanted)), Some(call)) =
+        (expected.steps.get(start), called.get(start))
+    {
+        match wanted.presence {
+            Presence::Required if wanted.accepts(call) => start += 1,
+            Presence::Required => return Some(start + 1),
+            Presence::Optional => break,
+        }
+    }
+    let mut readings = BTreeSet::from([Reading { step: start, met: 0 }]);
+    for (position, call) in (start + 1..).zip(&called[start..]) {
         readings = readings
             .iter()
             .flat_map(|reading| reading.skips(expected))
@@ -122,8 +133,12 @@ impl Reading {
     }
 }
 
+/// The number of calls of a block whose repetition is looked for: all lengths of a long run would take a
+/// time that grows with its square.
+const LONGEST_BLOCK: usize = 1_000;
+
 /// Returns `true` if the calls contain a loop (`calls.loop`): the same call three times, or a block of
-/// calls that is repeated at once.
+/// at most 1,000 calls that is repeated at once.
 ///
 /// ```
 /// use karat_metrics::calls::traces::has_loop;
@@ -145,7 +160,8 @@ pub fn has_loop(called: &[Call<'_>]) -> bool {
             return true;
         }
     }
-    (2..=classes.len() / 2).any(|length| has_block(&classes, length))
+    let longest = (classes.len() / 2).min(LONGEST_BLOCK);
+    (2..=longest).any(|length| has_block(&classes, length))
 }
 
 /// Returns `true` if a block of this length is followed by itself.

@@ -6,7 +6,9 @@
 //! contain, and for a rate of 0 or 1 [`wilson`](super::wilson) or
 //! [`clopper_pearson`](super::clopper_pearson) is the better choice.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 
 use super::random::Draws;
 use super::special::normal;
@@ -76,10 +78,19 @@ impl Bootstrap {
     pub fn mean(&self, xs: &[f64]) -> Result<Interval, Undefined> {
         self.check(xs.len())?;
         all_finite(xs)?;
-        let mut draws = Draws::from_seed(self.seed);
-        let means = (0..self.resamples)
-            .map(|_| xs.iter().map(|_| xs[draws.index(xs.len())]).sum::<f64>() / length(xs.len()))
-            .collect();
+        let means = match drawn(self.seed, xs.len(), self.resamples) {
+            Some(indices) => {
+                let mut means = sums(xs, &indices);
+                means.truncate(self.resamples);
+                means.iter_mut().for_each(|sum| *sum /= length(xs.len()));
+                means
+            }
+            None => {
+                let mut draws = Draws::from_seed(self.seed);
+                let mut sum = || xs.iter().map(|_| xs[draws.index(xs.len())]).sum::<f64>();
+                (0..self.resamples).map(|_| sum() / length(xs.len())).collect()
+            }
+        };
         self.interval(mean(xs)?, means, || leave_one_out_means(xs))
     }
 
@@ -113,6 +124,27 @@ impl Bootstrap {
             *count += 1.0;
         }
         let groups: Vec<(f64, f64)> = by_name.into_values().collect();
+        self.pooled_mean(&groups)
+    }
+
+    /// As [`clustered_mean`](Self::clustered_mean), from the sum and the number of values of each
+    /// cluster.
+    ///
+    /// ```
+    /// use karat_metrics::stats::Bootstrap;
+    ///
+    /// let bootstrap = Bootstrap::default();
+    /// let listed = bootstrap.clustered_mean(&[1.0, 0.5, 0.0], &[1, 1, 2])?;
+    /// assert_eq!(bootstrap.pooled_mean(&[(1.5, 2.0), (0.0, 1.0)])?, listed);
+    /// # Ok::<(), karat_metrics::Undefined>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As there.
+    pub fn pooled_mean(&self, groups: &[(f64, f64)]) -> Result<Interval, Undefined> {
+        if groups.iter().any(|(sum, count)| !sum.is_finite() || *count < 1.0) {
+            return Err(Undefined("a cluster has no values, or one that is not finite"));
+        }
         if groups.len() == 1 {
             return Err(Undefined("a single cluster shows no spread between clusters"));
         }
@@ -259,7 +291,10 @@ impl Bootstrap {
         leave_one_out: impl FnOnce() -> Vec<f64>,
     ) -> Result<Interval, Undefined> {
         let tail = allowed_miss(self.confidence)? / 2.0;
-        resampled.sort_unstable_by(f64::total_cmp);
+        match self.method {
+            BootstrapMethod::Bca => resampled.sort_unstable_by(f64::total_cmp),
+            _ => sort_ends(&mut resampled, tail),
+        }
         let at = |q| quantile_of_sorted(&resampled, q, QuantileMethod::Linear);
         let (low, high) = (at(tail)?, at(1.0 - tail)?);
         if resampled.first() == resampled.last() {
@@ -286,6 +321,88 @@ impl Bootstrap {
             }
         }
     }
+}
+
+/// Sorts as much of both ends as the quantiles at `tail` from them need; what is between is in no order.
+fn sort_ends(values: &mut [f64], tail: f64) {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most n / 2")]
+    let reach = (length(values.len()) * tail).ceil() as usize + 2;
+    if values.len() < 2 * reach + 2 {
+        values.sort_unstable_by(f64::total_cmp);
+        return;
+    }
+    values.select_nth_unstable_by(reach, f64::total_cmp);
+    values[..reach].sort_unstable_by(f64::total_cmp);
+    let from = values.len() - reach;
+    values[reach..].select_nth_unstable_by(from - reach, f64::total_cmp);
+    values[from..].sort_unstable_by(f64::total_cmp);
+}
+
+/// The number of resamples that are summed at once: their sums do not wait for each other.
+const LANES: usize = 8;
+/// The most draws that are kept, of one bootstrap and of all.
+const MAX_KEPT: usize = 1 << 21;
+const MAX_KEPT_OF_ALL: usize = 1 << 22;
+
+/// The draws of a bootstrap, [`LANES`] resamples at a time: the first draw of each, then the second.
+struct Drawn {
+    seed: u64,
+    n: usize,
+    resamples: usize,
+    indices: Rc<[u32]>,
+}
+
+thread_local! {
+    /// The draws of the last bootstraps, the latest first. Reports have many metrics and slices of as many
+    /// items, pairs of systems have almost as many, and the draws of a seed are always the same.
+    static LAST: RefCell<VecDeque<Drawn>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// The draws of a seed; none if they are too many to be kept.
+fn drawn(seed: u64, n: usize, resamples: usize) -> Option<Rc<[u32]>> {
+    let rows = resamples.div_ceil(LANES).checked_mul(LANES)?;
+    if u32::try_from(n).is_err() || rows.checked_mul(n)? > MAX_KEPT {
+        return None;
+    }
+    LAST.with_borrow_mut(|last| {
+        let same = |drawn: &Drawn| (drawn.seed, drawn.n, drawn.resamples) == (seed, n, resamples);
+        if let Some(at) = last.iter().position(same) {
+            let found = last.remove(at)?;
+            let indices = Rc::clone(&found.indices);
+            last.push_front(found);
+            return Some(indices);
+        }
+        let mut indices = vec![0; rows * n];
+        let mut draws = Draws::from_seed(seed);
+        for resample in 0..resamples {
+            let block = resample / LANES * LANES * n;
+            for at in 0..n {
+                let index = draws.index(n);
+                indices[block + at * LANES + resample % LANES] = u32::try_from(index).ok()?;
+            }
+        }
+        let indices: Rc<[u32]> = indices.into();
+        let kept =
+            |last: &VecDeque<Drawn>| last.iter().map(|drawn| drawn.indices.len()).sum::<usize>();
+        while kept(last) + indices.len() > MAX_KEPT_OF_ALL && last.pop_back().is_some() {}
+        last.push_front(Drawn { seed, n, resamples, indices: Rc::clone(&indices) });
+        Some(indices)
+    })
+}
+
+/// The sum of each resample, every one in the order of its draws.
+fn sums(xs: &[f64], indices: &[u32]) -> Vec<f64> {
+    let mut sums = Vec::with_capacity(indices.len() / xs.len());
+    for block in indices.chunks_exact(LANES * xs.len()) {
+        let mut lanes = [0.0; LANES];
+        for drawn in block.as_chunks::<LANES>().0 {
+            for (sum, index) in lanes.iter_mut().zip(drawn) {
+                *sum += xs[*index as usize];
+            }
+        }
+        sums.extend(lanes);
+    }
+    sums
 }
 
 /// Returns the mean of each resample whose indices are given, for intervals that must not depend on
@@ -363,6 +480,18 @@ fn acceleration(leave_one_out: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn draws_that_are_kept_give_the_same_interval() {
+        let xs: Vec<f64> = (0..37).map(|i| f64::from(i % 5) / 3.0).collect();
+        for (seed, resamples) in [(1, 2001), (2, 2001), (1, 2001), (1, 7)] {
+            let bootstrap = Bootstrap { seed, resamples, ..Bootstrap::default() };
+            let mut draws = Draws::from_seed(seed);
+            let mut one = || xs.iter().map(|_| xs[draws.index(xs.len())]).sum::<f64>() / 37.0;
+            let means: Vec<f64> = (0..resamples).map(|_| one()).collect();
+            assert_eq!(bootstrap.mean(&xs), bootstrap.from_means(&xs, &means));
+        }
+    }
 
     #[test]
     fn several_statistics_at_once_equal_each_one_alone() {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use super::proportion::Rate;
 use super::special::{normal, student};
-use super::{Interval, allowed_miss, length, real};
+use super::{Interval, allowed_miss, real};
 use crate::Undefined;
 
 /// The weight of the assumption that whole clusters fail together, in hits. Without a single hit it
@@ -56,18 +56,43 @@ impl ClusteredRate {
             *hits += u64::from(hit);
             *size += 1;
         }
-        let (hits, of) =
-            clusters.values().fold((0, 0), |(hits, of), (h, size)| (hits + h, of + size));
+        ClusteredRate::of_counts(clusters.into_values().map(|(hits, size)| (hits, size, 1)))
+    }
+
+    /// Takes counted clusters: hits, trials, and the number of clusters that have these counts.
+    ///
+    /// ```
+    /// use karat_metrics::stats::ClusteredRate;
+    ///
+    /// let listed = ClusteredRate::of([(1, true), (1, false), (2, true), (3, true)])?;
+    /// assert_eq!(ClusteredRate::of_counts([(1, 2, 1), (1, 1, 2)])?, listed);
+    /// # Ok::<(), karat_metrics::Undefined>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn of_counts(
+        clusters: impl IntoIterator<Item = (u64, u64, u64)>,
+    ) -> Result<Self, Undefined> {
+        let clusters: Vec<(u64, u64, u64)> =
+            clusters.into_iter().filter(|(_, size, times)| size * times > 0).collect();
+        let (mut hits, mut of, mut number) = (0, 0, 0);
+        for (hit, size, times) in &clusters {
+            hits += hit * times;
+            of += size * times;
+            number += times;
+        }
         if of == 0 {
             return Err(Undefined("no trials"));
         }
-        if clusters.len() == 1 {
+        if number == 1 {
             return Err(Undefined("a single cluster shows no spread between clusters"));
         }
-        let (n, k) = (real(of), length(clusters.len()));
+        let (n, k) = (real(of), real(number));
         let p = real(hits) / n;
         let squares = |value: fn((u64, u64), f64) -> f64| -> f64 {
-            clusters.values().map(|cluster| value(*cluster, p).powi(2)).sum()
+            let each = clusters.iter();
+            each.map(|(hits, size, times)| value((*hits, *size), p).powi(2) * real(*times)).sum()
         };
         let between = squares(|(hits, size), p| real(hits) - p * real(size));
         let fourth = squares(|(hits, size), p| (real(hits) - p * real(size)).powi(2));
@@ -81,7 +106,7 @@ impl ClusteredRate {
         Ok(ClusteredRate {
             hits,
             of,
-            clusters: clusters.len() as u64,
+            clusters: number,
             effective: n / effect,
             freedom: freedom.clamp(1.0, k - 1.0),
         })
@@ -128,7 +153,7 @@ impl ClusteredRate {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{clopper_pearson_upper, random::Draws, wilson};
+    use super::super::{clopper_pearson_upper, length, random::Draws, wilson};
     use super::*;
 
     /// Clusters whose rates are 0 or 1 with the share `together`, and independent trials otherwise:

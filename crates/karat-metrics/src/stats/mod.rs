@@ -24,6 +24,7 @@
 mod bootstrap;
 mod clustered;
 mod contingency;
+mod exact;
 mod mean;
 mod multiple;
 mod paired;
@@ -39,6 +40,7 @@ mod wilcoxon;
 pub use bootstrap::{Bootstrap, BootstrapMethod, MAX_RESAMPLES, resampled_means};
 pub use clustered::ClusteredRate;
 pub use contingency::{ChiSquared, fisher_exact, mcnemar_chi_squared, mcnemar_exact};
+pub use exact::ExactSum;
 pub use mean::{geometric_mean, mean, median, population_std, sample_std, sem, t_interval};
 pub use multiple::{benjamini_hochberg, bonferroni, holm};
 pub use paired::{TTest, paired_t_interval, paired_t_test, sign_test};
@@ -51,7 +53,7 @@ pub use proportion::{
     agresti_coull, clopper_pearson, clopper_pearson_lower, clopper_pearson_upper, jeffreys,
     newcombe, normal_approximation, wilson, wilson_corrected,
 };
-pub use quantile::{QuantileMethod, quantile, quantile_of_sorted};
+pub use quantile::{QuantileMethod, quantile, quantile_of_sorted, quantile_ranks};
 pub use runs::{METRICS, pass_at_k, pass_hat_k, reliability};
 pub use special::student::two_sided_quantile as student_two_sided_quantile;
 pub use wilcoxon::{Wilcoxon, WilcoxonMethod, wilcoxon, wilcoxon_exact};

@@ -3,7 +3,8 @@
 //! They differ where the data do not decide. [`QuantileMethod::Linear`] is what most tools print;
 //! [`QuantileMethod::InvertedCdf`] always returns a measured value, which suits latencies.
 
-use super::{all_finite, length};
+use super::special::beta;
+use super::{all_finite, allowed_miss, length, real};
 use crate::{Score, Undefined};
 
 /// The value of a quantile that falls between two measured values.
@@ -117,6 +118,52 @@ fn interpolate(low: f64, high: f64, share: f64) -> f64 {
         return low * (1.0 - share) + high * share;
     }
     if share < 0.5 { low + step * share } else { high - step * (1.0 - share) }
+}
+
+/// Returns the ranks, counted from 1, of the measured values between which the q-quantile lies with this
+/// confidence, whatever the distribution: among n independent values the number at or below the quantile
+/// is binomial.
+///
+/// ```
+/// use karat_metrics::stats::quantile_ranks;
+///
+/// // The median of 100 values lies between the 40th and the 61st.
+/// assert_eq!(quantile_ranks(100, 0.5, 0.95), Ok((40, 61)));
+/// // 100 values say nothing about how high their 99th percentile may be.
+/// assert!(quantile_ranks(100, 0.99, 0.95).is_err());
+/// ```
+///
+/// # Errors
+/// If q or the confidence is not between 0 and 1, or n is too small for an end.
+pub fn quantile_ranks(n: u64, q: f64, confidence: f64) -> Result<(u64, u64), Undefined> {
+    let tail = allowed_miss(confidence)? / 2.0;
+    if !(q > 0.0 && q < 1.0) {
+        return Err(Undefined("the quantile must lie between 0 and 1"));
+    }
+    // The probability that at least `rank` values are at or below the quantile, and its complement.
+    let tails = |rank: u64| beta::tails(real(rank), real(n - rank + 1), q, 1.0 - q);
+    // The largest rank whose value is above the quantile too rarely to matter, and the smallest whose
+    // value is below it too rarely.
+    let below = partition(n, |rank| tails(rank).1 <= tail);
+    let above = partition(n, |rank| tails(rank).0 > tail) + 1;
+    if below == 0 || above > n {
+        return Err(Undefined("there are too few values for an interval of this quantile"));
+    }
+    Ok((below, above))
+}
+
+/// The number of ranks from 1 on for which a condition holds that holds up to some rank.
+fn partition(n: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, n);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if holds(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    low
 }
 
 #[cfg(test)]
