@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
@@ -14,6 +15,7 @@ use reqwest::{Method, StatusCode, Url, redirect};
 
 use crate::exchange::quoted;
 use crate::failure::{Failure, FailureClass};
+use crate::input::{Limits, read_raw};
 use crate::interpolate::{self, Variables};
 use crate::redact::Redactor;
 use crate::secrets;
@@ -106,6 +108,23 @@ pub fn builder() -> reqwest::ClientBuilder {
     // An error says that it has been chosen before.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
+}
+
+/// Bytes of a file of certificates that are read; the authorities of a whole system take a fifth of it.
+const MAX_CERTIFICATES: u64 = 1 << 20;
+
+/// The certificates in a file, in PEM.
+///
+/// # Errors
+/// If it cannot be read or holds none.
+pub fn certificates(file: &Path) -> Result<Vec<reqwest::Certificate>, String> {
+    let wrong = |why: &str| format!("{}: {why}", file.display());
+    let limits = Limits { bytes: MAX_CERTIFICATES, ..Limits::default() };
+    let bytes = read_raw(file, &limits).map_err(|error| error.to_string())?;
+    match reqwest::Certificate::from_pem_bundle(&bytes) {
+        Ok(found) if !found.is_empty() => Ok(found),
+        _ => Err(wrong("there is no certificate in it; it must be in PEM, as openssl writes it")),
+    }
 }
 
 /// An HTTP client. Connections are kept and shared between requests and clones.
@@ -325,7 +344,33 @@ pub fn root_cause(error: &dyn std::error::Error) -> String {
     while let Some(source) = cause.source() {
         cause = source;
     }
-    cause.to_string()
+    in_words(cause.to_string())
+}
+
+/// A failure of TLS in plain English; the library shows its types.
+fn in_words(cause: String) -> String {
+    const WORDS: [(&str, &str); 7] = [
+        (
+            "UnknownIssuer",
+            "this system does not trust the signer of the server's certificate; --ca-file FILE, or \
+             the variable SSL_CERT_FILE, trusts another authority",
+        ),
+        (
+            "CaUsedAsEndEntity",
+            "the certificate of the server is that of an authority, not of a server; have a certificate \
+             for the server signed by it",
+        ),
+        ("NotValidForName", "the certificate of the server is for another name"),
+        ("not valid for name", "the certificate of the server is for another name"),
+        ("not valid yet", "the certificate of the server is not valid yet"),
+        ("expired", "the certificate of the server has expired"),
+        ("InvalidContentType", "the server does not speak TLS; is it at http:// instead?"),
+    ];
+    let is_tls = cause.contains("certificate") || cause.contains("corrupt message");
+    match WORDS.iter().find(|(sign, _)| is_tls && cause.contains(sign)) {
+        Some((_, words)) => format!("{words} ({cause})"),
+        None => cause,
+    }
 }
 
 #[cfg(test)]
@@ -450,6 +495,28 @@ mod tests {
         let options = Options { headers: missing, ..Options::default() };
         let error = Client::with_variables(&options, &variables).unwrap_err();
         assert!(error.contains("NO_SUCH_KEY is not set"), "{error}");
+    }
+
+    #[test]
+    fn failures_of_tls_are_told_in_words() {
+        let unknown = in_words("invalid peer certificate: UnknownIssuer".to_owned());
+        assert!(unknown.starts_with("this system does not trust"), "{unknown}");
+        assert!(unknown.contains("--ca-file FILE"), "{unknown}");
+        let other = "invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))";
+        assert!(in_words(other.to_owned()).contains("that of an authority"));
+        let plain = in_words("received corrupt message of type InvalidContentType".to_owned());
+        assert!(plain.starts_with("the server does not speak TLS"), "{plain}");
+        assert_eq!(in_words("the lease expired".to_owned()), "the lease expired");
+    }
+
+    #[test]
+    fn a_file_of_certificates_holds_at_least_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.pem");
+        assert!(certificates(&file).is_err());
+        std::fs::write(&file, "hello").unwrap();
+        let error = certificates(&file).unwrap_err();
+        assert!(error.ends_with("it must be in PEM, as openssl writes it"), "{error}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! messages, and it is killed with its children when its handle is dropped. Handles are not dropped if this
 //! process is stopped by a signal or exits without unwinding, so every running group is also in a list, and
 //! [`end_all`] kills them. Processes that left their group are found by their parents
-//! ([`crate::descendants`]).
+//! ([`crate::platform`]), and if this process is killed, a watcher does that ([`crate::watcher`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -15,10 +15,13 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use crate::descendants;
+use crate::text::last_lines;
+use crate::{platform, watcher};
 
 /// Bytes of stderr that are kept.
 const MAX_STDERR_BYTES: usize = 4 << 10;
+/// Columns of stderr that a message shows.
+pub const SAID: usize = 240;
 /// Time to wait for the exit of a program that closed its output.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum length of a line of a program.
@@ -41,12 +44,21 @@ pub struct Program {
 
 /// Work to do when a program has ended or was killed, also if this process is stopped.
 #[derive(Clone)]
-pub struct Cleanup(Arc<dyn Fn() + Send + Sync>);
+pub struct Cleanup {
+    work: Arc<dyn Fn() + Send + Sync>,
+    command: Vec<String>,
+}
 
 impl Cleanup {
     /// The work should take little time, because others wait for it.
     pub fn new(work: impl Fn() + Send + Sync + 'static) -> Cleanup {
-        Cleanup(Arc::new(work))
+        Cleanup { work: Arc::new(work), command: Vec::new() }
+    }
+
+    /// A command that does the work if this process is killed.
+    #[must_use]
+    pub fn or_by(self, command: Vec<String>) -> Cleanup {
+        Cleanup { command, ..self }
     }
 }
 
@@ -58,7 +70,7 @@ impl std::fmt::Debug for Cleanup {
 
 impl PartialEq for Cleanup {
     fn eq(&self, other: &Cleanup) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.work, &other.work)
     }
 }
 
@@ -87,13 +99,37 @@ fn running() -> MutexGuard<'static, Running> {
 pub fn end_all() {
     let all = std::mem::take(&mut *running());
     for group in all.keys() {
-        descendants::kill_below(*group);
-        signal_group(*group, rustix::process::Signal::KILL);
+        platform::kill_tree(*group);
+        watcher::ended(*group);
     }
-    descendants::kill_orphans(|id| running().contains_key(&id));
+    platform::kill_orphans(|id| running().contains_key(&id));
     for cleanup in all.into_values().flatten() {
-        (cleanup.0)();
+        (cleanup.work)();
     }
+}
+
+/// Starts a helper of this process, such as git, that must not be taken for a process that a started
+/// program left behind.
+///
+/// # Errors
+/// If it cannot be started.
+pub fn spawn_helper(command: &mut std::process::Command) -> std::io::Result<std::process::Child> {
+    // Locked until it is known as a helper.
+    let _running = running();
+    let child = command.spawn()?;
+    platform::spare(child.id());
+    Ok(child)
+}
+
+/// Starts a helper as [`spawn_helper`] does, for a runtime.
+///
+/// # Errors
+/// If it cannot be started.
+pub fn spawn_async_helper(command: &mut Command) -> std::io::Result<Child> {
+    let _running = running();
+    let child = command.spawn()?;
+    child.id().into_iter().for_each(platform::spare);
+    Ok(child)
 }
 
 /// Makes every panic kill the running programs before its message is shown.
@@ -107,31 +143,24 @@ pub fn end_all_on_panic() {
     }));
 }
 
+/// Waits for a signal to stop (interrupt, quit, terminate or hang-up) and returns the exit code that shells
+/// use (128 plus the signal). The running programs go on.
+///
+/// # Errors
+/// If signal handlers cannot be installed.
+pub async fn stop_signal() -> std::io::Result<u8> {
+    platform::stop_signal().await
+}
+
 /// Waits for a signal to stop (interrupt, quit, terminate or hang-up), kills the running programs, and
 /// returns the exit code that shells use (128 plus the signal).
 ///
 /// # Errors
 /// If signal handlers cannot be installed.
 pub async fn end_all_on_signal() -> std::io::Result<u8> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hang_up = signal(SignalKind::hangup())?;
-    let mut quit = signal(SignalKind::quit())?;
-    let code = tokio::select! {
-        _ = interrupt.recv() => 130,
-        _ = terminate.recv() => 143,
-        _ = hang_up.recv() => 129,
-        _ = quit.recv() => 131,
-    };
+    let code = platform::stop_signal().await?;
     end_all();
     Ok(code)
-}
-
-fn signal_group(group: i32, signal: rustix::process::Signal) {
-    if let Some(group) = rustix::process::Pid::from_raw(group) {
-        let _ = rustix::process::kill_process_group(group, signal);
-    }
 }
 
 /// A process group: a program and those of its children that did not leave it.
@@ -144,6 +173,7 @@ impl Group {
     fn new(child: &Child, cleanup: Option<Cleanup>, running: &mut Running) -> Group {
         let id = child.id().and_then(|id| i32::try_from(id).ok()).unwrap_or(0);
         if id > 0 {
+            watcher::started(id, cleanup.as_ref().map_or(&[], |cleanup| &cleanup.command));
             running.insert(id, cleanup);
         }
         Group { id }
@@ -154,22 +184,22 @@ impl Group {
         // The list proves that the number still belongs to this group.
         let mut running = running();
         let Some(cleanup) = running.remove(&self.id) else { return };
-        descendants::kill_below(self.id);
-        signal_group(self.id, rustix::process::Signal::KILL);
+        platform::kill_tree(self.id);
         // Orphans cannot be attributed to a group, so they are killed only when no other group runs.
         if running.is_empty() {
-            descendants::kill_orphans(|_| false);
+            platform::kill_orphans(|_| false);
         }
         drop(running);
+        watcher::ended(self.id);
         if let Some(cleanup) = cleanup {
-            (cleanup.0)();
+            (cleanup.work)();
         }
     }
 
-    /// Sends SIGTERM to the whole group.
+    /// Asks the whole group to end (SIGTERM).
     pub fn terminate(&self) {
         if running().contains_key(&self.id) {
-            signal_group(self.id, rustix::process::Signal::TERM);
+            platform::terminate_group(self.id);
         }
     }
 }
@@ -205,9 +235,11 @@ impl Process {
         let Some((name, arguments)) = program.command.split_first() else {
             return Err("the command is empty".to_owned());
         };
-        let mut command = Command::new(name);
+        let mut command = Command::new(platform::program(name));
         if program.clean {
             command.env_clear();
+        } else if let Some(mark) = watcher::mark() {
+            command.env(watcher::MARK, mark);
         }
         command
             .args(arguments)
@@ -215,8 +247,8 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
             .kill_on_drop(true);
+        platform::own_group(command.as_std_mut());
         if let Some(folder) = &program.folder {
             command.current_dir(folder);
         }
@@ -224,7 +256,7 @@ impl Process {
         let mut running = running();
         let mut child = command.spawn().map_err(|error| {
             if let Some(cleanup) = &program.cleanup {
-                (cleanup.0)();
+                (cleanup.work)();
             }
             format!("cannot start {name:?}: {error}")
         })?;
@@ -271,9 +303,8 @@ impl Process {
         // Its children may still run and hold the pipes open.
         self.group.kill();
         let _ = tokio::time::timeout(EXIT_TIMEOUT, &mut self.stderr_reader).await;
-        let text = self.stderr_tail().text();
-        match text.trim() {
-            "" => end,
+        match last_lines(&self.stderr_tail().text(), SAID) {
+            said if said.is_empty() => end,
             said => format!("{end}; its stderr ends with: {said}"),
         }
     }

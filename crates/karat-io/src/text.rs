@@ -37,6 +37,73 @@ pub fn printable_block(text: &str) -> Cow<'_, str> {
     escape(text, Layout::Block)
 }
 
+/// JSON text with every invisible or direction-changing character of its strings as a `\\u` escape: the same
+/// JSON, safe to show.
+#[must_use]
+pub fn printable_json(json: &str) -> Cow<'_, str> {
+    let is_dangerous = |c: char| !c.is_ascii() && is_unprintable(c) || c == '\u{7f}';
+    if !json.contains(is_dangerous) {
+        return Cow::Borrowed(json);
+    }
+    let mut shown = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if !is_dangerous(c) {
+            shown.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            shown.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Text for the log of a CI system, in which no word starts a command of it: `::error::` of GitHub at the
+/// start of a line, `##[error]` and `##vso[` of GitHub, Azure and others anywhere. A blank breaks them.
+/// GitLab's marks begin with control characters, which are escaped before.
+#[must_use]
+pub fn without_log_commands(text: &str) -> Cow<'_, str> {
+    broken_up(text, "# #", |before| before.is_none_or(char::is_whitespace), ": :")
+}
+
+/// As [`without_log_commands`], for JSON: the same JSON afterwards.
+#[must_use]
+pub fn without_log_commands_in_json(json: &str) -> Cow<'_, str> {
+    // A string never begins a line, because its quote is before it; a key or text holds `##[` only in a string.
+    broken_up(json, "#\\u0023", |_| false, "")
+}
+
+fn broken_up<'t>(
+    text: &'t str,
+    hashes: &str,
+    starts_word: impl Fn(Option<char>) -> bool,
+    colons: &str,
+) -> Cow<'t, str> {
+    if !text.contains("##") && !text.contains("::") {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    let mut before = None;
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let is_command = |mark: &str, more: fn(&char) -> bool| {
+            rest.strip_prefix(mark)
+                .is_some_and(|after| after.chars().next().as_ref().is_some_and(more))
+        };
+        let (written, length) = if is_command("##", |c| *c == '[' || c.is_ascii_alphabetic()) {
+            (hashes, 2)
+        } else if starts_word(before) && is_command("::", char::is_ascii_alphabetic) {
+            (colons, 2)
+        } else {
+            (&rest[..c.len_utf8()], c.len_utf8())
+        };
+        shown.push_str(written);
+        before = Some(c);
+        rest = &rest[length..];
+    }
+    Cow::Owned(shown)
+}
+
 /// The start of a text that fits into `max_columns` of a terminal, with `…` where it was cut.
 ///
 /// Width is counted as terminals do: two columns for wide characters, none for combining marks.
@@ -64,6 +131,28 @@ pub fn clip(text: &str, max_columns: usize) -> Cow<'_, str> {
         return cut_at(text, cut.unwrap_or(text.len()), max_columns);
     }
     Cow::Borrowed(text)
+}
+
+/// The last lines of a text that fit into `max_columns`, as one line: printable, with ` / ` between them and
+/// `…` where the text was cut. What a program says before it ends is at the end.
+#[must_use]
+pub fn last_lines(text: &str, max_columns: usize) -> String {
+    let mut shown = String::new();
+    let lines = text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    for line in lines {
+        let line = printable(line);
+        let room = max_columns.saturating_sub(shown.width() + 4);
+        if line.width() > room {
+            if shown.is_empty() {
+                let fits = |at: &usize| line[*at..].width() <= room;
+                let places = line.char_indices().map(|(at, _)| at);
+                shown.push_str(&line[places.into_iter().find(fits).unwrap_or(line.len())..]);
+            }
+            return format!("… {shown}");
+        }
+        shown = if shown.is_empty() { line.into_owned() } else { format!("{line} / {shown}") };
+    }
+    shown
 }
 
 fn cut_at(text: &str, at: usize, max_columns: usize) -> Cow<'_, str> {
@@ -158,6 +247,15 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn the_last_lines_are_what_is_shown_of_a_long_text() {
+        assert_eq!(last_lines("  one \n\n two\x1b[31m\n", 80), r"one / two\u{1b}[31m");
+        assert_eq!(last_lines("first\nsecond\nthird", 20), "… second / third");
+        assert_eq!(last_lines("first\nsecond\nthird", 12), "… third");
+        assert_eq!(last_lines("0123456789", 8), "… 6789");
+        assert_eq!(last_lines("", 80), "");
+    }
+
     /// Written apart from `is_unprintable`, from the list of what must never reach a terminal.
     fn forbidden(character: char) -> bool {
         let code = u32::from(character);
@@ -249,6 +347,34 @@ mod tests {
         assert_eq!(clip("", 0), "");
         // The accent belongs to the e before it.
         assert_eq!(clip("e\u{301}e\u{301}e\u{301}", 2), "e\u{301}…");
+    }
+
+    #[test]
+    fn json_stays_the_same_json() {
+        let json = "{\"a\": \"x\u{9b}31m\u{202e}\u{200b}\u{e0041}é\"}";
+        let shown = printable_json(json);
+        assert_eq!(shown, "{\"a\": \"x\\u009b31m\\u202e\\u200b\\udb40\\udc41é\"}");
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(read(&shown), read(json));
+        let json = "{\"a\": \"##[error]x ::error::\"}";
+        let shown = without_log_commands_in_json(json);
+        assert!(!shown.contains("##["), "{shown}");
+        assert_eq!(read(&shown), read(json));
+    }
+
+    #[test]
+    fn no_word_starts_a_command_of_a_log() {
+        for (text, expected) in [
+            ("::error::x", ": :error::x"),
+            ("a\n  ::stop-commands::t", "a\n  : :stop-commands::t"),
+            ("u ::warning file=a::x", "u : :warning file=a::x"),
+            ("x ##[error]y", "x # #[error]y"),
+            ("##vso[task.x]", "# #vso[task.x]"),
+            ("###[error]", "## #[error]"),
+            ("karat::io ::1 # ## plain", "karat::io ::1 # ## plain"),
+        ] {
+            assert_eq!(without_log_commands(text), expected);
+        }
     }
 
     #[test]

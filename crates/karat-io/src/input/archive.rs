@@ -88,8 +88,12 @@ where
                 self.folder(&entry.path(), &name, depth + 1)?;
             } else if (self.wanted)(&name) {
                 let path = entry.path();
-                // Without a further look at the file: many small files are the usual case.
-                let file = File::open(&path).map_err(|error| unreadable(&path, None, error))?;
+                // Without a further look at a plain file: many small ones are the usual case. Anything
+                // else, such as a pipe or a link to one, could be waited for without end.
+                let file = match kind.is_file() {
+                    true => File::open(&path).map_err(|error| unreadable(&path, None, error))?,
+                    false => open_file(&path, self.limits)?,
+                };
                 self.read(file, &path)?;
                 (self.visit)(Member { name: &name, bytes: &self.bytes })?;
             }
@@ -156,6 +160,11 @@ where
                     (self.visit)(Member { name: &name, bytes: &self.bytes })?;
                     self.skip(&mut source, padding)?;
                 }
+                b'1' if (self.wanted)(&name) => {
+                    let why =
+                        "is a link to another file; pack the files with tar --hard-dereference";
+                    return Err(self.damaged(&name, why).into());
+                }
                 _ => self.skip(&mut source, size.saturating_add(padding))?,
             }
             self.fill(&mut source, &mut header, BLOCK as u64)?;
@@ -198,7 +207,8 @@ where
     }
 
     fn damaged(&self, name: &str, message: &str) -> InputError {
-        InputError::invalid(self.path, name, message)
+        let place = if name.is_empty() { "archive" } else { name };
+        InputError::invalid(self.path, place, message)
     }
 
     /// Reads the directory at the end of a zip file, then each file where it says.

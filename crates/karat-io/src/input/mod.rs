@@ -43,6 +43,7 @@ mod place;
 mod source;
 mod suggest;
 mod toml;
+mod words;
 mod write;
 mod yaml;
 
@@ -59,7 +60,11 @@ pub use self::lines::{Lines, Records, lines, records};
 pub use self::source::{decode, read_bytes, read_raw, read_text};
 pub use self::suggest::nearest;
 pub use self::toml::TomlTable;
-pub use self::write::{WriteError, destination, write_atomic};
+pub use self::words::plain;
+pub use self::write::{
+    WriteError, create_folder, destination, open_existing_for_writing, open_for_writing,
+    refuse_links, remove_unfinished, write_atomic, write_atomic_with,
+};
 
 /// Reads a file into a type; the format comes from the file name.
 ///
@@ -118,10 +123,12 @@ pub fn check_schema(path: &Path, found: Option<&str>, supported: &str) -> Result
         return Err(InputError::invalid(path, "schema", message));
     };
     match (parts(found), parts(supported)) {
-        (Some((is, version)), Some((should, newest))) if is == should && version <= newest => {
+        (Some((is, version)), Some((should, newest)))
+            if is == should && (1..=newest).contains(&version) =>
+        {
             Ok(())
         }
-        (Some((is, _)), Some((should, _))) if is == should => Err(InputError::NewerSchema {
+        (Some((is, 1..)), Some((should, _))) if is == should => Err(InputError::NewerSchema {
             path: path.to_owned(),
             found: found.to_owned(),
             supported: supported.to_owned(),

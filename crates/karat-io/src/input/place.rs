@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::error::InputError;
 use super::suggest::{Subject, nearest, unknown_word};
+use super::words::plain;
 
 /// A fault at a line and column, both counted from 1.
 #[derive(Debug)]
@@ -33,8 +34,7 @@ impl FaultKind {
                 Self::UnknownKey { key: unknown.word, known: unknown.known }
             }
             Some(unknown) => Self::UnknownChoice { value: unknown.word, known: unknown.known },
-            // serde calls keys fields.
-            None => Self::Mismatch(message.replacen("missing field", "missing key", 1)),
+            None => Self::Mismatch(plain(message)),
         }
     }
 }

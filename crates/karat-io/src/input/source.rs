@@ -15,6 +15,9 @@ const GZIP: [u8; 2] = [0x1F, 0x8B];
 const ZSTD: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 const XZ: [u8; 4] = [0xFD, 0x37, 0x7A, 0x58];
 
+/// Time to wait for the writer of a named pipe.
+const WRITER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// Bytes buffered between the file, the decoder and the reader.
 const BUFFER: usize = 64 << 10;
 
@@ -103,7 +106,20 @@ pub(super) fn open_file(path: &Path, limits: &Limits) -> Result<File, InputError
     if metadata.is_file() && metadata.len() > limits.bytes {
         return Err(InputError::TooLarge { path: path.to_owned(), limit: limits.bytes });
     }
-    File::open(path).map_err(|error| unreadable(path, None, error))
+    let opened = if metadata.is_file() { File::open(path) } else { open_special(path) };
+    opened.map_err(|error| unreadable(path, None, error))
+}
+
+/// Opens what may be a named pipe, if a writer does so too in time: without one, opening it would never return.
+fn open_special(path: &Path) -> io::Result<File> {
+    let (send, opened) = std::sync::mpsc::channel();
+    let name = path.to_owned();
+    // It is left behind if there is no writer, and ends with this process.
+    std::thread::spawn(move || send.send(File::open(name)));
+    opened.recv_timeout(WRITER_TIMEOUT).unwrap_or_else(|_| {
+        let seconds = WRITER_TIMEOUT.as_secs();
+        Err(io::Error::other(format!("it is a pipe that nothing writes to ({seconds} s)")))
+    })
 }
 
 pub(super) fn unreadable(path: &Path, line: Option<u64>, source: io::Error) -> InputError {

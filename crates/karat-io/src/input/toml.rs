@@ -98,6 +98,19 @@ impl<'a> TomlTable<'a> {
         place(self.text, start).0
     }
 
+    /// The keys of a table inside this one, with their lines; empty if there is no such table.
+    pub fn lines_under(&self, path: &[&str]) -> Vec<(String, u64)> {
+        let mut table = self.table.get_ref();
+        for key in path {
+            match table.get(*key).map(Spanned::get_ref) {
+                Some(DeValue::Table(inner)) => table = inner,
+                _ => return Vec::new(),
+            }
+        }
+        let line = |start| place(self.text, start).0;
+        table.keys().map(|key| (key.get_ref().to_string(), line(key.span().start))).collect()
+    }
+
     /// Takes out the keys for which `belongs` holds, as a table of their own.
     pub fn split(&mut self, belongs: impl Fn(&str) -> bool) -> TomlTable<'a> {
         let span = self.table.span();

@@ -18,6 +18,7 @@ use serde_saphyr::{Error, MessageFormatter, Options, UserMessageFormatter};
 use super::inspect::{Finding, Found, Inspect};
 use super::limits::Limits;
 use super::place::{Fault, FaultKind};
+use super::words::plain;
 
 /// Maximum number of parser events that aliases may add.
 const MAX_REPLAYED_EVENTS: usize = 1_000_000;
@@ -148,7 +149,7 @@ fn kind(error: &Error, limits: &Limits) -> FaultKind {
             FaultKind::Mismatch(format!("missing key `{field}`"))
         }
         Error::InvalidScalar { ty, .. } => {
-            FaultKind::Mismatch(format!("invalid value, expected {ty}"))
+            FaultKind::Mismatch(plain(&format!("invalid value, expected {ty}")))
         }
         Error::InvalidBooleanStrict { .. } => {
             FaultKind::Mismatch("invalid value, expected `true` or `false`".to_owned())

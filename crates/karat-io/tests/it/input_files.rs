@@ -315,24 +315,15 @@ fn a_file_is_written_whole_or_not_at_all() {
 
 #[cfg(unix)]
 #[test]
-fn writing_keeps_permissions_links_and_devices() {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+#[cfg_attr(karat_portable, ignore = "needs permissions")]
+fn writing_keeps_permissions_and_devices() {
+    use std::os::unix::fs::PermissionsExt;
     let folder = folder();
     let path = file(&folder, "a.json", "old");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-    let link = folder.path().join("link.json");
-    symlink(&path, &link).unwrap();
-    write_atomic(&link, b"new").unwrap();
-    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    write_atomic(&path, b"new").unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"new");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
-
-    // A link to a missing file is followed too.
-    let early = folder.path().join("early.json");
-    symlink("made/later.json", &early).unwrap();
-    write_atomic(&early, b"later").unwrap();
-    assert!(fs::symlink_metadata(&early).unwrap().is_symlink());
-    assert_eq!(fs::read(folder.path().join("made/later.json")).unwrap(), b"later");
 
     // A new file gets the usual permissions.
     let usual = file(&folder, "usual", "");
@@ -343,6 +334,47 @@ fn writing_keeps_permissions_links_and_devices() {
 
     write_atomic(Path::new("/dev/null"), b"gone").unwrap();
     assert!(!fs::metadata("/dev/null").unwrap().is_file(), "the device is still a device");
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_through_a_link() {
+    use karat_io::input::{create_folder, open_existing_for_writing, open_for_writing};
+    use std::os::unix::fs::symlink;
+    let folder = folder();
+    let project = folder.path().join("above/project");
+    fs::create_dir_all(&project).unwrap();
+    fs::write(project.join("karat.toml"), "").unwrap();
+    let precious = file(&folder, "precious", "precious");
+    let outside = folder.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    symlink(&precious, project.join("link.json")).unwrap();
+    symlink(folder.path().join("missing"), project.join("early.json")).unwrap();
+    symlink(&outside, project.join("out")).unwrap();
+    for name in
+        ["link.json", "early.json", "out/report.json", "out/deep/report.json", "a/../link.json"]
+    {
+        let path = project.join(name);
+        let errors = [
+            write_atomic(&path, b"x").unwrap_err(),
+            open_for_writing(&path).unwrap_err(),
+            open_existing_for_writing(&path).unwrap_err(),
+        ];
+        for error in errors {
+            let text = error.to_string();
+            let link = error.path.file_name().unwrap().to_str().unwrap();
+            assert!(text.contains("symbolic link") && name.contains(link), "{name}: {text}");
+        }
+    }
+    assert!(create_folder(&project.join("out/deep")).is_err());
+    assert_eq!(fs::read(&precious).unwrap(), b"precious");
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+    assert!(!folder.path().join("missing").exists());
+
+    // Above the project a link is the user's own.
+    symlink(folder.path().join("above"), folder.path().join("mine")).unwrap();
+    write_atomic(&folder.path().join("mine/project/report.json"), b"x").unwrap();
+    assert_eq!(fs::read(project.join("report.json")).unwrap(), b"x");
 }
 
 #[cfg(unix)]
