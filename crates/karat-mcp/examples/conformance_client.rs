@@ -2,13 +2,17 @@
 //!
 //! The suite passes the URL of its server as the last argument, and the scenario, the protocol revision and
 //! further context in the environment. The client does as little as the scenarios allow: it lists everything
-//! and calls every tool with arguments that its schema accepts.
+//! and calls every tool with arguments that its schema accepts. In scenarios about authorization it logs in; the
+//! person with the browser is a thread that follows the redirect.
 
 #![allow(clippy::print_stderr, reason = "the suite records it")]
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use karat_mcp::auth::{AuthKind, AuthSpec, Prompt, install_prompt};
 use karat_mcp::{
     Definition, Elicitation, Options, Policies, Revision, Roots, Sampling, ServerSpec, Session,
 };
@@ -36,6 +40,11 @@ async fn play(url: &str) -> Result<(), String> {
         .unwrap_or_else(|_| Value::Object(Map::new()));
     let mut spec = ServerSpec::from_url(url);
     spec.protocol = Revision::of(&variable("MCP_CONFORMANCE_PROTOCOL_VERSION"));
+    let key = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
+    if scenario.starts_with("auth/") {
+        install_prompt(browse);
+        spec.auth = Some(auth(&scenario, &context, key.path())?);
+    }
     let options = Options {
         call_timeout: Duration::from_secs(10),
         policies: Policies {
@@ -70,6 +79,54 @@ async fn play(url: &str) -> Result<(), String> {
     }
     session.close().await;
     Ok(())
+}
+
+/// The address of the client ID metadata document that the suite expects.
+const CLIENT_METADATA: &str = "https://conformance-test.local/client-metadata.json";
+
+/// The login with what the suite gives for it.
+fn auth(scenario: &str, context: &Value, key: &std::path::Path) -> Result<AuthSpec, String> {
+    let given = |name: &str| context.get(name).and_then(Value::as_str).map(str::to_owned);
+    let kind = match scenario.starts_with("auth/client-credentials") {
+        true => AuthKind::ClientCredentials,
+        false => AuthKind::Browser,
+    };
+    let mut auth = AuthSpec {
+        client_id: given("client_id"),
+        client_secret: given("client_secret"),
+        issuer: given("issuer"),
+        client_metadata: Some(CLIENT_METADATA.to_owned()),
+        ..AuthSpec::new(kind)
+    };
+    if let Some(pem) = given("private_key_pem") {
+        std::fs::write(key, pem).map_err(|error| error.to_string())?;
+        auth.private_key = Some(key.to_owned());
+    }
+    Ok(auth)
+}
+
+/// Opens the address and follows one redirect.
+fn browse(prompt: &Prompt) {
+    let Prompt::Browser { url } = prompt else { return };
+    let url = url.clone();
+    std::thread::spawn(move || {
+        let page = get(&url).unwrap_or_default();
+        let to = page.lines().find_map(|line| {
+            let (name, value) = line.split_once(": ")?;
+            name.eq_ignore_ascii_case("location").then(|| value.trim().to_owned())
+        });
+        to.and_then(|to| get(&to))
+    });
+}
+
+fn get(url: &str) -> Option<String> {
+    let (host, path) = url.strip_prefix("http://")?.split_once('/')?;
+    let mut stream = TcpStream::connect(host).ok()?;
+    let request = format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut page = String::new();
+    stream.read_to_string(&mut page).ok()?;
+    Some(page)
 }
 
 async fn call_tool(

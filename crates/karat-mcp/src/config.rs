@@ -1,9 +1,18 @@
 //! Server specs in the configuration files of editors and agents.
 //!
-//! `mcp.json`, `.mcp.json`, `.cursor/mcp.json` and `claude_desktop_config.json` hold `mcpServers`;
-//! `.vscode/mcp.json` holds `servers` and may have comments. Unknown keys are ignored, because these files
-//! belong to other programs. An entry is read when it is asked for, so an invalid one does not affect the
-//! others, and no server is started because it was found.
+//! | file | servers |
+//! | --- | --- |
+//! | `mcp.json`, `.mcp.json`, `.cursor/mcp.json`, `claude_desktop_config.json` | `mcpServers` |
+//! | `.vscode/mcp.json`, settings of VS Code | `servers`, `mcp.servers` |
+//! | `.claude.json` of Claude Code | `mcpServers`, and `projects.*.mcpServers` |
+//! | `config.toml` of Codex | `[mcp_servers.NAME]` |
+//! | `settings.json` of Zed | `context_servers` |
+//! | `config.yaml` of Continue | `mcpServers`, a list |
+//! | `opencode.json` | `mcp` |
+//!
+//! JSON may have comments. Unknown keys are ignored, because these files belong to other programs. An entry is
+//! read when it is asked for, so an invalid one does not affect the others, and no server is started because
+//! it was found.
 //!
 //! ```
 //! use karat_mcp::config;
@@ -19,7 +28,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use karat_io::input::{self, InputError, Limits};
+use karat_io::input::{self, Format, InputError, Limits};
 use serde_json::{Map, Value};
 
 use crate::spec::{ServerSpec, TransportKind};
@@ -28,7 +37,7 @@ use crate::spec::{ServerSpec, TransportKind};
 const MAX_BYTES: u64 = 4 << 20;
 
 /// Files of a project, relative to its folder.
-const IN_PROJECT: [&str; 4] = [".mcp.json", "mcp.json", ".vscode/mcp.json", ".cursor/mcp.json"];
+pub const IN_PROJECT: [&str; 4] = [".mcp.json", "mcp.json", ".vscode/mcp.json", ".cursor/mcp.json"];
 
 /// Files of a user, relative to the home folder.
 const AT_HOME: [&str; 3] = [
@@ -78,7 +87,7 @@ impl Servers {
 /// Reads the servers of a file.
 ///
 /// # Errors
-/// If the file cannot be read, or is not JSON (comments and trailing commas aside) with servers.
+/// If the file cannot be read, or is not JSON (comments and trailing commas aside), TOML or YAML with servers.
 pub fn read(path: &Path) -> Result<Servers, InputError> {
     let limits = Limits { bytes: MAX_BYTES, ..Limits::default() };
     parse(path, &input::read_text(path, &limits)?)
@@ -89,21 +98,89 @@ pub fn read(path: &Path) -> Result<Servers, InputError> {
 /// # Errors
 /// As [`read`].
 pub fn parse(path: &Path, text: &str) -> Result<Servers, InputError> {
-    let document: Value = input::parse_json_with_comments(path, text)?;
-    let servers = ["mcpServers", "servers"].into_iter().find_map(|key| document.get(key));
-    let Some(servers) = servers else {
-        let message = "the file has neither `mcpServers` nor `servers`";
+    let document: Value = match format_of(text) {
+        Format::Toml => input::parse(path, text, Format::Toml)?,
+        Format::Yaml => input::parse(path, text, Format::Yaml)?,
+        _ => input::parse_json_with_comments(path, text)?,
+    };
+    let mut entries = BTreeMap::new();
+    let mut found = false;
+    if let Some(servers) = at(&document) {
+        found = true;
+        entries = named(servers).map_err(|why| InputError::invalid(path, "servers", why))?;
+    }
+    // Claude Code keeps the servers of each project under its folder.
+    for (folder, project) in
+        document.get("projects").and_then(Value::as_object).into_iter().flatten()
+    {
+        let Some(servers) = project.get("mcpServers") else { continue };
+        found = true;
+        let place = format!("projects {folder:?}");
+        let servers = named(servers).map_err(|why| InputError::invalid(path, place, why))?;
+        for (name, entry) in servers {
+            match entries.get(&name) {
+                Some(known) if *known == entry => {}
+                Some(_) => _ = entries.insert(format!("{name}@{folder}"), entry),
+                None => _ = entries.insert(name, entry),
+            }
+        }
+    }
+    if !found {
+        let message = "the file has none of `mcpServers`, `servers`, `mcp_servers`, `context_servers` and `mcp`";
         return Err(InputError::invalid(path, "the whole file", message));
-    };
-    let Value::Object(servers) = servers else {
-        return Err(InputError::invalid(
-            path,
-            "servers",
-            "must be an object that maps names to servers",
-        ));
-    };
-    let entries = servers.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect();
+    }
     Ok(Servers { path: path.to_owned(), entries })
+}
+
+/// The format of a text, by its start: these files have many names.
+fn format_of(text: &str) -> Format {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    if text.starts_with(['{', '/']) {
+        return Format::Json;
+    }
+    let is_name = |name: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_-.\"' ".contains(c);
+        !name.trim().is_empty() && name.chars().all(plain)
+    };
+    let mut lines =
+        text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    match lines.next() {
+        Some(line) if line.starts_with('[') => Format::Toml,
+        Some(line) if line.split_once('=').is_some_and(|(name, _)| is_name(name)) => Format::Toml,
+        _ => Format::Yaml,
+    }
+}
+
+/// The servers of a document.
+fn at(document: &Value) -> Option<&Value> {
+    let keys = ["mcpServers", "servers", "mcp_servers", "context_servers"];
+    let mcp = || {
+        let mcp = document.get("mcp")?;
+        // VS Code has another level there, opencode has not.
+        Some(mcp.get("servers").unwrap_or(mcp))
+    };
+    keys.into_iter().find_map(|key| document.get(key)).or_else(mcp)
+}
+
+/// Entries by name: an object, or a list of objects with a `name`, as Continue writes it.
+fn named(servers: &Value) -> Result<BTreeMap<String, Value>, String> {
+    let wrong = "must be an object that maps names to servers, or a list of servers with names";
+    let mut entries = BTreeMap::new();
+    match servers {
+        Value::Object(servers) => {
+            entries.extend(servers.iter().map(|(name, entry)| (name.clone(), entry.clone())));
+        }
+        Value::Array(servers) if !servers.is_empty() => {
+            for entry in servers {
+                let name = entry.get("name").and_then(Value::as_str).ok_or(wrong)?;
+                if entries.insert(name.to_owned(), entry.clone()).is_some() {
+                    return Err(format!("two servers have the name {name:?}"));
+                }
+            }
+        }
+        _ => return Err(wrong.to_owned()),
+    }
+    Ok(entries)
 }
 
 /// The usual paths of such files: those of the project first, then those of the user. They need not
@@ -140,15 +217,16 @@ fn spec(entry: &Value) -> Result<ServerSpec, String> {
     }
     let mut spec = ServerSpec {
         command: command(entry)?,
-        url: None,
         transport: transport(entry)?,
         env: texts(entry, "env")?,
-        headers: texts(entry, "headers")?,
+        headers: headers(entry)?,
         cwd: text(entry, "cwd")?.map(PathBuf::from),
-        protocol: None,
-        isolate: None,
-        policies: None,
+        ..ServerSpec::default()
     };
+    spec.env.extend(texts(entry, "environment")?);
+    if let Some(Value::Object(program)) = entry.get("command") {
+        spec.env.extend(texts(program, "env")?);
+    }
     for key in ["url", "serverUrl", "httpUrl"] {
         if let Some(url) = text(entry, key)? {
             spec.url = Some(url);
@@ -159,8 +237,58 @@ fn spec(entry: &Value) -> Result<ServerSpec, String> {
     if spec.transport.is_none() && spec.url.as_ref().is_some_and(|url| url.ends_with("/sse")) {
         spec.transport = Some(TransportKind::Sse);
     }
+    for value in spec.env.values_mut().chain(spec.headers.values_mut()).chain(&mut spec.url) {
+        *value = variables(value)?;
+    }
+    for word in spec.command.iter_mut().flatten() {
+        *word = variables(word)?;
+    }
     spec.transport().map_err(|error| error.to_string())?;
     Ok(spec)
+}
+
+/// Headers, with those that Codex and Continue have elsewhere.
+fn headers(entry: &Map<String, Value>) -> Result<BTreeMap<String, String>, String> {
+    let mut headers = texts(entry, "headers")?;
+    headers.extend(texts(entry, "http_headers")?);
+    if let Some(Value::Object(options)) = entry.get("requestOptions") {
+        headers.extend(texts(options, "headers")?);
+    }
+    for (name, variable) in texts(entry, "env_http_headers")? {
+        headers.insert(name, format!("${{{variable}}}"));
+    }
+    if let Some(variable) = text(entry, "bearer_token_env_var")? {
+        headers.insert("Authorization".to_owned(), format!("Bearer ${{{variable}}}"));
+    }
+    Ok(headers)
+}
+
+/// The variables of other programs as those of Karat: `{env:NAME}` of opencode, `${{ secrets.NAME }}` of
+/// Continue.
+fn variables(value: &str) -> Result<String, String> {
+    let mut done = String::new();
+    let mut rest = value;
+    loop {
+        let next = [("{env:", "}"), ("{file:", "}"), ("${{", "}}")]
+            .into_iter()
+            .filter_map(|(open, close)| Some((rest.find(open)?, open, close)))
+            // `${env:NAME}` is a variable of Karat already.
+            .filter(|(at, open, _)| !(*open == "{env:" && rest[..*at].ends_with('$')))
+            .min_by_key(|(at, _, _)| *at);
+        let Some((start, open, close)) = next else { break };
+        let after = &rest[start + open.len()..];
+        let Some(end) = after.find(close) else { break };
+        let inside = after[..end].trim();
+        if open == "{file:" {
+            return Err("`{file:…}` is not read; put the value into a variable".to_owned());
+        }
+        let name = inside.rsplit(['.', '/']).next().unwrap_or(inside);
+        done.push_str(&rest[..start]);
+        done.push_str(&format!("${{{name}}}"));
+        rest = &after[end + close.len()..];
+    }
+    done.push_str(rest);
+    Ok(done)
 }
 
 fn command(entry: &Map<String, Value>) -> Result<Option<Vec<String>>, String> {
@@ -168,6 +296,15 @@ fn command(entry: &Map<String, Value>) -> Result<Option<Vec<String>>, String> {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::String(program)) => vec![program.clone()],
         Some(Value::Array(words)) => list(words, "command")?,
+        // Older settings of Zed.
+        Some(Value::Object(program)) => {
+            let path = text(program, "path")?.ok_or("`command` must have a `path`")?;
+            let mut words = vec![path];
+            if let Some(Value::Array(arguments)) = program.get("args") {
+                words.extend(list(arguments, "args")?);
+            }
+            return Ok(Some(words));
+        }
         Some(_) => return Err("`command` must be a string".to_owned()),
     };
     match entry.get("args") {
@@ -191,7 +328,9 @@ fn transport(entry: &Map<String, Value>) -> Result<Option<TransportKind>, String
     };
     let Some(kind) = kind else { return Ok(None) };
     match kind.to_ascii_lowercase().replace(['-', '_', ' '], "").as_str() {
-        "stdio" => Ok(Some(TransportKind::Stdio)),
+        "stdio" | "local" => Ok(Some(TransportKind::Stdio)),
+        // Either of those at a URL.
+        "remote" => Ok(None),
         "http" | "streamablehttp" => Ok(Some(TransportKind::Http)),
         "sse" => Ok(Some(TransportKind::Sse)),
         _ => Err(format!("unknown type {kind:?}; use stdio, http or sse")),
@@ -293,6 +432,102 @@ mod tests {
         )
         .unwrap();
         assert_eq!(servers["a"].command.as_deref().unwrap(), ["x", "//no", "/* no */"]);
+    }
+
+    #[test]
+    fn the_file_of_claude_code_has_servers_of_projects() {
+        let servers = parsed(
+            r#"{"numStartups": 3, "mcpServers": {"shared": {"command": "x"}},
+                "projects": {
+                    "/home/me/a": {"allowedTools": [], "mcpServers": {"files": {"type": "stdio", "command": "f",
+                        "args": ["1"], "env": {}}}},
+                    "/home/me/b": {"mcpServers": {"files": {"command": "f", "args": ["2"]},
+                        "shared": {"command": "x"}}},
+                    "/home/me/c": {"history": []}}}"#,
+        )
+        .unwrap();
+        let names: Vec<&str> = servers.keys().map(String::as_str).collect();
+        assert_eq!(names, ["files", "files@/home/me/b", "shared"]);
+        assert_eq!(servers["files@/home/me/b"].command.as_deref().unwrap(), ["f", "2"]);
+        let only =
+            parsed(r#"{"projects": {"/p": {"mcpServers": {"a": {"command": "x"}}}}}"#).unwrap();
+        assert_eq!(only.len(), 1);
+    }
+
+    #[test]
+    fn the_toml_of_codex_is_read() {
+        let servers = parsed(
+            "# Codex\nmodel = \"x\"\n\n[mcp_servers.docs]\ncommand = \"npx\"\nargs = [\"-y\", \"docs\"]\n\
+             startup_timeout_sec = 20\n[mcp_servers.docs.env]\nKEY = \"value\"\n\
+             [mcp_servers.figma]\nurl = \"https://h/mcp\"\nbearer_token_env_var = \"FIGMA\"\n\
+             http_headers = { \"X-Region\" = \"eu\" }\nenv_http_headers = { \"X-Key\" = \"KEY\" }\n",
+        )
+        .unwrap();
+        assert_eq!(servers["docs"].command.as_deref().unwrap(), ["npx", "-y", "docs"]);
+        assert_eq!(servers["docs"].env["KEY"], "value");
+        let headers = &servers["figma"].headers;
+        assert_eq!(headers["Authorization"], "Bearer ${FIGMA}");
+        assert_eq!((headers["X-Region"].as_str(), headers["X-Key"].as_str()), ("eu", "${KEY}"));
+        let first = parsed("[mcp_servers.a]\ncommand = \"x\"\n").unwrap();
+        assert_eq!(first["a"].command.as_deref().unwrap(), ["x"]);
+    }
+
+    #[test]
+    fn the_settings_of_zed_are_read() {
+        let servers = parsed(
+            "// Zed settings\n{\n  \"theme\": \"One Dark\", // dark\n  \"context_servers\": {\n\
+             \"new\": {\"source\": \"custom\", \"command\": \"x\", \"args\": [\"a\"], \"env\": {}},\n\
+             \"old\": {\"command\": {\"path\": \"y\", \"args\": [\"b\"], \"env\": {\"K\": \"v\"}}, \"settings\": {}},\n\
+             \"remote\": {\"url\": \"https://h/mcp\", \"headers\": {\"A\": \"b\"}},\n  },\n}\n",
+        )
+        .unwrap();
+        assert_eq!(servers["new"].command.as_deref().unwrap(), ["x", "a"]);
+        assert_eq!(servers["old"].command.as_deref().unwrap(), ["y", "b"]);
+        assert_eq!(servers["old"].env["K"], "v");
+        assert_eq!(servers["remote"].url.as_deref(), Some("https://h/mcp"));
+    }
+
+    #[test]
+    fn the_yaml_of_continue_is_read() {
+        let servers = parsed(
+            "name: Local Assistant\nversion: 1.0.0\nschema: v1\nmcpServers:\n  - name: SQLite\n    command: npx\n\
+             \x20   args:\n      - -y\n      - mcp-sqlite\n    env:\n      KEY: ${{ secrets.DB_KEY }}\n\
+             \x20 - name: Remote\n    type: streamable-http\n    url: https://h/mcp\n    requestOptions:\n\
+             \x20     headers:\n        X-Key: ${{ secrets.org/TOKEN }}\n",
+        );
+        let servers = servers.unwrap();
+        assert_eq!(servers["SQLite"].command.as_deref().unwrap(), ["npx", "-y", "mcp-sqlite"]);
+        assert_eq!(servers["SQLite"].env["KEY"], "${DB_KEY}");
+        assert_eq!(servers["Remote"].transport, Some(TransportKind::Http));
+        assert_eq!(servers["Remote"].headers["X-Key"], "${TOKEN}");
+        assert!(parsed("mcpServers:\n  - command: x\n").unwrap_err().contains("names"));
+        assert!(
+            parsed("mcpServers:\n  - name: a\n  - name: a\n").unwrap_err().contains("two servers")
+        );
+        assert!(parsed("name: x\n").unwrap_err().contains("mcpServers"));
+    }
+
+    #[test]
+    fn the_file_of_opencode_is_read() {
+        let servers = parsed(
+            r#"{"$schema": "https://opencode.ai/config.json", "mcp": {
+                "local": {"type": "local", "command": ["bun", "x", "s"], "environment": {"K": "{env:KEY}"}},
+                "far": {"type": "remote", "url": "https://h/mcp", "headers": {"Authorization": "Bearer {env:T}"}},
+                "file": {"type": "remote", "url": "https://h", "headers": {"K": "{file:~/.key}"}}}}"#,
+        );
+        assert!(servers.unwrap_err().contains("{file:"));
+        let servers = parsed(
+            r#"{"mcp": {
+                "local": {"type": "local", "command": ["bun", "x", "s"], "environment": {"K": "{env:KEY}"}},
+                "far": {"type": "remote", "url": "https://h/mcp", "headers": {"Authorization": "Bearer {env:T}"}}}}"#,
+        )
+        .unwrap();
+        assert_eq!(servers["local"].command.as_deref().unwrap(), ["bun", "x", "s"]);
+        assert_eq!(servers["local"].env["K"], "${KEY}");
+        assert_eq!(servers["far"].headers["Authorization"], "Bearer ${T}");
+        let code = parsed(r#"{"mcp": {"servers": {"a": {"command": "x", "args": ["${env:V}"]}}}}"#)
+            .unwrap();
+        assert_eq!(code["a"].command.as_deref().unwrap(), ["x", "${env:V}"]);
     }
 
     #[test]

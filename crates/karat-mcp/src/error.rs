@@ -9,6 +9,8 @@ use serde_json::Value;
 
 /// Columns of a server's text in a message.
 const QUOTED: usize = 300;
+/// Columns of an explanation, which may quote more than one text of a server.
+const EXPLAINED: usize = 700;
 
 /// A server's text as messages quote it.
 pub(crate) fn quoted(text: &str) -> String {
@@ -116,7 +118,10 @@ pub enum CallError {
 }
 
 fn after_colon(said: &str) -> String {
-    if said.is_empty() { String::new() } else { format!(": {}", quoted(said)) }
+    if said.is_empty() {
+        return String::new();
+    }
+    format!(": {}", clip(&printable(said.trim()), EXPLAINED))
 }
 
 impl CallError {

@@ -5,7 +5,6 @@
 //! are not silently restarted, and an error status is an error of its own kind. Short messages over plain
 //! HTTP take the short way ([`Plain`]); everything else uses the client with TLS and proxies.
 
-use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
@@ -15,21 +14,22 @@ use std::time::{Duration, Instant};
 use axum::body::Bytes;
 use karat_io::http::{is_loopback, root_cause};
 use reqwest::header::{
-    ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT,
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
+    USER_AGENT,
 };
-use reqwest::{Client, Response, StatusCode, Url, redirect};
+use reqwest::{Client, Response, StatusCode, Url};
 use tokio::task::JoinHandle;
 
+use crate::auth::{Authorizer, Challenge, authorizer};
 use crate::error::{CallError, StartError, quoted};
 use crate::event_stream::EventStream;
 use crate::headers::{LAST_EVENT, METHOD, NAME, PROTOCOL, SESSION, header_text};
+use crate::http_client::{AGENT, client, header_map, parse_url};
 use crate::http_plain::{MAX_BODY_BYTES, Plain, PlainError, PlainResponse};
 use crate::pending_calls::PendingCalls;
 use crate::protocol_log::Violation;
 use crate::revision::Revision;
-
-/// The user agent.
-const AGENT: &str = concat!("karat/", env!("CARGO_PKG_VERSION"));
+use crate::spec::Address;
 
 /// Bytes of an error body that are read.
 const MAX_ERROR_BYTES: usize = 4 << 10;
@@ -46,6 +46,9 @@ const RESUME_PAUSE: Duration = Duration::from_millis(500);
 const MAX_RESUME_PAUSE: Duration = Duration::from_secs(10);
 /// Time to wait for the end of a stream after its answer.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// A hint for the answer of a server that sends people to a login.
+const LOGIN_PAGE: &str = "; it may be a page where people log in, or not the address of the MCP server: give \
+                          --header 'Authorization: Bearer ${TOKEN}' or --auth (docs/auth.md)";
 /// Environment variables that name a proxy for plain HTTP.
 const PROXY_VARIABLES: &[&str] = &["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
 
@@ -60,6 +63,7 @@ struct Shared {
     plain: Option<Arc<Plain>>,
     url: Url,
     headers: HeaderMap,
+    login: Arc<Authorizer>,
     session: OnceLock<HeaderValue>,
     revision: OnceLock<Revision>,
     calls: Arc<PendingCalls>,
@@ -85,50 +89,24 @@ pub(crate) enum Posted {
     Accepted,
 }
 
-/// The HTTP client of a session: no redirects, no time-outs of its own, and no proxy to this machine.
-pub(crate) fn client(url: &Url) -> Result<Client, StartError> {
-    let mut builder = karat_io::http::builder()
-        .redirect(redirect::Policy::none())
-        .tcp_nodelay(true)
-        .user_agent(AGENT);
-    if is_loopback(url) {
-        builder = builder.no_proxy();
-    }
-    if url.scheme() == "http" {
-        // Without redirects certificates are never used, and loading those of the system takes longer
-        // than a whole suite of calls.
-        builder = builder.tls_certs_only([]);
-    }
-    builder.build().map_err(|error| StartError::NotStarted { why: root_cause(&error) })
-}
-
-pub(crate) fn parse_url(url: &str) -> Result<Url, StartError> {
-    Url::parse(url).map_err(|error| StartError::Spec { why: format!("invalid url: {error}") })
-}
-
 /// True if requests to a URL go through a proxy.
 fn has_proxy(url: &Url) -> bool {
     !is_loopback(url) && PROXY_VARIABLES.iter().any(|name| std::env::var_os(name).is_some())
 }
 
-/// The headers of a spec, ready to be sent.
-pub(crate) fn header_map(headers: &BTreeMap<String, String>) -> Result<HeaderMap, StartError> {
-    karat_io::http::header_map(headers).map_err(|why| StartError::Spec { why })
-}
-
 impl HttpLink {
     pub(crate) fn new(
-        url: &str,
-        headers: &BTreeMap<String, String>,
+        address: &Address,
         calls: &Arc<PendingCalls>,
     ) -> Result<HttpLink, StartError> {
-        let url = parse_url(url)?;
-        let headers = header_map(headers)?;
+        let url = parse_url(&address.url)?;
+        let headers = header_map(&address.headers)?;
         let shared = Arc::new(Shared {
-            client: client(&url)?,
+            client: client(&url, address.ca_file.as_deref())?,
             plain: if has_proxy(&url) { None } else { Plain::new(&url, &headers) },
             url,
             headers,
+            login: authorizer(address)?,
             session: OnceLock::new(),
             revision: OnceLock::new(),
             calls: Arc::clone(calls),
@@ -168,7 +146,7 @@ impl HttpLink {
     /// Sends a message and handles everything in the response.
     pub(crate) async fn post(&self, post: Post<'_>) -> Result<Posted, CallError> {
         self.shared.calls.sent(post.bytes);
-        self.shared.post(post).await
+        self.shared.post_boxed(post).await
     }
 
     /// Sends a message in the background.
@@ -219,6 +197,9 @@ impl Shared {
         for (name, value) in self.session_headers() {
             headers.insert(name, value);
         }
+        if let Some(token) = self.login.header_as_it_is() {
+            headers.insert(AUTHORIZATION, token);
+        }
         request.headers(headers)
     }
 
@@ -236,12 +217,33 @@ impl Shared {
         own
     }
 
+    /// Sends a message, again after a login if the server asks for one.
     async fn post(self: &Arc<Self>, post: Post<'_>) -> Result<Posted, CallError> {
+        let mut answered = 0;
+        loop {
+            let token = self.login.header().await;
+            let response = self.send(post, token.clone()).await?;
+            let status = response.status().as_u16();
+            let Some(challenge) = Challenge::of(status, response.headers()) else {
+                if token.is_some() {
+                    self.login.accepted();
+                }
+                return self.take(response, post).await;
+            };
+            if let Err(why) = self.login.answer(&challenge, token.as_ref(), answered).await {
+                return Err(CallError::Http { status, said: self.calls.redactor.hidden(why) });
+            }
+            answered += 1;
+        }
+    }
+
+    async fn send(&self, post: Post<'_>, token: Option<HeaderValue>) -> Result<Answer, CallError> {
         let mut own = self.message_headers(post);
         let response = match &self.plain {
             Some(plain) if post.bytes.len() <= MAX_BODY_BYTES => {
                 own.push((USER_AGENT, HeaderValue::from_static(AGENT)));
                 own.extend(self.session_headers());
+                own.extend(token.map(|token| (AUTHORIZATION, token)));
                 let headers = self.headers.iter().chain(own.iter().map(|(name, of)| (name, of)));
                 let sent = plain.post(headers, post.bytes).await;
                 let sent = sent.map_err(|error| plain_error(&error, &self.calls))?;
@@ -258,7 +260,7 @@ impl Shared {
                 Answer::Full(sent.map_err(|error| connection_error(&error, &self.calls))?)
             }
         };
-        self.take(response, post).await
+        Ok(response)
     }
 
     async fn take(
@@ -303,7 +305,8 @@ impl Shared {
             "the answer has no content type; it must be JSON or an event stream".to_owned()
         } else {
             let kind = quoted(&kind);
-            format!("the answer has the content type {kind}, not JSON or an event stream")
+            let page = if kind == "text/html" { LOGIN_PAGE } else { "" };
+            format!("the answer has the content type {kind}, not JSON or an event stream{page}")
         }))
     }
 
@@ -420,7 +423,7 @@ impl Shared {
         }
     }
 
-    /// [`Shared::post`] in a box, because it calls itself.
+    /// [`Shared::post`] in a box, because it calls itself, and because of its size.
     fn post_boxed<'a>(
         self: &'a Arc<Self>,
         post: Post<'a>,
@@ -528,7 +531,12 @@ pub(crate) async fn status_error(response: Answer, calls: &PendingCalls) -> Call
         response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
     };
     let detail = if status.is_redirection() {
-        header(&LOCATION).map(|to| format!("redirect to {to}, which is not followed"))
+        header(&LOCATION).map(|to| {
+            let login = ["login", "signin", "sign-in", "oauth", "authorize"];
+            let is_login = login.iter().any(|word| to.to_ascii_lowercase().contains(word));
+            let page = if is_login { LOGIN_PAGE } else { "" };
+            format!("redirect to {}, which is not followed{page}", quoted(&to))
+        })
     } else {
         header(&RETRY_AFTER).map(|after| format!("retry after {after}"))
     };

@@ -11,9 +11,11 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
+use karat_io::platform;
+use reqwest::header::{
+    CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use reqwest::{StatusCode, Url};
-use rustix::io::Errno;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -153,10 +155,8 @@ impl Plain {
         let mut closed = 0;
         loop {
             let Some(connection) = self.idle().pop() else { return (None, closed) };
-            // An idle connection must have nothing to read, not even its end. The runtime may not have
-            // noticed yet, so the system is asked directly.
-            let mut nothing = [0];
-            if rustix::io::read(&connection.stream, &mut nothing) == Err(Errno::AGAIN) {
+            // An idle connection must have nothing to read, not even its end.
+            if platform::nothing_to_read(&connection.stream) {
                 return (Some(connection), closed);
             }
             closed += 1;
@@ -337,7 +337,7 @@ fn parse_head(bytes: &[u8]) -> io::Result<Option<(Head, Framing, usize)>> {
         } else if is("connection") {
             head.reusable &= !last_value(header.value).eq_ignore_ascii_case(b"close");
         } else {
-            for wanted in [&CONTENT_TYPE, &SESSION, &LOCATION, &RETRY_AFTER] {
+            for wanted in [&CONTENT_TYPE, &SESSION, &LOCATION, &RETRY_AFTER, &WWW_AUTHENTICATE] {
                 if is(wanted.as_str())
                     && let Ok(value) = HeaderValue::from_bytes(header.value)
                 {

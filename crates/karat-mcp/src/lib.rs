@@ -48,11 +48,13 @@
 //! and restarts expired sessions silently. That is polite in a client and lost evidence in a measurement. The
 //! loop here reads raw JSON, reports each fault, and costs a few microseconds per call.
 
+pub mod auth;
 pub mod config;
 mod error;
 mod event_stream;
 mod headers;
 mod http;
+mod http_client;
 mod http_plain;
 mod isolate;
 mod lenient;
@@ -62,6 +64,7 @@ mod parameter_headers;
 mod pending_calls;
 mod policy;
 mod protocol_log;
+pub mod proxy;
 mod record;
 pub mod replay;
 mod reply;

@@ -14,6 +14,8 @@ pub struct Limits {
     pub pages: usize,
     /// Entries of one list over all its pages.
     pub entries: usize,
+    /// Bytes of the entries of one list over all its pages, as compact JSON.
+    pub list_bytes: usize,
     /// Bytes outside of messages between two answers. More end the session.
     pub noise_bytes: usize,
 }
@@ -28,8 +30,8 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// 16 MiB and 64 levels for a message, 2 GiB for a line, 1,000 pages and 100,000 entries for a list,
-    /// 16 MiB of noise.
+    /// 16 MiB and 64 levels for a message, 2 GiB for a line, 1,000 pages, 100,000 entries and 64 MiB for a
+    /// list, 16 MiB of noise.
     fn default() -> Self {
         Limits {
             message_bytes: 16 << 20,
@@ -37,6 +39,7 @@ impl Default for Limits {
             depth: 64,
             pages: 1_000,
             entries: 100_000,
+            list_bytes: 64 << 20,
             noise_bytes: 16 << 20,
         }
     }

@@ -5,14 +5,16 @@
 //! message with its sender. Secrets of the spec are removed; output that is not JSON is kept as text. A
 //! recording can be served again with [`crate::replay`].
 
+use std::borrow::Cow;
 use std::fmt;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use karat_io::input::open_for_writing;
+use karat_io::private;
 use karat_io::redact::Redactor;
 use serde::Serialize;
 use serde_json::Value;
@@ -27,14 +29,20 @@ pub struct Recorder {
     shared: Arc<Shared>,
 }
 
+/// Maximum size of a recording: what a server says without end must not fill the disk.
+const MAX_BYTES: usize = 256 << 20;
+
 struct Shared {
     started: Instant,
+    /// True if everything that reads as private is removed, and not only known secrets.
+    hides_private: AtomicBool,
     sessions: AtomicU32,
     state: Mutex<State>,
 }
 
 struct State {
     out: Box<dyn Write + Send>,
+    written: usize,
     /// The first failure. A recording with holes is useless.
     failed: Option<io::Error>,
 }
@@ -85,17 +93,40 @@ impl Recorder {
     /// # Errors
     /// If the file cannot be created.
     pub fn create(path: &Path) -> io::Result<Recorder> {
-        Ok(Recorder::to(BufWriter::new(File::create(path)?)))
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if folder.is_some_and(|folder| !folder.is_dir()) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let file = open_for_writing(path).map_err(|error| match error.source.kind() {
+            io::ErrorKind::Other => io::Error::other(error),
+            _ => error.source,
+        })?;
+        // A pipe or device has no length.
+        if file.metadata()?.is_file() {
+            file.set_len(0)?;
+        }
+        Ok(Recorder::to(BufWriter::new(file)))
     }
 
     /// Records into any writer.
     pub fn to(out: impl Write + Send + 'static) -> Recorder {
-        let state = State { out: Box::new(out), failed: None };
-        let shared =
-            Shared { started: Instant::now(), sessions: AtomicU32::new(0), state: state.into() };
+        let state = State { out: Box::new(out), written: 0, failed: None };
+        let shared = Shared {
+            started: Instant::now(),
+            hides_private: AtomicBool::new(false),
+            sessions: AtomicU32::new(0),
+            state: state.into(),
+        };
         let recorder = Recorder { shared: Arc::new(shared) };
         recorder.write(&serde_json::json!({"schema": SCHEMA}));
         recorder
+    }
+
+    /// Removes secrets and personal data too that no configuration names ([`karat_io::private`]).
+    #[must_use]
+    pub fn without_private(self) -> Recorder {
+        self.shared.hides_private.store(true, Ordering::Relaxed);
+        self
     }
 
     /// Flushes the recording.
@@ -129,11 +160,18 @@ impl Recorder {
         let mut bytes = crate::wire::bytes(line);
         bytes.push(b'\n');
         let mut state = self.state();
-        if state.failed.is_none()
-            && let Err(error) = state.out.write_all(&bytes)
-        {
-            state.failed = Some(error);
+        if state.failed.is_some() {
+            return;
         }
+        state.written = state.written.saturating_add(bytes.len());
+        let written = match state.written > MAX_BYTES {
+            false => state.out.write_all(&bytes),
+            true => Err(io::Error::other(format!(
+                "the recording was cut at {} MiB: the server says too much",
+                MAX_BYTES >> 20
+            ))),
+        };
+        state.failed = written.err();
     }
 }
 
@@ -150,6 +188,10 @@ impl Track {
         let text = match serde_json::from_str::<&RawValue>(&text) {
             Ok(_) => redactor.hide_in_json(&text),
             Err(_) => redactor.hide(&text),
+        };
+        let text = match self.recorder.shared.hides_private.load(Ordering::Relaxed) {
+            true => Cow::Owned(without_private(&text)),
+            false => text,
         };
         let line =
             |message, text| MessageLine { at_ns, session: self.session, from, message, text };
@@ -178,6 +220,31 @@ impl Track {
     }
 }
 
+/// A message without what is private in it. Its id and method stay, or it could not be read.
+fn without_private(text: &str) -> String {
+    let hide = |message: &mut Value| {
+        let kept: Vec<(&str, Value)> = ["jsonrpc", "id", "method"]
+            .into_iter()
+            .filter_map(|key| Some((key, message.get(key)?.clone())))
+            .collect();
+        private::hide_in(message);
+        if let Some(fields) = message.as_object_mut() {
+            fields.extend(kept.into_iter().map(|(key, value)| (key.to_owned(), value)));
+        }
+    };
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::Array(mut batch)) => {
+            batch.iter_mut().for_each(hide);
+            Value::Array(batch).to_string()
+        }
+        Ok(mut message) => {
+            hide(&mut message);
+            message.to_string()
+        }
+        Err(_) => private::hide("", text).into_owned(),
+    }
+}
+
 impl Drop for Track {
     fn drop(&mut self) {
         // `finish` reports a failure.
@@ -187,5 +254,26 @@ impl Drop for Track {
         {
             state.failed = Some(error);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is a failed test")]
+
+    use super::*;
+
+    #[test]
+    fn a_recording_is_cut_at_its_limit_and_says_so() {
+        let recorder = Recorder::to(io::sink());
+        let track = recorder.track("server");
+        recorder.state().written = MAX_BYTES - 100;
+        track.message(Side::Server, b"1", &Redactor::default());
+        assert!(recorder.state().failed.is_none());
+        for _ in 0..3 {
+            track.message(Side::Server, b"[1, 2, 3]", &Redactor::default());
+        }
+        let error = recorder.finish().unwrap_err().to_string();
+        assert!(error.contains("cut at 256 MiB"), "{error}");
     }
 }

@@ -76,6 +76,10 @@ struct Line {
     from: Option<Side>,
     #[serde(default)]
     message: Option<Value>,
+    #[serde(default)]
+    event: Option<String>,
+    #[serde(default)]
+    detail: Option<String>,
 }
 
 impl Recording {
@@ -128,6 +132,68 @@ impl Recording {
         let after = if self.paced { exchange.after } else { Duration::ZERO };
         Some(Response { after, messages })
     }
+}
+
+/// A recorded request with its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// The number of the session.
+    pub session: u32,
+    /// The method.
+    pub method: String,
+    /// The parameters.
+    pub params: Value,
+    /// The result, or the error.
+    pub answer: Result<Value, Value>,
+}
+
+/// A recording as a list of requests, with the server that it is of. Requests without an answer are left out.
+///
+/// # Errors
+/// If the file is not a valid recording.
+pub fn requests(path: &Path) -> Result<(Vec<Recorded>, Option<String>), InputError> {
+    let mut open: BTreeMap<(u32, String), usize> = BTreeMap::new();
+    let mut found: Vec<(Recorded, bool)> = Vec::new();
+    let mut server = None;
+    for line in records::<Line>(path, &FileLimits::streaming())? {
+        let (number, line) = line?;
+        if number == 1 {
+            karat_io::input::check_schema(path, line.schema.as_deref(), SCHEMA)?;
+        }
+        if line.event.as_deref() == Some("start") {
+            server = line.detail;
+        }
+        let (Some(from), Some(message)) = (line.from, line.message) else { continue };
+        let messages = match message {
+            Value::Array(batch) => batch,
+            message => vec![message],
+        };
+        for mut message in messages {
+            let Some(id) = message.get("id").map(Value::to_string) else { continue };
+            let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
+            let mut take = |key: &str| message.get_mut(key).map(Value::take);
+            match (from, method) {
+                (Side::Client, Some(method)) => {
+                    open.insert((line.session, id), found.len());
+                    let params = take("params").unwrap_or_default();
+                    let answer = Ok(Value::Null);
+                    found.push((Recorded { session: line.session, method, params, answer }, false));
+                }
+                (Side::Server, None) => {
+                    let Some(at) = open.remove(&(line.session, id)) else { continue };
+                    let Some((recorded, answered)) = found.get_mut(at) else { continue };
+                    *answered = true;
+                    recorded.answer = match take("result") {
+                        Some(result) => Ok(result),
+                        None => Err(take("error").unwrap_or_default()),
+                    };
+                }
+                _ => {}
+            }
+        }
+    }
+    let answered = found.into_iter().filter(|(_, answered)| *answered);
+    Ok((answered.map(|(recorded, _)| recorded).collect(), server))
 }
 
 struct Response {

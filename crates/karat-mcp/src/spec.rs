@@ -12,6 +12,7 @@ use karat_io::redact::{HIDDEN, Redactor};
 use karat_io::secrets;
 use serde::{Deserialize, Serialize};
 
+use crate::auth::AuthSpec;
 use crate::error::StartError;
 use crate::isolate::{Engine, Isolation};
 use crate::policy::{Policies, Roots};
@@ -55,6 +56,12 @@ pub struct ServerSpec {
     /// Headers sent with each HTTP request.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
+    /// A file with certificates, in PEM, of authorities that are trusted besides those of the system.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
+    /// The login at a server with a URL that asks for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auth: Option<AuthSpec>,
     /// The working folder of the program, relative to the project folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
@@ -85,22 +92,26 @@ pub(crate) enum Target {
         folder: Option<PathBuf>,
         isolate: Option<Isolation>,
     },
-    Http {
-        url: String,
-        headers: BTreeMap<String, String>,
-    },
-    Sse {
-        url: String,
-        headers: BTreeMap<String, String>,
-    },
+    Http(Address),
+    Sse(Address),
+}
+
+/// A server at a URL.
+#[derive(Clone)]
+pub(crate) struct Address {
+    pub(crate) url: String,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) ca_file: Option<PathBuf>,
+    /// With its variables replaced.
+    pub(crate) auth: Option<AuthSpec>,
 }
 
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Target::Stdio { .. } => "Stdio",
-            Target::Http { .. } => "Http",
-            Target::Sse { .. } => "Sse",
+            Target::Http(_) => "Http",
+            Target::Sse(_) => "Sse",
         })
     }
 }
@@ -131,6 +142,17 @@ impl ServerSpec {
                 );
             }
         }
+        if self.command.is_some() && self.ca_file.is_some() {
+            return wrong("ca_file (--ca-file) is for a server at a url; this one is a program");
+        }
+        if let Some(auth) = &self.auth {
+            if self.command.is_some() {
+                return wrong(
+                    "auth (--auth) is for a server at a url; a program takes its secrets from env (-e)",
+                );
+            }
+            auth.check()?;
+        }
         match (&self.command, &self.url, self.transport) {
             (Some(_), Some(_), _) => wrong("a server has either a command or a url, not both"),
             (None, None, _) => wrong("a server needs a command or a url"),
@@ -160,9 +182,20 @@ impl ServerSpec {
     pub fn written_secret(&self) -> Option<String> {
         match (&self.command, &self.url) {
             (Some(command), _) => secret_in_command(command),
-            (None, Some(url)) => secret_in_url(url),
+            (None, Some(url)) => secret_in_url(url).or_else(|| self.secret_in_auth()),
             (None, None) => None,
         }
+    }
+
+    fn secret_in_auth(&self) -> Option<String> {
+        let auth = self.auth.as_ref()?;
+        let secrets = [
+            ("client_secret", &auth.client_secret),
+            ("access_token", &auth.access_token),
+            ("refresh_token", &auth.refresh_token),
+        ];
+        let written = secrets.iter().find(|(_, value)| value.as_deref().is_some_and(is_literal));
+        written.map(|(name, _)| format!("{name} of auth"))
     }
 
     /// Replaces the variables. Relative paths start at `base`.
@@ -191,9 +224,12 @@ impl ServerSpec {
             (kind, _, url) => {
                 let url = resolver.url(url.as_deref().unwrap_or_default())?;
                 let headers = resolver.values(&self.headers, Named::Headers)?;
+                let ca_file = self.ca_file.as_ref().map(|file| resolver.absolute(file));
+                let auth = self.auth.as_ref().map(|auth| resolver.auth(auth)).transpose()?;
+                let address = Address { url, headers, ca_file: ca_file.transpose()?, auth };
                 match kind {
-                    TransportKind::Sse => Target::Sse { url, headers },
-                    _ => Target::Http { url, headers },
+                    TransportKind::Sse => Target::Sse(address),
+                    _ => Target::Http(address),
                 }
             }
         };
@@ -293,6 +329,27 @@ impl Resolver<'_> {
             }
         }
         Ok(url)
+    }
+
+    fn auth(&mut self, written: &AuthSpec) -> Result<AuthSpec, StartError> {
+        let mut auth = written.clone();
+        let secrets = [&mut auth.client_secret, &mut auth.access_token, &mut auth.refresh_token];
+        for value in secrets.into_iter().flatten() {
+            *value = self.text(value)?;
+            self.redactor.add(value);
+        }
+        let plain = [&mut auth.client_id, &mut auth.client_metadata, &mut auth.issuer];
+        for value in plain.into_iter().flatten() {
+            // Not a secret because it is in a variable.
+            *value = self.interpolate(value)?.text;
+        }
+        for scope in &mut auth.scopes {
+            *scope = self.interpolate(scope)?.text;
+        }
+        if let Some(key) = &mut auth.private_key {
+            *key = self.absolute(key)?;
+        }
+        Ok(auth)
     }
 
     fn isolation(&mut self, written: Option<&Isolation>) -> Result<Option<Isolation>, StartError> {
@@ -431,6 +488,8 @@ impl fmt::Debug for ServerSpec {
             .field("headers", &names(&self.headers))
             .field("cwd", &self.cwd)
             .field("protocol", &self.protocol)
+            .field("ca_file", &self.ca_file)
+            .field("auth", &self.auth)
             .field("isolate", &self.isolate)
             .field("policies", &self.policies)
             .finish()
@@ -571,7 +630,9 @@ mod tests {
         let variable = |name: &str| Some(format!("value-of-{name}"));
         let resolved = spec.resolve_with(None, &variable).unwrap();
         assert_eq!(resolved.redactor.hide("value-of-K value-of-T"), "[redacted] [redacted]");
-        let Target::Http { url, headers } = resolved.target else { panic!("not http") };
+        let Target::Http(Address { url, headers, .. }) = resolved.target else {
+            panic!("not http")
+        };
         assert_eq!(url, "http://host/mcp?api_key=value-of-K");
         assert_eq!(headers["Authorization"], "Bearer value-of-T");
     }

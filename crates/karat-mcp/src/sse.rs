@@ -4,20 +4,20 @@
 //! the server. That URL must have the same origin, so that a server cannot redirect headers and messages to
 //! another host. When the stream ends, so does the session.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Client, Response, Url};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Client, RequestBuilder, Response, Url};
 use tokio::task::JoinHandle;
 
+use crate::auth::{Authorizer, Challenge, authorizer};
 use crate::error::{CallError, StartError, quoted};
 use crate::event_stream::EventStream;
-use crate::http::{
-    Answer, client, connection_error, content_type, header_map, parse_url, status_error,
-};
+use crate::http::{Answer, connection_error, content_type, status_error};
+use crate::http_client::{client, header_map, parse_url};
 use crate::pending_calls::PendingCalls;
+use crate::spec::Address;
 
 /// Time to post a reply to the server.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -31,6 +31,7 @@ pub(crate) struct SseLink {
 struct Poster {
     client: Client,
     headers: HeaderMap,
+    login: Arc<Authorizer>,
     endpoint: Url,
     calls: Arc<PendingCalls>,
 }
@@ -38,17 +39,18 @@ struct Poster {
 impl SseLink {
     /// Opens the stream and waits for the URL for messages.
     pub(crate) async fn connect(
-        url: &str,
-        headers: &BTreeMap<String, String>,
+        address: &Address,
         calls: &Arc<PendingCalls>,
     ) -> Result<SseLink, StartError> {
-        let base = parse_url(url)?;
-        let (client, headers) = (client(&base)?, header_map(headers)?);
-        let request = client
-            .get(base.clone())
-            .headers(headers.clone())
-            .header(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let mut response = request.send().await.map_err(|error| connection_error(&error, calls))?;
+        let base = parse_url(&address.url)?;
+        let client = client(&base, address.ca_file.as_deref())?;
+        let headers = header_map(&address.headers)?;
+        let login = authorizer(address)?;
+        let request = || {
+            let request = client.get(base.clone()).headers(headers.clone());
+            request.header(ACCEPT, HeaderValue::from_static("text/event-stream"))
+        };
+        let mut response = send(&login, &request, calls).await?;
         if !response.status().is_success() {
             return Err(status_error(Answer::Full(response), calls).await.into());
         }
@@ -61,7 +63,8 @@ impl SseLink {
         let (named, early) = endpoint(&mut response, &mut events, calls).await?;
         let endpoint = same_origin(&base, &named)
             .map_err(|why| StartError::Handshake { why: calls.redactor.hidden(why) })?;
-        let poster = Arc::new(Poster { client, headers, endpoint, calls: Arc::clone(calls) });
+        let poster =
+            Arc::new(Poster { client, headers, login, endpoint, calls: Arc::clone(calls) });
         for message in early {
             poster.receive(&message, Instant::now());
         }
@@ -90,14 +93,12 @@ impl Drop for SseLink {
 
 impl Poster {
     async fn post(&self, bytes: &[u8]) -> Result<(), CallError> {
-        let request = self
-            .client
-            .post(self.endpoint.clone())
-            .headers(self.headers.clone())
-            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-            .body(bytes.to_vec());
-        let response =
-            request.send().await.map_err(|error| connection_error(&error, &self.calls))?;
+        let request = || {
+            let request = self.client.post(self.endpoint.clone()).headers(self.headers.clone());
+            let json = HeaderValue::from_static("application/json");
+            request.header(CONTENT_TYPE, json).body(bytes.to_vec())
+        };
+        let response = send(&self.login, &request, &self.calls).await?;
         if response.status().is_success() {
             return Ok(());
         }
@@ -115,6 +116,35 @@ impl Poster {
         for reply in self.calls.receive(bytes, arrived, None) {
             self.post_later(reply);
         }
+    }
+}
+
+/// Sends a request, again after a login if the server asks for one.
+async fn send(
+    login: &Authorizer,
+    request: &(dyn Fn() -> RequestBuilder + Sync),
+    calls: &PendingCalls,
+) -> Result<Response, CallError> {
+    let mut answered = 0;
+    loop {
+        let token = login.header().await;
+        let with_token = match &token {
+            Some(token) => request().header(AUTHORIZATION, token),
+            None => request(),
+        };
+        let sent = with_token.send().await;
+        let response = sent.map_err(|error| connection_error(&error, calls))?;
+        let status = response.status().as_u16();
+        let Some(challenge) = Challenge::of(status, response.headers()) else {
+            if token.is_some() {
+                login.accepted();
+            }
+            return Ok(response);
+        };
+        if let Err(why) = login.answer(&challenge, token.as_ref(), answered).await {
+            return Err(CallError::Http { status, said: calls.redactor.hidden(why) });
+        }
+        answered += 1;
     }
 }
 

@@ -120,11 +120,12 @@ fn connection(server: &Arc<Server>, stream: &TcpStream) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut reader = BufReader::new(stream.try_clone().ok()?.take(u64::MAX));
     loop {
-        let (is_post, body) = request(&mut reader)?;
+        let Request { is_post, body, is_foreign } = request(&mut reader)?;
         let sent = Sent { stream: stream.try_clone().ok()?, state: State::Nothing };
         let response = Arc::new(Response { server: Arc::clone(server), sent: Mutex::new(sent) });
         let message: Option<Value> = serde_json::from_slice(&body).ok();
         match message {
+            _ if is_foreign && server.script.own_host => response.status("403 Forbidden"),
             _ if !is_post => response.status("405 Method Not Allowed"),
             None => response.status("400 Bad Request"),
             Some(message) if server.take_answer(&message) => response.status("202 Accepted"),
@@ -140,10 +141,18 @@ fn connection(server: &Arc<Server>, stream: &TcpStream) -> Option<()> {
     }
 }
 
-/// The next request: true for a POST, and the body.
-fn request(reader: &mut BufReader<std::io::Take<TcpStream>>) -> Option<(bool, Vec<u8>)> {
+struct Request {
+    is_post: bool,
+    body: Vec<u8>,
+    /// True if its `Host` or `Origin` is not on this machine.
+    is_foreign: bool,
+}
+
+/// The next request.
+fn request(reader: &mut BufReader<std::io::Take<TcpStream>>) -> Option<Request> {
     reader.get_mut().set_limit(MAX_REQUEST_BYTES);
     let (mut length, mut is_post, mut is_first) = (0_usize, false, true);
+    let mut is_foreign = false;
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line).ok()? == 0 {
@@ -156,11 +165,15 @@ fn request(reader: &mut BufReader<std::io::Take<TcpStream>>) -> Option<(bool, Ve
         if let Some(value) = line.strip_prefix("content-length:") {
             length = value.trim().parse().ok()?;
         }
+        let place = line
+            .strip_prefix("host:")
+            .or_else(|| line.strip_prefix("origin:")?.trim().strip_prefix("http://"));
+        is_foreign |= place.is_some_and(|place| !place.trim().starts_with("127.0.0.1"));
         if line.is_empty() {
             break;
         }
     }
     let mut body = Vec::new();
     reader.take(length as u64).read_to_end(&mut body).ok()?;
-    (body.len() == length).then_some((is_post, body))
+    (body.len() == length).then_some(Request { is_post, body, is_foreign })
 }

@@ -21,6 +21,8 @@ pub(crate) struct Script {
     pub(crate) log: Option<String>,
     /// Runs each call on a thread of its own.
     pub(crate) concurrent: bool,
+    /// Refuses requests over HTTP whose `Host` or `Origin` is not its own.
+    pub(crate) own_host: bool,
     /// Replacements in the text of every message, such as `[["/", "\\/"]]`.
     pub(crate) replace: Vec<(String, String)>,
     /// Steps before the first message is read.

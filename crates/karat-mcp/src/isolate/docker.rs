@@ -8,7 +8,8 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use karat_io::process::{Cleanup, Program};
+use karat_io::platform;
+use karat_io::process::{Cleanup, Program, spawn_async_helper, spawn_helper};
 
 use super::isolation::Isolation;
 use super::launch::{Launch, find_program, given_paths, missing, unique_name};
@@ -18,7 +19,7 @@ use crate::error::{StartError, quoted};
 const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time to wait for the removal of a container.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(10);
-/// The user of the server if this process runs as root.
+/// The user of the server if this process runs as root, or its user is not known.
 const UNPRIVILEGED_USER: u32 = 65_534;
 
 /// Puts `docker run` in front of the program.
@@ -77,7 +78,8 @@ pub(super) async fn launch(
     words.push(image.clone());
     words.extend(program.command);
 
-    let cleanup = Cleanup::new(move || remove(&docker, &name));
+    let words_to_remove = [docker.as_str(), "rm", "--force", "--volumes", &name].map(str::to_owned);
+    let cleanup = Cleanup::new(move || remove(&docker, &name)).or_by(words_to_remove.to_vec());
     Ok(Launch {
         program: Program {
             command: words,
@@ -99,8 +101,10 @@ pub(super) fn advice(error: &str) -> Option<&'static str> {
 
 async fn ask(docker: &str, arguments: &[&str]) -> Result<String, String> {
     let mut command = tokio::process::Command::new(docker);
-    command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
-    let output = tokio::time::timeout(QUERY_TIMEOUT, command.output())
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.kill_on_drop(true);
+    let child = spawn_async_helper(&mut command).map_err(|error| error.to_string())?;
+    let output = tokio::time::timeout(QUERY_TIMEOUT, child.wait_with_output())
         .await
         .map_err(|_| format!("no answer in {} s", QUERY_TIMEOUT.as_secs()))?
         .map_err(|error| error.to_string())?;
@@ -111,11 +115,9 @@ async fn ask(docker: &str, arguments: &[&str]) -> Result<String, String> {
 }
 
 fn sandbox_arguments(isolation: &Isolation, name: &str) -> Vec<String> {
-    let user = rustix::process::getuid();
-    let (user, group) = match user.is_root() {
-        true => (UNPRIVILEGED_USER, UNPRIVILEGED_USER),
-        false => (user.as_raw(), rustix::process::getgid().as_raw()),
-    };
+    let (user, group) = platform::user()
+        .filter(|(user, _)| *user != 0)
+        .unwrap_or((UNPRIVILEGED_USER, UNPRIVILEGED_USER));
     let memory = format!("{}m", isolation.memory_mb());
     let network = if isolation.network { "bridge" } else { "none" };
     let mut words: Vec<String> = [
@@ -127,6 +129,9 @@ fn sandbox_arguments(isolation: &Isolation, name: &str) -> Vec<String> {
         "--log-driver=none",
         "--cap-drop=ALL",
         "--security-opt=no-new-privileges",
+        // Namespaces of its own for shared memory and cgroups; the engine's filter of system calls stays.
+        "--ipc=private",
+        "--cgroupns=private",
         "--read-only",
         "--env=HOME=/tmp",
         "--ulimit=core=0",
@@ -157,16 +162,15 @@ fn is_read_by_docker(name: &str) -> bool {
 
 /// Removes the container and waits for that.
 fn remove(docker: &str, name: &str) {
-    use std::os::unix::process::CommandExt as _;
     let mut command = Command::new(docker);
     command
         .args(["rm", "--force", "--volumes", name])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        // In a group of its own, so that Ctrl-C does not end it.
-        .process_group(0);
-    let Ok(mut child) = command.spawn() else { return };
+        .stderr(Stdio::null());
+    // So that Ctrl-C does not end it.
+    platform::own_group(&mut command);
+    let Ok(mut child) = spawn_helper(&mut command) else { return };
     let until = Instant::now() + REMOVAL_TIMEOUT;
     while Instant::now() < until {
         match child.try_wait() {
@@ -186,5 +190,11 @@ fn in_force(isolation: &Isolation, image: &str, version: &str) -> Vec<String> {
         format!("processors: {} (cgroup)", isolation.cpus.unwrap_or(1)),
         format!("processor time: {} s for each process (RLIMIT_CPU)", isolation.cpu_seconds()),
         format!("file size: {} MiB (RLIMIT_FSIZE)", isolation.file_mb()),
+        "system calls: filtered (by the engine)".to_owned(),
+        match isolation.network {
+            true => "open: the kernel of this machine; the network",
+            false => "open: the kernel of this machine",
+        }
+        .to_owned(),
     ]
 }

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use karat_io::platform;
 use karat_io::process::Program;
 
 use super::isolation::Isolation;
-use super::needed_paths::docker_path;
 use crate::error::StartError;
 
 /// A program with the prefix of its engine, and descriptions of the isolation in force.
@@ -29,12 +29,37 @@ pub(super) fn find_program(name: &str, folder: Option<&Path>) -> Option<PathBuf>
         return path.is_file().then(|| std::path::absolute(&path).unwrap_or(path));
     }
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| is_executable(path))
+    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    std::env::split_paths(&path).map(|folder| folder.join(&name)).find(|path| is_executable(path))
 }
 
 fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    path.metadata().is_ok_and(|found| platform::is_executable(&found))
+}
+
+/// The home folder of the user.
+pub(super) fn home() -> Option<PathBuf> {
+    let home = PathBuf::from(std::env::var_os("HOME")?);
+    (home.is_absolute() && home != Path::new("/")).then_some(home)
+}
+
+/// The socket or the credentials of the Docker engine, if the path leads to them.
+pub(super) fn docker_path(path: &Path) -> Option<PathBuf> {
+    let mut kept: Vec<PathBuf> = vec!["/run/docker.sock".into(), "/var/run/docker.sock".into()];
+    let socket = std::env::var("DOCKER_HOST").ok();
+    kept.extend(socket.and_then(|host| host.strip_prefix("unix://").map(PathBuf::from)));
+    if let Some(folder) = std::env::var_os("XDG_RUNTIME_DIR") {
+        kept.push(PathBuf::from(folder).join("docker.sock"));
+    }
+    let configs = [
+        std::env::var_os("DOCKER_CONFIG").map(PathBuf::from),
+        home().map(|home| home.join(".docker")),
+    ];
+    kept.extend(configs.into_iter().flatten().filter(|folder| folder.exists()));
+    kept.into_iter().find(|kept| {
+        let real = kept.canonicalize().unwrap_or_else(|_| kept.clone());
+        [kept, &real].iter().any(|kept| kept.starts_with(path) || path.starts_with(kept))
+    })
 }
 
 /// A name that no other session has.

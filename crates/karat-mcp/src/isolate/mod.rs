@@ -6,12 +6,31 @@
 //! start fails. The limits in force are described in [`crate::Session::isolation`], because some depend on
 //! the user.
 
+#[cfg(all(target_os = "linux", not(karat_portable)))]
 mod bwrap;
 mod docker;
 mod isolation;
 mod launch;
-mod needed_paths;
-mod pids;
+
+/// Systems without bubblewrap, which needs the namespaces of Linux.
+#[cfg(any(not(target_os = "linux"), karat_portable))]
+mod bwrap {
+    use super::{Isolation, Launch, Program, StartError};
+
+    pub(super) fn launch(isolation: &Isolation, _: &Program) -> Result<Launch, StartError> {
+        super::launch::given_paths(isolation)?;
+        let here = karat_io::platform::name();
+        Err(StartError::NotStarted {
+            why: format!(
+                "--isolate bwrap needs Linux, and this is {here}: choose --isolate docker, or none"
+            ),
+        })
+    }
+
+    pub(super) fn advice(_: &str) -> Option<&'static str> {
+        None
+    }
+}
 
 use std::path::Path;
 

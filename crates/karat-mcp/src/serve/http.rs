@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::future::IntoFuture as _;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,10 +15,11 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request as HttpRequest, State};
-use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN};
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use futures_core::Stream;
+use karat_io::http_server::{self, ServerLimits, is_local};
 use rmcp::model::ErrorCode;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -79,19 +79,12 @@ impl HttpServer {
 
     /// Serves until `shutdown` completes.
     pub async fn run_until(self, shutdown: impl Future) {
-        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let serving = axum::serve(self.listener, self.router)
-            .with_graceful_shutdown(async move {
-                let _ = stopped.await;
-            })
-            .into_future();
-        tokio::pin!(serving);
-        tokio::select! {
-            _ = &mut serving => return,
-            _ = shutdown => {}
-        }
-        drop(stop);
-        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, serving).await;
+        let limits = ServerLimits {
+            body_bytes: Limits::default().message_bytes,
+            shutdown: SHUTDOWN_TIMEOUT,
+            ..ServerLimits::default()
+        };
+        http_server::serve(self.listener, self.router, limits, shutdown).await;
     }
 }
 
@@ -325,22 +318,4 @@ fn check_headers(headers: &HeaderMap, request: &Request) -> Result<(), ProtocolE
 fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
-}
-
-/// True for requests of programs, which have no origin, and of local web pages. A host name that is not
-/// local means that a web page has pointed its own name at this server.
-fn is_local(headers: &HeaderMap) -> bool {
-    let local = |host: &str| {
-        let name = match host.strip_prefix('[') {
-            Some(rest) => rest.split(']').next().unwrap_or_default(),
-            None => host.split(':').next().unwrap_or_default(),
-        };
-        name == "localhost" || name.parse::<std::net::IpAddr>().is_ok()
-    };
-    let origin = match headers.get(ORIGIN).map(|value| value.to_str().unwrap_or_default()) {
-        None => true,
-        Some(origin) => origin.split_once("://").is_some_and(|(_, host)| local(host)),
-    };
-    let host = headers.get(HOST).is_none_or(|host| host.to_str().is_ok_and(local));
-    origin && host
 }

@@ -118,18 +118,24 @@ impl Session {
     }
 
     fn set_server(&mut self, answer: &Value, info: &Value, revision: Revision) {
+        // A server that knows a secret may say it here as well as in an answer.
+        let redactor = &self.calls.redactor;
         let text = |value: &Value, field: &str| {
-            value.get(field).and_then(Value::as_str).map(str::to_owned)
+            let text = value.get(field).and_then(Value::as_str)?;
+            Some(redactor.hide(text).into_owned())
         };
-        self.calls.set_revision(revision);
-        self.server = ServerInfo {
+        let mut capabilities = answer.get("capabilities").cloned().unwrap_or_default();
+        redactor.hide_in(&mut capabilities);
+        let server = ServerInfo {
             name: text(info, "name").unwrap_or_default(),
             title: text(info, "title"),
             version: text(info, "version").unwrap_or_default(),
             instructions: text(answer, "instructions"),
             revision,
-            capabilities: answer.get("capabilities").cloned().unwrap_or_default(),
+            capabilities,
         };
+        self.calls.set_revision(revision);
+        self.server = server;
     }
 
     fn capabilities(&self) -> ClientCapabilities {

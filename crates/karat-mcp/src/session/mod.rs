@@ -7,18 +7,19 @@
 mod handshake;
 mod requests;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use karat_io::process::Program;
+use karat_io::process::{Program, SAID};
 use karat_io::redact::Redactor;
+use karat_io::text::last_lines;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::error::{StartError, quoted};
+use crate::auth::{Authorizer, authorizer};
+use crate::error::StartError;
 use crate::http::HttpLink;
 use crate::isolate;
 use crate::limits::Limits;
@@ -29,7 +30,7 @@ use crate::protocol_log::{ProtocolLog, ViolationSink};
 use crate::record::Recorder;
 use crate::reply::ServerInfo;
 use crate::revision::Revision;
-use crate::spec::{ServerSpec, Target};
+use crate::spec::{Address, ServerSpec, Target};
 use crate::sse::SseLink;
 use crate::stdio::StdioLink;
 
@@ -109,6 +110,8 @@ pub struct Session {
     calls: Arc<PendingCalls>,
     server: ServerInfo,
     options: Options,
+    /// The token of a server at a URL.
+    login: Option<Arc<Authorizer>>,
     /// The metadata of each request, in revisions without a handshake.
     meta: Option<Map<String, Value>>,
     /// The arguments that are repeated in headers, once tools have been listed.
@@ -132,6 +135,13 @@ impl Session {
         let resolved = spec.resolve(options.folder.as_deref())?;
         let mut redactor = resolved.redactor;
         redactor.keep(&options.canaries);
+        let login = match &resolved.target {
+            Target::Stdio { .. } => None,
+            Target::Http(address) | Target::Sse(address) => Some(authorizer(address)?),
+        };
+        if let Some(login) = &login {
+            redactor.follow(login.late());
+        }
         let options = &Options {
             policies: resolved.policies.unwrap_or_else(|| options.policies.clone()),
             ..options.clone()
@@ -151,25 +161,25 @@ impl Session {
                 let program = Program { command, env, folder, ..Program::default() };
                 let launch = isolate::launch(isolate, program, spec.cwd.is_some()).await?;
                 let link = Link::Stdio(StdioLink::start(&launch.program, &calls)?);
-                let mut session = Session::open(link, calls, spec.protocol, options)
+                let mut session = Session::open(link, calls, spec.protocol, options, None)
                     .await
                     .map_err(|error| isolate::explain(isolate, error))?;
                 session.isolation = launch.in_force;
                 Ok(session)
             }
-            Target::Sse { url, headers } => {
-                Session::start_sse(&url, &headers, calls(), spec.protocol, options).await
+            Target::Sse(address) => {
+                Session::start_sse(&address, calls(), spec.protocol, options, login).await
             }
-            Target::Http { url, headers } => {
+            Target::Http(address) => {
                 let first = calls();
-                let link = Link::Http(HttpLink::new(&url, &headers, &first)?);
-                match Session::open(link, first, spec.protocol, options).await {
+                let link = Link::Http(HttpLink::new(&address, &first)?);
+                match Session::open(link, first, spec.protocol, options, login.clone()).await {
                     // A server of the first revision does not accept POST at its address.
                     Err(StartError::Handshake { why })
                         if spec.transport.is_none() && lacks_streamable_http(&why) =>
                     {
                         let old =
-                            Session::start_sse(&url, &headers, calls(), spec.protocol, options);
+                            Session::start_sse(&address, calls(), spec.protocol, options, login);
                         old.await.map_err(|_| StartError::Handshake { why })
                     }
                     other => other,
@@ -179,18 +189,17 @@ impl Session {
     }
 
     async fn start_sse(
-        url: &str,
-        headers: &BTreeMap<String, String>,
+        address: &Address,
         calls: Arc<PendingCalls>,
         protocol: Option<Revision>,
         options: &Options,
+        login: Option<Arc<Authorizer>>,
     ) -> Result<Session, StartError> {
         let seconds = options.start_timeout.as_secs_f64();
-        let connected =
-            tokio::time::timeout(options.start_timeout, SseLink::connect(url, headers, &calls));
-        let link =
-            connected.await.map_err(|_| StartError::Timeout { seconds, said: String::new() })??;
-        Session::open(Link::Sse(link), calls, protocol, options).await
+        let connecting = SseLink::connect(address, &calls);
+        let connected = within(login.as_deref(), options.start_timeout, connecting).await;
+        let link = connected.ok_or(StartError::Timeout { seconds, said: String::new() })??;
+        Session::open(Link::Sse(link), calls, protocol, options, login).await
     }
 
     /// Opens a session over streams, for servers that run in this process.
@@ -213,7 +222,7 @@ impl Session {
             .recorded(options.recorder.as_ref(), "a server over streams");
         let calls = Arc::new(calls);
         let link = Link::Stdio(StdioLink::over(read, write, &calls));
-        Session::open(link, calls, protocol, options).await
+        Session::open(link, calls, protocol, options, None).await
     }
 
     async fn open(
@@ -221,23 +230,25 @@ impl Session {
         calls: Arc<PendingCalls>,
         protocol: Option<Revision>,
         options: &Options,
+        login: Option<Arc<Authorizer>>,
     ) -> Result<Session, StartError> {
         let mut session = Session {
             link,
             calls,
             server: ServerInfo::default(),
             options: options.clone(),
+            login: login.clone(),
             meta: None,
             parameters: Mutex::default(),
             isolation: Vec::new(),
         };
-        let opened = tokio::time::timeout(options.start_timeout, session.negotiate(protocol)).await;
-        match opened {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => return Err(error),
-            Err(_) => {
+        let negotiating = session.negotiate(protocol);
+        match within(login.as_deref(), options.start_timeout, negotiating).await {
+            Some(Ok(())) => {}
+            Some(Err(error)) => return Err(error),
+            None => {
                 let mut said = session.calls.describe_violations();
-                let stderr = quoted(&session.stderr());
+                let stderr = last_lines(&session.stderr(), SAID);
                 if !stderr.is_empty() {
                     said.push_str(&format!("; its stderr ends with: {stderr}"));
                 }
@@ -297,6 +308,18 @@ impl Session {
             stderr: calls.redactor.hidden(stderr),
             protocol_log: calls.protocol_log(),
         }
+    }
+}
+
+/// Runs a future for at most this time, not counting that of logins.
+async fn within<F: Future>(
+    login: Option<&Authorizer>,
+    limit: Duration,
+    future: F,
+) -> Option<F::Output> {
+    match login {
+        Some(login) => login.within(limit, future).await,
+        None => tokio::time::timeout(limit, future).await.ok(),
     }
 }
 

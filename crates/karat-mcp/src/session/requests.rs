@@ -7,7 +7,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{CallOptions, Link, Session};
+use super::{CallOptions, Link, Session, within};
 use crate::error::CallError;
 use crate::http::{Post, Posted};
 use crate::parameter_headers::ParameterHeaders;
@@ -109,6 +109,7 @@ impl Session {
         let max_time = self.options.start_timeout.max(self.options.call_timeout);
         let started = Instant::now();
         let mut entries = Vec::new();
+        let mut bytes = 0_usize;
         let mut cursor: Option<String> = None;
         for number in 0..limits.pages {
             if number > 0 && started.elapsed() > max_time {
@@ -122,6 +123,13 @@ impl Session {
                 let why = format!("the answer to {method} has no list `{field}`");
                 return Err(CallError::invalid(why));
             };
+            bytes = found.iter().map(size).fold(bytes, usize::saturating_add);
+            if bytes > limits.list_bytes {
+                return Err(CallError::TooLarge {
+                    limit: limits.list_bytes,
+                    what: "bytes in a list",
+                });
+            }
             entries.extend(found);
             if entries.len() > limits.entries {
                 return Err(CallError::TooLarge { limit: limits.entries, what: "entries" });
@@ -163,6 +171,8 @@ impl Session {
         options: CallOptions,
     ) -> Result<Reply, CallError> {
         let started = Instant::now();
+        let logins = || self.login.as_ref().map_or(Duration::ZERO, |login| login.paused());
+        let before = logins();
         let headers = self.parameter_headers(tool, arguments);
         let mut input = Input::default();
         let mut progress = Vec::new();
@@ -198,7 +208,10 @@ impl Session {
             return Ok(Reply {
                 is_error: raw.get("isError").and_then(Value::as_bool).unwrap_or(false),
                 raw,
-                latency: answer.arrived.saturating_duration_since(started),
+                latency: answer
+                    .arrived
+                    .saturating_duration_since(started)
+                    .saturating_sub(logins().saturating_sub(before)),
                 progress,
             });
         }
@@ -255,9 +268,9 @@ impl Session {
             Link::Stdio(link) => link.send(&bytes),
             Link::Http(link) => {
                 let post = Post { bytes: &bytes, id: None, method, name: None, headers: &[] };
-                tokio::time::timeout(self.options.call_timeout, link.post(post))
+                within(self.login.as_deref(), self.options.call_timeout, link.post(post))
                     .await
-                    .map_err(|_| CallError::timeout())?
+                    .ok_or_else(CallError::timeout)?
                     .map(|_| ())
             }
             Link::Sse(link) => tokio::time::timeout(self.options.call_timeout, link.post(&bytes))
@@ -300,7 +313,7 @@ impl Session {
         };
         let mut waiting = self.calls.register(id)?;
         let answer = self.send_and_wait(&mut waiting, post);
-        if let Ok(answer) = tokio::time::timeout(outgoing.timeout, answer).await {
+        if let Some(answer) = within(self.login.as_deref(), outgoing.timeout, answer).await {
             return answer;
         }
         let said = waiting.describe_violations();
@@ -365,6 +378,19 @@ impl Session {
             }
             Link::Http(_) => {}
             Link::Sse(link) => link.post_unattended(bytes),
+        }
+    }
+}
+
+/// The bytes of a value as compact JSON, without escapes.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) => 4,
+        Value::Number(_) => 8,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| size(item) + 1).sum::<usize>() + 2,
+        Value::Object(fields) => {
+            fields.iter().map(|(key, field)| key.len() + 4 + size(field)).sum::<usize>() + 2
         }
     }
 }

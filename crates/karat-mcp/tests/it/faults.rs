@@ -312,6 +312,19 @@ async fn endless_pages_are_an_error() {
 }
 
 #[tokio::test]
+async fn a_list_is_bounded_over_all_its_pages() {
+    for (limits, what) in [
+        (Limits { list_bytes: 200, ..Limits::default() }, "bytes in a list"),
+        (Limits { entries: 20, ..Limits::default() }, "entries"),
+    ] {
+        let bounded = Options { limits, ..options() };
+        let session = Session::start(&misbehaving("endless-pages"), &bounded).await.unwrap();
+        let error = session.tools().await.unwrap_err();
+        assert!(matches!(&error, CallError::TooLarge { what: of, .. } if *of == what), "{error:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_message_without_an_id_fails_no_call() {
     calling("without-id", async |session, reply| {
         assert_eq!(reply.unwrap().texts(), ["done"]);

@@ -11,9 +11,11 @@
     reason = "a panic is a failed test, and live tests print what they measured"
 )]
 
+mod auth;
 mod conversation;
 mod faults;
 mod http_faults;
+#[cfg(not(karat_portable))]
 mod isolation;
 mod official_sdk;
 mod old_and_new_ways;

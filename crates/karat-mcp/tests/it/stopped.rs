@@ -41,6 +41,7 @@ fn assert_gone(pids: &[u32]) {
 }
 
 #[test]
+#[cfg_attr(karat_portable, ignore = "needs signals")]
 fn a_signal_ends_servers_and_their_children() {
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let (mut client, pids) = client("wait");

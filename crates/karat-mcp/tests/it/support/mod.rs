@@ -2,6 +2,7 @@
 
 #[path = "../../../../karat-test-server/find.rs"]
 mod find;
+pub(crate) mod oauth;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,20 +1,26 @@
 //! bubblewrap: the programs of this machine, without the files of its users.
 //!
-//! The root is read-only; homes, temporary folders and `/run` (with the sockets of daemons) are empty;
-//! processes, users, host name and network are separate. Variables are cleared except for `PATH`, `LANG`,
-//! `HOME` and those of the spec. Limits are set inside, by `prlimit`, so that they apply to the server alone.
+//! Visible are the system's programs and libraries, a few files of `/etc` that they read, and the paths
+//! that are named; homes and temporary folders are empty. Processes, users, host name and network are
+//! separate, further namespaces cannot be made, and a filter refuses system calls that have led out of
+//! sandboxes ([`seccomp`]). Variables are cleared except for `PATH`, `LANG`, `HOME` and those of the
+//! spec. Limits are set inside, by `prlimit`, so that they apply to the server alone, and cannot be raised there.
 //! Memory is limited by `RLIMIT_DATA`, which counts what a process can write to; the address space is
 //! reserved in gigabytes by Node and Go.
+
+mod needed_paths;
+mod pids;
+mod seccomp;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use karat_io::process::{Cleanup, Program};
 
+use self::needed_paths::Machine;
+use self::pids::PidsGroup;
 use super::isolation::Isolation;
-use super::launch::{Launch, find_program, given_paths, missing, unique_name};
-use super::needed_paths::{self, Hidden};
-use super::pids::PidsGroup;
+use super::launch::{Launch, find_program, given_paths, home, missing, unique_name};
 use crate::error::StartError;
 
 /// Two processes of bubblewrap and the shell that joins the group.
@@ -23,8 +29,40 @@ const OWN_PROCESSES: u64 = 3;
 const JOIN: &str = r#"echo 0 >"$1" && shift && exec "$@""#;
 /// Variables that are passed on unless the spec sets them.
 const PASSED: &[&str] = &["PATH", "LANG", "HOME"];
-/// Files that are hidden even from root.
-const SECRET_FILES: &[&str] = &["/etc/shadow", "/etc/gshadow"];
+/// Opens a file as descriptor 3 and runs the rest.
+const WITH_FILTER: &str = r#"exec 3<"$1" && shift && exec "$@""#;
+/// Files and folders of `/etc` that programs and libraries read; none of them is secret.
+const SETTINGS: &[&str] = &[
+    "alternatives",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "crypto-policies",
+    "fonts",
+    "group",
+    "host.conf",
+    "hosts",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "locale.alias",
+    "localtime",
+    "magic",
+    "mime.types",
+    "nsswitch.conf",
+    "os-release",
+    "passwd",
+    "pki/ca-trust",
+    "pki/tls/certs",
+    "protocols",
+    "services",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "timezone",
+];
+/// Settings of interpreters, whose names end with a version.
+const INTERPRETERS: &[&str] = &["java", "perl", "php", "python", "ruby"];
+/// Folders that are empty and can be written to.
+const SCRATCH: &[&str] = &["/tmp", "/var/tmp", "/run"];
 
 /// Puts bubblewrap in front of the program.
 pub(super) fn launch(isolation: &Isolation, program: &Program) -> Result<Launch, StartError> {
@@ -37,17 +75,25 @@ pub(super) fn launch(isolation: &Isolation, program: &Program) -> Result<Launch,
         return Err(StartError::NotStarted { why });
     }
 
-    let hidden = Hidden::here();
-    let named = needed_paths::named_by(&program.command, &folder, &hidden);
-    let mut mounts: BTreeMap<PathBuf, bool> =
-        named.paths.into_iter().map(|path| (path, false)).collect();
+    let machine = Machine::here();
+    let named = needed_paths::named_by(&program.command, &folder, &machine);
+    let mut mounts: BTreeMap<PathBuf, bool> = named
+        .paths
+        .into_iter()
+        .chain(machine.program_folders())
+        .map(|path| (path, false))
+        .collect();
     for (path, writable) in given_paths(isolation)? {
         *mounts.entry(path).or_default() |= writable;
     }
 
     let mut words = vec![bwrap];
-    words.extend(sandbox_arguments(isolation, &hidden));
-    for folder in &named.parent_folders {
+    words.extend(sandbox_arguments(isolation, &machine));
+    let filter = seccomp::filter_file();
+    if filter.is_some() {
+        words.extend(["--seccomp".to_owned(), "3".to_owned()]);
+    }
+    for folder in named.parent_folders.iter().chain([&folder]) {
         words.extend(["--dir".to_owned(), text(folder)?]);
     }
     for (path, writable) in &mounts {
@@ -55,17 +101,25 @@ pub(super) fn launch(isolation: &Isolation, program: &Program) -> Result<Launch,
         let how = if *writable { "--bind" } else { "--ro-bind" };
         words.extend([how.to_owned(), path.clone(), path]);
     }
+    let (sockets, all_found) = needed_paths::sockets_below(mounts.keys().map(PathBuf::as_path));
+    for socket in sockets {
+        words.extend(["--ro-bind".to_owned(), "/dev/null".to_owned(), text(&socket)?]);
+    }
     // A link inside a mounted folder exists already.
     let is_mounted = |link: &Path| mounts.keys().any(|mounted| link.starts_with(mounted));
     for (link, target) in named.links.iter().filter(|(link, _)| !is_mounted(link)) {
         words.extend(["--symlink".to_owned(), text(target)?, text(link)?]);
     }
-    // A hidden home that is not mounted exists and is empty; any other folder is unchanged.
+    words.extend(["--remount-ro", "/"].map(str::to_owned));
     words.extend(["--chdir".to_owned(), text(&folder)?, "--".to_owned(), prlimit]);
     words.extend(limits(isolation));
     words.push("--".to_owned());
     words.extend(program.command.iter().cloned());
 
+    if let Some(filter) = &filter {
+        let opened = ["/bin/sh", "-c", WITH_FILTER, "karat", filter].map(str::to_owned);
+        words.splice(0..0, opened);
+    }
     let (words, processes, cleanup) = counted(isolation, words)?;
     let mut env = program.env.clone();
     for name in PASSED {
@@ -75,12 +129,15 @@ pub(super) fn launch(isolation: &Isolation, program: &Program) -> Result<Launch,
     }
     Ok(Launch {
         program: Program { command: words, env, folder: None, clean: true, cleanup },
-        in_force: in_force(isolation, processes),
+        in_force: in_force(isolation, processes, &Left { filter: filter.is_some(), all_found }),
     })
 }
 
 /// Advice for a start that bubblewrap refused.
 pub(super) fn advice(error: &str) -> Option<&'static str> {
+    if error.contains("bwrap: Unknown option") {
+        return Some("Karat needs bubblewrap 0.8 or newer");
+    }
     let refused = ["namespace", "uid map", "permissions", "Operation not permitted"];
     let is_refused = error.contains("bwrap: ") && refused.iter().any(|word| error.contains(word));
     is_refused.then_some(
@@ -112,10 +169,12 @@ fn text(path: &Path) -> Result<String, StartError> {
 }
 
 /// The arguments that separate the server from the machine.
-fn sandbox_arguments(isolation: &Isolation, hidden: &Hidden) -> Vec<String> {
+fn sandbox_arguments(isolation: &Isolation, machine: &Machine) -> Vec<String> {
     let mut words: Vec<String> = [
         "--unshare-user",
         "--unshare-all",
+        // Further user namespaces would give it all capabilities again, and cgroups to lift its limits.
+        "--disable-userns",
         "--die-with-parent",
         "--new-session",
         "--cap-drop",
@@ -127,27 +186,53 @@ fn sandbox_arguments(isolation: &Isolation, hidden: &Hidden) -> Vec<String> {
         words.push("--share-net".to_owned());
     }
     let mut add = |parts: &[&str]| words.extend(parts.iter().map(|part| (*part).to_owned()));
-    add(&["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+    for folder in machine.system.iter().filter_map(|folder| folder.to_str()) {
+        match std::fs::read_link(folder).ok().as_deref().and_then(Path::to_str) {
+            Some(target) => add(&["--symlink", target, folder]),
+            None => add(&["--ro-bind", folder, folder]),
+        }
+    }
+    for file in settings(isolation) {
+        add(&["--ro-bind-try", &file, &file]);
+    }
+    add(&["--dev", "/dev", "--proc", "/proc"]);
     // Root may change kernel settings here even without capabilities.
     for settings in ["/proc/sys", "/proc/sysrq-trigger"] {
         add(&["--ro-bind-try", settings, settings]);
     }
+    // The names of the caller's keys.
+    for keys in ["/proc/keys", "/proc/key-users"].iter().filter(|keys| Path::new(keys).exists()) {
+        add(&["--ro-bind", "/dev/null", keys]);
+    }
+    // Runtimes count processors here.
+    let processors = "/sys/devices/system/cpu";
+    add(&["--ro-bind-try", processors, processors]);
     let size = (isolation.memory_mb() << 20).to_string();
     // Shared memory would otherwise have the size of the machine's.
     add(&["--size", &size, "--tmpfs", "/dev/shm"]);
-    for folder in &hidden.0 {
-        if let Some(folder) = folder.to_str() {
-            add(&["--size", &size, "--tmpfs", folder]);
-        }
+    let is_system = |home: &PathBuf| machine.system.iter().any(|folder| home.starts_with(folder));
+    let home = home().filter(|home| !is_system(home));
+    let home = home.as_deref().and_then(Path::to_str);
+    for folder in SCRATCH.iter().copied().chain(home) {
+        add(&["--size", &size, "--tmpfs", folder]);
     }
-    if isolation.network {
-        // The addresses of name servers are often below /run.
-        add(&["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"]);
-    }
-    for file in SECRET_FILES.iter().filter(|file| Path::new(file).exists()) {
-        add(&["--ro-bind", "/dev/null", file]);
-    }
+    add(&["--symlink", "../run", "/var/run"]);
     words
+}
+
+/// The files of `/etc` that are visible.
+fn settings(isolation: &Isolation) -> Vec<String> {
+    let mut names: Vec<String> = SETTINGS.iter().map(|name| (*name).to_owned()).collect();
+    if isolation.network {
+        names.push("resolv.conf".to_owned());
+    }
+    let entries = std::fs::read_dir("/etc").into_iter().flatten().flatten();
+    names.extend(
+        entries
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| INTERPRETERS.iter().any(|interpreter| name.starts_with(interpreter))),
+    );
+    names.into_iter().map(|name| format!("/etc/{name}")).collect()
 }
 
 fn limits(isolation: &Isolation) -> Vec<String> {
@@ -183,15 +268,26 @@ fn counted(isolation: &Isolation, words: Vec<String>) -> Result<Counted, StartEr
     let procs = text(&group.procs_file())?;
     let mut joined = ["/bin/sh", "-c", JOIN, "karat", &procs].map(str::to_owned).to_vec();
     joined.extend(words);
-    let cleanup = Cleanup::new(move || group.remove());
+    let words_to_remove = vec!["rmdir".to_owned(), text(group.folder())?];
+    let cleanup = Cleanup::new(move || group.remove()).or_by(words_to_remove);
     Ok((joined, format!("processes: {at_most} (cgroup)"), Some(cleanup)))
 }
 
-fn in_force(isolation: &Isolation, processes: String) -> Vec<String> {
-    vec![
+/// The gaps that the isolation could not close.
+struct Left {
+    /// True if system calls are filtered.
+    filter: bool,
+    /// True if the named folders were searched whole for sockets and pipes.
+    all_found: bool,
+}
+
+fn in_force(isolation: &Isolation, processes: String, left: &Left) -> Vec<String> {
+    let mut lines = vec![
         "bwrap".to_owned(),
         format!("network: {}", if isolation.network { "allowed" } else { "none" }),
-        "files: read-only, homes and temporary folders empty".to_owned(),
+        "files: read-only; the system's programs and libraries, and what is named; homes and temporary \
+         folders empty"
+            .to_owned(),
         format!(
             "memory: {} MiB for each process (RLIMIT_DATA) and each folder in memory; shared \
              mappings are not limited",
@@ -200,5 +296,21 @@ fn in_force(isolation: &Isolation, processes: String) -> Vec<String> {
         processes,
         format!("processor time: {} s for each process (RLIMIT_CPU)", isolation.cpu_seconds()),
         format!("file size: {} MiB (RLIMIT_FSIZE)", isolation.file_mb()),
-    ]
+        match left.filter {
+            true => "system calls: filtered (namespaces, mounts, keys, io_uring, ptrace and others)",
+            false => "system calls: not filtered on this architecture",
+        }
+        .to_owned(),
+    ];
+    let as_root = rustix::process::getuid().is_root();
+    let open = [
+        (true, "the kernel of this machine"),
+        (isolation.network, "the network with the services of this machine"),
+        (as_root, "files of root below the visible folders"),
+        (!left.all_found, "sockets and pipes in named folders, which are too large to search"),
+    ];
+    let open: Vec<&str> =
+        open.into_iter().filter_map(|(is_open, what)| is_open.then_some(what)).collect();
+    lines.push(format!("open: {}", open.join("; ")));
+    lines
 }

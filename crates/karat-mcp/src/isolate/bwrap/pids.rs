@@ -36,6 +36,11 @@ impl PidsGroup {
         self.folder.join("cgroup.procs")
     }
 
+    /// The folder, which can be removed when it is empty.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Kills the processes in it and removes it.
     pub(super) fn remove(&self) {
         for _ in 0..MAX_ATTEMPTS {

@@ -1,15 +1,15 @@
-//! The paths below hidden folders that a server needs in order to run.
+//! The paths that a server needs in order to run, beyond the system's own.
 //!
-//! Homes and temporary folders are hidden from an isolated server, but its program is often in one: in a
-//! virtual environment, in `node_modules`, in the working folder. The paths that the command names are found
-//! here, as narrowly as programs allow. A home is never opened because a command runs in it; it has to be
-//! mounted explicitly.
+//! An isolated server sees the folders of the system with programs and libraries, and nothing else of the
+//! machine. Its program is often elsewhere: in a virtual environment, in `node_modules`, in the working
+//! folder, below `/opt`. The paths that the command names are found here, as narrowly as programs allow. A home is never
+//! opened because a command runs in it; it has to be mounted explicitly.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
-use super::launch::find_program;
+use super::super::launch::{docker_path, find_program, home};
 
 /// Maximum depth of interpreters of interpreters.
 const MAX_DEPTH: usize = 4;
@@ -19,59 +19,110 @@ const MAX_LINKS: usize = 40;
 const MARKS: &[&str] =
     &["package.json", "pyproject.toml", "setup.py", "go.mod", "Cargo.toml", "Gemfile", "deno.json"];
 
-/// The folders in which an isolated server sees only mounted paths.
+/// Folders with programs and libraries of the system. What is in them comes from packages.
+const SYSTEM: &[&str] =
+    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
+/// Folders that hold the data of many programs and users, so that none of them is opened whole.
+const SHARED: &[&str] = &[
+    "/", "/boot", "/etc", "/home", "/media", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp",
+    "/var", "/var/lib", "/var/tmp",
+];
+/// File systems of the kernel, which are not mounted from the machine.
+const KERNEL: &[&str] = &["/dev", "/proc", "/sys"];
+/// Maximum number of entries of named folders that are searched for sockets and pipes.
+const MAX_SEARCHED: usize = 20_000;
+
+/// The folders of the machine as an isolated server sees them.
 #[derive(Debug)]
-pub(super) struct Hidden(pub(super) Vec<PathBuf>);
+pub(super) struct Machine {
+    /// Visible as they are.
+    pub(super) system: Vec<PathBuf>,
+    /// Not opened whole because a command names them or runs in them.
+    shared: Vec<PathBuf>,
+}
 
-impl Hidden {
-    /// Those of this machine: homes, and folders of temporary files and sockets.
-    pub(super) fn here() -> Hidden {
-        let mut folders: BTreeSet<PathBuf> =
-            ["/home", "/root", "/tmp", "/var/tmp", "/run"].map(PathBuf::from).into();
-        folders.extend(home());
-        let folders = folders.into_iter().filter(|folder| folder.is_dir());
-        Hidden(folders.collect())
+impl Machine {
+    pub(super) fn here() -> Machine {
+        let system = SYSTEM.iter().map(PathBuf::from).filter(|folder| folder.is_dir()).collect();
+        let mut shared: BTreeSet<PathBuf> = SHARED.iter().map(PathBuf::from).collect();
+        shared.extend(home());
+        shared.extend(homes());
+        Machine { system, shared: shared.into_iter().collect() }
     }
 
-    /// True if the path is below a hidden folder and can be opened.
-    fn holds(&self, path: &Path) -> bool {
-        let below = self.0.iter().any(|folder| path.starts_with(folder) && path != folder);
-        below && !self.is_too_much(path)
+    /// True if the path is not visible yet and may be opened.
+    fn can_open(&self, path: &Path) -> bool {
+        let is_kernel = KERNEL.iter().any(|folder| path.starts_with(folder));
+        let is_visible = self.system.iter().any(|folder| path.starts_with(folder));
+        !is_kernel && !is_visible && !self.is_too_much(path)
     }
 
-    /// True for a hidden folder, a parent of one, and a whole home.
+    /// True for a shared folder, a parent of one, and a whole home.
     fn is_too_much(&self, path: &Path) -> bool {
         let whole_home = path.parent() == Some(Path::new("/home"));
-        whole_home || self.0.iter().any(|folder| folder.starts_with(path))
+        whole_home || self.shared.iter().any(|folder| folder.starts_with(path))
+    }
+
+    /// The folders of programs in `PATH` that are not the system's, with the libraries next to them.
+    pub(super) fn program_folders(&self) -> Vec<PathBuf> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let is_private = |folder: &Path| {
+            let private = ["/home", "/root", "/tmp", "/var/tmp", "/run"].map(PathBuf::from);
+            private.into_iter().chain(home()).any(|private| folder.starts_with(private))
+        };
+        let programs = std::env::split_paths(&path)
+            .filter(|folder| folder.is_absolute() && folder.ends_with("bin"))
+            .filter_map(|folder| folder.canonicalize().ok());
+        let with_libraries = programs.flat_map(|bin| {
+            let prefix = bin.parent().unwrap_or(Path::new("/")).to_owned();
+            [bin, prefix.join("lib"), prefix.join("lib64")]
+        });
+        with_libraries
+            .filter(|folder| folder.is_dir() && self.can_open(folder) && !is_private(folder))
+            .collect()
     }
 }
 
-/// The home folder of the user.
-pub(super) fn home() -> Option<PathBuf> {
-    let home = PathBuf::from(std::env::var_os("HOME")?);
-    (home.is_absolute() && home != Path::new("/")).then_some(home)
+/// The homes of all users of the machine, but for those of the system's own users.
+fn homes() -> Vec<PathBuf> {
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let homes = users.lines().filter_map(|line| line.split(':').nth(5)).map(PathBuf::from);
+    homes.filter(|home| home.parent().is_some() && !home.starts_with("/usr")).collect()
 }
 
-/// The socket or the credentials of the Docker engine, if the path leads to them.
-pub(super) fn docker_path(path: &Path) -> Option<PathBuf> {
-    let mut kept: Vec<PathBuf> = vec!["/run/docker.sock".into(), "/var/run/docker.sock".into()];
-    let socket = std::env::var("DOCKER_HOST").ok();
-    kept.extend(socket.and_then(|host| host.strip_prefix("unix://").map(PathBuf::from)));
-    if let Some(folder) = std::env::var_os("XDG_RUNTIME_DIR") {
-        kept.push(PathBuf::from(folder).join("docker.sock"));
+/// The sockets and pipes below paths: a mount that cannot be written to does not keep a server from
+/// talking to the programs behind them. False if there was too much to search.
+pub(super) fn sockets_below<'a>(paths: impl Iterator<Item = &'a Path>) -> (Vec<PathBuf>, bool) {
+    use std::os::unix::fs::FileTypeExt as _;
+    let mut found = Vec::new();
+    let mut left: Vec<PathBuf> = paths.map(Path::to_owned).collect();
+    let mut searched = 0;
+    while let Some(path) = left.pop() {
+        let Ok(kind) = std::fs::symlink_metadata(&path).map(|found| found.file_type()) else {
+            continue;
+        };
+        if kind.is_socket() || kind.is_fifo() {
+            found.push(path);
+            continue;
+        }
+        if !kind.is_dir() {
+            continue;
+        }
+        for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
+            searched += 1;
+            if searched > MAX_SEARCHED {
+                return (found, false);
+            }
+            let is_plain = entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_symlink());
+            if !is_plain {
+                left.push(entry.path());
+            }
+        }
     }
-    let configs = [
-        std::env::var_os("DOCKER_CONFIG").map(PathBuf::from),
-        home().map(|home| home.join(".docker")),
-    ];
-    kept.extend(configs.into_iter().flatten().filter(|folder| folder.exists()));
-    kept.into_iter().find(|kept| {
-        let real = kept.canonicalize().unwrap_or_else(|_| kept.clone());
-        [kept, &real].iter().any(|kept| kept.starts_with(path) || path.starts_with(kept))
-    })
+    (found, true)
 }
 
-/// The paths in hidden folders that must be visible.
+/// The paths outside the system's folders that must be visible.
 #[derive(Debug, Default)]
 pub(super) struct Named {
     /// Readable paths without links.
@@ -82,10 +133,10 @@ pub(super) struct Named {
     pub(super) parent_folders: BTreeSet<PathBuf>,
 }
 
-/// The paths below hidden folders that the command and its working folder name, parents first.
-pub(super) fn named_by(command: &[String], folder: &Path, hidden: &Hidden) -> Named {
+/// The paths that the command and its working folder name, parents first.
+pub(super) fn named_by(command: &[String], folder: &Path, machine: &Machine) -> Named {
     let folder = &lexically(folder);
-    let mut needs = Needs { hidden, named: Named::default() };
+    let mut needs = Needs { machine, named: Named::default() };
     needs.add(folder);
     let Some((program, arguments)) = command.split_first() else { return needs.named };
     if let Some(program) = find_program(program, Some(folder)) {
@@ -132,7 +183,7 @@ fn lexically(path: &Path) -> PathBuf {
 }
 
 struct Needs<'a> {
-    hidden: &'a Hidden,
+    machine: &'a Machine,
     named: Named,
 }
 
@@ -140,7 +191,7 @@ impl Needs<'_> {
     fn add(&mut self, path: &Path) {
         let Ok(real) = path.canonicalize() else { return };
         self.links_to(path);
-        if self.hidden.holds(&real) && docker_path(&real).is_none() {
+        if self.machine.can_open(&real) && docker_path(&real).is_none() {
             self.named.paths.insert(real);
         }
     }
@@ -159,7 +210,7 @@ impl Needs<'_> {
             let Some(target) = link else { return };
             let parent = passed.parent().unwrap_or(Path::new("/"));
             path = lexically(&parent.join(&target)).join(rest.as_path());
-            if self.hidden.holds(&passed) {
+            if self.machine.can_open(&passed) {
                 self.named.links.insert(passed, target);
             }
         }
@@ -171,7 +222,7 @@ impl Needs<'_> {
         for part in path.components() {
             if part == Component::ParentDir {
                 let folder = lexically(&passed);
-                if self.hidden.holds(&folder) {
+                if self.machine.can_open(&folder) {
                     self.named.parent_folders.insert(folder);
                 }
             }
@@ -242,14 +293,14 @@ impl Needs<'_> {
     fn package(&mut self, script: &Path) {
         let outermost = script
             .ancestors()
-            .filter(|folder| folder.ends_with("node_modules") && self.hidden.holds(folder))
+            .filter(|folder| folder.ends_with("node_modules") && self.machine.can_open(folder))
             .last();
         if let Some(modules) = outermost {
             self.add(modules);
             return;
         }
         let inside: Vec<&Path> =
-            script.ancestors().skip(1).take_while(|folder| self.hidden.holds(folder)).collect();
+            script.ancestors().skip(1).take_while(|folder| self.machine.can_open(folder)).collect();
         let marked =
             inside.iter().find(|folder| MARKS.iter().any(|mark| folder.join(mark).is_file()));
         if let Some(root) = marked.or_else(|| inside.first()) {
@@ -320,10 +371,16 @@ mod tests {
             self.folder.path().join(path)
         }
 
+        /// A machine on which this is the home.
+        fn machine(&self) -> Machine {
+            let mut machine = Machine::here();
+            machine.shared.push(self.folder.path().to_owned());
+            machine
+        }
+
         fn needs(&self, command: &[&str], folder: &Path) -> Vec<String> {
             let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
-            let hidden = Hidden(vec![self.folder.path().to_owned()]);
-            let found = named_by(&command, folder, &hidden).paths;
+            let found = named_by(&command, folder, &self.machine()).paths;
             let relative = |path: &PathBuf| {
                 path.strip_prefix(self.folder.path()).unwrap().display().to_string()
             };
@@ -418,13 +475,37 @@ mod tests {
         link("../pkg/dist/index.js", home.path("p/node_modules/.bin/server")).unwrap();
         link("node_modules/.bin", home.path("p/bin")).unwrap();
         let server = home.path("p/bin/server").display().to_string();
-        let hidden = Hidden(vec![home.folder.path().to_owned()]);
-        let named = named_by(&[server], Path::new("/usr"), &hidden);
+        let named = named_by(&[server], Path::new("/usr"), &home.machine());
         assert!(named.paths.contains(&home.path("p/node_modules")), "{named:?}");
         assert!(named.paths.iter().all(|path| path.canonicalize().unwrap() == *path), "{named:?}");
         assert_eq!(named.links[&home.path("p/bin")], Path::new("node_modules/.bin"));
         let inner = &named.links[&home.path("p/node_modules/.bin/server")];
         assert_eq!(inner, Path::new("../pkg/dist/index.js"));
+    }
+
+    #[test]
+    fn sockets_and_pipes_in_named_folders_are_found() {
+        let home = Home::new(&["work/a", "work/deep/b"]);
+        let pipe = home.path("work/deep/pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+        let socket = home.path("work/socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let (mut found, whole) = sockets_below([home.path("work").as_path()].into_iter());
+        found.sort();
+        assert_eq!((found, whole), (vec![pipe, socket], true));
+    }
+
+    #[test]
+    fn folders_of_the_system_and_whole_homes_are_not_opened() {
+        let machine = Machine::here();
+        for path in
+            ["/", "/home", "/home/someone", "/etc", "/var/lib", "/proc/1", "/usr/bin", "/opt"]
+        {
+            assert!(!machine.can_open(Path::new(path)), "{path}");
+        }
+        for path in ["/opt/tool/bin", "/srv/project", "/app", "/home/someone/project"] {
+            assert!(machine.can_open(Path::new(path)), "{path}");
+        }
     }
 
     #[test]
