@@ -12,6 +12,7 @@ use karat_mcp::{Definition, Revision};
 use serde_json::{Map, Value};
 
 use crate::observation::Outcome;
+use crate::suite::Feature;
 
 /// The schemas of a server's tools, and the protocol revision that it speaks.
 #[derive(Default)]
@@ -112,7 +113,26 @@ impl Contract {
         }
     }
 
-    /// The first violation of the protocol in a result.
+    /// The first violation of the protocol in the answer of a feature.
+    pub(crate) fn malformed_answer(&self, of: Feature, result: &Value) -> Option<&'static str> {
+        let list = |field: &str| result.get(field).and_then(Value::as_array);
+        match of {
+            Feature::Tool => self.malformed(result),
+            // A result that asks for more input has another form.
+            _ if result.get("resultType").is_some_and(|kind| kind != "complete") => None,
+            Feature::Resource => match list("contents") {
+                None => Some("the result has no list of contents"),
+                Some(contents) => contents.iter().find_map(malformed_contents),
+            },
+            Feature::Prompt => match list("messages") {
+                None => Some("the result has no list of messages"),
+                Some(messages) => messages.iter().find_map(malformed_message),
+            },
+            Feature::Method => None,
+        }
+    }
+
+    /// The first violation of the protocol in the result of a tool.
     pub fn malformed(&self, result: &Value) -> Option<&'static str> {
         // A result that asks for more input has another form.
         if result.get("resultType").and_then(Value::as_str).is_some_and(|kind| kind != "complete") {
@@ -148,6 +168,23 @@ impl Contract {
             (Ok(schema), Some(content)) => fit(schema, content),
         }
     }
+}
+
+fn malformed_contents(contents: &Value) -> Option<&'static str> {
+    let text = |field: &str| contents.get(field).is_some_and(Value::is_string);
+    match () {
+        () if !text("uri") => Some("the contents have no uri"),
+        () if !text("text") && !text("blob") => Some("the contents have neither text nor blob"),
+        () => None,
+    }
+}
+
+fn malformed_message(message: &Value) -> Option<&'static str> {
+    let role = message.get("role").and_then(Value::as_str);
+    if !matches!(role, Some("user" | "assistant")) {
+        return Some("the role of a message is neither user nor assistant");
+    }
+    message.get("content").map_or(Some("a message has no content"), malformed_block)
 }
 
 /// Blocks of every revision are accepted: a newer one does no harm to an older client.

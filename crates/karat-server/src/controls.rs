@@ -8,19 +8,19 @@ use std::sync::Arc;
 use karat_core::aggregate;
 use karat_core::expect::Matcher;
 use karat_core::report::{Control, Item};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::compliance::Contract;
 use crate::observation::{Attempt, Called, CaseRun, Outcome};
 use crate::score::{self, PASS_RATE};
-use crate::suite::{Case, Ending, Role, Step};
+use crate::suite::{Case, Ending, Feature, Role, Step};
 use crate::warnings::first_few;
 
 /// A server that answers every call in the same way.
 struct Simulated {
     name: &'static str,
     expected: &'static str,
-    outcome: fn() -> Outcome,
+    outcome: fn(Feature) -> Outcome,
     /// True if a case may pass with this answer and still prove something.
     may_pass: fn(&Case) -> bool,
 }
@@ -29,22 +29,39 @@ const SIMULATED: &[Simulated] = &[
     Simulated {
         name: "refuses-all",
         expected: "a server that refuses every call fails each case that expects a result",
-        outcome: || Outcome::ProtocolError { code: -32603, message: String::new(), data: None },
+        outcome: |_| refusal(),
         may_pass: |case| !expects_result(case),
     },
     Simulated {
         name: "fails-all",
         expected: "a server whose every tool fails does not pass any case that expects a result",
-        outcome: || Outcome::Result { result: json!({"content": [], "isError": true}) },
+        outcome: |feature| match feature {
+            Feature::Tool => Outcome::Result { result: json!({"content": [], "isError": true}) },
+            _ => refusal(),
+        },
         may_pass: |case| !expects_result(case),
     },
     Simulated {
         name: "answers-nothing",
         expected: "a server that answers every call with nothing fails each case that expects something in the answer, and each that expects an error",
-        outcome: || Outcome::Result { result: json!({"content": []}) },
+        outcome: |feature| Outcome::Result { result: nothing(feature) },
         may_pass: |case| accepts_nothing(&case.step) && case.then.iter().all(accepts_nothing),
     },
 ];
+
+fn refusal() -> Outcome {
+    Outcome::ProtocolError { code: -32603, message: String::new(), data: None }
+}
+
+/// An answer with nothing in it.
+pub(crate) fn nothing(feature: Feature) -> Value {
+    match feature {
+        Feature::Tool => json!({"content": []}),
+        Feature::Resource => json!({"contents": []}),
+        Feature::Prompt => json!({"messages": []}),
+        Feature::Method => json!({}),
+    }
+}
 
 fn expects_result(case: &Case) -> bool {
     matches!(case.step.ending, Ending::Success | Ending::Answered)
@@ -96,14 +113,15 @@ fn simulate(
     }
 }
 
-fn answer_all(case: &Case, outcome: fn() -> Outcome) -> CaseRun {
+fn answer_all(case: &Case, outcome: fn(Feature) -> Outcome) -> CaseRun {
     let steps = case.judged_steps().filter(|(role, _, _)| *role != Role::Setup);
     let calls = steps.map(|(role, number, step)| Called {
         role,
         number,
+        feature: step.feature,
         tool: step.tool.clone(),
         arguments: step.input.clone(),
-        outcome: outcome(),
+        outcome: outcome(step.feature),
         nanos: 0,
     });
     CaseRun { attempts: vec![Attempt { calls: calls.collect(), stopped: None }] }

@@ -17,7 +17,8 @@ pub(crate) fn metrics(tools: &[Definition], outcomes: &[Entry<CaseRun>]) -> Vec<
     let mut used: BTreeSet<(&str, &str)> = BTreeSet::new();
     for entry in outcomes {
         let Kept::Answer(run) = &entry.outcome else { continue };
-        for call in run.attempts.iter().flat_map(|attempt| &attempt.calls) {
+        let calls = run.attempts.iter().flat_map(|attempt| &attempt.calls);
+        for call in calls.filter(|call| call.feature.is_tool()) {
             called.insert(&call.tool);
             used.extend(call.arguments.keys().map(|name| (call.tool.as_str(), name.as_str())));
             let is_error = call.outcome.is_tool_error()

@@ -61,7 +61,7 @@ fn judge_by(
     counts: fn(&Matcher) -> bool,
 ) -> Judgement {
     let mut judgement = Judgement::default();
-    if case.needs_tool && !contract.knows(&case.step.tool) {
+    if case.needs_tool && case.step.feature.is_tool() && !contract.knows(&case.step.tool) {
         judgement.fail("no_such_tool", NO_SUCH_TOOL);
     }
     if case.any_of {
@@ -125,7 +125,7 @@ fn judge_call(
     let place = place(called);
     let outcome = &called.outcome;
     if let Some(wrong) = wrong_ending(step, outcome) {
-        let known = contract.knows(&step.tool);
+        let known = !step.feature.is_tool() || contract.knows(&step.tool);
         let missing = if known { "" } else { "; the server has no such tool" };
         let class = match outcome.class() {
             "result" => "wrong_ending",
@@ -139,7 +139,7 @@ fn judge_call(
         return;
     }
     if let Outcome::Result { result } = outcome
-        && let Some(why) = contract.malformed(result)
+        && let Some(why) = contract.malformed_answer(step.feature, result)
     {
         judgement.fail("invalid_output", format!("{place}the result breaks the protocol: {why}"));
     }
@@ -151,7 +151,8 @@ fn judge_call(
             }
         }
     }
-    let output = contract.output(&step.tool, outcome);
+    let Some(tool) = step.called_tool() else { return };
+    let output = contract.output(tool, outcome);
     if let Some(reason) = output.reasons().first() {
         judgement
             .fail("invalid_output", format!("{place}the result breaks its schema at {reason}"));
@@ -174,7 +175,10 @@ pub(crate) fn call_name(role: Role, number: usize, tool: &str) -> String {
 /// Returns whether a call around the case failed because its tool is missing: it is not listed, and
 /// the call did not end with a result.
 fn is_missing(called: &Called, contract: &Contract) -> bool {
-    called.role != Role::Call && !contract.knows(&called.tool) && called.outcome.class() != "result"
+    called.role != Role::Call
+        && called.feature.is_tool()
+        && !contract.knows(&called.tool)
+        && called.outcome.class() != "result"
 }
 
 /// The value that matchers check: the result, or the message of a protocol error as its text.

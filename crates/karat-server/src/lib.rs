@@ -5,7 +5,8 @@
 //! and the private modules `judge`, `score` and `controls` turn that into a report. [`compliance`]
 //! checks arguments and results against declared schemas and the protocol. [`lint`] checks tool
 //! definitions without calling a tool, [`load`] makes many calls at once, [`fuzz`] and [`attack`]
-//! call tools with generated and with hostile arguments; [`probe`] is what they share.
+//! call tools with generated and with hostile arguments; [`probe`] is what they share. [`suggest`] writes
+//! a suite from the answers of a live server, [`distil`] one from a recording, and [`drift`] compares its definitions with earlier ones.
 
 mod accept;
 pub mod attack;
@@ -16,6 +17,8 @@ mod coverage;
 pub mod demo;
 mod denial;
 pub mod detect;
+pub mod distil;
+pub mod drift;
 pub mod fuzz;
 mod judge;
 pub mod lint;
@@ -25,6 +28,7 @@ pub mod observation;
 mod plan;
 pub mod probe;
 mod score;
+pub mod suggest;
 pub mod suite;
 pub mod suites;
 pub mod system;

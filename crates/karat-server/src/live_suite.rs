@@ -14,7 +14,7 @@ use crate::observation::{Attempt, CaseRun};
 use crate::plan::Plan;
 use crate::probe::live::not_started;
 use crate::suite::variables::Changes;
-use crate::suite::{Case, Role, Suite};
+use crate::suite::{Case, Ending, Role, Suite};
 use crate::system::{Server, Target};
 
 /// A live server with the cases of a suite: one question is one case with all its attempts.
@@ -36,7 +36,7 @@ impl LiveSuite {
     /// Starts a server and lists its tools.
     ///
     /// # Errors
-    /// If it does not start, or has no tools.
+    /// If it does not start, or has no tools and the suite asks for nothing else.
     pub(crate) async fn start(
         target: Target,
         options: Options,
@@ -51,13 +51,15 @@ impl LiveSuite {
             EvalError::NothingMeasured(format!("the tools of the server cannot be listed: {why}"))
         })?;
         let tools = server.tools().await;
-        if tools.is_empty() {
+        let cases = suite.cases_for(&tools);
+        let asks_more =
+            |case: &Arc<Case>| !case.step.feature.is_tool() && case.step.ending == Ending::Success;
+        if tools.is_empty() && !cases.iter().any(asks_more) {
             // A suite that only expects errors would pass.
             return Err(EvalError::NothingMeasured(
                 "the server offers no tools, so there is nothing to call".to_owned(),
             ));
         }
-        let cases = suite.cases_for(&tools);
         if cases.is_empty() && !suite.is_empty() {
             return Err(EvalError::NothingMeasured(
                 "no tool takes free text, so the texts of the suite cannot be sent".to_owned(),

@@ -6,11 +6,71 @@
 use std::fmt;
 use std::time::Duration;
 
+use karat_core::expect::Answer;
 use karat_mcp::{CallError, Redactor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::suite::Role;
+/// The number of characters of an answer that are kept for display.
+const SHOWN_CHARS: usize = 4_000;
+
+/// The purpose of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Prepares the case.
+    Setup,
+    /// Is the case itself.
+    Call,
+    /// Checks the effects of the case.
+    Then,
+    /// Cleans up.
+    Teardown,
+}
+
+impl Role {
+    /// The name in suites and journals.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Role::Setup => "setup",
+            Role::Call => "call",
+            Role::Then => "then",
+            Role::Teardown => "teardown",
+        }
+    }
+}
+
+/// The part of a server that a call asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Feature {
+    /// A tool, which is called.
+    #[default]
+    Tool,
+    /// A resource, which is read.
+    Resource,
+    /// A prompt, which is got.
+    Prompt,
+    /// Any other method.
+    Method,
+}
+
+impl Feature {
+    /// The key of suites, and the name of the slice.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Feature::Tool => "tool",
+            Feature::Resource => "resource",
+            Feature::Prompt => "prompt",
+            Feature::Method => "method",
+        }
+    }
+
+    /// Returns whether it is a tool.
+    pub(crate) fn is_tool(&self) -> bool {
+        *self == Feature::Tool
+    }
+}
 
 /// Everything that was observed of one case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,7 +113,10 @@ pub struct Called {
     pub role: Role,
     /// The number among the calls of this role, from 0.
     pub number: usize,
-    /// The tool.
+    /// The part of the server that was asked for.
+    #[serde(default, skip_serializing_if = "Feature::is_tool")]
+    pub feature: Feature,
+    /// The name of the tool or prompt, the URI of the resource, or the method.
     pub tool: String,
     /// The arguments that were sent, without secrets.
     pub arguments: Map<String, Value>,
@@ -111,6 +174,25 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// The answer as text, before secrets are taken out.
+    pub(crate) fn words(&self) -> String {
+        let start = |text: &str| text.chars().take(SHOWN_CHARS).collect::<String>();
+        match self {
+            Outcome::Result { result } => {
+                let kind = if self.is_tool_error() { "error: " } else { "" };
+                let answer = Answer::new(result);
+                match answer.text() {
+                    "" => format!("{kind}{}", start(&result.to_string())),
+                    text => format!("{kind}{}", start(text)),
+                }
+            }
+            Outcome::ProtocolError { data: Some(data), .. } => {
+                format!("{self}: {}", start(&data.to_string()))
+            }
+            other => other.to_string(),
+        }
+    }
+
     /// Returns whether the tool reports an error.
     pub fn is_tool_error(&self) -> bool {
         matches!(self, Outcome::Result { result } if result.get("isError") == Some(&Value::Bool(true)))

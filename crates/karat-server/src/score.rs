@@ -61,7 +61,8 @@ impl SchemaCounts {
         };
         for called in run.attempts.iter().flat_map(|attempt| &attempt.calls) {
             let step = case.step(called.role, called.number);
-            let Some(step) = step.filter(|_| called.role != Role::Teardown) else { continue };
+            let judged = called.role != Role::Teardown && called.feature.is_tool();
+            let Some(step) = step.filter(|_| judged) else { continue };
             let input = contract.input(&called.tool, &called.arguments);
             let output = contract.output(&called.tool, &called.outcome);
             if matches!(step.ending, Ending::Success | Ending::Answered | Ending::Whatever) {
@@ -144,7 +145,7 @@ fn observe(case: &Case, run: &CaseRun, judged: &[Judgement]) -> observed::Suite 
     let clipped = |text: &str| clip(text, MAX_COLUMNS).into_owned();
     observed::Suite {
         about: case.about.clone(),
-        tool: case.step.tool.clone(),
+        tool: case.step.label(),
         arguments: call
             .map(|call| clipped(&serde_json::to_string(&call.arguments).unwrap_or_default())),
         ended: call.map(|call| call.outcome.class().to_owned()),
@@ -160,14 +161,15 @@ fn observe(case: &Case, run: &CaseRun, judged: &[Judgement]) -> observed::Suite 
 
 /// The slices of a case: it belongs to that of each of its tags.
 fn slices_of(case: &Case) -> Vec<(&'static str, String)> {
-    let mut slices = vec![("tool", case.step.tool.clone())];
+    let mut slices = vec![(case.step.feature.name(), case.step.tool.clone())];
     slices.extend(case.tags.iter().map(|tag| ("tag", tag.clone())));
     slices.extend(case.class.iter().map(|class| ("class", class.clone())));
     slices
 }
 
 pub(crate) fn tags(case: &Case) -> BTreeMap<String, String> {
-    let mut tags = BTreeMap::from([("tool".to_owned(), case.step.tool.clone())]);
+    let (feature, name) = (case.step.feature.name(), case.step.tool.clone());
+    let mut tags = BTreeMap::from([(feature.to_owned(), name)]);
     tags.extend(case.class.iter().map(|class| ("class".to_owned(), class.clone())));
     if !case.tags.is_empty() {
         let list: Vec<&str> = case.tags.iter().map(String::as_str).collect();
@@ -218,10 +220,10 @@ fn pass_hat(scored: &[ScoredCase], seed: u64) -> Option<Measured> {
     Some(aggregate::over_tasks(&format!("pass^{k}"), scores, seed))
 }
 
-/// The metrics by tool, by tag and by class.
+/// The metrics by tool, resource, prompt and method, by tag and by class.
 pub(crate) fn slices(scored: &[ScoredCase], seed: u64) -> Vec<Slice> {
     let mut slices = Vec::new();
-    for by in ["tool", "tag", "class"] {
+    for by in ["tool", "resource", "prompt", "method", "tag", "class"] {
         let mut parts: BTreeMap<&str, Vec<&ScoredCase>> = BTreeMap::new();
         for case in scored {
             for (_, value) in case.slices.iter().filter(|(property, _)| *property == by) {
@@ -270,7 +272,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::observation::Called;
-    use crate::suite::Suite;
+    use crate::suite::{Feature, Suite};
 
     /// One case, and a contract of the tools `t` (input `a`, output `n`) and `plain`.
     pub(crate) fn prepared(case: &str) -> (Arc<Case>, Contract) {
@@ -287,7 +289,15 @@ pub(crate) mod tests {
 
     pub(crate) fn called(role: Role, tool: &str, arguments: &Value, outcome: Outcome) -> Called {
         let arguments = arguments.as_object().unwrap().clone();
-        Called { role, number: 0, tool: tool.to_owned(), arguments, outcome, nanos: 100_000_001 }
+        Called {
+            role,
+            number: 0,
+            feature: Feature::Tool,
+            tool: tool.to_owned(),
+            arguments,
+            outcome,
+            nanos: 100_000_001,
+        }
     }
 
     pub(crate) fn result(structured: &Value) -> Outcome {

@@ -14,7 +14,7 @@ use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::kind::Kind;
 use karat_core::observed::{self, Observed};
 use karat_core::project::{AnyEntry, Root, Running};
-use karat_core::report::{DatasetRef, Item, ItemError, Report};
+use karat_core::report::{Check, DatasetRef, Item, ItemError, Report, Verdict};
 use karat_core::run;
 use karat_mcp::{Definition, Options, Recorder, Redactor, ServerSpec};
 use serde::Deserialize;
@@ -53,6 +53,9 @@ pub struct Config {
     /// Selects the case with this id.
     #[serde(default)]
     pub case: Option<String>,
+    /// Selects the cases with these ids, if any are named. Set by commands, never by a project.
+    #[serde(skip)]
+    pub only: BTreeSet<String>,
     /// Records every message. Set by commands, never by a project.
     #[serde(skip)]
     pub recorder: Option<Recorder>,
@@ -72,6 +75,7 @@ impl Config {
         };
         let wanted = |case: &&Arc<Case>| {
             self.case.as_ref().is_none_or(|id| is_named(id, case))
+                && (self.only.is_empty() || self.only.contains(&case.id))
                 && (self.tags.is_empty() || self.tags.iter().any(|tag| case.tags.contains(tag)))
         };
         let selected: Vec<Arc<Case>> = cases.iter().filter(wanted).cloned().collect();
@@ -192,6 +196,10 @@ impl Evaluation for Suites {
 
     fn reads(config: &Config) -> Vec<PathBuf> {
         vec![config.suite.clone()]
+    }
+
+    fn whole(_: &Entry<Suites>) -> Option<&'static str> {
+        Some("its cases share one server and its state")
     }
 
     async fn start(
@@ -335,9 +343,32 @@ impl Evaluation for Suites {
                 .flat_map(|run| run.attempts.iter().filter_map(Attempt::latency))
                 .collect(),
             isolation: facts.isolation.clone(),
+            checks: untested(cases, &facts.contract).into_iter().collect(),
             ..Scored::default()
         })
     }
+}
+
+/// The check of a suite that calls no tool of its server: whatever passes, nothing is known of the tools.
+fn untested(cases: &[Arc<Case>], contract: &Contract) -> Option<Check> {
+    let count = contract.names().count();
+    let called = |name: &str| {
+        cases.iter().flat_map(|case| case.steps()).any(|step| step.called_tool() == Some(name))
+    };
+    (count > 0 && !contract.names().any(called)).then(|| Check {
+        metric: "tools".to_owned(),
+        slice: None,
+        rule: "coverage".to_owned(),
+        threshold: None,
+        value: Some(0.0),
+        baseline: None,
+        verdict: Verdict::Inconclusive,
+        reason: format!(
+            "no case calls a tool of the server, which has {count}; `karat server suggest` writes a case \
+             for each"
+        ),
+        items: Vec::new(),
+    })
 }
 
 /// Measures an entry, accepts the answers as snapshots where nothing else fails, and reports against

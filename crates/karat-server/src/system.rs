@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 use karat_mcp::{
     CallError, Definition, Options, ProtocolLog, Redactor, ServerSpec, Session, StartError, serve,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
 use crate::demo;
 use crate::judge::{call_name, unmet};
 use crate::observation::{Called, Outcome};
 use crate::suite::variables::{self, Changes, Scope, Variables};
-use crate::suite::{Case, Role, Step};
+use crate::suite::{Case, Feature, Role, Step};
 
 /// The number of starts in a row after which a server counts as lost.
 const MAX_STARTS: u32 = 3;
@@ -167,6 +167,16 @@ impl Server {
         self.options.violations.log()
     }
 
+    /// The server as it is opened.
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The settings of its sessions.
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// The number of restarts.
     pub fn restarts(&self) -> u64 {
         self.restarts.load(Ordering::Relaxed)
@@ -185,7 +195,7 @@ impl Server {
             let made = match filled(step, &mut values) {
                 Ok(arguments) => {
                     // Without another session for an expired one: that would be made by this function.
-                    let sent = send(&session, &step.tool, &arguments).await;
+                    let sent = send(&session, step.feature, &step.tool, &arguments).await;
                     Ok(self
                         .made(&session, step, Role::Setup, number, (arguments, sent), &mut values)
                         .await)
@@ -225,20 +235,39 @@ impl Server {
         tool: &str,
         arguments: &Map<String, Value>,
     ) -> Result<(Outcome, Duration, String), StartError> {
+        let (outcome, latency) = self.ask(Feature::Tool, tool, arguments).await?;
+        let words = self.redactor().hidden(outcome.words());
+        Ok((outcome, latency, words))
+    }
+
+    /// Makes one request that belongs to no case. Returns its outcome and the time it took.
+    ///
+    /// # Errors
+    /// If the server is gone and does not come back.
+    pub(crate) async fn ask(
+        &self,
+        feature: Feature,
+        name: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<(Outcome, Duration), StartError> {
         let session = self.session().await?;
-        let (answered, latency) = self.send(&session, tool, arguments).await;
+        let (answered, latency) = self.send(&session, feature, name, arguments).await;
         if answered.as_ref().is_err_and(CallError::is_lost) {
             self.lose(&session).await;
         }
-        let outcome = Outcome::from(answered);
-        let words = self.redactor().hidden(crate::probe::live::words(&outcome));
-        Ok((outcome, latency, words))
+        Ok((Outcome::from(answered), latency))
     }
 
     /// Sends one call. Returns its result and the time it took. A server may end a session at any time,
     /// and a client then opens another one: the call is made again there, once.
-    async fn send(&self, session: &Session, tool: &str, arguments: &Map<String, Value>) -> Sent {
-        let first = send(session, tool, arguments).await;
+    async fn send(
+        &self,
+        session: &Session,
+        feature: Feature,
+        name: &str,
+        arguments: &Map<String, Value>,
+    ) -> Sent {
+        let first = send(session, feature, name, arguments).await;
         if !matches!(first.0, Err(CallError::Expired { .. })) {
             return first;
         }
@@ -249,7 +278,7 @@ impl Server {
             }
         }
         match self.session().await {
-            Ok(fresh) => send(&fresh, tool, arguments).await,
+            Ok(fresh) => send(&fresh, feature, name, arguments).await,
             Err(_) => first,
         }
     }
@@ -371,7 +400,7 @@ impl Server {
         values: &mut Scope,
     ) -> Result<Made, String> {
         let arguments = filled(step, values)?;
-        let sent = self.send(session, &step.tool, &arguments).await;
+        let sent = self.send(session, step.feature, &step.tool, &arguments).await;
         Ok(self.made(session, step, role, number, (arguments, sent), values).await)
     }
 
@@ -396,7 +425,8 @@ impl Server {
         values.save(&step.save, answered.as_ref().ok());
         let outcome = Outcome::from(answered);
         let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
-        let called = Called { role, number, tool: step.tool.clone(), arguments, outcome, nanos };
+        let (feature, tool) = (step.feature, step.tool.clone());
+        let called = Called { role, number, feature, tool, arguments, outcome, nanos };
         Made { called: called.redacted(self.redactor()), over }
     }
 
@@ -422,12 +452,55 @@ fn filled(step: &Step, values: &mut Scope) -> Result<Map<String, Value>, String>
 }
 
 /// Sends one call.
-async fn send(session: &Session, tool: &str, arguments: &Map<String, Value>) -> Sent {
+async fn send(
+    session: &Session,
+    feature: Feature,
+    name: &str,
+    arguments: &Map<String, Value>,
+) -> Sent {
     let started = Instant::now();
-    match session.call(tool, arguments).await {
-        Ok(reply) => (Ok(reply.raw), reply.latency),
-        Err(error) => (Err(error), started.elapsed()),
+    let asked = match feature {
+        Feature::Tool => {
+            return match session.call(name, arguments).await {
+                Ok(reply) => (Ok(reply.raw), reply.latency),
+                Err(error) => (Err(error), started.elapsed()),
+            };
+        }
+        Feature::Resource => session.request("resources/read", arguments).await,
+        Feature::Prompt => {
+            let mut params = Map::from_iter([("name".to_owned(), Value::from(name))]);
+            params.insert("arguments".to_owned(), Value::Object(arguments.clone()));
+            session.request("prompts/get", &params).await
+        }
+        // The handshake is over; its answer is known.
+        Feature::Method if HANDSHAKES.contains(&name) => Ok(introduction(session)),
+        Feature::Method => session.request(name, arguments).await,
+    };
+    let answered = asked.and_then(|result| match result.is_object() {
+        true => Ok(result),
+        false => Err(CallError::Invalid { why: "the result is not an object".to_owned() }),
+    });
+    (answered, started.elapsed())
+}
+
+/// The methods whose answer is the server's description of itself.
+const HANDSHAKES: [&str; 2] = ["initialize", "server/discover"];
+
+/// The server's description of itself, in the form of the answer to `initialize`.
+fn introduction(session: &Session) -> Value {
+    let info = session.server();
+    let mut result = json!({
+        "protocolVersion": info.revision.to_string(),
+        "capabilities": info.capabilities,
+        "serverInfo": {"name": info.name, "version": info.version},
+    });
+    if let Some(instructions) = &info.instructions {
+        result["instructions"] = Value::from(instructions.as_str());
     }
+    if let Some(title) = &info.title {
+        result["serverInfo"]["title"] = Value::from(title.as_str());
+    }
+    result
 }
 
 /// A call that was made.

@@ -48,7 +48,7 @@ pub(crate) fn restarts(count: u64) -> Option<String> {
 /// Tools that no case calls.
 pub(crate) fn untested_tools(cases: &[Arc<Case>], contract: &Contract) -> Option<String> {
     let called: BTreeSet<&str> =
-        cases.iter().flat_map(|case| case.steps()).map(|step: &Step| step.tool.as_str()).collect();
+        cases.iter().flat_map(|case| case.steps()).filter_map(Step::called_tool).collect();
     let untested: Vec<&str> = contract.names().filter(|name| !called.contains(name)).collect();
     let (count, all) = (untested.len(), contract.names().count());
     (count > 0).then(|| format!("no case calls {count} of {all} tools: {}", first_few(&untested)))
@@ -59,7 +59,7 @@ pub(crate) fn missing_tools(cases: &[Arc<Case>], contract: &Contract) -> Option<
     let missing: Vec<&str> = cases
         .iter()
         .filter(|case| case.step.ending != Ending::Success && !case.needs_tool)
-        .filter(|case| !contract.knows(&case.step.tool))
+        .filter(|case| case.step.called_tool().is_some_and(|tool| !contract.knows(tool)))
         .map(|case| case.id.as_str())
         .collect();
     let call = match missing.len() {

@@ -51,6 +51,11 @@ impl KnownAttack {
     pub fn id(&self) -> &'static str {
         self.rule.id.trim_start_matches("attack-")
     }
+
+    /// Returns whether it is made on the server as a whole, once, and not through its tools.
+    pub(super) fn is_on_server(&self) -> bool {
+        self.technique == Technique::Rebinding
+    }
 }
 
 /// The technique of an attack.
@@ -76,6 +81,7 @@ pub(super) enum Technique {
     DeepInput,
     Pattern,
     Flood,
+    Rebinding,
 }
 
 const fn attack(
@@ -199,6 +205,14 @@ pub const ATTACKS: &[&KnownAttack] = &[
         Technique::Redirect,
         "a redirect to the machine that the server runs on is followed",
         "Check the address again at every redirect, or follow none.",
+    ),
+    &attack(
+        "attack-dns-rebinding",
+        Class::PrivilegeEscalation,
+        Technique::Rebinding,
+        "a web page of another site can talk to the server, once the name of the site leads to it",
+        "Answer requests only if their Host header, and their Origin header if there is one, name this \
+         server; refuse the others with status 403.",
     ),
     &attack(
         "attack-oversized-answer",

@@ -10,8 +10,8 @@ use super::attacks::Technique;
 use super::canary_site::{CanarySite, RootPlants};
 use super::languages::{self, Language};
 use super::parameters::{self, Parameter};
-use crate::fuzz::SECRET_NAME;
 use crate::fuzz::generate::plainest;
+use crate::probe::SECRET_NAME;
 
 /// A proof that an attack worked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -233,7 +233,7 @@ impl Planner<'_> {
                 vec![self.with(parameter, "100 nested lists", value, vec![Proof::Ended])]
             }
             Technique::Pattern => self.patterns(parameter),
-            Technique::EnvPlain | Technique::Flood => Vec::new(),
+            Technique::EnvPlain | Technique::Flood | Technique::Rebinding => Vec::new(),
         }
     }
 
@@ -577,7 +577,7 @@ fn fit(technique: Technique, parameter: &Parameter) -> Option<Fit> {
         Technique::Oversized => either(parameter.is_count(), parameter.is_number()),
         Technique::DeepInput => either(parameter.is_outer(), false),
         Technique::Pattern => either(parameter.is_pattern(), false),
-        Technique::EnvPlain | Technique::Flood => None,
+        Technique::EnvPlain | Technique::Flood | Technique::Rebinding => None,
     }
 }
 

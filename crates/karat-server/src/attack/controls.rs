@@ -16,7 +16,7 @@ use super::canary_site::CanarySite;
 use super::runner::{AttackResult, AttackRunner, AttackTarget, Memory};
 use super::{Config, score};
 use crate::observation::Outcome;
-use crate::probe::live::CallResult;
+use crate::probe::live::{CallResult, Rebound};
 use crate::probe::stop::Deadline;
 
 /// Attacks both simulated servers.
@@ -67,8 +67,13 @@ async fn attack(
         memory: &mut memory,
     };
     let mut results = Vec::new();
+    let (on_server, on_tools): (Vec<_>, Vec<_>) =
+        attacks.iter().copied().partition(|attack| attack.is_on_server());
+    for attack in on_server {
+        results.push(runner.attack_server(attack).await);
+    }
     for tool in tools {
-        for attack in attacks {
+        for attack in &on_tools {
             // A simulated server never waits: without this nothing else would run, signals included.
             tokio::task::yield_now().await;
             results.extend(runner.attack(tool, attack).await);
@@ -122,5 +127,12 @@ impl AttackTarget for SimulatedServer<'_> {
         _: usize,
     ) -> Result<(bool, String), String> {
         Ok((!self.obeys, String::new()))
+    }
+
+    async fn rebind(&self) -> Rebound {
+        match self.obeys {
+            true => Rebound::Answered("a session was opened".to_owned()),
+            false => Rebound::Refused("HTTP status 403".to_owned()),
+        }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::attacks::Technique;
 use super::attempts::{Attempt, Planner, Proof, up};
 use super::parameters::Parameter;
-use crate::fuzz::SECRET_NAME;
+use crate::probe::SECRET_NAME;
 
 /// The language that a parameter is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,12 +7,16 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 /// The size of a request head, the time limit for it, and the number of requests that are recorded.
 const MAX_HEAD: usize = 8 << 10;
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_RECORDED: usize = 10_000;
+/// Connections at a time, and the time after a failure to accept one.
+const MAX_CONNECTIONS: usize = 128;
+const PAUSE: Duration = Duration::from_millis(100);
 /// The beginnings of the paths that attempts ask for.
 const EXPECTED: [&str; 6] =
     ["/loopback/", "/moved/", "/landed/", "/latest/", "/computeMetadata/", "/orders"];
@@ -93,11 +97,18 @@ impl Drop for CanaryListener {
 
 async fn serve(listener: TcpListener, port: u16, page: String, calls: Arc<Mutex<Vec<String>>>) {
     let page = Arc::new(page);
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
-        let Ok((stream, _)) = listener.accept().await else { continue };
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
+        let Ok((stream, _)) = listener.accept().await else {
+            // There may be no descriptors left.
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
         let (page, calls) = (Arc::clone(&page), Arc::clone(&calls));
         tokio::spawn(async move {
             let _ = tokio::time::timeout(TIMEOUT, answer(stream, port, &page, &calls)).await;
+            drop(permit);
         });
     }
 }

@@ -46,7 +46,7 @@ use self::canary_site::CanarySite;
 pub use self::runner::AttackResult;
 use self::runner::{AttackRunner, Memory};
 pub use self::score::{findings, tally};
-use crate::fuzz::SECRET_NAME;
+use crate::probe::SECRET_NAME;
 use crate::probe::live::{self, LiveServer, Skipped};
 use crate::probe::stop::{Deadline, StopRequest};
 use crate::probe::time::Time;
@@ -139,9 +139,9 @@ pub struct Data {
     reference: DatasetRef,
 }
 
-/// One attack on one tool.
+/// One attack on one tool, or on the server as a whole.
 pub struct Question {
-    tool: Arc<Definition>,
+    tool: Option<Arc<Definition>>,
     attack: &'static KnownAttack,
 }
 
@@ -179,7 +179,8 @@ impl System for AttackSystem {
             return Ok(Vec::new());
         }
         let Question { tool, attack } = question;
-        self.progress.working(&format!("{} {}", tool.name(), attack.id()));
+        let name = tool.as_ref().map_or("the server", |tool| tool.name());
+        self.progress.working(&format!("{name} {}", attack.id()));
         let mut memory = self.memory.lock().await;
         let mut runner = AttackRunner {
             target: &self.live,
@@ -190,7 +191,10 @@ impl System for AttackSystem {
             deadline: self.deadline,
             memory: &mut memory,
         };
-        let results = runner.attack(tool, attack).await;
+        let results = match tool {
+            Some(tool) => runner.attack(tool, attack).await,
+            None => vec![runner.attack_server(attack).await],
+        };
         if self.deadline.is_over() || self.config.stop.is_made() {
             self.is_late.store(true, Ordering::Relaxed);
         }
@@ -225,10 +229,15 @@ impl Evaluation for Attack {
             let wrong = wrong.display();
             return Err(EvalError::config(format!("`roots`: {wrong} is not a folder")));
         }
-        let Config { classes, cases, allow, .. } = config;
+        let Config { server, tools, classes, cases, allow, .. } = config;
+        // A program that is spoken to over its own pipes has no address, so no page can reach it.
+        let has_address = server.as_ref().is_some_and(|spec| spec.url.is_some());
         let is_chosen = |attack: &&&KnownAttack| {
             (classes.is_empty() || classes.contains(&attack.class))
                 && (cases.is_empty() || cases.iter().any(|id| id == attack.id()))
+                && (!attack.is_on_server()
+                    || cases.iter().any(|id| id == attack.id())
+                    || has_address && tools.is_empty())
                 && !allow.iter().any(|id| id == attack.rule.id)
         };
         let attacks: Vec<&KnownAttack> = ATTACKS.iter().filter(is_chosen).copied().collect();
@@ -259,6 +268,10 @@ impl Evaluation for Attack {
         });
         let metrics = [score::HELD.id, score::COVERAGE].map(str::to_owned).to_vec();
         Some(Computes { metrics, slices: slices.collect(), open: false })
+    }
+
+    fn whole(_: &Entry<Attack>) -> Option<&'static str> {
+        Some("its attacks share one server and one time limit")
     }
 
     async fn start(
@@ -321,13 +334,21 @@ impl Evaluation for Attack {
             }
             Kept::Failure { .. } => false,
         });
-        let question = |tool: &Arc<Definition>, attack: &'static KnownAttack| {
-            let id = format!("{}/{}", attack.id(), tool.name());
-            (id, Arc::new(Question { tool: Arc::clone(tool), attack }))
+        let (on_server, on_tools): (Vec<_>, Vec<_>) =
+            entry.data.attacks.iter().copied().partition(|attack| attack.is_on_server());
+        let question = |tool: Option<&Arc<Definition>>, attack: &'static KnownAttack| {
+            let id = match tool {
+                Some(tool) => format!("{}/{}", attack.id(), tool.name()),
+                None => attack.id().to_owned(),
+            };
+            (id, Arc::new(Question { tool: tool.cloned(), attack }))
         };
-        let attacks = &entry.data.attacks;
-        let of_tool = |tool| attacks.iter().map(move |attack| question(tool, attack));
-        Ok(system.tools.iter().flat_map(of_tool).collect())
+        let of_server = on_server.iter().map(|attack| question(None, attack));
+        let of_tools = system
+            .tools
+            .iter()
+            .flat_map(|tool| on_tools.iter().map(move |attack| question(Some(tool), attack)));
+        Ok(of_server.chain(of_tools).collect())
     }
 
     fn options(_: &Entry<Attack>) -> Options {

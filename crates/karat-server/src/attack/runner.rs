@@ -19,7 +19,7 @@ use super::parameters::Parameter;
 use crate::fuzz::generate::plainest;
 use crate::observation::Outcome;
 use crate::probe::encodings::find_encoded;
-use crate::probe::live::{CallResult, LiveServer};
+use crate::probe::live::{CallResult, LiveServer, REBOUND_HOST, Rebound};
 use crate::probe::reaction::{self, INVALID_PARAMS, Reaction};
 use crate::probe::replay;
 use crate::probe::stop::Deadline;
@@ -46,6 +46,9 @@ pub(super) trait AttackTarget {
         arguments: &Map<String, Value>,
         count: usize,
     ) -> impl Future<Output = Result<(bool, String), String>> + Send;
+
+    /// Opens a session as a page of another site would whose name leads to the server.
+    fn rebind(&self) -> impl Future<Output = Rebound> + Send;
 }
 
 impl AttackTarget for LiveServer {
@@ -85,6 +88,10 @@ impl AttackTarget for LiveServer {
         }
         Ok((is_alive, saw.to_owned()))
     }
+
+    async fn rebind(&self) -> Rebound {
+        LiveServer::rebind(self).await
+    }
 }
 
 /// The result of one attack through one parameter.
@@ -92,7 +99,7 @@ impl AttackTarget for LiveServer {
 pub struct AttackResult {
     /// The attack.
     pub attack: String,
-    /// The tool.
+    /// The tool; empty if the attack is on the server as a whole.
     pub tool: String,
     /// The parameter, if the attack goes through one.
     pub parameter: Option<String>,
@@ -132,6 +139,9 @@ impl AttackResult {
     /// The id of the item in the report.
     #[must_use]
     pub fn id(&self) -> String {
+        if self.tool.is_empty() {
+            return self.attack.clone();
+        }
         let through = self.parameter.iter().map(|parameter| format!("/{parameter}"));
         format!("{}/{}{}", self.attack, self.tool, through.collect::<String>())
     }
@@ -223,6 +233,35 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         let again = self.again(name, attack);
         results.iter_mut().for_each(|result| result.again.clone_from(&again));
         results
+    }
+
+    /// Makes one attack on the server as a whole.
+    pub(super) async fn attack_server(&mut self, attack: &KnownAttack) -> AttackResult {
+        let mut result = AttackResult::new(attack, "", None);
+        if self.is_over(&mut result) {
+            return result;
+        }
+        result.again = self.again("", attack);
+        let (status, canary, answer) = match self.target.rebind().await {
+            Rebound::Answered(saw) => (AttackStatus::Broken, saw, String::new()),
+            Rebound::Refused(said) => (AttackStatus::Held, "nothing".to_owned(), said),
+            Rebound::NotApplicable(why) => {
+                result.status = AttackStatus::NotApplicable;
+                result.why = Some(why.to_owned());
+                return result;
+            }
+            Rebound::NotExecuted(why) => {
+                result.why = Some(why);
+                return result;
+            }
+        };
+        result.status = status;
+        result.attempts = 1;
+        let about = "the Host and the Origin of another site".to_owned();
+        let answer = clip(&self.site.masked(&answer), SHOWN).into_owned();
+        let sent = format!("Host: {REBOUND_HOST}, Origin: http://{REBOUND_HOST}");
+        self.sent(&mut result, AttackEvidence { about, sent, answer, canary });
+        result
     }
 
     async fn flood(
@@ -340,7 +379,11 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         let Some(spec) = self.shown else { return String::new() };
         let roots: Vec<String> =
             self.config.roots.iter().map(|root| root.display().to_string()).collect();
-        let mut words = vec!["attack", "--tool", tool, "--case", attack.id()];
+        let mut words = vec!["attack"];
+        if !tool.is_empty() {
+            words.extend(["--tool", tool]);
+        }
+        words.extend(["--case", attack.id()]);
         words.extend(roots.iter().flat_map(|root| ["--root", root]));
         let mut flags: Vec<String> = self
             .config

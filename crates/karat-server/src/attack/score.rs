@@ -66,13 +66,14 @@ fn finding(item: &Item) -> Option<Finding> {
     let Some(Observed::Attack(observed)) = &item.observed else { return None };
     let is_finding = matches!(observed.status, AttackStatus::Broken | AttackStatus::NotJudged);
     let evidence = observed.evidence.as_ref().filter(|_| is_finding)?;
-    let (id, tool) = (item.tags.get("attack")?, item.tags.get("tool")?);
+    let id = item.tags.get("attack")?;
+    let tool = item.tags.get("tool").cloned().unwrap_or_default();
     let parameter = item.id.strip_prefix(&format!("{id}/{tool}/"));
     let through = parameter.map(|name| format!(" through {name}")).unwrap_or_default();
     Some(Finding {
         rule: format!("attack-{id}"),
         severity: known(id).map_or(Severity::Error, |attack| attack.rule.severity),
-        tool: tool.clone(),
+        tool,
         at: observed.at.clone(),
         message: format!("{id}{through}: {} ({})", evidence.canary, evidence.about),
         input: evidence.sent.clone(),
@@ -194,16 +195,14 @@ pub(super) fn item(result: &AttackResult) -> Option<Item> {
         AttackStatus::Broken => Some(0.0),
         _ => None,
     };
-    let tags = [
-        ("class", attack.class.name()),
-        ("attack", attack.id()),
-        ("tool", &result.tool),
-        ("status", result.status.name()),
-    ];
+    let tool = (!result.tool.is_empty()).then_some(("tool", result.tool.as_str()));
+    let tags =
+        [("class", attack.class.name()), ("attack", attack.id()), ("status", result.status.name())];
+    let tags = tags.into_iter().chain(tool);
     Some(Item {
         id: result.id(),
         group: None,
-        tags: tags.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+        tags: tags.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
         metrics: BTreeMap::from([(HELD.id.to_owned(), held)]),
         per_run: Vec::new(),
         observed: Some(Observed::Attack(observed::Attack {

@@ -52,9 +52,6 @@ use crate::probe::time::Time;
 use crate::probe::waivers::Waiver;
 use crate::probe::{self, FailOn, Rule};
 
-/// The name of the variable with a planted secret.
-pub(crate) const SECRET_NAME: &str = "KARAT_CANARY_SECRET";
-
 /// The default time limit of a run.
 pub const TIME_LIMIT: Duration = Duration::from_secs(300);
 /// The default time limit for the inputs of one tool.
@@ -171,6 +168,10 @@ impl Evaluation for Fuzz {
     fn computes(_: &Config, _: &DatasetRef) -> Option<Computes> {
         let metrics = score::METRICS.map(str::to_owned).to_vec();
         Some(Computes { metrics, slices: BTreeSet::new(), open: false })
+    }
+
+    fn whole(_: &Entry<Fuzz>) -> Option<&'static str> {
+        Some("its tools share one server and one time limit")
     }
 
     async fn start(

@@ -2,6 +2,7 @@
 //! and candidates for shadowing, with the values that the package `tdqs` computes. The dimensions that a
 //! model grades are not part of it.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use serde::Serialize;
@@ -52,8 +53,12 @@ pub struct Signals {
 /// The signals of the tools of a server.
 pub(super) fn signals(definitions: &[Value]) -> Vec<Signals> {
     let mut all: Vec<Signals> = definitions.iter().map(of_tool).collect();
-    let costs: Vec<(String, u64)> =
-        all.iter().map(|one| (one.tool.clone(), one.invocation_cost)).collect();
+    let units = |name: &str| name.encode_utf16().collect::<Vec<u16>>();
+    let mut costs: Vec<(u64, Reverse<Vec<u16>>, String)> = all
+        .iter()
+        .map(|one| (one.invocation_cost, Reverse(units(&one.tool)), one.tool.clone()))
+        .collect();
+    costs.sort_unstable();
     for one in &mut all {
         one.shadowed_by = dearest_cheaper(&one.tool, one.invocation_cost, &costs);
     }
@@ -61,15 +66,16 @@ pub(super) fn signals(definitions: &[Value]) -> Vec<Signals> {
 }
 
 /// The dearest tool that costs at most half as much and at least four less; the first by name among equals.
-fn dearest_cheaper(tool: &str, cost: u64, all: &[(String, u64)]) -> Option<String> {
-    let units = |name: &str| name.encode_utf16().collect::<Vec<u16>>();
-    let is_cheaper =
-        |(name, other): &&(String, u64)| name != tool && cost >= 2 * other && cost >= other + 4;
-    let cheaper = all.iter().filter(is_cheaper);
-    let best = cheaper.max_by(|(a, cost_a), (b, cost_b)| {
-        cost_a.cmp(cost_b).then_with(|| units(b).cmp(&units(a)))
-    });
-    best.map(|(name, _)| name.clone())
+/// `sorted` by cost, and by name from the last to the first.
+fn dearest_cheaper(
+    tool: &str,
+    cost: u64,
+    sorted: &[(u64, Reverse<Vec<u16>>, String)],
+) -> Option<String> {
+    let at_most = (cost / 2).min(cost.checked_sub(4)?);
+    let end = sorted.partition_point(|(other, _, _)| *other <= at_most);
+    let cheaper = sorted[..end].iter().rev();
+    cheaper.map(|(_, _, name)| name).find(|name| *name != tool).cloned()
 }
 
 fn of_tool(tool: &Value) -> Signals {
@@ -316,7 +322,9 @@ mod tests {
 
     #[test]
     fn a_tool_is_shadowed_by_the_dearest_much_cheaper_one() {
-        let costs = [("a", 0), ("b", 3), ("c", 3), ("d", 8)].map(|(n, c)| (n.to_owned(), c));
+        let costs = [("a", 0), ("c", 3), ("b", 3), ("d", 8)]
+            .map(|(name, cost)| (cost, Reverse(name.encode_utf16().collect()), name.to_owned()));
+        assert!(costs.is_sorted());
         let found = |tool: &str, cost| dearest_cheaper(tool, cost, &costs);
         assert_eq!(found("d", 8).as_deref(), Some("b"));
         assert_eq!((found("b", 3), found("a", 0)), (None, None));

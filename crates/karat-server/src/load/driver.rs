@@ -64,7 +64,7 @@ pub(super) async fn run(
     length: Length,
 ) -> Phase {
     sessions.mix.rewind();
-    let cpu = own_cpu_time();
+    let cpu = karat_io::platform::cpu_time();
     let driver = Arc::new(Driver {
         sessions: Arc::clone(sessions),
         tally: Mutex::new(Tally::new(sessions.mix.calls.len())),
@@ -81,22 +81,12 @@ pub(super) async fn run(
         Shape::Open { rate } => open(&driver, rate, ramp).await,
     }
     let elapsed = driver.started.elapsed();
-    let own_cpu = own_cpu_time().zip(cpu).map(|(after, before)| after.saturating_sub(before));
-    let tally = driver.tally().clone();
+    let own_cpu =
+        karat_io::platform::cpu_time().zip(cpu).map(|(after, before)| after.saturating_sub(before));
+    let mut tally = driver.tally().clone();
+    tally.finish();
     let lost = driver.lost.lock().unwrap_or_else(PoisonError::into_inner).take();
     Phase { tally, elapsed, own_cpu, lost }
-}
-
-/// The processor time of this process so far, over all its threads; in nanoseconds from the scheduler.
-fn own_cpu_time() -> Option<Duration> {
-    let threads = std::fs::read_dir("/proc/self/task").ok()?;
-    let mut sum = 0_u64;
-    for thread in threads.flatten() {
-        // A thread that has ended in between was counted in an earlier phase.
-        let Ok(line) = std::fs::read_to_string(thread.path().join("schedstat")) else { continue };
-        sum += line.split_ascii_whitespace().next()?.parse::<u64>().ok()?;
-    }
-    Some(Duration::from_nanos(sum))
 }
 
 struct Driver {
@@ -300,13 +290,14 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(karat_portable, ignore = "the time is not known")]
     fn work_is_counted_as_processor_time() {
-        let before = own_cpu_time().unwrap();
+        let before = karat_io::platform::cpu_time().unwrap();
         let mut sum = 0_u64;
         for number in 0..20_000_000_u64 {
             sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(number));
         }
-        let spent = own_cpu_time().unwrap().saturating_sub(before);
+        let spent = karat_io::platform::cpu_time().unwrap().saturating_sub(before);
         // Twenty million multiplications take longer than this on any machine.
         assert!(spent > Duration::from_millis(5), "{spent:?}");
     }

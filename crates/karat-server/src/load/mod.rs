@@ -5,6 +5,7 @@
 //! what they say: suites do that. The cost of the harness itself is in the report, so that it can be reported
 //! apart from the server's.
 
+mod condition;
 mod driver;
 mod mix;
 mod plan;
@@ -32,8 +33,9 @@ use karat_mcp::{Definition, TransportKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use self::condition::Condition;
 pub use self::plan::{Config, Length};
-pub use self::search::{Condition, Step};
+pub use self::search::Step;
 
 use self::driver::{Connection, Phase, Sessions};
 use self::mix::{Call, Mix};
@@ -194,6 +196,10 @@ impl Evaluation for Load {
         Some(Computes { metrics, slices: calls.chain(classes).collect(), open: false })
     }
 
+    fn whole(_: &Entry<Load>) -> Option<&'static str> {
+        Some("a load is one measurement")
+    }
+
     async fn start(
         entry: &Entry<Load>,
         context: &RunContext<'_>,
@@ -306,7 +312,14 @@ fn of_suite(config: &Config, root: &Root<'_>, file: &Path) -> Result<Data, EvalE
         let tags = &config.tags;
         case.weight > 0 && (tags.is_empty() || tags.iter().any(|tag| case.tags.contains(tag)))
     };
-    let calls: Vec<Call> = suite.cases.iter().filter(is_wanted).map(Call::from).collect();
+    let wanted: Vec<&Arc<Case>> = suite.cases.iter().filter(is_wanted).collect();
+    if let Some(case) = wanted.iter().find(|case| !case.step.feature.is_tool()) {
+        let id = &case.id;
+        return Err(EvalError::config(format!(
+            "{id}: load calls tools only; choose the cases with a tag, or give this one `weight: 0`"
+        )));
+    }
+    let calls: Vec<Call> = wanted.into_iter().map(Call::from).collect();
     if calls.is_empty() {
         return Err(EvalError::NothingMeasured(format!(
             "no case is left to load the server with; the suite has {} cases",

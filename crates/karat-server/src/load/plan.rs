@@ -9,7 +9,7 @@ use karat_mcp::{Recorder, ServerSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::search::Condition;
+use super::condition::Condition;
 use crate::probe::time::Time;
 
 /// The calls at once if nothing is given.

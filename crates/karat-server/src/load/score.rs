@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use karat_core::aggregate;
 use karat_core::error::EvalError;
 use karat_core::evaluation::{Observations, Scored, bins};
 use karat_core::journal::Outcome as Kept;
 use karat_core::observed::{self, Observed};
-use karat_core::report::{Item, Measured, Slice};
+use karat_core::report::{Check, Interval, Item, Measured, Slice, Verdict};
 use karat_io::text::{clip, printable};
 
 use super::driver::Phase;
 use super::plan::{Length, Plan, Shape};
-use super::tally::{CallStats, Class, Tally};
+use super::tally::{CallStats, Class, Tally, Times};
 use super::{Facts, Load, Measurement};
 use crate::probe::{self, rate};
 
@@ -60,6 +61,7 @@ pub(super) fn score(observed: &Observations<'_, Load>) -> Result<Scored, EvalErr
         items: steps(measurement).chain(seconds(&measurement.phase)).collect(),
         conventions: conventions(&plan),
         warnings: warnings(measurement, &plan, facts),
+        checks: crashes(&tally.all).into_iter().collect(),
         latency_bins: Some(bins(tally.all.times.each_ms())),
         isolation: facts.isolation.clone(),
         ..Scored::default()
@@ -160,8 +162,8 @@ fn seconds(phase: &Phase) -> impl Iterator<Item = Item> {
         let calls = ok + errors;
         let metrics = [
             is_whole.then(|| *ok as f64 / lasts),
-            tally.second_ms(second, 0.5),
-            tally.second_ms(second, 0.99),
+            tally.second_ms(second).map(|[median, _]| median),
+            tally.second_ms(second).map(|[_, p99]| p99),
             (calls > 0).then(|| *errors as f64 / calls as f64),
         ];
         let observed = observed::Load::Second { ok: *ok, errors: *errors };
@@ -180,6 +182,23 @@ fn item(id: String, kind: &str, metrics: [Option<f64>; 4], observed: observed::L
         observed: Some(Observed::Load(observed)),
         error: None,
     }
+}
+
+/// A server that ends under load does not pass, whatever share of its calls that cost.
+fn crashes(all: &CallStats) -> Option<Check> {
+    let crashed = all.classes.get(&Class::Crash).copied().filter(|count| *count > 0)?;
+    let calls = all.calls();
+    Some(Check {
+        metric: "error_rate".to_owned(),
+        slice: Some(format!("class={}", Class::Crash.name())),
+        rule: "crashes".to_owned(),
+        threshold: Some(0.0),
+        value: Some(crashed as f64 / calls as f64),
+        baseline: None,
+        verdict: Verdict::Fail,
+        reason: format!("the server ended during {crashed} of {calls} calls"),
+        items: Vec::new(),
+    })
 }
 
 fn warnings(measurement: &Measurement, plan: &Plan, facts: &Facts) -> Vec<String> {
@@ -223,9 +242,7 @@ fn warnings(measurement: &Measurement, plan: &Plan, facts: &Facts) -> Vec<String
 /// Quantiles, throughput if a time is given, and errors.
 fn of_calls(stats: &CallStats, seconds: Option<f64>) -> Vec<Measured> {
     let times = &stats.times;
-    let mut metrics: Vec<Measured> = QUANTILES
-        .map(|(id, share)| value(id, times.quantile_ms(share), times.len(), NOT_TIMED))
-        .into();
+    let mut metrics: Vec<Measured> = QUANTILES.map(|(id, share)| quantile(id, share, times)).into();
     metrics.push(value("latency.max", times.max_ms(), times.len(), NOT_TIMED));
     if let Some(seconds) = seconds {
         let each = (seconds > 0.0).then(|| stats.ok() as f64 / seconds);
@@ -233,6 +250,28 @@ fn of_calls(stats: &CallStats, seconds: Option<f64>) -> Vec<Measured> {
     }
     metrics.push(error_rate(stats.calls() - stats.ok(), stats.calls()));
     metrics
+}
+
+/// A quantile of times, with the interval that the ranks of the times give. It is undefined where the
+/// sample does not reach it: the longest of 200 times is not their p99.9.
+fn quantile(id: &str, share: f64, times: &Times<u64, 3>) -> Measured {
+    let n = times.len();
+    if n == 0 {
+        return value(id, None, 0, NOT_TIMED);
+    }
+    let needed = (1.0 / (1.0 - share)).round();
+    if (n as f64) < needed {
+        let why = format!("it needs at least {needed} timed calls, and there are {n}");
+        return value(id, None, n, &why);
+    }
+    let ends = times.quantile_interval_ms(share, aggregate::LEVEL);
+    let interval = ends.map(|(low, high)| Interval {
+        low,
+        high,
+        level: aggregate::LEVEL,
+        method: "order statistics".to_owned(),
+    });
+    Measured { interval, ..value(id, times.quantile_ms(share), n, NOT_TIMED) }
 }
 
 fn value(id: &str, value: Option<f64>, n: u64, undefined: &str) -> Measured {

@@ -3,11 +3,12 @@
 //! Times are in HDR histograms. They are stored as pairs of value and count, from which the same
 //! histogram can be built again and to which another one can be added exactly.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use hdrhistogram::{Counter, Histogram};
 use karat_mcp::{CallError, Reply};
+use karat_metrics::stats;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -15,8 +16,11 @@ use crate::suite::Ending;
 
 /// The number of seconds that are counted; later ones share the last place.
 const MAX_SECONDS: usize = 100_000;
-/// The number of seconds with a histogram of their own: those of an hour fit into memory.
-const MAX_TIMED: usize = 3_600;
+/// The number of seconds with a histogram of their own: the latest. A call is counted when it ends, so an
+/// earlier second gets no more of them, and only its quantiles are kept.
+const TIMED_SECONDS: usize = 8;
+/// The quantiles of each second.
+const OF_A_SECOND: [f64; 2] = [0.5, 0.99];
 
 /// The ending of a call under load, with the names of suites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -139,6 +143,14 @@ impl<C: Counter, const DIGITS: u8> Times<C, DIGITS> {
         (!self.0.is_empty()).then(|| self.0.value_at_quantile(share) as f64 / 1e6)
     }
 
+    /// The interval of a quantile in milliseconds, if there are enough times for both of its ends.
+    pub(super) fn quantile_interval_ms(&self, share: f64, level: f64) -> Option<(f64, f64)> {
+        let n = self.0.len();
+        let (low, high) = stats::quantile_ranks(n, share, level).ok()?;
+        let at = |rank: u64| self.0.value_at_quantile(rank as f64 / n as f64) as f64 / 1e6;
+        Some((at(low), at(high)))
+    }
+
     /// The longest time in milliseconds, if there are times.
     pub(super) fn max_ms(&self) -> Option<f64> {
         (!self.0.is_empty()).then(|| self.0.max() as f64 / 1e6)
@@ -211,8 +223,13 @@ pub(super) struct Tally {
     pub(super) by_call: Vec<CallStats>,
     /// The calls that ended well and those that did not, for each second from the first call.
     pub(super) seconds: Vec<(u64, u64)>,
-    /// The times of the calls that ended in each of the first seconds.
-    timed: Vec<Times<u32, 2>>,
+    /// The median and the 99th percentile of the times of the calls that ended in each second, in
+    /// milliseconds.
+    #[serde(default)]
+    by_second: Vec<Option<[f64; 2]>>,
+    /// The times of the latest seconds.
+    #[serde(skip)]
+    timed: VecDeque<(usize, Times<u32, 2>)>,
     /// The delays between the moments at which calls were due and were sent.
     pub(super) lag: Times<u64, 3>,
     /// A description of the first call of each class of errors.
@@ -241,17 +258,40 @@ impl Tally {
     }
 
     fn time(&mut self, second: usize, took: Duration) {
-        if second < MAX_TIMED {
-            if self.timed.len() <= second {
-                self.timed.resize_with(second + 1, Times::default);
-            }
-            self.timed[second].record(took);
+        let after = self.timed.partition_point(|(known, _)| *known <= second);
+        if after > 0 && self.timed[after - 1].0 == second {
+            self.timed[after - 1].1.record(took);
+            return;
+        }
+        if second < self.by_second.len() {
+            // The calls of a second that is settled came too late to change its quantiles.
+            return;
+        }
+        let mut times = Times::default();
+        times.record(took);
+        self.timed.insert(after, (second, times));
+        while self.timed.len() > TIMED_SECONDS {
+            self.settle_first();
         }
     }
 
-    /// A quantile of the times of one second in milliseconds, if there are any.
-    pub(super) fn second_ms(&self, second: usize, share: f64) -> Option<f64> {
-        self.timed.get(second)?.quantile_ms(share)
+    fn settle_first(&mut self) {
+        let Some((second, times)) = self.timed.pop_front() else { return };
+        self.by_second.resize(second + 1, None);
+        let quantile = |share| times.quantile_ms(share).unwrap_or_default();
+        self.by_second[second] = Some(OF_A_SECOND.map(quantile));
+    }
+
+    /// Settles what is still counted; no call is added afterwards.
+    pub(super) fn finish(&mut self) {
+        while !self.timed.is_empty() {
+            self.settle_first();
+        }
+    }
+
+    /// The median and the 99th percentile of one second in milliseconds, if calls ended in it.
+    pub(super) fn second_ms(&self, second: usize) -> Option<[f64; 2]> {
+        *self.by_second.get(second)?
     }
 
     pub(super) fn lagged(&mut self, lag: Duration) {
@@ -296,13 +336,31 @@ mod tests {
         tally.add(0, Class::Timeout, Duration::from_millis(100), Duration::from_secs(2));
         tally.add(0, Class::Crash, Duration::from_secs(9), Duration::from_secs(2));
         assert_eq!(tally.seconds, [(1, 0), (0, 0), (0, 2)]);
-        let second = |second| tally.second_ms(second, 0.5).map(f64::round);
+        tally.finish();
+        let second = |second| tally.second_ms(second).map(|[median, _]| median.round());
         assert_eq!([0, 1, 2, 3].map(second), [Some(1.0), None, Some(100.0), None]);
         let max = tally.all.times.max_ms().unwrap();
         assert!((99.0..102.0).contains(&max), "{max}");
         assert_eq!((tally.all.calls(), tally.all.answered()), (3, 1));
         assert_eq!(tally.all.error_rate(), Some(2.0 / 3.0));
         assert_eq!(Tally::new(1).all.error_rate(), None);
+    }
+
+    #[test]
+    fn only_the_latest_seconds_have_histograms() {
+        let mut tally = Tally::new(1);
+        let second = Duration::from_secs(1);
+        for number in 0..1_000 {
+            // Some calls are noted after those of the next second.
+            let ended = if number % 5 == 4 { number - 1 } else { number };
+            tally.add(0, Class::Ok, Duration::from_millis(u64::from(number)), second * ended);
+            assert!(tally.timed.len() <= TIMED_SECONDS);
+        }
+        tally.finish();
+        let median = |second| tally.second_ms(second).map(|[median, _]| (median / 10.0).round());
+        let tens = [Some(10.0), Some(10.0), None, None, None];
+        assert_eq!([100, 103, 104, 999, 1_000].map(median), tens);
+        assert_eq!(tally.seconds.len(), 999);
     }
 
     #[test]
@@ -314,15 +372,16 @@ mod tests {
             tally.add((number % 2) as usize, class, took, Duration::from_millis(number));
             tally.lagged(took / 3);
         }
+        tally.finish();
         tally.first.insert(Class::ToolError, "sum: no".to_owned());
         let stored = serde_json::to_string(&tally).unwrap();
         let read: Tally = serde_json::from_str(&stored).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), stored);
         for share in [0.0, 0.5, 0.9, 0.99, 0.999, 1.0] {
             assert_eq!(read.all.times.quantile_ms(share), tally.all.times.quantile_ms(share));
-            assert_eq!(read.second_ms(3, share), tally.second_ms(3, share));
             assert_eq!(read.lag.quantile_ms(share), tally.lag.quantile_ms(share));
         }
+        assert!(read.second_ms(3).is_some() && read.second_ms(3) == tally.second_ms(3));
         assert_eq!(read.all.times.max_ms(), tally.all.times.max_ms());
         assert!(read.all.times.each_ms().eq(tally.all.times.each_ms()));
         assert_eq!((read.all.calls(), read.all.answered()), (5_000, 5_000));

@@ -9,7 +9,6 @@ use std::time::Duration;
 use karat_core::dataset::Digest;
 use karat_core::error::EvalError;
 use karat_core::evaluation::Common;
-use karat_core::expect::Answer;
 use karat_core::report::SystemRef;
 use karat_io::text::printable;
 use karat_mcp::{
@@ -23,13 +22,15 @@ use crate::observation::Outcome;
 use crate::suite;
 use crate::system::{Server, Target};
 
-/// The number of characters of an answer that are kept for display.
-const SHOWN_CHARS: usize = 4_000;
 /// The number of skipped tools that are named with their reasons.
 const NAMED: usize = 8;
 
 /// The pauses before each attempt to reach a server at an address again.
 const PAUSES_MS: [u64; 4] = [100, 300, 600, 1_000];
+/// The name of a site that leads nowhere: what a browser would send for a page of a site whose name was
+/// made to lead to the server.
+pub(crate) const REBOUND_HOST: &str = "rebound.karat.invalid";
+
 /// The time limit for all of these attempts.
 const RECONNECT_LIMIT: Duration = Duration::from_secs(10);
 
@@ -114,6 +115,19 @@ pub(crate) struct CallResult {
     pub(crate) shown: String,
     /// True if there was no answer in time and the server answered a ping.
     pub(crate) is_alive: bool,
+}
+
+/// The result of a request under the name of another site.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Rebound {
+    /// The server opened a session, and this was seen.
+    Answered(String),
+    /// The server refused, in these words.
+    Refused(String),
+    /// No page can make such a request.
+    NotApplicable(&'static str),
+    /// The server could not be asked.
+    NotExecuted(String),
 }
 
 /// A server under generated calls.
@@ -319,6 +333,40 @@ impl LiveServer {
         Ok(survived)
     }
 
+    /// Opens a session of its own under the name of another site.
+    pub(crate) async fn rebind(&self) -> Rebound {
+        let Target::Spec(spec) = self.server.target() else {
+            return Rebound::NotApplicable(NO_ADDRESS);
+        };
+        let Some(url) = &spec.url else { return Rebound::NotApplicable(NO_ADDRESS) };
+        if url.starts_with("https:") {
+            let why = "the server proves its name with a certificate, which a page of another site \
+                       cannot get around";
+            return Rebound::NotApplicable(why);
+        }
+        let mut spec = spec.as_ref().clone();
+        let is_name =
+            |name: &str| ["host", "origin"].iter().any(|one| name.eq_ignore_ascii_case(one));
+        spec.headers.retain(|name, _| !is_name(name));
+        let place = match port(url) {
+            Some(port) => format!("{REBOUND_HOST}:{port}"),
+            None => REBOUND_HOST.to_owned(),
+        };
+        spec.headers.insert("Origin".to_owned(), format!("http://{place}"));
+        spec.headers.insert("Host".to_owned(), place);
+        let session = match Session::start(&spec, self.server.options()).await {
+            Ok(session) => session,
+            Err(StartError::Handshake { why }) => return Rebound::Refused(self.redact(&why)),
+            Err(error) => return Rebound::NotExecuted(self.redact(&error.to_string())),
+        };
+        let saw = match session.tools().await {
+            Ok(tools) => format!("the server opened a session and listed {} tools", tools.len()),
+            Err(_) => "the server opened a session".to_owned(),
+        };
+        session.close().await;
+        Rebound::Answered(saw)
+    }
+
     /// Ends the server; the next call gets a fresh one.
     pub(crate) async fn renew(&self) {
         self.server.renew().await;
@@ -354,23 +402,13 @@ impl LiveServer {
     }
 }
 
-/// An answer as text, before secrets are taken out.
-pub(crate) fn words(outcome: &Outcome) -> String {
-    let start = |text: &str| text.chars().take(SHOWN_CHARS).collect::<String>();
-    match outcome {
-        Outcome::Result { result } => {
-            let kind = if outcome.is_tool_error() { "error: " } else { "" };
-            let answer = Answer::new(result);
-            match answer.text() {
-                "" => format!("{kind}{}", start(&result.to_string())),
-                text => format!("{kind}{}", start(text)),
-            }
-        }
-        Outcome::ProtocolError { data: Some(data), .. } => {
-            format!("{outcome}: {}", start(&data.to_string()))
-        }
-        other => other.to_string(),
-    }
+const NO_ADDRESS: &str = "the server has no address that a web page could ask";
+
+/// The port in a URL.
+fn port(url: &str) -> Option<u16> {
+    let (_, rest) = url.split_once("://")?;
+    let place = rest.split(['/', '?', '#']).next()?;
+    place.rsplit_once(':')?.1.parse().ok()
 }
 
 /// The spec without secrets.

@@ -19,6 +19,9 @@ use karat_io::input::nearest;
 use karat_metrics::stats;
 use serde::Deserialize;
 
+/// The name of the variable with a planted secret.
+pub(crate) const SECRET_NAME: &str = "KARAT_CANARY_SECRET";
+
 /// One kind of finding, with everything that a reader of one wants to know.
 #[derive(Debug)]
 pub struct Rule {

@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use karat_mcp::auth::AuthSpec;
 use karat_mcp::{Elicitation, Engine, Policies, Roots, Sampling, ServerSpec};
 use serde_json::{Map, Value};
 
@@ -66,6 +67,12 @@ pub fn line(spec: &ServerSpec, words: &[&str], redact: &dyn Fn(&str) -> String) 
     for (name, value) in &spec.headers {
         all.extend(["--header".to_owned(), format!("{name}: {value}")]);
     }
+    if let Some(file) = &spec.ca_file {
+        all.extend(["--ca-file".to_owned(), file.display().to_string()]);
+    }
+    if let Some(auth) = &spec.auth {
+        all.extend(login(auth));
+    }
     if let Some(folder) = &spec.cwd {
         all.extend(["--cwd".to_owned(), folder.display().to_string()]);
     }
@@ -102,6 +109,31 @@ pub fn line(spec: &ServerSpec, words: &[&str], redact: &dyn Fn(&str) -> String) 
     }
     let quoted: Vec<String> = all.iter().map(|word| quoted(&redact(word))).collect();
     quoted.join(" ")
+}
+
+/// The flags of a login. Secrets are there only as variables.
+fn login(auth: &AuthSpec) -> Vec<String> {
+    let mut flags = vec!["--auth".to_owned(), auth.kind.name().to_owned()];
+    let is_variable = |value: &&String| value.contains("${") && !value.contains(":-");
+    let key = auth.private_key.as_ref().map(|file| file.display().to_string());
+    for (flag, value) in [
+        ("--client-id", auth.client_id.as_ref()),
+        ("--client-secret", auth.client_secret.as_ref().filter(is_variable)),
+        ("--private-key", key.as_ref()),
+        ("--client-metadata", auth.client_metadata.as_ref()),
+        ("--issuer", auth.issuer.as_ref()),
+        ("--access-token", auth.access_token.as_ref().filter(is_variable)),
+        ("--refresh-token", auth.refresh_token.as_ref().filter(is_variable)),
+    ] {
+        flags.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value.clone()]));
+    }
+    for scope in &auth.scopes {
+        flags.extend(["--scope".to_owned(), scope.clone()]);
+    }
+    if let Some(port) = auth.redirect_port {
+        flags.extend(["--redirect-port".to_owned(), port.to_string()]);
+    }
+    flags
 }
 
 /// The flags that answer requests of the server.
@@ -183,6 +215,22 @@ mod tests {
             ServerSpec { policies: Some(policies), ..ServerSpec::from_command(vec!["s".into()]) };
         let line = call(&spec, "x", &Map::new(), None, &str::to_owned);
         assert!(line.ends_with("'--sampling=a b' --elicitation=decline --roots=/d -- s"), "{line}");
+    }
+
+    #[test]
+    fn a_login_is_in_the_line_with_its_secrets_as_variables_alone() {
+        let line = |secret: &str| {
+            let auth = json!({"kind": "client-credentials", "client_id": "me", "client_secret": secret,
+                "scopes": ["a"]});
+            let auth = Some(serde_json::from_value(auth).unwrap());
+            let spec = ServerSpec { auth, ..ServerSpec::from_url("http://h/mcp") };
+            call(&spec, "x", &Map::new(), None, &str::to_owned)
+        };
+        let flags = "--auth client-credentials --client-id me --client-secret '${S}' --scope a";
+        assert!(line("${S}").ends_with(flags), "{}", line("${S}"));
+        for literal in ["hush", "${S:-hush}"] {
+            assert!(!line(literal).contains("hush"), "{}", line(literal));
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::snapshot::Store;
 use super::texts::{self, TextCase, Wanted};
-use super::{Case, Ending, Step, Suite, TARGET};
+use super::{Case, Ending, Feature, Step, Suite, TARGET};
 
 /// The largest number of attempts of a case: each is kept and judged by itself.
 const MAX_REPEAT: u32 = 100_000;
@@ -46,7 +46,14 @@ struct SuiteFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StepFile {
-    tool: String,
+    #[serde(default)]
+    tool: Option<String>,
+    #[serde(default)]
+    resource: Option<String>,
+    #[serde(default)]
+    prompt: Option<String>,
+    #[serde(default)]
+    method: Option<String>,
     #[serde(default)]
     input: Map<String, Value>,
     #[serde(default)]
@@ -68,6 +75,12 @@ struct CaseFile {
     tags: BTreeSet<String>,
     #[serde(default)]
     tool: Option<String>,
+    #[serde(default)]
+    resource: Option<String>,
+    #[serde(default)]
+    prompt: Option<String>,
+    #[serde(default)]
+    method: Option<String>,
     #[serde(default)]
     input: InputFile,
     #[serde(default)]
@@ -217,7 +230,8 @@ pub(super) fn read(
     let mut cases = Vec::with_capacity(file.test_cases.len());
     let mut texts = Vec::new();
     for case in std::mem::take(&mut file.test_cases) {
-        let name = case.tool.as_deref().unwrap_or("text");
+        let named = [&case.tool, &case.resource, &case.prompt, &case.method];
+        let name = named.into_iter().flatten().next().map_or("text", String::as_str);
         let number = numbers.entry(name.to_owned()).or_default();
         *number += 1;
         let id = case.id.clone().unwrap_or_else(|| format!("{name}-{number}"));
@@ -293,7 +307,9 @@ impl Reader<'_> {
             .map(|(index, step)| {
                 let place = format!("{place} {}", index + 1);
                 let ending = step.error.as_ref().map_or(Ending::Success, |error| error.0);
-                self.step(&place, step.tool, step.input, ending, &step.expect.0, step.save)
+                let named = [step.tool, step.resource, step.prompt, step.method];
+                let request = self.request(&place, named, step.input)?;
+                self.step(&place, request, ending, &step.expect.0, step.save)
             })
             .collect()
     }
@@ -309,17 +325,63 @@ impl Reader<'_> {
         }
     }
 
+    /// The part of the server that is asked for: the values of `tool`, `resource`, `prompt` and `method`.
+    fn request(
+        &self,
+        place: &str,
+        named: [Option<String>; 4],
+        mut input: Map<String, Value>,
+    ) -> Result<(Feature, String, Map<String, Value>), InputError> {
+        let features = [Feature::Tool, Feature::Resource, Feature::Prompt, Feature::Method];
+        let mut named = named.into_iter().zip(features).filter_map(|(name, feature)| {
+            let name = name?;
+            Some((feature, name))
+        });
+        let Some((feature, name)) = named.next() else {
+            let message = "name what is asked for: `tool`, `resource`, `prompt` or `method`";
+            return Err(self.invalid(place, message));
+        };
+        if let Some((other, _)) = named.next() {
+            let (one, other) = (feature.name(), other.name());
+            return Err(self.invalid(place, format!("keep either `{one}` or `{other}`")));
+        }
+        if name.is_empty() {
+            return Err(self.invalid(place, format!("`{}` is empty", feature.name())));
+        }
+        if feature == Feature::Resource {
+            if !input.is_empty() {
+                let message = "a resource takes no `input`; write its parameters into the URI";
+                return Err(self.invalid(place, message));
+            }
+            input.insert("uri".to_owned(), Value::from(name.as_str()));
+        }
+        let instead = match name.as_str() {
+            "tools/call" => Some("`tool`"),
+            "resources/read" => Some("`resource`"),
+            "prompts/get" => Some("`prompt`"),
+            _ => None,
+        };
+        if let (Feature::Method, Some(instead)) = (feature, instead) {
+            return Err(self.invalid(place, format!("for {name} use {instead}")));
+        }
+        if feature == Feature::Method && name.starts_with("notifications/") {
+            return Err(self.invalid(place, "a notification has no answer that could be expected"));
+        }
+        Ok((feature, name, input))
+    }
+
     fn step(
         &self,
         place: &str,
-        tool: String,
-        input: Map<String, Value>,
+        (feature, tool, input): (Feature, String, Map<String, Value>),
         ending: Ending,
         matchers: &[MatcherSpec],
         save: BTreeMap<String, String>,
     ) -> Result<Step, InputError> {
-        if tool.is_empty() {
-            return Err(self.invalid(place, "`tool` is empty"));
+        if !feature.is_tool() && matches!(ending, Ending::ToolError | Ending::Denied) {
+            let message =
+                "`error: tool` and `expected_behavior` are for tools; use `error: protocol`";
+            return Err(self.invalid(place, message));
         }
         let matchers = matchers
             .iter()
@@ -337,13 +399,16 @@ impl Reader<'_> {
             })
             .collect::<Result<_, _>>()?;
         let asked = (ending == Ending::Denied).then(|| texts_in(&input));
-        Ok(Step { tool, input, ending, matchers, save, asked })
+        Ok(Step { feature, tool, input, ending, matchers, save, asked })
     }
 
     /// A case that is a text.
     fn text(&self, id: String, case: CaseFile, repeat: u32) -> Result<TextCase, InputError> {
         let ending = self.ending(&id, &case)?;
-        let plain = case.expect.0.is_empty()
+        let plain = case.resource.is_none()
+            && case.prompt.is_none()
+            && case.method.is_none()
+            && case.expect.0.is_empty()
             && case.error.is_none()
             && case.save.is_empty()
             && case.setup.is_empty()
@@ -379,11 +444,14 @@ impl Reader<'_> {
     fn case(&self, id: String, case: CaseFile, repeat: u32) -> Result<Case, InputError> {
         let ending = self.ending(&id, &case)?;
         let needs_tool = case.expected_behavior.is_some() || ending == Ending::ToolError;
-        let (Some(tool), InputFile::Arguments(input)) = (case.tool, case.input) else {
-            let message = "the case has no `tool`; without one, `input` must be a text, which is sent to \
-                           every tool that takes one";
+        let named = [case.tool, case.resource, case.prompt, case.method];
+        let (true, InputFile::Arguments(input)) = (named.iter().any(Option::is_some), case.input)
+        else {
+            let message = "the case has no `tool`, `resource`, `prompt` or `method`; without one, `input` \
+                           must be a text, which is sent to every tool that takes one";
             return Err(self.invalid(&id, message));
         };
+        let request = self.request(&id, named, input)?;
         let mut matchers = case.expect.0;
         if let Some(expected) = case.expected.filter(|text| !texts::is_description(text)) {
             matchers.push(MatcherSpec::containing(Texts::one(expected)));
@@ -401,7 +469,7 @@ impl Reader<'_> {
             );
             return Err(self.invalid(&id, message));
         }
-        let step = self.step(&id, tool, input, ending, &matchers, case.save)?;
+        let step = self.step(&id, request, ending, &matchers, case.save)?;
         let teardown = self.steps(&format!("{id}: teardown"), case.teardown)?;
         self.refuse_snapshots(&format!("{id}: teardown"), &teardown)?;
         Ok(Case {

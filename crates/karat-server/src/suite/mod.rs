@@ -3,7 +3,8 @@
 //! The plain form that many people already have is read as it is:
 //! `{"mcp_server": …, "test_cases": [{"tool", "input", "expected_output_contains", "max_latency_ms"}]}`.
 //! So is a list of `{"input": TEXT, "expected" | "expected_behavior"}`, whose texts go to every tool that
-//! takes one. Beyond it there are matchers ([`karat_core::expect`]), kinds of errors, setup and teardown calls,
+//! takes one. Beyond it there are resources, prompts and other requests, matchers ([`karat_core::expect`]),
+//! kinds of errors, setup and teardown calls,
 //! values passed from one call to a later one, and repetition. Mistakes in a suite are found when it is
 //! read, before a server is started: a case that cannot fail is refused.
 
@@ -23,11 +24,11 @@ use karat_core::report::DatasetRef;
 use karat_io::input::{self, InputError, Limits};
 use karat_io::json_path::JsonPath;
 use karat_mcp::Definition;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use self::snapshot::{Snapshots, Store};
 use self::texts::TextCase;
+pub use crate::observation::{Feature, Role};
 
 /// The success rate that a case must reach if the suite does not set one.
 pub const TARGET: f64 = 0.95;
@@ -198,32 +199,6 @@ impl Case {
     }
 }
 
-/// The purpose of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Prepares the case.
-    Setup,
-    /// Is the case itself.
-    Call,
-    /// Checks the effects of the case.
-    Then,
-    /// Cleans up.
-    Teardown,
-}
-
-impl Role {
-    /// The name in suites and journals.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Role::Setup => "setup",
-            Role::Call => "call",
-            Role::Then => "then",
-            Role::Teardown => "teardown",
-        }
-    }
-}
-
 /// The name of a snapshot in its file: the call, and the number among its snapshots.
 pub(crate) fn snapshot_name(role: Role, number: usize, at: usize) -> String {
     match role {
@@ -235,9 +210,11 @@ pub(crate) fn snapshot_name(role: Role, number: usize, at: usize) -> String {
 /// One call, what is expected of its answer, and what is saved of it.
 #[derive(Debug)]
 pub struct Step {
-    /// The tool.
+    /// The part of the server.
+    pub feature: Feature,
+    /// The name of the tool or prompt, the URI of the resource, or the method.
     pub tool: String,
-    /// The arguments, with `${name}` where saved values are put in.
+    /// The arguments, with `${name}` where saved values are put in. Those of a resource are its URI.
     pub input: Map<String, Value>,
     /// The expected kind of outcome.
     pub ending: Ending,
@@ -255,6 +232,19 @@ impl Step {
         let mut names = Vec::new();
         self.input.values().for_each(|value| variables::names(value, &mut names));
         names.into_iter().collect()
+    }
+
+    /// The tool, if it calls one.
+    pub(crate) fn called_tool(&self) -> Option<&str> {
+        self.feature.is_tool().then_some(self.tool.as_str())
+    }
+
+    /// The name for reports: that of a tool, or the feature with its name.
+    pub(crate) fn label(&self) -> String {
+        match self.feature {
+            Feature::Tool => self.tool.clone(),
+            other => format!("{} {}", other.name(), self.tool),
+        }
     }
 
     /// Returns whether its answer is compared with a snapshot.

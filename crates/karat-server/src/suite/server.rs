@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use karat_core::expect::one_or_several;
+use karat_mcp::auth::AuthSpec;
 use karat_mcp::{Isolation, Policies, Revision, ServerSpec, TransportKind, config};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -27,6 +28,8 @@ struct Written {
     #[serde(default)]
     headers: BTreeMap<String, String>,
     #[serde(default)]
+    ca_file: Option<PathBuf>,
+    #[serde(default)]
     cwd: Option<PathBuf>,
     #[serde(default)]
     protocol: Option<Revision>,
@@ -34,6 +37,8 @@ struct Written {
     isolate: Option<Isolation>,
     #[serde(default)]
     policies: Option<Policies>,
+    #[serde(default)]
+    auth: Option<AuthSpec>,
 }
 
 /// The program, or the whole command.
@@ -134,10 +139,12 @@ fn from_object(written: &Value) -> Result<ServerSpec, String> {
         transport: written.transport,
         env: written.env,
         headers: written.headers,
+        ca_file: written.ca_file,
         cwd: written.cwd,
         protocol: written.protocol,
         isolate: written.isolate,
         policies: written.policies,
+        auth: written.auth,
     };
     spec.transport().map_err(|error| format!("mcp_server: {error}"))?;
     Ok(spec)

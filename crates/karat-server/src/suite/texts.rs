@@ -10,7 +10,7 @@ use karat_core::expect::{Matcher, MatcherSpec};
 use karat_mcp::Definition;
 use serde_json::{Map, Value};
 
-use super::{Case, Ending, Step};
+use super::{Case, Ending, Feature, Step};
 use crate::attack::parameters::{self, Parameter};
 use crate::fuzz::generate::plainest;
 
@@ -96,7 +96,15 @@ impl TextCase {
         matchers: Vec<Matcher>,
     ) -> Step {
         let asked = (ending == Ending::Denied).then(|| self.text.clone());
-        Step { tool: tool.to_owned(), input, ending, matchers, save: BTreeMap::new(), asked }
+        Step {
+            feature: Feature::Tool,
+            tool: tool.to_owned(),
+            input,
+            ending,
+            matchers,
+            save: BTreeMap::new(),
+            asked,
+        }
     }
 
     fn case(&self, id: String, step: Step, then: Vec<Step>) -> Case {

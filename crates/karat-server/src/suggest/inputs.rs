@@ -1,0 +1,240 @@
+//! The tools that may be called unasked, and the arguments to call them with.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use karat_core::schema::Compiled;
+use karat_mcp::ServerSpec;
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use crate::fuzz::generate::{cases, plainest};
+use crate::probe::destructive_tools::{destructive, is_in, split_name};
+
+/// The arguments of one call.
+pub(super) type Call = Map<String, Value>;
+
+/// Words in the names of tools that leave something behind, without destroying anything.
+const CHANGES: &str = "\
+    activate allocate apply approve assign attach authorize begin book bookmark checkout clone comment \
+    configure connect copy create duplicate enable enqueue favorite follow fork grant import increment \
+    index ingest init initialize invite join launch learn like link lock login logout make mark \
+    mount new notify order pause pin provision queue react record register release \
+    remember reply reserve resume retry rotate schedule seed share sign simulate sleep spawn stage star \
+    start stash store subscribe sync tag toggle touch trigger unlock unmount unstage upgrade upsert vote \
+    wait";
+
+/// The number of generated inputs among which valid ones are looked for.
+const GENERATED: usize = 24;
+/// The number of values of one parameter that are tried after the first.
+const OTHER_VALUES: usize = 3;
+/// The number of files of a folder that are looked at.
+const MAX_ENTRIES: usize = 200;
+
+/// Quoted or plain examples in a description, such as `e.g. 'America/New_York'`.
+static EXAMPLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r#"(?i)(?:e\.g\.?|for example|such as|example|like)[:,]?\s*["'`]([^"'`]{1,80})["'`]"#,
+    )
+    .ok()
+});
+
+/// The reason for which a tool is not called without permission, if there is one: it may destroy or change
+/// something.
+pub(crate) fn may_change(definition: &Value) -> Option<String> {
+    if let Some(why) = destructive(definition) {
+        return Some(why);
+    }
+    let hint = |key: &str| definition.get("annotations")?.get(key)?.as_bool();
+    match hint("readOnlyHint") {
+        Some(true) => return None,
+        Some(false) => return Some("it has readOnlyHint: false".to_owned()),
+        None => {}
+    }
+    let name = definition.get("name").and_then(Value::as_str).unwrap_or_default();
+    let words = split_name(name);
+    let word = words.iter().find(|word| is_in(word, CHANGES)).cloned();
+    // `add` and `add_numbers` compute; `add_note` keeps something.
+    let adds = words.first().is_some_and(|word| word == "add")
+        && words.get(1).is_some_and(|word| !is_in(word, "numbers number integers two values"));
+    let word = word.or_else(|| adds.then(|| "add".to_owned()))?;
+    Some(format!("it has no readOnlyHint, and its name contains {word:?}"))
+}
+
+/// The folders that the command of a server names: the ones that it may read.
+pub(super) fn folders(spec: &ServerSpec) -> Vec<PathBuf> {
+    let words = spec.command.iter().flatten().skip(1);
+    let values = words.map(|word| match word.split_once('=') {
+        Some((flag, value)) if flag.starts_with('-') => value,
+        _ => word.as_str(),
+    });
+    values.map(PathBuf::from).filter(|path| path.is_dir()).collect()
+}
+
+/// Arguments for a schema, the most promising first. All of them match its schema, as far as that can be
+/// checked.
+pub(super) fn calls(
+    schema: Option<&Value>,
+    known: &Map<String, Value>,
+    folders: &[PathBuf],
+) -> Vec<Call> {
+    let validator = schema.and_then(|schema| Compiled::new(schema).ok());
+    let valid = |call: &Call| {
+        validator.as_ref().is_none_or(|validator| {
+            let found = validator.check(&Value::Object(call.clone()));
+            found.valid && found.not_checked().is_none()
+        })
+    };
+    let file = folders.iter().find_map(|folder| a_file(folder));
+    let folder = folders.first().map(PathBuf::as_path);
+    let with = |path: Option<&Path>, file: Option<&Path>, required_only: bool| {
+        let mut values = hints(schema, path, file, required_only);
+        values.extend(known.clone());
+        plainest(schema, &values)
+    };
+    let mut calls = vec![
+        with(folder, file.as_deref(), true),
+        with(file.as_deref(), file.as_deref(), true),
+        plainest(schema, known),
+        with(folder, file.as_deref(), false),
+    ];
+    // The first of several values may be the one that means a failure.
+    for (name, value) in other_values(schema) {
+        let mut values = hints(schema, folder, file.as_deref(), true);
+        values.extend(known.clone());
+        values.insert(name, value);
+        calls.push(plainest(schema, &values));
+    }
+    calls.extend(cases(schema, GENERATED, 0).into_iter().map(|case| case.arguments));
+    let mut seen: Vec<Call> = Vec::new();
+    for call in calls {
+        if !seen.contains(&call) && valid(&call) {
+            seen.push(call);
+        }
+    }
+    seen
+}
+
+/// The values of `enum` after the first, by parameter.
+fn other_values(schema: Option<&Value>) -> Vec<(String, Value)> {
+    let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+    let values = properties.into_iter().flatten().flat_map(|(name, property)| {
+        let values = property.get("enum").and_then(Value::as_array).into_iter().flatten();
+        values.skip(1).take(OTHER_VALUES).map(move |value| (name.clone(), value.clone()))
+    });
+    values.collect()
+}
+
+/// Likely values of the parameters of a schema.
+fn hints(
+    schema: Option<&Value>,
+    path: Option<&Path>,
+    file: Option<&Path>,
+    required_only: bool,
+) -> Map<String, Value> {
+    let mut hints = Map::new();
+    let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+    let required = schema.and_then(|schema| schema.get("required")).and_then(Value::as_array);
+    for (name, property) in properties.into_iter().flatten() {
+        let needed = required.is_some_and(|all| all.iter().any(|one| one == name));
+        let stated = ["default", "examples", "enum", "const"];
+        if (required_only && !needed) || stated.iter().any(|key| property.get(key).is_some()) {
+            continue;
+        }
+        if property.get("type").and_then(Value::as_str).is_some_and(|kind| kind != "string") {
+            continue;
+        }
+        let hint = by_name(name, path, file).or_else(|| in_description(property));
+        hints.extend(hint.map(|hint| (name.clone(), Value::from(hint))));
+    }
+    hints
+}
+
+fn by_name(name: &str, path: Option<&Path>, file: Option<&Path>) -> Option<String> {
+    let words = split_name(name);
+    let has = |list: &str| words.iter().any(|word| is_in(word, list));
+    let text = |path: Option<&Path>| path.map(|path| path.display().to_string());
+    if has("file filename filepath") {
+        return text(file.or(path));
+    }
+    if has("path dir directory folder repo repository root workspace cwd") {
+        return text(path);
+    }
+    let value = match () {
+        () if has("timezone tz zone") => "UTC",
+        () if has("date day") => "2026-01-15",
+        () if has("time") => "12:00",
+        () if has("revision ref commit rev sha target") => "HEAD",
+        () if has("glob pattern") => "*",
+        () if has("city location place") => "Berlin",
+        () if has("country") => "US",
+        () if has("language lang locale") => "en",
+        () if has("currency") => "EUR",
+        () if has("expression formula") => "1 + 1",
+        () => return None,
+    };
+    Some(value.to_owned())
+}
+
+/// The first example that a description quotes. Addresses are left out: a generated call must not reach
+/// another machine.
+fn in_description(property: &Value) -> Option<String> {
+    let text = property.get("description")?.as_str()?;
+    let found = EXAMPLE.as_ref()?.captures(text)?.get(1)?.as_str();
+    (!found.contains("://")).then(|| found.to_owned())
+}
+
+/// The first visible file of a folder, by name.
+fn a_file(folder: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(folder).ok()?.flatten().take(MAX_ENTRIES);
+    let mut files: Vec<PathBuf> = entries
+        .filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
+        .map(|entry| entry.path())
+        .filter(|path| path.is_file())
+        .collect();
+    files.sort();
+    files.into_iter().next()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_tools_that_read_are_called() {
+        let called = |definition: Value| may_change(&definition).is_none();
+        for name in ["get_time", "add", "add_numbers", "search", "list_notes", "get_orders"] {
+            assert!(called(json!({"name": name})), "{name}");
+        }
+        for name in ["create_note", "add_note", "toggle-x", "delete_all", "startJob"] {
+            assert!(!called(json!({"name": name})), "{name}");
+        }
+        let annotated = |hints: Value| called(json!({"name": "create_x", "annotations": hints}));
+        assert!(annotated(json!({"readOnlyHint": true})));
+        assert!(!annotated(json!({"readOnlyHint": false, "destructiveHint": false})));
+        assert!(!annotated(json!({"destructiveHint": false})));
+    }
+
+    #[test]
+    fn arguments_come_from_names_and_descriptions_and_match_the_schema() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "timezone": {"type": "string"},
+                "unit": {"type": "string", "description": "The unit, e.g. 'kelvin'"},
+                "site": {"type": "string", "description": "such as 'https://example.com'"},
+                "n": {"type": "integer", "minimum": 3},
+            },
+            "required": ["timezone", "unit", "site", "n"],
+        });
+        let calls = calls(Some(&schema), &Map::new(), &[]);
+        assert_eq!(calls[0]["timezone"], "UTC");
+        assert_eq!(calls[0]["unit"], "kelvin");
+        assert!(calls[0]["n"].as_i64() >= Some(3), "{calls:?}");
+        assert!(!calls[0]["site"].as_str().unwrap().contains("example.com"));
+        let schema = Compiled::new(&schema).unwrap();
+        assert!(calls.iter().all(|call| schema.check(&Value::Object(call.clone())).valid));
+    }
+}
