@@ -19,6 +19,10 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FOLDER = ROOT / "target" / "agent-bench"
 PACKAGES = ["ragas==0.4.3", "langchain-community<0.4.1", "deepeval==4.3.1"]
+# The traces of the largest report, and the rate of scoring own traces with all scores.
+REPORTED = 200_000
+LEAST_RATE = 100_000
+MOST_MEMORY_MB, MOST_JSON_MB = 1_500, 200
 RAGAS = ["-m", "ragas.tool_call_accuracy", "-m", "ragas.tool_call_f1"]
 DEEPEVAL = ["-m", "deepeval.tool_correctness|default|name+input"]
 sys.path.insert(0, str(HERE.parent / "peers"))
@@ -65,20 +69,41 @@ def native(path):
     return made
 
 
-def flat(label, command, files, counts):
-    """Prints rate and peak at both sizes; whether memory is flat."""
-    peaks = {}
+def flat(label, command, files, counts, least=0):
+    """Prints rate and peak at both sizes; whether memory is flat and the larger one is fast enough."""
+    peaks, rate = {}, 0
     for count in counts:
         used, output = usage([*command, files(count)])
         assert json.loads(output)["traces"] == count
-        peaks[count] = used.peak_mb
+        peaks[count], rate = used.peak_mb, count / used.elapsed_s
         print(f"karat, {label}: {count:,} traces, {used.elapsed_s:.2f} s, "
               f"{count / used.elapsed_s:,.0f} a second, {used.cpu_s:.2f} CPU s, "
               f"peak {used.peak_mb:.1f} MB", flush=True)
     small, large = (peaks[count] for count in counts)
     good = large <= small * 1.1 + 8
     print(f"memory {'is flat' if good else 'GROWS'}: {small:.1f} MB to {large:.1f} MB", flush=True)
+    if least:
+        fast = rate >= least
+        print(f"{rate:,.0f} a second (at least {least:,}: {'yes' if fast else 'NO'})", flush=True)
+        good &= fast
     return good
+
+
+def report(karat, path, count):
+    """Prints what one report with every trace takes, and comparing it with itself; whether it is little."""
+    out = FOLDER / "report"
+    used, _ = usage([karat, "agent", "score", path, "--out", out, "-q"])
+    size = (out / "report.json").stat().st_size / 1e6
+    good = count < REPORTED or (used.peak_mb <= MOST_MEMORY_MB and size <= MOST_JSON_MB)
+    print(f"karat, one report: {count:,} traces, {used.elapsed_s:.1f} s, peak {used.peak_mb:,.0f} MB, "
+          f"{size:,.0f} MB of JSON (at {REPORTED:,} at most {MOST_MEMORY_MB:,} and {MOST_JSON_MB}: "
+          f"{'yes' if good else 'NO'})", flush=True)
+    compared, text = usage([karat, "compare", out / "report.json", out / "report.json", "--json"])
+    deltas = json.loads(text)["comparisons"][0]["deltas"]
+    same = bool(deltas) and not any(one["delta"] or one.get("lost") for one in deltas)
+    print(f"karat compare reads it twice: {compared.elapsed_s:.1f} s, peak {compared.peak_mb:,.0f} MB, "
+          f"{len(deltas)} metrics, {'no difference' if same else 'A DIFFERENCE'}", flush=True)
+    return good and same
 
 
 def ratio(name, program, metrics, least, command, path, python):
@@ -119,10 +144,12 @@ def main():
     score = [karat, "agent", "score", "--means", "--json"]
     ragas = [*score, "--format", "ragas"]
     ok = flat("ragas samples", [*ragas, *RAGAS], samples, counts)
-    ok &= flat("own traces, all scores", score, lambda count: native(samples(count)), counts)
+    ok &= flat("own traces, all scores", score, lambda count: native(samples(count)), counts, LEAST_RATE)
+    reported = REPORTED // 10 if quick else REPORTED
+    ok &= report(karat, native(samples(reported)), reported)
     python = peers()
     path = samples(sample)
-    ok &= ratio("ragas", HERE.parent / "peers" / "peer_ragas.py", RAGAS, 20, ragas, path, python)
+    ok &= ratio("ragas", HERE.parent / "peers" / "peer_ragas.py", RAGAS, 30, ragas, path, python)
     ok &= ratio("deepeval", HERE / "peer_deepeval.py", DEEPEVAL, 200, ragas, path, python)
     sys.exit(0 if ok else 1)
 

@@ -1,6 +1,7 @@
 //! Agents of known quality on the same tasks, which prove that the scores can rise and fall: an oracle
 //! makes the expected calls, a silent agent makes none, a shuffled one makes those of another task.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use karat_core::aggregate::{self, Average, Spec};
@@ -11,7 +12,7 @@ use crate::report::bare_item;
 use crate::scores::{Own, TraceScore, TraceScorer, as_call};
 use crate::tools::Tools;
 use crate::trace::expectation::{Expectation, Forbidden, Hit, Wanted, examples};
-use crate::trace::{Arguments, CallMade, Trace};
+use crate::trace::{Arguments, CallMade, Setting, Trace, Turns};
 
 /// The metrics of the controls.
 const SPECS: &[(Spec, Own)] = &[
@@ -30,16 +31,49 @@ const MAX_PLAYED: usize = 2000;
 /// A server that no rule names.
 const ANOTHER: &str = "\u{0}another";
 
+/// The tasks that controls play: the first by their id that expect calls, each once.
+#[derive(Debug, Default)]
+pub(crate) struct ControlTasks(BTreeMap<String, Played>);
+
 /// A task, and calls that do it.
-struct Played<'t> {
-    task: &'t Trace,
-    expect: &'t Arc<Expectation>,
+#[derive(Debug)]
+struct Played {
+    id: String,
+    /// The rest of the trace's key: of the traces of a task, the first one counts.
+    order: (Option<String>, Setting, Turns, u32),
+    expect: Arc<Expectation>,
     calls: Vec<CallMade>,
 }
 
+impl ControlTasks {
+    /// Adds the task of a trace, if it can be played and is among the first.
+    pub(crate) fn add(&mut self, trace: &Trace, expect: &Arc<Expectation>) {
+        if !trace.setting.has_tools() || expect.calls.is_none() {
+            return;
+        }
+        let is_full = self.0.len() == MAX_PLAYED;
+        if is_full && self.0.last_key_value().is_some_and(|(last, _)| *last < trace.id) {
+            return;
+        }
+        let order = (trace.model.clone(), trace.setting, trace.turns, trace.run);
+        if self.0.get(&trace.id).is_some_and(|known| known.order <= order) {
+            return;
+        }
+        // Without calls that keep every rule, an oracle would break one.
+        let calls: Option<Vec<CallMade>> =
+            expect.required().map(|call| harmless(call, expect)).collect();
+        let Some(calls) = calls else { return };
+        let (id, expect) = (trace.id.clone(), Arc::clone(expect));
+        self.0.insert(id.clone(), Played { id, order, expect, calls });
+        if self.0.len() > MAX_PLAYED {
+            self.0.pop_last();
+        }
+    }
+}
+
 /// Plays every control; none if no calls are expected.
-pub fn run(traces: &[Trace], tools: &Tools, seed: u64) -> Vec<Control> {
-    let tasks: Vec<Played<'_>> = tasks(traces);
+pub(crate) fn run(tasks: &ControlTasks, tools: &Tools, seed: u64) -> Vec<Control> {
+    let tasks: Vec<&Played> = tasks.0.values().collect();
     if tasks.is_empty() {
         return Vec::new();
     }
@@ -82,27 +116,6 @@ pub fn run(traces: &[Trace], tools: &Tools, seed: u64) -> Vec<Control> {
     controls
 }
 
-/// One trace for each task that expects calls.
-fn tasks(traces: &[Trace]) -> Vec<Played<'_>> {
-    let mut tasks: Vec<Played<'_>> = Vec::new();
-    for task in traces.iter().filter(|trace| trace.setting.has_tools()) {
-        let Some(expect) = task.expect.as_ref().filter(|expect| expect.calls.is_some()) else {
-            continue;
-        };
-        if tasks.last().is_some_and(|last| last.task.id == task.id) {
-            continue;
-        }
-        // Without calls that keep every rule, an oracle would break one.
-        let calls: Option<Vec<CallMade>> =
-            expect.required().map(|call| harmless(call, expect)).collect();
-        tasks.extend(calls.map(|calls| Played { task, expect, calls }));
-        if tasks.len() == MAX_PLAYED {
-            break;
-        }
-    }
-    tasks
-}
-
 /// A call that is as expected and not forbidden.
 fn harmless((tool, call): Wanted<'_>, expect: &Expectation) -> Option<CallMade> {
     let of_a_server = |rule: &Forbidden| rule.tool.name == tool.name && rule.tool.server.is_some();
@@ -122,16 +135,16 @@ fn harmless((tool, call): Wanted<'_>, expect: &Expectation) -> Option<CallMade> 
     examples(call).into_iter().map(made).find(keeps)
 }
 
-impl Played<'_> {
+impl Played {
     fn score(&self, calls: &[CallMade], scorer: &TraceScorer<'_>) -> TraceScore {
-        let (expect, calls) = (Some(Arc::clone(self.expect)), calls.to_vec());
-        scorer.score(&Trace { expect, calls, ..Trace::of(self.task.id.clone()) })
+        let (expect, calls) = (Some(Arc::clone(&self.expect)), calls.to_vec());
+        scorer.score(&Trace { expect, calls, ..Trace::of(self.id.clone()) })
     }
 
     /// Returns whether calls may be those that the task expects: as many as it allows, and each of them
     /// expected. Checks one call at a time, not by the scores that the control is to prove.
     fn may_accept(&self, calls: &[CallMade]) -> bool {
-        let expect = self.expect;
+        let expect = &*self.expect;
         let wanted: Vec<_> = expect.all_calls().map(|(_, call)| call).collect();
         let expected = |call: &CallMade| {
             let call = as_call(Some(expect), call);
@@ -143,8 +156,8 @@ impl Played<'_> {
 }
 
 /// The tasks in another order, from the seed, none at its own place (Sattolo's cycle).
-fn shuffled<'p, 't>(tasks: &'p [Played<'t>], seed: u64) -> Vec<&'p Played<'t>> {
-    let mut order: Vec<&Played<'t>> = tasks.iter().collect();
+fn shuffled<'p>(tasks: &[&'p Played], seed: u64) -> Vec<&'p Played> {
+    let mut order = tasks.to_vec();
     let mut draws = Draws::from_seed(seed);
     for last in (1..order.len()).rev() {
         order.swap(last, draws.index(last));

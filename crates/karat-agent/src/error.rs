@@ -7,7 +7,7 @@ use karat_core::error::EvalError;
 use karat_core::report::Measured;
 use karat_io::text::printable;
 
-use crate::intake::ReadStats;
+use crate::read_stats::ReadStats;
 use crate::trace::Invalid;
 
 /// A mistake in a line of a file.

@@ -2,28 +2,33 @@
 //!
 //! [`Traces`] scores recorded traces, [`AgentRun`] runs an agent and scores it, [`Trajectories`]
 //! compares two runs call by call. [`formats`] reads traces as other tools write them into one
-//! [`trace`] model, completed by [`tasks`]; a [`scores::TraceScorer`] scores each of them; the report
-//! keeps every item, or [`streaming`] keeps sums alone, in flat memory. [`judge`] asks a model for its
-//! opinion, [`controls`] prove that the scores can fail, [`audit`] checks a frozen dataset.
+//! [`trace`] model, completed by [`tasks`]; a [`scores::TraceScorer`] scores each of them in one pass; a
+//! [`ScoredSet`] keeps what a report needs of every trace, and [`streaming`] sums alone, in flat memory.
+//! [`judge`] asks a model for its opinion, controls prove that the scores can fail, [`audit`] checks a
+//! frozen dataset.
 
 mod alignment;
 pub mod audit;
-pub mod controls;
+mod controls;
 mod error;
 pub mod formats;
 mod intake;
 pub mod judge;
 pub mod listen;
 mod metric;
+mod pass;
 mod pipeline;
 pub mod prices;
 mod read;
+mod read_stats;
 mod report;
 pub mod run;
+mod scored;
 pub mod scores;
 mod shown;
 pub mod streaming;
 pub mod suggest;
+mod task_digest;
 pub mod tasks;
 pub mod tools;
 mod totals;
@@ -38,11 +43,14 @@ pub use formats::spans::protobuf;
 pub use intake::{Counts, Failures, ReadStats, TraceSource};
 pub use metric::{CallMetric, CallScore, UnknownMetric};
 pub use read::{Bad, Record, TraceFiles, recognize};
+pub use report::METRICS;
 pub use run::AgentRun;
+pub use scored::{Keep, ScoredSet, ScoredTrace};
 pub use scores::{TraceScore, TraceScorer};
+pub use task_digest::MAX_TRACES;
 pub use tasks::Tasks;
 pub use tools::Tools;
 pub use trace::Trace;
-pub use trace_set::{MAX_TRACES, TraceSet};
+pub use trace_set::TraceSet;
 pub use traces::Traces;
 pub use trajectories::Trajectories;

@@ -5,7 +5,7 @@
 //! again if the receiver is stopped in between. Batches in any order, and batches that come twice, are
 //! put right when the file is read.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -16,6 +16,8 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use karat_io::http_server::{self, ServerLimits, is_local};
+use karat_io::input::open_for_writing;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
@@ -24,7 +26,7 @@ use crate::formats::spans::{otlp, protobuf};
 /// The size in bytes of a request, also once it is unpacked.
 const MAX_BODY_BYTES: usize = 64 << 20;
 
-/// What was received.
+/// The received traces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// Requests that were written.
@@ -57,8 +59,7 @@ impl Receiver {
     /// If the port is taken or the file cannot be written.
     pub async fn bind(path: &Path, port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut file = open_for_writing(path).map_err(io::Error::other)?;
         let removed = remove_unfinished_line(&mut file)?;
         let sink = Arc::new(Mutex::new(Sink { file, received: Received::default() }));
         Ok(Receiver { listener, sink, removed })
@@ -73,10 +74,7 @@ impl Receiver {
     }
 
     /// Receives until `end` is done.
-    ///
-    /// # Errors
-    /// If the connection of the listener is lost.
-    pub async fn run_until(self, end: impl Future + Send + 'static) -> io::Result<Received> {
+    pub async fn run_until(self, end: impl Future) -> Received {
         let routes = axum::Router::new()
             .route("/v1/traces", post(receive))
             .route("/v1/logs", post(receive))
@@ -84,14 +82,9 @@ impl Receiver {
             .route("/v1/metrics", post(async || StatusCode::OK))
             .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
             .with_state(Arc::clone(&self.sink));
-        let end = async {
-            end.await;
-        };
-        tokio::select! {
-            served = axum::serve(self.listener, routes) => served?,
-            () = end => {}
-        }
-        Ok(self.sink.lock().unwrap_or_else(PoisonError::into_inner).received)
+        let limits = ServerLimits { body_bytes: MAX_BODY_BYTES, ..ServerLimits::default() };
+        http_server::serve(self.listener, routes, limits, end).await;
+        self.sink.lock().unwrap_or_else(PoisonError::into_inner).received
     }
 }
 
@@ -124,8 +117,16 @@ async fn receive(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
+    if !is_local(&headers) {
+        return (StatusCode::FORBIDDEN, "this origin is not allowed").into_response();
+    }
     let named = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    let is_json = named(header::CONTENT_TYPE).is_some_and(|kind| kind.contains("json"));
+    // A web page may send other types to any address without being asked for permission.
+    let kind = named(header::CONTENT_TYPE).unwrap_or_default();
+    let is_json = kind.contains("json");
+    if !is_json && !kind.contains("protobuf") {
+        return StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response();
+    }
     let packed = named(header::CONTENT_ENCODING).is_some_and(|how| how.contains("gzip"));
     let line = unpacked(&body, packed).and_then(|body| line(&body, is_json));
     let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 
 /// Runs batches through `read`, `work` and `emit`. `read` fills a batch and returns false at the end;
@@ -81,9 +82,42 @@ pub(crate) fn run<B: Default + Send, E>(
     })
 }
 
+/// Maps entries on all processors; the results are in their order.
+pub(crate) fn map<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(all.len());
+    if threads <= 1 {
+        return all.iter().map(work).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(one) = all.get(at) else { return done };
+            done.push((at, work(one)));
+        }
+    };
+    let mut found: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+        let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<(usize, R)>>| {
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        workers.into_iter().flat_map(join).collect()
+    });
+    found.sort_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, result)| result).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn results_are_in_the_order_of_the_entries() {
+        let all: Vec<u64> = (0..1000).collect();
+        assert!(map(&all, |n| n * n).into_iter().eq(all.iter().map(|n| n * n)));
+        assert!(map(&[] as &[u64], |n| *n).is_empty());
+    }
 
     #[test]
     fn batches_come_out_in_order_whatever_the_number_of_threads() {

@@ -203,6 +203,9 @@ fn recognize_file(path: &Path) -> Result<TraceFormat, EvalError> {
     let whole = serde_json::from_str::<serde::de::IgnoredAny>(&text);
     let message = match (whole, describe(&text)) {
         (Err(error), _) if error.is_eof() => "is cut off (truncated)".to_owned(),
+        (Err(_), _) if is_table(&text) => {
+            "this looks like a table (CSV); export JSON or JSON lines instead".to_owned()
+        }
         (Err(error), _) => format!("{error} (not_json)"),
         (Ok(_), Some(looks)) => format!("this looks like {looks}"),
         // Karat's own reader names the field that is missing.
@@ -220,6 +223,16 @@ fn recognize_file(path: &Path) -> Result<TraceFormat, EvalError> {
     Err(in_line(path, at.line, message))
 }
 
+/// Returns whether the first line of a text is the head of a table.
+fn is_table(text: &str) -> bool {
+    let head = text.lines().next().unwrap_or_default();
+    let is_name = |cell: &str| {
+        let cell = cell.trim().trim_matches('"');
+        !cell.is_empty() && cell.chars().all(|c| c.is_alphanumeric() || "_- .".contains(c))
+    };
+    head.contains([',', ';', '\t']) && head.split([',', ';', '\t']).all(is_name)
+}
+
 /// A kind of file that is not text.
 #[derive(Clone, Copy)]
 enum Binary {
@@ -229,10 +242,11 @@ enum Binary {
 
 impl Binary {
     fn of(path: &Path) -> Option<Binary> {
-        let file = std::fs::File::open(path).ok()?;
-        if !file.metadata().is_ok_and(|data| data.is_file()) {
+        // Before it is opened: a pipe would be waited for.
+        if !std::fs::metadata(path).is_ok_and(|data| data.is_file()) {
             return None;
         }
+        let file = std::fs::File::open(path).ok()?;
         let mut start = Vec::new();
         file.take(PEEKED).read_to_end(&mut start).ok()?;
         let packed = [&b"\x1f\x8b"[..], b"\x28\xb5\x2f\xfd"];

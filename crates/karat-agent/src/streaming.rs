@@ -14,13 +14,15 @@ use karat_metrics::calls::ragas::Warning;
 
 use crate::error::check_scored;
 use crate::formats::{Position, TraceFormat, samples::Sample};
-use crate::intake::{Intake, ReadStats, TraceSource, fingerprint};
+use crate::intake::{Intake, TraceSource, fingerprint};
 use crate::metric::CallMetric;
+use crate::pass::over_traces;
 use crate::pipeline;
-use crate::read::{Bad, Batch, Reader, Record, classed};
-use crate::report::warnings::{self, CallProblems};
+use crate::read::{Bad, Batch, Reader, classed};
+use crate::read_stats::ReadStats;
+use crate::report::warnings;
 use crate::report::{bare_item, interval, is_share};
-use crate::scores::{Own, Score, TraceScore, TraceScorer};
+use crate::scores::{CallProblems, Own, Score, TraceScore, TraceScorer};
 use crate::tools::Tools;
 use crate::totals::Total;
 use crate::trace::{Setting, Trace};
@@ -123,7 +125,7 @@ pub fn usual_metrics_of_samples(format: TraceFormat) -> Vec<CallMetric> {
     peer.into_iter().chain(own).collect()
 }
 
-/// A batch, and what was found in it.
+/// A batch of samples, and what was found in it.
 #[derive(Default)]
 struct Slot {
     batch: Batch,
@@ -136,12 +138,7 @@ struct Slot {
 
 enum Found {
     Bad(Bad),
-    Sample {
-        id: Option<(Range<usize>, u128)>,
-        warning: Option<Warning>,
-    },
-    /// A trace with the number of its task, and its score unless its run failed.
-    Trace(Box<Trace>, Option<usize>, Option<TraceScore>),
+    Sample { id: Option<(Range<usize>, u128)>, warning: Option<Warning> },
 }
 
 /// Scores every trace in one pass. `on_item` gets the scores of each, in the order of the files.
@@ -160,19 +157,37 @@ pub fn score(
         Some(_) => TraceScorer::of_samples(tools, files.metrics),
         None => TraceScorer::new(tools, files.metrics),
     };
-    let mut reader = Reader::new(*files);
     let mut pass = Pass::new(source, &scorer, samples.is_some());
-    let work = |slot: &mut Slot| match samples {
-        Some(format) => score_samples(slot, format, &scorer),
-        None => score_traces(slot, source, &scorer),
+    let notes = match samples {
+        Some(format) => {
+            let mut reader = Reader::new(*files);
+            pipeline::run(
+                threads,
+                |slot: &mut Slot| reader.next(&mut slot.batch),
+                |slot| score_samples(slot, format, &scorer),
+                |slot| pass.take(slot, on_item),
+            )?;
+            reader.notes
+        }
+        None => {
+            let work = |trace: Box<Trace>, task| {
+                // A run that failed has no scores.
+                let score = trace.failed.is_none().then(|| scorer.score(&trace));
+                (slim(*trace), task, score)
+            };
+            over_traces(source, threads, work, |(file, line), found| match found {
+                Err(bad) => pass.intake.bad(file, bad),
+                Ok(found) => pass.trace((file, line), found, on_item),
+            })?
+        }
     };
-    pipeline::run(
-        threads,
-        |slot: &mut Slot| reader.next(&mut slot.batch),
-        work,
-        |slot| pass.take(slot, on_item),
-    )?;
-    pass.finish(source, reader.notes)
+    pass.finish(source, notes)
+}
+
+/// The part of a trace that is counted: freed where it was made, the rest costs no other thread time.
+fn slim(trace: Trace) -> Box<Trace> {
+    let Trace { id, run, model, setting, turns, failed, unknown, .. } = trace;
+    Box::new(Trace { id, run, model, setting, turns, failed, unknown, ..Trace::default() })
 }
 
 fn score_samples(slot: &mut Slot, format: TraceFormat, scorer: &TraceScorer<'_>) {
@@ -194,21 +209,6 @@ fn score_samples(slot: &mut Slot, format: TraceFormat, scorer: &TraceScorer<'_>)
             scores.push((Some(Ok(score.score)), score.success));
         });
         found.push((at, Found::Sample { id, warning }));
-    });
-}
-
-fn score_traces(slot: &mut Slot, source: &TraceSource<'_>, scorer: &TraceScorer<'_>) {
-    let Slot { batch, found, .. } = slot;
-    batch.records(&source.files, |line, record| {
-        let record = match record {
-            Record::Bad(bad) => Found::Bad(bad),
-            Record::Trace(mut trace) => {
-                let task = source.complete(&mut trace);
-                let score = trace.failed.is_none().then(|| scorer.score(&trace));
-                Found::Trace(trace, task, score)
-            }
-        };
-        found.push((Position { line, entry: 0 }, record));
     });
 }
 
@@ -269,19 +269,25 @@ impl<'a> Pass<'a> {
                     let (ids, scores) = (self.ids, &self.scores[..]);
                     on_item(&ItemScores { id: &id, run: 1, ids, scores, warning });
                 }
-                Found::Trace(mut trace, task, score) => {
-                    self.intake.trace(place, &mut trace, task)?;
-                    let Some(score) = score else { continue };
-                    self.traces += 1;
-                    self.problems.add(&score);
-                    self.add(trace.setting, &score);
-                    let (id, run, ids, scores) =
-                        (&trace.id, trace.run, self.ids, &score.scores[..]);
-                    on_item(&ItemScores { id, run, ids, scores, warning: None });
-                }
             }
         }
         slot.ids.clear();
+        Ok(())
+    }
+
+    fn trace(
+        &mut self,
+        place: (usize, u64),
+        (mut trace, task, score): (Box<Trace>, Option<usize>, Option<TraceScore>),
+        on_item: &mut dyn FnMut(&ItemScores<'_>),
+    ) -> Result<(), EvalError> {
+        self.intake.trace(place, &mut trace, task)?;
+        let Some(score) = score else { return Ok(()) };
+        self.traces += 1;
+        self.problems.add(&score);
+        self.add(trace.setting, &score);
+        let (id, run, ids, scores) = (&trace.id, trace.run, self.ids, &score.scores[..]);
+        on_item(&ItemScores { id, run, ids, scores, warning: None });
         Ok(())
     }
 

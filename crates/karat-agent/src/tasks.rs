@@ -42,6 +42,8 @@ pub struct Task {
     pub state_calls: Vec<StateCall>,
     /// The plan of the scripted agent.
     pub plan: Option<Value>,
+    /// The task as it was written, for recordings.
+    text: String,
 }
 
 /// A call that reads the state.
@@ -105,16 +107,30 @@ impl Tasks {
         let wrong = |line: u64, error: Invalid| in_record(path, line, &error);
         for (line, task) in documents(path, text)? {
             let task = Task::parse(&task).map_err(|error| wrong(line, error))?;
-            let number = self.tasks.len();
-            if self.by_id.insert(task.id.clone(), number).is_some() {
-                let message = format!("duplicate id {:?}", clip(&task.id, MAX_ID));
-                return Err(wrong(line, Invalid::at("id", message)));
-            }
-            if let [input] = &task.inputs[..] {
-                self.by_input.entry(input.clone()).or_insert(number);
-            }
-            self.tasks.push(task);
+            self.push(task).map_err(|error| wrong(line, error))?;
         }
+        Ok(())
+    }
+
+    /// The tasks as they were written.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.tasks.iter().map(|task| task.text.as_str())
+    }
+
+    /// Adds one task.
+    ///
+    /// # Errors
+    /// If its id is a duplicate.
+    pub(crate) fn push(&mut self, task: Task) -> Result<(), Invalid> {
+        let number = self.tasks.len();
+        if self.by_id.insert(task.id.clone(), number).is_some() {
+            let message = format!("duplicate id {:?}", clip(&task.id, MAX_ID));
+            return Err(Invalid::at("id", message));
+        }
+        if let [input] = &task.inputs[..] {
+            self.by_input.entry(input.clone()).or_insert(number);
+        }
+        self.tasks.push(task);
         Ok(())
     }
 
@@ -267,6 +283,7 @@ impl Task {
             servers: fields.get("servers")?.unwrap_or_default(),
             state_calls: fields.get("state_calls")?.unwrap_or_default(),
             plan: fields.get("plan")?,
+            text: text.to_owned(),
         };
         fields.end()?;
         Ok(task)

@@ -1,25 +1,23 @@
 //! Traces in memory: completed by their tasks, each once, ready to be scored.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use karat_core::dataset::{Dataset, DatasetFiles, Digest};
 use karat_core::error::EvalError;
 use karat_core::report::DatasetRef;
 use karat_io::input::{self, Limits};
-use serde_json::Value;
 
 use crate::error::{in_record, nothing_to_score};
 use crate::formats::TraceFormat;
-use crate::intake::{Intake, ReadStats, TraceSource};
-use crate::pipeline;
-use crate::read::{Batch, Reader, Record, TraceFiles};
+use crate::intake::{Intake, TraceSource};
+use crate::pass::over_traces;
+use crate::read::TraceFiles;
+use crate::read_stats::ReadStats;
+use crate::task_digest::{canonical_expectation, digest, room_for_another};
 use crate::tasks::Tasks;
 use crate::tools::Tools;
 use crate::trace::Trace;
-
-/// The number of traces in a report; of more only the means are computed.
-pub const MAX_TRACES: usize = 200_000;
 
 /// Traces with their data.
 #[derive(Debug)]
@@ -32,52 +30,27 @@ pub struct TraceSet {
     pub reference: DatasetRef,
 }
 
-/// A batch, and the records that were read from it with the numbers of their tasks.
-#[derive(Default)]
-struct Slot {
-    batch: Batch,
-    records: Vec<(u64, Record, Option<usize>)>,
-}
-
 impl TraceSet {
     /// Reads files.
     ///
     /// # Errors
     /// If they cannot be read, too many records are bad, an id is a duplicate, or there is no trace.
     pub fn read(source: &TraceSource<'_>) -> Result<Self, EvalError> {
-        let mut reader = Reader::new(source.files);
         let mut intake = Intake::new(*source, usize::MAX);
         let mut traces = Vec::new();
-        let work = |slot: &mut Slot| {
-            let Slot { batch, records } = slot;
-            batch.records(&source.files, |line, mut record| {
-                let task = match &mut record {
-                    Record::Trace(trace) => source.complete(trace),
-                    Record::Bad(_) => None,
-                };
-                records.push((line, record, task));
-            });
-        };
-        pipeline::run(
-            None,
-            |slot: &mut Slot| reader.next(&mut slot.batch),
-            work,
-            |slot| {
-                let file = slot.batch.file;
-                for (line, record, task) in slot.records.drain(..) {
-                    match record {
-                        Record::Bad(bad) => intake.bad(file, bad)?,
-                        Record::Trace(mut trace) => {
-                            intake.trace((file, line), &mut trace, task)?;
-                            trace.unknown.clear();
-                            push(&mut traces, *trace, &source.files.files[file])?;
-                        }
-                    }
-                }
-                Ok(())
-            },
-        )?;
-        let stats = intake.finish(reader.notes)?;
+        let work = |trace: Box<Trace>, task: Option<usize>| (trace, task);
+        let notes = over_traces(source, None, work, |(file, line), found| {
+            let (mut trace, task) = match found {
+                Err(bad) => return intake.bad(file, bad),
+                Ok(found) => found,
+            };
+            intake.trace((file, line), &mut trace, task)?;
+            trace.unknown.clear();
+            room_for_another(traces.len(), &source.files.files[file])?;
+            traces.push(*trace);
+            Ok(())
+        })?;
+        let stats = intake.finish(notes)?;
         let digest = source.tasks.and_then(|tasks| tasks.digest);
         Ok(TraceSet::new(traces, stats, source.name(), digest))
     }
@@ -109,7 +82,8 @@ impl TraceSet {
                 let mut trace = trace.map_err(|error| in_record(&labels[file], line, &error))?;
                 intake.trace((file, line), &mut trace, None)?;
                 trace.unknown.clear();
-                push(&mut traces, trace, &labels[file])?;
+                room_for_another(traces.len(), &labels[file])?;
+                traces.push(trace);
             }
         }
         if traces.is_empty() {
@@ -145,50 +119,7 @@ impl TraceSet {
     }
 }
 
-fn push(traces: &mut Vec<Trace>, trace: Trace, path: &Path) -> Result<(), EvalError> {
-    if traces.len() == MAX_TRACES {
-        return Err(EvalError::config(format!(
-            "{}: a report takes at most {MAX_TRACES} traces; --means scores any number in one pass",
-            path.display()
-        )));
-    }
-    traces.push(trace);
-    Ok(())
-}
-
-/// The digest of tasks and expectations, not of the traces: two runs of the same tasks are measured on
-/// the same data.
 fn digest_of(traces: &[Trace]) -> Digest {
-    let tasks: BTreeSet<(&str, String)> = traces
-        .iter()
-        .map(|trace| {
-            let expect = trace.expect.as_ref().and_then(|all| serde_json::to_string(&**all).ok());
-            let expect = expect.and_then(|text| serde_json::from_str::<Value>(&text).ok());
-            (trace.id.as_str(), canonical(&expect.unwrap_or_default()))
-        })
-        .collect();
-    let mut text = String::new();
-    for (id, expect) in tasks {
-        text.push_str(&format!("{}\t{expect}\n", Value::from(id)));
-    }
-    Digest::of(text.as_bytes())
-}
-
-/// The text of a value with sorted keys.
-pub(crate) fn canonical(value: &Value) -> String {
-    match value {
-        Value::Object(object) => {
-            let sorted: BTreeMap<&String, &Value> = object.iter().collect();
-            let parts: Vec<String> = sorted
-                .into_iter()
-                .map(|(key, value)| format!("{}:{}", Value::from(key.as_str()), canonical(value)))
-                .collect();
-            format!("{{{}}}", parts.join(","))
-        }
-        Value::Array(all) => {
-            let parts: Vec<String> = all.iter().map(canonical).collect();
-            format!("[{}]", parts.join(","))
-        }
-        plain => plain.to_string(),
-    }
+    let task = |trace: &Trace| (trace.id.clone(), canonical_expectation(trace.expect.as_deref()));
+    digest(&traces.iter().map(task).collect())
 }

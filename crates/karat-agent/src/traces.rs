@@ -15,12 +15,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::check_scored;
 use crate::formats::TraceFormat;
-use crate::intake::{ReadStats, TraceSource};
+use crate::intake::TraceSource;
 use crate::judge::{Labels, Verdicts};
 use crate::metric::CallMetric;
 use crate::prices::Prices;
 use crate::read::{TraceFiles, recognize};
+use crate::read_stats::ReadStats;
 use crate::report::{self, Scoring};
+use crate::scored::{Keep, ScoredSet};
+use crate::scores::TraceScorer;
 use crate::streaming::Aggregates;
 use crate::tasks::Tasks;
 use crate::tools::Tools;
@@ -81,8 +84,8 @@ pub struct Data {
 /// The traces as far as they are kept: all of them for a full report, or the means in flat memory.
 #[derive(Debug)]
 pub enum Kept {
-    /// Every trace.
-    Traces(TraceSet),
+    /// Every trace, scored.
+    Traces(ScoredSet),
     /// Sums over the traces.
     Aggregates(Aggregates),
 }
@@ -128,23 +131,53 @@ impl Config {
         Ok(tools)
     }
 
-    /// Reads every trace, and everything else that the entry names; `metrics` are those of peers.
+    /// Reads the traces of the files as they are.
     ///
     /// # Errors
     /// If anything is not valid.
-    pub fn read(&self, metrics: Vec<CallMetric>, root: &Root<'_>) -> Result<Data, EvalError> {
+    pub fn whole_traces(&self, root: &Root<'_>) -> Result<TraceSet, EvalError> {
+        self.with_files(&[], root, TraceSet::read).map(|(set, _)| set)
+    }
+
+    /// Passes the files on, and returns what comes of them with the formats of the files.
+    fn with_files<T>(
+        &self,
+        metrics: &[CallMetric],
+        root: &Root<'_>,
+        read: impl FnOnce(&TraceSource<'_>) -> Result<T, EvalError>,
+    ) -> Result<(T, Vec<TraceFormat>), EvalError> {
+        let tasks = Tasks::load_any(&self.tasks, root)?;
+        let files = self.files(root);
+        let formats = recognize(&files, self.format)?;
+        let files = TraceFiles { files: &files, formats: &formats, metrics };
+        let max_bad = self.max_bad;
+        let prices = self.load_prices(root)?;
+        let (tasks, prices) = (tasks.as_ref(), prices.as_ref());
+        let found = read(&TraceSource { files, tasks, max_bad, prices })?;
+        Ok((found, formats))
+    }
+
+    /// Reads and scores every trace, and reads everything else that the entry names; `metrics` are those
+    /// of peers. `keep` says what stays of a trace.
+    ///
+    /// # Errors
+    /// If anything is not valid.
+    pub fn read(
+        &self,
+        metrics: Vec<CallMetric>,
+        keep: Keep,
+        root: &Root<'_>,
+    ) -> Result<Data, EvalError> {
         let mut tools = self.load_tools(root)?;
         let set = match (&self.dataset, self.traces.is_empty()) {
-            (Some(name), true) => TraceSet::open(root.dataset(name)?, &mut tools)?,
+            (Some(name), true) => {
+                let set = TraceSet::open(root.dataset(name)?, &mut tools)?;
+                ScoredSet::of(set, &TraceScorer::new(&tools, &metrics), keep)
+            }
             (None, false) => {
-                let tasks = Tasks::load_any(&self.tasks, root)?;
-                let files = self.files(root);
-                let formats = recognize(&files, self.format)?;
-                let files = TraceFiles { files: &files, formats: &formats, metrics: &metrics };
-                let max_bad = self.max_bad;
-                let prices = self.load_prices(root)?;
-                let (tasks, prices) = (tasks.as_ref(), prices.as_ref());
-                let mut set = TraceSet::read(&TraceSource { files, tasks, max_bad, prices })?;
+                let scorer = TraceScorer::new(&tools, &metrics);
+                let (mut set, formats) = self
+                    .with_files(&metrics, root, |source| ScoredSet::read(source, &scorer, keep))?;
                 set.stats.note_recognized(self.format, &formats);
                 set
             }
@@ -210,7 +243,7 @@ impl Evaluation for Traces {
     }
 
     fn load(config: &Config, _: &Common, root: &Root<'_>) -> Result<Data, EvalError> {
-        config.read(CallMetric::usual(), root)
+        config.read(CallMetric::usual(), Keep::Scores, root)
     }
 
     fn reference(data: &Data) -> DatasetRef {

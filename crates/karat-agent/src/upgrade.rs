@@ -1,9 +1,11 @@
 //! A model upgrade: the same tasks by two models, and one verdict.
 //!
-//! FAIL: more tasks were lost than allowed, and that is not what runs of one model vary by; or cost or
-//! time grew beyond what is allowed. DRIFT: the outcomes hold, and the way there changed: other calls,
-//! tasks won, single runs that flipped, tasks that were not measured. PASS: neither.
+//! FAIL: more tasks were lost than allowed, and that is not what runs of one model vary by; or over several
+//! runs of each, tasks succeed less often by more than that; or cost or time grew beyond what is allowed.
+//! DRIFT: the outcomes hold, and the way there changed: other calls, tasks won, single runs that flipped,
+//! tasks that were not measured. PASS: neither.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use karat_core::error::EvalError;
@@ -21,7 +23,7 @@ const SIGNIFICANT: f64 = 0.05;
 const MAX_EXACT: u32 = 30;
 const RESAMPLES: u64 = 10_000;
 
-/// What is allowed.
+/// The limits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allowed {
     /// Tasks that may be lost.
@@ -96,6 +98,10 @@ pub struct Upgrade {
     pub lost: Vec<Flip>,
     /// Tasks that succeed mostly now and did not before.
     pub gained: Vec<Flip>,
+    /// Tasks that succeed mostly before and after, or not, and in fewer runs than before.
+    pub less_often: Vec<Flip>,
+    /// The same, in more runs than before.
+    pub more_often: Vec<Flip>,
     /// Tasks with the same outcome and other calls.
     pub other_calls: Vec<String>,
     /// Tasks that only one of the two has measured.
@@ -116,7 +122,21 @@ pub struct Upgrade {
 #[derive(Default)]
 struct Runs<'t> {
     success: Vec<f64>,
-    first: Option<&'t Trace>,
+    /// The first of them.
+    traces: Vec<&'t Trace>,
+}
+
+/// The number of runs of a task whose calls are compared.
+const MAX_COMPARED: usize = 10;
+
+impl Runs<'_> {
+    /// Returns whether every run makes the calls of some run before.
+    fn calls_as(&self, before: &Runs<'_>) -> bool {
+        self.traces.iter().all(|new| {
+            let same = |old: &&Trace| compare(old, new, &Tolerances::new()).similarity == Some(1.0);
+            before.traces.is_empty() || before.traces.iter().any(same)
+        })
+    }
 }
 
 fn by_task<'t>(traces: &'t [Trace], scorer: &TraceScorer<'_>) -> BTreeMap<&'t str, Runs<'t>> {
@@ -125,7 +145,9 @@ fn by_task<'t>(traces: &'t [Trace], scorer: &TraceScorer<'_>) -> BTreeMap<&'t st
     for trace in traces.iter().filter(counts) {
         let task = tasks.entry(&trace.id).or_default();
         task.success.extend(scorer.score(trace).value(Own::Success));
-        task.first.get_or_insert(trace);
+        if task.traces.len() < MAX_COMPARED {
+            task.traces.push(trace);
+        }
     }
     tasks
 }
@@ -149,6 +171,8 @@ pub fn judge(
         tasks: 0,
         lost: Vec::new(),
         gained: Vec::new(),
+        less_often: Vec::new(),
+        more_often: Vec::new(),
         other_calls: Vec::new(),
         not_measured: Vec::new(),
         p: None,
@@ -172,10 +196,12 @@ pub fn judge(
             (true, false) => found.lost.push(flip()),
             (false, true) => found.gained.push(flip()),
             _ => {
-                let same = old.first.zip(new.first).is_none_or(|(old, new)| {
-                    compare(old, new, &Tolerances::new()).similarity == Some(1.0)
-                });
-                if !same {
+                match is.total_cmp(&was) {
+                    Ordering::Less => found.less_often.push(flip()),
+                    Ordering::Greater => found.more_often.push(flip()),
+                    Ordering::Equal => {}
+                }
+                if !new.calls_as(old) {
                     found.other_calls.push((*id).to_owned());
                 }
             }
@@ -232,6 +258,22 @@ impl Upgrade {
                     named(&self.lost)
                 ),
             );
+        }
+        let (fewer, significant) = (&self.less_often, self.p.is_some_and(|p| p < SIGNIFICANT));
+        let worse = fewer.len() + self.lost.len();
+        if repeated && significant && worse > allowed.lost && self.lost.len() <= allowed.lost {
+            let p = self.p.unwrap_or(1.0);
+            say(
+                Verdict::Fail,
+                format!("{worse} tasks succeed in fewer runs (p = {p:.3}): {}", named(fewer)),
+            );
+        } else if !fewer.is_empty() {
+            let (count, ids) = (fewer.len(), named(fewer));
+            say(Verdict::Drift, format!("{count} tasks succeed in fewer runs: {ids}"));
+        }
+        if !self.more_often.is_empty() {
+            let (count, ids) = (self.more_often.len(), named(&self.more_often));
+            say(Verdict::Drift, format!("{count} tasks succeed in more runs: {ids}"));
         }
         for (name, change, allowed) in
             [("cost", self.cost, allowed.cost_growth), ("time", self.ms, allowed.time_growth)]
@@ -333,6 +375,25 @@ mod tests {
         };
         assert_eq!(verdict(&runs(2), &runs(1), Allowed::default()).verdict, Verdict::Drift);
         assert_eq!(verdict(&runs(4), &runs(0), Allowed::default()).verdict, Verdict::Fail);
+        // Half of the runs still is "mostly", and yet it is not the same.
+        let found = verdict(&runs(4), &runs(2), Allowed::default());
+        assert_eq!((found.verdict, found.less_often[0].id.as_str()), (Verdict::Drift, "a"));
+        assert_eq!(verdict(&runs(2), &runs(4), Allowed::default()).verdict, Verdict::Drift);
+    }
+
+    #[test]
+    fn many_tasks_that_succeed_less_often_are_a_failure_though_none_is_lost() {
+        let runs = |passed: u32| -> Vec<Trace> {
+            let answer = |n: u32| if n <= passed { "yes" } else { "no" };
+            let of =
+                |id: u32| (1..=10).map(move |n| run(&format!("t{id}"), n, answer(n), "f", 1.0));
+            (0..8).flat_map(of).collect()
+        };
+        let found = verdict(&runs(10), &runs(6), Allowed::default());
+        assert_eq!((found.verdict, found.lost.len()), (Verdict::Fail, 0), "{:?}", found.reasons);
+        assert!(found.reasons[0].contains("8 tasks succeed in fewer runs"), "{:?}", found.reasons);
+        let all = Allowed { lost: 8, ..Allowed::default() };
+        assert_eq!(verdict(&runs(10), &runs(6), all).verdict, Verdict::Drift);
     }
 
     #[test]

@@ -34,6 +34,17 @@ const SETTINGS: [&str; 12] = [
     "parallel_tool_calls",
 ];
 
+/// The names of a list of messages.
+pub(super) const CONVERSATIONS: [&str; 6] =
+    ["messages", "input", "traj", "trajectory", "conversation", "contents"];
+
+/// The state of a graph that has the messages, as LangGraph stores it.
+pub(super) fn state<'a>(fields: &mut Fields<'a>) -> Option<Fields<'a>> {
+    let all = ["values", "outputs", "result"];
+    let inside = all.iter().find(|name| fields.has(name))?;
+    Fields::parse(fields.raw(inside)?).ok().filter(|state| state.has("messages"))
+}
+
 /// The content of one document.
 #[derive(Default)]
 struct Conversation {
@@ -77,8 +88,17 @@ pub(super) fn usage_of(usage: &Value) -> Usage {
     let cached = detail(["prompt_tokens_details", "input_tokens_details"], "cached_tokens");
     let details = ["completion_tokens_details", "output_tokens_details"];
     Usage {
-        input_tokens: get(&["prompt_tokens", "promptTokenCount"]).or(input),
-        output_tokens: get(&["completion_tokens", "output_tokens", "candidatesTokenCount"]),
+        input_tokens: get(&["prompt_tokens", "promptTokenCount", "prompt_token_count"])
+            .or(input)
+            .or(get(&["inputTokens", "input"])),
+        output_tokens: get(&[
+            "completion_tokens",
+            "output_tokens",
+            "candidatesTokenCount",
+            "candidates_token_count",
+            "outputTokens",
+            "output",
+        ]),
         cached_tokens: cached.or(get(&["cache_read_input_tokens"])),
         reasoning_tokens: detail(details, "reasoning_tokens"),
         cost: usage.get("cost").and_then(Value::as_f64),
@@ -99,8 +119,8 @@ fn read(text: &str) -> Result<Conversation, Invalid> {
         Some(request) => request,
         None => std::mem::replace(&mut fields, Fields::parse("{}")?),
     };
-    let names = ["messages", "input", "traj", "trajectory", "conversation", "contents"];
-    let found = names.iter().find_map(|name| Some((*name, request.raw(name)?)));
+    let found = CONVERSATIONS.iter().find_map(|name| Some((*name, request.raw(name)?)));
+    let found = found.or_else(|| Some(("messages", state(&mut request)?.raw("messages")?)));
     let (name, messages) = found.ok_or_else(|| Invalid::at("messages", "is missing"))?;
     conversation.messages(&typed(messages).map_err(|error| error.within(name))?, name)?;
     conversation.trace.model = request.get("model").ok().flatten();

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::TraceFormat;
+use super::chat::{CONVERSATIONS, state};
 use super::dialog::pieces;
 use crate::trace::fields::{Fields, is_list, is_object, list, typed};
 
@@ -37,29 +38,51 @@ pub(crate) fn detect(text: &str) -> Option<TraceFormat> {
     if has(&["payload"]) && has(&["timestamp"]) {
         return Some(TraceFormat::Codex);
     }
+    if matches!(kind.split_once('.'), Some(("thread" | "turn" | "item", _))) {
+        return Some(TraceFormat::Codex);
+    }
     let claude = ["summary", "file-history-snapshot", "queue-operation", "ai-title", "mode"];
+    let printed = ["system", "user", "assistant", "result"].contains(&kind.as_str());
     if has(&["sessionId"]) && has(&["uuid", "message", "leafUuid"])
+        || has(&["session_id"]) && printed
         || claude.contains(&kind.as_str())
     {
         return Some(TraceFormat::ClaudeCode);
     }
-    let observations = ["GENERATION", "SPAN", "EVENT", "TOOL", "AGENT", "CHAIN", "RETRIEVER"];
+    let observations = [
+        "GENERATION",
+        "SPAN",
+        "EVENT",
+        "TOOL",
+        "AGENT",
+        "CHAIN",
+        "RETRIEVER",
+        "EMBEDDING",
+        "EVALUATOR",
+        "GUARDRAIL",
+    ];
     if has(&["observations"]) || (has(&["traceId"]) && observations.contains(&kind.as_str())) {
         return Some(TraceFormat::Langfuse);
     }
     let ids = |text: &str| {
         let fields = Fields::parse(text).ok();
         fields.is_some_and(|mut fields| {
-            fields.any(&["trace_id", "traceId"]).is_some()
-                && fields.any(&["span_id", "spanId"]).is_some()
+            fields.any(&["trace_id", "traceId", "context.trace_id"]).is_some()
+                && fields.any(&["span_id", "spanId", "context.span_id"]).is_some()
         })
     };
     let context = fields.any(&["context", "spanContext"]).filter(|text| is_object(text));
     if ids(text) || context.is_some_and(ids) {
         return Some(TraceFormat::Otlp);
     }
+    let data = fields.raw("data");
+    // A trace of MLflow has its spans inside.
+    let inside = data.filter(|data| is_object(data)).map(Fields::parse);
+    if inside.is_some_and(|inside| inside.is_ok_and(|inside| inside.has("spans"))) {
+        return Some(TraceFormat::Otlp);
+    }
     // A page of an API: what is in it decides.
-    if let Some(data) = fields.raw("data").filter(|data| is_list(data)) {
+    if let Some(data) = data.filter(|data| is_list(data)) {
         return detect(list(data).ok()?.first()?);
     }
     let mut has = |keys: &[&str]| fields.any(keys).is_some();
@@ -78,9 +101,8 @@ pub(crate) fn detect(text: &str) -> Option<TraceFormat> {
     if has(&["request"]) || (has(&["custom_id"]) && has(&["body", "response"])) {
         return Some(TraceFormat::Openai);
     }
-    let names = ["messages", "input", "traj", "trajectory", "conversation", "contents"];
     let mut fields = Fields::parse(text).ok()?;
-    let found = fields.any(&names)?;
+    let found = fields.any(&CONVERSATIONS).or_else(|| state(&mut fields)?.raw("messages"))?;
     if is_conversation(found) {
         let blocks = found.contains("\"tool_use\"") || found.contains("\"tool_result\"");
         return Some(if blocks { TraceFormat::Anthropic } else { TraceFormat::Openai });

@@ -150,6 +150,27 @@ fn item(fields: &Map<String, Value>) -> Option<Vec<Piece>> {
         "computer_call" => hosted("computer", fields.get("action")),
         "code_interpreter_call" => hosted("code_interpreter", fields.get("code")),
         "reasoning" | "mcp_list_tools" | "item_reference" | "compaction" => Vec::new(),
+        // Messages of AutoGen, which name the speaker and not the role.
+        "ToolCallRequestEvent" => {
+            let calls = fields.get("content").and_then(Value::as_array).into_iter().flatten();
+            calls.filter_map(|call| call_of(call.as_object()?)).collect()
+        }
+        "ToolCallExecutionEvent" => {
+            let results = fields.get("content").and_then(Value::as_array).into_iter().flatten();
+            let outcome = |result: &Value| {
+                let fields = result.as_object()?;
+                let (result, failed) = result_of_message(fields);
+                Some(Piece::Outcome { id: call_id(fields), result, failed })
+            };
+            results.filter_map(outcome).collect()
+        }
+        "TextMessage" | "ToolCallSummaryMessage" | "StopMessage" => {
+            let said = fields.get("content").map(plain_text).unwrap_or_default();
+            match text(fields, "source") {
+                Some("user") => vec![Piece::User(said)],
+                _ => vec![Piece::Answer(said)],
+            }
+        }
         _ => return None,
     })
 }
@@ -158,7 +179,7 @@ fn item(fields: &Map<String, Value>) -> Option<Vec<Piece>> {
 fn content_pieces(fields: &Map<String, Value>, role: Role) -> Vec<Piece> {
     let mut out = Vec::new();
     let (mut words, mut others) = (Vec::new(), 0);
-    let parts = ["parts", "content", "contents"].iter().filter_map(|key| fields.get(*key));
+    let parts = ["parts", "content", "contents", "items"].iter().filter_map(|key| fields.get(*key));
     for content in parts {
         // Gemini's content is an object with the parts.
         match content.get("parts").unwrap_or(content) {
@@ -202,7 +223,8 @@ fn part_of(part: &Value) -> Option<Piece> {
     if let Some(inside) = fields.get("message_content").filter(|inside| inside.is_object()) {
         return part_of(inside);
     }
-    let kind = text(fields, "type").or_else(|| text(fields, "part_kind")).unwrap_or_default();
+    let kinds = ["type", "part_kind", "content_type"];
+    let kind = kinds.iter().find_map(|key| text(fields, key)).unwrap_or_default();
     match kind.replace('_', "-").as_str() {
         "tool-use" | "mcp-tool-use" | "server-tool-use" | "tool-call" | "builtin-tool-call"
         | "function-call" | "function" => call_of(fields),
@@ -211,7 +233,8 @@ fn part_of(part: &Value) -> Option<Piece> {
         | "tool-call-response"
         | "tool-return"
         | "builtin-tool-return"
-        | "function-response" => {
+        | "function-response"
+        | "function-result" => {
             let (result, failed) = result_of_message(fields);
             Some(Piece::Outcome { id: call_id(fields), result, failed })
         }
@@ -225,14 +248,20 @@ fn part_of(part: &Value) -> Option<Piece> {
             Some(Piece::Answer(plain_text(text)))
         }
         "" => {
-            // Gemini's parts have no type.
-            let under = |names: [&str; 2]| {
+            // The parts of Gemini, Bedrock and Haystack have no type: their only field names it.
+            let under = |names: &[&str]| {
                 names.iter().find_map(|name| fields.get(*name)).and_then(Value::as_object)
             };
-            if let Some(call) = under(["functionCall", "function_call"]) {
+            if let Some(call) = under(&["functionCall", "function_call", "toolUse", "tool_call"]) {
                 return call_of(call);
             }
-            if let Some(response) = under(["functionResponse", "function_response"]) {
+            if let Some(result) = under(&["toolResult", "tool_call_result"]) {
+                let id = call_id(result).or_else(|| call_id(result.get("origin")?.as_object()?));
+                let (value, failed) = result_of_message(result);
+                let failed = failed || result.get("error") == Some(&Value::Bool(true));
+                return Some(Piece::Outcome { id, result: value, failed });
+            }
+            if let Some(response) = under(&["functionResponse", "function_response"]) {
                 let result = response.get("response").cloned().unwrap_or_default();
                 let failed = result.get("error").is_some_and(|error| !error.is_null());
                 let id = call_id(response);
@@ -282,7 +311,7 @@ pub(super) fn arguments_of(value: &Value) -> Arguments {
 
 /// The id that joins a call and its result.
 fn call_id(fields: &Map<String, Value>) -> Option<String> {
-    let names = ["call_id", "tool_call_id", "tool_use_id", "toolCallId", "id"];
+    let names = ["call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "id"];
     names.iter().find_map(|name| text(fields, name)).map(str::to_owned)
 }
 
@@ -332,7 +361,7 @@ pub(super) fn plain_text(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Array(parts) => {
             let texts = parts.iter().map(|part| match part {
-                Value::Object(fields) => ["text", "content"]
+                Value::Object(fields) => ["text", "content", "json"]
                     .iter()
                     .find_map(|key| fields.get(*key))
                     .map_or_else(|| part.to_string(), plain_text),

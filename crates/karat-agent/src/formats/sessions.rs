@@ -1,18 +1,19 @@
-//! Session files of coding agents: Claude Code and Codex. One line is one message or event; a file is
-//! one session, and sessions that share a file differ by their id.
+//! Session files of coding agents, Claude Code and Codex, and what both print as JSON lines when they are
+//! run by scripts. One line is one message or event; a file is one session, and sessions that share a file
+//! differ by their id.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::chat::{added, usage_of};
-use super::dialog::Dialog;
-use super::spans::otlp::nanoseconds;
+use super::dialog::{Dialog, arguments_of, error_of, plain_text};
+use super::spans::time::nanoseconds;
 use super::{Importer, Position};
 use crate::intake::file_stem;
 use crate::trace::fields::typed;
-use crate::trace::{Invalid, Trace, Usage};
+use crate::trace::{Arguments, CallMade, Invalid, Trace, Usage};
 
 /// The number of sessions in one file.
 const MAX_SESSIONS: usize = 100_000;
@@ -44,7 +45,7 @@ impl Session {
 
     fn close(mut self) -> Trace {
         self.dialog.into_trace(&mut self.trace);
-        if self.last > self.first {
+        if self.trace.usage.duration_ms.is_none() && self.last > self.first {
             self.trace.usage.duration_ms = Some((self.last - self.first) as f64 / 1e6);
         }
         self.trace
@@ -75,13 +76,9 @@ impl Importer for Sessions {
         if !line.is_object() {
             return Err(Invalid::new("should be an object"));
         }
-        // Lines without a session, such as summaries, say nothing about the run.
-        let is_codex = line.get("payload").is_some() || line.get("sessionId").is_none();
-        let id = match line.get("sessionId").and_then(Value::as_str) {
-            Some(id) => id.to_owned(),
-            None if is_codex => self.name.clone(),
-            None => return Ok(()),
-        };
+        // Lines without the id of a session are of the file's own.
+        let stated = ["sessionId", "session_id"].iter().find_map(|key| line.get(key)?.as_str());
+        let id = stated.unwrap_or(&self.name).to_owned();
         if !self.open.contains_key(&id) && self.open.len() == MAX_SESSIONS {
             return Err(Invalid::new("has too many sessions"));
         }
@@ -96,7 +93,8 @@ impl Importer for Sessions {
 
     fn finish(&mut self, out: &mut Vec<Trace>) {
         let mut all: Vec<Session> = std::mem::take(&mut self.open).into_values().collect();
-        all.retain(|session| session.dialog.spoken > 0 || !session.dialog.calls.is_empty());
+        // A result alone does not say which calls were made.
+        all.retain(|one| !one.trace.messages.is_empty() || !one.dialog.calls.is_empty());
         all.sort_by_key(|session| session.first);
         out.extend(all.into_iter().map(Session::close));
     }
@@ -112,12 +110,17 @@ fn flag(value: &Value, key: &str) -> bool {
 
 /// A line of Claude Code: a message of the user or the assistant, or something else.
 fn claude_code(line: &Value, session: &mut Session) {
+    if text(line, "type") == Some("result") {
+        return claude_code_result(line, session);
+    }
     let (Some("user" | "assistant"), Some(message)) = (text(line, "type"), line.get("message"))
     else {
         return;
     };
     // Sub-agents have conversations of their own; notes of the program are not the user's.
-    if flag(line, "isSidechain") || flag(line, "isMeta") || flag(line, "isCompactSummary") {
+    let of_sub_agent = line.get("parent_tool_use_id").is_some_and(Value::is_string);
+    let apart = ["isSidechain", "isMeta", "isCompactSummary"].iter().any(|key| flag(line, key));
+    if apart || of_sub_agent {
         return;
     }
     if let Some(usage) = message.get("usage") {
@@ -132,10 +135,99 @@ fn claude_code(line: &Value, session: &mut Session) {
     session.message(message);
 }
 
+/// The last line that Claude Code prints: the answer, and what the session has used in all.
+fn claude_code_result(line: &Value, session: &mut Session) {
+    if let Some(answer) = text(line, "result") {
+        session.dialog.output = Some(answer.to_owned());
+    }
+    if let Some(usage) = line.get("usage") {
+        session.trace.usage = usage_of(usage);
+    }
+    session.trace.usage.cost = line.get("total_cost_usd").and_then(Value::as_f64);
+    session.trace.usage.duration_ms = line.get("duration_ms").and_then(Value::as_f64);
+    if flag(line, "is_error") {
+        session.trace.stopped = Some(text(line, "subtype").unwrap_or("error").to_owned());
+    }
+}
+
+/// An event that Codex prints.
+fn codex_event(kind: &str, line: &Value, session: &mut Session) {
+    match kind {
+        "thread.started" => {
+            if let Some(id) = text(line, "thread_id") {
+                session.trace.id = id.to_owned();
+            }
+        }
+        "turn.completed" => {
+            if let Some(usage) = line.get("usage") {
+                let cached = usage.get("cached_input_tokens").and_then(Value::as_u64);
+                let usage = Usage { cached_tokens: cached, ..usage_of(usage) };
+                session.trace.usage = added(session.trace.usage, usage);
+            }
+        }
+        "turn.failed" => session.trace.stopped = Some("error".to_owned()),
+        "item.completed" => {
+            if let Some(item) = line.get("item") {
+                codex_item(item, session);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn codex_item(item: &Value, session: &mut Session) {
+    let given = |key: &str| item.get(key).filter(|value| !value.is_null()).cloned();
+    let kind = ["type", "item_type"].iter().find_map(|key| text(item, key)).unwrap_or_default();
+    let failed = text(item, "status") == Some("failed");
+    let mut call = match kind {
+        "agent_message" | "assistant_message" => {
+            let said = text(item, "text").unwrap_or_default();
+            return session.message(&json!({"role": "assistant", "content": said}));
+        }
+        "command_execution" => {
+            let mut call = CallMade::named("shell");
+            call.arguments = arguments_of(&json!({"command": given("command")}));
+            call.result = given("aggregated_output");
+            call
+        }
+        "mcp_tool_call" => {
+            let mut call = CallMade::named(text(item, "tool").unwrap_or_default());
+            call.server = text(item, "server").map(str::to_owned);
+            call.arguments =
+                given("arguments").map_or(Arguments::NotRecorded, |v| arguments_of(&v));
+            call.result = given("result");
+            call
+        }
+        "web_search" => {
+            let mut call = CallMade::named("web_search");
+            call.arguments = arguments_of(&json!({"query": given("query")}));
+            call.result = Some(Value::Null);
+            call
+        }
+        "file_change" => {
+            let mut call = CallMade::named("apply_patch");
+            call.arguments = arguments_of(&json!({"changes": given("changes")}));
+            call.result = Some(Value::Null);
+            call
+        }
+        _ => return,
+    };
+    if failed {
+        let said = given("error").or(call.result.clone()).unwrap_or_default();
+        call.error = Some(error_of(plain_text(said.get("message").unwrap_or(&said))));
+    }
+    session.dialog.output = None;
+    session.dialog.call(text(item, "id").map(str::to_owned), call);
+}
+
 /// A line of Codex: an item of the Responses API in `payload`, in older files the item itself.
 fn codex(line: &Value, session: &mut Session) {
     let Some(payload) = line.get("payload") else {
-        return session.message(line);
+        let kind = text(line, "type").unwrap_or_default();
+        return match kind.contains('.') {
+            true => codex_event(kind, line, session),
+            false => session.message(line),
+        };
     };
     match text(line, "type").unwrap_or_default() {
         "session_meta" => {

@@ -67,14 +67,13 @@ impl Labels {
     }
 
     /// The metrics over the traces that have a label and an opinion.
-    pub(crate) fn measures(
+    pub(crate) fn measures<'t>(
         &self,
         verdicts: &Verdicts,
-        traces: &[Trace],
+        traces: impl Iterator<Item = &'t Trace>,
         seed: u64,
     ) -> Vec<Measured> {
         let labelled: Vec<(bool, Option<f64>)> = traces
-            .iter()
             .filter_map(|trace| Some((self.of(trace)?, verdicts.of(trace).and_then(|o| o.score))))
             .collect();
         // The judge passes a trace as it passes a unit: by at least half of the votes' sum.

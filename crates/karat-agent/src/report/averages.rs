@@ -8,9 +8,10 @@ use karat_metrics::Undefined;
 use karat_metrics::stats::{self, Bootstrap};
 
 use super::items::{Names, TaskKey, task_key};
-use super::{interval, is_share};
-use crate::scores::{TraceScore, TraceScorer};
-use crate::trace::{Setting, Trace};
+use super::numbers::{bare_item, interval, is_share};
+use crate::pipeline;
+use crate::scored::{MAX_SHOWN, ScoredSet, ScoredTrace};
+use crate::trace::Setting;
 
 /// Metrics that compare tools with none: means over tasks, which weigh the same however often each was
 /// run.
@@ -29,13 +30,13 @@ const OVER_TASKS: [&str; 9] = [
 /// The number of runs of every task: the fewest traces of a task with the same model, setting and
 /// turns. An agent of which every task was run again may vary, and is gated as one that does; a few
 /// tasks with more runs do not make the gate lenient to all the others.
-pub(crate) fn runs_of_every_task(traces: &[Trace]) -> u32 {
+pub(crate) fn runs_of_every_task(traces: &[ScoredTrace]) -> u32 {
     count_runs(traces).into_values().min().unwrap_or(1)
 }
 
-fn count_runs(traces: &[Trace]) -> BTreeMap<(TaskKey<'_>, Setting), u32> {
+fn count_runs(traces: &[ScoredTrace]) -> BTreeMap<(TaskKey<'_>, Setting), u32> {
     let mut counts = BTreeMap::new();
-    for trace in traces {
+    for ScoredTrace { trace, .. } in traces {
         *counts.entry((task_key(trace), trace.setting)).or_default() += 1;
     }
     counts
@@ -54,14 +55,14 @@ pub(super) struct Averages<'t> {
 
 impl<'t> Averages<'t> {
     /// The traces must be sorted, so that the runs of a task are in order.
-    pub(super) fn new(traces: &'t [Trace], names: &Names, seed: u64) -> Self {
+    pub(super) fn new(traces: &'t [ScoredTrace], names: &Names, seed: u64) -> Self {
         let counts = count_runs(traces);
         let runs = runs_of_every_task(traces);
         let even = counts.values().all(|count| *count == runs);
         let mut next: BTreeMap<(TaskKey<'_>, Setting), u32> = BTreeMap::new();
         let mut numbers = BTreeMap::new();
         let mut tasks = BTreeMap::new();
-        for trace in traces {
+        for ScoredTrace { trace, .. } in traces {
             let number = next.entry((task_key(trace), trace.setting)).or_default();
             let id = names.id(trace);
             numbers.insert(id.clone(), *number);
@@ -75,15 +76,14 @@ impl<'t> Averages<'t> {
         &self,
         ids: &[(String, Average)],
         items: &[Item],
-        scorer: &TraceScorer<'_>,
-        scores: &[TraceScore],
+        set: &ScoredSet,
     ) -> Vec<Measured> {
         let items: Vec<&Item> = items.iter().collect();
         let mut metrics = Vec::new();
-        for (id, kind) in ids {
-            let mut measured = self.measure(id, *kind, &items);
+        let measured = mapped(ids, items.len(), |(id, kind)| self.measure(id, *kind, &items));
+        for ((id, _), mut measured) in ids.iter().zip(measured) {
             if measured.value.is_none() {
-                measured.undefined = Some(reason(id, scorer, scores));
+                measured.undefined = Some(reason(id, set));
             }
             metrics.push(measured);
             let ratio = match id.as_str() {
@@ -183,7 +183,13 @@ impl<'t> Averages<'t> {
         }
     }
 
-    pub(super) fn slices(&self, ids: &[(String, Average)], items: &[Item]) -> Vec<Slice> {
+    /// The metrics over parts of the items; `headline` are those over all of them.
+    pub(super) fn slices(
+        &self,
+        ids: &[(String, Average)],
+        items: &[Item],
+        headline: &[Measured],
+    ) -> Vec<Slice> {
         let mut parts: BTreeMap<(&str, &str), Vec<&Item>> = BTreeMap::new();
         for item in items {
             // Confusions have slices of their own: a trace can have several.
@@ -191,38 +197,40 @@ impl<'t> Averages<'t> {
                 parts.entry((by, value)).or_default().push(item);
             }
         }
-        let slice = |((by, value), inside): ((&str, &str), Vec<&Item>)| {
+        let slice = |((by, value), inside): &((&str, &str), Vec<&Item>)| {
+            // A part that is the whole has its metrics, which take long to find for many items.
+            let known = |id: &str| {
+                let whole = headline.iter().filter(|_| inside.len() == items.len());
+                whole.into_iter().find(|one| one.id == id).cloned()
+            };
             // Metrics without a value are left out: the headline gives the reason.
-            let measured = ids.iter().map(|(id, kind)| self.measure(id, *kind, &inside));
+            let measured = ids
+                .iter()
+                .map(|(id, kind)| known(id).unwrap_or_else(|| self.measure(id, *kind, inside)));
             let mut metrics: Vec<Measured> = measured.filter(|one| one.n > 0).collect();
-            if by == "turns" || by == "model" {
-                let ratios = ["tokens", "ms"].map(|unit| self.ratio(&inside, unit));
+            if *by == "turns" || *by == "model" {
+                let ratios = ["tokens", "ms"].map(|unit| {
+                    let id = format!("gauge.overhead_{unit}_ratio");
+                    known(&id).unwrap_or_else(|| self.ratio(inside, unit))
+                });
                 metrics.extend(ratios.into_iter().filter(|ratio| ratio.value.is_some()));
             }
-            Slice { by: by.to_owned(), value: value.to_owned(), metrics }
+            Slice { by: (*by).to_owned(), value: (*value).to_owned(), metrics }
         };
-        parts.into_iter().map(slice).collect()
+        mapped(&parts.into_iter().collect::<Vec<_>>(), items.len(), slice)
+    }
+}
+
+/// Maps on all processors where there are many items. The draws of a bootstrap over few are kept for the
+/// next one, by each thread.
+fn mapped<T: Sync, R: Send>(all: &[T], items: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    match items > MAX_SHOWN {
+        true => pipeline::map(all, work),
+        false => all.iter().map(work).collect(),
     }
 }
 
 const NOT_BOTH: &str = "no task was tried with tools and without, or nothing was recorded";
-
-/// An item with scores and nothing to show, for averaging.
-pub(crate) fn bare_item<'m>(
-    id: &str,
-    group: Option<String>,
-    scores: impl IntoIterator<Item = (&'m str, Option<f64>)>,
-) -> Item {
-    Item {
-        id: id.to_owned(),
-        group,
-        tags: BTreeMap::new(),
-        metrics: scores.into_iter().map(|(id, score)| (id.to_owned(), score)).collect(),
-        per_run: Vec::new(),
-        observed: None,
-        error: None,
-    }
-}
 
 /// Positions, costs and differences are not a rate even if all of them are 0 or 1.
 fn not_a_rate(mut measured: Measured) -> Measured {
@@ -235,19 +243,11 @@ fn not_a_rate(mut measured: Measured) -> Measured {
 }
 
 /// The most common reason for which a metric has no value.
-fn reason(id: &str, scorer: &TraceScorer<'_>, scores: &[TraceScore]) -> String {
-    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
-    if let Some(place) = scorer.ids().iter().position(|known| known == id) {
-        for score in scores {
-            if let Some(Err(reason)) = score.scores[place] {
-                *reasons.entry(reason).or_default() += 1;
-            }
-        }
-    }
-    let most =
-        reasons.into_iter().max_by_key(|(reason, count)| (*count, std::cmp::Reverse(*reason)));
+fn reason(id: &str, set: &ScoredSet) -> String {
+    let place = set.ids.iter().position(|known| known == id);
+    let most = place.and_then(|place| set.tally.reason(place));
     match most {
-        Some((reason, _)) => reason.to_owned(),
+        Some(reason) => reason.to_owned(),
         None if id.ends_with("without_tools") => "no task was tried without tools".to_owned(),
         None if id.starts_with("gauge.") => NOT_BOTH.to_owned(),
         None if id.starts_with("judge.") => "the judge gave no vote".to_owned(),

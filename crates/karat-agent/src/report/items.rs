@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use karat_core::observed::Observed;
 use karat_core::report::{Item, ItemError};
 use karat_metrics::stats;
 
 use crate::judge::Verdicts;
-use crate::scores::{Confusions, Own, TraceScore, TraceScorer};
+use crate::scored::{ScoredSet, ScoredTrace};
+use crate::scores::{Own, TraceScore};
 use crate::trace::{Setting, Trace, Turns};
 
 /// A task with its model and turns, whatever the setting and run.
@@ -23,9 +25,10 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) fn of(traces: &[Trace]) -> Names {
-        let models: BTreeSet<Option<&str>> = traces.iter().map(|t| t.model.as_deref()).collect();
-        let ids: BTreeSet<&str> = traces.iter().map(|trace| trace.id.as_str()).collect();
+    pub(super) fn of(traces: &[ScoredTrace]) -> Names {
+        let traces = traces.iter().map(|scored| &scored.trace);
+        let models: BTreeSet<Option<&str>> = traces.clone().map(|t| t.model.as_deref()).collect();
+        let ids: BTreeSet<&str> = traces.clone().map(|trace| trace.id.as_str()).collect();
         Names { models: models.len() > 1, repeated: ids.len() < traces.len() }
     }
 
@@ -48,8 +51,8 @@ impl Names {
         id
     }
 
-    fn group(&self, trace: &Trace) -> Option<String> {
-        if self.repeated { Some(trace.id.clone()) } else { server(trace) }
+    fn group(&self, scored: &ScoredTrace) -> Option<String> {
+        if self.repeated { Some(scored.trace.id.clone()) } else { scored.server.clone() }
     }
 }
 
@@ -63,15 +66,12 @@ struct WithoutTools {
 
 /// The items, sorted by id, each with the number of its trace.
 pub(super) fn items(
-    traces: &[Trace],
-    scorer: &TraceScorer<'_>,
-    scores: &[TraceScore],
-    confusions: &[Confusions],
+    set: &ScoredSet,
     verdicts: Option<&Verdicts>,
     names: &Names,
 ) -> Vec<(Item, usize)> {
     let mut without: BTreeMap<TaskKey<'_>, WithoutTools> = BTreeMap::new();
-    for (trace, score) in traces.iter().zip(scores) {
+    for ScoredTrace { trace, score, .. } in &set.traces {
         if trace.setting == Setting::WithoutTools && trace.failed.is_none() {
             let entry = without.entry(task_key(trace)).or_default();
             entry.success.extend(score.value(Own::Success));
@@ -79,19 +79,21 @@ pub(super) fn items(
             entry.ms.extend(trace.usage.duration_ms);
         }
     }
-    let item = |(at, trace): (usize, &Trace)| {
-        let scored = || {
-            let mut metrics = metrics(trace, scorer, &scores[at], without.get(&task_key(trace)));
+    let item = |(at, scored): (usize, &ScoredTrace)| {
+        let trace = &scored.trace;
+        let values = || {
+            let mut metrics =
+                metrics(trace, &set.ids, &scored.score, without.get(&task_key(trace)));
             metrics.extend(judged(trace, verdicts));
             metrics
         };
         let item = Item {
             id: names.id(trace),
-            group: names.group(trace),
-            tags: tags(trace, &confusions[at]),
-            metrics: if trace.failed.is_none() { scored() } else { BTreeMap::new() },
+            group: names.group(scored),
+            tags: tags(scored),
+            metrics: if trace.failed.is_none() { values() } else { BTreeMap::new() },
             per_run: Vec::new(),
-            observed: None,
+            observed: scored.observed.as_deref().cloned().map(Observed::Traces),
             error: trace.failed.as_ref().map(|failed| ItemError {
                 class: failed.class.clone(),
                 message: failed.message.clone(),
@@ -99,26 +101,13 @@ pub(super) fn items(
         };
         (item, at)
     };
-    let mut items: Vec<(Item, usize)> = traces.iter().enumerate().map(item).collect();
+    let mut items: Vec<(Item, usize)> = set.traces.iter().enumerate().map(item).collect();
     items.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
     items
 }
 
-/// The servers that a task is about.
-fn server(trace: &Trace) -> Option<String> {
-    let mut servers: BTreeSet<&str> = trace.servers.iter().map(String::as_str).collect();
-    if servers.is_empty() {
-        let expected = trace.expect.iter().flat_map(|expect| expect.all_calls());
-        servers.extend(expected.filter_map(|(tool, _)| tool.server.as_deref()));
-    }
-    if servers.is_empty() {
-        servers.extend(trace.calls.iter().filter_map(|call| call.server.as_deref()));
-    }
-    let joined: Vec<&str> = servers.into_iter().collect();
-    Some(joined.join("+")).filter(|joined| !joined.is_empty())
-}
-
-fn tags(trace: &Trace, confusions: &Confusions) -> BTreeMap<String, String> {
+fn tags(scored: &ScoredTrace) -> BTreeMap<String, String> {
+    let trace = &scored.trace;
     let mut tags = trace.tags.clone();
     let mut set = |name: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -129,15 +118,15 @@ fn tags(trace: &Trace, confusions: &Confusions) -> BTreeMap<String, String> {
     set("turns", Some(trace.turns.name().to_owned()));
     set("case", trace.case.clone());
     set("model", trace.model.clone());
-    set("server", server(trace));
-    set("confusion", confusions.pairs.first().map(ToString::to_string));
+    set("server", scored.server.clone());
+    set("confusion", scored.confusion.clone());
     set("stopped", trace.stopped.clone());
     tags
 }
 
 fn metrics(
     trace: &Trace,
-    scorer: &TraceScorer<'_>,
+    ids: &[String],
     score: &TraceScore,
     without: Option<&WithoutTools>,
 ) -> BTreeMap<String, Option<f64>> {
@@ -150,7 +139,7 @@ fn metrics(
             ("gauge.ms_without_tools".to_owned(), trace.usage.duration_ms),
         ]);
     }
-    let scores = scorer.ids().iter().zip(&score.scores);
+    let scores = ids.iter().zip(&score.scores);
     let mut metrics: BTreeMap<String, Option<f64>> =
         scores.filter_map(|(id, score)| Some((id.clone(), (*score)?.ok()))).collect();
     // Distractors are a setting of their own: the price of tools is that of the tools alone.

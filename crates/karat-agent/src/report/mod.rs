@@ -5,6 +5,7 @@
 
 mod averages;
 mod items;
+mod numbers;
 mod repeated;
 pub(crate) mod warnings;
 
@@ -13,23 +14,25 @@ use std::collections::BTreeMap;
 use karat_core::aggregate::{self, Average};
 use karat_core::evaluation::Scored;
 use karat_core::observed::Observed;
-use karat_core::report::{Control, Count, Interval, Item, Measured, Slice};
+use karat_core::report::{Control, Count, Item, Measured, Slice};
 use karat_metrics::stats;
 
 use self::averages::Averages;
-pub(crate) use self::averages::{bare_item, runs_of_every_task};
+pub(crate) use self::averages::runs_of_every_task;
 use self::items::Names;
+use self::numbers::LISTED;
+pub(crate) use self::numbers::{bare_item, interval, is_share};
 use crate::controls;
 use crate::judge::Verdicts;
 use crate::metric::CallMetric;
-use crate::scores::{Confusion, Confusions, Own, TraceScore, TraceScorer, confusions, observed};
+use crate::scored::{MAX_SHOWN, ScoredSet, ScoredTrace, Tally};
+use crate::scores::{Confusion, Own};
 use crate::tools::Tools;
 use crate::trace::{Key, Trace};
-use crate::trace_set::TraceSet;
 use crate::trajectories::{self, Tolerances};
 
 /// The metrics of every report, in the order in which they are shown.
-pub(crate) const METRICS: &[(&str, Average)] = &[
+pub const METRICS: &[(&str, Average)] = &[
     ("task.success", Average::Rate),
     ("calls.exact", Average::Rate),
     ("calls.alignment", Average::Mean),
@@ -66,13 +69,10 @@ pub(crate) const METRICS: &[(&str, Average)] = &[
 /// Metrics that are in a report only if a trace has them.
 const OPTIONAL: [Own; 4] = [Own::Outcome, Own::Cost, Own::CachedTokens, Own::ReasoningTokens];
 
-/// The number of examples in a message.
-const LISTED: usize = 10;
-
 /// Everything that a report is made from.
 pub(crate) struct Scoring<'a> {
     /// The traces.
-    pub(crate) set: &'a TraceSet,
+    pub(crate) set: &'a ScoredSet,
     /// The tools that were on offer.
     pub(crate) tools: &'a Tools,
     /// The metrics of peers.
@@ -86,35 +86,37 @@ pub(crate) struct Scoring<'a> {
 }
 
 impl Scoring<'_> {
-    /// Scores the traces.
+    /// Makes the report of the traces.
     pub(crate) fn scored(&self) -> Scored {
         let traces = &self.set.traces;
-        let scorer = TraceScorer::new(self.tools, self.metrics);
-        let scores = score_all(traces, &scorer);
-        let confusions: Vec<Confusions> = traces.iter().map(confusions).collect();
-        let observe = |at: usize| observed(&traces[at], &scorer, &scores[at], &confusions[at]);
         let names = Names::of(traces);
-        let mut items = items::items(traces, &scorer, &scores, &confusions, self.verdicts, &names);
-        for (item, at) in items.iter_mut() {
-            item.observed = Some(Observed::Traces(observe(*at)));
-        }
+        let mut items = items::items(self.set, self.verdicts, &names);
         let compared = self.before.and_then(|before| compare(before, traces, &mut items));
-        let items: Vec<Item> = items.into_iter().map(|(item, _)| item).collect();
+        let mut items: Vec<Item> = items.into_iter().map(|(item, _)| item).collect();
         let averages = Averages::new(traces, &names, self.seed);
-        let ids = self.ids(&scores);
-        let mut metrics = averages.headline(&ids, &items, &scorer, &scores);
-        metrics.extend(repeated::measures(traces, &scores, self.seed));
+        let ids = self.ids();
+        let mut metrics = averages.headline(&ids, &items, self.set);
+        let mut slices = averages.slices(&ids, &items, &metrics);
+        drop(averages);
+        metrics.extend(repeated::measures(traces, self.seed));
         if let Some((verdicts, labels)) = self.verdicts.and_then(|v| Some((v, v.labels.as_ref()?)))
         {
+            let traces = traces.iter().map(|scored| &scored.trace);
             metrics.extend(labels.measures(verdicts, traces, self.seed));
         }
-        let mut slices = averages.slices(&ids, &items);
-        slices.extend(confusion_slices(traces, &confusions));
-        let mut controls = controls::run(traces, self.tools, self.seed);
-        controls.extend(expected_scores(traces, &scorer, &scores));
-        let problems = warnings::CallProblems::of(&scores);
-        let mut warnings = warnings::warnings(&self.set.stats, &problems);
+        slices.extend(confusion_slices(&self.set.tally));
+        let mut controls = controls::run(&self.set.tally.controls, self.tools, self.seed);
+        controls.extend(expected_scores(self.set));
+        let mut warnings = warnings::warnings(&self.set.stats, &self.set.tally.problems);
+        warnings.extend(self.set.not_shown());
         warnings.extend(compared);
+        if items.len() > MAX_SHOWN {
+            // Of so many, a score that is undefined is one that is not there.
+            for item in &mut items {
+                let metrics = std::mem::take(&mut item.metrics).into_iter();
+                item.metrics = metrics.filter(|(_, score)| score.is_some()).collect();
+            }
+        }
         Scored {
             metrics,
             slices,
@@ -127,10 +129,10 @@ impl Scoring<'_> {
     }
 
     /// The metrics of this report: the usual ones, and those that were asked for.
-    fn ids(&self, scores: &[TraceScore]) -> Vec<(String, Average)> {
+    fn ids(&self) -> Vec<(String, Average)> {
         let mut ids: Vec<_> = METRICS.iter().map(|(id, kind)| ((*id).to_owned(), *kind)).collect();
         for own in OPTIONAL {
-            if scores.iter().any(|score| score.value(own).is_some()) {
+            if self.set.traces.iter().any(|scored| scored.score.value(own).is_some()) {
                 ids.push((Own::IDS[own as usize].to_owned(), Average::Mean));
             }
         }
@@ -148,29 +150,14 @@ impl Scoring<'_> {
     }
 }
 
-/// Scores traces on all processors.
-fn score_all(traces: &[Trace], scorer: &TraceScorer<'_>) -> Vec<TraceScore> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let part = traces.len().div_ceil(threads).max(1);
-    std::thread::scope(|scope| {
-        let parts: Vec<_> = traces
-            .chunks(part)
-            .map(|part| scope.spawn(|| part.iter().map(|t| scorer.score(t)).collect::<Vec<_>>()))
-            .collect();
-        parts
-            .into_iter()
-            .flat_map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    })
-}
-
 /// Adds the difference from an earlier run to each item, and summarizes it.
-fn compare(before: &[Trace], after: &[Trace], items: &mut [(Item, usize)]) -> Option<String> {
+fn compare(before: &[Trace], after: &[ScoredTrace], items: &mut [(Item, usize)]) -> Option<String> {
     let mut earlier: BTreeMap<Key<'_>, &Trace> = before.iter().map(|t| (t.key(), t)).collect();
     let (mut all, mut same, mut not_compared) = (Vec::new(), 0_usize, 0_usize);
     for (item, at) in items {
-        let Some(other) = earlier.remove(&after[*at].key()) else { continue };
-        let found = trajectories::compare(other, &after[*at], &Tolerances::new());
+        let trace = &after[*at].trace;
+        let Some(other) = earlier.remove(&trace.key()) else { continue };
+        let found = trajectories::compare(other, trace, &Tolerances::new());
         not_compared += usize::from(found.not_compared.is_some());
         all.extend(found.similarity);
         same += usize::from(found.is_same());
@@ -194,19 +181,9 @@ fn compare(before: &[Trace], after: &[Trace], items: &mut [(Item, usize)]) -> Op
 }
 
 /// The tools that were called instead of others: how often, of how often the other was required.
-fn confusion_slices(traces: &[Trace], confusions: &[Confusions]) -> Vec<Slice> {
-    let mut required: BTreeMap<&str, u64> = BTreeMap::new();
-    let mut confused: BTreeMap<&Confusion, u64> = BTreeMap::new();
-    let scored = traces.iter().zip(confusions).filter(|(trace, _)| trace.failed.is_none());
-    for (_, confusions) in scored {
-        for tool in &confusions.required {
-            *required.entry(tool).or_default() += 1;
-        }
-        for confusion in &confusions.pairs {
-            *confused.entry(confusion).or_default() += 1;
-        }
-    }
-    let mut all: Vec<(&Confusion, u64)> = confused.into_iter().collect();
+fn confusion_slices(tally: &Tally) -> Vec<Slice> {
+    let Tally { required, confused, .. } = tally;
+    let mut all: Vec<(&Confusion, u64)> = confused.iter().map(|(one, n)| (one, *n)).collect();
     all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
     let of = |confusion: &Confusion| required.get(confusion.expected.as_str()).copied();
     all.into_iter()
@@ -233,31 +210,14 @@ fn share(id: &str, hits: u64, of: u64) -> Measured {
     }
 }
 
-/// An interval for a report.
-pub(crate) fn interval(interval: stats::Interval, method: &str) -> Interval {
-    let stats::Interval { low, high } = interval;
-    Interval { low, high, level: aggregate::LEVEL, method: method.to_owned() }
-}
-
-/// Returns whether a metric lies between 0 and 1.
-pub(crate) fn is_share(id: &str) -> bool {
-    let counts = ["run.", "gauge.overhead_", "gauge.tokens_", "gauge.ms_"];
-    !counts.iter().any(|start| id.starts_with(start))
-        && !matches!(id, "calls.first_error" | "gauge.effectiveness" | "outcome.score")
-}
-
 /// The control of traces that state the scores which they must get.
-fn expected_scores(
-    traces: &[Trace],
-    scorer: &TraceScorer<'_>,
-    scores: &[TraceScore],
-) -> Option<Control> {
+fn expected_scores(set: &ScoredSet) -> Option<Control> {
     let text = |score: Option<f64>| score.map_or("undefined".to_owned(), |score| score.to_string());
     let (mut stated, mut wrong) = (0_u64, Vec::new());
-    for (trace, score) in traces.iter().zip(scores) {
+    for ScoredTrace { trace, score, .. } in &set.traces {
         for (id, expected) in &trace.expected_scores {
             stated += 1;
-            let place = scorer.ids().iter().position(|known| known == id);
+            let place = set.ids.iter().position(|known| known == id);
             let found = place.and_then(|place| score.scores[place]?.ok());
             let same = match (expected, found) {
                 (Some(expected), Some(found)) => (expected - found).abs() < 1e-6,

@@ -7,16 +7,17 @@ use karat_core::report::Measured;
 use karat_metrics::{Score, stats};
 
 use super::items::{TaskKey, task_key};
-use crate::scores::{Own, TraceScore};
-use crate::trace::{Setting, Trace};
+use crate::scored::ScoredTrace;
+use crate::scores::Own;
+use crate::trace::Setting;
 
 /// The largest k for which pass@k and pass^k are computed.
 const MAX_K: u64 = 100;
 
 /// The metrics; none if a task was run only once. Intervals are drawn by tasks.
-pub(super) fn measures(traces: &[Trace], scores: &[TraceScore], seed: u64) -> Vec<Measured> {
+pub(super) fn measures(traces: &[ScoredTrace], seed: u64) -> Vec<Measured> {
     let mut runs: BTreeMap<(TaskKey<'_>, Setting), (u64, u64)> = BTreeMap::new();
-    for (trace, score) in traces.iter().zip(scores) {
+    for ScoredTrace { trace, score, .. } in traces {
         let counts = trace.setting.has_tools() && trace.failed.is_none();
         if let Some(success) = score.value(Own::Success).filter(|_| counts) {
             let (all, done) = runs.entry((task_key(trace), trace.setting)).or_default();

@@ -5,34 +5,10 @@ use std::collections::BTreeMap;
 use karat_core::evaluation;
 use karat_io::text::printable;
 
-use super::LISTED;
-use crate::intake::{Counts, ReadStats};
+use super::numbers::LISTED;
 use crate::judge::Verdicts;
-use crate::scores::TraceScore;
-
-/// Calls that could not be scored in full.
-#[derive(Debug, Default)]
-pub(crate) struct CallProblems {
-    unreadable_arguments: u64,
-    unrecorded_arguments: u64,
-    not_checked: Counts,
-}
-
-impl CallProblems {
-    pub(crate) fn of(scores: &[TraceScore]) -> Self {
-        let mut problems = CallProblems::default();
-        scores.iter().for_each(|score| problems.add(score));
-        problems
-    }
-
-    pub(crate) fn add(&mut self, score: &TraceScore) {
-        self.unreadable_arguments += score.unreadable_arguments;
-        self.unrecorded_arguments += score.unrecorded_arguments;
-        for reason in &score.not_checked {
-            self.not_checked.add(reason, 1);
-        }
-    }
-}
+use crate::read_stats::{Counts, ReadStats};
+use crate::scores::CallProblems;
 
 /// The remarks on traces that were read and scored.
 pub(crate) fn warnings(stats: &ReadStats, problems: &CallProblems) -> Vec<String> {

@@ -8,10 +8,11 @@ mod conversation;
 mod model;
 mod offer;
 mod recording;
+mod settings;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,82 +29,28 @@ use karat_core::run::{Options, System};
 use karat_io::Failure;
 use karat_io::input::write_atomic;
 use karat_mcp::config;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::conversation::Conversation;
 pub use self::model::{Api, Model};
-use self::recording::{Recorder, Recording};
+use self::recording::{Head, Recorder, Recording};
+pub use self::settings::{Budget, Config};
 pub use self::world::Starter;
 pub(crate) use self::world::ask;
 use self::world::{Mismatch, Server, World};
 use crate::metric::CallMetric;
 use crate::report::Scoring;
+use crate::scored::{Keep, ScoredSet};
+use crate::scores::TraceScorer;
+use crate::task_digest::canonical;
 use crate::tasks::{Task, Tasks};
 use crate::tools::Tools;
 use crate::trace::{Setting, Trace};
-use crate::trace_set::{TraceSet, canonical};
+use crate::trace_set::TraceSet;
 use crate::traces::score_set;
 
 /// The evaluation of a live agent.
 pub struct AgentRun;
-
-/// The settings of a live agent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Config {
-    /// Files of tasks.
-    pub tasks: Vec<PathBuf>,
-    /// The models, all at one endpoint; without one, the scripted agent follows the plans of the tasks.
-    #[serde(default)]
-    pub models: Vec<Model>,
-    /// The environment variable with the key of the endpoint.
-    #[serde(default)]
-    pub key_env: Option<String>,
-    /// The settings in which each task is run.
-    #[serde(default)]
-    pub settings: Vec<Setting>,
-    /// Servers that do not help, for [`Setting::Distractors`].
-    #[serde(default)]
-    pub distractors: Vec<String>,
-    /// The limits of one run.
-    #[serde(default)]
-    pub budget: Budget,
-    /// The system prompt.
-    #[serde(default)]
-    pub system: Option<String>,
-    /// A file of MCP servers.
-    #[serde(default)]
-    pub servers: Option<PathBuf>,
-    /// The file for the recording.
-    pub record: PathBuf,
-    /// A recording to replay instead of running anything.
-    #[serde(default)]
-    pub replay: Option<PathBuf>,
-    /// The file for the traces.
-    pub traces: PathBuf,
-}
-
-/// The limits of one run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Budget {
-    /// The number of times that the model is asked.
-    pub turns: u32,
-    /// The number of tokens.
-    pub tokens: Option<u64>,
-    /// The time in seconds.
-    pub seconds: u64,
-    /// The cost, by the prices of the model.
-    pub cost: Option<f64>,
-}
-
-impl Default for Budget {
-    /// 20 turns, 5 minutes.
-    fn default() -> Self {
-        Budget { turns: 20, tokens: None, seconds: 300, cost: None }
-    }
-}
 
 /// The tasks, and the servers that they may name.
 pub struct RunData {
@@ -169,6 +116,15 @@ impl System for Agent {
     async fn ask(&self, run: u32, job: &Job) -> Result<Trace, Failure> {
         self.run(run + 1, job).await.map_err(Failure::lost)
     }
+}
+
+/// The settings and the number of runs that a recording was made with.
+///
+/// # Errors
+/// If the file is not a recording, or one that does not hold them.
+pub fn recorded(path: &Path) -> Result<(Config, u32), EvalError> {
+    let Head { config, runs, .. } = Head::load(path)?;
+    Ok((config.unwrap_or_default(), runs.max(1)))
 }
 
 impl Config {
@@ -289,6 +245,16 @@ impl Evaluation for AgentRun {
     }
 
     fn load(config: &Config, _: &Common, root: &Root<'_>) -> Result<RunData, EvalError> {
+        if let (Some(replay), true) = (&config.replay, config.tasks.is_empty()) {
+            let path = root.path(replay);
+            let head = Head::load(&path)?;
+            return Ok(RunData {
+                tasks: head.tasks(&path)?,
+                reference: head.dataset,
+                servers: None,
+                builtin: BTreeMap::new(),
+            });
+        }
         let files: Vec<PathBuf> = config.tasks.iter().map(|file| root.path(file)).collect();
         let tasks = Tasks::load(&files)?;
         let name = files.first().and_then(|file| file.file_stem()).unwrap_or_default();
@@ -334,9 +300,8 @@ impl Evaluation for AgentRun {
             options: common.options(),
             folder: context.folder.to_owned(),
         };
-        let models: Vec<&str> = config.models.iter().map(|model| model.name.as_str()).collect();
-        let about = json!({"models": models, "runs": common.runs, "settings": config.settings});
-        let recorder = Some(Recorder::new(config.record.clone(), about));
+        let head = Head::new(config, common.runs, &data.tasks, &data.reference);
+        let recorder = Some(Recorder::new(config.record.clone(), head));
         let agent = Agent { config: config.clone(), world, recorder, resume: context.resume };
         Ok(Start::Live { system: Arc::new(agent), reference })
     }
@@ -387,10 +352,12 @@ impl Evaluation for AgentRun {
         let Entry { common, data, .. } = observed.entry;
         let traces = traces(observed.outcomes).cloned().collect();
         let set = TraceSet::made(traces, &data.tasks, &data.reference.id);
+        let (tools, metrics) = (Tools::default(), CallMetric::usual());
+        let set = ScoredSet::of(set, &TraceScorer::new(&tools, &metrics), Keep::Scores);
         score_set(&Scoring {
             set: &set,
-            tools: &Tools::default(),
-            metrics: &CallMetric::usual(),
+            tools: &tools,
+            metrics: &metrics,
             verdicts: None,
             before: None,
             seed: common.seed,

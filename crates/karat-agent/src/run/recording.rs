@@ -7,14 +7,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use karat_core::error::EvalError;
-use karat_io::input::{self, Limits};
+use karat_core::report::DatasetRef;
+use karat_io::input::{self, Limits, open_for_writing, refuse_links};
 use karat_io::text::printable;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::settings::Config;
 use super::world::Exchange;
 use crate::error::in_line;
-use crate::trace_set::canonical;
+use crate::task_digest::canonical;
+use crate::tasks::{Task, Tasks};
 
 /// The schema of a recording.
 const SCHEMA: &str = "karat.agent-recording/1";
@@ -39,6 +42,70 @@ struct Key {
 /// A line holds all exchanges of a run, each with the messages before it.
 fn limits() -> Limits {
     Limits { line_bytes: 256 << 20, ..Limits::streaming() }
+}
+
+/// The head of a recording: everything that making its runs again needs.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Head {
+    schema: String,
+    /// The number of runs of each task.
+    #[serde(default)]
+    pub(super) runs: u32,
+    /// The name of the tasks, and their digest.
+    #[serde(default)]
+    pub(super) dataset: DatasetRef,
+    /// The tasks as they were written.
+    #[serde(default)]
+    tasks: Vec<Value>,
+    /// The settings, without addresses, keys and paths.
+    #[serde(default)]
+    pub(super) config: Option<Config>,
+}
+
+impl Head {
+    pub(super) fn new(config: &Config, runs: u32, tasks: &Tasks, dataset: &DatasetRef) -> Self {
+        let value = |text: &str| serde_json::from_str(text).unwrap_or_default();
+        Head {
+            schema: SCHEMA.to_owned(),
+            runs,
+            dataset: dataset.clone(),
+            tasks: tasks.texts().map(value).collect(),
+            config: Some(config.without_surroundings()),
+        }
+    }
+
+    /// Reads the head of a recording.
+    ///
+    /// # Errors
+    /// If the file is not a recording, or one that does not hold its tasks.
+    pub(super) fn load(path: &Path) -> Result<Self, EvalError> {
+        let mut lines = input::lines(path, &limits())?;
+        let text = lines.next_line()?.map(|(_, text)| text.to_owned()).unwrap_or_default();
+        check_head(path, &text)?;
+        let head: Head = serde_json::from_str(&text).map_err(|error| in_line(path, 1, error))?;
+        match head.config.is_some() && !head.tasks.is_empty() {
+            true => Ok(head),
+            false => Err(in_line(
+                path,
+                1,
+                "this recording does not hold its tasks; name the tasks, the model and the endpoint as they were",
+            )),
+        }
+    }
+
+    /// The tasks of the recording.
+    ///
+    /// # Errors
+    /// If one is not valid.
+    pub(super) fn tasks(&self, path: &Path) -> Result<Tasks, EvalError> {
+        let mut tasks = Tasks::default();
+        for task in &self.tasks {
+            let task = Task::parse(&task.to_string()).and_then(|task| tasks.push(task));
+            task.map_err(|error| in_line(path, 1, error))?;
+        }
+        tasks.digest = self.dataset.digest.parse().ok();
+        Ok(tasks)
+    }
 }
 
 impl Recording {
@@ -81,14 +148,13 @@ fn check_head(path: &Path, text: &str) -> Result<(), EvalError> {
 /// Writes a recording, run by run.
 pub(super) struct Recorder {
     path: PathBuf,
-    /// The settings of the run, for the head.
-    pub(super) settings: Value,
+    head: Head,
     file: Mutex<Option<File>>,
 }
 
 impl Recorder {
-    pub(super) fn new(path: PathBuf, settings: Value) -> Self {
-        Recorder { path, settings, file: Mutex::new(None) }
+    pub(super) fn new(path: PathBuf, head: Head) -> Self {
+        Recorder { path, head, file: Mutex::new(None) }
     }
 
     /// Opens the file. Of an earlier recording only the runs in `keep` stay: a run that was interrupted
@@ -98,13 +164,13 @@ impl Recorder {
     /// If it cannot be written, or an earlier one is not valid.
     pub(super) fn open(&self, keep: Option<&BTreeSet<String>>) -> Result<(), EvalError> {
         let cannot = |error: std::io::Error| EvalError::config(self.cannot(&error));
-        if let Some(folder) = self.path.parent() {
-            std::fs::create_dir_all(folder).map_err(cannot)?;
-        }
+        refuse_links(&self.path).map_err(EvalError::config)?;
         let fresh = self.path.with_extension("new");
-        let mut file = BufWriter::new(File::create(&fresh).map_err(cannot)?);
-        let head = json!({"schema": SCHEMA, "settings": self.settings});
-        writeln!(file, "{head}").map_err(cannot)?;
+        let file = open_for_writing(&fresh).map_err(EvalError::config)?;
+        file.set_len(0).map_err(cannot)?;
+        let mut file = BufWriter::new(file);
+        serde_json::to_writer(&mut file, &self.head).map_err(|error| cannot(error.into()))?;
+        writeln!(file).map_err(cannot)?;
         if let Some(keep) = keep.filter(|_| self.path.exists()) {
             self.copy(keep, &mut file)?;
         }
@@ -164,7 +230,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("recording.jsonl");
         let key = |run: u32| json!({"id": "t", "run": run});
-        let recorder = Recorder::new(path.clone(), json!({}));
+        let head = || Head::new(&Config::default(), 1, &Tasks::default(), &DatasetRef::default());
+        let recorder = Recorder::new(path.clone(), head());
         recorder.open(None).unwrap();
         for run in 1..=3 {
             recorder.write(&key(run), &[]).unwrap();
@@ -174,7 +241,7 @@ mod tests {
         bytes.extend(b"{\"trace\":{\"id\":\"\xc3");
         std::fs::write(&path, bytes).unwrap();
         let keep = BTreeSet::from([canonical(&key(1)), canonical(&key(3))]);
-        let resumed = Recorder::new(path.clone(), json!({}));
+        let resumed = Recorder::new(path.clone(), head());
         resumed.open(Some(&keep)).unwrap();
         resumed.write(&key(2), &[]).unwrap();
         let recording = Recording::load(&path).unwrap();

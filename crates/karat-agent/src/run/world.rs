@@ -21,8 +21,8 @@ use serde_json::{Map, Value, json};
 
 use super::model::Model;
 use super::recording::Recording;
+use crate::task_digest::canonical;
 use crate::trace::CallError;
-use crate::trace_set::canonical;
 
 /// The class of an exchange that was cut off because the time of the run was spent.
 pub(super) const OUT_OF_TIME: &str = "out_of_time";

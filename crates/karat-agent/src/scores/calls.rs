@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use karat_metrics::calls::{Call, Object, traces};
+use karat_metrics::calls::expected::Expected;
+use karat_metrics::calls::json::Reader;
+use karat_metrics::calls::{self, Call, Object, f1, traces};
 
 use super::{Own, Score, TraceScore, yes};
 use crate::metric::CallMetric;
@@ -10,6 +12,10 @@ use crate::trace::expectation::{Expectation, Hit, NO_ARGUMENTS, object};
 use crate::trace::{Arguments, CallMade, Trace};
 
 const NO_EXPECTATION: &str = "no calls are expected or ruled out";
+pub(super) const TOO_MANY: &str = "too many calls to align: more than 1,000,000 pairs of calls";
+/// The pairs of calls that are compared for one trace. The work of alignment grows with the product of
+/// made and expected calls.
+pub(super) const MAX_PAIRS: usize = 1_000_000;
 const A_CHOICE: &str = "the expectation leaves a choice that this metric cannot express";
 
 /// The calls of a trace as the metrics take them.
@@ -17,6 +23,8 @@ pub(super) struct Calls<'t> {
     pub(super) trace: &'t Trace,
     pub(super) expect: Option<&'t Expectation>,
     pub(super) made: Vec<Call<'t>>,
+    /// The expected calls, if they leave no choice.
+    plain: Option<Vec<Call<'t>>>,
     /// True if the arguments of all calls were recorded.
     pub(super) has_arguments: bool,
 }
@@ -27,6 +35,7 @@ impl<'t> Calls<'t> {
             trace,
             expect,
             made: trace.calls.iter().map(|call| as_call(expect, call)).collect(),
+            plain: expect.and_then(|expect| expect.calls.as_ref()?.plain()),
             has_arguments: count(trace, |arguments| *arguments == Arguments::NotRecorded) == 0,
         }
     }
@@ -42,9 +51,12 @@ impl<'t> Calls<'t> {
             Some(_) if !self.has_arguments => Err(NO_ARGUMENTS),
             Some(calls) => Ok(&calls.steps),
         };
-        score.set(Own::Exact, expected.map(|expected| yes(expected.exact(made))));
-        score.set(Own::Alignment, expected.map(|expected| expected.alignment(made)));
-        score.set(Own::F1, expected.map(|expected| expected.f1(made)));
+        let aligned = expected.and_then(|expected| {
+            expected.in_order(made, MAX_PAIRS).map(|found| (expected, found)).ok_or(TOO_MANY)
+        });
+        score.set(Own::Exact, aligned.map(|(_, found)| yes(found.exact)));
+        score.set(Own::Alignment, aligned.map(|(_, found)| found.alignment));
+        score.set(Own::F1, aligned.and_then(|(expected, _)| self.f1(expected)));
         let first_error = expected.and_then(|expected| {
             let position = traces::first_error(expected, made);
             position.map(|position| position as f64).ok_or("the calls are as expected")
@@ -62,15 +74,29 @@ impl<'t> Calls<'t> {
         );
     }
 
+    /// Every call is compared with every expected one, wherever they are; a plain list is counted instead
+    /// where these are too many.
+    fn f1(&self, expected: &Expected<'_>) -> Score {
+        let wanted = self.expect.map_or(0, |expect| expect.all_calls().count());
+        match (self.made.len().saturating_mul(wanted) <= MAX_PAIRS, &self.plain) {
+            (true, _) => Ok(expected.f1(&self.made)),
+            (false, Some(plain)) => Ok(f1::f1(&self.made, plain)),
+            (false, None) => Err(TOO_MANY),
+        }
+    }
+
     /// The score by a metric of a peer, if the expectation can be expressed for it.
     pub(super) fn peer_score(&self, metric: &CallMetric, id: &str) -> Score {
         if let Some(score) = self.trace.peer_scores.get(id) {
             return Ok(*score);
         }
-        let calls = self.expect.and_then(|expect| expect.calls.as_ref()).ok_or(NO_EXPECTATION)?;
-        let expected = calls.plain.as_ref().ok_or(A_CHOICE)?;
+        self.expect.and_then(|expect| expect.calls.as_ref()).ok_or(NO_EXPECTATION)?;
+        let expected = self.plain.as_ref().ok_or(A_CHOICE)?;
         if !self.has_arguments {
             return Err(NO_ARGUMENTS);
+        }
+        if self.made.len().saturating_mul(expected.len()) > MAX_PAIRS {
+            return Err(TOO_MANY);
         }
         Ok(metric.measure(&self.made, expected).score)
     }
@@ -105,7 +131,11 @@ pub(crate) fn as_call<'t>(expect: Option<&'t Expectation>, call: &'t CallMade) -
         None => Cow::Borrowed(call.name.as_str()),
     };
     match &call.arguments {
-        Arguments::Object(text) => Call::new(name, object(text).unwrap_or_else(|_| unreadable())),
+        // With its text: most calls are written as they are expected, and then nothing else is compared.
+        Arguments::Object(text) => match calls::Arguments::read_now(&mut Reader::new(text)) {
+            Ok(arguments) => Call::new(name, arguments),
+            Err(_) => Call::new(name, unreadable()),
+        },
         Arguments::Text(_) => Call::new(name, unreadable()),
         Arguments::NotRecorded => Call { name, ..Call::default() },
     }

@@ -1,10 +1,16 @@
 //! Wrong tools and those that were expected in their place.
 
+use std::collections::{HashMap, VecDeque};
+
 use karat_metrics::calls::expected::Presence;
 
 use super::calls::Calls;
 use crate::trace::Trace;
 use crate::trace::expectation::Wanted;
+
+/// The number of comparisons of arguments. Beyond it, the calls that are left are compared by their tools
+/// alone: a trace with so many calls of one tool is a loop.
+const MAX_COMPARISONS: usize = 1_000_000;
 
 /// One tool in place of another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,26 +47,31 @@ pub(crate) fn confusions(trace: &Trace) -> Confusions {
     }
     let all: Vec<Wanted<'_>> = expect.all_calls().collect();
     let made = &calls.made;
+    // By tool, the expected calls that are not met yet, in their order.
+    let mut open: HashMap<&str, VecDeque<usize>> = HashMap::new();
+    for (position, (_, wanted)) in all.iter().enumerate() {
+        open.entry(wanted.name.as_ref()).or_default().push_back(position);
+    }
     let mut met = vec![false; all.len()];
     let mut used = vec![false; made.len()];
     // Right calls first, then right tools with wrong arguments.
-    for full in [true, false] {
-        for (number, call) in made.iter().enumerate() {
-            if used[number] {
-                continue;
-            }
-            let fits = |position: &usize| {
-                let (_, wanted) = all[*position];
-                !met[*position]
-                    && match full {
-                        true => wanted.accepts(call),
-                        false => wanted.name == call.name,
-                    }
-            };
-            if let Some(position) = (0..all.len()).find(fits) {
-                met[position] = true;
-                used[number] = true;
-            }
+    let mut comparisons = 0;
+    for (number, call) in made.iter().enumerate() {
+        let Some(places) = open.get_mut(&*call.name) else { continue };
+        comparisons += places.len();
+        if comparisons > MAX_COMPARISONS {
+            break;
+        }
+        if let Some(at) = places.iter().position(|position| all[*position].1.accepts(call)) {
+            met[places[at]] = true;
+            used[number] = true;
+            places.remove(at);
+        }
+    }
+    for (call, used) in made.iter().zip(&mut used).filter(|(_, used)| !**used) {
+        if let Some(position) = open.get_mut(&*call.name).and_then(VecDeque::pop_front) {
+            met[position] = true;
+            *used = true;
         }
     }
     let required = |position: &usize| all[*position].1.presence == Presence::Required;

@@ -64,7 +64,7 @@ fn in_order<'e>(
             Expected::Call(_) => start + 1,
             Expected::AnyOrder(group) => start + group.len(),
         };
-        calls[start..end].sort_by_key(|(_, wanted)| first_made(wanted));
+        calls[start..end].sort_by_cached_key(|(_, wanted)| first_made(wanted));
         start = end;
     }
     calls

@@ -1,6 +1,6 @@
 //! The dimensions of MCPGauge that one trace shows: proactivity, compliance, unneeded calls.
 
-use super::calls::Calls;
+use super::calls::{Calls, MAX_PAIRS, TOO_MANY};
 use super::{Own, Score, TraceScore, yes};
 use crate::trace::expectation::{Expectation, NO_ARGUMENTS, Tool};
 use crate::trace::{Arguments, CallMade, CallOutcome};
@@ -32,11 +32,18 @@ fn proactivity(calls: &Calls<'_>, needs: Option<bool>) -> Score {
     if !calls.has_arguments {
         return Err(NO_ARGUMENTS);
     }
+    if expect.required().count().saturating_mul(calls.made.len()) > MAX_PAIRS {
+        return Err(TOO_MANY);
+    }
     Ok(yes(all_required_made(calls, expect)))
 }
 
 /// Returns whether each required call is met by a call of its own, in any order.
 fn all_required_made(calls: &Calls<'_>, expect: &Expectation) -> bool {
+    let mut made = calls.made.iter();
+    if expect.required().all(|(_, wanted)| made.next().is_some_and(|call| wanted.accepts(call))) {
+        return true;
+    }
     let accepts: Vec<Vec<bool>> = expect
         .required()
         .map(|(_, wanted)| calls.made.iter().map(|call| wanted.accepts(call)).collect())

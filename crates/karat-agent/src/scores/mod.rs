@@ -11,12 +11,14 @@ mod gauge;
 mod observed;
 mod offered;
 mod outcome;
+mod problems;
 
 use karat_metrics::calls::ragas::Warning;
 
 pub(crate) use self::calls::as_call;
 pub(crate) use self::confusions::{Confusion, Confusions, confusions};
 pub(crate) use self::observed::observed;
+pub(crate) use self::problems::CallProblems;
 use crate::formats::samples::Sample;
 use crate::metric::{CallMetric, CallScore};
 use crate::tools::Tools;

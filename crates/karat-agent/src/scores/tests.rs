@@ -49,6 +49,22 @@ fn record(calls: &str, expect: &str) -> String {
 }
 
 #[test]
+fn a_trace_with_too_many_calls_is_not_aligned() {
+    let calls = |numbers: &mut dyn Iterator<Item = usize>| {
+        let calls = numbers.map(|n| json!({"name": format!("t{n}"), "arguments": {}, "result": 1}));
+        json!(calls.collect::<Vec<_>>()).to_string()
+    };
+    let expected = calls(&mut (0..1_200).rev()).replace(r#","result":1"#, "");
+    let found = scored(&record(&calls(&mut (0..1_200)), &format!(r#"{{"calls":{expected}}}"#)));
+    for id in ["calls.exact", "calls.alignment", "calls.f1"] {
+        assert!(found[id].is_err_and(|reason| reason.contains("too many calls")), "{id}");
+    }
+    // The tools are the right ones, though in another order.
+    assert_eq!(found.confusions.pairs, []);
+    assert_eq!(found.value("calls.loop"), Some(0.0));
+}
+
+#[test]
 fn right_calls_are_right_by_every_metric() {
     let calls = r#"[{"name":"add","server":"demo","arguments":{"a":2,"b":3},"result":{}}]"#;
     let expect = r#"{"calls":[{"name":"add","server":"demo","arguments":{"a":2,"b":3}}]}"#;

@@ -4,12 +4,15 @@
 //! easier than it was meant.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use karat_core::expect::{Answer, Matcher, MatcherSpec};
 use karat_metrics::calls::expected::{
     Accepted, ExpectedArgument, ExpectedCall, ExtraArguments, Presence, Step,
 };
-use karat_metrics::calls::{Call, Equality, Expected, Object, Value, json};
+use karat_metrics::calls::{
+    Arguments as CallArguments, Call, Equality, Expected, Object, Value, json,
+};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -43,8 +46,18 @@ pub struct ExpectedCalls {
     pub steps: Expected<'static>,
     /// The tool of each call, in the order of the calls.
     tools: Vec<Tool>,
+    /// By tool, the first server that an expected call of it states.
+    servers: HashMap<String, String>,
     /// The calls as a plain list, if the expectation leaves no choice.
-    pub plain: Option<Vec<Call<'static>>>,
+    plain: Option<Vec<PlainCall>>,
+}
+
+/// An expected call that leaves no choice.
+#[derive(Debug)]
+struct PlainCall {
+    key: String,
+    /// The text of the arguments, which was checked.
+    arguments: Box<str>,
 }
 
 /// An expected call and its tool.
@@ -77,6 +90,13 @@ pub(crate) enum Hit {
     Unknown(&'static str),
 }
 
+impl PlainCall {
+    fn as_call(&self) -> Option<Call<'_>> {
+        let arguments = CallArguments::read(&mut json::Reader::new(&self.arguments)).ok()?;
+        Some(Call::new(self.key.as_str(), arguments))
+    }
+}
+
 impl Tool {
     /// Reads `name`, `server:name` or `mcp__server__name`.
     pub fn parse(text: &str) -> Self {
@@ -91,7 +111,8 @@ impl Tool {
     }
 
     fn read(fields: &mut Fields<'_>) -> Result<Self, Invalid> {
-        let mut tool = Tool::parse(&fields.need::<String>("name")?);
+        let name = fields.text("name")?.ok_or_else(|| Invalid::at("name", "is missing"))?;
+        let mut tool = Tool::parse(&name);
         if let Some(server) = fields.get("server")? {
             tool.server = Some(server);
         }
@@ -169,7 +190,15 @@ impl Expectation {
 
     /// The name under which a call is compared.
     pub fn key<'c>(&'c self, name: &'c str, server: Option<&'c str>) -> Cow<'c, str> {
-        key(self.calls.iter().flat_map(|calls| &calls.tools), name, server)
+        match &self.calls {
+            Some(calls) => key(&calls.servers, name, server),
+            None => Cow::Borrowed(name),
+        }
+    }
+
+    /// The expectation as it was written.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     /// Returns whether all conditions on the answer hold; without an answer none does.
@@ -197,15 +226,9 @@ impl Serialize for Expectation {
 
 /// The name under which a call is compared: with its server where an expected call of that name
 /// states one. A call whose server is not known counts as one of the server that is expected.
-fn key<'c>(
-    mut tools: impl Iterator<Item = &'c Tool>,
-    name: &'c str,
-    server: Option<&'c str>,
-) -> Cow<'c, str> {
-    let stated = |tool: &&Tool| tool.name == name && tool.server.is_some();
-    let Some(expected) = tools.find(stated) else { return Cow::Borrowed(name) };
-    match server.or(expected.server.as_deref()) {
-        Some(server) => Cow::Owned(format!("{server}:{name}")),
+fn key<'c>(servers: &HashMap<String, String>, name: &'c str, server: Option<&str>) -> Cow<'c, str> {
+    match servers.get(name) {
+        Some(expected) => Cow::Owned(format!("{}:{name}", server.unwrap_or(expected))),
         None => Cow::Borrowed(name),
     }
 }
@@ -233,6 +256,7 @@ impl ExpectedCalls {
         let mut calls = ExpectedCalls {
             steps: Expected::default(),
             tools: Vec::new(),
+            servers: HashMap::new(),
             plain: Some(Vec::new()),
         };
         for (number, text) in steps.iter().enumerate() {
@@ -245,18 +269,15 @@ impl ExpectedCalls {
     }
 
     fn step(&mut self, text: &str) -> Result<Step<'static>, Invalid> {
-        let group = match is_string(text) {
-            true => None,
-            false => {
-                let mut fields = Fields::parse(text)?;
-                let group = fields.list("any_order")?;
-                if group.is_some() {
-                    fields.end()?;
-                }
-                group
-            }
-        };
-        let Some(group) = group else { return self.call(text).map(Step::Call) };
+        if is_string(text) {
+            return self.named(text).map(Step::Call);
+        }
+        let mut fields = Fields::parse(text)?;
+        if !fields.has("any_order") {
+            return self.described(fields).map(Step::Call);
+        }
+        let group = fields.list("any_order")?.unwrap_or_default();
+        fields.end()?;
         let plain = self.plain.take().filter(|_| group.is_empty());
         let mut calls = Vec::new();
         for (number, text) in group.iter().enumerate() {
@@ -268,30 +289,35 @@ impl ExpectedCalls {
     }
 
     fn call(&mut self, text: &str) -> Result<ExpectedCall<'static>, Invalid> {
-        if is_string(text) {
-            self.tools.push(Tool::parse(&typed::<String>(text)?));
-            self.plain = None;
-            return Ok(ExpectedCall {
-                name: Cow::Borrowed(""),
-                arguments: Vec::new(),
-                extra_arguments: ExtraArguments::Ignored,
-                presence: Presence::Required,
-            });
+        match is_string(text) {
+            true => self.named(text),
+            false => self.described(Fields::parse(text)?),
         }
-        let mut fields = Fields::parse(text)?;
+    }
+
+    /// A tool, whatever the arguments.
+    fn named(&mut self, text: &str) -> Result<ExpectedCall<'static>, Invalid> {
+        self.tools.push(Tool::parse(&typed::<String>(text)?));
+        self.plain = None;
+        Ok(ExpectedCall {
+            name: Cow::Borrowed(""),
+            arguments: Vec::new(),
+            extra_arguments: ExtraArguments::Ignored,
+            presence: Presence::Required,
+        })
+    }
+
+    /// A call with its arguments.
+    fn described(&mut self, mut fields: Fields<'_>) -> Result<ExpectedCall<'static>, Invalid> {
         self.tools.push(Tool::read(&mut fields)?);
-        let literal = match fields.raw("arguments") {
+        let literal = fields.raw("arguments");
+        let mut arguments: Vec<ExpectedArgument<'static>> = match literal {
             Some(text) => {
                 let read = object(text).map_err(|message| Invalid::at("arguments", message))?;
-                Some(read.into_owned())
+                read.iter().map(|(name, value)| exactly(name, value)).collect()
             }
-            None => None,
+            None => Vec::new(),
         };
-        let mut arguments: Vec<ExpectedArgument<'static>> = literal
-            .iter()
-            .flat_map(Object::iter)
-            .map(|(name, value)| exactly(name, value))
-            .collect();
         let stated = arguments.len();
         if let Some(text) = fields.raw("accept") {
             let all = Fields::parse(text).map_err(|error| error.within("accept"))?;
@@ -321,7 +347,9 @@ impl ExpectedCalls {
             && presence == Presence::Required
             && arguments.len() == stated;
         match (&mut self.plain, literal) {
-            (Some(calls), Some(literal)) if plain => calls.push(Call::new("", literal)),
+            (Some(calls), Some(literal)) if plain => {
+                calls.push(PlainCall { key: String::new(), arguments: literal.into() });
+            }
             _ => self.plain = None,
         }
         Ok(ExpectedCall { name: Cow::Borrowed(""), arguments, extra_arguments, presence })
@@ -330,9 +358,13 @@ impl ExpectedCalls {
     /// Names the calls by their keys. Either all calls of a tool state the server, or none does: with
     /// both, which call meets which expectation would depend on the order of looking.
     fn name_by_key(&mut self) -> Result<(), Invalid> {
-        let named =
-            |name: &str| self.tools.iter().any(|tool| tool.name == name && tool.server.is_some());
-        let bare = self.tools.iter().find(|tool| tool.server.is_none() && named(&tool.name));
+        for tool in &self.tools {
+            if let Some(server) = &tool.server {
+                self.servers.entry(tool.name.clone()).or_insert_with(|| server.clone());
+            }
+        }
+        let is_stated = |tool: &Tool| self.servers.contains_key(&tool.name);
+        let bare = self.tools.iter().find(|tool| tool.server.is_none() && is_stated(tool));
         if let Some(tool) = bare {
             let message = format!("some calls of {:?} state a server and others do not", tool.name);
             return Err(Invalid::at("calls", message));
@@ -340,7 +372,7 @@ impl ExpectedCalls {
         let keys: Vec<String> = self
             .tools
             .iter()
-            .map(|tool| key(self.tools.iter(), &tool.name, tool.server.as_deref()).into_owned())
+            .map(|tool| key(&self.servers, &tool.name, tool.server.as_deref()).into_owned())
             .collect();
         let calls = self.steps.steps.iter_mut().flat_map(|step| match step {
             Step::Call(call) => std::slice::from_mut(call),
@@ -349,10 +381,15 @@ impl ExpectedCalls {
         for (call, key) in calls.zip(&keys) {
             call.name = Cow::Owned(key.clone());
         }
-        for (call, key) in self.plain.iter_mut().flatten().zip(&keys) {
-            call.name = Cow::Owned(key.clone());
+        for (call, key) in self.plain.iter_mut().flatten().zip(keys) {
+            call.key = key;
         }
         Ok(())
+    }
+
+    /// The calls as a plain list, if the expectation leaves no choice.
+    pub fn plain(&self) -> Option<Vec<Call<'_>>> {
+        self.plain.as_ref()?.iter().map(PlainCall::as_call).collect()
     }
 
     fn all(&self) -> impl Iterator<Item = Wanted<'_>> {
@@ -364,10 +401,10 @@ impl ExpectedCalls {
     }
 }
 
-fn exactly(name: &str, value: &Value<'static>) -> ExpectedArgument<'static> {
+fn exactly(name: &str, value: &Value<'_>) -> ExpectedArgument<'static> {
     ExpectedArgument {
         name: Cow::Owned(name.to_owned()),
-        accepted: Accepted::OneOf(vec![value.clone()]),
+        accepted: Accepted::OneOf(vec![value.clone().into_owned()]),
         may_be_omitted: false,
     }
 }
@@ -601,7 +638,7 @@ mod tests {
         assert!(expected.exact(&made));
         let far = call("forecast", r#"{"city":17,"unit":"C","days":4.5,"trace_id":"x"}"#);
         assert!(!expected.exact(&[made[0].clone(), made[1].clone(), far]));
-        assert!(expectation.calls.as_ref().unwrap().plain.is_none());
+        assert!(expectation.calls.as_ref().unwrap().plain().is_none());
         assert_eq!(expectation.required().count(), 3);
     }
 

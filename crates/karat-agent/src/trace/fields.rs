@@ -3,7 +3,10 @@
 //! Values stay text until they are taken: arguments must keep the order of keys and the difference of
 //! `1` and `1.0`, which a parsed document may lose. `null` is the same as absent.
 
+use std::borrow::Cow;
+
 use karat_io::text::clip;
+use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -49,22 +52,55 @@ impl Invalid {
 
 /// The fields of one object.
 pub(crate) struct Fields<'a> {
-    entries: Vec<(String, &'a RawValue)>,
+    entries: Vec<(Cow<'a, str>, &'a RawValue)>,
 }
+
+/// A text that is borrowed unless it has escapes, which `Cow` by itself is not.
+struct Borrowed<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Borrowed<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl<'de> Visitor<'de> for Text {
+            type Value = Borrowed<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E: serde::de::Error>(
+                self,
+                text: &'de str,
+            ) -> Result<Borrowed<'de>, E> {
+                Ok(Borrowed(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Borrowed<'de>, E> {
+                Ok(Borrowed(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+/// The number of fields that most objects have.
+const USUAL: usize = 4;
 
 struct Entries;
 
 impl<'de> Visitor<'de> for Entries {
-    type Value = Vec<(String, &'de RawValue)>;
+    type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut entries: Vec<(String, &'de RawValue)> = Vec::new();
-        while let Some(entry) = map.next_entry()? {
-            entries.push(entry);
+        let mut entries = Vec::with_capacity(USUAL);
+        while let Some((Borrowed(name), value)) =
+            map.next_entry::<Borrowed<'de>, &'de RawValue>()?
+        {
+            entries.push((name, value));
         }
         Ok(entries)
     }
@@ -96,6 +132,12 @@ impl<'a> Fields<'a> {
         found
     }
 
+    /// Returns whether a field is there and not `null`; it is not taken.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        let last = self.entries.iter().rev().find(|(name, _)| name == key);
+        last.is_some_and(|(_, value)| value.get() != "null")
+    }
+
     /// Takes a field that has several names; the first one counts.
     pub(crate) fn any(&mut self, keys: &[&str]) -> Option<&'a str> {
         let mut found = None;
@@ -111,6 +153,16 @@ impl<'a> Fields<'a> {
         self.raw(key).map(|text| typed(text).map_err(|error| error.within(key))).transpose()
     }
 
+    /// Takes a text.
+    pub(crate) fn text(&mut self, key: &str) -> Result<Option<Cow<'a, str>>, Invalid> {
+        let read = |raw: &'a str| -> Result<Cow<'a, str>, Invalid> {
+            let Borrowed(text) =
+                serde_json::from_str(raw).map_err(|error| explain(&error).within(key))?;
+            Ok(text)
+        };
+        self.raw(key).map(read).transpose()
+    }
+
     /// Takes a field that must be there.
     pub(crate) fn need<T: DeserializeOwned>(&mut self, key: &str) -> Result<T, Invalid> {
         self.get(key)?.ok_or_else(|| Invalid::at(key, "is missing"))
@@ -123,7 +175,7 @@ impl<'a> Fields<'a> {
 
     /// The names that were not taken.
     pub(crate) fn left(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|(name, _)| name.as_str())
+        self.entries.iter().map(|(name, _)| &**name)
     }
 
     /// Refuses names that were not taken.

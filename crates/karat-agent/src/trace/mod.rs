@@ -7,7 +7,7 @@
 pub mod expectation;
 pub(crate) mod fields;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::de::{Deserializer, Error as _};
@@ -300,7 +300,7 @@ impl CallMade {
     }
 
     /// A call of `TOOL` or `mcp__SERVER__TOOL`.
-    pub(crate) fn named(name: &str) -> Self {
+    pub fn named(name: &str) -> Self {
         let (server, name) = split_name(name);
         CallMade { name: name.to_owned(), server: server.map(str::to_owned), ..CallMade::default() }
     }
@@ -414,7 +414,8 @@ impl Trace {
 
     fn read_call(&mut self, text: &str) -> Result<CallMade, Invalid> {
         let mut fields = Fields::parse(text)?;
-        let mut call = CallMade::named(&fields.need::<String>("name")?);
+        let name = fields.text("name")?.ok_or_else(|| Invalid::at("name", "is missing"))?;
+        let mut call = CallMade::named(&name);
         if let Some(server) = fields.get::<String>("server")? {
             call.server = Some(server);
         }
@@ -441,6 +442,20 @@ impl Trace {
     pub fn to_line(&self) -> String {
         // Nothing in a trace can fail to serialize: keys are strings and numbers are finite.
         serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The servers that the task is about.
+    pub(crate) fn about(&self) -> Option<String> {
+        let mut servers: BTreeSet<&str> = self.servers.iter().map(String::as_str).collect();
+        if servers.is_empty() {
+            let expected = self.expect.iter().flat_map(|expect| expect.all_calls());
+            servers.extend(expected.filter_map(|(tool, _)| tool.server.as_deref()));
+        }
+        if servers.is_empty() {
+            servers.extend(self.calls.iter().filter_map(|call| call.server.as_deref()));
+        }
+        let joined: Vec<&str> = servers.into_iter().collect();
+        Some(joined.join("+")).filter(|joined| !joined.is_empty())
     }
 
     /// The properties that identify a trace.

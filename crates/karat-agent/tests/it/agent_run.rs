@@ -9,6 +9,7 @@ use karat_agent::trace::Setting;
 use karat_agent::{AgentRun, Trace};
 use karat_core::error::EvalError;
 use karat_core::evaluation::{Common, Entry, Evaluation, RunContext, evaluate};
+use karat_core::journal::{check_sum, with_sum};
 use karat_core::project::{NoBundle, Root};
 use karat_core::report::Report;
 use karat_core::run::Progress;
@@ -156,11 +157,16 @@ async fn runs_that_failed_are_made_again_when_the_run_is_resumed() {
     let broken: Vec<String> = journal
         .iter()
         .map(|line| match line.contains("\"six\"") && line.contains("\"run\":0") {
-            true => line.replacen(
-                "\"calls\":",
-                "\"failed\":{\"class\":\"endpoint\",\"message\":\"dead\"},\"calls\":",
-                1,
-            ),
+            true => {
+                let object = String::from_utf8(check_sum(line.as_bytes()).unwrap()).unwrap();
+                let failed = object.replacen(
+                    "\"calls\":",
+                    "\"failed\":{\"class\":\"endpoint\",\"message\":\"dead\"},\"calls\":",
+                    1,
+                );
+                let line = String::from_utf8(with_sum(failed.into_bytes())).unwrap();
+                line.trim_end().to_owned()
+            }
             false => line.clone(),
         })
         .collect();

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use karat_agent::streaming::{self, Aggregates};
 use karat_agent::{
-    CallMetric, Tasks, Tools, TraceFiles, TraceFormat, TraceSet, TraceSource, Traces, traces,
+    CallMetric, Keep, ScoredSet, Tasks, Tools, TraceFiles, TraceFormat, TraceScorer, TraceSet,
+    TraceSource, Traces, traces,
 };
 use karat_core::error::EvalError;
 use karat_core::evaluation::{self, Common, Entry};
@@ -300,7 +301,9 @@ fn bad_records_within_the_allowance_are_counted() {
 }
 
 fn full_report(file: &TraceFile, tasks: Option<&Tasks>) -> Report {
-    let set = file.with(tasks, |source| TraceSet::read(source).unwrap());
+    let tools = Tools::default();
+    let scorer = TraceScorer::new(&tools, &file.metrics);
+    let set = file.with(tasks, |source| ScoredSet::read(source, &scorer, Keep::Scores).unwrap());
     report(file, traces::Kept::Traces(set))
 }
 
@@ -370,4 +373,31 @@ fn failed_runs_are_held_to_the_allowance_in_both_ways() {
         assert!(error.to_string().contains("f: endpoint: dead"), "{error}");
     }
     assert_eq!((set.stats.runs, means.traces), (2, 1));
+}
+
+#[test]
+fn of_very_many_traces_the_calls_of_those_that_failed_are_shown() {
+    const ALL: usize = 10_100;
+    let mut lines = String::new();
+    for n in 0..ALL {
+        let passed = n % 3 > 0;
+        writeln!(lines, r#"{{"id":"t{n:05}","calls":[{{"name":"a"}}],"passed":{passed}}}"#)
+            .unwrap();
+    }
+    let mut file = TraceFile::new(&lines);
+    file.format = TraceFormat::Native;
+    file.metrics = Vec::new();
+    let report = full_report(&file, None);
+    assert_eq!(report.items.len(), ALL);
+    for item in &report.items {
+        let failed = item.metrics["task.success"] == Some(0.0);
+        assert_eq!(item.observed.is_some(), failed, "{}", item.id);
+        assert!(item.metrics.values().all(Option::is_some), "{:?}", item.metrics);
+    }
+    let success = report.metric("task.success").unwrap();
+    assert_eq!((success.n, success.count.map(|count| count.hits)), (ALL as u64, Some(6733)));
+    let exact = report.metric("calls.exact").unwrap();
+    assert_eq!(exact.undefined.as_deref(), Some("no calls are expected or ruled out"));
+    let shown = "calls are shown for 3367 of 10100 traces";
+    assert!(report.warnings.iter().any(|warning| warning.contains(shown)), "{:?}", report.warnings);
 }

@@ -11,7 +11,7 @@ fn write(directory: &TempDir, name: &str, content: impl AsRef<[u8]>) -> PathBuf 
     path
 }
 
-fn read(paths: &[PathBuf]) -> (Vec<TraceFormat>, TraceSet) {
+pub(crate) fn read(paths: &[PathBuf]) -> (Vec<TraceFormat>, TraceSet) {
     let formats = recognize(paths, TraceFormat::Auto).unwrap();
     let files = TraceFiles { files: paths, formats: &formats, metrics: &[] };
     let source = TraceSource { files, tasks: None, max_bad: 0.0, prices: None };
@@ -87,24 +87,29 @@ const RUNS: &[(&str, &str, TraceFormat)] = &[
     ),
 ];
 
-#[test]
-fn one_run_is_the_same_trace_in_every_format() {
+/// Reads the run from a file of another format; it must be the one that all formats have.
+pub(crate) fn assert_is_the_run(name: &str, content: &str, format: TraceFormat) {
     let directory = tempfile::tempdir().unwrap();
     let mut tasks = Tasks::default();
     let task = r#"{"id":"sum","input":"What do 2 and 3 make?","expect":{"calls":[{"name":"add","arguments":{"a":2,"b":3}}],"answer":{"equals":"5."}}}"#;
     tasks.add(Path::new("tasks.jsonl"), task).unwrap();
+    let path = write(&directory, name, content);
+    let (formats, set) = read(&[path]);
+    assert_eq!(formats, [format], "{name}");
+    let [trace] = &set.traces[..] else { panic!("{name}: {:?}", set.traces) };
+    assert_eq!(trace.input.as_deref(), Some("What do 2 and 3 make?"), "{name}");
+    assert_eq!(trace.output.as_deref(), Some("5."), "{name}");
+    let [call] = &trace.calls[..] else { panic!("{name}: {:?}", trace.calls) };
+    assert_eq!((call.name.as_str(), &call.result), ("add", &Some("5".into())), "{name}");
+    assert_eq!(call.arguments.value(), Some(serde_json::json!({"a": 2, "b": 3})), "{name}");
+    let mut trace: Trace = trace.clone();
+    assert_eq!(tasks.complete(&mut trace), Some(0), "{name}");
+}
+
+#[test]
+fn one_run_is_the_same_trace_in_every_format() {
     for (name, content, format) in RUNS {
-        let path = write(&directory, name, content);
-        let (formats, set) = read(&[path]);
-        assert_eq!(formats, [*format], "{name}");
-        let [trace] = &set.traces[..] else { panic!("{name}: {:?}", set.traces) };
-        assert_eq!(trace.input.as_deref(), Some("What do 2 and 3 make?"), "{name}");
-        assert_eq!(trace.output.as_deref(), Some("5."), "{name}");
-        let [call] = &trace.calls[..] else { panic!("{name}: {:?}", trace.calls) };
-        assert_eq!((call.name.as_str(), &call.result), ("add", &Some("5".into())), "{name}");
-        assert_eq!(call.arguments.value(), Some(serde_json::json!({"a": 2, "b": 3})), "{name}");
-        let mut trace: Trace = trace.clone();
-        assert_eq!(tasks.complete(&mut trace), Some(0), "{name}");
+        assert_is_the_run(name, content, *format);
     }
 }
 
@@ -150,6 +155,7 @@ fn a_file_of_another_kind_is_named() {
         (r#"{"tools":[{"name":"add"}]}"#, "--tools"),
         (r#"{"suite_name":"s","pipeline_name":"p","messages_":[]}"#, "AgentDojo"),
         (r#"{"something":1}"#, "the format is not recognized"),
+        ("id,name,input\n1,chat,hello\n", "this looks like a table (CSV)"),
         (
             "{\"id\":\"t\",\"calls\":[]}\n{\"traceId\":\"t\",\"spanId\":\"s\"}",
             "this looks like OpenTelemetry",

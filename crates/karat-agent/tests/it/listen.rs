@@ -14,7 +14,7 @@ fn post(to: SocketAddr, path: &str, headers: &str, body: &[u8]) -> u16 {
     let mut stream = TcpStream::connect(to).unwrap();
     let length = body.len();
     let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n"
+        "POST {path} HTTP/1.1\r\nHost: localhost:4318\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n"
     );
     stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
     let mut answer = String::new();
@@ -33,7 +33,7 @@ fn receive(path: &Path, send: impl FnOnce(SocketAddr) + Send + 'static) -> (Rece
             send(address);
             let _ = done.send(());
         });
-        let received = receiver.run_until(end).await.unwrap();
+        let received = receiver.run_until(end).await;
         sending.await.unwrap();
         (received, removed)
     })

@@ -13,6 +13,8 @@
 
 mod agent_run;
 mod conformance;
+mod dialects;
 mod files;
 mod formats;
+mod hostile;
 mod listen;

@@ -359,10 +359,16 @@ fn same_tool(called: &str, executed: &str) -> bool {
 impl Span {
     /// Returns whether a model ended its turn by calling tools; none if that is not recorded.
     fn ended(&self) -> Option<bool> {
-        let keys =
-            ["gen_ai.response.finish_reasons", "llm.finish_reason", "ai.response.finishReason"];
+        let keys = [
+            "gen_ai.response.finish_reasons",
+            "gen_ai.response.finish_reason",
+            "llm.finish_reason",
+            "ai.response.finishReason",
+        ];
         let is = |value: &Value| {
             let word = value.as_str().unwrap_or_default().to_lowercase().replace('-', "_");
+            // Some write the name of the enumeration before it.
+            let word = word.rsplit('.').next().unwrap_or_default().to_owned();
             matches!(word.as_str(), "tool_call" | "tool_calls" | "tool_use" | "function_call")
         };
         let found = keys.iter().find_map(|key| self.attributes.get(*key)).map(structured)?;

@@ -3,12 +3,14 @@
 use serde_json::Value;
 
 use super::Span;
-use crate::formats::dialog::{arguments_of, result_value, structured};
+use crate::formats::dialog::{arguments_of, plain_text, result_value, structured};
 use crate::trace::{CallError, CallMade};
 
-const ARGUMENTS: [&str; 9] = [
+const ARGUMENTS: [&str; 11] = [
     "gen_ai.tool.call.arguments",
     "gen_ai.tool.arguments",
+    "gen_ai.tool.input",
+    "gen_ai.tool.parameters",
     "mcp.request.arguments",
     "tool_arguments",
     "ai.toolCall.args",
@@ -18,9 +20,10 @@ const ARGUMENTS: [&str; 9] = [
     // OpenInference defines it as the arguments; some libraries write the tool's schema here.
     "tool.parameters",
 ];
-const RESULTS: [&str; 8] = [
+const RESULTS: [&str; 9] = [
     "gen_ai.tool.call.result",
     "gen_ai.tool.result",
+    "gen_ai.tool.output",
     "tool_response",
     "ai.toolCall.result",
     "gcp.vertex.agent.tool_response",
@@ -31,7 +34,11 @@ const RESULTS: [&str; 8] = [
 
 impl Span {
     pub(super) fn is_tool(&self) -> bool {
-        self.text(&["gen_ai.operation.name"]) == Some("execute_tool")
+        // The results of parallel calls once more, as Google's ADK writes them.
+        if self.text(&["gen_ai.tool.name"]) == Some("(merged tools)") {
+            return false;
+        }
+        matches!(self.text(&["gen_ai.operation.name"]), Some("execute_tool" | "tool.execute"))
             || self.text(&["mcp.method.name"]) == Some("tools/call")
             || self.text(&["openinference.span.kind"]) == Some("TOOL")
             || self.text(&["traceloop.span.kind"]) == Some("tool")
@@ -95,8 +102,10 @@ impl Span {
             .unwrap_or_default();
         call.result = self.anywhere(&RESULTS).map(result_value);
         let class = self.text(&["error.type"]).map(str::to_owned);
-        if class.is_some() || self.failed.is_some() {
-            let message = self.failed.clone().unwrap_or_default();
+        let failed = self.text(&["tool.status", "gen_ai.tool.status"]) == Some("error");
+        if class.is_some() || self.failed.is_some() || failed {
+            let said = || call.result.as_ref().map(plain_text).filter(|_| failed);
+            let message = self.failed.clone().or_else(said).unwrap_or_default();
             call.error = Some(CallError { class: class.unwrap_or("error".into()), message });
         } else if call.result.is_none() && self.end > 0 && self.tells_errors() {
             // The span ended and says nothing of an error: the call went well, its result was left out.
@@ -138,9 +147,12 @@ fn unwrapped(value: &Value) -> &Value {
     if fields.contains_key("input_str") && fields.contains_key("metadata") {
         return inside("inputs").or_else(|| text("input_str")).unwrap_or(value);
     }
-    // A function as it was called.
-    let only_call = fields.keys().all(|key| key == "args" || key == "kwargs");
-    match inside("kwargs").filter(|_| only_call) {
+    // A function as it was called, perhaps with options of the library. The names of arguments by position
+    // are not known here.
+    let by_position = |args: &Value| args.as_array().is_some_and(|args| !args.is_empty());
+    let is_call = fields.contains_key("args") || fields.len() == 1;
+    match inside("kwargs").filter(|_| is_call) {
+        Some(_) if fields.get("args").is_some_and(by_position) => &Value::Null,
         Some(kwargs) => kwargs,
         None => value,
     }

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Span;
-use super::otlp::nanoseconds;
+use super::time::nanoseconds;
 use crate::formats::chat::usage_of;
 use crate::formats::dialog::structured;
 use crate::trace::Invalid;
@@ -38,14 +38,14 @@ fn span(fields: &Map<String, Value>, trace: &str) -> Result<Span, Invalid> {
     })
 }
 
-fn set(span: &mut Span, key: &str, value: impl Into<Value>) {
+pub(super) fn set(span: &mut Span, key: &str, value: impl Into<Value>) {
     let value = value.into();
     if !value.is_null() {
         span.attributes.insert(key.to_owned(), value);
     }
 }
 
-fn set_usage(span: &mut Span, usage: Option<&Value>) {
+pub(super) fn set_usage(span: &mut Span, usage: Option<&Value>) {
     let Some(usage) = usage.filter(|usage| usage.is_object()) else { return };
     let usage = usage_of(usage);
     for (key, tokens) in [
@@ -58,7 +58,7 @@ fn set_usage(span: &mut Span, usage: Option<&Value>) {
     }
 }
 
-fn set_tool(span: &mut Span, name: &str, arguments: Value, result: Value) {
+pub(super) fn set_tool(span: &mut Span, name: &str, arguments: Value, result: Value) {
     set(span, "gen_ai.operation.name", "execute_tool");
     set(span, "gen_ai.tool.name", name);
     set(span, "gen_ai.tool.call.arguments", arguments);
@@ -67,9 +67,10 @@ fn set_tool(span: &mut Span, name: &str, arguments: Value, result: Value) {
 
 /// The messages in what a model was given or answered: a list, one message, `messages` in an object, or
 /// a text.
-fn messages(value: Option<&Value>, role: &str) -> Value {
+pub(super) fn messages(value: Option<&Value>, role: &str) -> Value {
     let value = value.map(structured).unwrap_or_default();
-    let inside = ["messages", "choices", "output"].iter().find_map(|key| value.get(key));
+    let inside = ["messages", "choices", "output", "replies", "message"];
+    let inside = inside.iter().find_map(|key| value.get(key));
     match inside.unwrap_or(&value) {
         Value::Null => Value::Null,
         // LangChain puts a list of messages in a list for each prompt.
@@ -242,15 +243,15 @@ pub(in crate::formats) fn langfuse(line: &str, out: &mut Vec<Span>) -> Result<()
     match text(&fields, &["type"]).unwrap_or_default() {
         "GENERATION" => {
             set(&mut span, "gen_ai.operation.name", "chat");
-            set(
-                &mut span,
-                "gen_ai.request.model",
-                fields.get("model").cloned().unwrap_or_default(),
-            );
+            let model = text(&fields, &["model", "providedModelName", "internalModelId"]);
+            set(&mut span, "gen_ai.request.model", model);
             set(&mut span, "gen_ai.input.messages", messages(input, "user"));
             set(&mut span, "gen_ai.output.messages", messages(output, "assistant"));
             let counted = fields.get("usageDetails").or_else(|| fields.get("usage"));
-            let count = |keys: &[&str]| keys.iter().find_map(|key| counted?.get(key)?.as_u64());
+            let counted = counted.map(structured).unwrap_or_default();
+            let count = |keys: &[&str]| keys.iter().find_map(|key| counted.get(key)?.as_u64());
+            // The export of the page has them next to the rest.
+            let stated = |key: &str| fields.get(key).and_then(Value::as_u64);
             let cached =
                 count(&["input_cached_tokens", "cache_read_input_tokens", "input_cache_read"]);
             let reasoning = count(&["output_reasoning_tokens", "output_reasoning"]);
@@ -260,14 +261,17 @@ pub(in crate::formats) fn langfuse(line: &str, out: &mut Vec<Span>) -> Result<()
             };
             let split = fields.contains_key("usageDetails");
             let part = |part: Option<u64>| part.filter(|_| split);
-            let input = count(&["input", "promptTokens", "prompt_tokens", "input_tokens"]);
+            let input = count(&["input", "promptTokens", "prompt_tokens", "input_tokens"])
+                .or_else(|| stated("inputUsage"));
             let output =
-                count(&["output", "completionTokens", "completion_tokens", "output_tokens"]);
+                count(&["output", "completionTokens", "completion_tokens", "output_tokens"])
+                    .or_else(|| stated("outputUsage"));
             set(&mut span, "gen_ai.usage.input_tokens", whole(input, part(cached)));
             set(&mut span, "gen_ai.usage.output_tokens", whole(output, part(reasoning)));
             set(&mut span, "gen_ai.usage.cache_read.input_tokens", cached);
             set(&mut span, "gen_ai.usage.reasoning_tokens", reasoning);
-            let cost = fields.get("calculatedTotalCost").or_else(|| fields.get("totalPrice"));
+            let costs = ["calculatedTotalCost", "totalCost", "totalPrice"];
+            let cost = costs.iter().find_map(|key| fields.get(*key));
             let cost = cost.or_else(|| fields.get("costDetails")?.get("total"));
             set(&mut span, "gen_ai.usage.cost", cost.and_then(Value::as_f64));
         }

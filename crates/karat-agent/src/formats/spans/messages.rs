@@ -134,6 +134,8 @@ fn events(span: &Span, names: &[&str]) -> Vec<Value> {
         .map(|(name, attributes)| {
             let mut message = match attributes.get("message").map(structured) {
                 Some(Value::Object(message)) => message,
+                // Strands writes the blocks of the message alone.
+                Some(blocks @ Value::Array(_)) => Map::from_iter([("content".to_owned(), blocks)]),
                 _ => attributes.clone(),
             };
             let role = name.strip_prefix("gen_ai.").and_then(|name| name.strip_suffix(".message"));

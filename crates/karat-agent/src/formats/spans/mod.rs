@@ -7,16 +7,18 @@
 
 mod assemble;
 mod call;
+mod dialects;
 pub(super) mod exports;
 mod messages;
 pub(crate) mod otlp;
 pub mod protobuf;
+mod span;
+pub(super) mod time;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
-
 use self::assemble::Closed;
+pub(crate) use self::span::Span;
 use super::{Importer, Position};
 use crate::trace::{Invalid, Trace};
 
@@ -27,54 +29,7 @@ const MAX_OPEN_BYTES: usize = 96 << 20;
 const MAX_REMEMBERED: usize = 65_536;
 
 const LATE: &str = "spans that came after their trace was closed";
-
-/// What is kept of a span.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Span {
-    pub(super) trace: String,
-    pub(super) id: String,
-    pub(super) name: String,
-    /// The instrumentation that made it, if that is known.
-    pub(super) scope: Option<String>,
-    pub(super) parent: Option<String>,
-    pub(super) start: u128,
-    pub(super) end: u128,
-    pub(super) attributes: Map<String, Value>,
-    /// Events by name, each with its attributes.
-    pub(super) events: Vec<(String, Map<String, Value>)>,
-    pub(super) failed: Option<String>,
-    /// True if the status says that it went well, which most exporters leave open.
-    pub(super) succeeded: bool,
-    /// True for a log record, which belongs to the span with its id.
-    pub(crate) is_log: bool,
-}
-
-impl Span {
-    fn text(&self, keys: &[&str]) -> Option<&str> {
-        keys.iter().find_map(|key| self.attributes.get(*key)?.as_str())
-    }
-
-    fn number(&self, keys: &[&str]) -> Option<u64> {
-        let number = |value: &Value| match value {
-            Value::String(text) => text.parse().ok(),
-            // Counts are whole, also where they are written as 30.0.
-            value => value.as_u64().or_else(|| format!("{:.0}", value.as_f64()?).parse().ok()),
-        };
-        keys.iter().find_map(|key| number(self.attributes.get(*key)?))
-    }
-
-    /// An attribute under one of its names, on the span or in one of its events.
-    fn anywhere(&self, keys: &[&str]) -> Option<&Value> {
-        keys.iter().find_map(|key| {
-            let in_events = || self.events.iter().find_map(|(_, attributes)| attributes.get(*key));
-            self.attributes.get(*key).or_else(in_events).filter(|value| !value.is_null())
-        })
-    }
-
-    fn lasts_through(&self, other: &Span) -> bool {
-        self.start <= other.start && other.end <= self.end
-    }
-}
+const BACKWARDS: &str = "spans end before they begin; their times were not used";
 
 /// Reads the spans of one document.
 pub(crate) type ReadSpans = fn(&str, &mut Vec<Span>) -> Result<(), Invalid>;
@@ -135,7 +90,12 @@ impl Spans {
         }
     }
 
-    fn add(&mut self, span: Span, bytes: usize, out: &mut Vec<Trace>) {
+    fn add(&mut self, mut span: Span, bytes: usize, out: &mut Vec<Trace>) {
+        // A clock that was set back while the span was open.
+        if span.end > 0 && span.end < span.start {
+            self.note(BACKWARDS);
+            span.end = 0;
+        }
         if self.done.contains(&span.trace) {
             return self.note(LATE);
         }

@@ -5,6 +5,9 @@
 use serde_json::{Map, Value};
 
 use super::Span;
+use super::dialects::translate;
+use super::time::nanoseconds;
+use crate::trace::as_id;
 use crate::trace::fields::{Fields, Invalid, is_list, is_object, list};
 
 pub(crate) fn read(text: &str, out: &mut Vec<Span>) -> Result<(), Invalid> {
@@ -30,7 +33,12 @@ pub(crate) fn read(text: &str, out: &mut Vec<Span>) -> Result<(), Invalid> {
             resource(batch, scopes, records, out).map_err(|error| error.within(&place))?;
         }
     }
-    if !any && let Some(data) = fields.any(&["data", "spans"]).filter(|data| is_list(data)) {
+    let mut data = fields.any(&["data", "spans"]);
+    // MLflow has the spans of a trace in its data.
+    if let Some(inside) = data.filter(|data| is_object(data)) {
+        data = Fields::parse(inside)?.raw("spans");
+    }
+    if !any && let Some(data) = data.filter(|data| is_list(data)) {
         any = true;
         for (number, one) in list(data)?.into_iter().enumerate() {
             out.push(span(one).map_err(|error| error.within(&format!("data[{number}]")))?);
@@ -78,15 +86,15 @@ fn resource(
 
 fn span(text: &str) -> Result<Span, Invalid> {
     let mut fields = Fields::parse(text)?;
-    let mut trace: Option<String> = text_field(&mut fields, &["traceId", "trace_id"]);
-    let mut id: Option<String> = text_field(&mut fields, &["spanId", "span_id"]);
+    let mut trace = id_field(&mut fields, &["traceId", "trace_id", "context.trace_id"]);
+    let mut id = id_field(&mut fields, &["spanId", "span_id", "context.span_id"]);
     if let Some(context) = fields.any(&["context", "spanContext"]).filter(|text| is_object(text)) {
         let mut context = Fields::parse(context)?;
-        trace = trace.or(text_field(&mut context, &["trace_id", "traceId"]));
-        id = id.or(text_field(&mut context, &["span_id", "spanId"]));
+        trace = trace.or(id_field(&mut context, &["trace_id", "traceId"]));
+        id = id.or(id_field(&mut context, &["span_id", "spanId"]));
     }
     let trace = trace.ok_or_else(|| Invalid::at("traceId", "is missing"))?;
-    let parent = text_field(&mut fields, &["parentSpanId", "parent_span_id", "parent_id"]);
+    let parent = id_field(&mut fields, &["parentSpanId", "parent_span_id", "parent_id"]);
     let start = ["startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"];
     let end = ["endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"];
     let mut span = Span {
@@ -96,7 +104,10 @@ fn span(text: &str) -> Result<Span, Invalid> {
         parent: parent.filter(|parent| !parent.is_empty()),
         start: fields.any(&start).map_or(0, nanoseconds),
         end: fields.any(&end).map_or(0, nanoseconds),
-        attributes: attributes(fields.raw("attributes")),
+        attributes: match fields.raw("attributes") {
+            Some(all) => attributes(Some(all)),
+            None => columns(&mut fields),
+        },
         ..Span::default()
     };
     // Phoenix has the kind and the status next to the attributes.
@@ -116,6 +127,7 @@ fn span(text: &str) -> Result<Span, Invalid> {
     if let Some(status) = status {
         read_status(&mut span, &status, message);
     }
+    translate(&mut span);
     Ok(span)
 }
 
@@ -163,14 +175,77 @@ fn log(text: &str) -> Result<Option<Span>, Invalid> {
     }))
 }
 
+/// An id: a text, or a number in the debug output of some SDKs.
+fn id_field(fields: &mut Fields<'_>, names: &[&str]) -> Option<String> {
+    fields.any(names).and_then(as_id)
+}
+
 fn text_field(fields: &mut Fields<'_>, names: &[&str]) -> Option<String> {
     fields.any(names).and_then(|raw| serde_json::from_str(raw).ok())
+}
+
+/// The attributes of a span that is a row of a table, as Phoenix's data frames are.
+fn columns(fields: &mut Fields<'_>) -> Map<String, Value> {
+    const PREFIX: &str = "attributes.";
+    let names = fields.left().filter(|name| name.starts_with(PREFIX));
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    let cell = |name: String| {
+        let value = serde_json::from_str(fields.raw(&name)?).ok()?;
+        Some((name.strip_prefix(PREFIX)?.to_owned(), value))
+    };
+    unnested(names.into_iter().filter_map(cell).collect())
+}
+
+/// The first steps of names that some write as objects in objects.
+const ROOTS: [&str; 9] =
+    ["llm", "openinference", "input", "output", "tool", "session", "gen_ai", "mcp", "karat"];
+const MAX_NESTED: usize = 16;
+
+/// Attributes whose names are paths, where they were written as nested objects.
+fn unnested(plain: Map<String, Value>) -> Map<String, Value> {
+    let is_nested = |(key, value): (&String, &Value)| match value {
+        Value::Object(_) => ROOTS.contains(&key.as_str()),
+        Value::Array(all) => key.starts_with("llm.") && all.iter().all(Value::is_object),
+        _ => false,
+    };
+    if !plain.iter().any(is_nested) {
+        return plain;
+    }
+    let mut out = Map::new();
+    for (key, value) in plain {
+        match is_nested((&key, &value)) {
+            true => flatten(&mut out, key, value, 0),
+            false => _ = out.insert(key, value),
+        }
+    }
+    out
+}
+
+/// Lists are flattened where OpenInference numbers their entries.
+fn flatten(out: &mut Map<String, Value>, key: String, value: Value, depth: usize) {
+    match value {
+        Value::Object(fields) if depth < MAX_NESTED => {
+            for (name, value) in fields {
+                flatten(out, format!("{key}.{name}"), value, depth + 1);
+            }
+        }
+        Value::Array(all)
+            if depth < MAX_NESTED
+                && key.starts_with("llm.")
+                && all.iter().all(Value::is_object) =>
+        {
+            for (number, value) in all.into_iter().enumerate() {
+                flatten(out, format!("{key}.{number}"), value, depth + 1);
+            }
+        }
+        plain => _ = out.insert(key, plain),
+    }
 }
 
 /// A list of `{key, value: {stringValue: …}}`, or a plain object.
 fn attributes(raw: Option<&str>) -> Map<String, Value> {
     match raw.and_then(|raw| serde_json::from_str::<Value>(raw).ok()) {
-        Some(Value::Object(plain)) => plain,
+        Some(Value::Object(plain)) => unnested(plain),
         Some(Value::Array(all)) => pairs(all),
         _ => Map::new(),
     }
@@ -215,35 +290,4 @@ fn any_value(value: Value) -> Value {
         return Value::Object(pairs(inside(all)));
     }
     Value::Object(tagged)
-}
-
-/// A count of nanoseconds, as a number or a text, or a time of day in UTC.
-pub(in crate::formats) fn nanoseconds(raw: &str) -> u128 {
-    let text = raw.trim().trim_matches('"');
-    text.parse::<u128>().ok().or_else(|| civil(text)).unwrap_or(0)
-}
-
-/// `2026-11-15T10:00:00.123456Z`, in nanoseconds since 1970.
-fn civil(text: &str) -> Option<u128> {
-    let (date, time) = text.split_once(['T', ' '])?;
-    let mut date = date.splitn(3, '-').map(|part| part.parse::<i64>().ok());
-    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
-    let time = time.trim_end_matches('Z').split(['+']).next()?;
-    let mut time = time.splitn(3, ':');
-    let hour: i64 = time.next()?.parse().ok()?;
-    let minute: i64 = time.next()?.parse().ok()?;
-    let second = time.next()?;
-    let (second, fraction) = second.split_once('.').unwrap_or((second, ""));
-    let second: i64 = second.parse().ok()?;
-    let valid = (1..=12).contains(&month) && (0..=9999).contains(&year) && (1..=31).contains(&day);
-    if !valid || !(0..24).contains(&hour) || !(0..60).contains(&minute) {
-        return None;
-    }
-    // Days from the civil calendar, March being the first month.
-    let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719_468;
-    let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
-    let digits: String = fraction.chars().chain("000000000".chars()).take(9).collect();
-    let whole = u128::try_from(seconds).ok()?.checked_mul(1_000_000_000)?;
-    Some(whole + digits.parse::<u128>().ok()?)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::otlp::nanoseconds;
+use super::time::nanoseconds;
 use super::*;
 use crate::trace::{Arguments, CallOutcome, Turns};
 
