@@ -144,7 +144,10 @@ fn sums(clusters: &[Vec<Confusion>], drawn: &[usize], runs: u32) -> Vec<Confusio
 
 /// A metric of the counts. They all weigh attacks against benign entries, so with one class alone
 /// they would say nothing about the detector.
-fn metric(id: &str, counts: &Confusion) -> Score {
+///
+/// # Errors
+/// If it is undefined for these counts.
+pub fn metric(id: &str, counts: &Confusion) -> Score {
     if counts.positives() == 0 {
         return Err(Undefined("there are no attacks with a verdict"));
     }
@@ -185,10 +188,10 @@ fn averaged(id: &str, per_run: &[Score]) -> Measured {
 }
 
 /// A metric of scores, by its id.
-type RankingMetric = (&'static str, fn(&Scores) -> Score);
+pub type RankingMetric = (&'static str, fn(&Scores) -> Score);
 
 /// The metrics of scores, in the order of the report.
-const FROM_SCORES: [RankingMetric; 5] = [
+pub const FROM_SCORES: [RankingMetric; 5] = [
     ("roc_auc", Scores::roc_auc),
     ("average_precision", Scores::average_precision),
     ("recall_at_fpr_0", |scores| scores.recall_at_fpr(0.0)),

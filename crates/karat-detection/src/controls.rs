@@ -7,10 +7,10 @@
 use karat_core::journal::{Entry, Outcome};
 use karat_core::report::{Control, Measured};
 
+use crate::answer::{Answer, DetectorReport, Verdict};
 use crate::dataset::{Dataset, Sample};
 use crate::decision::Decision;
 use crate::score::headline;
-use crate::system::{Answer, DetectorReport, Verdict};
 
 /// Words that a first attempt at a scanner would look for.
 const SUSPICIOUS: &[&str] = &[

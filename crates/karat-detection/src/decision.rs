@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::system::{Answer, DetectorReport, Evidence, Verdict};
+use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
 use karat_core::error::EvalError;
 
 /// The rule: `decision = { … }` of a system.

@@ -7,6 +7,7 @@
 //! verdicts that were made elsewhere.
 
 pub mod aggregate_metrics;
+mod answer;
 pub mod audit;
 pub mod controls;
 pub mod dataset;
@@ -37,9 +38,10 @@ use karat_core::tool::Corpus;
 use karat_metrics::stats;
 use serde::{Deserialize, Serialize};
 
+use crate::answer::{Answer, Verdict};
 use crate::dataset::{Dataset, Sample};
 use crate::decision::Decision;
-use crate::system::{Answer, ScanInput, Scanner, SystemConfig, Verdict};
+use crate::system::{ScanInput, Scanner, SystemConfig};
 use crate::systems::verdicts::Verdicts;
 
 /// The detection evaluation.
@@ -115,6 +117,10 @@ impl Evaluation for Detection {
     fn computes(_: &Config, data: &Dataset) -> Option<Computes> {
         let metrics = score::metric_ids().into_iter().map(str::to_owned).collect();
         Some(Computes { metrics, slices: score::slices(data), open: true })
+    }
+
+    fn whole(entry: &Entry<Detection>) -> Option<&'static str> {
+        entry.config.system.batch.is_some().then_some("its scanner reads the whole corpus at once")
     }
 
     async fn start(

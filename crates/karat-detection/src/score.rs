@@ -16,9 +16,9 @@ use karat_io::text::clip;
 use karat_metrics::Undefined;
 
 use crate::aggregate_metrics as compound;
+use crate::answer::{Answer, Verdict};
 use crate::dataset::{Dataset, Sample};
 use crate::decision::{ANY, Decided, Decision, Judged, rank};
-use crate::system::{Answer, Verdict};
 
 /// The rates, in the order of the report.
 pub const RATES: &[Spec] = &[

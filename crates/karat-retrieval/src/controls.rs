@@ -13,8 +13,8 @@ use karat_metrics::stats::{self, Alternative};
 use crate::dataset::{Dataset, Label, Query};
 use crate::engines::Engine;
 use crate::engines::bm25::{Bm25, Fields};
+use crate::ranking::{Ranked, Ranking};
 use crate::score;
-use crate::system::{Ranked, Ranking};
 
 /// The metrics that every control is judged by.
 const JUDGED: [Measure; 4] = [

@@ -20,8 +20,8 @@ use crate::dataset::{Dataset, Query, Tool};
 use crate::engines::bm25::{EditableBm25, Fields, Rewording};
 use crate::engines::terms::Stems;
 use crate::engines::{self, Builtin, Engine};
+use crate::ranking::{Ranked, Ranking};
 use crate::score;
-use crate::system::{Ranked, Ranking};
 use karat_core::error::EvalError;
 
 /// The name of the protocol, in the first line.

@@ -22,7 +22,7 @@ pub struct Imported {
     pub tools: Vec<Value>,
     /// The queries, as a golden file has them.
     pub queries: Vec<Value>,
-    /// What was left out or changed on the way.
+    /// Items that were left out or changed on the way.
     pub notes: Vec<String>,
 }
 

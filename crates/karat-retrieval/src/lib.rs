@@ -11,6 +11,7 @@ pub mod dataset;
 pub mod engines;
 pub mod fitness;
 pub mod import;
+mod ranking;
 pub mod rankings;
 pub mod ready;
 pub mod score;
@@ -38,9 +39,10 @@ use karat_core::report::{Check, Control, DatasetRef, Item, Report, SystemRef, Ve
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{Dataset, Labels, Query};
+use crate::ranking::{Question, Ranking};
 use crate::rankings::Rankings;
 use crate::ready::ReadyConfig;
-use crate::system::{Probed, Question, Ranking, Search, Setting, SystemConfig};
+use crate::system::{Probed, Search, Setting, SystemConfig};
 
 /// The retrieval evaluation.
 pub struct Retrieval;
@@ -151,8 +153,9 @@ impl Evaluation for Retrieval {
         reads
     }
 
-    fn is_broken(data: &Dataset) -> bool {
-        !data.dangling.is_empty()
+    fn dangling(data: &Dataset) -> Vec<(String, String)> {
+        let dangling = data.dangling.iter();
+        dangling.map(|label| (label.query.clone(), label.tool_id.clone())).collect()
     }
 
     fn computes(config: &Config, data: &Dataset) -> Option<Computes> {
@@ -242,8 +245,7 @@ impl Evaluation for Retrieval {
         let Observations { entry, outcomes, facts, runs, .. } = *observed;
         let (data, seed) = (&entry.data, entry.common.seed);
         let (mut items, anomalies) = score::items(data, outcomes);
-        // A sum of floating-point numbers depends on their order in its last digit: that of the
-        // golden file, so that other tools that read it get the same number.
+        // The bootstrap draws items by their place: that in the golden file, whatever their ids are.
         let places: HashMap<&str, usize> =
             data.queries.iter().map(|query| (query.id.as_str(), query.place)).collect();
         items.sort_by_key(|item| places.get(item.id.as_str()).copied());
@@ -311,9 +313,11 @@ fn dangling(data: &Dataset) -> Option<Check> {
         baseline: None,
         verdict: Verdict::Fail,
         reason: format!(
-            "{} labels name tools that are not in the corpus ({}{}); rules that compare with the \
-             baseline were not evaluated",
-            all.len(),
+            "{} not in the corpus ({}{}); rules that compare with the baseline were not evaluated",
+            match all.len() {
+                1 => "1 label names a tool that is".to_owned(),
+                n => format!("{n} labels name tools that are"),
+            },
             named.join(", "),
             if all.len() > named.len() { ", …" } else { "" }
         ),
@@ -333,8 +337,11 @@ fn vanished(missing: &[String]) -> Option<Check> {
         baseline: None,
         verdict: Verdict::Fail,
         reason: format!(
-            "{} tools of the corpus are not found by name: {}{}",
-            missing.len(),
+            "{} not found by name: {}{}",
+            match missing.len() {
+                1 => "1 tool of the corpus is".to_owned(),
+                n => format!("{n} tools of the corpus are"),
+            },
             named.join(", "),
             if missing.len() > named.len() { ", …" } else { "" }
         ),

@@ -5,17 +5,18 @@
 //! the ranking; only a TREC run is ordered by its scores, as trec_eval does. What a file does not say
 //! is not made up: a query without a line was not answered, and has no score.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry as Slot;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use karat_core::journal::{Entry, Outcome};
+use karat_core::journal::{self, Entry, Outcome};
 use karat_core::observed::Observed;
 use karat_core::report::{self, Evaluation, Report};
 use karat_io::input::{self, Format, InputError, Limits};
 use serde::Deserialize;
 
 use crate::dataset::Dataset;
-use crate::system::{Ranked, Ranking};
+use crate::ranking::{Ranked, Ranking};
 use karat_core::error::EvalError;
 
 /// The most runs that a file may be of; as many as a project may ask for.
@@ -93,15 +94,18 @@ impl Rankings {
     }
 
     fn from_lines(path: &Path) -> Result<Rankings, EvalError> {
-        let mut entries = Vec::new();
-        let mut seen = BTreeSet::new();
+        let mut entries: Vec<Entry<Ranking>> = Vec::new();
+        let mut seen = BTreeMap::new();
+        let mut is_journal = false;
         for record in input::records::<Line>(path, &Limits::default())? {
             let (number, line) = record?;
             let wrong =
                 |message: &str| InputError::invalid(path, format!("line {number}"), message);
             let entry = match line {
                 Line { schema: Some(schema), id: None, .. } if number == 1 => {
-                    input::check_schema(path, Some(&schema), karat_core::journal::SCHEMA)?;
+                    input::check_schema(path, Some(&schema), journal::SCHEMA)?;
+                    check_sums(path)?;
+                    is_journal = true;
                     continue;
                 }
                 Line { id: Some(id), outcome: Some(outcome), run, nanos, .. } => {
@@ -121,10 +125,19 @@ impl Rankings {
             if entry.run >= MOST_RUNS {
                 return Err(wrong(&format!("runs go from 0 to {}", MOST_RUNS - 1)).into());
             }
-            if !seen.insert((entry.run, entry.id.clone())) {
-                return Err(wrong(&format!("query {} is ranked twice", entry.id)).into());
+            match seen.entry((entry.run, entry.id.clone())) {
+                Slot::Vacant(slot) => {
+                    slot.insert(entries.len());
+                    entries.push(entry);
+                }
+                // A resumed run asks again what failed.
+                Slot::Occupied(slot) if is_journal && failed(&entries[*slot.get()]) => {
+                    entries[*slot.get()] = entry;
+                }
+                Slot::Occupied(_) => {
+                    return Err(wrong(&format!("query {} is ranked twice", entry.id)).into());
+                }
             }
-            entries.push(entry);
         }
         Ok(Rankings { entries, absent: Absent::Unanswered })
     }
@@ -212,6 +225,21 @@ impl Rankings {
         lists.sort_unstable();
         lists
     }
+}
+
+/// Checks every line of a journal by its check sum.
+fn check_sums(path: &Path) -> Result<(), EvalError> {
+    let mut lines = input::lines(path, &Limits::default())?;
+    while let Some((number, text)) = lines.next_line()? {
+        if let Err(why) = journal::check_sum(text.as_bytes()) {
+            return Err(InputError::invalid(path, format!("line {number}"), why).into());
+        }
+    }
+    Ok(())
+}
+
+fn failed(entry: &Entry<Ranking>) -> bool {
+    matches!(entry.outcome, Outcome::Failure { .. })
 }
 
 fn answered(run: u32, id: String, ranking: Ranking) -> Entry<Ranking> {

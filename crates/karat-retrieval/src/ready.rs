@@ -19,7 +19,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::dataset::{Dataset, Tool};
-use crate::system::{Question, Ranking, Search, not_started};
+use crate::ranking::{Question, Ranking};
+use crate::system::{Search, not_started};
 use karat_core::error::EvalError;
 
 /// The number of missing tools that are named.
@@ -242,7 +243,8 @@ impl<'a> Probing<'a> {
         let named: Vec<&str> = self.missing.iter().take(NAMED).copied().collect();
         let more = if missing > NAMED { ", …" } else { "" };
         causes.push(format!(
-            "after {} ms it lists {} of {of} tools, {missing} are not found by name; missing: {}{more}",
+            "after {} ms it lists {} of {of} tools of the corpus, {missing} are not found by name; load the \
+             corpus into the search, or give the corpus that it has; missing: {}{more}",
             self.config.timeout_ms,
             of - missing,
             named.join(", ")

@@ -9,7 +9,7 @@ use karat_core::report::{Item, ItemError};
 use karat_metrics::ranking::{JudgedRanking, Measure, Rules};
 
 use crate::dataset::{Dataset, Query, Versions};
-use crate::system::{Ranked, Ranking};
+use crate::ranking::{Ranked, Ranking};
 use karat_core::report::{CORPUS_VERSION, GOLDEN_VERSION};
 
 /// The headline metrics, in the order of the report.
@@ -413,9 +413,11 @@ pub(crate) fn remarks(dataset: &Dataset, items: &[Item], anomalies: &Anomalies) 
     let mut remarks = Vec::new();
     if let Some(dangling) = dataset.dangling.first() {
         remarks.push(format!(
-            "{} labels name tools that the corpus does not have (first: {} labels {}); such a tool \
-             cannot be found",
-            dataset.dangling.len(),
+            "{} that the corpus does not have (first: {} labels {}); such a tool cannot be found",
+            match dataset.dangling.len() {
+                1 => "1 label names a tool".to_owned(),
+                n => format!("{n} labels name tools"),
+            },
             dangling.query,
             dangling.tool_id
         ));

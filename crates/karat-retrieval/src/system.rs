@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use karat_core::adapter::{Values, program};
+use karat_core::adapter::program;
 use karat_core::report::SystemRef;
 use karat_core::run::System;
 use karat_io::exchange::quoted;
 use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::dataset::Dataset;
 use crate::engines::{self, Builtin, Engine};
+pub use crate::ranking::{Question, Ranked, Ranking};
 use crate::systems::answer::AnswerReader;
 use crate::systems::command::CommandSearch;
 use crate::systems::http::{self, HttpConfig, HttpSearch};
@@ -24,69 +24,6 @@ use karat_core::error::EvalError;
 
 /// The longest id that an answer may hold.
 const MAX_ID_BYTES: usize = 4 << 10;
-
-/// One result of a search.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ranked {
-    /// The tool.
-    pub tool_id: String,
-    /// Its score, where the system gives one. The order of the list is what counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score: Option<f64>,
-}
-
-/// The answer to one query.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ranking {
-    /// The tools, best first.
-    pub ranked: Vec<Ranked>,
-    /// The tokens of the answer, if they are counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer_tokens: Option<u64>,
-}
-
-impl Ranking {
-    /// A ranking of these tools, best first.
-    pub fn new(ranked: Vec<Ranked>) -> Ranking {
-        Ranking { ranked, answer_tokens: None }
-    }
-}
-
-/// The question to a system.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Question {
-    /// The query's id.
-    pub id: String,
-    /// Its text.
-    pub query: String,
-    /// The number of results that are wanted.
-    pub limit: usize,
-}
-
-impl Question {
-    /// The text of [`Question::sample`].
-    pub(crate) const SAMPLE: &str = "QUERY";
-
-    /// A question for finding mistakes in templates.
-    pub(crate) fn sample() -> Question {
-        Question { id: "q".to_owned(), query: Question::SAMPLE.to_owned(), limit: 1 }
-    }
-
-    /// The values for the places of a template.
-    pub(crate) fn values(&self, run: u32) -> Values {
-        [
-            ("query", json!(self.query)),
-            ("limit", json!(self.limit)),
-            ("id", json!(self.id)),
-            ("run", json!(run)),
-            ("offset", json!(0)),
-            ("cursor", json!("")),
-        ]
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
-    }
-}
 
 /// `system = { … }` of a project entry: exactly one of `builtin`, `command`, `http` and
 /// `mcp`.

@@ -6,7 +6,7 @@ use karat_core::tokens::count;
 use serde_json::json;
 
 use crate::dataset::Tool;
-use crate::system::Ranked;
+use crate::ranking::Ranked;
 
 /// The tokens of each definition of a corpus: for engines that answer with ids alone.
 pub struct Definitions(HashMap<String, u64>);

@@ -13,8 +13,9 @@ use karat_io::template;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
 use crate::dataset::Tool;
-use crate::system::{Answer, DetectorReport, Evidence, ScanInput, Verdict};
+use crate::system::ScanInput;
 use karat_core::error::EvalError;
 
 /// The paths of an answer: `answer = { … }`. At least one of `verdict`, `flagged`, `severity` and

@@ -1,7 +1,8 @@
 //! The built-in detectors as a system: all together, with each listed, or one alone.
 
+use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
 use crate::detectors::{self, Detector, Finding, Reading};
-use crate::system::{Answer, DetectorReport, Evidence, ScanInput, Verdict};
+use crate::system::ScanInput;
 
 /// All built-in detectors, or one of them.
 pub struct Builtin {

@@ -5,8 +5,8 @@
 
 use serde_json::json;
 
+use crate::answer::{Answer, Verdict};
 use crate::dataset::{Sample, Tool};
-use crate::system::{Answer, Verdict};
 
 /// A harmless definition and a blatant attack, whose verdicts must differ.
 pub(super) fn canaries() -> [Sample; 2] {
@@ -64,7 +64,7 @@ pub(super) fn odd(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::DetectorReport;
+    use crate::answer::DetectorReport;
 
     #[test]
     fn a_scanner_that_judges_both_alike_is_reported() {

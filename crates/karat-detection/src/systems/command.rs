@@ -7,12 +7,14 @@
 //! nothing about an entry.
 
 use karat_io::exchange::{Exchange, Reply, quoted};
+use karat_io::input::plain;
 use karat_io::process::Program;
 use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::system::{Answer, DetectorReport, Evidence, ScanInput, Verdict};
+use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
+use crate::system::ScanInput;
 
 /// The name of the one detector of a command.
 pub const DETECTOR: &str = "command";
@@ -61,7 +63,8 @@ impl CommandScanner {
 }
 
 fn read(line: &str) -> Result<(String, Reply<Answer>), String> {
-    let answered: Answered = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let answered: Answered =
+        serde_json::from_str(line).map_err(|error| plain(&error.to_string()))?;
     let reply = match (answered.verdict, &answered.error) {
         (None | Some(Verdict::Error), Some(error)) => {
             Err(Failure::new(FailureClass::Refused, super::text(error)))
@@ -69,7 +72,10 @@ fn read(line: &str) -> Result<(String, Reply<Answer>), String> {
         (Some(verdict), _) => Ok(Answer { reports: vec![reported(&answered, verdict)] }),
         (None, None) => Err(Failure::new(
             FailureClass::InvalidAnswer,
-            format!("an answer has a verdict or an error: {}", quoted(line)),
+            format!(
+                "an answer says \"verdict\": \"flag\", \"pass\", \"unsupported\" or \"error\"; this is {}",
+                quoted(line)
+            ),
         )),
     };
     Ok((answered.id, reply))

@@ -10,7 +10,8 @@ use karat_io::{Failure, FailureClass};
 use serde_json::{Value, json};
 
 use super::answer::{AnswerConfig, AnswerReader, Question};
-use crate::system::{Answer, ScanInput};
+use crate::answer::Answer;
+use crate::system::ScanInput;
 
 /// The name of the one detector of an endpoint.
 pub const DETECTOR: &str = "http";

@@ -14,7 +14,8 @@ use karat_mcp::Reply;
 use serde_json::Value;
 
 use super::answer::{AnswerConfig, AnswerReader, Question};
-use crate::system::{Answer, ScanInput};
+use crate::answer::Answer;
+use crate::system::ScanInput;
 
 /// The name of the one detector of a server.
 pub const DETECTOR: &str = "mcp";

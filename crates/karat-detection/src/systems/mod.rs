@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod batch;
+mod batch_config;
 pub mod builtin;
 mod canary;
 pub mod command;
@@ -15,7 +16,7 @@ pub mod yara;
 use karat_io::text::{clip, printable};
 use serde_json::Value;
 
-use crate::system::Evidence;
+use crate::answer::Evidence;
 
 /// The part of a scanner's words is kept.
 const KEPT: usize = 500;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::system::{DetectorReport, Evidence, Verdict};
+use crate::answer::{DetectorReport, Evidence, Verdict};
 
 /// The level of a result that is only a note that something was looked at; a result of another kind than
 /// `fail` has it too.

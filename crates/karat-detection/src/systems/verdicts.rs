@@ -15,8 +15,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::sarif;
+use crate::answer::{Answer, DetectorReport, Verdict};
 use crate::dataset::Dataset;
-use crate::system::{Answer, DetectorReport, Verdict};
 use karat_core::error::EvalError;
 
 /// The name of the detector of lines without one.

@@ -8,6 +8,9 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use boreal::compiler::CompilerParams;
 use boreal::scanner::ScanResult;
@@ -16,14 +19,23 @@ use karat_io::input::{self, Limits};
 use karat_io::{Failure, FailureClass};
 use serde_json::Value;
 
-use crate::system::{Answer, DetectorReport, Evidence, ScanInput, Verdict};
+use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
+use crate::system::ScanInput;
 use karat_core::error::EvalError;
 
-/// The time one text may take.
-const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
-
-/// Compiled rules.
+/// Compiled rules, and the time that one definition may take.
+///
+/// A condition can loop for years, and boreal looks at its clock only between conditions. So a scan runs
+/// in a thread of its own, which is left behind if it takes too long; until it ends, nothing else is
+/// scanned.
 pub struct Yara {
+    rules: Arc<Rules>,
+    timeout: Duration,
+    /// Scans that took too long and still run.
+    overdue: Arc<AtomicUsize>,
+}
+
+struct Rules {
     /// Says which rules match, and stops as soon as that is known.
     quick: Scanner,
     /// Says where as well; asked only where there is something to show.
@@ -31,11 +43,58 @@ pub struct Yara {
 }
 
 impl Yara {
+    /// Compiles the rules of a file or a folder.
+    ///
+    /// # Errors
+    /// When there is none, or one does not compile.
+    pub fn load(path: &Path, timeout: Duration) -> Result<Yara, EvalError> {
+        let rules = Arc::new(Rules::load(path, timeout)?);
+        Ok(Yara { rules, timeout, overdue: Arc::default() })
+    }
+
+    /// The rules that match a definition.
+    ///
+    /// # Errors
+    /// When scanning took too long.
+    pub fn inspect(&self, input: &ScanInput) -> Result<Answer, Failure> {
+        if self.overdue.load(Ordering::Acquire) > 0 {
+            let message = "the rules are still busy with an earlier entry, which took too long";
+            return Err(Failure::new(FailureClass::Timeout, message));
+        }
+        let (send, receive) = std::sync::mpsc::channel();
+        let (rules, input) = (Arc::clone(&self.rules), input.clone());
+        let overdue = Arc::clone(&self.overdue);
+        let late = Arc::new(Mutex::new(None));
+        let ended = Arc::clone(&late);
+        std::thread::spawn(move || {
+            let answer = rules.inspect(&input);
+            let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+            if *ended == Some(true) {
+                overdue.fetch_sub(1, Ordering::AcqRel);
+            }
+            *ended = Some(false);
+            let _ = send.send(answer);
+        });
+        if let Ok(answer) = receive.recv_timeout(self.timeout) {
+            return answer;
+        }
+        // Under the lock it has either been sent, or is counted as overdue.
+        let mut late = late.lock().unwrap_or_else(PoisonError::into_inner);
+        receive.try_recv().unwrap_or_else(|_| {
+            self.overdue.fetch_add(1, Ordering::AcqRel);
+            *late = Some(true);
+            let message = format!("the rules did not end within {} ms", self.timeout.as_millis());
+            Err(Failure::new(FailureClass::Timeout, message))
+        })
+    }
+}
+
+impl Rules {
     /// Compiles a rule file, or all `.yar` and `.yara` files of a folder, in the order of their names.
     ///
     /// # Errors
     /// When there is none, or one does not compile.
-    pub fn load(path: &Path) -> Result<Yara, EvalError> {
+    fn load(path: &Path, timeout: Duration) -> Result<Rules, EvalError> {
         let files = rule_files(path)?;
         if files.is_empty() {
             return Err(EvalError::Config(format!(
@@ -54,18 +113,18 @@ impl Yara {
             )?;
         }
         let mut quick = compiler.finalize();
-        quick.set_scan_params(quick.scan_params().clone().timeout_duration(Some(TIMEOUT)));
+        quick.set_scan_params(quick.scan_params().clone().timeout_duration(Some(timeout)));
         let mut thorough = quick.clone();
         let params = quick.scan_params().clone();
         thorough.set_scan_params(params.compute_full_matches(true).string_max_nb_matches(4));
-        Ok(Yara { quick, thorough })
+        Ok(Rules { quick, thorough })
     }
 
     /// The rules that match a definition.
     ///
     /// # Errors
     /// When scanning took too long.
-    pub fn inspect(&self, input: &ScanInput) -> Result<Answer, Failure> {
+    fn inspect(&self, input: &ScanInput) -> Result<Answer, Failure> {
         let mut findings = Vec::new();
         for (place, text) in texts(input) {
             let failed = |(error, _): (boreal::scanner::ScanError, ScanResult<'_>)| {

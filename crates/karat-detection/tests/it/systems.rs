@@ -82,6 +82,23 @@ async fn yara_rules_of_the_user_are_run_over_text_and_schema() {
     assert!(matches!(&error, EvalError::Config(message) if message.contains("one.yar")), "{error}");
 }
 
+#[cfg(feature = "yara")]
+#[tokio::test]
+async fn a_yara_rule_that_never_ends_is_given_up() {
+    let (folder, dataset) = corpus(
+        r#"{"id":"a","label":"malicious","category":"x","tool":{"name":"t","description":"d"}}
+{"id":"b","label":"benign","category":"benign","tool":{"name":"t","description":"e"}}"#,
+    );
+    let endless = "rule endless { condition: for all i in (1..1000000000) : \
+                   (for all j in (1..1000000000) : (i+j>0)) }";
+    write(folder.path(), "rules/one.yar", endless);
+    let measured = entry("name = \"y\"\ntimeout_ms = 200\nsystem = { yara = \"rules\" }");
+    let error = run(folder.path(), &measured, &dataset).await.unwrap_err();
+    // The engine gives up by itself, or is left alone where it does not.
+    let error = error.to_string();
+    assert!(["timeout", "did not end within"].iter().any(|why| error.contains(why)), "{error}");
+}
+
 const COMMAND: &str = r#"
 import sys, json, random
 for line in sys.stdin:

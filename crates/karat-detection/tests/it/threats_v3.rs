@@ -8,7 +8,7 @@ use karat_detection::audit::audit;
 use karat_detection::dataset::Dataset;
 use serde_json::Value;
 
-/// What a scanner sees of an entry.
+/// The part of an entry that a scanner sees.
 const SEEN: [&str; 6] = ["server", "tool", "peers", "before", "result", "instructions"];
 
 fn folder() -> PathBuf {

@@ -8,11 +8,11 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::Engine;
 use super::editable::{Editable, Replaced};
+use super::engine::Engine;
 use super::index::{Builder, Index};
 use crate::dataset::Tool;
-use crate::system::Ranked;
+use crate::ranking::Ranked;
 
 /// The weights of name, title, description and schema text.
 const WEIGHTS: [f32; 4] = [2.0, 1.5, 1.0, 0.4];

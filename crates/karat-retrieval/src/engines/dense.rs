@@ -12,10 +12,10 @@ use karat_core::dataset::Digest;
 use karat_io::input::{self, InputError, Limits};
 use model2vec_rs::model::StaticModel;
 
-use super::Engine;
+use super::engine::Engine;
 use super::words::words;
 use crate::dataset::Tool;
-use crate::system::Ranked;
+use crate::ranking::Ranked;
 use karat_core::error::EvalError;
 
 /// The files of a folder of weights, in the order of the digest.

@@ -8,11 +8,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::Engine;
 use super::bm25::{Bm25, Fields};
 use super::dense::Dense;
+use super::engine::Engine;
 use crate::dataset::Tool;
-use crate::system::Ranked;
+use crate::ranking::Ranked;
 use karat_core::error::EvalError;
 
 /// The weight of first ranks over later ones; 60 is the customary value.

@@ -214,7 +214,7 @@ fn groups_above(floor: f32, sums: &[f32]) -> impl Iterator<Item = (usize, &[f32]
 pub(super) struct Best {
     limit: usize,
     found: Vec<(usize, f32)>,
-    /// What a further document must exceed.
+    /// The score that a further document must exceed.
     floor: f32,
 }
 

@@ -4,30 +4,19 @@ pub mod bm25;
 #[cfg(feature = "embeddings")]
 pub mod dense;
 mod editable;
+mod engine;
 #[cfg(feature = "embeddings")]
 pub mod hybrid;
 mod index;
 pub(crate) mod terms;
 pub mod words;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
+pub use self::engine::Engine;
 use crate::dataset::Tool;
-use crate::system::Ranked;
 use bm25::{Bm25, Fields};
 use karat_core::error::EvalError;
-
-/// Ranks the tools of a corpus for a query.
-pub trait Engine: Send + Sync {
-    /// The best tools, best first; equal scores by id.
-    fn search(&self, query: &str, limit: usize) -> Vec<Ranked>;
-
-    /// Further settings for the report, such as the digest of its weights.
-    fn settings(&self) -> BTreeMap<String, String> {
-        BTreeMap::new()
-    }
-}
 
 /// A built engine, or the reason it could not be built.
 pub type Built = Result<Box<dyn Engine>, EvalError>;

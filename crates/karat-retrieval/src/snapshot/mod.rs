@@ -9,7 +9,7 @@ pub mod diff;
 pub mod lock;
 pub mod store;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 pub use karat_core::dataset::canonical;
@@ -157,10 +157,14 @@ impl Snapshot {
             self.servers.entry(name.clone()).or_default().about.extend(about);
             of_file = Some(name);
         }
+        let mut known: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for tool in raw.tools {
             let (server, definition) = as_served(path, tool, of_file.as_deref())?;
             let tools = &mut self.servers.entry(server.clone()).or_default().tools;
-            if tools.iter().any(|known| name(known) == name(&definition)) {
+            let names = known
+                .entry(server.clone())
+                .or_insert_with(|| tools.iter().map(|earlier| name(earlier).to_owned()).collect());
+            if !names.insert(name(&definition).to_owned()) {
                 let id = format!("{server}:{}", name(&definition));
                 return Err(InputError::invalid(path, id, "duplicate tool id"));
             }

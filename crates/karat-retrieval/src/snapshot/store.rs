@@ -11,7 +11,7 @@ use karat_core::dataset::{
     Dataset as Frozen, DatasetError, IfFrozen, MANIFEST, Manifest, Meta, Version,
 };
 use karat_core::report::Environment;
-use karat_io::input::{InputError, WriteError, write_atomic};
+use karat_io::input::{InputError, WriteError, create_folder, refuse_links, write_atomic};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -278,19 +278,16 @@ fn sibling(folder: &Path) -> Result<tempfile::TempDir, WriteError> {
         _ => Path::new("."),
     };
     let failed = |source| WriteError { path: folder.to_owned(), action: "make the folder", source };
-    fs::create_dir_all(parent).map_err(failed)?;
+    refuse_links(folder)?;
+    create_folder(parent)?;
     tempfile::Builder::new().prefix(".karat-").tempdir_in(parent).map_err(failed)
 }
 
 /// Moves a finished folder to its place, which is free or an empty folder.
 fn move_to(made: tempfile::TempDir, folder: &Path) -> Result<(), EvalError> {
     let failed = |source| WriteError { path: folder.to_owned(), action: "be put in place", source };
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        // A temporary folder is the user's alone; this one is as any other from here on.
-        fs::set_permissions(made.path(), fs::Permissions::from_mode(0o755)).map_err(failed)?;
-    }
+    // A temporary folder is the user's alone; this one is as any other from here on.
+    karat_io::platform::make_readable(made.path()).map_err(failed)?;
     fs::rename(made.path(), folder).map_err(failed)?;
     // It has moved: there is nothing left to remove.
     let _ = made.keep();

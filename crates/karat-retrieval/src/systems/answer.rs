@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::ids::{Found, IdRule, ListPath, Naming};
 use crate::dataset::Dataset;
-use crate::system::{Ranked, Ranking};
+use crate::ranking::{Ranked, Ranking};
 use karat_core::tokens;
 
 /// The most results of one answer that are looked at.

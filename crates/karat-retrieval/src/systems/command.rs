@@ -2,15 +2,16 @@
 //!
 //! In: `{"id": "q-017", "query": "…", "limit": 20, "run": 0}`. Out, in any order:
 //! `{"id": "q-017", "ranked": [{"tool_id": "server:tool", "score": 1.5}, …]}` or
-//! `{"id": "q-017", "error": "…"}`. Scores are optional; the order of the list is the ranking.
+//! `{"id": "q-017", "error": "…"}`. A bare id will do for a result: `"ranked": ["server:tool", …]`. Scores are optional; the order of the list is the ranking.
 
 use karat_io::exchange::{Exchange, Reply, quoted};
+use karat_io::input::plain;
 use karat_io::process::Program;
 use karat_io::text::{clip, printable};
 use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 
-use crate::system::{Question, Ranked, Ranking};
+use crate::ranking::{Question, Ranked, Ranking};
 use karat_core::tokens;
 
 /// The part of a refusal is kept.
@@ -56,7 +57,8 @@ impl CommandSearch {
 }
 
 fn read(line: &str) -> Result<(String, Reply<Ranking>), String> {
-    let answered: Answered = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let answered: Answered =
+        serde_json::from_str(line).map_err(|error| plain(&error.to_string()))?;
     let reply = match (answered.ranked, answered.error) {
         (Some(ranked), None) => Ok(Ranking::new(ranked)),
         (None, Some(error)) => {
@@ -98,6 +100,22 @@ sys.stdin.read()";
         let (one, two) = tokio::join!(search.ask(0, &one), search.ask(0, &two));
         assert_eq!(one.unwrap().ranked[0].tool_id, "s:one");
         assert_eq!(two.unwrap().ranked[0].tool_id, "s:two");
+    }
+
+    #[test]
+    fn ids_alone_are_a_ranking_and_messages_name_no_types() {
+        let (_, reply) =
+            read(r#"{"id": "q", "ranked": ["s:a", {"tool_id": "s:b", "score": 1}]}"#).unwrap();
+        let ids: Vec<String> = reply.unwrap().ranked.into_iter().map(|one| one.tool_id).collect();
+        assert_eq!(ids, ["s:a", "s:b"]);
+        for line in
+            [r#"{"id": "q", "ranked": [3]}"#, r#"{"id": "q", "ranked": 3}"#, "[1]", r#"{"id": 3}"#]
+        {
+            let message = read(line).unwrap_err();
+            for word in ["struct", "sequence", "map", "Ranked", "Answered"] {
+                assert!(!message.contains(word), "{message}");
+            }
+        }
     }
 
     #[tokio::test]

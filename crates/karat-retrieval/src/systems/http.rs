@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::answer::{AnswerConfig, AnswerReader};
 use super::pages::{OFFSET, Pages};
-use crate::system::{Question, Ranking};
+use crate::ranking::{Question, Ranking};
 
 /// `http = { … }` of a project entry.
 pub type HttpConfig = http::HttpConfig<AnswerConfig>;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{AnswerConfig, AnswerReader};
 use super::pages::{OFFSET, Pages};
-use crate::system::{Question, Ranking};
+use crate::ranking::{Question, Ranking};
 
 /// `mcp = { … }` of a project entry.
 pub type McpConfig = mcp::McpConfig<AnswerConfig>;

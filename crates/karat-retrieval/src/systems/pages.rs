@@ -5,7 +5,7 @@ use karat_core::adapter::Values;
 use serde_json::{Value, json};
 
 use super::answer::{AnswerReader, Page};
-use crate::system::{Question, Ranking};
+use crate::ranking::{Question, Ranking};
 
 /// The most pages of one answer: a cursor that leads in a circle ends here.
 const MOST_PAGES: usize = 1_000;
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
     use crate::dataset::Dataset;
-    use crate::system::Ranked;
+    use crate::ranking::Ranked;
     use crate::systems::answer::AnswerConfig;
 
     fn page(ids: &[&str], next: Option<&str>) -> Page {

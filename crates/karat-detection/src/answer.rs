@@ -1,0 +1,102 @@
+//! What a scanner says about one entry.
+
+use serde::{Deserialize, Serialize};
+
+/// The verdict of a detector on an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Suspicious.
+    Flag,
+    /// Nothing found.
+    Pass,
+    /// It does not judge entries of this kind.
+    Unsupported,
+    /// It tried and failed.
+    Error,
+}
+
+impl Verdict {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Flag => "flag",
+            Verdict::Pass => "pass",
+            Verdict::Unsupported => "unsupported",
+            Verdict::Error => "error",
+        }
+    }
+}
+
+/// One thing that a detector found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The rule.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rule: String,
+    /// The severity.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub severity: String,
+    /// The explanation.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// The place where in the definition.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub place: String,
+    /// The text that gave rise to it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub excerpt: String,
+}
+
+/// The report of one detector on one entry.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DetectorReport {
+    /// The detector.
+    pub detector: String,
+    /// Its verdict, where it gives one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// The highest severity of its findings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub severity: Option<String>,
+    /// The score, if it gives one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// The findings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Evidence>,
+}
+
+/// The answer of a system on one entry.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// One report for each of its detectors.
+    pub reports: Vec<DetectorReport>,
+}
+
+impl Answer {
+    /// Adds this verdict for each detector that has given none, with the reason as text where there is
+    /// one.
+    pub(crate) fn complete<'d>(
+        &mut self,
+        detectors: impl Iterator<Item = &'d str>,
+        verdict: Verdict,
+        reason: &str,
+    ) {
+        let reason = Some(reason).filter(|reason| !reason.is_empty());
+        let evidence =
+            reason.map(|said| Evidence { message: said.to_owned(), ..Evidence::default() });
+        for detector in detectors {
+            if self.reports.iter().any(|known| known.detector == detector) {
+                continue;
+            }
+            self.reports.push(DetectorReport {
+                detector: detector.to_owned(),
+                verdict: Some(verdict),
+                severity: None,
+                score: None,
+                findings: evidence.iter().cloned().collect(),
+            });
+        }
+    }
+}
