@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Writes answers to every single-turn item of bfcl-eval, right and wrong in many ways, as result files,
-and the verdicts of its own checker as score files. `karat import bfcl` must give the same verdicts.
+and the verdicts of its own checker as score files. `karat import bfcl` must give the same verdicts. Models
+called `model-N` call through an interface, `text-N` write their calls.
 
-usage: oracle.py SITE_PACKAGES OUT [MODELS]
+usage: oracle.py SITE_PACKAGES OUT [MODELS [MODELS_THAT_WRITE]]
 """
 
 import copy
@@ -14,6 +15,7 @@ from pathlib import Path
 
 site, out = Path(sys.argv[1]), Path(sys.argv[2])
 models = int(sys.argv[3]) if len(sys.argv) > 3 else 3
+writers = int(sys.argv[4]) if len(sys.argv) > 4 else 1
 sys.path.insert(0, str(site))
 # The table of models imports every vendor's library; the checker asks it one question.
 table = types.ModuleType("bfcl_eval.constants.model_config")
@@ -23,8 +25,19 @@ table.MODEL_CONFIG_MAPPING = {
 }
 sys.modules["bfcl_eval.constants.model_config"] = table
 
-from bfcl_eval.constants.enums import Language  # noqa: E402
+# The decoder of written calls is in a file that imports more than it needs.
+for library, names in {
+    "tenacity": ["retry", "retry_if_exception_message", "retry_if_exception_type", "wait_random_exponential"],
+    "filelock": ["FileLock"],
+}.items():
+    empty = types.ModuleType(library)
+    for one in names:
+        setattr(empty, one, None)
+    sys.modules.setdefault(library, empty)
+
+from bfcl_eval.constants.enums import Language, ReturnFormat  # noqa: E402
 from bfcl_eval.eval_checker.ast_eval.ast_checker import ast_checker  # noqa: E402
+from bfcl_eval.model_handler.utils import default_decode_ast_prompting  # noqa: E402
 
 AST = [
     "simple_python", "simple_java", "simple_javascript", "multiple", "parallel", "parallel_multiple",
@@ -32,6 +45,7 @@ AST = [
 ]
 OTHER = ["irrelevance", "live_irrelevance", "live_relevance"]
 LANGUAGE = {"simple_java": Language.JAVA, "simple_javascript": Language.JAVASCRIPT}
+FORMAT = {"simple_java": ReturnFormat.JAVA, "simple_javascript": ReturnFormat.JAVASCRIPT}
 data = site / "bfcl_eval" / "data"
 draw = random.Random(7)
 # A parameter that is left out, which differs from one that is null.
@@ -203,6 +217,92 @@ def written(calls, dotted):
     return [{name(one): json.dumps(given)} for one, given in calls]
 
 
+def literal(value):
+    """A value as Python source, in one of many spellings; now and then another value."""
+    way = draw.random()
+    if isinstance(value, str):
+        if way < 0.1 and value.isidentifier():
+            return value
+        if way < 0.15:
+            return f"{value[:1]!r} {value[1:]!r}"
+        if way < 0.2:
+            return f"{value[:1]!r} + {value[1:]!r}"
+        if way < 0.23:
+            return f"str({value!r})"
+        if way < 0.26:
+            return f'"""{value}"""'
+        if way < 0.29:
+            return "r" + repr(value)
+        return json.dumps(value) if way < 0.5 else repr(value)
+    if isinstance(value, bool):
+        return draw.choice(["true", "not True", str(value), str(value), str(value)])
+    if isinstance(value, int) and way < 0.3:
+        return draw.choice([
+            f"{value - 7} + 7", f"{value:_}", f"+{value}", hex(value), f"{value * 3} // 3", f"{value}.0",
+            f"-{value}", f"({value})", f"{value} - 0", f"{value} / 1", f"2 ** {value % 9}", f"int({value})",
+            f"0{value}", f"{value}km", f"x[{value}]", f"x[{value}:]", f"{value} if x else 0", f"~{value}",
+        ])
+    if isinstance(value, float) and way < 0.3:
+        return draw.choice([f"{value} * 1", f"{value:e}", f"-{value}", f"{value}j", f"float({value})", f"math.floor({value})"])
+    if isinstance(value, list):
+        inner = ",".join(literal(one) for one in value)
+        if way < 0.15:
+            return f"({inner},)"
+        return f"[{inner},]" if way < 0.25 and value else f"[ {inner} ]"
+    if isinstance(value, dict):
+        if way < 0.1 and value:
+            return "dict(" + ", ".join(f"{key}={literal(one)}" for key, one in value.items()) + ")"
+        return "{" + ", ".join(f"{key!r}: {literal(one)}" for key, one in value.items()) + "}"
+    return repr(value)
+
+
+def source(value, kind):
+    """A value of a Java or JavaScript function, which is source already, with quotes around a text."""
+    if not isinstance(value, str):
+        return json.dumps(value)
+    if kind in ("String", "char", "any") and not value.startswith(('"', "'")):
+        quote = draw.choice(['"', '"', "'"])
+        return quote + value.replace("\\", "\\\\").replace(quote, "\\" + quote) + quote
+    return value
+
+
+def as_text(calls, item, category):
+    """The calls as a model writes them."""
+    kinds = {}
+    for function in item["function"]:
+        for key, detail in function["parameters"].get("properties", {}).items():
+            kinds[function["name"], key] = detail.get("type")
+    texts = []
+    for name, given in calls:
+        if category in LANGUAGE:
+            values = [f"{key}={source(value, kinds.get((name, key)))}" for key, value in given.items()]
+        else:
+            values = [f"{key}{draw.choice(['=', ' = '])}{literal(value)}" for key, value in given.items()]
+        if draw.random() < 0.05:
+            values.insert(0, draw.choice(["5", "x", '"x"', "[1, 2]", "true", "g(1)", "a == 1"] + (["*x", "**x"] if category not in LANGUAGE else [])))
+        if draw.random() < 0.03:
+            odd = ["", "x", "a=1, a=2"] + (["from=1", "=", "**x", "lambda: 1"] if category not in LANGUAGE else [])
+            values.append(draw.choice(odd))
+        texts.append(f"{name}({draw.choice([', ', ',', ', '])}".rstrip(", ") + draw.choice([", ", ",", ",\n  "]).join(values) + ")")
+    text = draw.choice([", ", ",", ",\n"]).join(texts)
+    return draw.choice([
+        f"[{text}]", f"[{text}]", f"[{text}]", text, f"```\n[{text}]\n```", f"\n [{text}]  ", f"[{text},]",
+        f"[{text}", f"{text}]", f"Call: [{text}]", f"[{text}].", f"[{text}] # done]", f"[{text}];", f"[[{text}]]",
+        f"{text};", f"'[{text}]'", f"```python\n[{text}]\n```", f"{text}\n{text}",
+    ])
+
+
+PROSE = [
+    "I cannot do that.", "", "[]", "None", "Sorry", "[1, 2]", "some_tool(a=1)", "[some_tool(a=1)]", "`f(x=1)`",
+    "[f(x)]", "f(a=1) is what I would call", "{'f': 1}", '[{"f": {"a": 1}}]', "[f(a=1), 5]", "f(a=1)\ng(b=2)",
+    "Error during inference: 500", "a.b.c()", "[f(a=b'x')]", "[f(a=lambda: 1)]", "[f(a={1, 2})]", "x[0].f(a=1)",
+    "(f)(a=1)", "f(a=1)(b=2)", "[f() for f in x]", "[f(a=1)][0]", "f(a=x.y)", "f(a=...)", "f(a=f'x')", "f(a=1j)",
+    "[f(a=[1, (2, 3)], b={1: 2})]", "f(a={**x})", "f(a=x[0:1], b=g(1, y))", "f(class=1)", "f(a=1 b=2)", "f(a=-x)",
+    "The function `f(a=1)` needs b.", "[f(a=1)", "f(a='x", "print(f(a=1))", "f(a=g(b=1))", "f(a=(yield))", "not f(a=1)",
+    "f(\na=1,\n)", "f(a=1) if x else g(b=2)", "f (a=1)", "[ ]", "[f(a:=1)]", "f(a=[i for i in x])", "f(a='\\d')",
+]
+
+
 def decoded(result):
     if not isinstance(result, list):
         raise ValueError("text")
@@ -213,10 +313,13 @@ def is_calls(found):
     return all(isinstance(next(iter(call.values())), dict) for call in found)
 
 
-def verdict(category, item, answer, result, dotted):
+def verdict(category, item, answer, result, dotted, writes):
     try:
-        found = decoded(result)
+        found = decoded(result) if not writes else default_decode_ast_prompting(
+            result, FORMAT.get(category, ReturnFormat.PYTHON))
     except Exception:
+        found = None
+    if not isinstance(found, list):
         found = None
     called = bool(found) and is_calls(found)
     if "irrelevance" in category:
@@ -240,16 +343,24 @@ def odd():
 
 refused = set()
 total = 0
-for number in range(models):
-    model = "truth" if number == 0 else f"model-{number}"
-    dotted = number % 2 == 1
+for number in range(models + writers):
+    writes = number >= models
+    model = f"text-{number}" if writes else "truth" if number == 0 else f"model-{number}"
+    dotted = writes or number % 2 == 1
     for category in AST + OTHER:
         items = lines(data / f"BFCL_v4_{category}.json")
         answers = lines(data / "possible_answer" / f"BFCL_v4_{category}.json") if category in AST else [None] * len(items)
         section = "live" if category.startswith("live") else "non_live"
         results, failed = [], []
         for item, answer in zip(items, answers):
-            if answer is None:
+            if writes:
+                result = draw.choice(PROSE)
+                if answer is not None and draw.random() < 0.97:
+                    calls = truth(item, answer, category)
+                    if draw.random() < 0.3:
+                        calls = changed(calls)
+                    result = as_text(calls, item, category)
+            elif answer is None:
                 call = [("some.tool", {"a": 1})]
                 result = written(call, dotted) if draw.random() < 0.4 else odd()
                 if number == 0:
@@ -261,13 +372,13 @@ for number in range(models):
                 result = written(calls, dotted)
                 if number > 0 and draw.random() < 0.03:
                     result = odd()
-            valid = verdict(category, item, answer, result, dotted)
+            valid = verdict(category, item, answer, result, dotted, writes)
             for _ in range(100):
                 # Some of the acceptable values are refused by the checker itself.
                 if number > 0 or valid or answer is None:
                     break
                 result = written(truth(item, answer, category), dotted)
-                valid = verdict(category, item, answer, result, dotted)
+                valid = verdict(category, item, answer, result, dotted, writes)
             if number == 0 and not valid:
                 refused.add(item["id"])
             results.append({"id": item["id"], "result": result, "latency": 1.0})

@@ -19,6 +19,10 @@ const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 /// The most bytes that an archive may unpack to.
 const MAX_UNPACKED: u64 = 16 << 30;
 const ARCHIVES: [&str; 6] = [".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.zst", ".zip"];
+/// The endings of files that hold data of benchmarks.
+const DATA: [&str; 6] = [".json", ".jsonl", ".csv", ".tsv", ".py", "SKILL.md"];
+/// The deepest archive within archives that is unpacked.
+const MAX_NESTED: usize = 3;
 
 /// A file of the source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,7 +79,8 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Lists the files below the places, and those of archives directly in them, sorted. Links are not followed.
+    /// Lists the files below the places, and those of archives directly in them, sorted. Archives further
+    /// down are unpacked only where there is no data next to them. Links are not followed.
     pub(crate) fn open(places: &[PathBuf]) -> Result<Source, ImportError> {
         let (mut files, mut unpacked) = (Vec::new(), Vec::new());
         for place in places {
@@ -87,15 +92,19 @@ impl Source {
                 files.push(File { name, path: place.clone(), stored: place.clone() });
             }
         }
-        let is_archive = |file: &File| {
-            !file.name.contains('/') && ARCHIVES.iter().any(|ending| file.name.ends_with(ending))
+        let ends = |file: &File, endings: &[&str]| {
+            endings.iter().any(|ending| file.name.ends_with(ending))
         };
-        for archive in files.extract_if(.., |file| is_archive(file)).collect::<Vec<_>>() {
-            let folder = unpack(&archive.path)?;
-            let first = files.len();
-            list(folder.path(), "", 0, &mut files)?;
-            files[first..].iter_mut().for_each(|file| file.path = archive.path.join(&file.name));
-            unpacked.push(folder);
+        let is_direct = |file: &File| !file.name.contains('/') && ends(file, &ARCHIVES);
+        let mut archives: Vec<File> = files.extract_if(.., |file| is_direct(file)).collect();
+        for _ in 0..MAX_NESTED {
+            for archive in &archives {
+                unpacked.push(expand(archive, &mut files)?);
+            }
+            if files.iter().any(|file| ends(file, &DATA)) {
+                break;
+            }
+            archives = files.extract_if(.., |file| ends(file, &ARCHIVES)).collect();
         }
         if files.is_empty() {
             return Err(ImportError::Other(format!("{}: no files here", shown(places))));
@@ -198,6 +207,22 @@ fn parse<T: DeserializeOwned>(
 
 fn shown(places: &[PathBuf]) -> String {
     places.iter().map(|place| input::name(place)).collect::<Vec<_>>().join(", ")
+}
+
+/// Lists the files of an archive, in the folder of the archive.
+fn expand(archive: &File, files: &mut Vec<File>) -> Result<tempfile::TempDir, ImportError> {
+    let folder = unpack(&archive.stored).map_err(|error| match archive.stored == archive.path {
+        true => error,
+        false => ImportError::Other(format!("{}: {error}", input::name(&archive.path))),
+    })?;
+    let prefix = archive.name.rsplit_once('/').map_or("", |(prefix, _)| prefix);
+    let first = files.len();
+    list(folder.path(), prefix, 0, files)?;
+    for file in &mut files[first..] {
+        let inside = file.name[prefix.len()..].trim_start_matches('/');
+        file.path = archive.path.join(inside);
+    }
+    Ok(folder)
 }
 
 /// Writes the files of an archive to a folder of their own.

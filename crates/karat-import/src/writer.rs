@@ -48,7 +48,17 @@ struct System {
     /// The list of tasks that it belongs to.
     suite: String,
     rows: u64,
-    tasks: std::collections::BTreeSet<u32>,
+    /// The number of runs of each task.
+    tasks: BTreeMap<u32, u32>,
+}
+
+impl System {
+    /// The tasks that were run less often than the others, and how often those were.
+    fn short_of_runs(&self) -> Option<(usize, u32)> {
+        let most = self.tasks.values().copied().max()?;
+        let fewer = self.tasks.values().filter(|runs| **runs < most).count();
+        (fewer > 0).then_some((fewer, most))
+    }
 }
 
 /// Writes an import.
@@ -73,6 +83,8 @@ pub(crate) struct Writer {
     pub(crate) partial: bool,
     /// True if systems need not have been run on every task.
     some_tasks: bool,
+    /// True if a system is run equally often on all of its tasks.
+    equal_runs: bool,
 }
 
 impl Writer {
@@ -88,7 +100,8 @@ impl Writer {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        fs::create_dir_all(parent).map_err(ImportError::io(parent))?;
+        input::refuse_links(target).map_err(|error| ImportError::Other(error.to_string()))?;
+        input::create_folder(parent).map_err(|error| ImportError::Other(error.to_string()))?;
         let folder = tempfile::Builder::new()
             .prefix(".karat-import-")
             .tempdir_in(parent)
@@ -113,6 +126,7 @@ impl Writer {
             licence: None,
             partial: false,
             some_tasks: false,
+            equal_runs: false,
         })
     }
 
@@ -125,6 +139,11 @@ impl Writer {
     /// Accepts systems that were not run on every task; the importer checks what is complete.
     pub(crate) fn allow_missing_tasks(&mut self) {
         self.some_tasks = true;
+    }
+
+    /// Refuses systems that were run more often on some of their tasks than on others.
+    pub(crate) fn expect_equal_runs(&mut self) {
+        self.equal_runs = true;
     }
 
     /// The name of a system as an entry of karat.toml can have it.
@@ -162,7 +181,7 @@ impl Writer {
             )));
         }
         known.rows += 1;
-        known.tasks.insert(task);
+        *known.tasks.entry(task).or_default() += 1;
         self.line(&format!("outcomes/{name}.jsonl"), row)
     }
 
@@ -250,6 +269,11 @@ impl Writer {
         (digest, files): (karat_core::dataset::Digest, u64),
     ) -> Result<Imported, ImportError> {
         self.outcomes()?;
+        if self.entries.is_empty() {
+            let needs = benchmark.needs;
+            let found = "files of which nothing can be measured";
+            return Err(ImportError::Other(format!("expected {needs}; found {found}")));
+        }
         for (file, bytes) in std::mem::take(&mut self.buffers) {
             self.append(&file, &bytes)?;
         }
@@ -318,6 +342,12 @@ impl Writer {
                 let (source, found) = (&system.source, system.tasks.len());
                 self.incomplete(format!("{source} has outcomes for {found} of {all} tasks"))?;
             }
+            if let Some((fewer, most)) = system.short_of_runs().filter(|_| self.equal_runs) {
+                let (source, all) = (&system.source, system.tasks.len());
+                let message =
+                    format!("{source} has fewer than {most} runs of {fewer} of {all} tasks");
+                self.incomplete(message)?;
+            }
             let mut keys = vec![
                 ("dataset", self.dataset()),
                 ("outcomes", quoted(&format!("outcomes/{name}.jsonl"))),
@@ -351,11 +381,5 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// A temporary folder is private; what the user asked for is as readable as any other folder.
 fn readable(folder: &Path) -> Result<(), ImportError> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        let mode = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(folder, mode).map_err(ImportError::io(folder))?;
-    }
-    Ok(())
+    karat_io::platform::make_readable(folder).map_err(ImportError::io(folder))
 }

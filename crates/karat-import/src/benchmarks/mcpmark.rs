@@ -1,7 +1,7 @@
 //! MCPMark: `model_results/<model>/<category>__<task>.json`, one file for each task of a model with
 //! all of its runs, and the published table in `summary.json`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -28,6 +28,10 @@ const EXPECTED: &str =
 
 #[derive(Deserialize)]
 struct TaskResult {
+    model: Option<String>,
+    task: Option<String>,
+    /// The same in earlier files.
+    task_name: Option<String>,
     service: String,
     runs: BTreeMap<String, Run>,
 }
@@ -36,7 +40,7 @@ struct TaskResult {
 struct Run {
     success: Option<bool>,
     error_message: Option<Value>,
-    /// Where earlier files have the two above.
+    /// The place where earlier files have the two above.
     execution_result: Option<Execution>,
     execution_time: Option<f64>,
     agent_execution_time: Option<f64>,
@@ -58,17 +62,29 @@ struct Tokens {
 
 fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     writer.account(Some(Accounting::Mcpmark), &["service"]);
-    let is_result = |file: &File| file.base().ends_with(".json") && file.base().contains("__");
+    writer.expect_equal_runs();
+    // The same outcomes by task are in another folder of a release.
+    let is_result = |file: &File| {
+        file.base().ends_with(".json")
+            && file.base().contains("__")
+            && file.folder() != Some("task_results")
+    };
     // Next to the results there can be logs and earlier experiments with files of the same names.
     let scoped = source.files().any(|file| batch(file).is_some() && is_result(file));
+    let mut names = Names::default();
+    for file in source.files().filter(|file| is_result(file)) {
+        if let (Some(batch), Some(model)) = (batch(file), file.folder()) {
+            names.batches.entry(model).or_default().insert(batch);
+        }
+    }
     for file in source.files() {
         let place = batch(file);
         let parent = file.name.rsplit_once('/').map_or("", |(parent, _)| parent);
         let has_results = |other: &File| batch(other).is_some_and(|batch| batch == parent);
         if file.base() == "summary.json" && (!scoped || source.files().any(has_results)) {
-            summary(source, file, writer)?;
+            summary(source, file, parent, &names, writer)?;
         } else if is_result(file) && (place.is_some() || !scoped) {
-            result(source, file, place.unwrap_or_default(), writer)?;
+            result(source, file, place.unwrap_or_default(), &mut names, writer)?;
         } else {
             writer.skip("a file that is not a result");
         }
@@ -88,20 +104,56 @@ fn batch(file: &File) -> Option<&str> {
     (inside && start).then(|| file.name[..at].trim_end_matches('/'))
 }
 
-fn result(
+/// The names of models.
+#[derive(Default)]
+struct Names<'a> {
+    /// The batches that have results of a model.
+    batches: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    /// The model that the files of a folder name, by the folder.
+    stated: BTreeMap<&'a str, (Option<String>, &'a File)>,
+}
+
+impl Names<'_> {
+    /// The name of a report: that of the model, with the batch where an earlier one has results of it too.
+    fn report(&self, model: &str, batch: &str) -> String {
+        let first = self.batches.get(model).and_then(BTreeSet::first);
+        if first.is_none_or(|first| *first == batch) {
+            return model.to_owned();
+        }
+        format!("{model}.{}", batch.rsplit('/').next().unwrap_or_default())
+    }
+}
+
+fn result<'a>(
     source: &Source,
-    file: &File,
+    file: &'a File,
     batch: &str,
+    names: &mut Names<'a>,
     writer: &mut Writer,
 ) -> Result<(), ImportError> {
-    let Some(model) = file.folder() else {
+    let result: TaskResult = source.json(file, EXPECTED)?;
+    let task = file.stem();
+    let stated = result.task.as_ref().or(result.task_name.as_ref());
+    if let Some(other) = stated.filter(|stated| stated.contains("__") && *stated != task) {
+        let found = format!("that of {other}: a renamed file?");
+        return Err(ImportError::unexpected(&file.path, format!("the result of {task}"), found));
+    }
+    let folder = file.name.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let (known, first) = names.stated.entry(folder).or_insert_with(|| (result.model.clone(), file));
+    if *known != result.model {
+        let name = |model: &Option<String>| model.clone().unwrap_or_else(|| "no model".to_owned());
+        let expected = format!("a result of {}, as {}", name(known), first.path.display());
+        let found = format!("one of {}", name(&result.model));
+        return Err(ImportError::unexpected(&file.path, expected, found));
+    }
+    let Some(model) = file.folder().or(result.model.as_deref()) else {
         return Err(ImportError::unexpected(
             &file.path,
             "a folder named after the model",
             "a file by itself; name the folder above it",
         ));
     };
-    let result: TaskResult = source.json(file, EXPECTED)?;
+    let system = names.report(model, batch);
     if result.runs.is_empty() {
         return Err(ImportError::unexpected(&file.path, EXPECTED, "no runs"));
     }
@@ -109,7 +161,6 @@ fn result(
         "" => "mcpmark".to_owned(),
         batch => Writer::entry_name(&format!("mcpmark-{batch}")),
     };
-    let task = file.stem();
     let category = task.split("__").next().unwrap_or_default();
     writer.task(&suite, task, || {
         let mut tags = Tags::from([
@@ -148,7 +199,7 @@ fn result(
             ms: run.agent_execution_time.or(run.execution_time).map(|seconds| seconds * 1000.0),
             ..Row::default()
         };
-        writer.row(model, &suite, &row)?;
+        writer.row(&system, &suite, &row)?;
     }
     Ok(())
 }
@@ -163,52 +214,47 @@ fn message(value: Value) -> Option<String> {
     }
 }
 
-#[derive(Deserialize)]
-struct Row4 {
-    #[serde(rename = "pass@1")]
-    pass_at_1: Option<PassAt1>,
-    #[serde(rename = "pass@4")]
-    pass_at_4: Option<f64>,
-    #[serde(rename = "pass^4")]
-    pass_hat_4: Option<f64>,
-}
-
-/// A mean with its spread, or the mean alone.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum PassAt1 {
-    Spread { avg: Option<f64>, std: Option<f64> },
-    Mean(f64),
-}
+const SUMMARY: &str = "MCPMark's summary.json: {\"overall\": {model: {\"pass@1\": {\"avg\", \"std\"}, \"pass@4\", …}}}";
 
 /// The published table: figures with four decimals, overall and by service.
-fn summary(source: &Source, file: &File, writer: &mut Writer) -> Result<(), ImportError> {
-    let whole: BTreeMap<String, Value> = source.json(file, "MCPMark's summary.json")?;
-    for (part, models) in whole {
-        let Ok(models) = serde_json::from_value::<BTreeMap<String, Value>>(models) else {
-            continue;
-        };
+fn summary(
+    source: &Source,
+    file: &File,
+    batch: &str,
+    names: &Names<'_>,
+    writer: &mut Writer,
+) -> Result<(), ImportError> {
+    let whole: BTreeMap<String, Value> = source.json(file, SUMMARY)?;
+    let mut figures = 0_u64;
+    for (part, models) in &whole {
+        let Value::Object(models) = models else { continue };
         let slice = (part != "overall").then(|| format!("service={part}"));
         for (model, row) in models {
-            let row: Row4 = serde_json::from_value(row).map_err(|error| {
-                let found = format!("{part}, {model}: {error}");
-                ImportError::unexpected(&file.path, "figures of MCPMark", found)
-            })?;
-            let (avg, std) = match row.pass_at_1 {
-                Some(PassAt1::Spread { avg, std }) => (avg, std),
-                Some(PassAt1::Mean(mean)) => (Some(mean), None),
-                None => (None, None),
+            let wrong = |key: &str, value: &Value| {
+                let found = format!("{part}, {model}: {key} {value}");
+                ImportError::unexpected(&file.path, SUMMARY, found)
             };
-            let figures = [
-                ("mcpmark.pass@1", avg),
-                ("mcpmark.std", std),
-                ("mcpmark.pass@4", row.pass_at_4),
-                ("mcpmark.pass^4", row.pass_hat_4),
+            let figure = |key: &str, value: Option<&Value>| match value {
+                None | Some(Value::Null) => Ok(None),
+                Some(value) => value.as_f64().map(Some).ok_or_else(|| wrong(key, value)),
+            };
+            // A mean with its spread, or the mean alone.
+            let first = row.get("pass@1");
+            let (avg, std) = match first {
+                Some(Value::Object(spread)) => (spread.get("avg"), spread.get("std")),
+                mean => (mean, None),
+            };
+            let found = [
+                ("mcpmark.pass@1", figure("pass@1", avg)?),
+                ("mcpmark.std", figure("std of pass@1", std)?),
+                ("mcpmark.pass@4", figure("pass@4", row.get("pass@4"))?),
+                ("mcpmark.pass^4", figure("pass^4", row.get("pass^4"))?),
             ];
-            for (metric, value) in figures {
+            for (metric, value) in found {
                 let Some(value) = value else { continue };
+                figures += 1;
                 writer.publish(Published {
-                    report: model.clone(),
+                    report: names.report(model, batch),
                     metric: metric.to_owned(),
                     slice: slice.clone(),
                     value,
@@ -216,6 +262,10 @@ fn summary(source: &Source, file: &File, writer: &mut Writer) -> Result<(), Impo
                 });
             }
         }
+    }
+    if figures == 0 {
+        let keys: Vec<&str> = whole.keys().map(String::as_str).collect();
+        return Err(ImportError::unexpected(&file.path, SUMMARY, keys.join(", ")));
     }
     Ok(())
 }

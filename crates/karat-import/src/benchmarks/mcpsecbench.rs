@@ -72,5 +72,9 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
             runs.add(writer, &run)?;
         }
     }
+    if runs.is_empty() {
+        let found = "no column with such cells".to_owned();
+        return Err(ImportError::unexpected(&file.path, EXPECTED, found));
+    }
     runs.finish(writer)
 }

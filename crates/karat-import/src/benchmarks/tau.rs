@@ -78,7 +78,8 @@ struct Reward {
 }
 
 fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
-    writer.account(Some(Accounting::Tau), &[]);
+    writer.account(Some(Accounting::Tau), &["domain"]);
+    writer.expect_equal_runs();
     let mut found = false;
     for file in source.files() {
         if !file.base().ends_with(".json") {
@@ -102,6 +103,8 @@ fn trajectories(source: &Source, file: &File, writer: &mut Writer) -> Result<boo
     let system = file.stem();
     let named = |domain: &&&str| system.contains(**domain);
     let mut domain = DOMAINS.iter().find(named).map_or("tasks", |domain| *domain).to_owned();
+    // The tasks of the second version differ from those of the first with the same numbers.
+    let suite = |domain: &str| if is_list { domain.to_owned() } else { format!("tau2-{domain}") };
     let mut rows: Vec<(Value, Row)> = Vec::new();
     // The number of a trial counts from 0.
     let trial = |trial: Option<u32>| trial.and_then(|trial| trial.checked_add(1));
@@ -126,8 +129,7 @@ fn trajectories(source: &Source, file: &File, writer: &mut Writer) -> Result<boo
     } else {
         let results = file.parse::<Results>(&text, EXPECTED)?;
         let stated = results.info.and_then(|info| info.environment_info?.domain_name);
-        // The tasks of the second version differ from those of the first with the same numbers.
-        domain = format!("tau2-{}", Writer::entry_name(&stated.unwrap_or(domain)));
+        domain = Writer::entry_name(&stated.unwrap_or(domain));
         for run in results.simulations {
             let failed = run.termination_reason.filter(|reason| FAILURES.contains(&&**reason));
             let reward = run.reward_info.map(|info| info.reward);
@@ -149,8 +151,15 @@ fn trajectories(source: &Source, file: &File, writer: &mut Writer) -> Result<boo
             Value::String(text) => text,
             other => other.to_string(),
         };
-        writer.task(&domain, &row.task, || Tags::from([("domain".to_owned(), domain.clone())]));
-        writer.row(system, &domain, &row)?;
+        let suite = suite(&domain);
+        writer.task(&suite, &row.task, || {
+            let mut tags = Tags::from([("domain".to_owned(), domain.clone())]);
+            if !is_list {
+                tags.insert("version".to_owned(), "tau2".to_owned());
+            }
+            tags
+        });
+        writer.row(system, &suite, &row)?;
     }
     Ok(true)
 }

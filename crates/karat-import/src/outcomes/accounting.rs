@@ -79,8 +79,8 @@ impl Accounting {
                 vec![share, same.and_then(holds)]
             }
             Accounting::Mcpmark => {
-                // A model that was run once has no pass@4, whatever the others have.
-                let repeated = runs >= MCPMARK_RUNS && !rows.is_empty();
+                // A task that was run less often has no pass@4, whatever the others have.
+                let repeated = rows.len() >= MCPMARK_RUNS;
                 let all = successes == rows.len();
                 let any = successes > 0;
                 vec![share, holds(any).filter(|_| repeated), holds(all).filter(|_| repeated)]

@@ -116,7 +116,7 @@ impl Evaluation for Outcomes {
 
     fn load(config: &Config, common: &Common, root: &Root<'_>) -> Result<Data, EvalError> {
         let place = match &config.dataset {
-            Some(name) => Place::Dataset(Box::new(Dataset::of(root.dataset(name)?)?)),
+            Some(name) => Place::Dataset(Box::new(root.frozen(name)?)),
             None => Place::Project(root),
         };
         let shown = root.path(&config.outcomes);

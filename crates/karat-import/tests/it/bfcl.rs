@@ -141,3 +141,143 @@ fn answers_to_two_versions_of_the_questions_are_refused() {
     assert!(message.contains("expected outcomes of one version"), "{message}");
     assert!(message.contains("BFCL_v4") && message.contains("BFCL_v3"), "{message}");
 }
+
+const RIGHT: [(&str, &str); 2] = [
+    ("simple_python_0", r#"[{"math_area": "{\"base\": 10}"}]"#),
+    ("simple_python_1", r#"[{"play": "{\"artist\": \"Taylor Swift\"}"}]"#),
+];
+
+#[test]
+fn calls_written_as_text_are_judged_by_the_score_file_alone() {
+    let copy = copy();
+    let written = [("irrelevance_0", "\"[f()]\""), ("irrelevance_1", "\"no\"")];
+    copy.write("result/m_1/non_live/BFCL_v4_irrelevance_result.json", &answers(&written));
+    let imported = copy.import("bfcl").unwrap();
+    assert!(imported.notes[0].starts_with("1 answers seem to be calls"), "{:?}", imported.notes);
+
+    let copy = self::copy();
+    copy.write("result/m_1/non_live/BFCL_v4_irrelevance_result.json", &answers(&written));
+    let score = "{\"accuracy\": 0.5, \"correct_count\": 1, \"total_count\": 2}\n\
+                 {\"id\": \"irrelevance_0\", \"valid\": false}\n";
+    copy.write("score/m_1/non_live/BFCL_v4_irrelevance_score.json", score);
+    let reports = copy.reports("bfcl");
+    let found = metric(report(&reports, "m_1"), Some("category=irrelevance"), "bfcl.accuracy");
+    near(found.value, 0.5);
+}
+
+#[test]
+fn a_model_that_writes_its_calls_is_judged_by_them() {
+    let copy = copy();
+    let file = |category: &str| format!("result/m_2/non_live/BFCL_v4_{category}_result.json");
+    let python = [
+        ("simple_python_0", r#""[math.area(base=5 + 5, unit='CM')]""#),
+        ("simple_python_1", r#""play(artist='someone else')""#),
+    ];
+    copy.write(&file("simple_python"), &answers(&python));
+    let none = [("irrelevance_0", r#""[f()]""#), ("irrelevance_1", r#""None of them fits.""#)];
+    copy.write(&file("irrelevance"), &answers(&none));
+    let imported = copy.import("bfcl").unwrap();
+    assert!(imported.notes.is_empty(), "{:?}", imported.notes);
+    let reports = crate::check(&copy.target()).unwrap();
+    for category in ["simple_python", "irrelevance"] {
+        let slice = format!("category={category}");
+        near(metric(report(&reports, "m_2"), Some(&slice), "bfcl.accuracy").value, 0.5);
+    }
+    // Through an interface the same answers would not be calls.
+    std::fs::remove_dir_all(copy.target()).unwrap();
+    let to = copy.source().join("result/m_2-FC");
+    std::fs::rename(copy.source().join("result/m_2"), to).unwrap();
+    let reports = copy.reports("bfcl");
+    let found = report(&reports, "m_2-FC");
+    near(metric(found, Some("category=simple_python"), "bfcl.accuracy").value, 0.0);
+    near(metric(found, Some("category=irrelevance"), "bfcl.accuracy").value, 1.0);
+}
+
+#[test]
+fn calls_written_in_java_need_the_score_file() {
+    let copy = copy();
+    let written = answers(&[("simple_java_0", r#""[Maps.fill(map=m)]""#)]);
+    copy.write("result/m_2/non_live/BFCL_v4_simple_java_result.json", &written);
+    let message = copy.refused("bfcl");
+    assert!(
+        message.contains("expected its score file") && message.contains("--partial"),
+        "{message}"
+    );
+    let score = "{\"accuracy\": 1.0, \"correct_count\": 1, \"total_count\": 1}\n";
+    copy.write("score/m_2/non_live/BFCL_v4_simple_java_score.json", score);
+    let imported = copy.import("bfcl").unwrap();
+    assert_eq!(imported.notes, ["1 verdicts were taken over from score files, not judged"]);
+}
+
+#[test]
+fn a_part_that_the_source_itself_ran_and_scored_is_accepted() {
+    let copy = copy();
+    copy.write("result/m_1/non_live/BFCL_v4_simple_python_result.json", &answers(&RIGHT[..1]));
+    let score = "{\"accuracy\": 1.0, \"correct_count\": 1, \"total_count\": 1}\n";
+    copy.write("score/m_1/non_live/BFCL_v4_simple_python_score.json", score);
+    let imported = copy.import("bfcl").unwrap();
+    assert!(imported.notes[0].contains("1 of 2 items of simple_python"), "{:?}", imported.notes);
+}
+
+#[test]
+fn wrong_answers_files_are_refused() {
+    let copy = copy();
+    let file = "result/m_1/non_live/BFCL_v4_simple_python_result.json";
+    copy.write(file, &answers(&[RIGHT[0], RIGHT[0]]));
+    assert!(copy.refused("bfcl").contains("two answers to \"simple_python_0\""));
+    copy.write(file, &answers(&[RIGHT[0], ("simple_java_0", "[]")]));
+    assert!(copy.refused("bfcl").contains("an answer to \"simple_java_0\""));
+    copy.write(file, &answers(&RIGHT));
+    copy.write("result/m_1/BFCL_v4_simple_python_result.json", &answers(&RIGHT));
+    assert!(copy.refused("bfcl").contains("one file of answers to simple_python; found another"));
+
+    let copy = self::copy();
+    let turned: Vec<&str> = SIMPLE_ANSWERS.lines().rev().collect();
+    copy.write("data/possible_answer/BFCL_v4_simple_python.json", &turned.join("\n"));
+    let message = copy.refused("bfcl");
+    assert!(message.contains("the possible answers of simple_python_0"), "{message}");
+}
+
+#[test]
+fn runs_of_one_model_have_names_of_their_own_and_columns_of_their_table() {
+    let copy = Copy::new(&[
+        ("data/BFCL_v4_simple_python.json", SIMPLE),
+        ("data/possible_answer/BFCL_v4_simple_python.json", SIMPLE_ANSWERS),
+        ("data/BFCL_v4_multiple.json", &SIMPLE.replace("simple_python", "multiple")),
+        (
+            "data/possible_answer/BFCL_v4_multiple.json",
+            &SIMPLE_ANSWERS.replace("simple_python", "multiple"),
+        ),
+    ]);
+    for (run, category, count) in
+        [("2025-11-main", "simple_python", 2), ("2025-12-fix", "multiple", 1)]
+    {
+        let right: Vec<(String, &str)> = RIGHT
+            .iter()
+            .enumerate()
+            .map(|(at, (id, result))| {
+                let result = if at < count { *result } else { "\"no\"" };
+                (id.replace("simple_python", category), result)
+            })
+            .collect();
+        let right: Vec<(&str, &str)> = right.iter().map(|(id, r)| (id.as_str(), *r)).collect();
+        let file =
+            format!("results/{run}/result/org_m-1-FC/non_live/BFCL_v4_{category}_result.json");
+        copy.write(&file, &answers(&right));
+    }
+    let table = "Rank,Overall Acc,Model,Non-Live AST Acc,Non-Live Multiple AST,License\n\
+                 1,1.00%,Org M-2 (FC),50.00%,75.00%,MIT\n2,1.00%,M-1 (FC),12.50%,50.00%,MIT";
+    copy.write("results/2025-12-fix/score/data_overall.csv", table);
+    let imported = copy.import("bfcl").unwrap();
+    let skipped =
+        imported.skipped.get("a row of data_overall.csv without answers of exactly one model");
+    assert_eq!(skipped, Some(&1));
+    let reports = crate::check(&copy.target()).unwrap();
+    near(value(report(&reports, "2025-11-main_org_m-1-FC"), "bfcl.accuracy"), 1.0);
+    let later = report(&reports, "2025-12-fix_org_m-1-FC");
+    let column = "leaderboard=Non-Live Multiple AST";
+    near(metric(later, Some(column), "bfcl.accuracy").value, 0.5);
+    // Columns with categories that were not run are zero in the table, and not compared.
+    let note = "1 of 1 published figures are reproduced".to_owned();
+    assert!(later.warnings.contains(&note), "{:?}", later.warnings);
+}

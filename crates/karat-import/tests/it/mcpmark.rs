@@ -1,4 +1,6 @@
-use crate::{Copy, metric, near, report, value};
+use karat_import::{find, import};
+
+use crate::{Copy, check, metric, near, report, value};
 
 /// A result file with the outcome of each run: `y`, `n`, or `e` for an error.
 fn result(service: &str, outcomes: &str) -> String {
@@ -125,4 +127,81 @@ fn a_batch_of_its_own_is_not_compared_with_the_first() {
     // One run has no spread.
     near(value(new, "mcpmark.std"), 0.0);
     assert_eq!(new.warnings, ["3 of 3 published figures are reproduced"]);
+}
+
+#[test]
+fn a_model_of_two_batches_has_a_report_in_each() {
+    let copy = two_models();
+    copy.write("verified/model_results/gpt-5.1/papers__a.json", &result("filesystem", "n"));
+    copy.write("verified/summary.json", r#"{"overall": {"gpt-5.1": {"pass@1": {"avg": 0.0}}}}"#);
+    let reports = copy.reports("mcpmark");
+    near(value(report(&reports, "gpt-5.1"), "mcpmark.pass@1"), 0.5);
+    let verified = report(&reports, "gpt-5.1.verified");
+    near(value(verified, "mcpmark.pass@1"), 0.0);
+    assert_eq!(verified.warnings, ["1 of 1 published figures are reproduced"]);
+}
+
+#[test]
+fn a_run_that_is_missing_is_half_a_download() {
+    let copy = two_models();
+    copy.write("model_results/slow_1/papers__a.json", &result("filesystem", "yyy"));
+    let message = copy.refused("mcpmark");
+    assert!(message.contains("slow_1 has fewer than 4 runs of 1 of 3 tasks"), "{message}");
+    import(find("mcpmark").unwrap(), &[copy.source()], &copy.target(), true).unwrap();
+    let reports = check(&copy.target()).unwrap();
+    // Three runs say nothing on four.
+    assert_eq!(metric(report(&reports, "slow_1"), None, "mcpmark.pass^4").n, 2);
+}
+
+#[test]
+fn renamed_and_misplaced_files_are_refused() {
+    let stated = |model: &str, task: &str| {
+        let text = result("filesystem", "yyyy").replace("\"m\"", &format!("\"{model}\""));
+        text.replace("\"t\"", &format!("\"{task}\""))
+    };
+    let copy = Copy::new(&[("model_results/m/papers__a.json", &stated("m", "papers__b"))]);
+    let message = copy.refused("mcpmark");
+    assert!(message.contains("expected the result of papers__a"), "{message}");
+    assert!(message.contains("found that of papers__b"), "{message}");
+
+    let copy = Copy::new(&[
+        ("model_results/m/papers__a.json", &stated("m", "papers__a")),
+        ("model_results/m/papers__b.json", &stated("other", "papers__b")),
+    ]);
+    let message = copy.refused("mcpmark");
+    assert!(message.contains("a result of m") && message.contains("one of other"), "{message}");
+
+    // The files of one model by themselves name it.
+    let copy = Copy::new(&[("papers__a.json", &stated("m-1", "papers__a"))]);
+    near(value(report(&copy.reports("mcpmark"), "m-1"), "mcpmark.pass^4"), 1.0);
+}
+
+#[test]
+fn a_summary_of_another_kind_is_refused() {
+    let copy = two_models();
+    copy.write("summary.json", r#"{"models": []}"#);
+    let message = copy.refused("mcpmark");
+    assert!(message.contains("MCPMark's summary.json") && message.contains("models"), "{message}");
+    copy.write("summary.json", r#"{"overall": {"gpt-5.1": {"pass@1": "50 %"}}}"#);
+    let message = copy.refused("mcpmark");
+    assert!(message.contains("overall, gpt-5.1: pass@1 \"50 %\""), "{message}");
+}
+
+/// The published mean of 38, 38, 39 and 39 successes of 127 is 0.3032, although 154 ÷ 508 is 0.30315 less
+/// a little: the rate of each run is rounded before.
+#[test]
+fn figures_that_were_rounded_on_the_way_are_reproduced() {
+    let copy = Copy::new(&[(
+        "summary.json",
+        r#"{"overall": {"m": {"pass@1": {"avg": 0.3032, "std": 0.0039}}}}"#,
+    )]);
+    for task in 0..127 {
+        let outcomes = [38, 38, 39, 39].map(|done| if task < done { 'y' } else { 'n' });
+        let outcomes: String = outcomes.iter().collect();
+        let file = format!("model_results/m/papers__{task}.json");
+        copy.write(&file, &result("filesystem", &outcomes));
+    }
+    let reports = copy.reports("mcpmark");
+    near(value(&reports[0], "mcpmark.pass@1"), 154.0 / 508.0);
+    assert_eq!(reports[0].warnings, ["2 of 2 published figures are reproduced"]);
 }

@@ -60,6 +60,34 @@ fn descriptions_before_and_after_share_their_queries() {
     let imported = copy.import("draft").unwrap();
     assert_eq!(imported.entries, ["TMDB_DRAFT", "TMDB_Initial"]);
     counts(&imported, &[("queries", 1), ("tools", 2)]);
+    copy.write("test_data/tool_instruction/TMDB_DRAFT.json", tools);
+    std::fs::remove_dir_all(copy.target()).unwrap();
+    assert!(copy.refused("draft").contains("one file of descriptions TMDB_DRAFT; found another"));
+}
+
+#[test]
+fn descriptions_that_several_sets_share_are_by_function() {
+    let tools = |text: &str| {
+        format!(
+            r#"{{"1": {{"tool_name": "Vimeo", "tool_description": "Videos", "tool_guidelines":
+                {{"Search": {{"description": "{text}"}}, "Related": {{"description": null}}}}}}}}"#
+        )
+    };
+    let asked = |function: &str| {
+        format!(r#"[{{"query": "q", "relevant APIs": [["Vimeo", "{function}"]]}}]"#)
+    };
+    let copy = Copy::new(&[
+        ("ToolBench/tool_instruction/Initial.json", &tools("finds")),
+        ("ToolBench/tool_instruction/DRAFT.json", &tools("searches for videos")),
+        ("ToolBench/tool_instruction/EasyTool.json", "[]"),
+        ("ToolBench/test_data/G2.json", &asked("Search")),
+        ("ToolBench/test_data/G3.json", &asked("Unknown")),
+    ]);
+    let imported = copy.import("draft").unwrap();
+    assert_eq!(imported.entries, ["G2_DRAFT", "G2_Initial"]);
+    counts(&imported, &[("queries", 1), ("tools", 4)]);
+    let reasons: Vec<&String> = imported.skipped.keys().collect();
+    assert_eq!(reasons.len(), 2, "{reasons:?}");
 }
 
 #[test]

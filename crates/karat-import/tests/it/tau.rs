@@ -1,4 +1,4 @@
-use crate::{Copy, near, report, value};
+use crate::{Copy, metric, near, report, value};
 
 /// Trajectories with the rewards of each task's trials.
 fn trajectories(tasks: &[&[f64]]) -> String {
@@ -25,6 +25,7 @@ fn pass_hat_k_is_that_of_the_paper() {
     near(value(found, "tau.pass^3"), 1.0 / 3.0);
     near(value(found, "tau.pass^4"), 1.0 / 3.0);
     assert_eq!(found.runs, 4);
+    near(metric(found, Some("domain=airline"), "tau.pass^2").value, (1.0 + 1.0 / 6.0) / 3.0);
 }
 
 #[test]
@@ -35,6 +36,13 @@ fn a_crashed_run_is_a_failure_for_the_benchmark_and_not_measured_for_karat() {
     let reports = copy.reports("tau-bench");
     near(value(&reports[0], "tau.pass^1"), 0.5);
     near(value(&reports[0], "task.success"), 1.0);
+}
+
+#[test]
+fn tasks_with_fewer_trials_than_others_are_half_a_file() {
+    let copy = Copy::new(&[("m-airline.json", &trajectories(&[&[1.0, 0.0], &[1.0]]))]);
+    let message = copy.refused("tau-bench");
+    assert!(message.contains("fewer than 2 runs of 1 of 2 tasks"), "{message}");
 }
 
 #[test]
@@ -67,7 +75,7 @@ fn versions_with_the_same_numbers_of_tasks_are_kept_apart() {
     let copy = Copy::new(&[("a-airline.json", &first), ("b.json", second)]);
     let reports = copy.reports("tau-bench");
     assert_ne!(report(&reports, "a-airline").dataset.digest, report(&reports, "b").dataset.digest);
-    assert_eq!(report(&reports, "b").items[0].tags["domain"], "tau2-airline");
+    assert_eq!(report(&reports, "b").items[0].tags["domain"], "airline");
 }
 
 #[test]

@@ -9,11 +9,12 @@ mod category;
 mod columns;
 mod questions;
 mod verdict;
+mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use karat_metrics::calls::bfcl::Function;
-use karat_metrics::calls::{Value, json};
+use karat_metrics::calls::Call;
+use karat_metrics::calls::bfcl::Language;
 use serde::Deserialize;
 
 use self::category::{Category, Content};
@@ -37,13 +38,18 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
     import,
 };
 
+/// A model in a run.
+struct System<'a> {
+    cells: Vec<Cell<'a>>,
+    run: String,
+    model: String,
+}
+
 /// The answers of one model in one category.
 struct Cell<'a> {
     result: &'a File,
     score: Option<&'a File>,
     category: Category,
-    /// The name of the report.
-    system: String,
 }
 
 /// The recorded verdicts of a cell.
@@ -61,53 +67,144 @@ struct Compared {
     same: u64,
     different: Vec<String>,
     taken_over: u64,
+    /// Answers that seem to be calls in a notation that is not read, and were not judged elsewhere.
+    unread: u64,
+}
+
+impl Compared {
+    fn note(self, writer: &mut Writer) {
+        let Compared { same, different, taken_over, unread } = self;
+        if same > 0 || !different.is_empty() {
+            let all = same + different.len() as u64;
+            let mut note = format!("{same} of {all} verdicts are those of the score files");
+            if let Some(first) = different.first() {
+                note.push_str(&format!("; the first that differs: {first}"));
+            }
+            writer.note(note);
+        }
+        if taken_over > 0 {
+            let note =
+                format!("{taken_over} verdicts were taken over from score files, not judged");
+            writer.note(note);
+        }
+        if unread > 0 {
+            writer.note(format!(
+                "{unread} answers seem to be calls in a model's own notation, which is not read: they \
+                 count as no call; add the score files to take over their verdicts"
+            ));
+        }
+    }
 }
 
 fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     writer.account(Some(Accounting::Bfcl), &["category", "section"]);
     writer.allow_missing_tasks();
     let questions = Questions::find(source);
-    let cells = cells(source);
-    if cells.is_empty() {
+    let systems = systems(source);
+    if systems.is_empty() {
         return Err(source.nothing("result/<model>/BFCL_v4_<category>_result.json"));
     }
+    let mut known = Known::new();
     let mut compared = Compared::default();
-    for cell in &cells {
-        let items = match cell.category.content() {
-            Content::Calls(_) | Content::NoCall | Content::AnyCall => {
-                questions.read(source, &cell.category)?
-            }
-            Content::World => None,
-        };
-        match (&items, cell.score) {
-            (None, None) if cell.category.content() == Content::World => {
-                writer.skip("a category that needs a simulated world, without a score file");
-                continue;
-            }
-            (None, None) => return Err(questions.missing(cell.result, &cell.category)),
-            _ => {}
+    for (name, system) in &systems {
+        for cell in &system.cells {
+            read_items(source, &questions, cell, &mut known)?;
         }
-        take(source, cell, items.as_deref(), &mut compared, writer)?;
+        take_all(source, (name, system), &known, &mut compared, writer)?;
     }
-    let Compared { same, different, taken_over } = compared;
-    if same > 0 || !different.is_empty() {
-        let all = same + different.len() as u64;
-        let mut note = format!("{same} of {all} verdicts are those of the score files");
-        if let Some(first) = different.first() {
-            note.push_str(&format!("; the first that differs: {first}"));
-        }
-        writer.note(note);
+    for file in source.files().filter(|file| file.base() == "data_overall.csv") {
+        columns(source, file, &systems, writer)?;
     }
-    if taken_over > 0 {
-        writer.note(format!("{taken_over} verdicts were taken over from score files, not judged"));
+    compared.note(writer);
+    Ok(())
+}
+
+/// The items of the categories that were read; none where the source does not have them.
+type Known = BTreeMap<(String, String), Option<Vec<Question>>>;
+
+/// Reads the items of a category, once for all systems.
+fn read_items(
+    source: &Source,
+    questions: &Questions<'_>,
+    cell: &Cell<'_>,
+    known: &mut Known,
+) -> Result<(), ImportError> {
+    let Cell { category, .. } = cell;
+    let world = category.content() == Content::World;
+    let key = (category.version.clone(), category.name.clone());
+    if !known.contains_key(&key) {
+        let items = if world { None } else { questions.read(source, category)? };
+        known.insert(key.clone(), items);
+    }
+    let has_items = known.get(&key).is_some_and(Option::is_some);
+    if !has_items && !world && cell.score.is_none() {
+        return Err(questions.missing(cell.result, category));
     }
     Ok(())
 }
 
-/// The cells of the source, with names that tell runs of one model apart.
-fn cells(source: &Source) -> Vec<Cell<'_>> {
+/// Takes over the cells of one system.
+fn take_all(
+    source: &Source,
+    (name, system): (&str, &System<'_>),
+    known: &Known,
+    compared: &mut Compared,
+    writer: &mut Writer,
+) -> Result<(), ImportError> {
+    let mut opened = Vec::new();
+    let mut files: BTreeMap<&str, &File> = BTreeMap::new();
+    for cell in &system.cells {
+        if let Some(other) = files.insert(&cell.category.name, cell.result) {
+            let expected = format!("one file of answers to {}", cell.category.name);
+            let found = format!("another one: {}", other.path.display());
+            return Err(ImportError::unexpected(&cell.result.path, expected, found));
+        }
+        let key = (cell.category.version.clone(), cell.category.name.clone());
+        let items = known.get(&key).and_then(Option::as_deref);
+        if items.is_none() && cell.score.is_none() {
+            writer.skip("a category that needs a simulated world, without a score file");
+            continue;
+        }
+        let scored = cell.score.map(|file| scored(source, file)).transpose()?;
+        opened.push((cell, items, scored, source.text(cell.result)?));
+    }
+    let mut read = Vec::new();
+    for (cell, _, _, text) in &opened {
+        read.push(verdict::answers(cell.result, text)?);
+    }
+    // A model calls through an interface, or writes its calls, in all categories alike.
+    let is_native = read.iter().flatten().any(Answered::is_native);
+    let prompted = !is_native && !system.model.ends_with("-FC");
+    let mut takes = Vec::new();
+    for ((cell, items, scored, _), answers) in opened.iter().zip(read) {
+        let (category, mut items) = (&cell.category, *items);
+        if prompted && category.content() == Content::Calls(Language::Java) {
+            if scored.is_none() {
+                let name = &cell.result.name;
+                writer.incomplete(format!(
+                    "{name}: expected its score file, where alone calls written in Java are judged; \
+                     found none"
+                ))?;
+                writer.skip("answers in Java source without a score file");
+                continue;
+            }
+            items = None;
+        }
+        let calls = answers.iter().map(|one| one.calls(category, prompted)).collect();
+        takes.push(Take { cell, items, scored: scored.as_ref(), answers, calls });
+    }
+    // So it does with the dots of names.
+    let dotted = writes_dots(takes.iter().flat_map(Take::questions));
+    for take in &takes {
+        take.run(name, dotted, compared, writer)?;
+    }
+    Ok(())
+}
+
+/// The systems of the source, with names that tell runs of one model apart.
+fn systems(source: &Source) -> BTreeMap<String, System<'_>> {
     let mut scores: BTreeMap<(String, String, String), &File> = BTreeMap::new();
-    let mut results = Vec::new();
+    let mut results: BTreeMap<(String, String), Vec<(Category, &File)>> = BTreeMap::new();
     for file in source.files() {
         let Some((category, kind)) = Category::of(file.base()) else { continue };
         let Some((run, model)) = place(file, kind) else { continue };
@@ -115,43 +212,118 @@ fn cells(source: &Source) -> Vec<Cell<'_>> {
             "score" => {
                 scores.insert((run, model, category.name.clone()), file);
             }
-            "result" => results.push((run, model, category, file)),
+            "result" => results.entry((run, model)).or_default().push((category, file)),
             _ => {}
         }
     }
-    let mut runs: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (run, model, ..) in &results {
-        runs.entry(model.clone()).or_default().insert(run.clone());
+    let mut runs: BTreeMap<&str, usize> = BTreeMap::new();
+    for (_, model) in results.keys() {
+        *runs.entry(model).or_default() += 1;
     }
-    results
-        .into_iter()
-        .map(|(run, model, category, result)| {
-            let several = runs.get(&model).is_some_and(|runs| runs.len() > 1);
-            let system = if several { format!("{run}_{model}") } else { model.clone() };
-            let score = scores.get(&(run, model, category.name.clone())).copied();
-            Cell { result, score, category, system }
-        })
-        .collect()
+    let several: BTreeSet<String> =
+        runs.into_iter().filter(|(_, runs)| *runs > 1).map(|(model, _)| model.to_owned()).collect();
+    let mut systems = BTreeMap::new();
+    for ((run, model), files) in results {
+        let named = several.contains(&model) && !run.is_empty();
+        let name = if named { format!("{run}_{model}") } else { model.clone() };
+        let cell = |(category, result): (Category, _)| {
+            let key = (run.clone(), model.clone(), category.name.clone());
+            Cell { result, score: scores.get(&key).copied(), category }
+        };
+        let cells = files.into_iter().map(cell).collect();
+        systems.insert(name, System { cells, run, model });
+    }
+    systems
 }
 
 /// The run and the model of a file: the folders around `result` or `score`.
 fn place(file: &File, kind: &str) -> Option<(String, String)> {
     let parts = file.parts();
     let folders = &parts[..parts.len() - 1];
+    if let Some((run, at)) = run_of(folders, kind) {
+        return Some((run, (*folders.get(at + 1)?).to_owned()));
+    }
+    let sections = [
+        "live",
+        "non_live",
+        "multi_turn",
+        "agentic",
+        "memory",
+        "kv",
+        "vector",
+        "rec_sum",
+        "format_sensitivity",
+    ];
+    let model = folders.iter().rfind(|part| !sections.contains(part))?;
+    Some((String::new(), (*model).to_owned()))
+}
+
+/// The run that folders name, and the place of `result` or `score` among them.
+fn run_of(folders: &[&str], kind: &str) -> Option<(String, usize)> {
     let is_kind = |part: &&str| {
         let rest = part.strip_prefix(kind);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_']))
     };
-    if let Some(at) = folders.iter().rposition(is_kind) {
-        let model = folders.get(at + 1)?;
-        let mut run: Vec<&str> =
-            folders[..at].iter().copied().filter(|p| *p != "results").collect();
-        run.extend(folders[at].strip_prefix(kind).filter(|rest| !rest.is_empty()));
-        return Some((run.join("_"), (*model).to_owned()));
+    let at = folders.iter().rposition(is_kind)?;
+    let mut run: Vec<&str> = folders[..at].iter().copied().filter(|p| *p != "results").collect();
+    let rest = folders[at].strip_prefix(kind).unwrap_or_default();
+    run.extend(Some(rest.trim_start_matches(['-', '_'])).filter(|rest| !rest.is_empty()));
+    Some((run.join("_"), at))
+}
+
+/// The published columns of `data_overall.csv`, as far as their categories are here.
+fn columns(
+    source: &Source,
+    file: &File,
+    systems: &BTreeMap<String, System<'_>>,
+    writer: &mut Writer,
+) -> Result<(), ImportError> {
+    let parts = file.parts();
+    let run = run_of(&parts[..parts.len() - 1], "score").map(|(run, _)| run).unwrap_or_default();
+    let of_run: Vec<_> = systems.iter().filter(|(_, system)| system.run == run).collect();
+    let text = source.text(file)?;
+    let mut lines = text.lines().map(|line| line.split(',').map(str::trim).collect::<Vec<_>>());
+    let heads = lines.next().unwrap_or_default();
+    let expected = "the leaderboard of BFCL, with the columns `Model` and `Overall Acc`";
+    let Some(model_at) = heads.iter().position(|head| *head == "Model") else {
+        return Err(ImportError::unexpected(&file.path, expected, heads.join(",")));
+    };
+    let rows: Vec<Vec<&str>> = lines.filter(|row| row.len() == heads.len()).collect();
+    for row in &rows {
+        let alone = rows.len() == 1 && of_run.len() == 1;
+        let is_named = |system: &&System<'_>| alone || same_model(&system.model, row[model_at]);
+        let mut named = of_run.iter().filter(|(_, system)| is_named(system));
+        let (Some((name, system)), None) = (named.next(), named.next()) else {
+            writer.skip("a row of data_overall.csv without answers of exactly one model");
+            continue;
+        };
+        let has = |name: &str| system.cells.iter().any(|cell| cell.category.name == name);
+        for column in columns::complete(has) {
+            let at = heads.iter().position(|head| *head == column);
+            let cell = at.and_then(|at| row[at].strip_suffix('%')?.parse::<f64>().ok());
+            let Some(per_cent) = cell else { continue };
+            writer.publish(Published {
+                report: (*name).clone(),
+                metric: "bfcl.accuracy".to_owned(),
+                slice: Some(format!("leaderboard={column}")),
+                value: per_cent / 100.0,
+                decimals: 4,
+            });
+        }
     }
-    let sections = ["live", "non_live", "multi_turn", "agentic", "format_sensitivity"];
-    let model = folders.iter().rfind(|part| !sections.contains(part))?;
-    Some((String::new(), (*model).to_owned()))
+    Ok(())
+}
+
+/// Returns whether a folder is that of a model of the leaderboard, such as `openai_gpt-oss-120b` of
+/// `openai/gpt-oss-120b (FC) (vLLM)`.
+fn same_model(folder: &str, shown: &str) -> bool {
+    let plain = |text: &str| -> String {
+        text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase()
+    };
+    let name = plain(shown.split('(').next().unwrap_or_default());
+    let folder = plain(folder);
+    let stem = if shown.contains("(FC)") { folder.trim_end_matches("fc") } else { &folder };
+    !name.is_empty() && stem.ends_with(&name)
 }
 
 /// One line of a score file: the first has the sums, the others an item that failed.
@@ -190,104 +362,146 @@ fn scored(source: &Source, file: &File) -> Result<Scored, ImportError> {
     Ok(scored)
 }
 
-/// Takes over one cell.
-fn take(
-    source: &Source,
-    cell: &Cell<'_>,
-    items: Option<&[Question]>,
-    compared: &mut Compared,
-    writer: &mut Writer,
-) -> Result<(), ImportError> {
-    let scored = cell.score.map(|file| scored(source, file)).transpose()?;
-    let text = source.text(cell.result)?;
-    let answers = verdict::answers(cell.result, &text)?;
-    let category = &cell.category;
-    let expected = items.map(|items| items.len() as u64);
-    let expected = expected.or_else(|| scored.as_ref().and_then(|scored| scored.total));
-    let found = answers.len() as u64;
-    if expected.is_some_and(|expected| expected != found) && !writer.partial {
-        let expected = format!("{} answers", expected.unwrap_or_default());
-        let found = format!("{found}: half a download? `--partial` imports what is there");
-        return Err(ImportError::unexpected(&cell.result.path, expected, found));
+/// A cell that was read.
+struct Take<'a> {
+    cell: &'a Cell<'a>,
+    items: Option<&'a [Question]>,
+    scored: Option<&'a Scored>,
+    answers: Vec<Answered<'a>>,
+    /// The calls of the answers, in their order.
+    calls: Vec<Calls>,
+}
+
+/// The calls of an answer, or the reason for which it has none.
+type Calls = Result<Vec<Call<'static>>, String>;
+
+impl<'a> Take<'a> {
+    /// The calls of each answer with its item; none for an answer to something else.
+    fn questions(&self) -> Vec<(&Calls, Option<&'a Question>)> {
+        let items = self.items.unwrap_or_default();
+        let by_id: BTreeMap<&str, &Question> =
+            items.iter().map(|item| (item.id.as_str(), item)).collect();
+        let question = |(at, answer): (usize, &'_ Answered<'a>)| {
+            let known = by_id.get(answer.id(&self.cell.category, at).as_str()).copied();
+            // The first generation numbers the lines.
+            known.or_else(|| items.get(at).filter(|_| !answer.has_id()))
+        };
+        let answers = self.answers.iter().enumerate();
+        self.calls.iter().zip(answers.map(question)).collect()
     }
-    let by_id: BTreeMap<&str, &Question> =
-        items.unwrap_or_default().iter().map(|item| (item.id.as_str(), item)).collect();
-    let question = |at: usize, answer: &Answered<'_>, id: &str| {
-        let known = by_id.get(id).copied();
-        // The first generation numbers the lines.
-        known.or_else(|| items?.get(at).filter(|_| !answer.has_id()))
-    };
-    let dotted = writes_dots(answers.iter().enumerate().filter_map(|(at, answer)| {
-        Some((answer, question(at, answer, &answer.id(category, at))?))
-    }));
-    let suite = category.version.clone();
-    for (at, answer) in answers.iter().enumerate() {
-        let id = answer.id(category, at);
-        let question = question(at, answer, &id);
-        if items.is_some() && question.is_none() {
-            let expected = format!("items of {}", category.name);
-            let found = format!("item {id:?}");
-            return Err(ImportError::unexpected(&cell.result.path, expected, found));
+
+    /// Refuses answers that are not those to the items.
+    fn check(&self, writer: &mut Writer) -> Result<(), ImportError> {
+        let Cell { result, category, .. } = self.cell;
+        let found = self.answers.len() as u64;
+        let in_data = self.items.map(|items| items.len() as u64);
+        // The source itself can have run and scored a part of the items.
+        let in_score = self.scored.and_then(|scored| scored.total);
+        if let Some(expected) = in_score.or(in_data).filter(|expected| *expected != found)
+            && !writer.partial
+        {
+            let expected = format!("{expected} answers");
+            let found = format!("{found}: half a download? `--partial` imports what is there");
+            return Err(ImportError::unexpected(&result.path, expected, found));
         }
-        let recorded = scored.as_ref().map(|scored| {
-            !scored.failed.contains(&id) && !scored.failed.contains(&(at + 1).to_string())
-        });
-        let judged = question.map(|question| answered(answer, question, category, dotted));
-        let (success, reason) = match (judged, recorded) {
-            (Some(Ok(())), recorded) => (noted(compared, &id, true, recorded), None),
-            // An answer as text may be calls in another notation, which only the source can read.
-            (Some(Err(_)), Some(true)) if answer.is_text() => {
-                compared.taken_over += 1;
-                (true, None)
+        if let Some(all) = in_data.filter(|all| *all > found) {
+            let name = &category.name;
+            writer.note(format!("{}: {found} of {all} items of {name}", result.name));
+        }
+        let mut ids = BTreeSet::new();
+        let answers = self.answers.iter().zip(self.questions()).enumerate();
+        for (at, (answer, (_, question))) in answers {
+            let id = answer.id(category, at);
+            let expected = format!("one answer to each item of {}", category.name);
+            if self.items.is_some() && question.is_none() {
+                let found = format!("an answer to {id:?}");
+                return Err(ImportError::unexpected(&result.path, expected, found));
             }
-            (Some(Err(reason)), recorded) => {
-                (noted(compared, &id, false, recorded), Some(clipped(&reason)))
+            if !ids.insert(id.clone()) {
+                let found = format!("two answers to {id:?}");
+                return Err(ImportError::unexpected(&result.path, expected, found));
             }
-            (None, Some(recorded)) => {
-                compared.taken_over += 1;
-                (recorded, None)
-            }
-            (None, None) => continue,
-        };
-        let row = Row {
-            task: id.clone(),
-            success: Some(success),
-            error: answer.failure().map(clipped),
-            reason,
-            tokens: answer.tokens(),
-            ms: answer.seconds().map(|seconds| seconds * 1000.0),
-            ..Row::default()
-        };
-        writer.task(&suite, &id, || {
-            Tags::from([
-                ("category".to_owned(), category.name.clone()),
-                ("section".to_owned(), category.section().to_owned()),
-            ])
-        });
-        writer.row(&cell.system, &suite, &row)?;
+        }
+        Ok(())
     }
-    if let Some(accuracy) = scored.and_then(|scored| scored.accuracy) {
-        writer.publish(Published {
-            report: cell.system.clone(),
-            metric: "bfcl.accuracy".to_owned(),
-            slice: Some(format!("category={}", category.name)),
-            value: accuracy,
-            decimals: 6,
-        });
+
+    /// Takes over the answers.
+    fn run(
+        &self,
+        system: &str,
+        dotted: bool,
+        compared: &mut Compared,
+        writer: &mut Writer,
+    ) -> Result<(), ImportError> {
+        self.check(writer)?;
+        let category = &self.cell.category;
+        let suite = category.version.clone();
+        let answers = self.answers.iter().zip(self.questions()).enumerate();
+        for (at, (answer, (calls, question))) in answers {
+            let id = answer.id(category, at);
+            let recorded = self.scored.map(|scored| {
+                !scored.failed.contains(&id) && !scored.failed.contains(&(at + 1).to_string())
+            });
+            let judged = question.map(|question| answered(calls, question, category, dotted));
+            let is_unread = answer.is_text() && calls.is_err();
+            let (success, reason) = match (judged, recorded) {
+                // A text may be calls in another notation, which only the source can read.
+                (Some(judged), Some(recorded)) if is_unread && judged.is_ok() != recorded => {
+                    compared.taken_over += 1;
+                    (recorded, None)
+                }
+                (Some(judged), recorded) => {
+                    let is_lost = is_unread && recorded.is_none() && answer.seems_calls();
+                    compared.unread += u64::from(is_lost);
+                    let success = noted(compared, &id, judged.is_ok(), recorded);
+                    (success, judged.err().map(|reason| clipped(&reason)))
+                }
+                (None, Some(recorded)) => {
+                    compared.taken_over += 1;
+                    (recorded, None)
+                }
+                (None, None) => continue,
+            };
+            let row = Row {
+                task: id.clone(),
+                success: Some(success),
+                error: answer.failure().map(clipped),
+                reason,
+                tokens: answer.tokens(),
+                ms: answer.seconds().map(|seconds| seconds * 1000.0),
+                ..Row::default()
+            };
+            writer.task(&suite, &id, || {
+                Tags::from([
+                    ("category".to_owned(), category.name.clone()),
+                    ("section".to_owned(), category.section().to_owned()),
+                ])
+            });
+            writer.row(system, &suite, &row)?;
+        }
+        if let Some(accuracy) = self.scored.and_then(|scored| scored.accuracy) {
+            writer.publish(Published {
+                report: system.to_owned(),
+                metric: "bfcl.accuracy".to_owned(),
+                slice: Some(format!("category={}", category.name)),
+                value: accuracy,
+                decimals: 6,
+            });
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Returns whether a model writes the dots of names, rather than the underscores that interfaces of
 /// vendors ask for: whichever is the more frequent among the names of its calls.
-fn writes_dots<'a>(answers: impl Iterator<Item = (&'a Answered<'a>, &'a Question)>) -> bool {
+fn writes_dots<'a>(answers: impl Iterator<Item = (&'a Calls, Option<&'a Question>)>) -> bool {
     let (mut dots, mut underscores) = (0_u64, 0_u64);
-    for (answer, question) in answers {
-        for name in answer.names() {
-            let known = |function: &&Function| function.name.contains('.');
-            for function in question.underscored.iter().filter(known) {
-                dots += u64::from(name == function.name);
-                underscores += u64::from(name == function.called);
+    for (calls, question) in answers {
+        let functions = question.map_or(&[][..], |question| &question.underscored);
+        for call in calls.iter().flatten() {
+            for function in functions.iter().filter(|function| function.name.contains('.')) {
+                dots += u64::from(call.name == function.name);
+                underscores += u64::from(call.name == function.called);
             }
         }
     }
@@ -302,15 +516,4 @@ fn noted(compared: &mut Compared, id: &str, verdict: bool, recorded: Option<bool
         None => {}
     }
     verdict
-}
-
-/// A line of a file as a value, with the line in messages.
-fn line<'t>(file: &File, at: usize, text: &'t str) -> Result<Value<'t>, ImportError> {
-    json::parse(text).map_err(|error| {
-        ImportError::unexpected(
-            &file.path,
-            "a JSON object on each line",
-            format!("line {}: {error}", at + 1),
-        )
-    })
 }

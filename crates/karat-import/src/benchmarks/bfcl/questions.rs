@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use karat_metrics::calls::Value;
 use karat_metrics::calls::bfcl::{Answer, Function, Language};
+use karat_metrics::calls::{Value, json};
 
 use super::category::{Category, Content};
-use super::line;
 use crate::ImportError;
 use crate::source::{File, Source};
 
@@ -16,6 +15,8 @@ pub(super) struct Question {
     pub(super) functions: Vec<Function>,
     /// The same functions with underscores for the dots of their names.
     pub(super) underscored: Vec<Function>,
+    /// The parameters that take tuples, with their functions.
+    pub(super) tuples: Vec<(String, String)>,
     pub(super) answers: Vec<Answer<'static>>,
 }
 
@@ -86,6 +87,13 @@ impl<'a> Questions<'a> {
         }
         for ((at, text), item) in lines.into_iter().zip(&mut items) {
             let value = line(answers, at, text)?;
+            if let Value::Object(object) = &value
+                && let Some(Value::String(id)) = object.get("id")
+                && *id != item.id
+            {
+                let expected = format!("the possible answers of {}", item.id);
+                return Err(wrong(answers, at, &expected, &format!("those of {id}")));
+            }
             item.answers = possible(answers, at, &value, &item.functions)?;
         }
         Ok(Some(items))
@@ -119,6 +127,7 @@ fn question(
         _ => return Err(wrong(file, at, expected, "no `function`")),
     };
     let calls = matches!(category.content(), Content::Calls(_));
+    let tuples = functions.iter().filter(|_| calls).flat_map(tuples).collect();
     let functions: Vec<Function> = functions
         .iter()
         .filter(|_| calls)
@@ -126,7 +135,21 @@ fn question(
         .collect::<Result<_, _>>()
         .map_err(|error| wrong(file, at, expected, &error.to_string()))?;
     let underscored = functions.iter().cloned().map(Function::with_underscores).collect();
-    Ok(Question { id, functions, underscored, answers: Vec::new() })
+    Ok(Question { id, functions, underscored, tuples, answers: Vec::new() })
+}
+
+/// The parameters of a described function that take tuples, with its name.
+fn tuples(function: &Value<'_>) -> Vec<(String, String)> {
+    let field = |value: &Value<'_>, key: &str| match value {
+        Value::Object(object) => object.get(key).cloned().map(Value::into_owned),
+        _ => None,
+    };
+    let Some(Value::String(name)) = field(function, "name") else { return Vec::new() };
+    let properties = field(function, "parameters").and_then(|all| field(&all, "properties"));
+    let Some(Value::Object(properties)) = properties else { return Vec::new() };
+    let is_tuple = |property: &Value<'_>| matches!(field(property, "type"), Some(Value::String(kind)) if kind == "tuple");
+    let found = properties.iter().filter(|(_, property)| is_tuple(property));
+    found.map(|(parameter, _)| (name.clone().into_owned(), parameter.to_owned())).collect()
 }
 
 /// The possible answers of a line: `{"id", "ground_truth": [{…}]}`, `[{…}]`, or `{function: …}` in the
@@ -161,4 +184,15 @@ fn possible(
             .collect(),
         _ => Err(wrong(file, at, expected, "neither an object nor a list")),
     }
+}
+
+/// A line of a file as a value, with the line in messages.
+pub(super) fn line<'t>(file: &File, at: usize, text: &'t str) -> Result<Value<'t>, ImportError> {
+    json::parse(text).map_err(|error| {
+        ImportError::unexpected(
+            &file.path,
+            "a JSON object on each line",
+            format!("line {}: {error}", at + 1),
+        )
+    })
 }

@@ -1,11 +1,11 @@
 //! The verdict on one answer.
 
-use karat_metrics::calls::bfcl;
+use karat_metrics::calls::bfcl::{self, Language};
 use karat_metrics::calls::{Call, Value, json};
 
 use super::category::{Category, Content};
-use super::line;
-use super::questions::Question;
+use super::questions::{Question, line};
+use super::written;
 use crate::ImportError;
 use crate::source::File;
 
@@ -64,6 +64,21 @@ impl Answered<'_> {
         matches!(self.result, Value::String(_))
     }
 
+    /// Returns whether the answer is calls of an interface, however few.
+    pub(super) fn is_native(&self) -> bool {
+        matches!(self.result, Value::List(_))
+    }
+
+    /// Returns whether the answer is a text in which calls seem to be.
+    pub(super) fn seems_calls(&self) -> bool {
+        match &self.result {
+            Value::String(text) => {
+                text.trim_start().starts_with(['[', '{']) || text.contains("tool_call")
+            }
+            _ => false,
+        }
+    }
+
     /// The failure of the interface that took the place of an answer.
     pub(super) fn failure(&self) -> Option<&str> {
         match &self.result {
@@ -72,22 +87,23 @@ impl Answered<'_> {
         }
     }
 
-    /// The names of the calls.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    /// The calls; an error if the answer is not calls. Those of a model that was asked to write them are
+    /// in its text.
+    pub(super) fn calls(
+        &self,
+        category: &Category,
+        prompted: bool,
+    ) -> Result<Vec<Call<'static>>, String> {
         let calls = match &self.result {
-            Value::List(calls) => calls.as_slice(),
-            _ => &[],
-        };
-        calls.iter().filter_map(|call| match call {
-            Value::Object(call) => call.iter().next().map(|(name, _)| name),
-            _ => None,
-        })
-    }
-
-    /// The calls; an error if the answer is not calls.
-    fn calls(&self) -> Result<Vec<Call<'_>>, String> {
-        let Value::List(calls) = &self.result else {
-            return Err("the answer is text: nothing is called".to_owned());
+            Value::List(calls) => calls,
+            Value::String(text) if prompted => {
+                let language = match category.content() {
+                    Content::Calls(language) => language,
+                    _ => Language::Python,
+                };
+                return written::calls(text, language);
+            }
+            _ => return Err("the answer is text: nothing is called".to_owned()),
         };
         let call = |call: &Value<'_>| {
             let Value::Object(call) = call else {
@@ -111,18 +127,31 @@ impl Answered<'_> {
     }
 }
 
-/// Judges an answer; the error is the reason for which it is wrong.
+/// Judges an answer by its calls; the error is the reason for which it is wrong.
 pub(super) fn answered(
-    answer: &Answered<'_>,
+    calls: &Result<Vec<Call<'static>>, String>,
     question: &Question,
     category: &Category,
     dotted: bool,
 ) -> Result<(), String> {
-    let calls = answer.calls();
+    let calls = calls.as_ref();
     match category.content() {
         Content::Calls(_) => {
             let functions = if dotted { &question.functions } else { &question.underscored };
-            bfcl::check(functions, &question.answers, &calls?).map_err(|error| error.to_string())
+            let calls = calls.map_err(String::clone)?;
+            let with_tuples = |call: &Call<'static>| {
+                let takes = |parameter: &str, (function, known): &(String, String)| {
+                    known == parameter && *function == call.name
+                };
+                written::with_tuples(call, |parameter| {
+                    question.tuples.iter().any(|tuple| takes(parameter, tuple))
+                })
+            };
+            let calls: Vec<Call<'_>> = match question.tuples.is_empty() {
+                true => calls.clone(),
+                false => calls.iter().map(with_tuples).collect(),
+            };
+            bfcl::check(functions, &question.answers, &calls).map_err(|error| error.to_string())
         }
         Content::NoCall => match calls {
             Ok(calls) if !calls.is_empty() => {
@@ -130,7 +159,7 @@ pub(super) fn answered(
             }
             _ => Ok(()),
         },
-        Content::AnyCall => match calls?.is_empty() {
+        Content::AnyCall => match calls.map_err(String::clone)?.is_empty() {
             true => Err("nothing is called".to_owned()),
             false => Ok(()),
         },
