@@ -157,17 +157,18 @@ impl Work<'_> {
         let has = |what: &str| self.session.server().capabilities.get(what).is_some();
         if has("resources") {
             for resource in
-                lost(self.session.list("resources/list", "resources").await)?.iter().take(20)
+                refused(self.session.list("resources/list", "resources").await)?.iter().take(20)
             {
                 let params = Map::from_iter([("uri".to_owned(), resource["uri"].clone())]);
-                lost(self.session.request("resources/read", &params).await.map(|_| Vec::new()))?;
+                refused(self.session.request("resources/read", &params).await.map(|_| Vec::new()))?;
             }
         }
         if has("prompts") {
-            for prompt in lost(self.session.list("prompts/list", "prompts").await)?.iter().take(20)
+            for prompt in
+                refused(self.session.list("prompts/list", "prompts").await)?.iter().take(20)
             {
                 let params = Map::from_iter([("name".to_owned(), prompt["name"].clone())]);
-                lost(self.session.request("prompts/get", &params).await.map(|_| Vec::new()))?;
+                refused(self.session.request("prompts/get", &params).await.map(|_| Vec::new()))?;
             }
         }
         Ok(())
@@ -187,7 +188,7 @@ impl Work<'_> {
                 if self.blocks(&text).await {
                     continue;
                 }
-                if injected.is_in(&text, &mut buffer) {
+                if injected.is_in_json(message, &mut buffer) {
                     done.delivered = true;
                     mark(&mut done.steps, &injected, &text);
                 }
@@ -226,7 +227,7 @@ impl Work<'_> {
             }
             _ => match self.session.call(&call.tool, &call.arguments).await {
                 Ok(reply) => (!reply.is_error, reply.texts().join("\n")),
-                Err(error) if error.is_lost() => return Err(error),
+                Err(error) if is_silence(&error) => return Err(error),
                 Err(error) => (false, error.to_string()),
             },
         };
@@ -253,10 +254,20 @@ impl Work<'_> {
     }
 }
 
-/// Passes over refusals; a lost connection is an error.
-fn lost(answer: Result<Vec<Value>, CallError>) -> Result<Vec<Value>, CallError> {
+/// Returns whether nothing answered, which is not a refusal: a defence that hangs, dies or breaks down has
+/// not blocked anything.
+pub(crate) fn is_silence(error: &CallError) -> bool {
+    match error {
+        CallError::Timeout { .. } | CallError::Transport { .. } => true,
+        CallError::Http { status, .. } => *status >= 500,
+        other => other.is_lost(),
+    }
+}
+
+/// Passes over refusals; silence is an error.
+fn refused(answer: Result<Vec<Value>, CallError>) -> Result<Vec<Value>, CallError> {
     match answer {
-        Err(error) if error.is_lost() => Err(error),
+        Err(error) if is_silence(&error) => Err(error),
         other => Ok(other.unwrap_or_default()),
     }
 }

@@ -65,7 +65,7 @@ async fn runs(harness: &Harness, agent: AgentKind, route: Route, cases: &[&Case]
 }
 
 fn control(name: &str, expected: &str, runs: &[Run], lands: impl Fn(f64, f64) -> bool) -> Control {
-    let scored = score::score(&runs.iter().collect::<Vec<_>>());
+    let scored = score::score(&runs.iter().collect::<Vec<_>>(), 1);
     let metric = |id: &str| scored.metrics.iter().find(|metric| metric.id == id).cloned();
     let metrics: Vec<Measured> = ["attack.success", "utility.under_attack", "utility.benign"]
         .into_iter()

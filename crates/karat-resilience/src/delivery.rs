@@ -2,14 +2,17 @@
 //!
 //! On its way a text is quoted, escaped, folded into lines and encoded as JSON or YAML, several times
 //! over. What survives all of that is its letters and digits in their order. Both texts are reduced to
-//! those, with escapes undone, and one is searched in the other.
+//! those, with escapes undone and without accents and capitals, and one is searched in the other. Base64,
+//! in which YAML writes bytes, is decoded.
 
-use memchr::memmem;
+use memchr::memmem::Finder;
+use serde_json::Value;
+use unicode_normalization::UnicodeNormalization as _;
 
 /// Texts to look for.
 #[derive(Clone, Debug, Default)]
 pub struct Injected {
-    texts: Vec<Vec<u8>>,
+    texts: Vec<Finder<'static>>,
 }
 
 impl Injected {
@@ -17,9 +20,13 @@ impl Injected {
     pub fn new<'a>(texts: impl IntoIterator<Item = &'a str>) -> Injected {
         let mut all: Vec<Vec<u8>> = texts.into_iter().map(letters).collect();
         all.retain(|text| !text.is_empty());
+        // A backslash in front of a text takes its first letter along.
+        for text in all.iter_mut().filter(|text| text.len() > 8 && text[0].is_ascii()) {
+            text.remove(0);
+        }
         all.sort();
         all.dedup();
-        Injected { texts: all }
+        Injected { texts: all.iter().map(|text| Finder::new(text).into_owned()).collect() }
     }
 
     /// Returns whether there is nothing to look for.
@@ -29,13 +36,51 @@ impl Injected {
 
     /// Returns whether a message carries one of the texts. `buffer` is working memory.
     pub fn is_in(&self, message: &str, buffer: &mut Vec<u8>) -> bool {
-        let shortest = self.texts.iter().map(Vec::len).min();
+        let shortest = self.texts.iter().map(|text| text.needle().len()).min();
         if shortest.is_none_or(|shortest| message.len() < shortest) {
             return false;
         }
+        self.is_in_parts([message], buffer)
+    }
+
+    /// Returns whether a message in parts, such as blocks of text, carries one of the texts: it may begin
+    /// in one part and end in another.
+    pub fn is_in_parts<'a>(
+        &self,
+        parts: impl IntoIterator<Item = &'a str>,
+        buffer: &mut Vec<u8>,
+    ) -> bool {
         buffer.clear();
-        reduce(message.as_bytes(), buffer);
-        self.texts.iter().any(|text| memmem::find(buffer, text).is_some())
+        let Some(shortest) = self.texts.iter().map(|text| text.needle().len()).min() else {
+            return false;
+        };
+        let parts: Vec<&[u8]> = parts.into_iter().map(str::as_bytes).collect();
+        parts.iter().for_each(|part| reduce(part, buffer));
+        buffer.make_ascii_lowercase();
+        let is_in = |letters: &[u8]| self.texts.iter().any(|text| text.find(letters).is_some());
+        is_in(buffer)
+            || parts.iter().filter_map(|part| unescaped_address(part)).any(|text| is_in(&text))
+            || parts.iter().any(|part| packed_texts(part, shortest).iter().any(|text| is_in(text)))
+    }
+
+    /// Returns whether a message of MCP carries one of the texts, in one place or over blocks of text.
+    pub fn is_in_json(&self, message: &Value, buffer: &mut Vec<u8>) -> bool {
+        let mut texts = Vec::new();
+        blocks(message, &mut texts);
+        self.is_in(&message.to_string(), buffer)
+            || (texts.len() > 1 && self.is_in_parts(texts, buffer))
+    }
+}
+
+/// The texts of blocks, in their order.
+fn blocks<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+    match value {
+        Value::Array(values) => values.iter().for_each(|value| blocks(value, found)),
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| match value {
+            Value::String(text) if name == "text" => found.push(text),
+            _ => blocks(value, found),
+        }),
+        _ => {}
     }
 }
 
@@ -43,7 +88,77 @@ impl Injected {
 pub fn letters(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     reduce(text.as_bytes(), &mut out);
+    out.make_ascii_lowercase();
     out
+}
+
+/// The letters of texts in Base64 that are long enough to hold `shortest` letters. They may be folded into
+/// lines, in a text or in its JSON.
+fn packed_texts(text: &[u8], shortest: usize) -> Vec<Vec<u8>> {
+    let needed = (shortest / 3 * 4).max(24);
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at + needed <= text.len() {
+        // A long run has a symbol at every place that is a multiple of a short line.
+        let run = text[at..].iter().take_while(|byte| sextet(**byte).is_some()).count();
+        if run < needed.min(60) {
+            at += run + 1;
+            continue;
+        }
+        let mut symbols: Vec<u8> = Vec::new();
+        while let Some(&byte) = text.get(at) {
+            if let Some(symbol) = sextet(byte) {
+                symbols.push(symbol);
+                at += 1;
+            } else if let Some(length) = line_end(&text[at..]) {
+                at += length;
+            } else {
+                break;
+            }
+        }
+        at += 1;
+        if symbols.len() >= needed
+            && let Ok(text) = String::from_utf8(unpack(&symbols))
+        {
+            found.push(letters(&text));
+        }
+    }
+    found
+}
+
+/// The value of a symbol of Base64, in either alphabet.
+fn sextet(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' | b'-' => Some(62),
+        b'/' | b'_' => Some(63),
+        _ => None,
+    }
+}
+
+/// The length of an end of a line with the indentation after it, as it is or as JSON writes it.
+fn line_end(text: &[u8]) -> Option<usize> {
+    let end = match text {
+        [b'\r', b'\n', ..] => 2,
+        [b'\n', ..] => 1,
+        [b'\\', b'r', b'\\', b'n', ..] => 4,
+        [b'\\', b'n', ..] => 2,
+        _ => return None,
+    };
+    Some(end + text[end..].iter().take_while(|byte| **byte == b' ').count())
+}
+
+fn unpack(symbols: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(symbols.len() / 4 * 3 + 2);
+    for group in symbols.chunks(4) {
+        let bits = group.iter().fold(0_u32, |bits, symbol| bits << 6 | u32::from(*symbol));
+        let bits = bits << (6 * (4 - group.len()));
+        let [_, decoded @ ..] = bits.to_be_bytes();
+        bytes.extend_from_slice(&decoded[..group.len().saturating_sub(1)]);
+    }
+    bytes
 }
 
 /// Appends the letters and digits of UTF-8 text. A backslash takes the letter or digit after it along,
@@ -101,10 +216,32 @@ static CLASS: [Class; 256] = {
     classes
 };
 
+/// Appends a character as its plain letters and digits: é as e, ﬁ as fi. Modifiers, which some defences put
+/// between words, are left out.
 fn keep(character: char, out: &mut Vec<u8>) {
-    if character.is_alphanumeric() {
-        out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+    if character.is_ascii() {
+        out.extend(u8::try_from(character).ok().filter(u8::is_ascii_alphanumeric));
+        return;
     }
+    for part in std::iter::once(character).nfkd().flat_map(char::to_lowercase) {
+        if part.is_alphanumeric() && !('\u{2B0}'..='\u{2FF}').contains(&part) {
+            out.extend_from_slice(part.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
+}
+
+/// The letters of a text with the escapes of addresses undone, such as `%20`; none if it has none.
+fn unescaped_address(text: &[u8]) -> Option<Vec<u8>> {
+    let first = memchr::memchr(b'%', text)?;
+    let mut plain = text[..first].to_vec();
+    let mut at = first;
+    while let Some(&byte) = text.get(at) {
+        let escaped = if byte == b'%' { hex(text, at + 1, 2) } else { None };
+        let escaped = escaped.and_then(|byte| u8::try_from(byte).ok());
+        plain.push(escaped.unwrap_or(byte));
+        at += if escaped.is_some() { 3 } else { 1 };
+    }
+    (plain.len() < text.len()).then(|| letters(&String::from_utf8_lossy(&plain)))
 }
 
 /// Skips backslashes and what they escape; returns the place after it.
@@ -138,6 +275,8 @@ fn escape(text: &[u8], mut at: usize, out: &mut Vec<u8>) -> usize {
 
 fn hex(text: &[u8], at: usize, digits: usize) -> Option<u32> {
     let digits = std::str::from_utf8(text.get(at..at + digits)?).ok()?;
+    // A sign would be read as part of the number.
+    digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then_some(())?;
     u32::from_str_radix(digits, 16).ok()
 }
 
@@ -185,9 +324,69 @@ mod tests {
         let folded = json.replace(' ', "\\\n    \\ ");
         let quoted = format!("> {}", TEXT.replace('\n', "\n> ").replace('"', "''"));
         let html = TEXT.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&#34;");
-        for message in [TEXT, &json, &twice, &ascii, &folded, &quoted, &html] {
+        let path = format!("C:\\{}", TEXT.trim());
+        let decomposed: String = TEXT.nfd().collect();
+        let composed: String = TEXT.nfkc().collect();
+        let (upper, marked) = (TEXT.to_uppercase(), TEXT.replace(' ', "ˆ"));
+        let address: String = TEXT
+            .bytes()
+            .map(|byte| match byte {
+                b'a'..=b'z' => char::from(byte).to_string(),
+                _ => format!("%{byte:02X}"),
+            })
+            .collect();
+        for message in [
+            TEXT,
+            &json,
+            &twice,
+            &ascii,
+            &folded,
+            &quoted,
+            &html,
+            &path,
+            &decomposed,
+            &composed,
+            &upper,
+            &marked,
+            &address,
+        ] {
             assert!(found(message), "{message}");
         }
+    }
+
+    #[test]
+    fn a_text_is_found_in_base64() {
+        const SYMBOLS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let encoded: Vec<u8> = format!("Notes of the day. {TEXT} The end of it.")
+            .as_bytes()
+            .chunks(3)
+            .flat_map(|three| {
+                let bits = three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte));
+                let bits = bits << (8 * (3 - three.len()));
+                (0..=three.len()).map(move |n| SYMBOLS[(bits >> (18 - 6 * n)) as usize & 63])
+            })
+            .collect();
+        let encoded = String::from_utf8(encoded).unwrap();
+        let lines: Vec<&str> =
+            encoded.as_bytes().chunks(76).map(|line| std::str::from_utf8(line).unwrap()).collect();
+        let folded = format!("x: !!binary |\n  {}=\n", lines.join("\n  "));
+        let json = serde_json::to_string(&folded).unwrap();
+        for message in [&encoded, &folded, &json, &encoded.replace('+', "-").replace('/', "_")] {
+            assert!(found(message), "{message}");
+        }
+        assert!(!found(&encoded[..encoded.len() / 8 * 4]), "half of it");
+    }
+
+    #[test]
+    fn a_text_may_be_split_over_blocks() {
+        let (start, end) = TEXT.split_at(30);
+        let block = |text: &str| serde_json::json!({"type": "text", "text": text});
+        let message = |blocks: &[Value]| serde_json::json!({"result": {"content": blocks}});
+        let injected = Injected::new([TEXT]);
+        let mut buffer = Vec::new();
+        assert!(injected.is_in_json(&message(&[block(start), block(end)]), &mut buffer));
+        assert!(injected.is_in_json(&message(&[block(TEXT)]), &mut buffer));
+        assert!(!injected.is_in_json(&message(&[block(end), block(start)]), &mut buffer));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use karat_core::dataset::{Dataset, Digest, FilePath};
+use karat_core::dataset::{Digest, FilePath};
 use karat_core::error::EvalError;
 use karat_core::evaluation::{
     Common, Computes, Entry, Evaluation, Observations, Questions, RunContext, Scored, Start,
@@ -120,42 +120,33 @@ impl Data {
 }
 
 /// Divides runs by pipeline, and by attack unless `pooled`; the runs of a pipeline without an attack
-/// belong to each of its attacks.
-pub fn split_runs(recordings: Recordings, format: Format, pooled: bool) -> Vec<Data> {
+/// belong to each of its attacks. One part at a time is in memory.
+pub fn split_runs(
+    recordings: Recordings,
+    format: Format,
+    pooled: bool,
+) -> impl Iterator<Item = Data> {
     let Recordings { runs, benchmarks, warnings } = recordings;
-    let mut parts: BTreeMap<(String, Option<String>), Vec<Run>> = BTreeMap::new();
-    let mut benign: BTreeMap<String, Vec<Run>> = BTreeMap::new();
-    for run in runs {
-        if run.is_attacked() {
-            let attack = run.attack.clone().filter(|_| !pooled);
-            parts.entry((run.pipeline.clone(), attack)).or_default().push(run);
-        } else {
-            benign.entry(run.pipeline.clone()).or_default().push(run);
-        }
-    }
-    for pipeline in benign.keys() {
-        if !parts.keys().any(|(known, _)| known == pipeline) {
-            parts.insert((pipeline.clone(), None), Vec::new());
-        }
-    }
     let stated = benchmarks.into_iter().collect::<Vec<_>>().join("+");
-    parts
-        .into_iter()
-        .map(|((pipeline, _), mut runs)| {
-            if let Some(benign) = benign.get(&pipeline) {
-                runs.extend(benign.iter().cloned());
-            }
-            let version = if stated.is_empty() { "unstated".to_owned() } else { stated.clone() };
-            let id = format.name().to_owned();
-            Data { id, version, pipeline, runs, warnings: warnings.clone(), ..Data::default() }
-        })
-        .collect()
+    let version = if stated.is_empty() { "unstated".to_owned() } else { stated };
+    runs.parts(pooled).into_iter().map(move |part| {
+        let runs: Vec<Run> = part.into_iter().filter_map(|at| runs.get(at)).collect();
+        Data {
+            id: format.name().to_owned(),
+            version: version.clone(),
+            pipeline: runs.first().map(|run| run.pipeline.clone()).unwrap_or_default(),
+            runs,
+            warnings: warnings.clone(),
+            ..Data::default()
+        }
+    })
 }
 
 impl Evaluation for Resilience {
     const KIND: Kind = Kind::Resilience;
     const TABLE: &'static str = "resilience";
-    const TAKES: &'static [&'static str] = &["concurrency", "timeout_ms", "start_timeout_ms"];
+    const TAKES: &'static [&'static str] =
+        &["runs", "concurrency", "timeout_ms", "start_timeout_ms"];
     const ITEMS: &'static str = "runs";
 
     type Config = Config;
@@ -163,11 +154,16 @@ impl Evaluation for Resilience {
     type System = Harness;
     type Facts = Facts;
 
-    fn check(config: &Config, _: &mut Common) -> Result<(), EvalError> {
+    fn check(config: &Config, common: &mut Common) -> Result<(), EvalError> {
         let others =
             [!config.agent_command.is_empty(), config.model.is_some(), config.replay.is_some()];
         if others.into_iter().filter(|given| *given).count() > 1 {
             return Err(EvalError::config("give one of `agent_command`, `model` and `replay`"));
+        }
+        if config.recordings.is_some() && common.runs > 1 {
+            return Err(EvalError::config(
+                "`runs` is for agents that work; recordings have as many as were made",
+            ));
         }
         if config.agent_seconds == Some(0) {
             return Err(EvalError::config("`agent_seconds` must be at least 1"));
@@ -213,7 +209,7 @@ impl Evaluation for Resilience {
             settings: BTreeMap::new(),
         };
         if data.cases.is_empty() {
-            return Ok(Start::Recorded { outcomes: Vec::new(), reference, runs: 1 });
+            return Ok(Start::Recorded { outcomes: Vec::new(), reference, runs: data.repeats() });
         }
         let defence = &config.defence;
         reference.kind = if defence.guard.is_empty() { "mcp" } else { "command" }.to_owned();
@@ -296,7 +292,7 @@ impl Evaluation for Resilience {
         if runs.iter().all(|run| run.failure().is_some()) {
             return Err(EvalError::NothingMeasured(format!("all {} runs failed", runs.len())));
         }
-        let mut scored = score::score(&runs);
+        let mut scored = score::score(&runs, observed.runs);
         scored.warnings.extend(data.warnings.iter().cloned());
         if observed.recorded {
             scored.checks.extend(failures(&runs, observed.entry.common.gate.max_errors));
@@ -324,7 +320,7 @@ fn recorded(
         benchmark: config.benchmark.clone(),
     };
     let frozen = match dataset {
-        Some(name) => Some(Dataset::of(root.dataset(name)?)?),
+        Some(name) => Some(root.frozen(name)?),
         None => None,
     };
     let read = match &frozen {
@@ -340,19 +336,19 @@ fn recorded(
         }
     };
     let mut parts = split_runs(read, format, true);
-    match (parts.pop(), parts.len()) {
-        (Some(mut data), 0) => {
-            if let Some(frozen) = frozen {
-                (data.id, data.version) = (frozen.id().to_owned(), frozen.version().to_string());
-            }
-            Ok(data)
-        }
-        (last, _) => {
-            let names = parts.iter().chain(&last).map(|data| data.pipeline.as_str());
-            let names = names.take(20).collect::<Vec<_>>().join(", ");
-            Err(EvalError::config(format!("there are several pipelines; give `pipeline`: {names}")))
-        }
+    let mut data = parts.next().unwrap_or_default();
+    if let Some(second) = parts.next() {
+        let others = std::iter::once(second).chain(parts).map(|data| data.pipeline);
+        let names: Vec<String> = std::iter::once(data.pipeline).chain(others).take(20).collect();
+        let names = names.join(", ");
+        return Err(EvalError::config(format!(
+            "there are several pipelines; give `pipeline`: {names}"
+        )));
     }
+    if let Some(frozen) = frozen {
+        (data.id, data.version) = (frozen.id().to_owned(), frozen.version().to_string());
+    }
+    Ok(data)
 }
 
 /// Facts apart from the runs.
@@ -364,6 +360,9 @@ pub struct Facts {
 /// The runs that were made; one that failed keeps its case and its reason.
 fn all_runs(data: &Data, outcomes: &[Outcome<Run>]) -> Vec<Run> {
     let mut runs = Vec::new();
+    // In the order of the repetitions.
+    let mut outcomes: Vec<&Outcome<Run>> = outcomes.iter().collect();
+    outcomes.sort_by_key(|outcome| outcome.run);
     for outcome in outcomes {
         match (&outcome.outcome, data.cases.get(&outcome.id)) {
             (Kept::Answer(run), _) => runs.push(run.clone()),
@@ -399,7 +398,7 @@ fn worlds(config: &Config, set: WorldSet, root: &Root<'_>) -> Result<Data, EvalE
     let (mut warnings, mut replayed) = (Vec::new(), BTreeMap::new());
     if let Some(file) = &config.replay {
         let read = recordings::read(&root.path(file), Format::Native, &Filter::default())?;
-        for run in &read.runs {
+        for run in read.runs.iter() {
             let planned = run.planned().map_err(EvalError::config)?;
             replayed.insert(run.case_id(), planned);
         }
@@ -487,6 +486,16 @@ fn server(config: &Config, context: &RunContext<'_>) -> Result<Vec<String>, Stri
 }
 
 impl Data {
+    /// The number of times that each case was recorded, where it is the same for all; 1 otherwise.
+    pub fn repeats(&self) -> u32 {
+        let mut times: BTreeMap<String, u32> = BTreeMap::new();
+        for run in &self.runs {
+            *times.entry(run.id()).or_default() += 1;
+        }
+        let most = times.values().copied().max().unwrap_or(1);
+        if times.values().all(|times| *times == most) { most } else { 1 }
+    }
+
     /// The most runs of one task and goal.
     fn most(&self) -> u64 {
         let mut counts: BTreeMap<(String, Option<&String>), u64> = BTreeMap::new();

@@ -115,12 +115,12 @@ impl Harness {
             Ok(connected) => connected,
             Err(error) => {
                 self.failed_starts.fetch_add(1, Ordering::Relaxed);
-                return Err(error);
+                return Err(self.located(error));
             }
         };
         self.failed_starts.store(0, Ordering::Relaxed);
         let before = connected.state()?;
-        let done = self.work(case, &connected, wire).await?;
+        let done = self.work(case, &connected, wire).await.map_err(|error| self.located(error))?;
         if let Some(failure) = self.guard.as_ref().and_then(|guard| guard.failure()) {
             return Err(failure);
         }
@@ -137,6 +137,14 @@ impl Harness {
         (run.calls, run.blocked, run.steps) = (done.calls, done.blocked, done.steps);
         changes("", &before, &after, &mut run.changes);
         Ok(())
+    }
+
+    /// An error with the proxy through which it came, if there is one.
+    fn located(&self, error: String) -> String {
+        match self.route {
+            Route::Proxy(_) => format!("through the proxy {}: {error}", self.defence),
+            _ => error,
+        }
     }
 
     async fn work(&self, case: &Case, connected: &Connected, wire: Wire) -> Result<Done, String> {
@@ -171,7 +179,7 @@ impl System for Harness {
             (Some(error), MAX_FAILED_STARTS..) => Err(Failure::lost(format!(
                 "the defence did not start {MAX_FAILED_STARTS} times in a row: {error}"
             ))),
-            (Some(error), _) => Err(Failure::new(FailureClass::Refused, error.clone())),
+            (Some(error), _) => Err(Failure::new(FailureClass::Transport, error.clone())),
             (None, _) => Ok(run),
         }
     }

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use karat_core::observed::RunStep;
 use karat_io::text::clip;
-use karat_mcp::Session;
 use karat_mcp::serve::{Context, Offer, ProtocolError, Respond};
+use karat_mcp::{CallError, Session};
 use serde_json::{Map, Value, json};
 
-use crate::agents::SHOWN;
+use crate::agents::{SHOWN, is_silence};
 use crate::defence::Guard;
 
 /// The most calls of a run: an agent that does not stop is stopped.
@@ -36,6 +36,8 @@ pub(crate) struct Passed {
     pub(crate) calls: Vec<PassedCall>,
     /// True if the agent made more calls than are allowed.
     pub(crate) endless: bool,
+    /// The first request that nothing answered: the run measures nothing.
+    pub(crate) failure: Option<String>,
 }
 
 /// A call of the agent.
@@ -43,7 +45,7 @@ pub(crate) struct PassedCall {
     pub(crate) tool: String,
     pub(crate) arguments: Value,
     pub(crate) fine: bool,
-    pub(crate) text: String,
+    pub(crate) content: Value,
 }
 
 impl PassedCall {
@@ -57,7 +59,7 @@ impl PassedCall {
             blocked: !self.fine,
             ..RunStep::default()
         };
-        let text = clip(&self.text, SHOWN).into_owned();
+        let text = clip(&self.content.to_string(), SHOWN).into_owned();
         [call, RunStep { role: "tool".to_owned(), text, injected, ..RunStep::default() }]
     }
 }
@@ -127,6 +129,14 @@ impl Relay {
         Ok(changed)
     }
 
+    /// An error as the agent gets it. Silence is noted.
+    fn failed(&self, error: &CallError) -> ProtocolError {
+        if is_silence(error) {
+            self.passed().failure.get_or_insert_with(|| error.to_string());
+        }
+        ProtocolError::new(-32603, error.to_string())
+    }
+
     async fn answer(&self, tool: &str, arguments: &Value) -> Result<(Value, bool), ProtocolError> {
         let refused = |text: &str| {
             let raw = json!({"content": [{"type": "text", "text": text}], "isError": true});
@@ -141,7 +151,7 @@ impl Relay {
         }
         let none = Map::new();
         let reply = self.inner.call(tool, arguments.as_object().unwrap_or(&none)).await;
-        let reply = reply.map_err(|error| ProtocolError::new(-32603, error.to_string()))?;
+        let reply = reply.map_err(|error| self.failed(&error))?;
         if self.blocks("text", &reply.texts().join("\n")).await {
             return refused("blocked by the guard");
         }
@@ -168,11 +178,12 @@ impl Respond for Relay {
             }
         }
         let answer = self.answer(tool, arguments).await;
-        let (fine, text) = match &answer {
-            Ok((raw, fine)) => (*fine, raw["content"].to_string()),
-            Err(error) => (false, error.to_string()),
+        let (fine, content) = match &answer {
+            Ok((raw, fine)) => (*fine, raw["content"].clone()),
+            Err(error) => (false, Value::String(error.to_string())),
         };
-        let call = PassedCall { tool: tool.to_owned(), arguments: arguments.clone(), fine, text };
+        let call =
+            PassedCall { tool: tool.to_owned(), arguments: arguments.clone(), fine, content };
         let first = {
             let mut passed = self.passed();
             passed.calls.push(call);
@@ -193,7 +204,7 @@ impl Respond for Relay {
     ) -> Result<Value, ProtocolError> {
         let none = Map::new();
         let answer = self.inner.request(method, params.as_object().unwrap_or(&none)).await;
-        let answer = answer.map_err(|error| ProtocolError::new(-32603, error.to_string()))?;
+        let answer = answer.map_err(|error| self.failed(&error))?;
         let text = answer.to_string();
         if self.blocks("text", &text).await {
             return Err(ProtocolError::new(-32603, "blocked by the guard"));

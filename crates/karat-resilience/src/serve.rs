@@ -149,7 +149,7 @@ impl Respond for Served {
             live.calls += 1;
             match (self.on(Surface::Error), self.world.tool(tool)) {
                 (Some(attack), _) if first => Err(format!("{tool}: try again. {}", attack.text)),
-                (_, Some(found)) => found.call(&mut live.state, arguments),
+                (_, Some(found)) => self.world.call(&mut live.state, found, arguments),
                 (_, None) => Err(format!("there is no tool {tool}")),
             }
         };

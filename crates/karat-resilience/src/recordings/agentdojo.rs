@@ -5,10 +5,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 
 use karat_core::observed::RunStep;
 use karat_io::text::clip;
-use serde::Deserialize;
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::delivery::Injected;
@@ -32,13 +34,13 @@ struct File<'a> {
     #[serde(default, borrow)]
     injections: Option<BTreeMap<Cow<'a, str>, &'a RawValue>>,
     #[serde(borrow)]
-    messages: Vec<Message<'a>>,
+    messages: Option<Vec<Message<'a>>>,
+    #[serde(default, borrow)]
+    error: Option<&'a RawValue>,
     #[serde(default)]
-    error: Option<String>,
+    utility: Option<Flag>,
     #[serde(default)]
-    utility: Option<bool>,
-    #[serde(default)]
-    security: Option<bool>,
+    security: Option<Flag>,
     #[serde(default, borrow)]
     benchmark_version: Option<Cow<'a, str>>,
 }
@@ -53,6 +55,80 @@ struct Message<'a> {
     tool_calls: Option<&'a RawValue>,
     #[serde(default, borrow)]
     error: Option<&'a RawValue>,
+}
+
+/// A verdict, as truth or as a number.
+#[derive(Clone, Copy)]
+struct Flag(bool);
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Flag, D::Error> {
+        struct Verdict;
+        impl Visitor<'_> for Verdict {
+            type Value = Flag;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a verdict: true or false, 1 or 0")
+            }
+
+            fn visit_bool<E: Error>(self, value: bool) -> Result<Flag, E> {
+                Ok(Flag(value))
+            }
+
+            fn visit_u64<E: Error>(self, value: u64) -> Result<Flag, E> {
+                match value {
+                    0 | 1 => Ok(Flag(value == 1)),
+                    _ => Err(E::invalid_value(Unexpected::Unsigned(value), &self)),
+                }
+            }
+
+            fn visit_f64<E: Error>(self, value: f64) -> Result<Flag, E> {
+                match value == 0.0 || value == 1.0 {
+                    true => Ok(Flag(value == 1.0)),
+                    false => Err(E::invalid_value(Unexpected::Float(value), &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(Verdict)
+    }
+}
+
+/// Returns whether JSON is a run, whatever is wrong with it.
+pub(super) fn is_run(bytes: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Marks {
+        suite_name: Option<serde::de::IgnoredAny>,
+        user_task_id: Option<serde::de::IgnoredAny>,
+    }
+    let marks = serde_json::from_slice::<Marks>(bytes);
+    marks.is_ok_and(|marks| marks.suite_name.is_some() && marks.user_task_id.is_some())
+}
+
+/// The text with the numbers that only Python writes, NaN and Infinity, as null; none if it has none.
+pub(super) fn without_nan(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let (mut quoted, mut at) = (false, 0);
+    while let Some(&byte) = bytes.get(at) {
+        let rest = &bytes[at..];
+        let name =
+            ["NaN", "-Infinity", "Infinity"].iter().find(|name| rest.starts_with(name.as_bytes()));
+        match (byte, name) {
+            (b'\\', _) if quoted => {
+                out.extend_from_slice(&rest[..rest.len().min(2)]);
+                at += 2;
+            }
+            (_, Some(name)) if !quoted => {
+                out.extend_from_slice(b"null");
+                at += name.len();
+            }
+            _ => {
+                quoted ^= byte == b'"';
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    (out != bytes).then_some(out)
 }
 
 /// A run, and the version of the benchmark if the file states it.
@@ -71,49 +147,52 @@ pub(super) fn read(
     buffer: &mut Vec<u8>,
     transcript: impl FnOnce(&Run) -> bool,
 ) -> Result<Read, serde_json::Error> {
-    let file: File<'_> = serde_json::from_slice(bytes)?;
+    let mut file: File<'_> = serde_json::from_slice(bytes)?;
+    let messages = file.messages.take().unwrap_or_default();
+    let (utility, security) = (file.utility.map(|flag| flag.0), file.security.map(|flag| flag.0));
     let injections = file.injections.unwrap_or_default();
     let raw: Vec<&str> = injections.values().map(|text| text.get()).collect();
     let injected = Injected::new(raw.iter().copied());
-    let attacked = file.attack_type.is_some() || file.injection_task_id.is_some();
+    let goal = file.injection_task_id.filter(|goal| goal != "none");
+    let attack = file.attack_type.filter(|attack| attack != "none");
+    let attacked = goal.is_some() || attack.is_some();
     let delivered_at = match attacked {
-        true => file.messages.iter().position(|message| {
-            &*message.role == "tool"
-                && [message.content, message.error].into_iter().flatten().any(|text| {
-                    // The letters of JSON are those of the text it encodes.
-                    injected.is_in(text.get(), buffer)
-                })
-        }),
+        true => messages.iter().position(|message| carries(message, &injected, buffer)),
         false => None,
     };
     let (folder_pipeline, folder_attack) = folders(name, &file.suite_name, &file.user_task_id);
     let own = file.pipeline_name.map(Cow::into_owned);
     let mut run = Run {
-        pipeline: folder_pipeline.map(str::to_owned).or(own).unwrap_or_default(),
+        pipeline: folder_pipeline.map(str::to_owned).or(own).unwrap_or("unnamed".to_owned()),
         suite: file.suite_name.into_owned(),
         task: file.user_task_id.into_owned(),
-        goal: file.injection_task_id.map(Cow::into_owned),
+        goal: goal.map(Cow::into_owned),
         attack: folder_attack
             .filter(|_| attacked)
             .map(str::to_owned)
-            .or(file.attack_type.map(Cow::into_owned)),
-        error: file.error.filter(|error| !error.is_empty()),
-        delivered: attacked.then_some(delivered_at.is_some()),
-        success: file.security.filter(|_| attacked),
-        utility: file.utility,
-        agentdojo: file
-            .utility
-            .zip(file.security)
-            .map(|(utility, security)| Recorded { utility, security }),
+            .or(attack.map(Cow::into_owned)),
+        error: file
+            .error
+            .map(|error| decoded(error.get()))
+            .filter(|error| !matches!(error.as_str(), "" | "null")),
+        // Without a text to look for, delivery was not recorded.
+        delivered: (attacked && !injected.is_empty()).then_some(delivered_at.is_some()),
+        success: security.filter(|_| attacked),
+        utility,
+        agentdojo: utility.zip(security).map(|(utility, security)| Recorded { utility, security }),
         ..Run::default()
     };
     if let Some(at) = delivered_at
         && run.error.is_none()
         && run.success == Some(false)
     {
-        let marks = marks(&raw, &file.messages);
-        run.attempted = file.messages[at..].iter().any(|message| calls_with(message, &marks));
-        run.refused = run.utility == Some(false) && declined(&file.messages);
+        let after = &messages[at..];
+        if after.iter().any(|message| message.tool_calls.is_some_and(|calls| calls.get().len() > 2))
+        {
+            let marks = marks(&raw, &messages);
+            run.attempted = after.iter().any(|message| calls_with(message, &marks));
+        }
+        run.refused = run.utility == Some(false) && declined(&messages);
     }
     if attacked && transcript(&run) {
         run.injected = {
@@ -122,9 +201,30 @@ pub(super) fn read(
             texts.dedup();
             texts.iter().map(|text| clip(text, SHOWN).into_owned()).collect()
         };
-        run.steps = steps(&file.messages, &injected, &marks(&raw, &file.messages), buffer);
+        run.steps = steps(&messages, &injected, &marks(&raw, &messages), buffer);
     }
     Ok(Read { run, benchmark: file.benchmark_version.map(Cow::into_owned) })
+}
+
+/// Returns whether a message of a tool carries one of the injected texts. The letters of JSON are those of
+/// the text that it encodes, so a message of one text is not decoded.
+fn carries(message: &Message<'_>, injected: &Injected, buffer: &mut Vec<u8>) -> bool {
+    #[derive(Deserialize)]
+    struct Block<'a> {
+        #[serde(borrow, alias = "text")]
+        content: Option<&'a RawValue>,
+    }
+    &*message.role == "tool"
+        && [message.content, message.error].into_iter().flatten().map(RawValue::get).any(|raw| {
+            let blocks = raw.starts_with('[').then(|| serde_json::from_str::<Vec<Block<'_>>>(raw));
+            match blocks {
+                Some(Ok(blocks)) if blocks.len() > 1 => {
+                    let texts = blocks.iter().filter_map(|block| block.content);
+                    injected.is_in_parts(texts.map(RawValue::get), buffer)
+                }
+                _ => injected.is_in(raw, buffer),
+            }
+        })
 }
 
 /// The pipeline and the attack by the folders, which is how AgentDojo itself finds runs.
@@ -201,7 +301,7 @@ fn steps(
             steps.push(RunStep {
                 role: message.role.to_string(),
                 text: clip(&shown(content.get()), SHOWN).into_owned(),
-                injected: &*message.role == "tool" && injected.is_in(content.get(), buffer),
+                injected: carries(message, injected, buffer),
                 blocked: message.error.is_some_and(|error| error.get() != "null"),
                 ..RunStep::default()
             });

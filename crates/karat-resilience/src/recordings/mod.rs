@@ -2,7 +2,9 @@
 
 mod agentdojo;
 mod asb;
+mod store;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -13,8 +15,14 @@ use serde::{Deserialize, Serialize};
 use crate::delivery::Injected;
 use crate::run::Run;
 
-/// The transcripts that are kept of one pipeline and attack.
+pub use store::Runs;
+
+/// The transcripts that are kept of one pipeline and attack, and of all: with many pipelines there are
+/// fewer of each, so that memory does not grow with the number of runs.
 const TRANSCRIPTS: usize = 20;
+const ALL_TRANSCRIPTS: usize = 240;
+/// The name under which runs without an attack can be asked for.
+const NO_ATTACK: &str = "none";
 /// The size of one recorded run.
 const LIMITS: Limits = Limits { bytes: 64 << 20, line_bytes: 16 << 20, depth: 128 };
 
@@ -37,6 +45,15 @@ impl Format {
             Format::AgentDojo => "agentdojo",
             Format::Asb => "asb",
             Format::Native => "native",
+        }
+    }
+
+    /// The files that hold runs, for messages.
+    fn expects(self) -> &'static str {
+        match self {
+            Format::AgentDojo => "PIPELINE/SUITE/TASK/ATTACK/GOAL.json",
+            Format::Asb => "ATTACK/MODEL/MEMORY/TEMPLATE.csv",
+            Format::Native => "JSON Lines as `karat resilience run --record` writes them (.jsonl)",
         }
     }
 
@@ -114,7 +131,7 @@ fn number(goal: &str) -> Option<u32> {
 #[derive(Debug, Default)]
 pub struct Recordings {
     /// The runs, in the order of pipeline, attack and id.
-    pub runs: Vec<Run>,
+    pub runs: Runs,
     /// Versions of the benchmark, as the files state them.
     pub benchmarks: BTreeSet<String>,
     /// Remarks for a careful reader.
@@ -127,7 +144,16 @@ pub struct Recordings {
 /// If a file is not a run in this format, or there is none.
 pub fn read(path: &Path, format: Format, filter: &Filter) -> Result<Recordings, EvalError> {
     let mut reader = Reader::new(path, format, filter)?;
-    members(path, &LIMITS, |name| format.reads(name), |member| reader.member(&member))?;
+    let unread = RefCell::new(None);
+    let wanted = |name: &str| {
+        let reads = format.reads(name);
+        if !reads {
+            unread.borrow_mut().get_or_insert_with(|| name.to_owned());
+        }
+        reads
+    };
+    members(path, &LIMITS, wanted, |member| reader.member(&member))?;
+    reader.unread = unread.into_inner();
     reader.finish()
 }
 
@@ -153,15 +179,25 @@ pub struct Reader<'a> {
     recordings: Recordings,
     /// The number of runs that were read, wanted or not.
     seen: usize,
+    /// The number of them whose task is a goal of the attacker.
+    side: usize,
     /// The number of runs that were wanted.
     kept: usize,
+    /// The number of them whose goal came with version 1.2 of AgentDojo.
+    added: usize,
     attacks: BTreeSet<String>,
     suites: BTreeSet<String>,
     pipelines: BTreeSet<String>,
     /// A file that is no run.
     other: Option<String>,
+    /// A file whose name is not that of a run.
+    unread: Option<String>,
     /// Transcripts that were kept, by pipeline and attack.
     transcripts: BTreeMap<(String, Option<String>), usize>,
+    /// The transcripts that may be kept of each pipeline and attack.
+    each: usize,
+    /// The transcripts that are kept of all.
+    all: usize,
     buffer: Vec<u8>,
 }
 
@@ -182,12 +218,17 @@ impl<'a> Reader<'a> {
             filter,
             recordings: Recordings::default(),
             seen: 0,
+            side: 0,
             kept: 0,
+            added: 0,
             attacks: BTreeSet::new(),
             suites: BTreeSet::new(),
             pipelines: BTreeSet::new(),
             other: None,
+            unread: None,
             transcripts: BTreeMap::new(),
+            each: TRANSCRIPTS,
+            all: 0,
             buffer: Vec::new(),
         })
     }
@@ -206,7 +247,7 @@ impl<'a> Reader<'a> {
 
     /// The runs since the last call, for callers that do not want to keep all of them.
     pub fn take(&mut self) -> Vec<Run> {
-        std::mem::take(&mut self.recordings.runs)
+        self.recordings.runs.take()
     }
 
     /// The runs that were not taken, in the order of pipeline, attack and id.
@@ -214,13 +255,16 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// If there was no run, or none that is wanted.
     pub fn finish(self) -> Result<Recordings, EvalError> {
-        let Reader { path, format, filter, mut recordings, seen, kept, other, .. } = self;
+        let Reader {
+            path, format, filter, mut recordings, seen, kept, added, other, unread, ..
+        } = self;
         if seen == 0 {
             return Err(EvalError::config(format!(
-                "{}: there is no run in the format {}{}",
+                "{}: there is no run in the format {}: expected {}; found {}",
                 path.display(),
                 format.name(),
-                other.map(|name| format!("; {name} is none")).unwrap_or_default(),
+                format.expects(),
+                other.or(unread).unwrap_or_else(|| "nothing".to_owned()),
             )));
         }
         if let Some(name) = other {
@@ -229,24 +273,29 @@ impl<'a> Reader<'a> {
                 .push(format!("JSON files that are no runs were skipped, such as {name}"));
         }
         let place = path.display().to_string();
-        check_known(&place, "attack", &filter.attacks, &self.attacks)?;
+        let mut attacks = self.attacks;
+        attacks.insert(NO_ATTACK.to_owned());
+        check_known(&place, "attack", &filter.attacks, &attacks)?;
         check_known(&place, "suite", &filter.suites, &self.suites)?;
         check_known(&place, "pipeline", &filter.pipelines, &self.pipelines)?;
+        if kept == 0 && seen == self.side {
+            return Err(EvalError::config(format!(
+                "{place}: all of {seen} runs are of attackers' goals as users' tasks, which measure neither \
+                 utility nor attacks"
+            )));
+        }
         if kept == 0 {
             return Err(EvalError::config(format!(
                 "{place}: none of {seen} runs is of the attacks, suites and pipelines that were asked for"
             )));
         }
-        let added = recordings.runs.iter().filter(|run| !in_benchmark("v1.1.2", run)).count();
         if format == Format::AgentDojo && added > 0 && filter.benchmark.is_none() {
             recordings.warnings.push(format!(
                 "{added} runs are of goals that benchmark v1.2 added; published tables of v1.1.2 leave \
                  them out, as --benchmark v1.1.2 does"
             ));
         }
-        recordings
-            .runs
-            .sort_by_cached_key(|run| (run.pipeline.clone(), run.attack.clone(), run.id()));
+        recordings.runs.sort();
         Ok(recordings)
     }
 
@@ -264,21 +313,31 @@ impl<'a> Reader<'a> {
         }
         if self.filter.keeps(&run) {
             self.kept += 1;
+            self.added += usize::from(!in_benchmark("v1.1.2", &run));
             self.recordings.runs.push(run);
         }
     }
 
     fn agentdojo(&mut self, member: &Member<'_>) -> Result<(), EvalError> {
-        let Reader { transcripts, buffer, filter, .. } = self;
+        let Reader { transcripts, each, all, buffer, filter, .. } = self;
         let transcript = |run: &Run| {
             if run.error.is_some() || run.success != Some(true) || !filter.keeps(run) {
                 return false;
             }
             let count = transcripts.entry((run.pipeline.clone(), run.attack.clone())).or_default();
             *count += 1;
-            *count <= TRANSCRIPTS
+            *all += usize::from(*count <= *each);
+            *count <= *each
         };
-        match agentdojo::read(member.name, member.bytes, buffer, transcript) {
+        let bytes = member.bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(member.bytes);
+        let mut read = agentdojo::read(member.name, bytes, buffer, transcript);
+        if let Err(error) = &read
+            && error.is_syntax()
+            && let Some(plain) = agentdojo::without_nan(bytes)
+        {
+            read = agentdojo::read(member.name, &plain, buffer, |_| false);
+        }
+        match read {
             Ok(read) => {
                 // Runs of an attacker's goal as a user's task are no measure of utility.
                 let side = read.run.task.starts_with("injection_task_");
@@ -288,21 +347,38 @@ impl<'a> Reader<'a> {
                     self.recordings.benchmarks.insert(version);
                 }
                 if side {
-                    self.seen += 1;
+                    (self.seen, self.side) = (self.seen + 1, self.side + 1);
                 } else {
                     self.add(read.run);
+                    self.trim_transcripts();
                 }
                 Ok(())
             }
             // A file of another kind, such as settings, is passed over; a broken one is not.
-            Err(error) if error.is_data() => {
+            Err(error) if error.is_data() && !agentdojo::is_run(bytes) => {
                 self.other.get_or_insert_with(|| member.name.to_owned());
                 Ok(())
             }
             Err(error) => {
                 let place = format!("{}:{}", member.name, error.line());
-                Err(InputError::invalid(self.path, place, error.to_string()).into())
+                let why = match bytes {
+                    [] => "the file is empty".to_owned(),
+                    _ if bytes.starts_with(b"version https://git-lfs") => {
+                        "this is a pointer of Git LFS; fetch the file itself".to_owned()
+                    }
+                    _ => format!("not a run of AgentDojo: {error}"),
+                };
+                Err(InputError::invalid(self.path, place, why).into())
             }
+        }
+    }
+
+    /// Keeps fewer transcripts of each pipeline and attack once there are too many of all.
+    fn trim_transcripts(&mut self) {
+        while self.all > ALL_TRANSCRIPTS && self.each > 1 {
+            self.each /= 2;
+            self.recordings.runs.trim_transcripts(self.each);
+            self.all = self.transcripts.values().map(|count| (*count).min(self.each)).sum();
         }
     }
 

@@ -66,12 +66,13 @@ fn sample() -> Vec<(String, Value)> {
 
 fn scored(path: &Path, format: Format) -> Report {
     let read = recordings::read(path, format, &Filter::default()).unwrap();
-    report(split_runs(read, format, false).remove(0).runs)
+    report(split_runs(read, format, false).next().unwrap().runs)
 }
 
 fn report(runs: Vec<Run>) -> Report {
+    let runs = runs.into_iter().collect();
     let recordings = karat_resilience::Recordings { runs, ..Default::default() };
-    let data = split_runs(recordings, Format::AgentDojo, true).remove(0);
+    let data = split_runs(recordings, Format::AgentDojo, true).next().unwrap();
     let entry = Entry::<Resilience> { common: Common::named("t"), config: Config::default(), data };
     let system = SystemRef {
         kind: "file".into(),
@@ -79,7 +80,8 @@ fn report(runs: Vec<Run>) -> Report {
         version: None,
         settings: Default::default(),
     };
-    report_recorded(&entry, Vec::new(), system, 1).unwrap()
+    let repeats = entry.data.repeats();
+    report_recorded(&entry, Vec::new(), system, repeats).unwrap()
 }
 
 fn count(report: &Report, id: &str) -> (u64, u64) {
@@ -195,6 +197,87 @@ fn a_folder_and_every_archive_score_the_same() {
 }
 
 #[test]
+fn a_text_in_several_blocks_of_one_message_is_delivered() {
+    let folder = tempfile::tempdir().unwrap();
+    let delivered = |content: Value| {
+        let (_, mut run) = file("user_task_0", Some("injection_task_0"), "", json!({}));
+        run["messages"][3]["content"] = content;
+        let path = folder.path().join("run.json");
+        std::fs::write(&path, run.to_string()).unwrap();
+        recordings::read(&path, Format::AgentDojo, &Filter::default())
+            .unwrap()
+            .runs
+            .get(0)
+            .unwrap()
+            .delivered
+    };
+    let (start, end) = TEXT.split_at(20);
+    let blocks = |texts: &[&str]| {
+        let blocks = texts.iter().map(|text| json!({"type": "text", "content": text}));
+        Value::Array(blocks.collect())
+    };
+    assert_eq!(delivered(blocks(&[TEXT])), Some(true));
+    assert_eq!(delivered(blocks(&["Notes:", start, end])), Some(true));
+    assert_eq!(delivered(blocks(&[end, start])), Some(false));
+    assert_eq!(delivered(blocks(&[])), Some(false));
+}
+
+#[test]
+fn a_run_whose_attack_is_called_none_was_not_attacked() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = json!({"attack_type": "none", "injection_task_id": "none"});
+    let (_, run) = file("user_task_0", None, "rent", none);
+    let path = folder.path().join("run.json");
+    std::fs::write(&path, run.to_string()).unwrap();
+    let read = recordings::read(&path, Format::AgentDojo, &Filter::default()).unwrap();
+    let run = read.runs.get(0).unwrap();
+    assert!(!run.is_attacked(), "{run:?}");
+}
+
+#[test]
+fn unusual_values_are_read_and_a_run_that_is_wrong_is_never_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |change: &dyn Fn(&mut Value)| {
+        let (_, mut run) = file("user_task_0", Some("injection_task_0"), TEXT, json!({}));
+        change(&mut run);
+        let path = folder.path().join("run.json");
+        std::fs::write(&path, run.to_string().replace("\"nan\"", "NaN")).unwrap();
+        path
+    };
+    let read = |change: &dyn Fn(&mut Value)| {
+        let read = recordings::read(&write(change), Format::AgentDojo, &Filter::default());
+        read.map(|read| read.runs.get(0).unwrap())
+    };
+    assert_eq!(read(&|run| run["messages"] = Value::Null).unwrap().delivered, Some(false));
+    assert_eq!(read(&|run| run["injections"] = Value::Null).unwrap().delivered, None);
+    assert_eq!(read(&|run| run["duration"] = json!("nan")).unwrap().delivered, Some(true));
+    assert_eq!(read(&|run| run["security"] = json!(1)).unwrap().success, Some(true));
+    assert_eq!(read(&|run| run["error"] = json!("")).unwrap().error, None);
+    let error = read(&|run| run["error"] = json!({"code": 5})).unwrap().error;
+    assert_eq!(error.as_deref(), Some("{\"code\":5}"));
+    let wrong = read(&|run| run["messages"] = json!("none")).unwrap_err().to_string();
+    assert!(wrong.contains("run.json:1") && wrong.contains("not a run of AgentDojo"), "{wrong}");
+    std::fs::write(folder.path().join("other.json"), "{\"a\": 1}").unwrap();
+    write(&|_| ());
+    let read = recordings::read(folder.path(), Format::AgentDojo, &Filter::default()).unwrap();
+    assert!(read.warnings[0].contains("other.json"), "{:?}", read.warnings);
+}
+
+#[test]
+fn runs_without_an_attack_can_be_asked_for_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, run) in sample() {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, run.to_string()).unwrap();
+    }
+    let filter = Filter { attacks: vec!["none".to_owned()], ..Filter::default() };
+    let read = recordings::read(folder.path(), Format::AgentDojo, &filter).unwrap();
+    assert_eq!(read.runs.len(), 2);
+    assert!(read.runs.iter().all(|run| !run.is_attacked()));
+}
+
+#[test]
 fn damaged_input_is_an_error_with_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let read = |name: &str, bytes: &[u8], format| {
@@ -210,6 +293,13 @@ fn damaged_input_is_an_error_with_its_place() {
     let packed = zip(&files);
     let cut = read("cut.zip", &packed[..packed.len() - 30], Format::AgentDojo);
     assert!(cut.contains("no directory"), "{cut}");
+    let mut linked = archive.clone();
+    linked[148..156].fill(b' ');
+    linked[156] = b'1';
+    let sum: u32 = linked[..512].iter().map(|byte| u32::from(*byte)).sum();
+    linked[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    let linked = read("linked.tar", &linked, Format::AgentDojo);
+    assert!(linked.contains("none.json: is a link to another file"), "{linked}");
     let broken = read("broken.json", b"{\"suite_name\": \"a\",", Format::AgentDojo);
     assert!(broken.contains("broken.json:1"), "{broken}");
     let other = read("other.json", b"{\"a\": 1}", Format::AgentDojo);
@@ -288,4 +378,54 @@ fn a_ceiling_is_certified_by_tasks_and_not_by_runs() {
     let reason = &report.gate.unwrap().checks[0].reason;
     let expected = "300 items of 20 groups count as about 20 and certify 0.1526 at best";
     assert!(reason.contains(expected), "{reason}");
+}
+
+/// Three repetitions of 40 tasks with one goal each; `success` decides by task and repetition.
+fn thrice(success: impl Fn(usize, usize) -> bool) -> Report {
+    let run = |task: usize, time: usize| Run {
+        suite: "s".into(),
+        task: format!("t{task:02}"),
+        goal: Some("g".into()),
+        attack: Some("a".into()),
+        delivered: Some(true),
+        success: Some(success(task, time)),
+        utility: Some(true),
+        ..Run::default()
+    };
+    report(
+        (0..3)
+            .flat_map(|time| (0..40).map(move |task| (task, time)))
+            .map(|(a, b)| run(a, b))
+            .collect(),
+    )
+}
+
+#[test]
+fn repetitions_of_a_case_are_one_item_and_are_held_to_non_inferiority() {
+    let before = thrice(|task, time| task < 10 && time == 0);
+    assert_eq!((before.runs, before.items.len()), (3, 40));
+    let metric = before.metric("attack.success").unwrap();
+    assert_eq!(metric.per_run, [Some(0.25), Some(0.0), Some(0.0)]);
+    assert_eq!(count(&before, "attack.success"), (10, 120));
+    assert_eq!(metric.count.unwrap().groups.unwrap().number, 40);
+    assert_eq!(before.metric("attack.any@3").unwrap().value, Some(0.25));
+    assert_eq!(before.metric("resilience.nrp").unwrap().per_run.len(), 3);
+    let mut policy = karat_core::gate::Policy::default();
+    let rule = karat_core::gate::Rule { max_rise: Some(0.05), ..Default::default() };
+    policy.metrics.insert("attack.success".to_owned(), rule);
+    let baseline = karat_core::baseline::Baseline::from_report(&before);
+    let judged = |mut report: Report| {
+        karat_core::gate::judge(&mut report, &policy, Some(&baseline)).unwrap();
+        let check = report.gate.unwrap().checks.remove(0);
+        (check.verdict.name(), check.reason)
+    };
+    // Another repetition succeeds: the same rate, by other runs.
+    let same = judged(thrice(|task, time| task < 10 && time == 1));
+    assert_eq!(same.0, "pass", "{}", same.1);
+    let worse = judged(thrice(|task, _| task < 30));
+    assert_eq!(worse.0, "fail", "{}", worse.1);
+    let little = judged(thrice(|task, time| {
+        (task < 10 || task == 20) && time == 0 || task > 35 && time == 1
+    }));
+    assert_ne!(little.0, "fail", "{}", little.1);
 }

@@ -123,7 +123,7 @@ fn a_proxy_that_does_not_start_or_dies_is_not_measured() {
     let error = through(&["/nonexistent/proxy", "{server}"]);
     assert!(error.contains("/nonexistent/proxy"), "{error}");
     let error = through(&["false", "{server}"]);
-    assert!(error.contains("exit"), "{error}");
+    assert!(error.contains("through the proxy false: ") && error.contains("exit"), "{error}");
     let error = through(&["sleep", "60"]);
     assert!(error.contains("{server}"), "{error}");
 }
@@ -182,6 +182,29 @@ fn a_world_that_contradicts_itself_is_refused() {
         },
         "reaches it without an attack",
     );
+}
+
+#[test]
+fn a_canary_that_leaves_is_noted_whatever_the_tool_does_with_it() {
+    let leaks = |w: &mut Value| {
+        w["canaries"] = json!({"code": "QUARTZ-7719"});
+        w["goals"][0]["calls"] = json!([{"tool": "show", "arguments": {"id": "a"}}, {"tool": "send", "arguments": {"text": "quartz 7719"}}]);
+        w["goals"][0]["expect"] =
+            json!([{"json": "leaked", "includes": {"canary": "code", "tool": "send"}}]);
+    };
+    world(leaks).unwrap();
+    let kept = world(|w| {
+        leaks(w);
+        w["goals"][0]["calls"] = json!([{"tool": "send", "arguments": {"text": "quartz"}}]);
+    });
+    assert!(kept.unwrap_err().contains("do not make the assertions true"));
+    let short = world(|w| w["canaries"] = json!({"code": "7"})).unwrap_err();
+    assert!(short.contains("canary code"), "{short}");
+    let taken = world(|w| {
+        leaks(w);
+        w["state"]["leaked"] = json!([]);
+    });
+    assert!(taken.unwrap_err().contains("`leaked`"));
 }
 
 #[test]
