@@ -63,7 +63,7 @@ function order(column, kind, sign) {
 }
 
 function filtered(table) {
-  const [text, state, subject, count, nothing] = ["text", "state", "subject", "count", "nothing"].map((id) => document.getElementById("filter-" + id));
+  const [text, state, subject, count, nothing, branch] = ["text", "state", "subject", "count", "nothing", "branch"].map((id) => document.getElementById("filter-" + id));
   const runs = [...table.tBodies[0].rows];
   const words = runs.map((row) => row.textContent.toLowerCase());
   const apply = () => {
@@ -72,6 +72,7 @@ function filtered(table) {
     runs.forEach((row, at) => {
       const fits = words[at].includes(wanted)
         && (state.value === "" || row.dataset.state === state.value)
+        && (!branch || branch.value === "" || row.dataset.branch === branch.value)
         && (subject.value === "" || row.dataset.subjects.includes(" " + subject.value + " "));
       row.hidden = !fits;
       if (fits) left += 1;
@@ -79,12 +80,23 @@ function filtered(table) {
     nothing.hidden = left > 0;
     count.textContent = left === runs.length ? left + " runs" : left + " of " + runs.length + " runs";
   };
-  for (const field of [text, state, subject]) field.addEventListener("input", apply);
+  for (const field of [text, state, subject, branch].filter(Boolean)) field.addEventListener("input", apply);
   apply();
+}
+
+// Fades the points and hides the rows of other branches.
+function branches(select) {
+  select.addEventListener("input", () => {
+    const other = (node) => select.value !== "" && node.dataset.branch !== select.value;
+    for (const point of document.querySelectorAll(".over a[data-branch]")) point.classList.toggle("faded", other(point));
+    for (const row of document.querySelectorAll("tr[data-branch]")) row.hidden = other(row);
+  });
 }
 
 document.addEventListener("DOMContentLoaded", () => {
   themeButton(document.getElementById("theme"));
+  const branch = document.getElementById("branch");
+  if (branch) branches(branch);
   for (const table of document.querySelectorAll("table.sortable")) sortable(table);
   for (const table of document.querySelectorAll("table.filtered")) filtered(table);
 });

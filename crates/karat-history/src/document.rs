@@ -19,6 +19,8 @@ pub struct Document {
     pub(crate) started: String,
     pub(crate) karat: String,
     pub(crate) commit: Option<String>,
+    pub(crate) branch: Option<String>,
+    pub(crate) commit_subject: Option<String>,
     pub(crate) state: State,
     /// The entries; their numbers in the history are not known yet.
     pub(crate) entries: Vec<Entry>,
@@ -38,6 +40,8 @@ impl Document {
             digest: Digest::of(bytes).to_string(),
             karat: first.map(|environment| environment.karat.clone()).unwrap_or_default(),
             commit: first.and_then(|environment| environment.commit.clone()),
+            branch: check.source.as_ref().and_then(|source| source.branch.clone()),
+            commit_subject: check.source.as_ref().and_then(|source| source.subject.clone()),
             state: State::of_check(&check),
             entries: check
                 .reports
@@ -132,7 +136,7 @@ fn headline(report: &Report) -> Option<&str> {
 /// The kind, name and version of the measured system.
 fn system(report: &Report) -> String {
     let system = &report.system;
-    let mut text = format!("{} {}", system.kind, system.name);
+    let mut text = system.title();
     if let Some(version) = &system.version {
         text.push(' ');
         text.push_str(version);

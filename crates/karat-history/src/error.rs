@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use karat_io::input::InputError;
+use karat_io::input::{InputError, WriteError};
 use karat_io::text::printable;
 
 /// The reason for which a history could not be read or written.
@@ -51,14 +51,9 @@ pub enum HistoryError {
         /// The error of the database.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The folder of the file cannot be created.
-    #[error("{}: cannot create the folder: {source}", shown(path))]
-    Folder {
-        /// The file.
-        path: PathBuf,
-        /// The error of the system.
-        source: std::io::Error,
-    },
+    /// The file is a link, or its folder cannot be created.
+    #[error(transparent)]
+    Place(#[from] WriteError),
     /// The document of a run is damaged.
     #[error(
         "{}: run {run} is damaged ({why}); remove it with `karat history prune` and add its report \

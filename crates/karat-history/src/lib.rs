@@ -2,7 +2,7 @@
 //!
 //! [`Store`] keeps reports as they were written, with their numbers in tables, so that a metric can be
 //! followed from run to run. [`series`] puts the numbers in order and [`text`] shows them in a
-//! terminal; [`serve`] shows them in a browser on this machine. Nothing here measures or judges, and
+//! terminal; [`serve`] shows them in a browser on this machine, and [`site`] writes the same pages as files. Nothing here measures or judges, and
 //! nothing leaves the machine.
 
 mod chart;
@@ -12,6 +12,7 @@ mod model;
 pub mod pages;
 pub mod series;
 pub mod serve;
+pub mod site;
 mod store;
 pub mod text;
 

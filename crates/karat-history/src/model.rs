@@ -112,8 +112,17 @@ pub struct Run {
     pub state: State,
     /// The digest of the document.
     pub digest: String,
+    /// The branch, if the report has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The first line of the commit's message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit_subject: Option<String>,
     /// The entries, in the order of the report.
     pub entries: Vec<Subject>,
+    /// The results of the entries, in the same order.
+    #[serde(skip)]
+    pub states: Vec<State>,
 }
 
 /// One entry of one run with its numbers.
@@ -125,6 +134,12 @@ pub struct Entry {
     pub started: String,
     /// The commit of the project.
     pub commit: Option<String>,
+    /// The branch of the project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The first line of the commit's message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit_subject: Option<String>,
     /// The entry of the project.
     #[serde(flatten)]
     pub subject: Subject,

@@ -33,6 +33,12 @@ pub struct Point<'a> {
     pub started: &'a str,
     /// The commit of the project.
     pub commit: Option<&'a str>,
+    /// The branch of the project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<&'a str>,
+    /// The first line of the commit's message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit_subject: Option<&'a str>,
     /// The result of the entry.
     pub state: State,
     /// The value; none if it is undefined.
@@ -81,6 +87,8 @@ impl<'a> Series<'a> {
             run: entry.run,
             started: &entry.started,
             commit: entry.commit.as_deref(),
+            branch: entry.branch.as_deref(),
+            commit_subject: entry.commit_subject.as_deref(),
             state: entry.state,
             value: value.value,
             delta: value.value.zip(before).map(|(now, then)| now - then),

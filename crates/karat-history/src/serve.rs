@@ -2,7 +2,8 @@
 //!
 //! Listens on 127.0.0.1, answers GET and HEAD, and only requests whose host is this address: a page of
 //! a stranger whose name resolves to this machine (DNS rebinding) is refused. Nothing is written, and
-//! the pages may load nothing from elsewhere.
+//! the pages may load nothing from elsewhere. With a token, only those who know it are answered: it comes
+//! in the address that is opened first, then in a cookie.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +14,7 @@ use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
+use karat_io::http_server::{self, ServerLimits};
 use tokio::net::TcpListener;
 
 use crate::pages::{PageError, Pages, SCRIPT, style};
@@ -45,14 +47,15 @@ struct Site {
     report: Mutex<Option<(i64, Bytes)>>,
     style: String,
     port: u16,
+    token: Option<String>,
 }
 
 impl Server {
-    /// Listens on a port of 127.0.0.1; 0 chooses a free one.
+    /// Listens on a port of 127.0.0.1; 0 chooses a free one. With a token, others are refused.
     ///
     /// # Errors
     /// If the port is not available.
-    pub async fn bind(store: Store, port: u16) -> std::io::Result<Server> {
+    pub async fn bind(store: Store, port: u16, token: Option<String>) -> std::io::Result<Server> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
         let pages = Pages::new().map_err(std::io::Error::other)?;
@@ -62,23 +65,24 @@ impl Server {
             report: Mutex::new(None),
             style: style(),
             port: address.port(),
+            token,
         };
         Ok(Server { listener, address, site: Arc::new(site) })
     }
 
-    /// The address.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    /// The address of the first page, with the token.
+    pub fn url(&self) -> String {
+        match &self.site.token {
+            Some(token) => format!("http://{}/?token={token}", self.address),
+            None => format!("http://{}/", self.address),
+        }
     }
 
     /// Serves until `shutdown` is ready.
     pub async fn run_until(self, shutdown: impl Future) {
         let router = Router::new().fallback(answer).with_state(self.site);
-        let serving = tokio::spawn(async move { axum::serve(self.listener, router).await });
-        shutdown.await;
-        // Pages are read-only and small: requests under way can be dropped.
-        serving.abort();
-        let _ = serving.await;
+        // Pages are read-only and small: requests under way can be dropped at the end.
+        http_server::serve(self.listener, router, ServerLimits::default(), shutdown).await;
     }
 }
 
@@ -94,6 +98,20 @@ async fn answer(State(site): State<Arc<Site>>, request: Request) -> Response {
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
         return response;
     }
+    match site.token.as_deref().map_or(Access::Given, |token| access(&request, token, site.port)) {
+        Access::Given => {}
+        Access::Refused => {
+            let message = "this dashboard needs its token; open the address that karat printed\n";
+            return finish(StatusCode::UNAUTHORIZED, Content::plain(message), &method);
+        }
+        // A page without the token in its address, which would stay in the list of visited pages.
+        Access::Cookie(cookie) => {
+            let mut response = finish(StatusCode::SEE_OTHER, Content::plain("see /\n"), &method);
+            response.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/"));
+            response.headers_mut().insert(header::SET_COOKIE, cookie);
+            return response;
+        }
+    }
     let uri = request.uri().clone();
     let made = tokio::task::spawn_blocking(move || {
         let made = site.content(uri.path(), uri.query());
@@ -102,6 +120,46 @@ async fn answer(State(site): State<Arc<Site>>, request: Request) -> Response {
     let (status, content) =
         made.await.unwrap_or_else(|_| (StatusCode::INTERNAL_SERVER_ERROR, Content::plain(FAILED)));
     finish(status, content, &method)
+}
+
+enum Access {
+    Given,
+    Refused,
+    /// The token is in the address of the first page.
+    Cookie(HeaderValue),
+}
+
+/// Looks for the token: in a header for programs, in a cookie or the address for browsers.
+fn access(request: &Request, token: &str, port: u16) -> Access {
+    let texts = |name: HeaderName| {
+        request.headers().get_all(name).iter().filter_map(|value| value.to_str().ok())
+    };
+    // Browsers send the cookies of all ports of a machine.
+    let cookie = format!("karat-{port}");
+    let in_cookie = texts(header::COOKIE)
+        .flat_map(|cookies| cookies.split(';'))
+        .filter_map(|one| one.trim().split_once('='))
+        .any(|(name, value)| name == cookie && is_same(value, token));
+    let in_header = texts(header::AUTHORIZATION)
+        .filter_map(|value| value.strip_prefix("Bearer "))
+        .any(|value| is_same(value, token));
+    if in_cookie || in_header {
+        return Access::Given;
+    }
+    let query = request.uri().query().unwrap_or_default();
+    let in_address = request.uri().path() == "/"
+        && query.strip_prefix("token=").is_some_and(|value| is_same(value, token));
+    let cookie = format!("{cookie}={token}; HttpOnly; SameSite=Strict; Path=/");
+    match HeaderValue::try_from(cookie) {
+        Ok(cookie) if in_address => Access::Cookie(cookie),
+        _ => Access::Refused,
+    }
+}
+
+/// Compares in a time that does not depend on where two texts differ.
+fn is_same(given: &str, token: &str) -> bool {
+    let differs = given.bytes().zip(token.bytes()).fold(0, |all, (one, other)| all | (one ^ other));
+    given.len() == token.len() && differs == 0
 }
 
 /// Returns whether a request is for a name that only this machine has.
@@ -233,7 +291,7 @@ fn finish(status: StatusCode, content: Content, method: &Method) -> Response {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a panic is a failed test")]
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is a failed test")]
 
     use super::*;
 
@@ -252,6 +310,38 @@ mod tests {
             assert!(!is_answered(&[wrong]), "{wrong}");
         }
         assert!(!is_answered(&[]) && !is_answered(&["127.0.0.1:4321", "evil.example:4321"]));
+    }
+
+    #[test]
+    fn the_token_comes_in_a_header_a_cookie_or_the_first_address() {
+        let with = |uri: &str, name: HeaderName, value: &str| {
+            let request = Request::builder().uri(uri).header(name, value);
+            access(&request.body(Body::empty()).unwrap(), "secret", 4321)
+        };
+        let given = [
+            (header::AUTHORIZATION, "Bearer secret"),
+            (header::COOKIE, "karat-4321=secret"),
+            (header::COOKIE, "a=b; karat-99=other; karat-4321=secret"),
+        ];
+        for (name, value) in given {
+            assert!(matches!(with("/runs", name, value), Access::Given), "{value}");
+        }
+        let refused = [
+            ("/", header::AUTHORIZATION, "Bearer secre"),
+            ("/", header::AUTHORIZATION, "secret"),
+            ("/", header::COOKIE, "karat-99=secret"),
+            ("/", header::COOKIE, "karat-4321="),
+            ("/?token=", header::ACCEPT, "*/*"),
+            ("/?token=secret2", header::ACCEPT, "*/*"),
+            ("/runs?token=secret", header::ACCEPT, "*/*"),
+        ];
+        for (uri, name, value) in refused {
+            assert!(matches!(with(uri, name, value), Access::Refused), "{uri} {value}");
+        }
+        let Access::Cookie(cookie) = with("/?token=secret", header::ACCEPT, "*/*") else {
+            panic!("the first page is refused")
+        };
+        assert_eq!(cookie, "karat-4321=secret; HttpOnly; SameSite=Strict; Path=/");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Numbers and phrases as all outputs show them, so that a report reads the same everywhere. Nothing
 //! is escaped here: each format has its own rules.
 
-use karat_core::leaderboard::{self, Pairing};
+use karat_core::leaderboard::{self, Leaderboard, Pairing};
 use karat_core::report::{Better, Check, CheckReport, Delta, Interval, Measured, Verdict};
 
 /// Shown where there is nothing.
@@ -37,7 +37,7 @@ pub fn signed(value: f64) -> String {
 }
 
 /// Replaces the hyphen by a minus sign, as wide as a plus; drops it if only zeros are left.
-fn minus(text: String) -> String {
+pub(crate) fn minus(text: String) -> String {
     match text.strip_prefix('-') {
         Some(rest) if rest.bytes().all(|byte| matches!(byte, b'0' | b'.')) => rest.to_owned(),
         Some(rest) => format!("\u{2212}{rest}"),
@@ -99,6 +99,16 @@ pub fn count(n: usize, noun: &str) -> String {
         (_, Some(stem)) => format!("{n} {stem}ies"),
         (_, None) => format!("{n} {noun}s"),
     }
+}
+
+/// A p-value; one that rounds to nothing is not nothing.
+pub fn p_value(p: f64) -> String {
+    if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
+}
+
+/// Returns whether chance is ruled out: the interval of the paired difference does not hold 0.
+pub fn is_significant(delta: &Delta) -> bool {
+    delta.interval.as_ref().is_some_and(|interval| interval.low > 0.0 || interval.high < 0.0)
 }
 
 /// The direction of a change.
@@ -190,7 +200,7 @@ pub(crate) fn summary(check: &CheckReport) -> String {
 }
 
 /// The name of the verdict of a check.
-pub(crate) fn verdict_name(check: &CheckReport) -> &'static str {
+pub fn verdict_name(check: &CheckReport) -> &'static str {
     match check.verdict {
         Some(verdict) => verdict.name(),
         None if check.not_measured.is_empty() => "no gate",
@@ -236,6 +246,22 @@ pub(crate) fn real_differences(pairs: &[Pairing]) -> String {
         pairs.len(),
         leaderboard::ALPHA
     )
+}
+
+/// The metric, the slice and the data of a table of systems.
+pub(crate) fn leaderboard_title(table: &Leaderboard) -> String {
+    let slice = table.slice.as_ref().map(|slice| format!(" ({slice})")).unwrap_or_default();
+    format!("{}{slice} on {} {}", table.metric, table.dataset.id, table.dataset.version)
+}
+
+/// The pairs that are shown, the most certain differences first, and the number of the others.
+pub(crate) fn shown_pairs(pairs: &[Pairing]) -> (Vec<&Pairing>, usize) {
+    const SHOWN: usize = 15;
+    let mut shown: Vec<&Pairing> = pairs.iter().collect();
+    shown.sort_by(|a, b| a.p_holm.unwrap_or(1.0).total_cmp(&b.p_holm.unwrap_or(1.0)));
+    shown.truncate(SHOWN);
+    let more = pairs.len() - shown.len();
+    (shown, more)
 }
 
 #[cfg(test)]

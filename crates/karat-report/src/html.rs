@@ -8,6 +8,7 @@
 mod data;
 mod facet;
 mod figures;
+mod rules;
 mod view;
 
 pub use view::{Change, Flip, Tone};
@@ -30,6 +31,7 @@ const MACROS: &str = include_str!("../assets/macros.html");
 const STYLE: &str = concat!(
     include_str!("../assets/style/base.css"),
     include_str!("../assets/style/cards.css"),
+    include_str!("../assets/style/rules.css"),
     include_str!("../assets/style/figures.css"),
     include_str!("../assets/style/explore.css"),
     include_str!("../assets/style/inspector.css"),
@@ -46,6 +48,7 @@ const SCRIPT: &str = concat!(
     include_str!("../assets/script/server.js"),
     include_str!("../assets/script/agent.js"),
     include_str!("../assets/script/resilience.js"),
+    include_str!("../assets/script/definitions.js"),
     include_str!("../assets/script/main.js"),
 );
 

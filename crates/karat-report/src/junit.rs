@@ -35,7 +35,7 @@ fn suite(report: &Report) -> TestSuite {
     for (name, value) in [
         ("dataset", format!("{} {}", report.dataset.id, report.dataset.version)),
         ("digest", report.dataset.digest.clone()),
-        ("system", format!("{} {}", report.system.kind, report.system.name)),
+        ("system", report.system.title()),
         ("runs", report.runs.to_string()),
         ("seed", report.seed.to_string()),
     ] {

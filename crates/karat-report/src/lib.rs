@@ -4,8 +4,10 @@
 //! format it goes into. Renderers read the types of [`karat_core::observed`]; a kind of report that
 //! this build does not know is shown with its metrics, and its items as plain trees.
 
+pub mod agent;
 mod badge;
 pub mod charts;
+pub mod comment;
 pub mod findings;
 pub mod format;
 pub mod html;
@@ -42,14 +44,18 @@ pub enum Output {
     Sarif,
     /// An endpoint badge for shields.io.
     Badge,
+    /// A summary for a coding agent: failures and places to look.
+    Agent,
     /// mcpproxy's public score report.
     ScoreReport,
 }
 
 /// The formats by file extension; the first that fits counts.
-const EXTENSIONS: [(&str, Output); 10] = [
+const EXTENSIONS: [(&str, Output); 12] = [
     (".badge.json", Output::Badge),
     (".score-report.json", Output::ScoreReport),
+    (".agent.md", Output::Agent),
+    (".agent.txt", Output::Agent),
     (".sarif.json", Output::Sarif),
     (".sarif", Output::Sarif),
     (".json", Output::Json),
@@ -72,7 +78,7 @@ impl Output {
         known.map(|(_, output)| *output).ok_or_else(|| {
             format!(
                 "{}: unrecognized file extension; use .json, .html, .md, .xml (JUnit), .sarif, \
-                 .badge.json (shields.io) or .score-report.json",
+                 .agent.md, .badge.json (shields.io) or .score-report.json",
                 path.display()
             )
         })
@@ -90,6 +96,7 @@ impl Output {
             Output::Junit => junit::xml(check),
             Output::Sarif => Ok(findings::sarif(check)),
             Output::Badge => Ok(badge::endpoint(check)),
+            Output::Agent => Ok(agent::text(check, &[])),
             Output::ScoreReport => score_report::document(check),
         }
     }

@@ -15,8 +15,8 @@ use karat_core::report::{
 use karat_io::text::printable;
 
 use crate::format::{
-    Direction, check_name, count, interval_heading, optional, range, rank, real_differences,
-    signed, summary, verdict_name,
+    Direction, check_name, count, interval_heading, leaderboard_title, optional, range, rank,
+    real_differences, shown_pairs, signed, summary, verdict_name,
 };
 use crate::{findings, select};
 
@@ -55,19 +55,12 @@ pub(crate) fn document(check: &CheckReport) -> String {
             prose(&entry.reason)
         );
     }
-    if !check.not_run.is_empty() {
-        text.push_str("\nNot run:\n\n");
-    }
-    for entry in &check.not_run {
-        let _ = writeln!(text, "- {}: {}", evaluation(&entry.evaluation), prose(&entry.reason));
-    }
     text
 }
 
 /// Several systems on the same data.
 fn leaderboard(text: &mut String, table: &Leaderboard) {
-    let data = format!("{} {}", table.dataset.id, table.dataset.version);
-    let _ = writeln!(text, "\n### Leaderboard: {} on {}\n", cell(&table.metric), code(&data));
+    let _ = writeln!(text, "\n### Leaderboard: {}\n", code(&leaderboard_title(table)));
     let levels = table.rows.iter().filter_map(|row| row.interval.as_ref());
     let heading = interval_heading(levels.map(|interval| &interval.level));
     let _ = writeln!(text, "| system | value | {heading} | n | rank |");
@@ -81,17 +74,37 @@ fn leaderboard(text: &mut String, table: &Leaderboard) {
         let _ = writeln!(text, "\nand {} more.", table.rows.len() - SLICES);
     }
     let _ = writeln!(text, "\n{}.", real_differences(&table.pairs));
+    let (shown, more) = shown_pairs(&table.pairs);
+    if shown.is_empty() {
+        return;
+    }
+    text.push_str("\n| better | worse | change | range | p (Holm) | wins | losses | real |\n");
+    text.push_str("| --- | --- | ---: | :---: | ---: | ---: | ---: | --- |\n");
+    for pair in shown {
+        let (better, worse) = (code(&pair.better), code(&pair.worse));
+        let (delta, p) = (optional(pair.delta), optional(pair.p_holm));
+        let range = range(pair.interval.as_ref(), " – ");
+        let real = if pair.real { "yes" } else { "no" };
+        let (wins, losses) = (pair.wins, pair.losses);
+        let _ = writeln!(
+            text,
+            "| {better} | {worse} | {delta} | {range} | {p} | {wins} | {losses} | {real} |"
+        );
+    }
+    if more > 0 {
+        let _ = writeln!(text, "\nand {more} more pairs.");
+    }
 }
 
 /// The name of an evaluation; one that this build does not know is text from outside.
-fn evaluation(evaluation: &Evaluation) -> String {
+pub(crate) fn evaluation(evaluation: &Evaluation) -> String {
     match evaluation {
         Evaluation::Other(name) => code(name),
         known => known.to_string(),
     }
 }
 
-fn sign(verdict: Verdict) -> &'static str {
+pub(crate) fn sign(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "✓",
         Verdict::Inconclusive => "?",
@@ -114,7 +127,7 @@ fn one(text: &mut String, report: &Report) {
     let _ = writeln!(
         text,
         "\n{} on {}, {}, {}",
-        code(&format!("{} {}", report.system.kind, report.system.name)),
+        code(&report.system.title()),
         code(&format!("{} {}", report.dataset.id, report.dataset.version)),
         count(report.items.len(), "item"),
         count(report.runs as usize, "run"),
@@ -189,7 +202,7 @@ fn detectors(text: &mut String, report: &Report) {
     text.push_str("\n<details><summary>Detectors</summary>\n");
     let rates = ["recall", "precision", "f1", "fpr_hard", "fpr"];
     slices(text, "detector", &rates, &by("detector"));
-    slices(text, "flagged by no other", &["recall", "fpr_hard", "fpr"], &by("adds"));
+    slices(text, "unique catches", &["recall", "fpr_hard", "fpr"], &by("adds"));
     slices(text, "agreement", &["kappa", "jaccard"], &pairs);
     text.push_str("\n</details>\n");
 }
@@ -320,7 +333,7 @@ fn controls(text: &mut String, report: &Report) {
 }
 
 /// Text as a code span: shown as it is, on one line.
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let text = printable(text);
     if text.trim().is_empty() {
         return "(empty)".to_owned();
@@ -335,12 +348,12 @@ fn code(text: &str) -> String {
 }
 
 /// A code span for a table, in which even a quoted bar would end the cell.
-fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     code(text).replace('|', r"\u{7c}")
 }
 
 /// A sentence: plain words and numbers stay, everything else becomes a code span.
-fn prose(text: &str) -> String {
+pub(crate) fn prose(text: &str) -> String {
     let shown = printable(text);
     let cut: String = shown.chars().take(REASON).collect();
     let mut words: Vec<String> = cut.split_whitespace().map(word).collect();

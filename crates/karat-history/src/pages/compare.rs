@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use karat_core::baseline::Baseline;
 use karat_core::compare::compare;
 use karat_core::report::{CheckReport, Comparison, Delta, Evaluation, Report};
-use karat_report::format::{NONE, moment, optional, signed};
+use karat_report::format::{NONE, moment, optional, p_value, signed};
 use karat_report::html::{self, Change, Flip};
 use serde::Serialize;
 
@@ -144,9 +144,9 @@ fn row(delta: &Delta) -> Row {
         metric: delta.metric.clone(),
         before: optional(delta.before),
         after: optional(delta.after),
-        change: Change::of(delta.delta, delta.better),
+        change: Change::of_delta(delta),
         interval,
-        p: delta.p_holm.filter(|_| moved).map_or_else(|| NONE.to_owned(), |p| format!("{p:.3}")),
+        p: delta.p_holm.filter(|_| moved).map_or_else(|| NONE.to_owned(), p_value),
         pairs: delta.pairs,
     }
 }

@@ -5,6 +5,7 @@
 
 mod compare;
 mod error;
+mod marks;
 mod view;
 
 pub use error::PageError;
@@ -42,6 +43,8 @@ pub fn style() -> String {
 /// The templates, ready to be filled in.
 pub struct Pages {
     environment: Environment<'static>,
+    /// True if no server is behind the pages.
+    files: bool,
 }
 
 impl Pages {
@@ -54,7 +57,15 @@ impl Pages {
         for (name, source) in TEMPLATES {
             environment.add_template(name, source)?;
         }
-        Ok(Pages { environment })
+        Ok(Pages { environment, files: false })
+    }
+
+    /// As [`Pages::new`], for pages that are read without a server: they have no forms.
+    ///
+    /// # Errors
+    /// As [`Pages::new`].
+    pub fn for_files() -> Result<Pages, PageError> {
+        Ok(Pages { files: true, ..Pages::new()? })
     }
 
     fn fill(
@@ -68,6 +79,7 @@ impl Pages {
         Ok(template.render(context! {
             title => title,
             here => here,
+            files => self.files,
             icons => Value::from(Serde(&html::ICONS)),
             page => Value::from(Serde(page)),
         })?)
@@ -81,6 +93,7 @@ impl Pages {
         Ok(self.environment.get_template("message.html")?.render(context! {
             title => title,
             here => "",
+            files => self.files,
             icons => Value::from(Serde(&html::ICONS)),
             message => message,
         })?)

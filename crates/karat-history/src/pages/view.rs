@@ -8,7 +8,8 @@ use karat_report::html::{Change, Tone};
 use serde::Serialize;
 
 use super::error::PageError;
-use crate::chart::{Chart, chart};
+use super::marks::{self, Mark};
+use crate::chart::{Chart, chart, chart_with};
 use crate::error::HistoryError;
 use crate::model::{Entry, Run, State, Subject, Value};
 use crate::series::{self, Point, Series};
@@ -62,6 +63,8 @@ struct Card {
     since: Option<i64>,
     /// True if the latest run does not have it.
     late: bool,
+    /// The results of the latest runs, the earliest first.
+    strip: Vec<Mark>,
 }
 
 #[derive(Serialize)]
@@ -139,6 +142,7 @@ pub(super) fn overview(store: &Store) -> Result<Option<Overview>, HistoryError> 
             headline: headline
                 .map(|measured| latest_value(&past, latest, measured, HEADLINE_HEIGHT)),
             late: latest.run != last.id,
+            strip: marks::strip(&past),
             ..card(latest)
         });
     }
@@ -165,6 +169,7 @@ fn card(entry: &Entry) -> Card {
         rows: Vec::new(),
         since: None,
         late: false,
+        strip: Vec::new(),
     }
 }
 
@@ -227,7 +232,13 @@ pub(super) fn subject(store: &Store, id: i64) -> Result<SubjectPage, PageError> 
                 commit: short_commit(entry.commit.as_deref()),
             })
             .collect(),
-        card: Card { rows, run: shown.run, facts: facts(shown), ..card(latest) },
+        card: Card {
+            rows,
+            run: shown.run,
+            facts: facts(shown),
+            strip: marks::strip(&past),
+            ..card(latest)
+        },
         metric,
     })
 }
@@ -247,6 +258,7 @@ pub(super) struct MetricPage {
     first: String,
     last: String,
     failed: bool,
+    branches: Vec<String>,
     rows: Vec<MetricRow>,
 }
 
@@ -270,6 +282,7 @@ struct Dot {
     look: usize,
     run: i64,
     failed: bool,
+    branch: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -287,6 +300,8 @@ struct MetricRow {
     digest: String,
     tone: Tone,
     commit: String,
+    branch: Option<String>,
+    about: Option<String>,
 }
 
 impl MetricPage {
@@ -308,7 +323,8 @@ pub(super) fn metric(store: &Store, subject: i64, metric: i64) -> Result<MetricP
     let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
         return Err(PageError::NotFound);
     };
-    let mut drawn = chart(&all, entries.len(), CHART_HEIGHT);
+    let references = marks::references(store, last, &metric);
+    let mut drawn = chart_with(&all, entries.len(), CHART_HEIGHT, &references);
     let dots = drawn.as_mut().map(|chart| dots(chart, &all)).unwrap_or_default();
     let mut rows: Vec<(usize, MetricRow)> = all
         .iter()
@@ -335,6 +351,7 @@ pub(super) fn metric(store: &Store, subject: i64, metric: i64) -> Result<MetricP
         first: moment(&first.started),
         last: if entries.len() > 1 { moment(&last.started) } else { String::new() },
         failed: entries.iter().any(|entry| entry.state == State::Fail),
+        branches: marks::branches(entries.iter().map(|entry| entry.branch.as_deref())),
         chart: drawn,
         rows: rows.into_iter().map(|(_, row)| row).collect(),
         metric,
@@ -356,6 +373,8 @@ fn row(series: &Series<'_>, point: &Point<'_>) -> MetricRow {
         digest: short_digest(&series.dataset.digest),
         tone: point.state.into(),
         commit: short_commit(point.commit),
+        branch: point.branch.map(str::to_owned),
+        about: point.commit_subject.map(str::to_owned),
     }
 }
 
@@ -368,7 +387,8 @@ fn dots(chart: &mut Chart, all: &[Series<'_>]) -> Vec<Dot> {
             dots.filter_map(move |dot| {
                 let point = series.points.get(dot.point)?;
                 let failed = point.state == State::Fail;
-                Some(Dot { dot, look: at % LOOKS, run: point.run, failed })
+                let branch = point.branch.map(str::to_owned);
+                Some(Dot { dot, look: at % LOOKS, run: point.run, failed, branch })
             })
         })
         .collect()
@@ -379,7 +399,16 @@ pub(super) struct RunsPage {
     facts: Vec<String>,
     states: Vec<Tone>,
     subjects: Vec<Numbered>,
+    branches: Vec<String>,
     rows: Vec<RunRow>,
+}
+
+/// An entry of a run with its result.
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    subject: Numbered,
+    tone: Tone,
 }
 
 /// A subject with its id, which [`Subject`] keeps out of JSON.
@@ -402,7 +431,9 @@ struct RunRow {
     started: String,
     tone: Tone,
     commit: String,
-    entries: Vec<Numbered>,
+    branch: Option<String>,
+    about: Option<String>,
+    entries: Vec<Listed>,
     before: Option<i64>,
 }
 
@@ -424,7 +455,14 @@ pub(super) fn runs(store: &Store) -> Result<RunsPage, HistoryError> {
             started: moment(&run.started),
             tone: run.state.into(),
             commit: short_commit(run.commit.as_deref()),
-            entries: run.entries.into_iter().map(Numbered::from).collect(),
+            branch: run.branch,
+            about: run.commit_subject,
+            entries: run
+                .entries
+                .into_iter()
+                .zip(run.states)
+                .map(|(subject, state)| Listed { subject: subject.into(), tone: state.into() })
+                .collect(),
             before,
         })
         .collect();
@@ -433,7 +471,8 @@ pub(super) fn runs(store: &Store) -> Result<RunsPage, HistoryError> {
     states.sort_by_key(|tone| tone.word);
     states.dedup_by_key(|tone| tone.word);
     let subjects = store.subjects()?.into_iter().map(Numbered::from).collect();
-    Ok(RunsPage { facts, states, subjects, rows })
+    let branches = marks::branches(rows.iter().map(|row| row.branch.as_deref()));
+    Ok(RunsPage { facts, states, subjects, branches, rows })
 }
 
 #[derive(Serialize)]
@@ -450,7 +489,9 @@ pub(super) fn run(store: &Store, id: i64) -> Result<RunPage, HistoryError> {
     let at = runs.iter().position(|run| run.id == id).ok_or(HistoryError::NoRun { id })?;
     let run: &Run = runs.get(at).ok_or(HistoryError::NoRun { id })?;
     let mut facts = vec![moment(&run.started), format!("karat {}", run.karat)];
+    facts.extend(run.branch.as_ref().map(|branch| format!("branch {branch}")));
     facts.extend(run.commit.as_ref().map(|commit| format!("commit {commit}")));
+    facts.extend(run.commit_subject.clone());
     facts.push(format!("document {}", short_digest(&run.digest)));
     let mut cards = Vec::new();
     for entry in store.entries(Selection::Run(id))? {

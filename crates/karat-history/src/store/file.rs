@@ -5,18 +5,23 @@
 
 use std::path::Path;
 
+use karat_io::input::{create_folder, refuse_links};
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::error::HistoryError;
 
 /// The steps that create a new file or bring an older one up to date, one for each version.
-pub(super) const STEPS: &[&str] = &[include_str!("schema.sql"), include_str!("kind.sql")];
+pub(super) const STEPS: &[&str] =
+    &[include_str!("schema.sql"), include_str!("kind.sql"), include_str!("branch.sql")];
 
 /// `KART`, the application id in the SQLite header.
 const KIND: i64 = 0x4B41_5254;
 
 /// The time to wait for another process that writes.
 const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// The database, and the files that SQLite keeps next to it.
+const SUFFIXES: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
 /// Opens a file that must exist.
 pub(super) fn open(path: &Path) -> Result<Connection, HistoryError> {
@@ -26,12 +31,56 @@ pub(super) fn open(path: &Path) -> Result<Connection, HistoryError> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, STEPS)
 }
 
+/// Opens a file that must exist, to read it alone. One that cannot be written, nor its folder, is taken as it
+/// is: nothing changes it then.
+pub(super) fn open_to_read(path: &Path) -> Result<Connection, HistoryError> {
+    match open(path) {
+        Err(HistoryError::Database { source, .. }) if unwritable(&*source) => immutable(path),
+        opened => opened,
+    }
+}
+
+fn unwritable(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    let code = error.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
+    matches!(code, Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))
+}
+
+fn immutable(path: &Path) -> Result<Connection, HistoryError> {
+    let absolute = std::path::absolute(path).map_err(|error| HistoryError::Database {
+        path: path.to_owned(),
+        source: Box::new(error),
+    })?;
+    let mut address = String::from("file:");
+    for byte in absolute.to_string_lossy().bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => address.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => address.push(char::from(byte)),
+            other => address.push_str(&format!("%{other:02X}")),
+        }
+    }
+    address.push_str("?mode=ro&immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(address, flags).map_err(failed(path))?;
+    connection.pragma_update(None, "trusted_schema", false).map_err(failed(path))?;
+    match recognize(&connection, path, STEPS) {
+        Ok(version) if version == STEPS.len() => Ok(connection),
+        Ok(_) => Err(HistoryError::Foreign {
+            path: path.to_owned(),
+            why:
+                "it is of an earlier version and cannot be brought up to date where nothing can be \
+                  written; copy it to another folder"
+                    .to_owned(),
+        }),
+        Err(Refused::Sqlite(source)) => Err(failed(path)(source)),
+        Err(Refused::History(error)) => Err(error),
+    }
+}
+
 /// Opens a file, or creates one.
 pub(super) fn open_or_create(path: &Path) -> Result<Connection, HistoryError> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)
-            .map_err(|source| HistoryError::Folder { path: path.to_owned(), source })?;
-    }
+    create_folder(path.parent().unwrap_or(Path::new("")))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     connect(path, flags, STEPS)
 }
@@ -59,6 +108,13 @@ fn connect(path: &Path, flags: OpenFlags, steps: &[&str]) -> Result<Connection, 
         }
         _ => failed(path)(source),
     };
+    for file in SUFFIXES.map(|suffix| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        name
+    }) {
+        refuse_links(Path::new(&file))?;
+    }
     // Without SQLITE_OPEN_URI: a name such as file:x?mode=memory is only a name.
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
@@ -199,6 +255,20 @@ mod tests {
         let refused = connect(&path, WRITE, &[FIRST]).unwrap_err();
         assert!(matches!(refused, HistoryError::Newer { found: 2, supported: 1, .. }), "{refused}");
         assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+
+    #[test]
+    fn a_history_that_nothing_may_write_to_is_read_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a history?#%.sqlite");
+        drop(connect(&path, WRITE, STEPS).unwrap());
+        let before = std::fs::read(&path).unwrap();
+        let own = immutable(&path).unwrap();
+        assert_eq!(row(&own, "SELECT CAST(count(*) AS TEXT) FROM runs"), "0");
+        assert!(own.execute("DELETE FROM runs", []).is_err());
+        drop(own);
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

@@ -61,6 +61,14 @@ impl Store {
         Ok(Store { connection: file::open(path)?, path: path.to_owned() })
     }
 
+    /// Opens a history that must exist, to read it alone: also where nothing can be written.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_to_read(path: &Path) -> Result<Store, HistoryError> {
+        Ok(Store { connection: file::open_to_read(path)?, path: path.to_owned() })
+    }
+
     /// Opens a history, or creates one.
     ///
     /// # Errors
@@ -184,8 +192,8 @@ fn insert(change: &Transaction<'_>, document: &Document) -> rusqlite::Result<Add
         return Ok(Added::Known(id));
     }
     change.execute(
-        "INSERT INTO runs (digest, started, karat, commit_id, state, document)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO runs (digest, started, karat, commit_id, state, document, branch, commit_subject)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         params![
             document.digest,
             document.started,
@@ -193,6 +201,8 @@ fn insert(change: &Transaction<'_>, document: &Document) -> rusqlite::Result<Add
             document.commit,
             document.state.name(),
             document.compressed,
+            document.branch,
+            document.commit_subject,
         ],
     )?;
     let run = change.last_insert_rowid();

@@ -100,7 +100,8 @@ impl Store {
         let mut runs: Vec<Run> = self
             .connection
             .prepare(
-                "SELECT id, started, karat, commit_id, state, digest FROM runs ORDER BY started, id",
+                "SELECT id, started, karat, commit_id, state, digest, branch, commit_subject FROM runs
+                 ORDER BY started, id",
             )?
             .query_map([], |row| {
                 Ok(Run {
@@ -110,12 +111,15 @@ impl Store {
                     commit: row.get(3)?,
                     state: state(row, 4)?,
                     digest: row.get(5)?,
+                    branch: row.get(6)?,
+                    commit_subject: row.get(7)?,
                     entries: Vec::new(),
+                    states: Vec::new(),
                 })
             })?
             .collect::<Result<_, _>>()?;
         let mut query = self.connection.prepare(
-            "SELECT s.id, s.evaluation, s.name, e.run FROM entries e JOIN subjects s ON s.id = e.subject
+            "SELECT s.id, s.evaluation, s.name, e.run, e.state FROM entries e JOIN subjects s ON s.id = e.subject
              JOIN runs r ON r.id = e.run ORDER BY r.started, r.id, e.id",
         )?;
         let mut rows = query.query([])?;
@@ -128,6 +132,7 @@ impl Store {
             }
             if let Some(run) = runs.get_mut(at) {
                 run.entries.push(subject(row)?);
+                run.states.push(state(row, 4)?);
             }
         }
         Ok(runs)
@@ -144,7 +149,7 @@ impl Store {
             .prepare(&format!(
                 "SELECT s.id, s.evaluation, s.name, e.id, r.id, r.started, r.commit_id, e.state, e.reason,
                         e.dataset, e.dataset_version, e.dataset_digest, e.system, e.items, h.name,
-                        e.kind
+                        e.kind, r.branch, r.commit_subject
                  {from} LEFT JOIN metrics h ON h.id = e.headline ORDER BY r.started, r.id, e.id"
             ))?
             .query_map(params![one, two], |row| Ok((row.get(3)?, entry(row)?)))?
@@ -198,6 +203,8 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
         items: row.get(13)?,
         headline: row.get(14)?,
         kind: row.get::<_, Option<String>>(15)?.map(Kind::from),
+        branch: row.get(16)?,
+        commit_subject: row.get(17)?,
         values: Vec::new(),
     })
 }

@@ -345,3 +345,90 @@ proptest! {
         prop_assert_eq!(entries(&store)[0].value("mrr").unwrap().value, value);
     }
 }
+
+/// A check of one entry on a branch.
+fn on_branch(day: u32, branch: &str, subject: &str) -> Value {
+    json!({
+        "schema": "karat.check/1", "verdict": "fail",
+        "source": {"project": "p", "branch": branch, "commit": "abc", "subject": subject},
+        "reports": [upgraded(day)], "not_measured": [],
+    })
+}
+
+/// A report of version 2, as checks hold them.
+fn upgraded(day: u32) -> Value {
+    let mut report = report("search", &at(day), "sha256:1", Some(f64::from(day) / 100.0));
+    report["schema"] = SCHEMA.into();
+    report["kind"] = "ranking".into();
+    report
+}
+
+#[test]
+fn pages_show_branches_limits_strips_and_what_failed() {
+    let mut store = Store::in_memory().unwrap();
+    add(&mut store, &on_branch(3, "main", "Add <search>"));
+    add(&mut store, &on_branch(4, "next", "Break it"));
+    let run = store.run(2).unwrap();
+    assert_eq!(run.branch.as_deref(), Some("next"));
+    assert_eq!(
+        (run.commit_subject.as_deref(), run.states.as_slice()),
+        (Some("Break it"), &[State::Fail][..])
+    );
+    let pages = Pages::new().unwrap();
+    let overview = pages.overview(&store).unwrap();
+    assert_eq!(overview.matches("<li><a class=\"fail\"").count(), 2, "{overview}");
+    assert!(overview.contains("Run 1, 2026-11-03 08:00:00 UTC: fail, main: Add &lt;search&gt;"));
+    let metric = entries(&store)[0].value("mrr").unwrap().metric_id;
+    let page = pages.metric(&store, 1, metric).unwrap();
+    for part in
+        ["min 0.9000", "data-branch=\"next\"", "name=\"before\" value=\"1\"", ">2026-11-03<"]
+    {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let runs = pages.runs(&store).unwrap();
+    assert!(runs.contains("<option value=\"main\">") && runs.contains("fail-entry"), "{runs}");
+}
+
+#[test]
+fn a_site_has_every_page_and_no_address_that_leads_nowhere() {
+    let mut store = filled(&[1, 2, 3, 4]);
+    add(&mut store, &on_branch(5, "main", "Last"));
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("site");
+    let pages = karat_history::site::write(&store, &folder, 2).unwrap();
+    assert!(pages > 12, "{pages}");
+    let mut waiting = vec![folder.clone()];
+    let mut links = 0;
+    while let Some(place) = waiting.pop() {
+        for entry in std::fs::read_dir(&place).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                waiting.push(path);
+                continue;
+            }
+            if path.extension().is_none_or(|extension| extension != "html") {
+                continue;
+            }
+            let html = std::fs::read_to_string(&path).unwrap();
+            let html = html.split("<script type=\"application/gzip\"").next().unwrap();
+            for attribute in ["href=\"", "src=\"", "action=\""] {
+                for address in html.split(attribute).skip(1) {
+                    let address = address.split(['"', '#']).next().unwrap();
+                    if address.is_empty() || address.starts_with("data:") {
+                        continue;
+                    }
+                    links += 1;
+                    assert!(!address.starts_with('/'), "{}: {address}", path.display());
+                    let target = place.join(address);
+                    assert!(target.is_file(), "{}: {address}", path.display());
+                }
+            }
+            assert!(!html.contains("<form class"), "{}", path.display());
+        }
+    }
+    assert!(links > 50, "{links}");
+    karat_history::site::write(&store, &folder, 2).unwrap();
+    std::fs::write(scratch.path().join("other.txt"), "mine").unwrap();
+    let refused = karat_history::site::write(&store, scratch.path(), 2).unwrap_err();
+    assert!(refused.to_string().contains("not empty"), "{refused}");
+}

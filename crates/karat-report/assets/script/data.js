@@ -32,6 +32,7 @@ class Report {
     this.scored = new Map(head.scored.map((id, at) => [id, at]));
     this.places = new Map(this.rows.map((row) => [row.id, row.at]));
     this.blamed = new Set(head.blamed);
+    this.before = new Map(Object.entries(head.before || {}));
     this.tones = new Map(Object.entries(head.tones));
     // For each item the metrics on which it got worse and better.
     this.worsened = new Map();
@@ -45,6 +46,22 @@ class Report {
       }
     }
     this.texts = new Map();
+  }
+
+  // The earlier score of an item; undefined if there is none.
+  earlier(row, id) {
+    const scores = this.before.get(row.id);
+    if (scores && Object.hasOwn(scores, id)) return scores[id];
+    return this.before.size ? this.score(row, id) : undefined;
+  }
+
+  // The way an item moved, as text: its rank, or the first score on which it got worse or better.
+  moved(row) {
+    const shown = (rank) => (rank === null ? "none" : String(rank));
+    if (row.ranks) return "rank " + row.ranks.map(shown).join(" \u2192 ");
+    const [metric] = this.worsened.get(row.id) || this.improved.get(row.id) || [];
+    if (metric === undefined || this.earlier(row, metric) === undefined) return "";
+    return metric + " " + number(this.earlier(row, metric)) + " \u2192 " + number(this.score(row, metric));
   }
 
   score(row, id) {

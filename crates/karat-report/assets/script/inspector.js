@@ -94,6 +94,8 @@ class Inspector {
   /** @param {Item} item */
   content(item) {
     const body = element("div", { class: "content" });
+    const moved = this.table.report.moved(this.row);
+    if (moved) body.append(section("Before \u2192 now", element("p", {}, moved)));
     if (item.error) body.append(failure(item.error));
     const view = item.observed ? VIEWS.get(item.observed.kind) : undefined;
     if (view) body.append(...view(item.observed).filter((part) => part !== null));
@@ -116,10 +118,12 @@ class Inspector {
       const row = element("tr", {}, element("th", { scope: "row" }, metricLink(column)), of(item.metrics), ...runs.map(of));
       if (!isCompared) return row;
       const changed = [["worse", report.worsened], ["better", report.improved]].find(([, ids]) => (ids.get(item.id) || []).includes(column.id));
+      const earlier = report.earlier(this.row, column.id);
+      row.append(element("td", { class: "number" }, earlier === undefined ? "\u2013" : number(earlier)));
       row.append(element("td", {}, changed ? element("span", { class: "change " + changed[0] }, changed[0]) : null));
       return row;
     });
-    const headings = ["Metric", "#Score", ...runs.map((_, index) => "#Run " + (index + 1)), ...(isCompared ? ["Against the baseline"] : [])];
+    const headings = ["Metric", "#Score", ...runs.map((_, index) => "#Run " + (index + 1)), ...(isCompared ? ["#Before", "Against the baseline"] : [])];
     return section("Scores", scrolled("Scores", "", headings, rows));
   }
 }

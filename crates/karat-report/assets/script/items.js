@@ -10,7 +10,9 @@ class ItemTable {
   constructor(report) {
     this.report = report;
     this.search = "";
-    this.show = "all";
+    // What a reader of a failed gate looks for comes first.
+    this.firstShow = report.head.failed && report.worsened.size ? "worse" : "all";
+    this.show = this.firstShow;
     this.tags = new Map();
     this.sort = null;
     this.order = [];
@@ -40,6 +42,7 @@ class ItemTable {
       this.chosen();
     });
     this.showing = select;
+    select.value = this.show;
     if (choices.length > 1) bar.append(shown);
     for (const [key, values] of this.report.values()) {
       if (values.size < 2 || values.size > 500) continue;
@@ -83,7 +86,7 @@ class ItemTable {
     this.apply();
     const wanted = [];
     if (this.input.value.trim() !== "") wanted.push(["search", this.input.value.trim()]);
-    if (this.show !== "all") wanted.push(["show", this.show]);
+    if (this.show !== this.firstShow) wanted.push(["show", this.show]);
     wanted.push(...this.tags);
     const query = wanted.map((pair) => pair.map(encodeURIComponent).join("=")).join("&");
     history.replaceState(null, "", location.href.split("#")[0] + (query ? "#items-" + this.report.head.slug + "?" + query : ""));
@@ -118,6 +121,11 @@ class ItemTable {
     if (this.stated) {
       head.append(element("th", { scope: "col" }, "State"));
       widths.push(130);
+    }
+    this.compared = this.report.before.size > 0;
+    if (this.compared) {
+      head.append(element("th", { scope: "col" }, "Before \u2192 now"));
+      widths.push(200);
     }
     for (const column of columns) {
       head.append(this.header(column.id, column.id, column));
@@ -263,7 +271,8 @@ class ItemTable {
     const shown = element("tr", { "aria-rowindex": at + 2 },
       element("th", { scope: "row" }, link),
       element("td", { title: row.title }, row.title),
-      this.stated ? element("td", {}, ...states(report, row)) : null);
+      this.stated ? element("td", {}, ...states(report, row)) : null,
+      this.compared ? element("td", { title: report.moved(row) }, report.moved(row)) : null);
     for (const column of report.columns) {
       shown.append(element("td", { class: "number" }, number(report.score(row, column.id))));
     }

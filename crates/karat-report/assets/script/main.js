@@ -30,6 +30,7 @@ async function start() {
   }
   document.documentElement.classList.add("scripted");
   addresses(tables, inspector);
+  definitions();
   keys();
   printing([...tables.values()]);
 }

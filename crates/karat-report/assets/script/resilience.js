@@ -28,12 +28,13 @@ function resilienceView(run) {
 /** @param {RunStep} step */
 function runStep(step) {
   const marks = [
-    step.attacker ? "\u2212 attacker's call" : null,
-    step.injected ? "\u2260 carries the injected text" : null,
-    step.blocked ? "\u2013 blocked or failed" : null,
+    step.attacker ? "attacker's call" : null,
+    step.injected ? "carries the injected text" : null,
+    step.blocked ? "blocked or failed" : null,
   ].filter((mark) => mark !== null);
-  return element("li", {}, element("b", {}, step.tool ? step.role + " " + step.tool : step.role),
-    marks.length ? element("span", { class: "small" }, " " + marks.join(", ")) : null, block(step.text));
+  const look = step.attacker ? "attacker" : step.injected ? "injected" : "";
+  return element("li", { class: look }, element("b", {}, step.tool ? step.role + " " + step.tool : step.role),
+    marks.length ? element("span", { class: "small" }, " \u00b7 " + marks.join(" \u00b7 ")) : null, block(step.text));
 }
 
 /** @param {StateChange} change */

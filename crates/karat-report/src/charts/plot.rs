@@ -73,6 +73,9 @@ pub struct Line {
     pub pieces: Vec<Piece>,
     /// The values as dots.
     pub dots: Vec<Dot>,
+    /// The number by which a dot without a curve is found in the drawing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<usize>,
 }
 
 /// A stretch of a curve of at least two points, in a box of 1000 by 1000.
@@ -98,6 +101,9 @@ pub struct Dot {
     pub span: Option<[String; 2]>,
     /// A description of the point.
     pub title: String,
+    /// The text next to the dot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// The index of the point.
     #[serde(skip)]
     pub point: usize,
@@ -120,11 +126,31 @@ impl Line {
                     whisker: point.ends.filter(|_| !banded).map(|ends| ends.map(from_top)),
                     span: point.span.map(|ends| ends.map(percent)),
                     title: point.title.clone(),
+                    label: None,
                     point: *index,
                 })
             }));
         }
-        Line { name: name.to_owned(), pieces, dots }
+        Line { name: name.to_owned(), pieces, dots, number: None }
+    }
+
+    /// Numbers single dots, and labels each place with the numbers of all dots there.
+    pub(crate) fn number(lines: &mut [Line]) {
+        let places: Vec<Option<(String, String)>> = lines
+            .iter()
+            .map(|line| line.dots.first().map(|dot| (dot.x.clone(), dot.y.clone())))
+            .collect();
+        for (at, line) in lines.iter_mut().enumerate() {
+            line.number = Some(at + 1);
+            let here: Vec<usize> =
+                (0..places.len()).filter(|other| places[*other] == places[at]).collect();
+            if let (Some(dot), Some(first)) = (line.dots.first_mut(), here.first())
+                && *first == at
+            {
+                let numbers: Vec<String> = here.iter().map(|at| (at + 1).to_string()).collect();
+                dot.label = Some(numbers.join(", "));
+            }
+        }
     }
 
     /// The same curve without its dots.
@@ -178,6 +204,16 @@ mod tests {
         assert_eq!(pieces, ["0.0,1000.0 250.0,0.0"]);
         let points: Vec<usize> = drawn.dots.iter().map(|dot| dot.point).collect();
         assert_eq!(points, [0, 1, 3], "a value without neighbours is a dot");
+    }
+
+    #[test]
+    fn dots_at_one_place_share_a_label() {
+        let dot = |value| line(&[(Some(value), None)]);
+        let mut lines = [dot(1.0), dot(0.5), dot(1.0)];
+        Line::number(&mut lines);
+        let labels: Vec<Option<&str>> =
+            lines.iter().map(|line| line.dots[0].label.as_deref()).collect();
+        assert_eq!(labels, [Some("1, 3"), Some("2"), None]);
     }
 
     #[test]

@@ -103,10 +103,28 @@ impl Scale {
             .collect()
     }
 
+    /// The position of a value from the top, as a percentage of a drawing.
+    pub fn from_top(&self, value: f64) -> String {
+        percent(self.depth(value))
+    }
+
+    /// The ends.
+    pub(crate) fn range(&self) -> [f64; 2] {
+        [self.low, self.high]
+    }
+
     /// The ends as text; none where they are 0 and 1.
     pub(super) fn ends(&self) -> Option<[String; 2]> {
         let unit = self.low == 0.0 && self.high == 1.0;
         (!unit).then(|| [self.low, self.high].map(|end| label(end, 1.0)))
+    }
+}
+
+impl Tick {
+    /// A tick along the horizontal axis, at a share of its width.
+    #[must_use]
+    pub fn along(share: f64, text: String) -> Tick {
+        along(share, text)
     }
 }
 

@@ -6,7 +6,7 @@
 //! results), 1.1 MB (definitions) or 2.5 MB (traces).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
+use std::io::{BufWriter, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,11 +20,12 @@ use serde::Serialize;
 
 use super::facet;
 use crate::charts::short;
+use crate::terminal::items;
 
 /// The columns of a title in the table of items.
 const TITLE: usize = 300;
 
-/// What the tables show of a report.
+/// The parts of a report that the tables show.
 #[derive(Serialize)]
 struct Head<'a> {
     slug: &'a str,
@@ -40,6 +41,10 @@ struct Head<'a> {
     slices: &'a [Slice],
     /// The items that changed, by metric.
     flips: Vec<Flip<'a>>,
+    /// The earlier scores of the items that moved, where they differ.
+    before: Option<&'a BTreeMap<String, BTreeMap<String, Option<f64>>>>,
+    /// True if the gate failed: then the table begins with what got worse.
+    failed: bool,
     /// The items behind checks that did not pass.
     blamed: BTreeSet<&'a str>,
     rows: Vec<Row<'a>>,
@@ -60,7 +65,7 @@ struct Flip<'a> {
     worsened: &'a [String],
 }
 
-/// What the table shows of an item.
+/// The parts of an item that the table shows.
 #[derive(Serialize)]
 struct Row<'a> {
     id: &'a str,
@@ -72,6 +77,9 @@ struct Row<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a ItemError>,
     scores: Vec<Option<f64>>,
+    /// The rank of the first right result, of a ranking: before, and now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranks: Option<[Option<usize>; 2]>,
 }
 
 /// The text of the block.
@@ -79,15 +87,18 @@ pub(super) fn block(check: &CheckReport, slugs: &[String]) -> Result<String, Str
     let failed = |error: std::io::Error| error.to_string();
     let heads: Vec<Head<'_>> =
         check.reports.iter().zip(slugs).map(|(report, slug)| head(report, slug)).collect();
-    let mut lines = GzEncoder::new(Vec::new(), Compression::default());
+    // Every write clears the encoder's buffer, so there should be few of them.
+    let mut lines =
+        BufWriter::with_capacity(1 << 16, GzEncoder::new(Vec::new(), Compression::default()));
     write_line(&mut lines, &heads).map_err(failed)?;
     for item in check.reports.iter().flat_map(|report| &report.items) {
         write_line(&mut lines, item).map_err(failed)?;
     }
+    let lines = lines.into_inner().map_err(|error| error.to_string())?;
     Ok(STANDARD.encode(lines.finish().map_err(failed)?))
 }
 
-fn write_line(lines: &mut GzEncoder<Vec<u8>>, value: &impl Serialize) -> std::io::Result<()> {
+fn write_line(lines: &mut impl Write, value: &impl Serialize) -> std::io::Result<()> {
     serde_json::to_writer(&mut *lines, value)?;
     lines.write_all(b"\n")
 }
@@ -115,16 +126,18 @@ fn head<'a>(report: &'a Report, slug: &'a str) -> Head<'a> {
                 worsened: &delta.worsened,
             })
             .collect(),
+        before: report.comparison.as_ref().map(|comparison| &comparison.before),
+        failed: report.gate.as_ref().is_some_and(|gate| gate.verdict == Verdict::Fail),
         blamed: checks
             .filter(|check| check.verdict != Verdict::Pass)
             .flat_map(|check| check.items.iter().map(String::as_str))
             .collect(),
-        rows: report.items.iter().map(|item| row(item, &scored)).collect(),
+        rows: report.items.iter().map(|item| row(report, item, &scored)).collect(),
         scored,
     }
 }
 
-fn row<'a>(item: &'a Item, scored: &[&str]) -> Row<'a> {
+fn row<'a>(report: &Report, item: &'a Item, scored: &[&str]) -> Row<'a> {
     Row {
         id: &item.id,
         title: clip(&title(item), TITLE).into_owned(),
@@ -132,6 +145,7 @@ fn row<'a>(item: &'a Item, scored: &[&str]) -> Row<'a> {
         tags: &item.tags,
         error: item.error.as_ref(),
         scores: scored.iter().map(|id| item.metrics.get(*id).copied().flatten()).collect(),
+        ranks: items::ranks(report, item).filter(|[before, now]| before != now),
     }
 }
 

@@ -10,10 +10,11 @@ use karat_metrics::registry;
 use serde::Serialize;
 
 use super::figures::{Figure, figures, leaderboard};
+use super::rules::{self, Numbers, Worst};
 use crate::charts::Bar;
 use crate::format::{
-    Direction, NONE, bound, check_name, count, encoded, interval_heading, method, moment, optional,
-    range, ratio, signed, summary,
+    Direction, NONE, bound, check_name, count, encoded, interval_heading, is_significant, method,
+    moment, optional, p_value, range, ratio, signed, summary,
 };
 use crate::select;
 
@@ -36,6 +37,10 @@ fn leading<'a>() -> impl Iterator<Item = &'a str> {
         "latency.p99",
         "throughput",
         "error_rate",
+        "attack.success",
+        "utility.under_attack",
+        "utility.benign",
+        "block.false",
         "task.success",
         "calls.f1",
         "gauge.proactivity",
@@ -58,11 +63,14 @@ pub(super) struct Page {
     verdict: Tone,
     /// The reason for the verdict.
     summary: String,
-    /// Time and version of the first report.
+    /// The name of the project.
+    project: Option<String>,
+    /// The address of the CI job.
+    job: Option<String>,
+    /// Time and version of the first report, branch and commit.
     facts: Vec<String>,
     cards: Vec<Card>,
     not_measured: Vec<NotMeasured>,
-    not_run: Vec<NotRun>,
     boards: Vec<Board>,
     legend: Vec<Definition>,
 }
@@ -94,12 +102,6 @@ struct NotMeasured {
     tone: Tone,
 }
 
-#[derive(Serialize)]
-struct NotRun {
-    evaluation: String,
-    reason: String,
-}
-
 /// Several systems on the same data.
 #[derive(Serialize)]
 struct Board {
@@ -129,6 +131,8 @@ struct Card {
     parts: Vec<Part>,
     flips: Option<Flips>,
     failed: Vec<CheckView>,
+    /// The worst items behind the failed rules.
+    worst: Vec<Worst>,
     undecided: Vec<CheckView>,
     passed: Vec<CheckView>,
     controls: Vec<ControlView>,
@@ -168,13 +172,26 @@ pub struct Change {
     word: &'static str,
     /// Interval and p-value.
     detail: Option<String>,
+    /// True if chance is ruled out; only then the change has a colour.
+    certain: bool,
 }
 
 impl Change {
     /// A change; none if one of the two values is undefined.
     pub fn of(amount: Option<f64>, better: Better) -> Option<Change> {
         let (amount, word) = (amount?, Direction::of(amount?, better).name());
-        Some(Change { amount: (amount != 0.0).then(|| signed(amount)), word, detail: None })
+        Some(Change {
+            amount: (amount != 0.0).then(|| signed(amount)),
+            word,
+            detail: None,
+            certain: false,
+        })
+    }
+
+    /// The change of a comparison, certain if its interval does not hold 0.
+    pub fn of_delta(delta: &Delta) -> Option<Change> {
+        let change = Change::of(delta.delta, delta.better)?;
+        Some(Change { certain: is_significant(delta), ..change })
     }
 }
 
@@ -243,7 +260,11 @@ struct CheckView {
     tone: Tone,
     name: String,
     reason: String,
+    /// The numbers of a rule that did not pass.
+    numbers: Option<Numbers>,
     items: Names,
+    /// The address of the list of all its items.
+    list: String,
 }
 
 #[derive(Serialize)]
@@ -297,6 +318,10 @@ pub(super) fn page(check: &CheckReport, slugs: &[String]) -> Page {
     let facts = check.reports.first().map(|report| {
         let environment = &report.environment;
         let mut facts = vec![moment(&environment.started), format!("karat {}", environment.karat)];
+        let source = check.source.as_ref();
+        facts.extend(
+            source.and_then(|source| source.branch.as_ref()).map(|one| format!("branch {one}")),
+        );
         facts.extend(environment.commit.as_ref().map(|commit| format!("commit {commit}")));
         facts
     });
@@ -307,6 +332,8 @@ pub(super) fn page(check: &CheckReport, slugs: &[String]) -> Page {
             None => Tone::NOT_MEASURED,
         },
         summary: summary(check),
+        project: check.source.as_ref().and_then(|source| source.project.clone()),
+        job: check.source.as_ref().and_then(|source| source.job.clone()),
         facts: facts.unwrap_or_default(),
         cards: check
             .reports
@@ -326,21 +353,16 @@ pub(super) fn page(check: &CheckReport, slugs: &[String]) -> Page {
                 tone: Tone::NOT_MEASURED,
             })
             .collect(),
-        not_run: check
-            .not_run
-            .iter()
-            .map(|entry| NotRun {
-                evaluation: entry.evaluation.to_string(),
-                reason: entry.reason.clone(),
-            })
-            .collect(),
         boards: check
             .leaderboards
             .iter()
             .enumerate()
             .map(|(at, table)| Board {
                 slug: format!("leaderboard-{}", at + 1),
-                title: format!("{} on {}", table.metric, table.dataset.id),
+                title: match &table.slice {
+                    Some(slice) => format!("{} ({slice}) on {}", table.metric, table.dataset.id),
+                    None => format!("{} on {}", table.metric, table.dataset.id),
+                },
                 figures: leaderboard(table),
             })
             .collect(),
@@ -384,6 +406,7 @@ fn card(report: &Report, slug: &str, all: &[Report]) -> Card {
         parts: parts(report),
         flips: flips(report, slug),
         failed: checks(Verdict::Fail),
+        worst: rules::worst(report, slug),
         undecided: checks(Verdict::Inconclusive),
         passed: checks(Verdict::Pass),
         controls: report.controls.iter().map(control_view).collect(),
@@ -425,7 +448,7 @@ fn first(report: &Report) -> Vec<&Measured> {
 
 fn facts(report: &Report) -> Vec<String> {
     let system = &report.system;
-    let mut name = format!("{} {}", system.kind, system.name);
+    let mut name = system.title();
     if let Some(version) = &system.version {
         name.push(' ');
         name.push_str(version);
@@ -504,11 +527,16 @@ fn change(delta: &Delta) -> Option<Change> {
     let interval = delta.interval.as_ref().map(|interval| {
         format!("{} to {}", minus_or_plus(interval.low), minus_or_plus(interval.high))
     });
-    let p = delta.p_holm.map(|p| format!("p = {p:.3}"));
+    let p = delta.p_holm.map(|p| match p_value(p) {
+        text if text.starts_with('<') => format!("p (Holm) {text}"),
+        text => format!("p (Holm) = {text}"),
+    });
     let detail: Vec<String> = interval.into_iter().chain(p).collect();
     Some(Change {
         amount: delta.delta.map(signed),
         detail: (!detail.is_empty()).then(|| detail.join(", ")),
+        // A change that chance explains has no colour.
+        certain: is_significant(delta),
         ..change
     })
 }
@@ -580,7 +608,9 @@ fn check_view(check: &Check, report: &Report, slug: &str) -> CheckView {
         tone: Tone::of(check.verdict),
         name: check_name(check),
         reason: check.reason.clone(),
+        numbers: (check.verdict != Verdict::Pass).then(|| rules::numbers(check, report)).flatten(),
         items,
+        list: format!("items-{slug}?show=blamed"),
     }
 }
 

@@ -347,7 +347,6 @@ fn an_empty_check_is_still_a_page() {
     let empty = CheckReport {
         reports: Vec::new(),
         not_measured: Vec::new(),
-        not_run: Vec::new(),
         leaderboards: Vec::new(),
         ..sample::small()
     };

@@ -81,3 +81,60 @@ fn a_large_report_has_a_short_summary() {
     assert!(summary.len() < 10_000, "{} bytes", summary.len());
     assert!(summary.contains("more\n\n</details>"), "{summary}");
 }
+
+fn comment(check: &CheckReport, base: Option<&[karat_core::report::Report]>) -> String {
+    karat_report::comment::text(check, base, Some("https://ci.example.com/run/7?a=b#c")).unwrap()
+}
+
+#[test]
+fn a_comment_has_the_verdict_the_failed_rules_and_the_worst_items_in_25_lines() {
+    let check = sample::failed();
+    let base = sample::small().reports;
+    let comment = comment(&check, Some(&base));
+    insta::assert_snapshot!(comment);
+    for large in
+        [sample::single(sample::synthetic::retrieval(1_000)), sample::hostile(), sample::small()]
+    {
+        let comment = self::comment(&large, Some(&base));
+        assert!(comment.lines().count() <= 24, "{comment}");
+        assert!(comment.len() < 60_000);
+    }
+}
+
+#[test]
+fn hostile_text_in_a_comment_is_inert() {
+    let check = sample::hostile();
+    let comment = comment(&check, Some(&check.reports));
+    assert_eq!(printable_block(&comment), comment);
+    for line in comment.lines() {
+        assert!(!line.trim_start().starts_with('/'), "a command of GitLab: {line}");
+        let ours = ["details", "summary", "table", "tr", "th", "td", "code"];
+        let mut plain =
+            outside_code(line).replace("[Report](https://ci.example.com/run/7?a=b#c)", "");
+        for tag in ours {
+            plain = plain.replace(&format!("<{tag}>"), "").replace(&format!("</{tag}>"), "");
+        }
+        for mark in ["<", "[", "]", "@", "\\", "://", "www.", "_", "$", "{"] {
+            assert!(!plain.contains(mark), "{mark} in {line}");
+        }
+        if line.starts_with('|') {
+            assert!([4, 6].contains(&line.matches('|').count()), "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_link_that_is_not_an_address_is_refused() {
+    for link in [
+        "javascript:alert(1)",
+        "https://a b",
+        "https://a)](https://b",
+        "report.html",
+        "https://a\">",
+    ] {
+        assert!(
+            karat_report::comment::text(&sample::failed(), None, Some(link)).is_err(),
+            "{link}"
+        );
+    }
+}

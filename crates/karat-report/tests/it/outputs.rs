@@ -31,6 +31,8 @@ fn the_file_extension_chooses_the_format() {
         ("r.sarif.json", Output::Sarif),
         ("r.xml", Output::Junit),
         ("r.md", Output::Markdown),
+        ("r.agent.md", Output::Agent),
+        ("r.agent.txt", Output::Agent),
     ] {
         assert_eq!(Output::of(Path::new(name)), Ok(output), "{name}");
     }
@@ -114,7 +116,9 @@ fn a_kind_that_this_build_does_not_know_is_in_every_output() {
     };
     check.reports[0].gate = Some(gate);
     check.verdict = Some(Verdict::Fail);
-    for output in [Output::Html, Output::Markdown, Output::Junit, Output::Sarif, Output::Json] {
+    let outputs =
+        [Output::Html, Output::Markdown, Output::Junit, Output::Sarif, Output::Json, Output::Agent];
+    for output in outputs {
         let text = output.render(&check).unwrap();
         assert!(text.contains("dice") && text.contains("luck"), "{output:?}: {text}");
     }

@@ -77,7 +77,7 @@ fn declared(script: &str) -> BTreeMap<&str, &str> {
     names
 }
 
-/// What follows each use of a name: `.field`, or another character.
+/// The text after each use of a name: `.field`, or another character.
 fn uses<'a>(script: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
     script.match_indices(name).filter_map(move |(at, _)| {
         let after = &script[at + name.len()..];

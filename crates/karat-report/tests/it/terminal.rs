@@ -6,7 +6,7 @@ use karat_core::baseline::Baseline;
 use karat_core::report::{CheckReport, Report, Verdict};
 use karat_report::terminal::{self, Style};
 
-const PLAIN: Style = Style { colors: false };
+const PLAIN: Style = Style { colors: false, width: 80 };
 
 fn shown(check: &CheckReport) -> String {
     let text = terminal::check(check, PLAIN);
@@ -61,7 +61,7 @@ fn a_comparison_and_a_baseline() {
 #[test]
 fn colours_do_not_change_the_text() {
     let check = sample::small();
-    let coloured = terminal::check(&check, Style { colors: true });
+    let coloured = terminal::check(&check, Style { colors: true, width: 80 });
     assert!(coloured.contains("\u{1b}[31;1mnot measured\u{1b}[0m"), "{coloured}");
     let mut plain = String::new();
     let mut rest = coloured.as_str();

@@ -5,6 +5,7 @@
 //! report and nothing else.
 
 mod agent;
+mod curves;
 mod detection;
 mod figure;
 mod leaderboard;
@@ -12,6 +13,7 @@ mod load;
 mod resilience;
 mod retrieval;
 mod server;
+mod spread;
 
 use karat_core::report::{Kind, Report};
 
@@ -24,12 +26,20 @@ pub(super) fn figures(report: &Report, slug: &str, all: &[Report]) -> Vec<Figure
     let context = Context { report, slug };
     let mut figures = match &report.kind {
         Kind::Ranking => retrieval::figures(&context),
-        Kind::Verdicts => detection::figures(&context),
+        Kind::Verdicts => {
+            let mut figures = detection::figures(&context);
+            figures.extend(curves::figures(report));
+            figures
+        }
         Kind::Suite => server::suite(&context),
         Kind::Fuzz => server::fuzz(&context),
         Kind::Attack => server::attack(&context),
         Kind::Load => load::figures(&context),
-        Kind::Traces => agent::figures(&context),
+        Kind::Traces => {
+            let mut figures = agent::figures(&context);
+            figures.extend(spread::figures(report));
+            figures
+        }
         Kind::Trajectories => agent::trajectories(&context),
         Kind::Resilience => resilience::figures(&context, all),
         Kind::Outcomes | Kind::Other(_) => Vec::new(),

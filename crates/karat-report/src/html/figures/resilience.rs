@@ -8,6 +8,9 @@ use crate::charts::{Line, Plot, Point, Scale, along};
 use crate::format::{optional, range};
 use crate::select;
 
+/// The most reports of which each shows the picture of all.
+const PICTURES: usize = 8;
+
 pub(super) fn figures(context: &Context<'_>, all: &[Report]) -> Vec<Figure> {
     let outcomes = ["succeeded", "attempted", "refused", "ignored", "undelivered"];
     let rows = context.facet_rows(&outcomes);
@@ -17,7 +20,7 @@ pub(super) fn figures(context: &Context<'_>, all: &[Report]) -> Vec<Figure> {
         .map(|by| by_slice(context, by))
         .filter(|group| group.rows.len() > 1)
         .collect();
-    let mut figures: Vec<Figure> = trade_off(all).into_iter().collect();
+    let mut figures: Vec<Figure> = trade_off(context, all).into_iter().collect();
     figures.push(ends);
     if !groups.is_empty() {
         figures.push(Figure::bars("Attack success by part", "rate", groups));
@@ -37,8 +40,14 @@ fn by_slice(context: &Context<'_>, by: &str) -> Group {
     Group::of(Some(by.to_owned()), bars(&rows))
 }
 
-/// Attack success against utility: one point for each report of the document.
-fn trade_off(all: &[Report]) -> Option<Figure> {
+/// Attack success against utility: one point for each report of the document. Of many reports, only the
+/// first shows it.
+fn trade_off(context: &Context<'_>, all: &[Report]) -> Option<Figure> {
+    let mut same = all.iter().filter(|report| report.kind == Kind::Resilience);
+    let first = same.next().is_some_and(|report| report.name == context.report.name);
+    if same.count() >= PICTURES && !first {
+        return None;
+    }
     let scale = Scale::up_to(1.0);
     let (mut lines, mut rows) = (Vec::new(), Vec::new());
     let reports = all.iter().filter(|report| report.kind == Kind::Resilience);
@@ -65,6 +74,9 @@ fn trade_off(all: &[Report]) -> Option<Figure> {
     }
     if lines.is_empty() {
         return None;
+    }
+    if lines.len() > 1 {
+        Line::number(&mut lines);
     }
     let plot = Plot {
         label: "Attack success against utility under attack".to_owned(),

@@ -12,7 +12,7 @@ use karat_core::observed::{
 use karat_core::report::{
     Better, CHECK_SCHEMA, Check, CheckReport, Comparison, Control, Count, DatasetRef, Delta,
     Environment, Evaluation, Gate, Interval, Item, ItemError, Kind, Latency, Measured, NotMeasured,
-    NotRun, Report, SCHEMA, Slice, SystemRef, Verdict,
+    Report, SCHEMA, Slice, SystemRef, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 pub(crate) fn small() -> CheckReport {
     CheckReport {
         schema: CHECK_SCHEMA.to_owned(),
+        source: None,
         verdict: None,
         reports: vec![failing(), undecided(), passing()],
         not_measured: vec![NotMeasured {
@@ -30,11 +31,6 @@ pub(crate) fn small() -> CheckReport {
                      missing from its index (files:copy, git:blame, web:fetch)"
                 .to_owned(),
         }],
-        not_run: vec![NotRun {
-            evaluation: Evaluation::Server,
-            reason: "karat.toml has no [[server]] entry".to_owned(),
-        }],
-
         leaderboards: Vec::new(),
     }
 }

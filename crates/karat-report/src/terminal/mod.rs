@@ -1,4 +1,8 @@
-//! Tables for a terminal of 80 columns. The verdict comes last, next to the prompt.
+//! Output for a terminal: [`summary()`] is what a check prints, [`check`] has every number of every entry in
+//! tables, and [`items`] shows single items.
+
+pub mod items;
+mod summary;
 
 use std::fmt::Write as _;
 
@@ -10,11 +14,11 @@ use karat_core::report::{
 use karat_io::text::{clip, printable};
 use owo_colors::{OwoColorize as _, Style as Paint};
 
-use crate::format::{self, Direction, count, first_few, moved, range, rank, summary, verdict_name};
+use crate::format::{self, Direction, count, first_few, moved, range, rank, verdict_name};
 use crate::{findings, select};
 
-/// The width of everything.
-const WIDTH: usize = 80;
+pub use summary::summary;
+
 /// The most items that a list names.
 const NAMED: usize = 6;
 /// The most pairs of detectors.
@@ -27,13 +31,31 @@ const SLICES: usize = 6;
 const REASON: usize = 300;
 
 /// The appearance of the output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Set to use colours.
     pub colors: bool,
+    /// The columns of a line, from [`NARROWEST`] to [`WIDEST`].
+    pub width: usize,
+}
+
+/// The fewest columns that output is made for.
+pub const NARROWEST: usize = 60;
+/// The most columns that output uses.
+pub const WIDEST: usize = 200;
+
+impl Default for Style {
+    fn default() -> Style {
+        Style { colors: false, width: 80 }
+    }
 }
 
 impl Style {
+    /// Plain or coloured output for a terminal with so many columns.
+    pub fn new(colors: bool, columns: usize) -> Style {
+        Style { colors, width: columns.clamp(NARROWEST, WIDEST) }
+    }
+
     fn paint(self, text: &str, paint: Paint) -> String {
         if self.colors { text.style(paint).to_string() } else { text.to_owned() }
     }
@@ -63,36 +85,36 @@ pub fn check(check: &CheckReport, style: Style) -> String {
     for report in &check.reports {
         one(&mut text, report, style);
     }
+    text.push_str(&conclusion(check, style));
+    text
+}
+
+/// Everything of a check that comes after its reports.
+pub fn conclusion(check: &CheckReport, style: Style) -> String {
+    let mut text = String::new();
     for table in &check.leaderboards {
         text.push_str(&leaderboard(table, style));
         text.push('\n');
     }
     for entry in &check.not_measured {
         let head = format!("{} · {}: not measured", entry.evaluation, entry.name);
-        let _ = writeln!(text, "{}", style.strong(&clip(&printable(&head), WIDTH)));
-        wrapped(&mut text, "  ", &entry.reason);
-        text.push('\n');
-    }
-    for entry in &check.not_run {
-        let line = format!("{}: {}", entry.evaluation, entry.reason);
-        let _ = writeln!(text, "{}", style.faint(&clip(&printable(&line), WIDTH)));
-    }
-    if !check.not_run.is_empty() {
+        let _ = writeln!(text, "{}", style.strong(&clip(&printable(&head), style.width)));
+        wrapped(style, &mut text, "  ", &entry.reason);
         text.push('\n');
     }
     let verdict = match check.verdict {
         None if check.not_measured.is_empty() => verdict_name(check).to_owned(),
         verdict => style.verdict(verdict.unwrap_or(Verdict::Fail), verdict_name(check)),
     };
-    let _ = writeln!(text, "{verdict}: {}", summary(check));
+    let _ = writeln!(text, "{verdict}: {}", format::summary(check));
     text
 }
 
 /// Several systems on the same data.
 pub fn leaderboard(table: &Leaderboard, style: Style) -> String {
-    let Leaderboard { dataset, metric, rows, pairs } = table;
+    let Leaderboard { rows, pairs, .. } = table;
     let mut text = String::new();
-    let head = format!("leaderboard · {metric} on {} {}", dataset.id, dataset.version);
+    let head = format!("leaderboard · {}", format::leaderboard_title(table));
     let size = format!("({})", count(rows.len(), "system"));
     let _ = writeln!(text, "{} {}", style.strong(&name(&head, 60)), style.faint(&size));
     let head = format!("  {:<42} {:>7}  {:<13} {:>5}  rank", "system", "value", "95 % range", "n");
@@ -103,7 +125,22 @@ pub fn leaderboard(table: &Leaderboard, style: Style) -> String {
             (name(&row.name, 42), number(Some(row.value)), rank(row.ranks));
         let _ = writeln!(text, "  {system:<42} {value:>7}  {range:<13} {:>5}  {ranks}", row.n);
     }
-    wrapped(&mut text, "  ", &format::real_differences(pairs));
+    wrapped(style, &mut text, "  ", &format::real_differences(pairs));
+    let (shown, more) = format::shown_pairs(pairs);
+    if !shown.is_empty() {
+        let head =
+            format!("  {:<44} {:>7}  {:<15} {:>8}", "pair", "change", "95 % range", "p (Holm)");
+        let _ = writeln!(text, "{}", style.faint(&head));
+    }
+    for pair in shown {
+        let sign = if pair.real { ">" } else { "≈" };
+        let names = format!("{} {sign} {}", name(&pair.better, 20), name(&pair.worse, 20));
+        let (delta, range) = (number(pair.delta), range(pair.interval.as_ref(), "–"));
+        let _ = writeln!(text, "  {names:<44} {delta:>7}  {range:<15} {:>8}", number(pair.p_holm));
+    }
+    if more > 0 {
+        wrapped(style, &mut text, "  ", &format!("and {more} more pairs in the report"));
+    }
     text
 }
 
@@ -124,7 +161,7 @@ fn one(text: &mut String, report: &Report, style: Style) {
     let _ = writeln!(
         text,
         "{} {}",
-        style.strong(&clip(&printable(&head), WIDTH - size.len() - 1)),
+        style.strong(&clip(&printable(&head), style.width - size.len() - 1)),
         style.faint(&size)
     );
     metrics(text, report, style);
@@ -146,10 +183,10 @@ fn one(text: &mut String, report: &Report, style: Style) {
             .iter()
             .map(|control| format!("{} {}", control.name, state(control.ok)))
             .collect();
-        wrapped(text, "  ", &format!("controls: {}", states.join(", ")));
+        wrapped(style, text, "  ", &format!("controls: {}", states.join(", ")));
     }
     for warning in &report.warnings {
-        wrapped(text, "  ", &format!("note: {warning}"));
+        wrapped(style, text, "  ", &format!("note: {warning}"));
     }
     if let Some(gate) = &report.gate {
         gated(text, gate, style);
@@ -162,7 +199,7 @@ fn failed_cases(text: &mut String, report: &Report, style: Style) {
     let (cases, more) = findings::failed_cases(report);
     for case in cases {
         let reason = clip(&case.reason, REASON);
-        wrapped(text, "  ", &format!("failed: {}: {reason}", case.id));
+        wrapped(style, text, "  ", &format!("failed: {}: {reason}", case.id));
     }
     if more > 0 {
         let line = format!("  and {more} more failed cases in the report");
@@ -180,7 +217,8 @@ fn metrics(text: &mut String, report: &Report, style: Style) {
         "metric", "value", "95 % range", "n", "baseline", "change"
     );
     let _ = writeln!(text, "{}", style.faint(head.trim_end()));
-    for (metric, range) in report.metrics.iter().zip(ranges) {
+    let rows = report.metrics.iter().zip(ranges);
+    for (metric, range) in rows.filter(|(metric, _)| metric.value.is_some()) {
         let delta = select::delta(report, &metric.id);
         let line = format!(
             "  {:<29} {:>7}  {:<wide$} {:>6} {:>8} ",
@@ -192,8 +230,25 @@ fn metrics(text: &mut String, report: &Report, style: Style) {
         );
         let change = delta.map_or_else(String::new, |delta| change(delta, style));
         let _ = writeln!(text, "{}", format!("{line}{change}").trim_end());
-        if let Some(reason) = &metric.undefined {
-            wrapped(text, "      ", &format!("undefined: {reason}"));
+    }
+    let undefined: Vec<&str> = report
+        .metrics
+        .iter()
+        .filter(|metric| metric.value.is_none())
+        .map(|metric| metric.id.as_str())
+        .collect();
+    // Each with a line of its own would bury the numbers that there are.
+    match undefined.as_slice() {
+        [] => {}
+        [only] => {
+            let reason = report.metric(only).and_then(|metric| metric.undefined.as_deref());
+            let reason = reason.unwrap_or("no reason given");
+            wrapped(style, text, "  ", &format!("undefined here: {only} ({reason})"));
+        }
+        several => {
+            let line =
+                format!("undefined here: {}; `karat metrics ID` says when", several.join(", "));
+            wrapped(style, text, "  ", &line);
         }
     }
 }
@@ -247,14 +302,14 @@ fn detectors(text: &mut String, report: &Report, style: Style) {
         table(text, ("detector", 24), &RATES.map(|id| (id, id)), &detectors, style);
     }
     let alone = [("recall", "attacks"), ("fpr_hard", "hard"), ("fpr", "benign")];
-    table(text, ("flagged by no other", 32), &alone, &named("adds"), style);
+    table(text, ("unique catches", 32), &alone, &named("adds"), style);
     agreement(text, report, style);
-    table(text, ("tier and above", 24), &RATES.map(|id| (id, id)), &named("tier"), style);
+    table(text, ("by severity", 24), &RATES.map(|id| (id, id)), &named("tier"), style);
     let categories: Vec<(&str, &Slice)> = named("detector/category")
         .into_iter()
         .filter_map(|(name, slice)| Some((name.strip_prefix(all)?.strip_prefix('/')?, slice)))
         .collect();
-    table(text, ("category and lookalikes", 24), &RATES.map(|id| (id, id)), &categories, style);
+    table(text, ("by category", 24), &RATES.map(|id| (id, id)), &categories, style);
 }
 
 /// Slices with some of their metrics; a metric is given by its id and its heading.
@@ -336,8 +391,11 @@ fn gated(text: &mut String, gate: &Gate, style: Style) {
         let place = check.slice.as_ref().map(|slice| format!(", {slice}")).unwrap_or_default();
         let line = format!("{} ({}{limit}{place})", check.reason, check.rule);
         let verdict = style.verdict(check.verdict, &format!("{:<12}", check.verdict.name()));
-        let _ =
-            writeln!(text, "  {verdict}  {}", wrap(&line, WIDTH - 16).join("\n                "));
+        let _ = writeln!(
+            text,
+            "  {verdict}  {}",
+            wrap(&line, style.width - 16).join("\n                ")
+        );
     }
 }
 
@@ -345,8 +403,8 @@ fn gated(text: &mut String, gate: &Gate, style: Style) {
 pub fn comparison(comparison: &Comparison, style: Style) -> String {
     let mut text = String::new();
     let head = format!(
-        "  {:<30} {:>6} {:>6} {:>8}  {:<14} {:>5}",
-        "metric", "before", "after", "change", "95 % range", "p"
+        "  {:<30} {:>6} {:>6} {:>8}  {:<14} {:>8}",
+        "metric", "before", "after", "change", "95 % range", "p (Holm)"
     );
     let _ = writeln!(text, "{}", style.faint(&head));
     let title = |delta: &Delta| match &delta.slice {
@@ -358,10 +416,10 @@ pub fn comparison(comparison: &Comparison, style: Style) -> String {
             || format::NONE.to_owned(),
             |interval| format!("{:+.3}..{:+.3}", interval.low, interval.high),
         );
-        let p = delta.p_holm.map_or_else(|| format::NONE.to_owned(), |p| format!("{p:.3}"));
+        let p = delta.p_holm.map_or_else(|| format::NONE.to_owned(), format::p_value);
         let _ = writeln!(
             text,
-            "  {:<30} {:>6} {:>6} {}  {interval:<14} {p:>5}",
+            "  {:<30} {:>6} {:>6} {}  {interval:<14} {p:>8}",
             name(&title(delta), 30),
             number(delta.before),
             number(delta.after),
@@ -374,17 +432,27 @@ pub fn comparison(comparison: &Comparison, style: Style) -> String {
             if !items.is_empty() {
                 let (id, total) = (title(delta), items.len());
                 let names = first_few(items, NAMED);
-                wrapped(&mut text, "  ", &format!("{id} {} on {total}: {names}", direction.name()));
+                wrapped(
+                    style,
+                    &mut text,
+                    "  ",
+                    &format!("{id} {} on {total}: {names}", direction.name()),
+                );
             }
         }
     }
     for line in comparison.data.iter().flat_map(|data| data.lines(NAMED)) {
-        wrapped(&mut text, "  ", &line);
+        wrapped(style, &mut text, "  ", &line);
     }
     if let Some(NotCompared { metrics, reason }) = &comparison.not_compared {
-        wrapped(&mut text, "  ", &format!("not compared: {} ({reason})", metrics.join(", ")));
+        wrapped(
+            style,
+            &mut text,
+            "  ",
+            &format!("not compared: {} ({reason})", metrics.join(", ")),
+        );
     }
-    text.push_str("  p: paired test over the items, Holm-corrected over these metrics\n");
+    text.push_str("  p (Holm): paired test over the items, corrected over these metrics; the range is of one metric alone\n");
     text
 }
 
@@ -398,7 +466,7 @@ pub fn baseline(baseline: &Baseline) -> String {
         baseline.dataset.version,
         count(baseline.items.len(), "item")
     );
-    let mut text = format!("{}\n", name(&head, WIDTH));
+    let mut text = format!("{}\n", name(&head, WIDEST));
     for metric in &baseline.metrics {
         let id = name(&metric.id, 24);
         let _ = writeln!(text, "  {id:<24} {:>7}  n = {}", number(metric.value), metric.n);
@@ -406,8 +474,8 @@ pub fn baseline(baseline: &Baseline) -> String {
     text
 }
 
-fn wrapped(text: &mut String, indent: &str, line: &str) {
-    for (count, part) in wrap(line, WIDTH - indent.len() - 2).into_iter().enumerate() {
+fn wrapped(style: Style, text: &mut String, indent: &str, line: &str) {
+    for (count, part) in wrap(line, style.width - indent.len() - 2).into_iter().enumerate() {
         let more = if count == 0 { "" } else { "  " };
         let _ = writeln!(text, "{indent}{more}{part}");
     }

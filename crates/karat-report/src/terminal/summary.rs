@@ -1,0 +1,638 @@
+//! The default output of a check: one line for each entry, then what failed, complete, then one line that
+//! names it. What passed takes no more room than it needs, and what failed is next to the prompt.
+
+use std::fmt::Write as _;
+
+use karat_core::report::{
+    Check, CheckReport, Delta, Kind, Measured, NotMeasured, Report, Source, Verdict,
+};
+use karat_io::text::{clip, printable};
+use owo_colors::Style as Paint;
+
+use super::items;
+use super::{Style, wrap};
+use crate::format::{self, Direction, count};
+use crate::{findings, select};
+
+/// The most rules, and the most items, of one failed entry.
+const RULES: usize = 8;
+const ITEMS: usize = 5;
+/// The most entries that are explained; the others are named.
+const EXPLAINED: usize = 4;
+/// The most lines of a reason.
+const REASON_LINES: usize = 5;
+/// The longest name of an entry.
+const NAME: usize = 24;
+
+/// The state of an entry, in the order in which entries are shown: what needs attention comes last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum State {
+    Pass,
+    NoGate,
+    Inconclusive,
+    Fail,
+    NotMeasured,
+}
+
+impl State {
+    fn of(report: &Report) -> State {
+        match report.gate.as_ref().map(|gate| gate.verdict) {
+            None => State::NoGate,
+            Some(Verdict::Pass) => State::Pass,
+            Some(Verdict::Inconclusive) => State::Inconclusive,
+            Some(Verdict::Fail) => State::Fail,
+        }
+    }
+
+    fn mark(self, style: Style) -> String {
+        let (mark, paint) = match self {
+            State::Pass => ("✓", Paint::new().green()),
+            State::NoGate => ("·", Paint::new()),
+            State::Inconclusive => ("?", Paint::new().yellow()),
+            State::Fail => ("✗", Paint::new().red().bold()),
+            State::NotMeasured => ("!", Paint::new().yellow().bold()),
+        };
+        style.paint(mark, paint)
+    }
+}
+
+/// A check as people read it at a prompt. `written` are the files that hold the rest, the page first.
+pub fn summary(check: &CheckReport, written: &[String], style: Style) -> String {
+    let mut text = String::new();
+    head(&mut text, check, style);
+    let mut reports: Vec<&Report> = check.reports.iter().collect();
+    reports.sort_by_key(|report| State::of(report));
+    lines(&mut text, &reports, &check.not_measured, style);
+    for table in &check.leaderboards {
+        text.push('\n');
+        text.push_str(&super::leaderboard(table, style));
+    }
+    let troubled: Vec<&&Report> =
+        reports.iter().filter(|report| State::of(report) >= State::Inconclusive).collect();
+    let room = match troubled.len() + check.not_measured.len() {
+        0 | 1 => (RULES, ITEMS),
+        2 => (4, 3),
+        _ => (2, 1),
+    };
+    for report in troubled.iter().take(EXPLAINED) {
+        text.push('\n');
+        match State::of(report) {
+            State::Fail => failed(&mut text, report, room, style),
+            _ => undecided(&mut text, report, room.0, style),
+        }
+    }
+    if troubled.len() > EXPLAINED {
+        let more = count(troubled.len() - EXPLAINED, "entry");
+        let _ = writeln!(text, "\n  and {more} more in the report");
+    }
+    for entry in check.not_measured.iter().take(EXPLAINED) {
+        let head = format!("{} {}: not measured", entry.evaluation, entry.name);
+        let head = clip(&printable(&head), style.width - 2).into_owned();
+        let _ = writeln!(text, "\n{} {}", State::NotMeasured.mark(style), style.strong(&head));
+        paragraph(&mut text, &entry.reason, style);
+    }
+    text.push('\n');
+    for file in written.iter().skip(1) {
+        let _ = writeln!(text, "{}", style.faint(&format!("report: {file}")));
+    }
+    last(&mut text, check, &reports, written.first().map(String::as_str), style);
+    text
+}
+
+/// The project, where it was measured, and how long it took.
+fn head(text: &mut String, check: &CheckReport, style: Style) {
+    let mut parts = Vec::new();
+    if let Some(Source { project, branch, commit, .. }) = &check.source {
+        parts.extend(project.clone());
+        let short = |commit: &String| {
+            let (hash, changes) = commit.split_once('+').unwrap_or((commit, ""));
+            let hash: String = hash.chars().take(7).collect();
+            if changes.is_empty() { hash } else { format!("{hash}+{changes}") }
+        };
+        let place: Vec<String> =
+            branch.clone().into_iter().chain(commit.as_ref().map(short)).collect();
+        if !place.is_empty() {
+            parts.push(place.join(" "));
+        }
+    }
+    parts.push(count(check.reports.len() + check.not_measured.len(), "entry"));
+    let ms: u64 = check.reports.iter().map(|report| report.environment.duration_ms).sum();
+    if ms > 0 {
+        parts.push(format!("{:.1} s", ms as f64 / 1000.0));
+    }
+    let line = parts.join(" · ");
+    let _ = writeln!(text, "{}\n", style.faint(&clip(&printable(&line), style.width)));
+}
+
+/// One line for each entry.
+fn lines(text: &mut String, reports: &[&Report], lost: &[NotMeasured], style: Style) {
+    let name = |name: &str| clip(&printable(name), NAME).into_owned();
+    let width = |of: &dyn Fn(&str, &str) -> usize| {
+        let named = reports.iter().map(|one| (one.evaluation.name(), one.name.as_str()));
+        let lost = lost.iter().map(|one| (one.evaluation.name(), one.name.as_str()));
+        named.chain(lost).map(|(evaluation, name)| of(evaluation, name)).max().unwrap_or(0)
+    };
+    let kinds = width(&|evaluation, _| evaluation.chars().count());
+    let names = width(&|_, given| name(given).chars().count());
+    let sizes: Vec<String> = reports.iter().map(|report| size(report)).collect();
+    let wide = sizes.iter().map(|size| size.chars().count()).max().unwrap_or(0);
+    for (report, size) in reports.iter().zip(&sizes) {
+        let start =
+            format!("{:<kinds$}  {:<names$}  {size:<wide$}", report.evaluation, name(&report.name));
+        let used = 4 + start.chars().count() + 2;
+        let rest = cells(report, style.width.saturating_sub(used), style);
+        let line = format!("  {} {start}  {rest}", State::of(report).mark(style));
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    for entry in lost {
+        let start = format!("{:<kinds$}  {:<names$}  ", entry.evaluation, name(&entry.name));
+        let mark = State::NotMeasured.mark(style);
+        let _ = writeln!(text, "  {mark} {start}{}", style.strong("not measured"));
+    }
+}
+
+/// The number of items, in the words of the evaluation.
+fn size(report: &Report) -> String {
+    let noun = noun(&report.kind);
+    count_grouped(report.items.len(), noun)
+}
+
+/// The word for one item.
+pub(super) fn noun(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Ranking => "query",
+        Kind::Verdicts => "text",
+        Kind::Suite => "case",
+        Kind::Attack => "attack",
+        Kind::Fuzz => "tool",
+        Kind::Traces => "trace",
+        Kind::Resilience => "run",
+        _ => "item",
+    }
+}
+
+fn count_grouped(n: usize, noun: &str) -> String {
+    let words = count(n, noun);
+    let (number, rest) = words.split_once(' ').unwrap_or((&words, ""));
+    format!("{} {rest}", grouped(number))
+}
+
+/// `2181` as `2,181`.
+fn grouped(number: &str) -> String {
+    let mut text = String::new();
+    for (n, digit) in number.chars().enumerate() {
+        if n > 0 && (number.len() - n).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A metric of an entry's line.
+struct Cell {
+    label: String,
+    value: String,
+    interval: String,
+    change: Option<(String, Paint)>,
+}
+
+/// As much about an entry as fits: intervals go first, then all but one metric.
+fn cells(report: &Report, room: usize, style: Style) -> String {
+    let mut cells = gated_cells(report);
+    let notes = match report.warnings.len() {
+        0 => String::new(),
+        n => format!("({})", count(n, "note")),
+    };
+    let plain = Style { colors: false, ..style };
+    loop {
+        for (intervals, with_notes) in [(true, true), (true, false), (false, true), (false, false)]
+        {
+            let shown = |style: Style| {
+                let mut parts: Vec<String> =
+                    cells.iter().map(|cell| cell.text(intervals, style)).collect();
+                if with_notes && !notes.is_empty() {
+                    parts.push(style.faint(&notes));
+                }
+                parts.join("  ")
+            };
+            if shown(plain).chars().count() <= room {
+                return shown(style);
+            }
+        }
+        if cells.pop().is_none() {
+            return String::new();
+        }
+    }
+}
+
+impl Cell {
+    fn text(&self, with_interval: bool, style: Style) -> String {
+        let mut text = match self.label.as_str() {
+            "" => self.value.clone(),
+            label => format!("{label} {}", self.value),
+        };
+        if with_interval && !self.interval.is_empty() {
+            text.push_str(&style.faint(&format!(" {}", self.interval)));
+        }
+        if let Some((change, paint)) = &self.change {
+            text.push(' ');
+            text.push_str(&style.paint(change, *paint));
+        }
+        text
+    }
+}
+
+/// The metrics that the gate is about, what failed first; without a gate, the headline.
+fn gated_cells(report: &Report) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    if report.kind == Kind::Suite
+        && let Some(passed) = report.metric("pass_rate").and_then(format::ratio)
+    {
+        let value = format!("{passed} pass");
+        cells.push(Cell { label: String::new(), value, interval: String::new(), change: None });
+        if let Some(latency) = &report.environment.latency_ms {
+            let value = format!("{:.1} ms, p99 {:.1} ms", latency.p50, latency.p99);
+            cells.push(Cell {
+                label: "p50".to_owned(),
+                value,
+                interval: String::new(),
+                change: None,
+            });
+        }
+        return cells;
+    }
+    let mut checks: Vec<&Check> = report.gate.iter().flat_map(|gate| &gate.checks).collect();
+    checks.sort_by_key(|check| std::cmp::Reverse(check.verdict));
+    let mut seen: Vec<(&str, Option<&str>)> = Vec::new();
+    for check in checks {
+        let key = (check.metric.as_str(), check.slice.as_deref());
+        let Some(measured) = measured(report, key.0, key.1) else { continue };
+        // One value for one metric: a rule over a slice of its own is shown where it fails.
+        if seen.iter().any(|(metric, _)| *metric == key.0) {
+            continue;
+        }
+        seen.push(key);
+        cells.push(cell(report, measured, key.1));
+    }
+    if cells.is_empty() {
+        let defined = report.metrics.iter().filter(|metric| metric.value.is_some());
+        cells.extend(defined.take(2).map(|metric| cell(report, metric, None)));
+    }
+    cells.truncate(3);
+    cells
+}
+
+/// The value that a rule is about.
+fn measured<'a>(report: &'a Report, metric: &str, slice: Option<&str>) -> Option<&'a Measured> {
+    match slice {
+        None => report.metric(metric),
+        Some(slice) => {
+            let (by, value) = slice.split_once('=')?;
+            report.slice_metric(by, value, metric)
+        }
+    }
+}
+
+fn cell(report: &Report, measured: &Measured, slice: Option<&str>) -> Cell {
+    let delta = delta_of(report, &measured.id, slice);
+    let interval = measured
+        .interval
+        .as_ref()
+        .map(|interval| format!("[{}–{}]", short(interval.low, 2), short(interval.high, 2)));
+    Cell {
+        label: measured.id.clone(),
+        value: measured.value.map_or_else(|| "undefined".to_owned(), |value| short(value, 3)),
+        interval: interval.unwrap_or_default(),
+        change: delta.and_then(change),
+    }
+}
+
+/// The change of a metric over a slice, or over everything.
+fn delta_of<'a>(report: &'a Report, metric: &str, slice: Option<&str>) -> Option<&'a Delta> {
+    let deltas = report.comparison.as_ref().map(|comparison| &comparison.deltas)?;
+    deltas.iter().find(|delta| delta.metric == metric && delta.slice.as_deref() == slice)
+}
+
+/// The direction and size of a change. It has a colour only where chance is ruled out.
+fn change(delta: &Delta) -> Option<(String, Paint)> {
+    let amount = delta.delta?;
+    let size = short(amount.abs(), 3);
+    let direction = Direction::of(amount, delta.better);
+    if direction == Direction::Same || size.bytes().all(|byte| matches!(byte, b'0' | b'.')) {
+        return Some(("=".to_owned(), Paint::new().dimmed()));
+    }
+    let mark = if amount > 0.0 { "▲" } else { "▼" };
+    let paint = match direction {
+        _ if !format::is_significant(delta) => Paint::new().dimmed(),
+        Direction::Worse => Paint::new().red(),
+        _ => Paint::new().green(),
+    };
+    Some((format!("{mark} {size}"), paint))
+}
+
+/// A number with few decimals, fewer for large ones.
+pub(super) fn short(value: f64, decimals: usize) -> String {
+    match value.abs() {
+        size if size < 10.0 => format::minus(format!("{value:.decimals$}")),
+        _ => format::number(value),
+    }
+}
+
+/// A failed entry: its rules, its worst items, what changed, and what to do.
+fn failed(text: &mut String, report: &Report, room: (usize, usize), style: Style) {
+    let all: Vec<&Check> = report.gate.iter().flat_map(|gate| &gate.checks).collect();
+    let ruled = all.iter().filter(|check| check.rule != "control").count();
+    let broken: Vec<&Check> = select::checks(report, Verdict::Fail).collect();
+    let slice = common_slice(&broken);
+    let place = slice.map(|slice| format!(", on {slice}")).unwrap_or_default();
+    let head = format!(
+        "{} {}: {} of {} failed{place}",
+        report.evaluation,
+        report.name,
+        broken.len(),
+        count(ruled.max(broken.len()), "rule"),
+    );
+    let head = clip(&printable(&head), style.width - 2).into_owned();
+    let _ = writeln!(text, "{} {}", State::Fail.mark(style), style.strong(&head));
+    let (rows, others): (Vec<&Check>, Vec<&Check>) =
+        broken.iter().partition(|check| check.threshold.is_some());
+    rules(text, report, &rows[..rows.len().min(room.0)], slice, style);
+    for check in others.iter().take(room.0.saturating_sub(rows.len()).max(1)) {
+        paragraph(text, &format!("{} ({}): {}", check.metric, check.rule, check.reason), style);
+    }
+    let hidden = broken.len().saturating_sub(room.0.max(rows.len().min(room.0) + others.len()));
+    if hidden > 0 {
+        let _ =
+            writeln!(text, "  {}", style.faint(&format!("and {hidden} more rules: -v lists all")));
+    }
+    worst(text, report, &broken, room.1, style);
+    what_changed(text, report, style);
+    next(text, report, style);
+}
+
+/// The slice that all failed rules are over.
+fn common_slice<'a>(broken: &[&'a Check]) -> Option<&'a str> {
+    let mut slices = broken.iter().filter(|check| check.threshold.is_some());
+    let first = slices.next()?.slice.as_deref()?;
+    slices.all(|check| check.slice.as_deref() == Some(first)).then_some(first)
+}
+
+/// Failed rules as rows: what was, what is, what was allowed.
+fn rules(text: &mut String, report: &Report, rows: &[&Check], slice: Option<&str>, style: Style) {
+    if rows.is_empty() {
+        return;
+    }
+    let title = |check: &Check| match check.slice.as_deref() {
+        own if own == slice => check.metric.clone(),
+        Some(own) => format!("{} on {own}", check.metric),
+        None => check.metric.clone(),
+    };
+    let names: Vec<String> =
+        rows.iter().map(|check| clip(&printable(&title(check)), 36).into_owned()).collect();
+    let wide = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(6);
+    let changes: Vec<(String, String)> =
+        rows.iter().map(|check| difference(report, check)).collect();
+    let ends = changes.iter().map(|(_, ends)| ends.chars().count()).max().unwrap_or(0);
+    // Under 70 columns the interval goes first, then the baseline.
+    let full = 2 + wide + 2 + 9 + 2 + 8 + 2 + 8 + 2 + 8 + 1 + ends + 2 + 8;
+    let with_interval = ends > 0 && full <= style.width;
+    let with_baseline = full - ends <= style.width;
+    let ends = if with_interval { ends } else { 0 };
+    let row = |cells: [&str; 7]| {
+        let [name, rule, baseline, now, change, interval, allowed] = cells;
+        let mut line = format!("  {name:<wide$}  {rule:<9}");
+        if with_baseline {
+            let _ = write!(line, "  {baseline:>8}");
+        }
+        let _ = write!(line, "  {now:>8}  {change:>8}");
+        if with_interval {
+            let _ = write!(line, " {interval:<ends$}");
+        }
+        let _ = write!(line, "  {allowed}");
+        line.trim_end().to_owned()
+    };
+    let head = row(["rule", "", "baseline", "now", "change", "[95 %]", "allowed"]);
+    let _ = writeln!(text, "{}", style.faint(&head));
+    for ((check, name), (amount, interval)) in rows.iter().zip(&names).zip(&changes) {
+        let value =
+            |value: Option<f64>| value.map_or_else(|| format::NONE.to_owned(), |v| short(v, 3));
+        let limit = check.threshold.unwrap_or_default();
+        let allowed = match check.rule.as_str() {
+            "min" => format!("≥ {limit}"),
+            "max" => format!("≤ {limit}"),
+            _ => format!("{limit}"),
+        };
+        let (baseline, now) = (value(check.baseline), value(check.value));
+        let line = row([name, &check.rule, &baseline, &now, amount, interval, &allowed]);
+        let _ = writeln!(text, "{line}");
+    }
+}
+
+/// The change that a rule is about, and its interval.
+fn difference(report: &Report, check: &Check) -> (String, String) {
+    let Some(delta) = delta_of(report, &check.metric, check.slice.as_deref()) else {
+        return (format::NONE.to_owned(), String::new());
+    };
+    let amount = delta.delta.map_or_else(|| format::NONE.to_owned(), |amount| plus(amount, 3));
+    let ends = delta.interval.as_ref().filter(|interval| interval.method != "no_change");
+    let ends = ends.map(|ends| format!("[{}, {}]", plus(ends.low, 2), plus(ends.high, 2)));
+    (amount, ends.unwrap_or_default())
+}
+
+/// A number with its sign.
+pub(super) fn plus(value: f64, decimals: usize) -> String {
+    match short(value, decimals) {
+        text if value > 0.0 && text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) => {
+            format!("+{text}")
+        }
+        text => text,
+    }
+}
+
+/// The items behind the failure, the worst first.
+fn worst(text: &mut String, report: &Report, broken: &[&Check], most: usize, style: Style) {
+    let (cases, more) = findings::failed_cases(report);
+    if !cases.is_empty() {
+        text.push('\n');
+        for case in cases.iter().take(most) {
+            paragraph(text, &format!("failed: {}: {}", case.id, case.reason), style);
+        }
+        let more = more + cases.len().saturating_sub(most);
+        more_items(text, report, more, style);
+        return;
+    }
+    let with_items = broken.iter().filter(|check| !check.items.is_empty());
+    let Some(check) = with_items.max_by_key(|check| {
+        let compared = matches!(check.rule.as_str(), "max_drop" | "max_rise");
+        (compared, check.items.len())
+    }) else {
+        return;
+    };
+    let moved = items::worsened(report, &check.metric, &check.items);
+    if moved.is_empty() {
+        return;
+    }
+    let better = delta_of(report, &check.metric, check.slice.as_deref());
+    let better = better.map_or(0, |delta| delta.improved.len());
+    let noun = noun(&report.kind);
+    let _ = writeln!(
+        text,
+        "\n  {} worse by {}, {} better. Worst:",
+        count_grouped(moved.len(), noun),
+        printable(&check.metric),
+        grouped(&better.to_string())
+    );
+    for line in items::rows(&moved[..moved.len().min(most)], style.width - 4) {
+        let _ = writeln!(text, "    {line}");
+    }
+    more_items(text, report, moved.len().saturating_sub(most), style);
+}
+
+fn more_items(text: &mut String, report: &Report, more: usize, style: Style) {
+    if more > 0 {
+        let (evaluation, name) = (&report.evaluation, printable(&report.name));
+        let line = format!(
+            "and {} more: karat show {evaluation}/{name} --worse",
+            grouped(&more.to_string())
+        );
+        let _ = writeln!(text, "    {}", style.faint(&clip(&line, style.width - 4)));
+    }
+}
+
+/// The difference between the measurement before and the one now, apart from the scores.
+fn what_changed(text: &mut String, report: &Report, style: Style) {
+    let Some(comparison) = &report.comparison else { return };
+    let mut parts = comparison.changed.clone();
+    parts.extend(comparison.data.iter().flat_map(|data| data.lines(2)));
+    let line = match parts.is_empty() {
+        true => {
+            "the same system by name, the same data and seed: it answers differently".to_owned()
+        }
+        false => parts.join("; "),
+    };
+    text.push('\n');
+    paragraph(text, &format!("what changed: {line}"), style);
+}
+
+/// The commands that come next.
+fn next(text: &mut String, report: &Report, style: Style) {
+    let (evaluation, name) = (&report.evaluation, &report.name);
+    let mut steps = vec![format!("karat show {evaluation}/{name}")];
+    if report.comparison.is_some() {
+        steps[0].push_str(" --worse");
+        steps.push(format!("accept on purpose: karat baseline update --only {name}"));
+    }
+    paragraph(text, &format!("next: {}", steps.join(" · ")), style);
+}
+
+/// An entry that the data cannot decide.
+fn undecided(text: &mut String, report: &Report, most: usize, style: Style) {
+    let open: Vec<&Check> = select::checks(report, Verdict::Inconclusive).collect();
+    let head =
+        format!("{} {}: {} undecided", report.evaluation, report.name, count(open.len(), "rule"));
+    let head = clip(&printable(&head), style.width - 2).into_owned();
+    let _ = writeln!(text, "{} {}", State::Inconclusive.mark(style), style.strong(&head));
+    for check in open.iter().take(most) {
+        let limit = check.threshold.map(|limit| format!(" {limit}")).unwrap_or_default();
+        let place = check.slice.as_ref().map(|slice| format!(", {slice}")).unwrap_or_default();
+        paragraph(text, &format!("{} ({}{limit}{place})", check.reason, check.rule), style);
+    }
+}
+
+/// Text in lines of the terminal, indented; what is too long is cut.
+fn paragraph(text: &mut String, line: &str, style: Style) {
+    let lines = wrap(line, style.width.saturating_sub(4));
+    let cut = lines.len() > REASON_LINES;
+    for (n, part) in lines.iter().take(REASON_LINES).enumerate() {
+        let indent = if n == 0 { "  " } else { "    " };
+        let end = if cut && n + 1 == REASON_LINES { " …" } else { "" };
+        let _ = writeln!(text, "{indent}{part}{end}");
+    }
+}
+
+/// The verdict with what it is about, and the page that has the rest.
+fn last(
+    text: &mut String,
+    check: &CheckReport,
+    reports: &[&Report],
+    page: Option<&str>,
+    style: Style,
+) {
+    let all = check.reports.len() + check.not_measured.len();
+    let with = |state: State| -> Vec<&&Report> {
+        reports.iter().filter(|report| State::of(report) == state).collect()
+    };
+    let named = |reports: &[&&Report], verdict: Verdict| {
+        let names = reports.iter().map(|report| {
+            let name = format!("{} {}", report.evaluation, report.name);
+            format!("{name} ({})", cause(report, verdict))
+        });
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let (fail, open) = (with(State::Fail), with(State::Inconclusive));
+    let mut parts = Vec::new();
+    if !fail.is_empty() {
+        parts.push(format!("{} of {all} failed: {}", fail.len(), named(&fail, Verdict::Fail)));
+    }
+    if !check.not_measured.is_empty() {
+        let lost = &check.not_measured;
+        let names: Vec<String> =
+            lost.iter().map(|entry| format!("{} {}", entry.evaluation, entry.name)).collect();
+        parts.push(format!("{} of {all} not measured: {}", lost.len(), names.join(", ")));
+    }
+    if !open.is_empty() {
+        let names = named(&open, Verdict::Inconclusive);
+        parts.push(format!("{} of {all} undecided: {names}", open.len()));
+    }
+    let state = match (parts.is_empty(), check.verdict) {
+        (true, _) if with(State::NoGate).len() == all => State::NoGate,
+        (true, _) => State::Pass,
+        _ if !fail.is_empty() => State::Fail,
+        _ if !check.not_measured.is_empty() => State::NotMeasured,
+        _ => State::Inconclusive,
+    };
+    if parts.is_empty() {
+        let entries = count(all, "entry");
+        parts.push(match state {
+            State::NoGate => format!("{entries} measured, none has a gate"),
+            _ => format!("{entries} passed"),
+        });
+    }
+    let room = style.width - 2;
+    let mut line = parts.join("; ");
+    if let Some(page) = page {
+        let whole = format!("{line} · {page}");
+        if whole.chars().count() <= room {
+            line = whole;
+        } else {
+            let _ = writeln!(text, "{}", style.faint(&format!("report: {page}")));
+        }
+    }
+    let line = clip(&printable(&line), room).into_owned();
+    let line = match state {
+        State::Fail => style.paint(&line, Paint::new().red().bold()),
+        State::Pass => style.paint(&line, Paint::new().green()),
+        _ => style.strong(&line),
+    };
+    let _ = writeln!(text, "{} {line}", state.mark(style));
+}
+
+/// The first cause of a verdict, and the number of the others: `recall@5 −0.228 and 6 more`.
+fn cause(report: &Report, verdict: Verdict) -> String {
+    let checks: Vec<&Check> = select::checks(report, verdict).collect();
+    let Some(first) = checks.first() else { return String::new() };
+    let amount = delta_of(report, &first.metric, first.slice.as_deref())
+        .and_then(|delta| delta.delta)
+        .map(|amount| plus(amount, 3))
+        .or_else(|| first.value.map(|value| short(value, 3)));
+    let amount = amount.filter(|_| first.threshold.is_some());
+    let mut text = first.metric.clone();
+    if let Some(amount) = amount {
+        text.push_str(&format!(" {amount}"));
+    }
+    if checks.len() > 1 {
+        text.push_str(&format!(" and {} more", checks.len() - 1));
+    }
+    text
+}
