@@ -1,0 +1,185 @@
+"""The same traces by one process, by Ray with two workers and by Spark with two, one of which is killed:
+`scale.py ROWS [FOLDER] [--engines process,ray,spark]`. Fails unless all reports are the same to the last digit.
+
+Needs the wheel with ray[data], pyspark and a Java that it supports. Prints the throughput of each, and the
+largest memory of a worker. The data is made in FOLDER unless it is there.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import karat
+import karat.arrow
+
+HERE = pathlib.Path(__file__).resolve().parent
+# Large enough that batches cost nothing, small enough that memory stays flat.
+BATCH = 65_536
+
+
+class Workers(threading.Thread):
+    """Watches the memory of processes whose command line has a word, and kills one of them if asked."""
+
+    def __init__(self, word, kill_after=None):
+        super().__init__(daemon=True)
+        self.word, self.kill_after = word, kill_after
+        self.largest, self.seen, self.killed = 0, set(), None
+        self.ended = threading.Event()
+
+    def processes(self):
+        for entry in pathlib.Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                    if self.word in words:
+                        yield int(entry.name), int((entry / "status").read_text().split("VmRSS:")[1].split()[0])
+                except (OSError, IndexError, ValueError):
+                    continue
+
+    def run(self):
+        since = None
+        while not self.ended.wait(0.1):
+            for pid, kilobytes in self.processes():
+                self.seen.add(pid)
+                self.largest = max(self.largest, kilobytes)
+                since = since or time.monotonic()
+                if self.kill_after is not None and self.killed is None and time.monotonic() - since > self.kill_after:
+                    os.kill(pid, signal.SIGKILL)
+                    self.killed = pid
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.join()
+
+
+def comparable(report):
+    document = report.to_dict()
+    document.pop("environment")
+    return json.dumps(document, indent=1)
+
+
+def by_process(folder):
+    """One process, batch by batch."""
+    import pyarrow.dataset
+
+    made = karat.Partial("traces")
+    for batch in pyarrow.dataset.dataset(folder).to_batches(batch_size=BATCH, batch_readahead=2, fragment_readahead=1):
+        made.add(batch)
+    return made.report()
+
+
+def by_ray(folder, kill):
+    import ray
+
+    import karat.ray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=800_000_000)
+    try:
+        with Workers("ray::MapWorker", 4 if kill else None) as workers:
+            began = time.perf_counter()
+            report = karat.ray.report(ray.data.read_parquet(str(folder)), kind="traces", batch_size=BATCH,
+                                      map_batches={"num_cpus": 0.5})
+            seconds = time.perf_counter() - began
+        return report, seconds, workers
+    finally:
+        ray.shutdown()
+
+
+def by_spark(folder, kill):
+    from pyspark.sql import SparkSession
+
+    import karat.spark
+
+    spark = (
+        SparkSession.builder.master("local-cluster[2,1,1024]")
+        .appName("karat")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.pyspark.python", sys.executable)
+        .config("spark.executorEnv.PYTHONPATH", os.pathsep.join(sys.path))
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "10000")
+        .config("spark.sql.files.maxPartitionBytes", str(32 << 20))
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        # The Java process of an executor is killed with its tasks; the Python workers are measured.
+        with Workers("CoarseGrainedExecutorBackend", 8 if kill else None) as workers, Workers("pyspark.daemon") as memory:
+            began = time.perf_counter()
+            report = karat.spark.report(spark.read.parquet(str(folder)), kind="traces")
+            seconds = time.perf_counter() - began
+        workers.largest = memory.largest
+        return report, seconds, workers
+    finally:
+        spark.stop()
+
+
+def one_process(folder):
+    """In a process of its own, so that its memory can be read."""
+    program = (
+        "import sys, time, json, resource; sys.path.insert(0, sys.argv[2]); import scale\n"
+        "began = time.perf_counter(); report = scale.by_process(sys.argv[1]); took = time.perf_counter() - began\n"
+        "print(json.dumps([report.to_dict(), took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program, str(folder), str(HERE)], capture_output=True, text=True, check=True)
+    document, seconds, kilobytes = json.loads(ended.stdout)
+    return karat.Report(document), seconds, kilobytes
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("rows", type=int)
+    arguments.add_argument("folder", type=pathlib.Path, nargs="?")
+    arguments.add_argument("--engines", default="process,ray,spark")
+    arguments = arguments.parse_args()
+    engines = arguments.engines.split(",")
+    with tempfile.TemporaryDirectory() as made:
+        folder = arguments.folder or pathlib.Path(made) / "traces"
+        if not folder.exists():
+            subprocess.run([sys.executable, HERE / "make_traces.py", folder, str(arguments.rows)], check=True)
+        reports = {}
+
+        def note(name, report, seconds, kilobytes, more=""):
+            reports[name] = comparable(report)
+            speed = arguments.rows / seconds
+            print(f"{name:24} {seconds:7.1f} s {speed:11,.0f} traces/s  {kilobytes / 1024:6.0f} MB {more}", flush=True)
+
+        note("one process", *one_process(folder))
+        for name, run in (("ray", by_ray), ("spark", by_spark)):
+            if name not in engines:
+                continue
+            for kill in (False, True):
+                report, seconds, workers = run(folder, kill)
+                more = f"worker {workers.killed} killed" if kill and workers.killed else ""
+                if kill and not workers.killed:
+                    sys.exit(f"{name}: no worker was there long enough to be killed; give more rows")
+                note(f"{name}, 2 workers" + (", 1 killed" if kill else ""), report, seconds, workers.largest, more)
+        parts = [karat.Partial("traces") for _ in range(100)]
+        import pyarrow.dataset
+
+        batches = pyarrow.dataset.dataset(folder).to_batches(batch_size=1_000)
+        for number, batch in zip(range(200), batches):
+            parts[number % 100].add(batch)
+        began = time.perf_counter()
+        merged = karat.merge(parts)
+        print(f"100 partial results of {merged.rows} rows merged in {time.perf_counter() - began:.3f} s")
+        different = [name for name, report in reports.items() if report != reports["one process"]]
+        if different:
+            sys.exit(f"the report differs: {', '.join(different)}")
+        print(f"{len(reports)} reports are the same to the last digit")
+
+
+if __name__ == "__main__":
+    main()
