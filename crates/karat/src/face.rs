@@ -4,12 +4,17 @@
 //! there is none. A reader that has seen enough may go: what is left is not printed, and the exit code
 //! stays what it is.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use karat_core::run;
-use karat_io::text::printable;
+use karat_io::text::{
+    printable, printable_json, without_log_commands, without_log_commands_in_json,
+};
+use karat_report::json;
+use karat_report::terminal::Style;
 use serde::Serialize;
 
 use crate::cli::{Color, Face};
@@ -35,6 +40,22 @@ impl Terminal {
         self.face.quiet
     }
 
+    /// Returns whether every number is wanted.
+    pub(crate) fn verbose(&self) -> bool {
+        self.face.verbose
+    }
+
+    /// The appearance of output: as wide as the terminal, or as COLUMNS says, or 100 columns.
+    pub(crate) fn style(&self) -> Style {
+        let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let seen = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        let columns = match io::stdout().is_terminal() {
+            true => seen().or(given),
+            false => given,
+        };
+        Style::new(self.colors(), columns.unwrap_or(100))
+    }
+
     /// Returns whether stdout takes colours.
     pub(crate) fn colors(&self) -> bool {
         match self.face.color {
@@ -49,27 +70,40 @@ impl Terminal {
 
     /// Prints a result.
     pub(crate) fn print(&self, text: &str) -> Result<(), Stop> {
-        self.print_bytes(text.as_bytes())
+        self.print_bytes(for_log(text).as_bytes())
     }
 
     /// Prints a result that need not be text.
     pub(crate) fn print_bytes(&self, bytes: &[u8]) -> Result<(), Stop> {
         let mut stdout = io::stdout().lock();
-        match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-            _ => Ok(()),
-        }
+        printed(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+    }
+
+    /// Prints a result that was kept elsewhere, as [`for_log`] or [`json_for_log`] have made it.
+    pub(crate) fn print_from(&self, mut result: impl io::Read) -> Result<(), Stop> {
+        let mut stdout = io::stdout().lock();
+        printed(io::copy(&mut result, &mut stdout).and_then(|_| stdout.flush()))
     }
 
     /// Prints a result as one JSON document.
     pub(crate) fn print_json(&self, document: &impl Serialize) -> Result<(), Stop> {
-        self.print(&karat_report::json::text(document))
+        if !is_escaped() {
+            let mut stdout = io::BufWriter::new(io::stdout().lock());
+            let written = json::write(document, &mut stdout).and_then(|()| stdout.flush());
+            return printed(written);
+        }
+        self.print_json_text(&json::text(document))
+    }
+
+    /// Prints a result that is JSON already.
+    pub(crate) fn print_json_text(&self, json: &str) -> Result<(), Stop> {
+        self.print_bytes(json_for_log(json).as_bytes())
     }
 
     /// Says something on the side; not with `--quiet`.
     pub(crate) fn say(&self, text: &str) {
         if !self.face.quiet {
-            let _ = writeln!(io::stderr(), "{text}");
+            let _ = writeln!(io::stderr(), "{}", for_log(text));
         }
     }
 
@@ -80,7 +114,7 @@ impl Terminal {
 
     /// Shows the progress of a run.
     pub(crate) fn progress(&self, what: &str) -> Progress {
-        let what = printable(what).into_owned();
+        let what = for_log(&printable(what)).into_owned();
         if self.face.quiet {
             return Progress { what, show: Show::Nothing };
         }
@@ -98,6 +132,38 @@ impl Terminal {
         };
         Progress { what, show }
     }
+}
+
+/// A reader that has gone away has seen enough.
+fn printed(written: io::Result<()>) -> Result<(), Stop> {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Returns whether the output goes to the log of a CI system, which may take commands from it.
+fn in_ci() -> bool {
+    let systems = ["CI", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION"];
+    systems.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
+/// Returns whether JSON on stdout is for eyes, or for a program that takes commands from it.
+fn is_escaped() -> bool {
+    in_ci() || io::stdout().is_terminal()
+}
+
+/// JSON with text of others as it may be on a terminal or in a log: the same JSON, escaped.
+pub(crate) fn json_for_log(json: &str) -> Cow<'_, str> {
+    if !is_escaped() {
+        return Cow::Borrowed(json);
+    }
+    Cow::Owned(without_log_commands_in_json(&printable_json(json)).into_owned())
+}
+
+/// Text of others as it may be in a log.
+pub(crate) fn for_log(text: &str) -> Cow<'_, str> {
+    if in_ci() { without_log_commands(text) } else { Cow::Borrowed(text) }
 }
 
 /// Shows the progress of one run.
@@ -156,11 +222,7 @@ impl Lines {
     fn started(&self, what: &str, total: usize, resumed: usize) {
         self.total.store(total, Ordering::Relaxed);
         self.done.store(resumed, Ordering::Relaxed);
-        let known = match resumed {
-            0 => String::new(),
-            _ => format!(", {resumed} already answered"),
-        };
-        let _ = writeln!(io::stderr(), "{what}: {total} to ask{known}");
+        let _ = writeln!(io::stderr(), "{what}: {resumed}/{total}");
     }
 
     fn answered(&self, what: &str) {

@@ -1,12 +1,14 @@
 //! Karat's command line. This file is the list of what Karat does; each command lives in its own
 //! file under `commands/`, and the exit code is decided here alone.
 
+mod browser;
 mod bundled;
 mod cli;
 mod commands;
 mod exit;
 mod face;
 mod project;
+mod version;
 mod work;
 
 use std::io::Write as _;
@@ -23,9 +25,16 @@ use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
 fn main() -> ExitCode {
+    karat_io::watcher::watch_or_be_watched();
+    karat_io::platform::keep_descriptors();
     karat_io::process::end_all_on_panic();
-    karat_io::descendants::adopt();
+    karat_io::platform::adopt_orphans();
     karat_server::detect::install(commands::server::inspect);
+    karat_mcp::auth::install_prompt(commands::server::show_prompt);
+    if version::is_asked_for(std::env::args_os()) {
+        let _ = std::io::stdout().write_all(version::verbose().as_bytes());
+        return ExitCode::SUCCESS;
+    }
     let cli = Cli::parse();
     let terminal = Terminal::new(cli.face);
     let exit = match run(&cli.command, &terminal) {
@@ -33,17 +42,21 @@ fn main() -> ExitCode {
         Err(stop) => {
             if !stop.message.is_empty() {
                 let text = karat_io::text::printable_block(&stop.message);
-                let _ = writeln!(std::io::stderr(), "karat: {text}");
+                let _ = writeln!(std::io::stderr(), "karat: {}", face::for_log(&text));
             }
             stop.exit
         }
     };
     karat_io::process::end_all();
+    karat_io::watcher::dismiss();
     ExitCode::from(exit.code())
 }
 
 fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
     match command {
+        Command::Check(arguments) if arguments.watch && arguments.check.partition.is_none() => {
+            commands::watch::run(arguments, terminal)
+        }
         Command::Check(arguments) => commands::check::all(arguments, terminal),
         Command::Retrieval(RetrievalArgs { command: Some(command), .. }) => match command {
             RetrievalCommand::Run(run) => match run.search.are_given() {
@@ -71,30 +84,7 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
             terminal.renamed("karat detection", "karat detection run");
             commands::check::one(&Evaluation::Detection, check, terminal)
         }
-        Command::Server(ServerCommand::Run(arguments)) => {
-            commands::check::one(&Evaluation::Server, arguments, terminal)
-        }
-        Command::Server(ServerCommand::Test(arguments)) => {
-            commands::server::test(arguments, terminal)
-        }
-        Command::Server(ServerCommand::Load(arguments)) => {
-            commands::server::load(arguments, terminal)
-        }
-        Command::Server(ServerCommand::Lint(arguments)) => {
-            commands::server::lint(arguments, terminal)
-        }
-        Command::Server(ServerCommand::Scan(arguments)) => {
-            commands::server::scan(arguments, terminal)
-        }
-        Command::Server(ServerCommand::Fuzz(arguments)) => {
-            commands::server::fuzz(arguments, terminal)
-        }
-        Command::Server(ServerCommand::Attack(arguments)) => {
-            commands::server::attack(arguments, terminal)
-        }
-        Command::Server(ServerCommand::Call(arguments)) => {
-            commands::server::call(arguments, terminal)
-        }
+        Command::Server(command) => server(command, terminal),
         Command::Agent(AgentCommand::Score(arguments)) => {
             commands::agent::score(arguments, terminal)
         }
@@ -128,20 +118,47 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
         }
         Command::Corpus(command) => commands::corpus::run(command, terminal),
         Command::Import(arguments) => commands::import::run(arguments, terminal),
+        Command::Merge(arguments) => commands::merge::run(arguments, terminal),
         Command::Compare(arguments) => commands::compare::run(arguments, terminal),
+        Command::Comment(arguments) => commands::comment::run(arguments, terminal),
         Command::Baseline(BaselineCommand::Update(arguments)) => {
             commands::baseline::update(arguments, terminal)
         }
         Command::Baseline(BaselineCommand::Show(arguments)) => {
             commands::baseline::show(arguments, terminal)
         }
+        Command::Show(arguments) => commands::show::run(arguments, terminal),
         Command::History(arguments) => commands::history::run(arguments, terminal),
         Command::Serve(arguments) => commands::serve::run(arguments, terminal),
+        Command::Mcp(arguments) => commands::mcp::run(arguments),
         Command::Init(arguments) => commands::init::run(arguments, terminal),
+        Command::Demo(arguments) => commands::demo::tour(arguments, terminal),
         Command::DemoServer(arguments) => commands::demo::serve(arguments, terminal),
         Command::Metrics(arguments) => commands::metrics::run(arguments, terminal),
-        Command::Schema(arguments) => commands::pages::schema(arguments, terminal),
+        Command::Schema(arguments) => commands::schema::run(arguments, terminal),
         Command::Completions(arguments) => commands::pages::completions(arguments, terminal),
         Command::Man => commands::pages::man(terminal),
+    }
+}
+
+fn server(command: &ServerCommand, terminal: &Terminal) -> Result<Exit, Stop> {
+    match command {
+        ServerCommand::Run(arguments) => {
+            commands::check::one(&Evaluation::Server, arguments, terminal)
+        }
+        ServerCommand::Test(arguments) => commands::server::test(arguments, terminal),
+        ServerCommand::Load(arguments) => commands::server::load(arguments, terminal),
+        ServerCommand::Lint(arguments) => commands::server::lint(arguments, terminal),
+        ServerCommand::Scan(arguments) => commands::server::scan(arguments, terminal),
+        ServerCommand::Fuzz(arguments) => commands::server::fuzz(arguments, terminal),
+        ServerCommand::Attack(arguments) => commands::server::attack(arguments, terminal),
+        ServerCommand::Call(arguments) => commands::server::call(arguments, terminal),
+        ServerCommand::Suggest(arguments) => commands::server::suggest(arguments, terminal),
+        ServerCommand::Propose(arguments) => commands::server::propose(arguments, terminal),
+        ServerCommand::Record(arguments) => commands::server::record(arguments, terminal),
+        ServerCommand::Distil(arguments) => commands::server::distil(arguments, terminal),
+        ServerCommand::Drift(arguments) => commands::server::drift(arguments, terminal),
+        ServerCommand::Login(arguments) => commands::server::login(arguments, terminal),
+        ServerCommand::Logout(arguments) => commands::server::logout(arguments, terminal),
     }
 }

@@ -26,10 +26,88 @@ pub(crate) fn registry() -> Registry {
         .with::<karat_resilience::Resilience>()
 }
 
-/// Reads the project that was named, or the one in this folder, or the bundled one.
-pub(crate) fn load(named: Option<&Path>, baselines: Baselines) -> Result<Project<'static>, Stop> {
-    let (root, path, text) = find(named)?;
-    Ok(Project::load(root, &path, &text, &registry(), baselines)?)
+/// The project that a command is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// A project file.
+    File(PathBuf),
+    /// The project inside the binary.
+    Bundled,
+}
+
+impl Choice {
+    /// The project that was named, or the nearest one: in this folder, or else above it.
+    pub(crate) fn new(named: Option<&Path>, bundled: bool) -> Result<Choice, Stop> {
+        match named {
+            _ if bundled => Ok(Choice::Bundled),
+            Some(folder) if folder.is_dir() => Ok(Choice::File(folder.join(FILE))),
+            Some(file) => Ok(Choice::File(file.to_owned())),
+            None => nearest().map(Choice::File).ok_or_else(none),
+        }
+    }
+
+    /// The folder that its relative paths start from.
+    pub(crate) fn folder(&self) -> PathBuf {
+        match self {
+            Choice::File(path) => folder_of(path),
+            Choice::Bundled => PathBuf::from("."),
+        }
+    }
+
+    /// Reads it.
+    pub(crate) fn load(&self, baselines: Baselines) -> Result<Project<'static>, Stop> {
+        let (root, path, text) = self.text()?;
+        Ok(Project::load(root, &path, &text, &registry(), baselines)?)
+    }
+
+    /// The settings that belong to no evaluation.
+    pub(crate) fn settings(&self) -> Result<Settings, Stop> {
+        let (_, path, text) = self.text()?;
+        Ok(project::settings(&path, &text, &registry())?)
+    }
+
+    fn text(&self) -> Result<(Root<'static>, PathBuf, String), Stop> {
+        match self {
+            Choice::File(path) => {
+                let text = input::read_text(path, &Limits::default())?;
+                Ok((Root::in_folder(folder_of(path), &Embedded), path.clone(), text))
+            }
+            Choice::Bundled => {
+                let text = Embedded
+                    .file(FILE)
+                    .and_then(|bytes| std::str::from_utf8(bytes).ok())
+                    .ok_or_else(|| {
+                        Stop::bad_input("the bundled project is missing from this build")
+                    })?;
+                let path = PathBuf::from("(bundled) karat.toml");
+                Ok((Root::bundled(&Embedded), path, text.to_owned()))
+            }
+        }
+    }
+}
+
+/// The error where there is no project: a check that measures something else would pass for ever.
+fn none() -> Stop {
+    Stop::bad_input(format!(
+        "no {FILE} in this folder or above it; `karat init` writes one, `karat demo` shows Karat on its \
+         bundled project, `--bundled` measures that one on purpose"
+    ))
+}
+
+/// The nearest project file, from here upwards.
+fn nearest() -> Option<PathBuf> {
+    let here = std::env::current_dir().ok()?;
+    let (up, _) = here.ancestors().enumerate().find(|(_, folder)| folder.join(FILE).is_file())?;
+    // Relative, so that reports and messages name files as the user would.
+    let above: PathBuf = std::iter::repeat_n("..", up).collect();
+    Some(above.join(FILE))
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
 }
 
 /// A project of one entry that a command line describes.
@@ -41,8 +119,9 @@ pub(crate) fn of_any(entry: impl AnyEntry + 'static) -> Project<'static> {
 pub(crate) fn of_all<E: AnyEntry + 'static>(
     entries: impl IntoIterator<Item = E>,
 ) -> Project<'static> {
-    let planned = |entry: E| Planned { entry: Box::new(entry), baseline: None };
+    let planned = |entry: E| Planned { entry: Box::new(entry), baseline: None, settings: None };
     Project {
+        name: None,
         root: Root::in_folder(".", &Embedded),
         entries: entries.into_iter().map(planned).collect(),
     }
@@ -55,32 +134,25 @@ pub(crate) struct History {
     pub(crate) file: Option<PathBuf>,
 }
 
-/// The history of the project that was named, or of the one in this folder.
-pub(crate) fn history(named: Option<&Path>) -> Result<History, Stop> {
-    let (root, path, text) = find(named)?;
-    let Settings { history, .. } = project::settings(&path, &text, &registry())?;
-    let folder = root.folder().to_owned();
-    Ok(History { file: history.file.map(|file| folder.join(file)), folder })
+impl History {
+    /// The file that the project names, or the usual one.
+    pub(crate) fn place(self) -> PathBuf {
+        let file = self.file.unwrap_or_else(|| self.folder.join(karat_history::FILE));
+        file.strip_prefix(".").map(Path::to_owned).unwrap_or(file)
+    }
 }
 
-fn find(named: Option<&Path>) -> Result<(Root<'static>, PathBuf, String), Stop> {
-    let here = Path::new(FILE);
-    let path = match named {
-        Some(folder) if folder.is_dir() => Some(folder.join(FILE)),
-        Some(file) => Some(file.to_owned()),
-        None => here.exists().then(|| here.to_owned()),
-    };
-    if let Some(path) = path {
-        let text = input::read_text(&path, &Limits::default())?;
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-            _ => PathBuf::from("."),
-        };
-        return Ok((Root::in_folder(folder, &Embedded), path, text));
+/// The history of the project that was named, or of the nearest one; without any, that of this folder.
+pub(crate) fn history(named: Option<&Path>) -> Result<History, Stop> {
+    if named.is_none() && nearest().is_none() {
+        return Ok(History { folder: PathBuf::from("."), file: None });
     }
-    let text = Embedded
-        .file(FILE)
-        .and_then(|bytes| std::str::from_utf8(bytes).ok())
-        .ok_or_else(|| Stop::bad_input("the bundled project is missing from this build"))?;
-    Ok((Root::bundled(&Embedded), PathBuf::from("(bundled) karat.toml"), text.to_owned()))
+    of_choice(&Choice::new(named, false)?)
+}
+
+/// The history of a project.
+pub(crate) fn of_choice(choice: &Choice) -> Result<History, Stop> {
+    let folder = choice.folder();
+    let file = choice.settings()?.history.file.map(|file| folder.join(file));
+    Ok(History { folder, file })
 }

@@ -1,13 +1,73 @@
 //! The runtime of asynchronous work, and its end: one runtime, and signals that leave no program
 //! behind.
+//!
+//! Work that waits sees a signal at once. Work that computes does not, and neither does a report that is
+//! being written after it: a thread of its own then ends the process.
 
-use karat_io::process::end_all_on_signal;
+use std::io::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+use std::time::Duration;
+
+use karat_io::input::remove_unfinished;
+use karat_io::process::{end_all, stop_signal};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::exit::{Exit, Stop};
 
 /// Enough to read from a system while asking it.
 const WORKERS: usize = 2;
+
+/// After the work there are outputs to write, and a signal ends that too.
+const UNWRITTEN: &str = "interrupted before everything was written";
+/// The time in which work sees a signal by itself.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// The number of signals that were taken where work waits.
+static TAKEN: AtomicU64 = AtomicU64::new(0);
+/// What the end means for the user.
+static MESSAGE: Mutex<String> = Mutex::new(String::new());
+
+fn set_message(message: &str) {
+    message.clone_into(&mut MESSAGE.lock().unwrap_or_else(PoisonError::into_inner));
+}
+
+/// Ends the process after a signal that nothing else takes; from here to the end of the process.
+fn end_on_signal(message: &str) {
+    static STARTED: Once = Once::new();
+    set_message(message);
+    STARTED.call_once(|| {
+        // Without the thread a signal is still seen where work waits.
+        let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(wait_for_signals);
+    });
+}
+
+fn wait_for_signals() {
+    let Ok(runtime) = started(&mut Builder::new_current_thread()) else { return };
+    runtime.block_on(async {
+        loop {
+            let before = TAKEN.load(Ordering::SeqCst);
+            let Ok(code) = stop_signal().await else { return };
+            tokio::time::sleep(GRACE).await;
+            if TAKEN.load(Ordering::SeqCst) > before {
+                continue;
+            }
+            end_all();
+            remove_unfinished();
+            let message = MESSAGE.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let _ = writeln!(std::io::stderr(), "karat: {message}");
+            std::process::exit(i32::from(code));
+        }
+    });
+}
+
+/// Waits for a signal, and kills the running programs.
+async fn signal_taken() -> std::io::Result<u8> {
+    let code = stop_signal().await?;
+    TAKEN.fetch_add(1, Ordering::SeqCst);
+    end_all();
+    Ok(code)
+}
 
 /// The runtime of a command.
 pub(crate) fn runtime() -> Result<Runtime, Stop> {
@@ -44,20 +104,26 @@ pub(crate) fn until_stopped_twice<T>(
     stop: &dyn Fn(),
 ) -> Result<T, Stop> {
     let runtime = runtime()?;
+    end_on_signal("interrupted");
     let work = async {
         tokio::pin!(work);
         tokio::select! {
             biased;
             done = &mut work => return done,
-            Ok(()) = tokio::signal::ctrl_c() => stop(),
-            Ok(code) = end_all_on_signal() => return Err(stopped(code, "stopped")),
+            Ok(()) = tokio::signal::ctrl_c() => {
+                TAKEN.fetch_add(1, Ordering::SeqCst);
+                stop();
+            }
+            Ok(code) = signal_taken() => return Err(stopped(code, "stopped")),
         }
         tokio::select! {
             done = &mut work => done,
-            Ok(code) = end_all_on_signal() => Err(stopped(code, "interrupted")),
+            Ok(code) = signal_taken() => Err(stopped(code, "interrupted")),
         }
     };
-    runtime.block_on(work)
+    let done = runtime.block_on(work);
+    set_message(UNWRITTEN);
+    done
 }
 
 fn stopped(code: u8, message: &str) -> Stop {
@@ -69,10 +135,13 @@ fn unless_stopped<T>(
     work: impl Future<Output = Result<T, Stop>>,
     message: &str,
 ) -> Result<T, Stop> {
-    runtime.block_on(async {
+    end_on_signal(message);
+    let done = runtime.block_on(async {
         tokio::select! {
             done = work => done,
-            Ok(code) = end_all_on_signal() => Err(stopped(code, message)),
+            Ok(code) = signal_taken() => Err(stopped(code, message)),
         }
-    })
+    });
+    set_message(UNWRITTEN);
+    done
 }

@@ -11,7 +11,7 @@ use super::CheckArgs;
 #[derive(Subcommand)]
 pub(crate) enum AgentCommand {
     /// Score recorded traces
-    Score(AgentScoreArgs),
+    Score(Box<AgentScoreArgs>),
     /// Let an agent do tasks over live MCP servers, record everything, and score it
     Run(Box<AgentRunArgs>),
     /// Ask a model whether tasks were completed, and write its verdicts down
@@ -20,8 +20,8 @@ pub(crate) enum AgentCommand {
     Diff(AgentDiffArgs),
     /// Receive OpenTelemetry spans from agents and write them down, to be scored
     Listen(AgentListenArgs),
-    /// Decide whether a model can be replaced: two recordings of the same tasks
-    Upgrade(AgentUpgradeArgs),
+    /// Decide whether a model can be replaced: two recordings of the same tasks, or two endpoints
+    Upgrade(Box<AgentUpgradeArgs>),
     /// Propose tasks from recorded traces, for review
     Suggest(AgentSuggestArgs),
     /// The earlier spelling: `karat agent check` for `karat check --evaluation agent`
@@ -54,12 +54,12 @@ pub(crate) struct TraceArgs {
 }
 
 /// The options that need a report: one pass over the traces writes none and keeps no items to compare.
-const OF_A_REPORT: [&str; 7] =
-    ["verdicts", "before", "name", "max_drop", "baseline", "out", "outputs"];
+const OF_A_REPORT: [&str; 8] =
+    ["verdicts", "before", "name", "max_drop", "baseline", "out", "outputs", "parquet"];
 
 #[derive(Args)]
 pub(crate) struct AgentScoreArgs {
-    /// The traces: files of any format, plain, gz or zstd
+    /// The traces: files of any format, plain, gz or zstd, or Parquet
     #[arg(required = true)]
     pub(crate) traces: Vec<PathBuf>,
     #[command(flatten)]
@@ -113,6 +113,9 @@ pub(crate) struct AgentScoreArgs {
     /// A further output; its type from the extension (.json .html .md .xml)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
+    /// Write items, observations and metrics into this folder, as Parquet
+    #[arg(long, value_name = "DIR")]
+    pub(crate) parquet: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -127,10 +130,10 @@ pub(crate) struct AgentListenArgs {
 
 #[derive(Args)]
 pub(crate) struct AgentUpgradeArgs {
-    /// The traces of the model in use
-    pub(crate) before: PathBuf,
-    /// The traces of the model that may replace it, on the same tasks
-    pub(crate) after: PathBuf,
+    /// The model in use: a file of its traces, or MODEL@URL to run it now (anthropic:MODEL@URL for that API)
+    pub(crate) before: String,
+    /// The model that may replace it, on the same tasks: likewise
+    pub(crate) after: String,
     #[command(flatten)]
     pub(crate) read: TraceArgs,
     /// Prices of models for a million tokens, TOML or JSON
@@ -148,6 +151,17 @@ pub(crate) struct AgentUpgradeArgs {
     /// Fail on DRIFT too
     #[arg(long)]
     pub(crate) no_drift: bool,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
+    /// The environment variable that holds the key of the second endpoint, if it is another one
+    #[arg(long, value_name = "VARIABLE")]
+    pub(crate) after_key_env: Option<String>,
+    /// The folder for recordings and traces of models that are run now
+    #[arg(long, value_name = "DIR", default_value = "karat-report/upgrade")]
+    pub(crate) out: PathBuf,
+    /// Continue interrupted runs: answers in their journals are not asked for again
+    #[arg(long)]
+    pub(crate) resume: bool,
 }
 
 #[derive(Args)]
@@ -162,18 +176,9 @@ pub(crate) struct AgentSuggestArgs {
     pub(crate) output: PathBuf,
 }
 
+/// The settings of live runs.
 #[derive(Args)]
-pub(crate) struct AgentRunArgs {
-    /// The tasks: JSON lines, JSON, YAML, or mcp-eval scenarios
-    #[arg(required = true)]
-    pub(crate) tasks: Vec<PathBuf>,
-    /// A model, by the endpoint's name for it; repeatable. Without one, the scripted agent does what
-    /// the tasks' plans say
-    #[arg(long = "model", value_name = "NAME", requires = "endpoint")]
-    pub(crate) models: Vec<String>,
-    /// The endpoint of the model, such as http://127.0.0.1:8080/v1
-    #[arg(long, value_name = "URL", requires = "models")]
-    pub(crate) endpoint: Option<String>,
+pub(crate) struct LiveArgs {
     /// The API of the endpoint
     #[arg(long, value_name = "API", default_value = "openai")]
     pub(crate) api: ModelApi,
@@ -186,12 +191,6 @@ pub(crate) struct AgentRunArgs {
     /// The number of runs of each task
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) runs: u32,
-    /// The setting of the runs; repeatable
-    #[arg(long = "setting", value_name = "SETTING", default_value = "with-tools")]
-    pub(crate) settings: Vec<RunSetting>,
-    /// A server that does not help, for the setting distractors; repeatable
-    #[arg(long = "distractor", value_name = "NAME")]
-    pub(crate) distractors: Vec<String>,
     /// The maximum number of requests to the model in one run
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) max_turns: u32,
@@ -231,13 +230,35 @@ pub(crate) struct AgentRunArgs {
     /// The pause before a busy endpoint is asked again, doubled each time
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 500)]
     pub(crate) retry_pause_ms: u64,
+}
+
+#[derive(Args)]
+pub(crate) struct AgentRunArgs {
+    /// The tasks: JSON lines, JSON, YAML, or mcp-eval scenarios
+    #[arg(required_unless_present = "replay")]
+    pub(crate) tasks: Vec<PathBuf>,
+    /// A model, by the endpoint's name for it; repeatable. Without one, the scripted agent does what
+    /// the tasks' plans say
+    #[arg(long = "model", value_name = "NAME", requires = "endpoint")]
+    pub(crate) models: Vec<String>,
+    /// The endpoint of the model, such as http://127.0.0.1:8080/v1
+    #[arg(long, value_name = "URL", requires = "models")]
+    pub(crate) endpoint: Option<String>,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
+    /// The setting of the runs; repeatable
+    #[arg(long = "setting", value_name = "SETTING", default_value = "with-tools")]
+    pub(crate) settings: Vec<RunSetting>,
+    /// A server that does not help, for the setting distractors; repeatable
+    #[arg(long = "distractor", value_name = "NAME")]
+    pub(crate) distractors: Vec<String>,
     /// The file for the recording; by default agent-recording.jsonl in the folder for reports
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
     /// Continue an interrupted run: answers in its journal are not asked for again
     #[arg(long, conflicts_with = "replay")]
     pub(crate) resume: bool,
-    /// Run again from a recording: no model, no server
+    /// Run again from a recording: no model, no server, and without tasks those of the recording
     #[arg(long, value_name = "FILE")]
     pub(crate) replay: Option<PathBuf>,
     /// The file for the traces; by default traces.jsonl in the folder for reports

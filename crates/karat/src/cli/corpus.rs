@@ -43,6 +43,9 @@ pub(crate) struct ImportCorpusArgs {
     pub(crate) server: Option<String>,
 }
 
+/// The licence and the origin of data without them.
+pub(crate) const UNSTATED: &str = "unstated";
+
 #[derive(Args)]
 pub(crate) struct FreezeArgs {
     /// The folder of the version, such as datasets/tools/v1; with --into, the snapshot
@@ -58,12 +61,13 @@ pub(crate) struct FreezeArgs {
     #[arg(long, requires = "into", conflicts_with = "golden")]
     pub(crate) without_golden: bool,
     /// The licence of the data, as an SPDX expression
-    #[arg(long)]
+    #[arg(long, default_value = UNSTATED)]
     pub(crate) licence: String,
     /// The way the data was made
-    #[arg(long)]
+    #[arg(long, default_value = UNSTATED)]
     pub(crate) made: String,
-    /// Refuse data that may be used and not published: an import whose licence is restricted
+    /// Refuse data that may be used and not published: without a licence, or an import whose licence is
+    /// restricted
     #[arg(long)]
     pub(crate) publish: bool,
 }

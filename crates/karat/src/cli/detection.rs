@@ -40,8 +40,12 @@ pub(crate) struct DetectionRunArgs {
 pub(crate) struct VerdictsArgs {
     /// The labelled corpus: Karat's own lines, or the public security and detect corpora
     #[arg(long, value_name = "FILE")]
-    pub(crate) corpus: PathBuf,
-    /// The verdicts: lines of `{id, verdict}`, a public scan-verdict file, or SARIF 2.1.0
+    pub(crate) corpus: Option<PathBuf>,
+    /// The verdicts: lines of `{id, verdict}`, a public scan-verdict file, SARIF 2.1.0, or Parquet with
+    /// the labels in it, which needs no corpus
     #[arg(long, value_name = "FILE")]
     pub(crate) verdicts: PathBuf,
+    /// Write items, observations and metrics into this folder, as Parquet
+    #[arg(long, value_name = "DIR")]
+    pub(crate) parquet: Option<PathBuf>,
 }

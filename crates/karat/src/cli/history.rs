@@ -25,7 +25,9 @@ pub(crate) enum HistoryCommand {
     Compare(HistoryCompareArgs),
     /// Take old runs out
     Prune(HistoryPruneArgs),
-    /// Give the document of a run back as it was added
+    /// Write the dashboard as a folder of pages that any web server can show
+    Site(HistorySiteArgs),
+    /// Give the document of a run back as it was added, or the metrics of all runs as a table
     Export(HistoryExportArgs),
 }
 
@@ -84,10 +86,23 @@ pub(crate) struct HistoryPruneArgs {
 #[derive(Args)]
 pub(crate) struct HistoryExportArgs {
     /// The run, by its number
-    pub(crate) run: i64,
+    #[arg(required_unless_present = "parquet")]
+    pub(crate) run: Option<i64>,
     /// Write it to this file instead of stdout
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Write the metrics of the run, or of all runs, to this file as Parquet
+    #[arg(long, value_name = "FILE", conflicts_with = "output")]
+    pub(crate) parquet: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct HistorySiteArgs {
+    /// The folder: a new one, or one that this command wrote before
+    pub(crate) folder: PathBuf,
+    /// Write the whole reports of the latest so many runs
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) reports: usize,
 }
 
 #[derive(Args)]
@@ -101,4 +116,11 @@ pub(crate) struct DashboardArgs {
     /// The port on 127.0.0.1; 0 takes a free one
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) port: u16,
+    /// Show it in a browser
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// Refuse everyone who does not know a new token, which is part of the printed address: on a machine
+    /// with other users. Not with --open, since they can see the words of a command
+    #[arg(long, conflicts_with = "open")]
+    pub(crate) token: bool,
 }

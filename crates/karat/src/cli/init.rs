@@ -23,10 +23,10 @@ pub(crate) struct InitArgs {
     /// or commit; without it, where this karat was installed from
     #[arg(long, value_name = "URL[#REF]")]
     pub(crate) karat_from: Option<String>,
-    /// The address of your server, instead of the demo server
+    /// The address of your server or search, instead of what is built in
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     pub(crate) url: Option<String>,
-    /// The command that starts your server, instead of the demo server
+    /// The command that starts your server, search or scanner, instead of what is built in
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }

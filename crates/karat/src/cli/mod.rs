@@ -7,6 +7,8 @@ mod detection;
 mod history;
 mod import;
 mod init;
+mod mcp;
+mod merge;
 mod probing;
 mod resilience;
 mod retrieval;
@@ -16,6 +18,7 @@ mod server;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use karat_core::partition::Partition;
 
 pub(crate) use agent::*;
 pub(crate) use corpus::*;
@@ -23,6 +26,8 @@ pub(crate) use detection::*;
 pub(crate) use history::*;
 pub(crate) use import::*;
 pub(crate) use init::*;
+pub(crate) use mcp::*;
+pub(crate) use merge::*;
 pub(crate) use probing::*;
 pub(crate) use resilience::*;
 pub(crate) use retrieval::*;
@@ -48,10 +53,13 @@ pub(crate) struct Face {
     /// Print only errors and failures
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
+    /// Print every number of every entry, in tables
+    #[arg(long, short, global = true, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
     /// Print one JSON document on stdout and nothing else there
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// When to use colours; NO_COLOR is honoured
+    /// When to use colours; auto honours NO_COLOR, always does not
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
 }
@@ -73,7 +81,7 @@ pub(crate) enum Command {
     Detection(DetectionArgs),
     /// Measure an MCP server: does it answer correctly, validly, reliably, fast and safely?
     #[command(subcommand)]
-    Server(ServerCommand),
+    Server(Box<ServerCommand>),
     /// Measure agents: did they call the right tools with the right arguments, and at what cost?
     #[command(subcommand)]
     Agent(AgentCommand),
@@ -88,27 +96,50 @@ pub(crate) enum Command {
     Corpus(CorpusCommand),
     /// Turn a published benchmark, from your own copy, into a project
     Import(ImportArgs),
+    /// Make one report of a run that was measured in parts (`--partition`)
+    Merge(MergeArgs),
     /// Compare two reports item by item, or every pair of systems in one
     Compare(CompareArgs),
+    /// Print a report as the comment of a pull or merge request: at most 24 lines
+    Comment(CommentArgs),
     /// Show or accept reference scores
     #[command(subcommand)]
     Baseline(BaselineCommand),
+    /// Show the items of an entry from the last report: all, those that got worse, or one in full
+    Show(ShowArgs),
     /// Keep reports in one file and follow metrics from run to run
     History(HistoryArgs),
     /// Show a history as pages on 127.0.0.1, read-only
     Serve(DashboardArgs),
+    /// Serve Karat itself over MCP (stdio), for coding agents: reads the project's reports; runs nothing
+    /// unless allowed to
+    Mcp(McpArgs),
     /// Write a commented starter project that works at once
     Init(InitArgs),
+    /// Measure the project inside Karat, one entry of each kind, to see what Karat does
+    Demo(TourArgs),
     /// Serve a demo MCP server with good, slow, flaky and wrong tools
     DemoServer(DemoArgs),
     /// List every metric with its definition
     Metrics(MetricsArgs),
-    /// Print the JSON Schema of a document that Karat writes
+    /// Print the JSON Schema of a document that Karat reads or writes
     Schema(SchemaArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
     /// Print the manual page, in roff
     Man,
+}
+
+#[derive(Args)]
+pub(crate) struct CommentArgs {
+    /// The report.json of `karat check`
+    pub(crate) report: PathBuf,
+    /// The report of the merge base, for the changes since
+    #[arg(long, value_name = "REPORT")]
+    pub(crate) base: Option<PathBuf>,
+    /// The address of the whole report
+    #[arg(long, value_name = "URL")]
+    pub(crate) link: Option<String>,
 }
 
 #[derive(Args)]
@@ -122,17 +153,29 @@ pub(crate) struct CheckAllArgs {
     /// Keep the report in a history too: in the file, or in the one that the project names, or in
     /// karat-history.sqlite
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(conflicts_with = "partition")]
     pub(crate) history: Option<Option<PathBuf>>,
+    /// Show the report in a browser afterwards
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// Measure again whenever a file of the project changes, until Ctrl-C: the entries that name the
+    /// file, or all of them
+    #[arg(long, conflicts_with_all = ["json", "history", "open"])]
+    pub(crate) watch: bool,
 }
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct CheckArgs {
-    /// The project file; without it, ./karat.toml, and without that, the bundled project
+    /// The project file or its folder; without it, karat.toml here or in the nearest folder above
     pub(crate) project: Option<PathBuf>,
+    /// Measure the project inside Karat instead
+    #[arg(long, conflicts_with = "project")]
+    pub(crate) bundled: bool,
     /// The folder for reports and run journals
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,
-    /// A further output; its type from the ending (.json .html .md .xml .sarif .badge.json .score-report.json)
+    /// A further output; its type from the ending (.json .html .md .xml .sarif .agent.md .badge.json
+    /// .score-report.json)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
     /// Continue an interrupted run: answers in its journal are not asked for again
@@ -141,25 +184,59 @@ pub(crate) struct CheckArgs {
     /// True if the command has `--resume` at all
     #[arg(skip = true)]
     pub(crate) can_resume: bool,
+    /// Measure one part of the items, such as hash:1/8 for the first of eight, and leave the report to
+    /// `karat merge`
+    #[arg(long, value_name = "hash:PART/PARTS", conflicts_with_all = ["outputs", "strict"])]
+    pub(crate) partition: Option<Partition>,
     /// End with exit code 4 if the data cannot decide
     #[arg(long)]
     pub(crate) strict: bool,
     /// Only the entry of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
+    /// The folder for tables, of commands that write any
+    #[arg(skip)]
+    pub(crate) parquet: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) form: FormatArgs,
+}
+
+/// The form of the result on stdout.
+#[derive(Args, Clone, Copy, Default)]
+pub(crate) struct FormatArgs {
+    /// The form of the result: text for people, or agent: what failed and where to look, in at most 2,000
+    /// tokens
+    #[arg(long, value_name = "FORM", default_value = "text", conflicts_with = "json")]
+    pub(crate) format: Format,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    #[default]
+    Text,
+    Agent,
 }
 
 impl CheckArgs {
+    /// The same, with the result in this form.
+    pub(crate) fn in_form(self, form: FormatArgs) -> CheckArgs {
+        CheckArgs { form, ..self }
+    }
+
     /// Of a command that has no project: where it writes, and nothing else.
     pub(crate) fn writing(out: &Path, outputs: &[PathBuf]) -> CheckArgs {
         CheckArgs {
             project: None,
+            bundled: false,
             out: out.to_owned(),
             outputs: outputs.to_vec(),
             resume: false,
             can_resume: false,
+            partition: None,
             strict: false,
             only: None,
+            parquet: None,
+            form: FormatArgs::default(),
         }
     }
 }
@@ -204,7 +281,8 @@ pub(crate) struct CompareArgs {
     /// Compare over this slice too, such as split=test; repeatable
     #[arg(long, value_name = "BY=VALUE")]
     pub(crate) slice: Vec<String>,
-    /// The metric that the comparison is about: its p-value is not corrected for the others
+    /// The metric that the comparison is about: its p-value is not corrected for the others, and the
+    /// systems of one report are ranked by it
     #[arg(long, value_name = "ID")]
     pub(crate) primary: Option<String>,
 }
@@ -219,7 +297,7 @@ pub(crate) enum BaselineCommand {
 
 #[derive(Args)]
 pub(crate) struct BaselineArgs {
-    /// The project file; without it, ./karat.toml
+    /// The project file or its folder; without it, karat.toml here or in the nearest folder above
     pub(crate) project: Option<PathBuf>,
     /// The folder for run journals
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
@@ -237,8 +315,40 @@ pub(crate) struct BaselineArgs {
 
 #[derive(Args)]
 pub(crate) struct BaselineShowArgs {
-    /// The project file; without it, ./karat.toml, and without that, the bundled project
+    /// The project file or its folder; without it, karat.toml here or in the nearest folder above
     pub(crate) project: Option<PathBuf>,
+    /// Show those of the project inside Karat instead
+    #[arg(long, conflicts_with = "project")]
+    pub(crate) bundled: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ShowArgs {
+    /// The entry, such as bm25 or retrieval/bm25; may be left out if the report has one
+    pub(crate) entry: Option<String>,
+    /// Only the items that got worse, with their scores before and now
+    #[arg(long, conflicts_with = "item")]
+    pub(crate) worse: bool,
+    /// One item in full
+    #[arg(long, value_name = "ID")]
+    pub(crate) item: Option<String>,
+    /// The report; without it, the last one of the project
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// The form: text for people, or agent: all entries of the report, for a coding agent
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    #[arg(conflicts_with_all = ["json", "worse", "item", "entry"])]
+    pub(crate) format: Format,
+}
+
+#[derive(Args)]
+pub(crate) struct TourArgs {
+    /// The folder for the report
+    #[arg(long, value_name = "DIR", default_value = "karat-report")]
+    pub(crate) out: PathBuf,
+    /// Show the report in a browser afterwards
+    #[arg(long)]
+    pub(crate) open: bool,
 }
 
 #[derive(Args)]
@@ -258,10 +368,14 @@ pub(crate) struct SchemaArgs {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Document {
-    /// karat.report/1
+    /// A report: karat.report/2
     Report,
-    /// karat.check/1
+    /// The result of a check: karat.check/1
     Check,
+    /// A project file: karat.toml
+    Project,
+    /// A test suite of a server
+    Suite,
 }
 
 #[derive(Args)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{FailOn, RecordArgs, TargetArgs};
+use super::{FailOn, FormatArgs, RecordArgs, TargetArgs};
 
 /// The way a server is called with arguments that it may not expect.
 #[derive(Args)]
@@ -49,6 +49,8 @@ pub(crate) struct ProbeArgs {
     /// Write the findings as SARIF 2.1.0 to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) sarif: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) form: FormatArgs,
 }
 
 #[derive(Args)]

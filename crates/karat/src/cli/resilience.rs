@@ -21,7 +21,7 @@ pub(crate) struct ResilienceScoreArgs {
     /// The format of the runs
     #[arg(long, value_name = "FORMAT", default_value = "agentdojo")]
     pub(crate) format: RunFormat,
-    /// Only this attack; repeatable
+    /// Only this attack, or none; repeatable
     #[arg(long = "attack", value_name = "NAME")]
     pub(crate) attacks: Vec<String>,
     /// Only this suite; repeatable
@@ -108,6 +108,9 @@ pub(crate) struct ResilienceRunArgs {
     /// Write the runs to this file, in the native format
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    /// The times that each case is run; with several, a gate tests for non-inferiority
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) runs: u16,
     /// The runs that are under way at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) parallel: u16,

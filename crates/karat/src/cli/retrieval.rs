@@ -56,7 +56,8 @@ pub(crate) struct ToolsArgs {
 pub(crate) struct RankingsArgs {
     #[command(flatten)]
     pub(crate) tools: ToolsArgs,
-    /// The rankings: lines of `{id, ranked: [{tool_id, score}]}`, a run journal, or a report
+    /// The rankings: lines of `{id, ranked: [{tool_id, score}]}`, a run journal, a report, or Parquet
+    /// with the relevant ids in it
     #[arg(long, value_name = "FILE", conflicts_with = "run", required_unless_present = "run")]
     pub(crate) rankings: Option<PathBuf>,
     /// The rankings as a TREC run: lines of `query Q0 tool rank score tag`
@@ -68,6 +69,9 @@ pub(crate) struct RankingsArgs {
     /// The largest share of queries that may be without a ranking
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) max_errors: f64,
+    /// Write items, observations and metrics into this folder, as Parquet
+    #[arg(long, value_name = "DIR")]
+    pub(crate) parquet: Option<PathBuf>,
 }
 
 #[derive(Args)]

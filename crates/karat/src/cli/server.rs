@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::FormatArgs;
+
 #[derive(Subcommand)]
 pub(crate) enum ServerCommand {
     /// Measure the server entries of the project: suites, load, fuzz and attack
@@ -23,6 +25,144 @@ pub(crate) enum ServerCommand {
     Attack(Box<super::AttackArgs>),
     /// Make one call and print the result as it was on the wire
     Call(super::CallArgs),
+    /// Write a suite from what a live server answers: its tools that only read, resources and prompts
+    Suggest(Box<SuggestArgs>),
+    /// Print a case for one call, made from its answers
+    Propose(Box<ProposeArgs>),
+    /// Stand between a client and a server, and record what they say
+    Record(Box<ServerRecordArgs>),
+    /// Make a suite of a recording; a server that is given is used to try the cases on
+    Distil(Box<DistilArgs>),
+    /// Compare a live server with what was accepted: definitions, instructions, canary calls
+    Drift(Box<DriftArgs>),
+    /// Log in at a server and keep the token for later runs
+    Login(Box<LoginArgs>),
+    /// Forget a login that was kept
+    Logout(LogoutArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct LoginArgs {
+    /// Open the address in the browser instead of only printing it
+    #[arg(long)]
+    pub(crate) open: bool,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct LogoutArgs {
+    /// The address of the server
+    #[arg(long, value_name = "URL", required_unless_present_any = ["all", "list"])]
+    pub(crate) url: Option<String>,
+    /// Forget every login
+    #[arg(long, conflicts_with_all = ["url", "list"])]
+    pub(crate) all: bool,
+    /// List the logins that are kept, and forget none
+    #[arg(long, conflicts_with = "url")]
+    pub(crate) list: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct SuggestArgs {
+    /// Write the suite to this file instead of stdout
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// Only this tool; repeatable
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Vec<String>,
+    /// A value that is known to work, for parameters of this name: JSON, or else text; repeatable
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// The time a call may take, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 10_000)]
+    pub(crate) timeout_ms: u64,
+    /// The time the server may take to start, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 30_000)]
+    pub(crate) start_timeout_ms: u64,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    #[command(flatten)]
+    pub(crate) record: RecordArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct ProposeArgs {
+    /// The tool to call
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["resource", "prompt"])]
+    pub(crate) tool: Option<String>,
+    /// The resource to read instead
+    #[arg(long, value_name = "URI", conflicts_with_all = ["prompt", "input"])]
+    pub(crate) resource: Option<String>,
+    /// The prompt to get instead
+    #[arg(long, value_name = "NAME")]
+    pub(crate) prompt: Option<String>,
+    /// The arguments: a JSON object, or @FILE
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub(crate) input: String,
+    /// Call a tool that may change something too
+    #[arg(long)]
+    pub(crate) allow_destructive: bool,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// The time a call may take, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 30_000)]
+    pub(crate) timeout_ms: u64,
+    /// The time the server may take to start, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 30_000)]
+    pub(crate) start_timeout_ms: u64,
+}
+
+#[derive(Args)]
+pub(crate) struct ServerRecordArgs {
+    /// The recording to write
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct DistilArgs {
+    /// The recording: of `karat server record`, or of --record
+    pub(crate) recording: PathBuf,
+    /// Write the suite to this file instead of stdout
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// Keep calls of tools that may destroy something too
+    #[arg(long)]
+    pub(crate) allow_destructive: bool,
+    // A server on which the cases are tried.
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct DriftArgs {
+    /// The accepted state: written by --update, or any answer to tools/list
+    pub(crate) definitions: PathBuf,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    #[command(flatten)]
+    pub(crate) record: RecordArgs,
+    /// Accept what the server serves now: write it to the file
+    #[arg(long)]
+    pub(crate) update: bool,
+    /// A suite whose cases are run as canary calls too
+    #[arg(long, value_name = "SUITE")]
+    pub(crate) canaries: Option<PathBuf>,
+    /// The mildest change that gives exit code 1
+    #[arg(long, value_name = "SEVERITY", default_value = "warning")]
+    pub(crate) fail_on: FailOn,
 }
 
 /// The server: after `--`, at an address, or in a file of servers.
@@ -49,9 +189,14 @@ pub(crate) struct TargetArgs {
     /// A header of each request; repeatable. ${VAR} is taken from the environment
     #[arg(long = "header", value_name = "NAME: VALUE")]
     pub(crate) headers: Vec<String>,
+    /// A file of certificates, in PEM, to trust besides those of the system
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
     /// The folder in which the server runs
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) login: AuthArgs,
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
     #[command(flatten)]
@@ -59,6 +204,53 @@ pub(crate) struct TargetArgs {
     /// The command that starts the server
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+/// The login at a server that asks for one.
+#[derive(Args, Clone, Default)]
+pub(crate) struct AuthArgs {
+    /// Get a token in this way if the server asks for one
+    #[arg(long, value_name = "KIND", conflicts_with = "command")]
+    pub(crate) auth: Option<Auth>,
+    /// The client that the authorisation server knows; otherwise one is registered
+    #[arg(long, value_name = "ID", requires = "auth")]
+    pub(crate) client_id: Option<String>,
+    /// Its secret, as a variable: '${NAME}'
+    #[arg(long, value_name = "${NAME}", requires = "client_id")]
+    pub(crate) client_secret: Option<String>,
+    /// A file with its private key (PKCS#8 in PEM) instead of a secret
+    #[arg(long, value_name = "FILE", requires = "client_id", conflicts_with = "client_secret")]
+    pub(crate) private_key: Option<PathBuf>,
+    /// The https address of a client ID metadata document, where the authorisation server supports them
+    #[arg(long, value_name = "URL", requires = "auth")]
+    pub(crate) client_metadata: Option<String>,
+    /// A scope to ask for; repeatable. Otherwise those that the server names
+    #[arg(long = "scope", value_name = "SCOPE", requires = "auth")]
+    pub(crate) scopes: Vec<String>,
+    /// The only authorisation server to accept
+    #[arg(long, value_name = "URL", requires = "auth")]
+    pub(crate) issuer: Option<String>,
+    /// The token for --auth token, as a variable: '${NAME}', or - for a line of stdin
+    #[arg(long, value_name = "${NAME}", requires = "auth")]
+    pub(crate) access_token: Option<String>,
+    /// A refresh token for --auth token, as a variable: '${NAME}'
+    #[arg(long, value_name = "${NAME}", requires = "access_token")]
+    pub(crate) refresh_token: Option<String>,
+    /// The port of the redirect for --auth browser; otherwise a free one
+    #[arg(long, value_name = "PORT", requires = "auth")]
+    pub(crate) redirect_port: Option<u16>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Auth {
+    /// As a client with a secret or a private key
+    ClientCredentials,
+    /// As a person with a browser on this machine; the address is printed
+    Browser,
+    /// As a person with a browser anywhere; the address and a code are printed
+    Device,
+    /// With a token that you have
+    Token,
 }
 
 /// Answers to requests of the server. Without these they are refused.
@@ -126,7 +318,7 @@ pub(crate) enum Transport {
 
 #[derive(Args)]
 pub(crate) struct ServerTestArgs {
-    /// The suite, JSON or YAML
+    /// The suite, JSON or YAML; `-` is standard input
     pub(crate) suite: PathBuf,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
@@ -136,6 +328,9 @@ pub(crate) struct ServerTestArgs {
     /// Only the case of this id
     #[arg(long, value_name = "ID")]
     pub(crate) case: Option<String>,
+    /// Only the cases that did not pass in the last run, by the report in the output folder; all if none failed
+    #[arg(long, conflicts_with_all = ["tag", "case"])]
+    pub(crate) last_failed: bool,
     /// Write the snapshots that the cases want anew, where the calls end as they must
     #[arg(long)]
     pub(crate) update: bool,
@@ -153,6 +348,8 @@ pub(crate) struct ServerTestArgs {
     /// A further output; its type from the ending (.json .html .md .xml .sarif .badge.json)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) form: FormatArgs,
 }
 
 #[derive(Args)]
@@ -217,6 +414,8 @@ pub(crate) struct LoadArgs {
     /// A further output; its type from the extension (.json .html .md .xml)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) form: FormatArgs,
 }
 
 #[derive(Args)]
@@ -231,6 +430,9 @@ pub(crate) struct LintArgs {
     /// A rule that is not run; repeatable
     #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<String>,
+    /// The time the server may take to start, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 30_000)]
+    pub(crate) start_timeout_ms: u64,
     /// The mildest finding that gives exit code 1
     #[arg(long, value_name = "SEVERITY", default_value = "error")]
     pub(crate) fail_on: FailOn,

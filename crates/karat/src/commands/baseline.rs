@@ -11,31 +11,50 @@ use karat_io::text::printable;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::{BaselineArgs, BaselineShowArgs, CheckArgs};
-use crate::commands::check::{measure, select};
+use crate::cli::{BaselineArgs, BaselineShowArgs, CheckArgs, FormatArgs};
+use crate::commands::measuring::{located, measure, select};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
-use crate::project;
+use crate::project::Choice;
+
+/// Measures and accepts, without a word about it.
+pub(crate) fn record(arguments: &BaselineArgs, terminal: &Terminal) -> Result<(), Stop> {
+    accept(arguments, terminal, |_| Ok(())).map(drop)
+}
 
 /// Measures and accepts.
 pub(crate) fn update(arguments: &BaselineArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let updates = accept(arguments, terminal, |update| match terminal.json() {
+        true => Ok(()),
+        false => terminal.print(&update.text(terminal)),
+    })?;
+    if terminal.json() {
+        terminal.print_json(&json!({"schema": "karat.baseline.update/1", "updates": updates}))?;
+    }
+    Ok(Exit::Pass)
+}
+
+/// Measures, writes what changed, and reports each update.
+fn accept(
+    arguments: &BaselineArgs,
+    terminal: &Terminal,
+    each: impl Fn(&Update) -> Result<(), Stop>,
+) -> Result<Vec<Update>, Stop> {
     let check = CheckArgs {
         project: arguments.project.clone(),
+        bundled: false,
         out: arguments.out.clone(),
         outputs: Vec::new(),
         resume: arguments.resume,
         can_resume: true,
+        partition: None,
         strict: false,
         only: arguments.only.clone(),
+        parquet: None,
+        form: FormatArgs::default(),
     };
-    let plan = project::load(check.project.as_deref(), Baselines::Optional)?;
-    let plan = select(plan, &check, None)?;
-    if plan.root.is_bundled() {
-        return Err(Stop::bad_input(
-            "the bundled project's baselines are part of the binary; make a project of your own \
-             with `karat init`",
-        ));
-    }
+    let (choice, check) = located(&check)?;
+    let plan = select(choice.load(Baselines::Optional)?, &check, None)?;
     for planned in &plan.entries {
         if planned.entry.common().baseline.is_none() {
             let (evaluation, name) = (planned.entry.evaluation(), &planned.entry.common().name);
@@ -75,15 +94,10 @@ pub(crate) fn update(arguments: &BaselineArgs, terminal: &Terminal) -> Result<Ex
             wrote: write,
             change,
         };
-        if !terminal.json() {
-            terminal.print(&update.text(terminal))?;
-        }
+        each(&update)?;
         updates.push(update);
     }
-    if terminal.json() {
-        terminal.print_json(&json!({"schema": "karat.baseline.update/1", "updates": updates}))?;
-    }
-    Ok(Exit::Pass)
+    Ok(updates)
 }
 
 /// The update of one baseline, done or planned.
@@ -133,7 +147,7 @@ impl Change {
 impl Update {
     fn text(&self, terminal: &Terminal) -> String {
         let mut text = format!("{} · {}\n", self.evaluation, printable(&self.name));
-        let style = karat_report::terminal::Style { colors: terminal.colors() };
+        let style = terminal.style();
         match &self.change {
             Change::New => text.push_str("  there was no baseline\n"),
             Change::Nothing => {
@@ -155,7 +169,8 @@ impl Update {
 
 /// Shows what is committed.
 pub(crate) fn show(arguments: &BaselineShowArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let plan = project::load(arguments.project.as_deref(), Baselines::Optional)?;
+    let choice = Choice::new(arguments.project.as_deref(), arguments.bundled)?;
+    let plan = choice.load(Baselines::Optional)?;
     let baselines: Vec<&Baseline> =
         plan.entries.iter().filter_map(|planned| planned.baseline.as_ref()).collect();
     if terminal.json() {

@@ -2,31 +2,60 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use karat_core::evaluation::RunContext;
 use karat_core::gate;
 use karat_core::kind::Evaluation;
 use karat_core::leaderboard;
-use karat_core::project::{Baselines, Planned, Project};
-use karat_core::report::{self, CheckReport, NotMeasured, NotRun, Report, Verdict};
+use karat_core::project::{Baselines, Project};
+use karat_core::provenance;
+use karat_core::report::{self, CheckReport, NotMeasured, Report, Source, Verdict};
 use karat_history::{Added, Document, Store};
-use karat_io::input::write_atomic;
+use karat_io::input::{write_atomic, write_atomic_with};
 use karat_io::text::printable;
-use karat_report::{Output, findings};
+use karat_report::{Output, findings, json};
 
-use crate::cli::{CheckAllArgs, CheckArgs};
-use crate::commands::{history, places};
+use crate::browser;
+use crate::cli::{CheckAllArgs, CheckArgs, Format};
+use crate::commands::measuring::{Measured, located, measure, select};
+use crate::commands::{merge, parquet, part, places};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
-use crate::project;
-use crate::work::until_stopped;
+use crate::project::{self, Choice};
+
+/// The origin of the answers.
+#[derive(Clone, Copy)]
+pub(crate) enum Origin<'a> {
+    /// The systems of the project are asked.
+    Systems,
+    /// Parts of the run have asked them.
+    Parts(&'a [PathBuf]),
+}
 
 /// Every evaluation of the project.
 pub(crate) fn all(arguments: &CheckAllArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let history = history_of(arguments)?;
     let evaluation = arguments.evaluation.clone().map(Evaluation::from);
-    let mut published = check(&arguments.check, evaluation.as_ref(), terminal)?;
+    if let Some(partition) = arguments.check.partition {
+        return part::run(partition, &arguments.check, evaluation.as_ref(), terminal);
+    }
+    all_from(Origin::Systems, arguments, terminal)
+}
+
+/// Every evaluation of the project, from this origin.
+pub(crate) fn all_from(
+    origin: Origin<'_>,
+    arguments: &CheckAllArgs,
+    terminal: &Terminal,
+) -> Result<Exit, Stop> {
+    let evaluation = arguments.evaluation.clone().map(Evaluation::from);
+    ready(&arguments.check)?;
+    let choice = Choice::new(arguments.check.project.as_deref(), arguments.check.bundled)?;
+    let history = history_of(arguments, &choice)?;
+    let mut published =
+        check(origin, &arguments.check, evaluation.as_ref(), Detail::Summary, terminal)?;
+    if arguments.open {
+        let page = choice.folder().join(&arguments.check.out).join("report.html");
+        browser::open(page.as_os_str(), terminal);
+    }
     if let Some(file) = history
         && let Err(stop) = remember(&published.document, &file, terminal)
     {
@@ -37,11 +66,11 @@ pub(crate) fn all(arguments: &CheckAllArgs, terminal: &Terminal) -> Result<Exit,
 
 /// The history that the report goes to, if any: the one that was asked for, or that of the project.
 /// A file that is not a history is reported before anything runs.
-fn history_of(arguments: &CheckAllArgs) -> Result<Option<PathBuf>, Stop> {
-    let named = arguments.check.project.as_deref();
+fn history_of(arguments: &CheckAllArgs, choice: &Choice) -> Result<Option<PathBuf>, Stop> {
     let file = match &arguments.history {
-        Some(file) => Some(history::file(file.as_deref(), named)?),
-        None => project::history(named)?.file,
+        Some(Some(file)) => Some(file.clone()),
+        Some(None) => Some(project::of_choice(choice)?.place()),
+        None => project::of_choice(choice)?.file,
     };
     places::untracked(file.as_deref())?;
     if let Some(file) = file.as_deref().filter(|file| file.exists()) {
@@ -69,65 +98,137 @@ pub(crate) fn one(
     arguments: &CheckArgs,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
-    check(arguments, Some(evaluation), terminal)?.exit(arguments.strict)
+    if let Some(partition) = arguments.partition {
+        return part::run(partition, arguments, Some(evaluation), terminal);
+    }
+    check(Origin::Systems, arguments, Some(evaluation), Detail::Tables, terminal)?
+        .exit(arguments.strict)
 }
 
 fn check(
+    origin: Origin<'_>,
     arguments: &CheckArgs,
     evaluation: Option<&Evaluation>,
+    detail: Detail,
     terminal: &Terminal,
 ) -> Result<Published, Stop> {
     // A wrong place for an output is reported before anything is read or run.
     ready(arguments)?;
-    let plan = project::load(arguments.project.as_deref(), Baselines::Needed)?;
-    let plan = select(plan, arguments, evaluation)?;
-    if plan.root.is_bundled() {
-        terminal.say("karat: no karat.toml here; running the bundled project");
-    }
-    publish_all(&plan, arguments, evaluation, terminal)
+    let (choice, arguments) = located(arguments)?;
+    ready(&arguments)?;
+    let plan = choice.load(Baselines::Needed)?;
+    let labels: Vec<String> = plan.entries.iter().map(|planned| planned.entry.label()).collect();
+    let plan = select(plan, &arguments, evaluation)?;
+    let measure = || match origin {
+        Origin::Systems => measure(&plan, &arguments, terminal),
+        Origin::Parts(parts) => merge::measure(&plan, &labels, parts, &arguments, terminal),
+    };
+    measured_and_published(&plan, &arguments, Kept::default(), detail, terminal, measure)
+}
+
+/// Results of entries that are not measured again.
+#[derive(Default)]
+pub(crate) struct Kept {
+    pub(crate) reports: Vec<Report>,
+    pub(crate) not_measured: Vec<NotMeasured>,
 }
 
 /// Measures what is planned, gates, and writes the report.
 pub(crate) fn carry_out(
     plan: &Project<'_>,
     arguments: &CheckArgs,
-    evaluation: Option<&Evaluation>,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
+    if arguments.partition.is_some() {
+        return Err(Stop::bad_input(
+            "--partition needs a project: `karat merge` finds the settings of the run in karat.toml",
+        ));
+    }
     ready(arguments)?;
-    publish_all(plan, arguments, evaluation, terminal)?.exit(arguments.strict)
+    // Without a project there is no gate to sum up: the numbers are the result.
+    let detail = Detail::Tables;
+    let measure = || measure(plan, arguments, terminal);
+    measured_and_published(plan, arguments, Kept::default(), detail, terminal, measure)?
+        .exit(arguments.strict)
 }
 
-fn publish_all(
+/// The amount that is printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    /// One line for each entry, and what failed.
+    Summary,
+    /// Every number.
+    Tables,
+    /// A summary for a coding agent: failures and places to look.
+    Agent,
+}
+
+impl Detail {
+    /// The amount that was asked for, or else this one.
+    fn asked(arguments: &CheckArgs, otherwise: Detail) -> Detail {
+        match arguments.form.format {
+            Format::Agent => Detail::Agent,
+            Format::Text => otherwise,
+        }
+    }
+}
+
+/// Measures what is planned and publishes it together with what is kept.
+pub(crate) fn publish_all(
     plan: &Project<'_>,
     arguments: &CheckArgs,
-    evaluation: Option<&Evaluation>,
+    kept: Kept,
     terminal: &Terminal,
+) -> Result<Published, Stop> {
+    let measure = || measure(plan, arguments, terminal);
+    measured_and_published(plan, arguments, kept, Detail::Summary, terminal, measure)
+}
+
+fn measured_and_published<'a>(
+    plan: &Project<'_>,
+    arguments: &CheckArgs,
+    kept: Kept,
+    detail: Detail,
+    terminal: &Terminal,
+    measure: impl FnOnce() -> Result<Measured<'a>, Stop>,
 ) -> Result<Published, Stop> {
     let outputs = outputs(arguments)?;
     let mut reads = plan.reads();
     reads.extend(arguments.project.iter().filter(|named| named.is_file()).cloned());
     places::unread(outputs.iter().map(|(_, path)| path.as_path()), &reads)?;
-    let mut measured = measure(plan, arguments, terminal)?;
+    let mut measured = measure()?;
     for (report, planned) in &mut measured.reports {
         let common = planned.entry.common();
         gate::judge(report, &common.gate, planned.baseline.as_ref())
             .map_err(|error| Stop::bad_input(format!("{}: {error}", common.name)))?;
     }
-    // Where only a part was asked for, the rest is not news.
-    let whole = evaluation.is_none() && arguments.only.is_none();
-    let reports: Vec<Report> = measured.reports.into_iter().map(|(report, _)| report).collect();
+    let fresh = measured.reports.into_iter().map(|(report, _)| report);
+    let reports: Vec<Report> = kept.reports.into_iter().chain(fresh).collect();
+    let mut not_measured = kept.not_measured;
+    not_measured.extend(measured.not_measured);
     let document = CheckReport {
         schema: report::CHECK_SCHEMA.to_owned(),
-        verdict: verdict(&reports, &measured.not_measured),
+        source: Some(source(plan)),
+        verdict: verdict(&reports, &not_measured),
         reports,
-        not_measured: measured.not_measured,
-        not_run: if whole { not_run(plan) } else { Vec::new() },
+        not_measured,
         leaderboards: Vec::new(),
     };
     let leaderboards = leaderboard::of_recorded(&document.reports);
     let document = CheckReport { leaderboards, ..document };
-    Ok(publish(document, &outputs, terminal))
+    let detail = Detail::asked(arguments, detail);
+    let mut published = publish(document, &outputs, detail, terminal);
+    let tables = parquet::write_all(arguments.parquet.as_deref(), &published.document.reports);
+    published.unwritten.extend(tables.err().map(|stop| stop.message));
+    Ok(published)
+}
+
+/// The project as reports name it. The bundled one is of no repository.
+fn source(plan: &Project<'_>) -> Source {
+    match plan.root.is_bundled() {
+        true => Source { project: plan.name.clone(), ..Source::default() },
+        false => provenance::source(plan.root.folder(), plan.name.clone()),
+    }
 }
 
 /// Judges one report that came from no project, and publishes it as a check of one entry.
@@ -138,18 +239,11 @@ pub(crate) fn conclude(
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
     gate::judge(&mut report, policy, None).map_err(Stop::bad_input)?;
-    let reports = vec![report];
-    let document = CheckReport {
-        schema: report::CHECK_SCHEMA.to_owned(),
-        verdict: verdict(&reports, &[]),
-        reports,
-        not_measured: Vec::new(),
-        not_run: Vec::new(),
-        leaderboards: Vec::new(),
-    };
+    let document = CheckReport::of(vec![report]);
     let outputs = outputs(arguments)?;
     let prepared = places::prepare(&arguments.out);
-    let mut published = publish(document, &outputs, terminal);
+    let detail = Detail::asked(arguments, Detail::Tables);
+    let mut published = publish(document, &outputs, detail, terminal);
     published.unwritten.extend(prepared.err().map(|stop| stop.message));
     published.exit(arguments.strict)
 }
@@ -170,18 +264,19 @@ pub(crate) fn conclude_all(
         gate::judge(report, policy, None).map_err(Stop::bad_input)?;
     }
     let verdict = verdict(&reports, &[]);
-    publish(CheckReport { verdict, ..CheckReport::of(reports) }, &files, terminal).exit(false)
+    let document = CheckReport { verdict, ..CheckReport::of(reports) };
+    publish(document, &files, Detail::Tables, terminal).exit(false)
 }
 
 /// The result of a run, and the reasons why some of it could not be written.
-struct Published {
-    document: CheckReport,
+pub(crate) struct Published {
+    pub(crate) document: CheckReport,
     unwritten: Vec<String>,
 }
 
 impl Published {
     /// An output that is missing is bad input; what was found has been shown by then.
-    fn exit(&self, strict: bool) -> Result<Exit, Stop> {
+    pub(crate) fn exit(&self, strict: bool) -> Result<Exit, Stop> {
         let exit = exit(&self.document, strict);
         if self.unwritten.is_empty() {
             return Ok(exit);
@@ -191,9 +286,14 @@ impl Published {
     }
 }
 
-/// Shows the verdict, then writes it down: an output that cannot be written does not hide what was
-/// found, and does not keep the others from being written.
-fn publish(document: CheckReport, outputs: &[(Output, PathBuf)], terminal: &Terminal) -> Published {
+/// Writes the outputs and shows the verdict: an output that cannot be written does not hide what was found,
+/// and does not keep the others from being written.
+fn publish(
+    document: CheckReport,
+    outputs: &[(Output, PathBuf)],
+    detail: Detail,
+    terminal: &Terminal,
+) -> Published {
     let mut unwritten = Vec::new();
     let mut noted = |done: Result<(), Stop>| match done {
         Ok(()) => true,
@@ -202,54 +302,74 @@ fn publish(document: CheckReport, outputs: &[(Output, PathBuf)], terminal: &Term
             false
         }
     };
-    noted(show(&document, terminal));
-    let mut written = String::new();
+    let mut written = Vec::new();
     for (output, path) in outputs {
         if noted(write(&document, *output, path)) {
-            written.push_str(&format!("report: {}\n", path.display()));
+            written.push(path.display().to_string());
         }
     }
     noted(step_summary(&document));
-    if !terminal.json() && !terminal.quiet() {
-        noted(terminal.print(&written));
-    }
+    noted(show(&document, &written, detail, terminal));
     Published { document, unwritten }
 }
 
-fn show(document: &CheckReport, terminal: &Terminal) -> Result<(), Stop> {
+fn show(
+    document: &CheckReport,
+    written: &[String],
+    detail: Detail,
+    terminal: &Terminal,
+) -> Result<(), Stop> {
     if terminal.json() {
         return terminal.print_json(document);
+    }
+    if detail == Detail::Agent {
+        return terminal.print(&karat_report::agent::text(document, written));
     }
     if terminal.quiet() {
         return terminal.print(&trouble(document));
     }
-    let style = karat_report::terminal::Style { colors: terminal.colors() };
-    terminal.print(&karat_report::terminal::check(document, style))
+    let style = terminal.style();
+    if detail == Detail::Tables {
+        let lines: String = written.iter().map(|file| format!("report: {file}\n")).collect();
+        return terminal.print(&(karat_report::terminal::check(document, style) + &lines));
+    }
+    if terminal.verbose() {
+        terminal.print(&karat_report::terminal::check(document, style))?;
+        terminal.print("\n")?;
+    }
+    terminal.print(&karat_report::terminal::summary(document, written, style))
 }
 
 fn write(document: &CheckReport, output: Output, path: &Path) -> Result<(), Stop> {
+    if output == Output::Json {
+        return Ok(write_atomic_with(path, |file| json::write_check(document, file))?);
+    }
     let text = output.render(document).map_err(Stop::bad_input)?;
     Ok(write_atomic(path, text.as_bytes())?)
 }
 
 /// The failures, one per line; empty if everything passed.
 pub(crate) fn trouble(document: &CheckReport) -> String {
-    let mut lines = String::new();
-    for report in &document.reports {
-        let checks = report.gate.iter().flat_map(|gate| &gate.checks);
-        for check in checks.filter(|check| check.verdict != Verdict::Pass) {
-            let verdict = check.verdict.name();
-            let (evaluation, name) = (&report.evaluation, printable(&report.name));
-            let reason = printable(&check.reason);
-            lines.push_str(&format!("{verdict}: {evaluation} · {name}: {reason}\n"));
-        }
-        if report.gate.as_ref().is_some_and(|gate| gate.verdict != Verdict::Pass) {
-            lines.push_str(&failed_cases(report));
-        }
-    }
+    let mut lines: String = document.reports.iter().map(trouble_of).collect();
     for NotMeasured { evaluation, name, reason } in &document.not_measured {
         let (name, reason) = (printable(name), printable(reason));
         lines.push_str(&format!("not measured: {evaluation} · {name}: {reason}\n"));
+    }
+    lines
+}
+
+/// The failures of one report, one per line.
+pub(crate) fn trouble_of(report: &Report) -> String {
+    let mut lines = String::new();
+    let checks = report.gate.iter().flat_map(|gate| &gate.checks);
+    for check in checks.filter(|check| check.verdict != Verdict::Pass) {
+        let verdict = check.verdict.name();
+        let (evaluation, name) = (&report.evaluation, printable(&report.name));
+        let reason = printable(&check.reason);
+        lines.push_str(&format!("{verdict}: {evaluation} · {name}: {reason}\n"));
+    }
+    if report.gate.as_ref().is_some_and(|gate| gate.verdict != Verdict::Pass) {
+        lines.push_str(&failed_cases(report));
     }
     lines
 }
@@ -267,102 +387,6 @@ fn failed_cases(report: &Report) -> String {
         lines.push_str(&format!("failed: {evaluation} · {name}: {more} more in the report\n"));
     }
     lines
-}
-
-fn not_run(plan: &Project<'_>) -> Vec<NotRun> {
-    Evaluation::KNOWN
-        .iter()
-        .filter(|known| plan.entries.iter().all(|one| one.entry.evaluation() != **known))
-        .map(|evaluation| NotRun {
-            evaluation: evaluation.clone(),
-            reason: "the project has no entry".to_owned(),
-        })
-        .collect()
-}
-
-/// The reports, and the entries that could not be measured.
-pub(crate) struct Measured<'a> {
-    pub(crate) reports: Vec<(Report, &'a Planned)>,
-    pub(crate) not_measured: Vec<NotMeasured>,
-}
-
-/// Keeps only the entries that were asked for.
-pub(crate) fn select(
-    mut plan: Project<'static>,
-    arguments: &CheckArgs,
-    evaluation: Option<&Evaluation>,
-) -> Result<Project<'static>, Stop> {
-    let known: Vec<String> = plan.entries.iter().map(|planned| planned.entry.label()).collect();
-    plan.entries.retain(|planned| {
-        evaluation.is_none_or(|evaluation| planned.entry.evaluation() == *evaluation)
-            && arguments.only.as_ref().is_none_or(|name| planned.entry.common().name == *name)
-    });
-    if plan.entries.is_empty() {
-        let known = known.join(", ");
-        return Err(Stop::bad_input(format!("no entry matches; the project has: {known}")));
-    }
-    Ok(plan)
-}
-
-/// The advice for a run that ended early, if the command can resume.
-const GOES_ON: &str = "--resume goes on from here";
-
-/// Runs every entry of the plan. Ctrl-C ends it in good order: programs are stopped, and the journal
-/// holds what was answered.
-pub(crate) fn measure<'a>(
-    plan: &'a Project<'_>,
-    arguments: &CheckArgs,
-    terminal: &Terminal,
-) -> Result<Measured<'a>, Stop> {
-    let journals = out_folder(plan, arguments).join("journal");
-    places::prepare(&out_folder(plan, arguments))?;
-    let interrupted =
-        if arguments.can_resume { &format!("interrupted; {GOES_ON}") } else { "interrupted" };
-    until_stopped(entries(plan, arguments, &journals, terminal), interrupted)
-}
-
-async fn entries<'a>(
-    plan: &'a Project<'_>,
-    arguments: &CheckArgs,
-    journals: &Path,
-    terminal: &Terminal,
-) -> Result<Measured<'a>, Stop> {
-    let mut measured = Measured { reports: Vec::new(), not_measured: Vec::new() };
-    for planned in &plan.entries {
-        let entry = &planned.entry;
-        let (evaluation, name) = (entry.evaluation(), &entry.common().name);
-        let journal = journals.join(format!("{evaluation}-{name}.jsonl"));
-        let context = RunContext {
-            folder: plan.root.folder(),
-            journal: Some(&journal),
-            resume: arguments.resume,
-            progress: Arc::new(terminal.progress(&entry.label())),
-        };
-        let ran = entry.run(&context).await.map_err(Stop::from);
-        match ran {
-            Ok(report) => measured.reports.push((report, planned)),
-            Err(stop) if stop.exit == Exit::NotMeasured => {
-                let reason = match stop.can_go_on && arguments.can_resume {
-                    true => format!("{} ({GOES_ON})", stop.message),
-                    false => stop.message,
-                };
-                measured.not_measured.push(NotMeasured {
-                    evaluation,
-                    name: name.to_owned(),
-                    reason,
-                });
-            }
-            Err(stop) => {
-                return Err(Stop { message: format!("{name}: {}", stop.message), ..stop });
-            }
-        }
-    }
-    Ok(measured)
-}
-
-/// The folder for reports and journals: a relative one is inside the project.
-fn out_folder(plan: &Project<'_>, arguments: &CheckArgs) -> PathBuf {
-    plan.root.folder().join(&arguments.out)
 }
 
 /// Returns whether the outputs have a shape and a place, before anything is measured.
@@ -390,9 +414,7 @@ fn outputs(arguments: &CheckArgs) -> Result<Vec<(Output, PathBuf)>, Stop> {
 
 /// On GitHub the summary also goes to the page of the job.
 fn step_summary(document: &CheckReport) -> Result<(), Stop> {
-    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else {
-        return Ok(());
-    };
+    let Some(path) = step_summary_file() else { return Ok(()) };
     let summary = Output::Markdown.render(document).map_err(Stop::bad_input)?;
     // The file belongs to the job: other steps write to it too.
     let appended = std::fs::OpenOptions::new()
@@ -408,6 +430,11 @@ fn step_summary(document: &CheckReport) -> Result<(), Stop> {
     })
 }
 
+/// The file for the summary of a step on GitHub.
+pub(crate) fn step_summary_file() -> Option<std::ffi::OsString> {
+    std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty())
+}
+
 fn verdict(reports: &[Report], not_measured: &[NotMeasured]) -> Option<Verdict> {
     if !not_measured.is_empty() {
         return None;
@@ -416,7 +443,7 @@ fn verdict(reports: &[Report], not_measured: &[NotMeasured]) -> Option<Verdict> 
 }
 
 /// Not measured weighs more than a failed gate: exit code 1 means a gate failed and nothing else.
-fn exit(document: &CheckReport, strict: bool) -> Exit {
+pub(crate) fn exit(document: &CheckReport, strict: bool) -> Exit {
     match document.verdict {
         None => Exit::NotMeasured,
         Some(Verdict::Fail) => Exit::GateFailed,

@@ -43,25 +43,54 @@ struct Named {
 pub(crate) fn run(arguments: &CompareArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let slices = slices(&arguments.slice)?;
     let before = load_reports(&arguments.before)?;
-    let Some(after) = &arguments.after else { return ranked(&before, terminal) };
+    let primary = arguments.primary.as_deref();
+    let Some(after) = &arguments.after else { return ranked(&before, primary, &slices, terminal) };
     let after = load_reports(after)?;
-    show(&before, &after, &slices, arguments.primary.as_deref(), terminal)
+    show(&before, &after, &slices, primary, terminal)
 }
 
 /// Compares every pair of systems on the same data.
-fn ranked(reports: &[Report], terminal: &Terminal) -> Result<Exit, Stop> {
-    let tables = leaderboard::of_reports(reports);
-    if tables.is_empty() {
+fn ranked(
+    reports: &[Report],
+    primary: Option<&str>,
+    slices: &[SliceKey],
+    terminal: &Terminal,
+) -> Result<Exit, Stop> {
+    if leaderboard::of_reports(reports, None, &[]).is_empty() {
         return Err(Stop::bad_input(
             "the report has no two entries on the same data; name a second report to compare with",
         ));
+    }
+    let tables = leaderboard::of_reports(reports, primary, slices);
+    if let (Some(id), true) = (primary, tables.is_empty()) {
+        let metrics = reports.iter().flat_map(|report| &report.metrics);
+        let known: BTreeSet<&str> = metrics.map(|metric| metric.id.as_str()).collect();
+        let known = shown(&known.into_iter().collect::<Vec<_>>().join(", "));
+        return Err(Stop::bad_input(format!(
+            "--primary: no two entries on the same data have {id:?}; there are: {known}"
+        )));
+    }
+    for key in slices {
+        let wanted = Some(key.to_string());
+        if tables.iter().any(|table| table.slice == wanted) {
+            continue;
+        }
+        let of_all = reports.iter().flat_map(|report| &report.slices);
+        let known: BTreeSet<String> =
+            of_all.map(|slice| format!("{}={}", slice.by, slice.value)).collect();
+        let known: Vec<String> = known.into_iter().take(LISTED).collect();
+        return Err(Stop::bad_input(format!(
+            "--slice: no two entries have the metric over {:?}; there are: {}",
+            key.to_string(),
+            if known.is_empty() { "none".to_owned() } else { shown(&known.join(", ")) }
+        )));
     }
     if terminal.json() {
         let schema = "karat.leaderboard/1";
         terminal.print_json(&serde_json::json!({"schema": schema, "leaderboards": tables}))?;
         return Ok(Exit::Pass);
     }
-    let style = karat_report::terminal::Style { colors: terminal.colors() };
+    let style = terminal.style();
     for table in &tables {
         terminal.print(&karat_report::terminal::leaderboard(table, style))?;
     }
@@ -136,7 +165,7 @@ pub(crate) fn show(
         let document = Document { schema: "karat.compare/1", comparisons, only_before, only_after };
         terminal.print_json(&document)?;
     } else {
-        let style = karat_report::terminal::Style { colors: terminal.colors() };
+        let style = terminal.style();
         let mut text = String::new();
         for named in &comparisons {
             let before = named.before.as_ref().map(|name| format!("{name} → ")).unwrap_or_default();

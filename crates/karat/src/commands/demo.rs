@@ -1,4 +1,4 @@
-//! `karat demo-server`: the server that the bundled suite and the documentation measure, or one that was
+//! `karat demo`: the bundled project, for a first look. `karat demo-server`: the server that the bundled suite and the documentation measure, or one that was
 //! recorded.
 
 use std::collections::BTreeMap;
@@ -10,10 +10,43 @@ use karat_mcp::serve::{self, HttpServer, Offer, Respond};
 use karat_server::demo::vulnerable::{self, Vulnerable};
 use karat_server::demo::{self, Demo};
 
-use crate::cli::DemoArgs;
+use crate::cli::{CheckAllArgs, CheckArgs, DemoArgs, TourArgs};
+use crate::commands::check;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::work::runtime;
+
+/// The entries of the bundled project, as questions.
+const TOUR: &str = "\
+The project inside Karat has one entry of each kind:
+  server      does the demo server answer its test suite correctly?
+  agent       did recorded agents call the right tools?
+  retrieval   does the built-in search find the right tools?
+  detection   do the built-in detectors catch attacks and stay quiet otherwise?
+  resilience  does an agent withstand attacks and still do its work?
+";
+
+/// The commands for a system of the user's own.
+const OWN: &str = "\
+Your own system, without a project:
+  karat server scan -- COMMAND          an MCP server
+  karat retrieval run --url URL         a tool search
+  karat detection run -- COMMAND        a scanner of tool definitions
+  karat agent score FILE                recorded agent runs
+karat init writes a project that CI can check.
+";
+
+/// Measures the bundled project, and says what comes next.
+pub(crate) fn tour(arguments: &TourArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    terminal.say(TOUR);
+    let check = CheckArgs { bundled: true, ..CheckArgs::writing(&arguments.out, &[]) };
+    let all =
+        CheckAllArgs { check, evaluation: None, history: None, open: arguments.open, watch: false };
+    let exit = check::all(&all, terminal)?;
+    terminal.say("");
+    terminal.say(OWN.trim_end());
+    Ok(exit)
+}
 
 /// Serves over stdio until the input ends, or over HTTP until Ctrl-C.
 pub(crate) fn serve(arguments: &DemoArgs, terminal: &Terminal) -> Result<Exit, Stop> {

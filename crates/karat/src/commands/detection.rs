@@ -10,7 +10,7 @@ use karat_detection::dataset::Dataset;
 use karat_detection::system::SystemConfig;
 use karat_detection::{Config, Detection, ScoreOptions, score_verdicts};
 
-use super::check;
+use super::{check, parquet};
 use crate::bundled::Embedded;
 use crate::cli::{DetectionRunArgs, VerdictsArgs};
 use crate::exit::{Exit, Stop};
@@ -35,18 +35,35 @@ pub(crate) fn run(arguments: &DetectionRunArgs, terminal: &Terminal) -> Result<E
     let common = Common::named(stem.chars().map(plain).collect::<String>());
     let data = Detection::load(&config, &common, &Root::in_folder(".", &Embedded))?;
     let plan = project::of_any(Entry::<Detection> { common, config, data });
-    check::carry_out(&plan, check, Some(&Evaluation::Detection), terminal)
+    check::carry_out(&plan, check, terminal)
 }
 
 /// Scores every detector of the file; there is no gate.
 pub(crate) fn score(arguments: &VerdictsArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let dataset = Dataset::from_file(&arguments.corpus)?;
-    let report = score_verdicts(dataset, &arguments.verdicts, &ScoreOptions::default())?;
+    let folder = arguments.parquet.as_deref();
+    parquet::ready(folder)?;
+    let report = match parquet::are_parquet(std::slice::from_ref(&arguments.verdicts))? {
+        true => {
+            parquet::refuse(
+                &[("--corpus", arguments.corpus.is_some())],
+                "the table has the label of each entry in a column of its own",
+            )?;
+            parquet::verdicts(&arguments.verdicts, folder)?
+        }
+        false => {
+            let corpus = arguments.corpus.as_ref();
+            let corpus = corpus.ok_or_else(|| Stop::bad_input("give --corpus: the labels"))?;
+            let dataset = Dataset::from_file(corpus)?;
+            let report = score_verdicts(dataset, &arguments.verdicts, &ScoreOptions::default())?;
+            parquet::write_all(folder, std::slice::from_ref(&report))?;
+            report
+        }
+    };
     if terminal.json() {
         terminal.print_json(&report)?;
         return Ok(Exit::Pass);
     }
-    let style = karat_report::terminal::Style { colors: terminal.colors() };
+    let style = terminal.style();
     terminal.print(&karat_report::terminal::scores(&report, style))?;
     Ok(Exit::Pass)
 }

@@ -1,6 +1,7 @@
 //! `karat history`: reports kept in one file, and what they say over time.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use karat_core::baseline::Baseline;
@@ -8,18 +9,16 @@ use karat_core::compare::comparable;
 use karat_core::provenance::Stopwatch;
 use karat_core::report::Report;
 use karat_history::series::{self, Series};
-use karat_history::{
-    Added, Document, Entry, FILE, HistoryError, Prune, Run, Selection, Store, text,
-};
+use karat_history::{Added, Document, Entry, HistoryError, Prune, Run, Selection, Store, text};
 use karat_io::input::{self, Limits, nearest, write_atomic};
 use karat_io::text::printable;
 use serde_json::json;
 
 use crate::cli::{
     HistoryAddArgs, HistoryArgs, HistoryCommand, HistoryCompareArgs, HistoryExportArgs,
-    HistoryListArgs, HistoryPruneArgs, HistoryShowArgs,
+    HistoryListArgs, HistoryPruneArgs, HistoryShowArgs, HistorySiteArgs,
 };
-use crate::commands::compare;
+use crate::commands::{compare, parquet};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::project;
@@ -34,13 +33,16 @@ pub(crate) fn run(arguments: &HistoryArgs, terminal: &Terminal) -> Result<Exit, 
     let file = file(arguments.db.as_deref(), None)?;
     match &arguments.command {
         HistoryCommand::Add(arguments) => add(&file, arguments, terminal),
-        HistoryCommand::List(arguments) => list(&Store::open(&file)?, arguments, terminal),
-        HistoryCommand::Show(arguments) => show(&Store::open(&file)?, arguments, terminal),
+        HistoryCommand::List(arguments) => list(&Store::open_to_read(&file)?, arguments, terminal),
+        HistoryCommand::Show(arguments) => show(&Store::open_to_read(&file)?, arguments, terminal),
         HistoryCommand::Compare(arguments) => {
-            compare_runs(&Store::open(&file)?, arguments, terminal)
+            compare_runs(&Store::open_to_read(&file)?, arguments, terminal)
         }
         HistoryCommand::Prune(arguments) => prune(&mut Store::open(&file)?, arguments, terminal),
-        HistoryCommand::Export(arguments) => export(&Store::open(&file)?, arguments, terminal),
+        HistoryCommand::Site(arguments) => site(&Store::open_to_read(&file)?, arguments, terminal),
+        HistoryCommand::Export(arguments) => {
+            export(&Store::open_to_read(&file)?, arguments, terminal)
+        }
     }
 }
 
@@ -49,18 +51,21 @@ pub(crate) fn file(named: Option<&Path>, project: Option<&Path>) -> Result<PathB
     if let Some(named) = named {
         return Ok(named.to_owned());
     }
-    let project = project::history(project)?;
-    let file = project.file.unwrap_or_else(|| project.folder.join(FILE));
-    Ok(file.strip_prefix(".").map(Path::to_owned).unwrap_or(file))
+    Ok(project::history(project)?.place())
 }
 
 /// A document to add.
 pub(crate) fn document(path: &Path) -> Result<Document, Stop> {
-    let (name, source) = match path.to_str() {
-        Some("-") => (Path::new("(stdin)"), Path::new("/dev/stdin")),
-        _ => (path, path),
-    };
-    Ok(Document::read(name, &input::read_bytes(source, &Limits::default())?)?)
+    let limits = Limits::default();
+    if path != Path::new("-") {
+        return Ok(Document::read(path, &input::read_bytes(path, &limits)?)?);
+    }
+    let name = Path::new("(stdin)");
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().take(limits.bytes + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Stop::bad_input(format!("stdin cannot be read: {error}")))?;
+    let text = input::decode("(stdin)", &bytes, &limits)?;
+    Ok(Document::read(name, text.as_bytes())?)
 }
 
 fn add(file: &Path, arguments: &HistoryAddArgs, terminal: &Terminal) -> Result<Exit, Stop> {
@@ -245,11 +250,33 @@ fn older_than(text: &str) -> Result<Prune, Stop> {
     )))
 }
 
+fn site(store: &Store, arguments: &HistorySiteArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let pages = karat_history::site::write(store, &arguments.folder, arguments.reports)
+        .map_err(Stop::bad_input)?;
+    let index = arguments.folder.join("index.html");
+    if terminal.json() {
+        terminal.print_json(&json!({"schema": "karat.history.site/1", "pages": pages}))?;
+        return Ok(Exit::Pass);
+    }
+    terminal.print(&format!("{pages} pages: {}\n", index.display()))?;
+    Ok(Exit::Pass)
+}
+
 fn export(store: &Store, arguments: &HistoryExportArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let bytes = store.document(arguments.run)?;
+    if let Some(path) = &arguments.parquet {
+        let runs = parquet::export(store, arguments.run, path)?;
+        if terminal.json() {
+            terminal.print_json(&json!({"schema": "karat.history.export/1", "runs": runs}))?;
+        } else {
+            terminal.print(&format!("metrics of {runs} runs: {}\n", path.display()))?;
+        }
+        return Ok(Exit::Pass);
+    }
+    let run = arguments.run.ok_or_else(|| Stop::bad_input("give the number of a run"))?;
+    let bytes = store.document(run)?;
     match &arguments.output {
         Some(path) => write_atomic(path, &bytes)?,
-        None => terminal.print_bytes(&bytes)?,
+        None => terminal.print_json_text(&String::from_utf8_lossy(&bytes))?,
     }
     Ok(Exit::Pass)
 }

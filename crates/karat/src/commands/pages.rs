@@ -1,8 +1,8 @@
-//! Documents to install elsewhere: completions, the manual page, JSON Schemas.
+//! Documents to install elsewhere: completions and the manual page.
 
 use clap::CommandFactory as _;
 
-use crate::cli::{Cli, CompletionsArgs, Document, SchemaArgs};
+use crate::cli::{Cli, CompletionsArgs};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
@@ -10,7 +10,7 @@ use crate::face::Terminal;
 pub(crate) fn completions(arguments: &CompletionsArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Cli::command(), "karat", &mut script);
-    terminal.print(&String::from_utf8_lossy(&script))?;
+    terminal.print_bytes(&script)?;
     Ok(Exit::Pass)
 }
 
@@ -30,16 +30,6 @@ pub(crate) fn man(terminal: &Terminal) -> Result<Exit, Stop> {
         man.render_synopsis_section(&mut page)?;
         man.render_options_section(&mut page)?;
     }
-    terminal.print(&String::from_utf8_lossy(&page))?;
-    Ok(Exit::Pass)
-}
-
-/// The JSON Schema of a document.
-pub(crate) fn schema(arguments: &SchemaArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let schema = match arguments.document {
-        Document::Report => karat_core::report::report_schema(),
-        Document::Check => karat_core::report::check_schema(),
-    };
-    terminal.print_json(&schema)?;
+    terminal.print_bytes(&page)?;
     Ok(Exit::Pass)
 }

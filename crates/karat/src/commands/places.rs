@@ -1,11 +1,10 @@
-//! The places where a run may write: not over a file that git tracks, and not over one that the project reads.
-//! A place is judged by the file that is really written, whatever links lead there, and before
-//! anything runs. Whether it can be written shows only when it is.
+//! The places where a run may write: not over a file that git tracks, not over one that the project reads, and
+//! not through a link. A place is judged before anything runs. Whether it can be written shows only when it is.
 
 use std::path::{Path, PathBuf};
 
 use karat_core::provenance::is_tracked;
-use karat_io::input::{destination, write_atomic};
+use karat_io::input::{destination, refuse_links, write_atomic};
 
 use crate::exit::Stop;
 
@@ -15,6 +14,7 @@ const IGNORED: &[u8] = b"# Made by karat; nothing here belongs into version cont
 /// Makes the folder, and keeps it out of version control: reports are made, never committed. A folder
 /// that holds something already may be anybody's, so nothing is said about what is in it.
 pub(crate) fn prepare(folder: &Path) -> Result<(), Stop> {
+    refuse_links(folder)?;
     let in_use = std::fs::read_dir(folder).is_ok_and(|mut inside| inside.next().is_some());
     if !in_use {
         write_atomic(&folder.join(".gitignore"), IGNORED)?;
@@ -25,6 +25,7 @@ pub(crate) fn prepare(folder: &Path) -> Result<(), Stop> {
 /// Outputs are generated, never committed: a file that git tracks is not overwritten.
 pub(crate) fn untracked<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Stop> {
     for path in paths {
+        refuse_links(path)?;
         let real = destination(path);
         let shown = path.display();
         match is_tracked(&real) {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use karat_core::evaluation::Evaluation as _;
 use karat_core::evaluation::{Common, Entry, report_recorded};
-use karat_core::kind::Evaluation as Kind;
 use karat_core::project::Root;
 use karat_core::report::SystemRef;
 use karat_resilience::agents::AgentKind;
@@ -20,7 +19,7 @@ use crate::cli::{
 };
 use crate::commands::agent::check_endpoint;
 use crate::commands::agent::score::policy;
-use crate::commands::check;
+use crate::commands::{check, each};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::project;
@@ -41,8 +40,7 @@ pub(crate) fn score(arguments: &ResilienceScoreArgs, terminal: &Terminal) -> Res
         benchmark: arguments.benchmark.clone(),
     };
     let read = recordings::read(&arguments.path, format, &filter)?;
-    let mut reports = Vec::new();
-    for data in split_runs(read, format, arguments.pool) {
+    let reports = split_runs(read, format, arguments.pool).map(|data| {
         let attack =
             data.runs.iter().find_map(|run| run.attack.clone()).filter(|_| !arguments.pool);
         let name = match attack {
@@ -57,9 +55,10 @@ pub(crate) fn score(arguments: &ResilienceScoreArgs, terminal: &Terminal) -> Res
         };
         let common = Common { gate: gate.clone(), ..Common::named(name) };
         let entry = Entry::<Resilience> { common, config: Config::default(), data };
-        reports.push(report_recorded(&entry, Vec::new(), system, 1)?);
-    }
-    check::conclude_all(reports, &gate, &arguments.outputs, terminal)
+        let repeats = entry.data.repeats();
+        Ok(report_recorded(&entry, Vec::new(), system, repeats)?)
+    });
+    each::conclude(reports, &gate, &arguments.outputs, terminal)
 }
 
 /// Lets an agent work in worlds, through a defence.
@@ -127,6 +126,7 @@ pub(crate) fn run(arguments: &ResilienceRunArgs, terminal: &Terminal) -> Result<
     };
     let mut common = Common {
         gate,
+        runs: arguments.runs.into(),
         concurrency: arguments.parallel.into(),
         timeout_ms: u64::from(arguments.timeout) * 1000,
         ..Common::named(format!("{}-{}", config.agent_name(), config.defence.label()))
@@ -135,5 +135,5 @@ pub(crate) fn run(arguments: &ResilienceRunArgs, terminal: &Terminal) -> Result<
     let data = Resilience::load(&config, &common, &Root::in_folder(".", &Embedded))?;
     let project = project::of_any(Entry::<Resilience> { common, config, data });
     let run = CheckArgs::writing(&arguments.out, &arguments.outputs);
-    check::carry_out(&project, &run, Some(&Kind::Resilience), terminal)
+    check::carry_out(&project, &run, terminal)
 }

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use karat_core::report::Report;
 use karat_io::input::{Limits, Lines, write_atomic};
 use karat_metrics::ranking::Measure;
 use karat_retrieval::dataset::{Dataset, Labels};
@@ -12,6 +13,7 @@ use karat_retrieval::{ScoreOptions, score_rankings};
 
 use crate::bundled;
 use crate::cli::{ExportTrecArgs, FitnessArgs, RankingsArgs, ToolsArgs};
+use crate::commands::parquet;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
@@ -23,6 +25,23 @@ pub(crate) fn score(arguments: &RankingsArgs, terminal: &Terminal) -> Result<Exi
     if !(0.0..=1.0).contains(&arguments.max_errors) {
         return Err(Stop::bad_input("--max-errors: a share goes from 0 to 1"));
     }
+    let folder = arguments.parquet.as_deref();
+    parquet::ready(folder)?;
+    if let Some(path) = &arguments.rankings
+        && parquet::are_parquet(std::slice::from_ref(path))?
+    {
+        let ToolsArgs { dataset, corpus, golden } = &arguments.tools;
+        parquet::refuse(
+            &[
+                ("--dataset", dataset.is_some()),
+                ("--corpus", corpus.is_some()),
+                ("--golden", golden.is_some()),
+            ],
+            "the table has the relevant ids of each query in a column of its own",
+        )?;
+        let report = parquet::rankings(path, arguments.max_errors, folder)?;
+        return show(&report, terminal);
+    }
     let dataset = tools(&arguments.tools)?;
     let absent = if arguments.absent_is_empty { Absent::Empty } else { Absent::Unanswered };
     let (path, rankings) = match (&arguments.rankings, &arguments.run) {
@@ -32,11 +51,16 @@ pub(crate) fn score(arguments: &RankingsArgs, terminal: &Terminal) -> Result<Exi
     };
     let options = ScoreOptions { max_errors: arguments.max_errors, ..ScoreOptions::default() };
     let report = score_rankings(dataset, &rankings, path, &options)?;
+    parquet::write_all(folder, std::slice::from_ref(&report))?;
+    show(&report, terminal)
+}
+
+fn show(report: &Report, terminal: &Terminal) -> Result<Exit, Stop> {
     if terminal.json() {
-        terminal.print_json(&report)?;
+        terminal.print_json(report)?;
     } else {
-        let style = karat_report::terminal::Style { colors: terminal.colors() };
-        terminal.print(&karat_report::terminal::scores(&report, style))?;
+        let style = terminal.style();
+        terminal.print(&karat_report::terminal::scores(report, style))?;
     }
     // Scores of a harness that its own controls contradict do not pass.
     match report.controls.iter().all(|control| control.ok) {
@@ -110,7 +134,7 @@ pub(crate) fn serve_fitness(arguments: &FitnessArgs, terminal: &Terminal) -> Res
         limit,
     };
     let mut fitness = Fitness::new(tools(&arguments.tools)?, options)?;
-    terminal.print(&format!("{}\n", fitness.hello()))?;
+    terminal.print_json_text(&format!("{}\n", fitness.hello()))?;
     let input = std::io::stdin().lock();
     let mut lines = Lines::of("stdin", input, &Limits::streaming())?;
     while let Some((_, line)) = lines.next_line()? {
@@ -118,7 +142,7 @@ pub(crate) fn serve_fitness(arguments: &FitnessArgs, terminal: &Terminal) -> Res
             continue;
         }
         let answer = fitness.answer(line);
-        terminal.print(&format!("{answer}\n"))?;
+        terminal.print_json_text(&format!("{answer}\n"))?;
     }
     Ok(Exit::Pass)
 }

@@ -3,7 +3,6 @@
 
 use karat_core::adapter::{http, mcp};
 use karat_core::evaluation::{Common, Entry, Evaluation as _};
-use karat_core::kind::Evaluation;
 use karat_retrieval::ready::ReadyConfig;
 use karat_retrieval::system::SystemConfig;
 use karat_retrieval::systems::answer::{AnswerConfig, Rules};
@@ -44,7 +43,7 @@ pub(crate) fn run(
         data: data.clone(),
     });
     let plan = project::of_all(entries);
-    check::carry_out(&plan, check, Some(&Evaluation::Retrieval), terminal)
+    check::carry_out(&plan, check, terminal)
 }
 
 /// An entry for each system that is named.

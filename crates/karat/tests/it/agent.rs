@@ -174,7 +174,7 @@ fn spans_of_several_exporters_are_the_same_run() {
     }
 }
 
-/// What real exporters and clients wrote of the same run, their texts and ids made short.
+/// The same run as real exporters and clients wrote it, their texts and ids made short.
 fn fixture(name: &str) -> String {
     format!("{}/tests/fixtures/traces/{name}", env!("CARGO_MANIFEST_DIR"))
 }
@@ -576,15 +576,15 @@ fn a_project_gates_traces_against_its_baseline() {
         "[[agent]]\nname = \"calls\"\ntraces = [\"traces.jsonl\"]\nbaseline = \"base.json\"\n\n\
          [agent.gate.metrics]\n\"task.success\" = { max_drop = 0.0 }\n",
     );
-    scratch.karat(&["check"]).expect(2).says(&["no baseline"]);
+    scratch.karat(&["check", "-v"]).expect(2).says(&["no baseline"]);
     scratch.karat(&["baseline", "update"]).expect(0);
-    scratch.karat(&["check"]).expect(0);
+    scratch.karat(&["check", "-v"]).expect(0);
     // Another run of the same tasks is measured on the same data.
     scratch.write("traces.jsonl", once.replacen("\"3\"", "\"9\"", 1));
-    fails(scratch.karat(&["check"]), "task.success 1.0000 → 0.5000");
+    fails(scratch.karat(&["check", "-v"]), "task.success 1.0000 → 0.5000");
     // Other expectations are other data.
     scratch.write("traces.jsonl", once.replace("\"number\":3", "\"number\":4"));
-    scratch.karat(&["check"]).expect(2);
+    scratch.karat(&["check", "-v"]).expect(2);
     // An agent that was run again may do otherwise: two tasks cannot tell a loss from chance.
     scratch.write("traces.jsonl", &all);
     scratch.karat(&["baseline", "update"]).expect(0);
@@ -623,7 +623,7 @@ fn a_frozen_set_of_traces_is_measured_with_its_tools() {
     assert_eq!(value(&report, "mcpbench.schema_compliance"), Some(1.0));
     // What was frozen is not edited.
     scratch.write("datasets/traces/v1/traces/all.jsonl", GOOD);
-    scratch.karat(&["check"]).expect(2);
+    scratch.karat(&["check", "-v"]).expect(2);
 }
 
 #[test]
@@ -741,4 +741,41 @@ fn ragas_vectors_keep_their_values_in_a_report() {
         let expected = case["expected"]["collections_accuracy_strict"].as_f64().unwrap();
         assert!((found - expected).abs() <= 1e-12, "{id}: {found} {expected}");
     }
+}
+
+/// Traces with so many properties that averaging over all of them takes a while.
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_a_computation_and_leaves_nothing_half_written() {
+    let scratch = Scratch::new();
+    let mut lines = String::new();
+    for number in 0..3000 {
+        let tags: serde_json::Map<String, Value> = (0..60)
+            .map(|tag| (format!("tag{tag}"), ((number >> (tag % 11)) % 2).to_string().into()))
+            .collect();
+        let trace = json!({"id": format!("t{number}"), "tags": tags, "calls": [{"name": "a", "arguments": {"x": number % 3}}],
+            "usage": {"input_tokens": number, "duration_ms": number}, "expect": {"calls": [{"name": "a", "arguments": {"x": 1, "y": number % 2}}]}});
+        lines.push_str(&format!("{trace}\n"));
+    }
+    scratch.write("traces.jsonl", lines);
+    let mut run = std::process::Command::new(assert_cmd::cargo::cargo_bin("karat"))
+        .args(["agent", "score", "traces.jsonl"])
+        .current_dir(scratch.path(""))
+        .spawn()
+        .unwrap();
+    // The folder is made when the traces are scored and the averages begin.
+    while !scratch.path("karat-report").exists() {
+        assert!(run.try_wait().unwrap().is_none(), "it ended before it began");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let killed = std::process::Command::new("kill").args(["-TERM", &run.id().to_string()]).status();
+    assert!(killed.unwrap().success());
+    assert_eq!(run.wait().unwrap().code(), Some(143));
+    let left: Vec<String> = scratch
+        .files()
+        .into_iter()
+        .filter(|file| file.contains("report.") || file.contains(".tmp"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
 }

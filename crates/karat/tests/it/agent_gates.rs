@@ -20,7 +20,7 @@ fn mostly_failed() -> String {
     lines.join("\n")
 }
 
-/// What `karat agent score` makes of these lines, with further arguments.
+/// The result of `karat agent score` on these lines, with further arguments.
 fn score(lines: &str, more: &[&str]) -> Ran {
     let scratch = Scratch::new();
     scratch.write("t.jsonl", lines);
@@ -49,7 +49,7 @@ fn means_are_held_to_floors_and_ceilings() {
         let gated = |gate: [&str; 2]| score(&lines, &[one_pass, gate[0], gate[1]]);
         gated(["--min", "task.success=0.5"]).expect(0);
         let failed = gated(["--min", "task.success=0.6"]).expect(1);
-        assert!(failed.stdout.contains("task.success = 0.5000 is below the floor 0.6"));
+        assert!(failed.stdout.contains("task.success = 0.5000 is below the minimum 0.6"));
         gated(["--max", "answer.correct=0.4"]).expect(1);
         // Undefined keeps no limit; what is not known, or not computed in one pass, is an error.
         gated(["--min", "gauge.compliance=0.1"]).expect(1);

@@ -552,3 +552,56 @@ fn a_judge_votes_and_its_verdicts_are_used_without_it() {
     assert!(told.contains("1 units were not judged (first: b: not asked: "), "{told}");
     assert_eq!(judge.asked(), asked + 3);
 }
+
+#[test]
+fn a_recording_needs_nothing_else_to_be_replayed() {
+    let scratch = Scratch::new();
+    scratch.write("tasks.jsonl", TASK);
+    let endpoint = Endpoint::start(openai);
+    let live = ["--record", "rec.jsonl", "--runs", "2", "--system", "Be brief.", "-o", "live.json"];
+    driven(&scratch, &endpoint, &live).expect(0);
+    // Neither the tasks nor the endpoint are there any more.
+    std::fs::remove_file(scratch.path("tasks.jsonl")).unwrap();
+    scratch.karat(&["agent", "run", "--replay", "rec.jsonl", "-o", "again.json"]).expect(0);
+    assert_eq!(scratch.read("live.json"), scratch.read("again.json"));
+    assert_eq!(endpoint.asked(), 4);
+    // A recording holds no address.
+    assert!(!scratch.read("rec.jsonl").contains(&endpoint.url), "{}", scratch.read("rec.jsonl"));
+    let without = scratch.karat(&["agent", "run"]).expect(2);
+    assert!(without.stderr.contains("<TASKS>"), "{}", without.stderr);
+    scratch.write("old.jsonl", "{\"schema\":\"karat.agent-recording/1\",\"settings\":{}}\n");
+    let old = ["agent", "run", "--replay", "old.jsonl"];
+    scratch.karat(&old).expect(2).says(&["does not hold its tasks"]);
+}
+
+#[test]
+fn two_endpoints_are_compared_as_an_upgrade() {
+    let scratch = Scratch::new();
+    let more =
+        TASK.replace("\"sum\"", "\"again\"").replace("2 and 3 make", "2 and 3 make together");
+    scratch.write("tasks.jsonl", format!("{TASK}\n{more}\n"));
+    // The newer one forgets the tool for one of the tasks.
+    let good = Endpoint::start(openai);
+    let worse = Endpoint::start(|request| match request.to_string().contains("together") {
+        true => chat(&json!({"role": "assistant", "content": "About 6."})),
+        false => openai(request),
+    });
+    let upgrade = |before: &str, after: &str, more: &[&str]| {
+        let mut all = vec!["agent", "upgrade", before, after, "--tasks", "tasks.jsonl", "--json"];
+        all.extend(more);
+        scratch.karat(&all)
+    };
+    let (old, new) = (format!("old@{}", good.url), format!("new@{}", worse.url));
+    let found = upgrade(&old, &new, &["--runs", "2"]).expect(1).json();
+    assert_eq!(found["upgrade"]["verdict"], "FAIL");
+    assert_eq!(found["upgrade"]["lost"][0]["id"], "again");
+    assert_eq!(found["upgrade"]["tasks"], 2);
+    let same = upgrade(&old, &old.replace("old@", "new@"), &[]).expect(0).json();
+    assert_eq!(same["upgrade"]["verdict"], "PASS");
+    // What was run can be compared again, and an endpoint with a recording.
+    let recorded = "karat-report/upgrade/before/traces.jsonl";
+    let mixed = upgrade(recorded, &new, &[]).expect(1).json();
+    assert_eq!(mixed["upgrade"]["lost"].as_array().unwrap().len(), 1);
+    scratch.karat(&["agent", "upgrade", &old, &new]).expect(2).says(&["--tasks"]);
+    upgrade("m@http://127.0.0.1:1/v1", &new, &["--retry-pause-ms", "1"]).expect(3);
+}

@@ -146,7 +146,7 @@ fn a_line_of_2_gigabytes_is_refused_without_being_read() {
 #[test]
 fn a_report_of_a_newer_format_is_refused() {
     let scratch = project();
-    scratch.karat(&["check"]).expect(0);
+    scratch.karat(&["check", "-v"]).expect(0);
     let report = scratch.read("karat-report/report.json");
     scratch.write("newer.json", report.replace("karat.check/1", "karat.check/2"));
     scratch.karat(&["compare", "karat-report/report.json", "newer.json"]).expect(2).says(&[
@@ -171,7 +171,7 @@ fn a_report_of_a_newer_format_is_refused() {
 fn a_frozen_dataset_that_was_edited_is_refused() {
     let scratch = Scratch::new();
     scratch.karat(&["init", ".", "--for", "proxy"]).expect(0);
-    scratch.karat(&["check"]).expect(0);
+    scratch.karat(&["check", "-v"]).expect(0);
     let golden = "datasets/starter/v1/golden/golden.jsonl";
     scratch.write(golden, scratch.read(golden).replace("broken login", "slow login"));
     scratch.karat(&["check", "--quiet"]).expect(2).says(&["golden.jsonl", "sha256:", "v2"]);

@@ -7,10 +7,10 @@ use common::{BM25, GOLDEN, Scratch};
 #[test]
 fn the_bundled_project_passes_reproduces_its_baseline_and_is_the_same_twice() {
     let scratch = Scratch::new();
-    let first = scratch.karat(&["check"]).expect(0);
+    let first = scratch.karat(&["check", "--bundled"]).expect(0);
     let report = scratch.read("karat-report/report.json");
     let page = scratch.read("karat-report/report.html");
-    let second = scratch.karat(&["check"]).expect(0);
+    let second = scratch.karat(&["check", "--bundled"]).expect(0);
     assert_eq!(first.stdout, second.stdout);
     assert_eq!(report, scratch.read("karat-report/report.json"));
     assert_eq!(page, scratch.read("karat-report/report.html"));
@@ -66,7 +66,7 @@ fn the_readme_shows_a_failure_as_it_is() {
 #[test]
 fn json_is_alone_on_stdout_and_fits_its_schema() {
     let scratch = Scratch::new();
-    let ran = scratch.karat(&["check", "--json"]).expect(0);
+    let ran = scratch.karat(&["check", "--bundled", "--json"]).expect(0);
     let document = ran.json();
     let schema = scratch.karat(&["schema", "check"]).expect(0).json();
     let validator = jsonschema::validator_for(&schema).unwrap();
@@ -79,8 +79,8 @@ fn json_is_alone_on_stdout_and_fits_its_schema() {
 #[test]
 fn quiet_says_nothing_on_the_side() {
     let scratch = Scratch::new();
-    assert_eq!(scratch.karat(&["--quiet", "check"]).expect(0).stderr, "");
-    assert_ne!(scratch.karat(&["check"]).expect(0).stderr, "");
+    assert_eq!(scratch.karat(&["--quiet", "check", "--bundled"]).expect(0).stderr, "");
+    assert_ne!(scratch.karat(&["check", "--bundled"]).expect(0).stderr, "");
 }
 
 #[test]
@@ -106,15 +106,186 @@ fn quiet_shows_what_failed_and_nothing_that_passed() {
 }
 
 #[test]
-fn every_line_fits_80_columns_and_colours_are_optional() {
+fn every_line_fits_the_terminal_and_colours_are_optional() {
     let scratch = Scratch::new();
-    let plain = scratch.karat(&["check"]).expect(0).stdout;
-    for line in plain.lines().filter(|line| !line.starts_with("report: ")) {
-        assert!(line.chars().count() <= 80, "{line}");
+    for columns in ["60", "100", "160"] {
+        let ran = scratch.command(&["check", "--bundled"]).env("COLUMNS", columns).output();
+        let plain = String::from_utf8(ran.unwrap().stdout).unwrap();
+        let columns: usize = columns.parse().unwrap();
+        for line in plain.lines().filter(|line| !line.starts_with("report: ")) {
+            assert!(line.chars().count() <= columns, "{line}");
+        }
+        assert!(!plain.contains('\u{1b}'));
     }
-    assert!(!plain.contains('\u{1b}'));
-    let coloured = scratch.karat(&["check", "--color", "always"]).expect(0).stdout;
+    let coloured = scratch.karat(&["check", "--bundled", "--color", "always"]).expect(0).stdout;
     assert!(coloured.contains('\u{1b}'));
+}
+
+#[test]
+fn without_a_project_nothing_is_measured_and_nothing_passes() {
+    let scratch = Scratch::new();
+    for arguments in
+        [&["check"][..], &["check", "-q"], &["retrieval", "run"], &["baseline", "show"]]
+    {
+        let words = ["karat.toml", "karat init", "karat demo", "--bundled"];
+        scratch.karat(arguments).expect(2).says(&words);
+    }
+    assert!(scratch.files().is_empty(), "{:?}", scratch.files());
+    assert!(scratch.karat(&["demo"]).expect(0).stdout.contains("passed"));
+}
+
+#[test]
+fn a_project_is_found_from_a_folder_inside_it() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "[retrieval.gate.metrics]\n\"mrr\" = { min = 0.1 }\n", BM25);
+    std::fs::create_dir_all(scratch.path("a/b")).unwrap();
+    let ran = scratch.command(&["check"]).current_dir(scratch.path("a/b")).output().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    assert!(scratch.path("karat-report/report.html").exists());
+    assert!(!scratch.path("a/b/karat-report").exists());
+}
+
+/// A search that answers every query with this list.
+fn always(ranked: &str) -> String {
+    format!(
+        "{{ command = [\"python3\", \"-c\", '''\nimport sys, json\nfor line in sys.stdin:\n    \
+         open(\"asked\", \"a\").write(line)\n    print(json.dumps({{\"id\": json.loads(line)[\"id\"], \
+         \"ranked\": {ranked}}}), flush=True)\n'''] }}\nanswer_tokens = false"
+    )
+}
+
+#[test]
+fn a_failed_check_names_what_failed_with_its_text_and_fits_a_screen() {
+    let scratch = Scratch::new();
+    let gate = "baseline = \"b.json\"\n[retrieval.gate.metrics]\n\"mrr\" = { max_drop = 0.0 }\n";
+    scratch.project(GOLDEN, gate, BM25);
+    scratch.karat(&["baseline", "update"]).expect(0);
+    scratch.project(GOLDEN, gate, &always("[\"s:send_mail\"]"));
+    for columns in ["60", "100", "160"] {
+        let ran = scratch.command(&["check"]).env("COLUMNS", columns).output().unwrap();
+        let shown = String::from_utf8(ran.stdout).unwrap();
+        assert_eq!(ran.status.code(), Some(1), "{shown}");
+        assert!(shown.lines().count() <= 40, "{shown}");
+        let last = shown.lines().last().unwrap();
+        assert!(last.contains("retrieval r") && last.contains("mrr"), "{last}");
+        for word in ["open a ticket", "rank 1 → none", "what changed: system", "karat show"] {
+            assert!(shown.contains(word), "{word}: {shown}");
+        }
+    }
+    let shown = scratch.karat(&["show", "r", "--worse"]).expect(0).stdout;
+    assert!(shown.contains("q1") && shown.contains("rank 1 → none"), "{shown}");
+    let shown = scratch.karat(&["show", "retrieval/r", "--item", "q1"]).expect(0).stdout;
+    assert!(shown.contains("open a ticket") && shown.contains("1.0000 → 0.0000"), "{shown}");
+    scratch.karat(&["show", "--item", "q9"]).expect(2).says(&["q9", "did you mean"]);
+}
+
+#[test]
+fn what_passed_was_not_measured_or_is_undecided_is_said_in_a_few_lines() {
+    let scratch = Scratch::new();
+    let certified = "[retrieval.gate.metrics]\n\"success@5\" = { min = 0.9, certify = true }\n";
+    let floor = "[retrieval.gate.metrics]\n\"mrr\" = { min = 0.1 }\n";
+    let lost = "{ command = [\"/bin/false\"] }";
+    for (name, gate, system, code) in [
+        ("passed", floor, BM25, 0),
+        ("undecided", certified, BM25, 0),
+        ("not_measured", floor, lost, 3),
+    ] {
+        scratch.project(GOLDEN, gate, system);
+        for columns in ["60", "100", "160"] {
+            let ran = scratch.command(&["check"]).env("COLUMNS", columns).output().unwrap();
+            let shown = String::from_utf8(ran.stdout).unwrap();
+            assert_eq!(ran.status.code(), Some(code), "{name}: {shown}");
+            assert!(shown.lines().all(|line| line.chars().count() <= columns.parse().unwrap()));
+        }
+    }
+}
+
+#[test]
+fn a_mistyped_label_an_empty_dataset_and_a_crossed_rule_are_bad_input() {
+    let scratch = Scratch::new();
+    scratch.project(&GOLDEN.replace("s:list_files", "s:list_file"), "", BM25);
+    let hint = "did you mean `s:list_files`?";
+    scratch.karat(&["check"]).expect(2).says(&["q2", "s:list_file", hint]);
+    scratch.project("", "", BM25);
+    scratch.karat(&["check"]).expect(2).says(&["no items"]);
+    let gate = "[retrieval.gate.metrics]\n\"mrr\" = { min = 0.6, max = 0.2 }\n";
+    scratch.project(GOLDEN, gate, BM25);
+    let crossed = "karat.toml:7: r: gate: mrr: min = 0.6 is above max";
+    scratch.karat(&["check"]).expect(2).says(&[crossed]);
+    scratch.project(GOLDEN, "[retrieval.gate.metrics]\n\"mr\" = { min = 0.6 }\n", BM25);
+    scratch.karat(&["check"]).expect(2).says(&["karat.toml:7:", "unknown metric"]);
+}
+
+#[test]
+fn an_adapter_of_another_shape_is_stopped_after_five_answers() {
+    let scratch = Scratch::new();
+    let query = |n: usize| {
+        format!(
+            "{{\"id\": \"q{n}\", \"query\": \"open\", \"labels\": [{{\"tool_id\": \"s:create_issue\", \
+             \"relevance\": 2}}]}}\n"
+        )
+    };
+    scratch.project(&(0..40).map(query).collect::<String>(), "", &always("3"));
+    scratch.karat(&["check"]).not_measured(&["first 5 answers are all invalid", "expected a list"]);
+    assert_eq!(scratch.read("asked").lines().count(), 5);
+}
+
+#[test]
+fn a_change_is_measured_again_while_watching() {
+    use std::io::{BufRead as _, BufReader};
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "[retrieval.gate.metrics]\n\"mrr\" = { min = 0.1 }\n", BM25);
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_karat"));
+    command.args(["check", "--watch"]).current_dir(scratch.path(""));
+    command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut wait = |word: &str| lines.by_ref().map(Result::unwrap).find(|line| line.contains(word));
+    assert!(wait("watching").is_some());
+    scratch.write("golden.jsonl", GOLDEN.replace("open a ticket", "open one ticket"));
+    assert!(wait("changed: ").unwrap().contains("golden.jsonl"));
+    assert!(wait("watching").is_some());
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn the_report_is_opened_by_the_named_browser() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "", BM25);
+    let browser = scratch.write("browser", "#!/bin/sh\necho \"$1\" > opened\n");
+    std::process::Command::new("chmod").arg("+x").arg(&browser).status().unwrap();
+    scratch.command(&["check", "--open"]).env("BROWSER", browser).output().unwrap();
+    let opened = || std::fs::read_to_string(scratch.path("opened")).unwrap_or_default();
+    for _ in 0..200 {
+        if !opened().is_empty() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert!(opened().contains("karat-report/report.html"));
+}
+
+#[test]
+fn editors_know_the_keys_of_a_project_and_of_a_suite() {
+    let scratch = Scratch::new();
+    for user in ["server", "proxy", "scanner", "agent"] {
+        scratch.karat(&["init", "--for", user, "--ci", "none", user]).expect(0);
+        let schema = scratch.read(&format!("{user}/.karat/project.schema.json"));
+        let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
+        let text = scratch.read(&format!("{user}/karat.toml"));
+        assert!(text.starts_with("#:schema "), "{text}");
+        let project: toml::Value = toml::from_str(&text).unwrap();
+        let mut project = serde_json::to_value(project).unwrap();
+        let errors: Vec<String> = validator.iter_errors(&project).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{user}: {errors:?}");
+        project["no_such_key"] = serde_json::json!(1);
+        assert!(!validator.is_valid(&project));
+    }
+    let suite = scratch.karat(&["schema", "suite"]).expect(0).json();
+    let validator = jsonschema::validator_for(&suite).unwrap();
+    let case = |key: &str| serde_json::json!({"name": "s", "test_cases": [{"tool": "t", key: {}}]});
+    assert!(validator.is_valid(&case("input")) && !validator.is_valid(&case("no_such_key")));
 }
 
 #[test]

@@ -1,6 +1,5 @@
-//! Karat in CI: the steps of action.yml, the job of ci/gitlab.yml, the hooks of pre-commit and the files
-//! that `karat init` writes are taken apart and run, with the real binary and are-ins for what belongs
-//! to the forge.
+//! Karat in CI: the steps of action.yml, the hooks of pre-commit and the workflow that `karat init` writes
+//! are taken apart and run, with the real binary and substitutes for what belongs to the forge.
 
 use crate::common;
 
@@ -13,18 +12,18 @@ use common::{Ran, Scratch};
 use karat_io::input::{Format, parse};
 use serde_json::Value;
 
-const KARAT: &str = env!("CARGO_BIN_EXE_karat");
+pub(crate) const KARAT: &str = env!("CARGO_BIN_EXE_karat");
 
-fn root(file: &str) -> PathBuf {
+pub(crate) fn root(file: &str) -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(file)
 }
 
-fn yaml(file: &str) -> Value {
+pub(crate) fn yaml(file: &str) -> Value {
     let path = root(file);
     parse(&path, &std::fs::read_to_string(&path).unwrap(), Format::Yaml).unwrap()
 }
 
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
@@ -51,8 +50,10 @@ fn the_action_keeps_the_rules_of_composite_actions() {
             assert_eq!(step["shell"], "bash", "{name}: a composite step must say its shell");
             assert!(expressions(text(step, "run")).is_empty(), "{name}: hand it over in env");
         } else {
-            let (_, version) = text(step, "uses").split_once('@').unwrap();
-            assert!(version.starts_with('v'), "{name}: {version}");
+            // A tag can be moved by its owner; scripts/pins holds every other file to this too.
+            let (_, commit) = text(step, "uses").split_once('@').unwrap();
+            let hexadecimal = commit.chars().all(|c| c.is_ascii_hexdigit());
+            assert!(commit.len() == 40 && hexadecimal, "{name}: {commit}");
         }
         // What a step refers to is there, and came before it.
         let whole = format!("{step} ${{{{ {} }}}}", text(step, "if"));
@@ -79,6 +80,8 @@ struct Job {
     inputs: BTreeMap<&'static str, String>,
     /// The number of the comment that is there already; empty for none.
     comment: &'static str,
+    /// The report of the merge base; empty for none.
+    base: String,
     /// The folder of the action.
     source: PathBuf,
     /// Variables of the repository that the workflow belongs to.
@@ -87,7 +90,7 @@ struct Job {
 
 impl Job {
     fn new(scratch: Scratch, inputs: &[(&'static str, &str)]) -> Job {
-        for (program, script) in [("gh", GH), ("cargo", CARGO)] {
+        for (program, script) in [("gh", GH), ("cargo", CARGO), ("curl", CURL)] {
             executable(&scratch, program, script);
         }
         std::fs::create_dir_all(scratch.path(".runner/temp")).unwrap();
@@ -96,6 +99,7 @@ impl Job {
             scratch,
             inputs: BTreeMap::new(),
             comment: "",
+            base: String::new(),
             source: root(""),
             variables: BTreeMap::new(),
         };
@@ -130,8 +134,10 @@ impl Job {
             }
             let known = match *expression.split('.').collect::<Vec<_>>() {
                 ["inputs", input] => self.inputs[input].clone(),
-                ["steps", "check", "outputs", name] => self.output(name),
+                ["steps", _, "outputs", name] => self.output(name),
                 ["github", "event", "pull_request", "number"] => "12".to_owned(),
+                ["github", "event", "pull_request", "base" | "head", "sha"] => "0".repeat(40),
+                ["github", "action_repository"] => String::new(),
                 _ => panic!("{expression} is new here"),
             };
             filled = filled.replace(&format!("${{{{ {expression} }}}}"), &known);
@@ -173,9 +179,12 @@ impl Job {
             .env("GITHUB_PATH", runner.join("path"))
             .env("GITHUB_STEP_SUMMARY", runner.join("summary"))
             .env("GITHUB_REPOSITORY", "owner/project")
+            .env("GITHUB_SERVER_URL", "https://example.com")
+            .env("GITHUB_RUN_ID", "77")
             .env("RUNNER_TEMP", runner.join("temp"))
             .env("STUB", &runner)
             .env("STUB_KARAT", KARAT)
+            .env("STUB_BASE", &self.base)
             .env("STUB_COMMENT", self.comment);
         for (name, value) in step["env"].as_object().into_iter().flatten() {
             command.env(name, self.filled(value.as_str().unwrap()));
@@ -200,13 +209,13 @@ impl Job {
         for step in workflow["jobs"]["karat"]["steps"].as_array().unwrap() {
             let ran = match step["uses"].as_str() {
                 // The project is there already.
-                Some("actions/checkout@v4") => continue,
+                Some(checkout) if checkout.starts_with("actions/checkout@") => continue,
                 Some("./.karat-source") => {
                     self.source = self.scratch.path(".karat-source");
                     let config = step["with"]["config"].as_str().unwrap();
                     self.inputs.insert("config", config.to_owned());
                     self.step("Find out which Karat this is").expect(0);
-                    self.step("Build Karat").expect(0);
+                    self.step("Download or build Karat").expect(0);
                     self.measure()
                 }
                 Some(other) => panic!("{other} is new here"),
@@ -221,8 +230,13 @@ impl Job {
     }
 }
 
-/// Notes what it was asked for, and keeps the text of the comment.
+/// Notes what it was asked for, keeps the text of the comment, and has the report of the merge base.
 const GH: &str = r#"printf '%s\n' "$*" >>"$STUB/gh"
+case "$2" in
+    */compare/*) echo 0123456789012345678901234567890123456789; exit 0 ;;
+    */actions/artifacts*) [ -z "$STUB_BASE" ] || echo 55; exit 0 ;;
+    download) mkdir -p "${!#}" && cp "$STUB_BASE" "${!#}/report.json"; exit 0 ;;
+esac
 for argument in "$@"; do
     case "$argument" in
         --paginate) echo "$STUB_COMMENT" | grep . ; exit 0 ;;
@@ -231,7 +245,7 @@ for argument in "$@"; do
 done
 "#;
 /// Notes what it was asked for, and installs the karat that is there from a source that is there.
-const CARGO: &str = r#"printf '%s\n' "$*" >>"$STUB/cargo"
+pub(crate) const CARGO: &str = r#"printf '%s\n' "$*" >>"$STUB/cargo"
 while [ $# -gt 0 ]; do
     case "$1" in
         --path) [ -f "$2/Cargo.toml" ] || exit 101 ;;
@@ -240,20 +254,30 @@ while [ $# -gt 0 ]; do
     shift
 done
 "#;
+/// Notes the address, and takes what is at ADDRESS from a folder: nothing leaves this machine.
+const CURL: &str = r#"address=${!#}
+echo "$address" >>"$STUB/curl"
+case "$address" in
+    https://example.com/tools/karat/*) address=file://$STUB/${address#https://example.com/tools/karat/} ;;
+    file://*) ;;
+    *) exit 22 ;;
+esac
+exec /usr/bin/curl "${@:1:$#-1}" "$address"
+"#;
 
-fn executable(scratch: &Scratch, name: &str, script: &str) {
+pub(crate) fn executable(scratch: &Scratch, name: &str, script: &str) {
     let path = scratch.write(&format!(".runner/bin/{name}"), format!("#!/bin/bash\n{script}"));
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-fn project(folder: &str) -> Scratch {
+pub(crate) fn project(folder: &str) -> Scratch {
     let scratch = Scratch::new();
     scratch.karat(&["init", folder, "--for", "proxy", "--ci", "none"]).expect(0);
     scratch
 }
 
 /// Makes the search of a project worse than its baseline.
-fn degrade(scratch: &Scratch, folder: &str) {
+pub(crate) fn degrade(scratch: &Scratch, folder: &str) {
     let file = format!("{folder}/karat.toml");
     let (old, new) = (r#"builtin = "bm25""#, r#"builtin = "bm25-names""#);
     assert!(scratch.read(&file).contains(old));
@@ -329,48 +353,233 @@ fn hostile_words_stay_words() {
     assert!(mark.starts_with("<!-- karat __touch_owned__") && mark.ends_with(" -->"), "{mark}");
 }
 
+/// The target of a release for this machine.
+fn target() -> String {
+    let system = if cfg!(target_os = "macos") { "apple-darwin" } else { "unknown-linux-musl" };
+    format!("{}-{system}", std::env::consts::ARCH)
+}
+
+/// The version of Karat.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A folder with the release of this checkout, made by the scripts that make one, with a program that runs
+/// the karat of the test. Returns the archive.
+pub(crate) fn release(scratch: &Scratch) -> PathBuf {
+    let program = scratch.write(
+        ".runner/karat",
+        "#!/bin/sh\necho downloaded >>\"$STUB/ran\"\nexec \"$STUB_KARAT\" \"$@\"\n",
+    );
+    let out = scratch.path(".runner/releases/download").join(format!("v{VERSION}"));
+    let dist = |words: &[&std::ffi::OsStr]| {
+        let output = Command::new(root("scripts/dist")).args(words).output().unwrap();
+        Ran::from(output).expect(0);
+    };
+    dist(&["pack".as_ref(), program.as_os_str(), target().as_ref(), out.as_os_str()]);
+    dist(&["checksums".as_ref(), out.as_os_str()]);
+    out.join(format!("karat-{VERSION}-{}.tar.gz", target()))
+}
+
+/// The address of the folder that [`release`] makes.
+pub(crate) fn releases(scratch: &Scratch) -> String {
+    format!("file://{}", scratch.path(".runner/releases/download").display())
+}
+
+#[test]
+fn the_action_downloads_the_release_of_its_own_sources() {
+    let scratch = project(".");
+    release(&scratch);
+    let address = releases(&scratch);
+    let job = Job::new(scratch, &[("releases", &address)]);
+    let ran = job.step("Download or build Karat").expect(0);
+    assert!(ran.stdout.contains(&format!("installed the release v{VERSION}")), "{}", ran.stdout);
+    assert_eq!((job.read("cargo"), job.output("built")), (String::new(), String::new()));
+    job.measure().expect(0);
+    assert!(job.read("ran").contains("downloaded"));
+}
+
+#[test]
+fn a_release_with_a_wrong_checksum_is_refused_and_not_replaced_by_a_build() {
+    let scratch = project(".");
+    let archive = release(&scratch);
+    let right = sha256(&archive);
+    // An empty part more, so that the archive still unpacks.
+    let empty = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0".to_vec();
+    std::fs::write(&archive, [std::fs::read(&archive).unwrap(), empty].concat()).unwrap();
+    let address = releases(&scratch);
+    let mut job = Job::new(scratch, &[("releases", &address)]);
+    let refused = |job: &Job| {
+        let ran = job.step("Download or build Karat").expect(3);
+        assert!(ran.stderr.contains("is not what its checksum says"), "{}", ran.stderr);
+        assert!(job.read("cargo").is_empty() && !job.read("path").contains("karat"));
+        assert!(!job.scratch.path(".runner/temp/karat-install/bin/karat").exists());
+    };
+    refused(&job);
+    // Also where the release agrees with itself, and the workflow knows better.
+    let sums = archive.with_file_name("SHA256SUMS");
+    let changed = std::fs::read_to_string(&sums).unwrap().replace(&right, &sha256(&archive));
+    std::fs::write(&sums, changed).unwrap();
+    job.step("Download or build Karat").expect(0);
+    std::fs::remove_dir_all(job.scratch.path(".runner/temp/karat-install")).unwrap();
+    job.inputs.insert("sha256", right);
+    refused(&job);
+    job.inputs.insert("sha256", String::new());
+    std::fs::write(&sums, "").unwrap();
+    let ran = job.step("Download or build Karat").expect(3);
+    assert!(ran.stderr.contains("does not list"), "{}", ran.stderr);
+}
+
+pub(crate) fn sha256(path: &Path) -> String {
+    let ran = Ran::from(Command::new("sha256sum").arg(path).output().unwrap()).expect(0);
+    ran.stdout.split(' ').next().unwrap().to_owned()
+}
+
+#[test]
+fn without_a_release_of_these_sources_karat_is_built() {
+    let scratch = project(".");
+    let archive = release(&scratch);
+    let address = releases(&scratch);
+    let mut job = Job::new(scratch, &[("releases", &address)]);
+    let built = |job: &Job, why: &str| {
+        let ran = job.step("Download or build Karat").expect(0);
+        assert!(ran.stdout.contains(why), "{}", ran.stdout);
+        assert_eq!(job.output("built"), "true");
+        assert!(job.read("cargo").starts_with("install --locked --features full --path "));
+        std::fs::remove_file(job.scratch.path(".runner/cargo")).unwrap();
+    };
+    std::fs::write(archive.with_file_name("source-digest.txt"), "0".repeat(64)).unwrap();
+    built(&job, "was made from other sources");
+    // Asked for by its version, it is taken as it is.
+    job.inputs.insert("version", VERSION.to_owned());
+    job.step("Download or build Karat").expect(0);
+    assert_eq!(job.read("cargo"), "");
+    job.inputs.insert("version", "99.0.0".to_owned());
+    let ran = job.step("Download or build Karat").expect(3);
+    assert!(ran.stderr.contains("99.0.0 was asked for"), "{}", ran.stderr);
+    job.inputs.insert("version", String::new());
+    job.inputs.insert("releases", "file:///nowhere".to_owned());
+    built(&job, "no release");
+}
+
+#[test]
+fn a_wrong_setting_of_the_download_is_reported_and_nothing_is_built() {
+    let scratch = project(".");
+    let digest = sha256(&release(&scratch)).to_uppercase();
+    let address = releases(&scratch);
+    let mut job = Job::new(scratch, &[("releases", &address)]);
+    for (input, wrong, said) in [
+        ("releases", "http://127.0.0.1:1/download", "must begin with https://"),
+        ("releases", "https://example.com/a b", "%20"),
+        ("version", "../../other", "is not a version"),
+        ("sha256", "abc", "64 hexadecimal digits"),
+    ] {
+        let before = job.inputs.insert(input, wrong.to_owned());
+        let ran = job.step("Download or build Karat").expect(2);
+        assert!(ran.stderr.contains(said), "{wrong}: {}", ran.stderr);
+        assert_eq!(job.read("cargo"), "");
+        job.inputs.insert(input, before.unwrap_or_default());
+    }
+    // Some programs print digests in capitals.
+    job.inputs.insert("sha256", digest);
+    job.step("Download or build Karat").expect(0);
+    assert_eq!(job.read("cargo"), "");
+}
+
+#[test]
+fn an_archive_that_ends_early_is_refused() {
+    let scratch = project(".");
+    let archive = release(&scratch);
+    let bytes = std::fs::read(&archive).unwrap();
+    std::fs::write(&archive, &bytes[..bytes.len() / 2]).unwrap();
+    let (address, digest) = (releases(&scratch), sha256(&archive));
+    let job = Job::new(scratch, &[("releases", &address), ("sha256", &digest)]);
+    let ran = job.step("Download or build Karat").expect(3);
+    assert!(ran.stderr.contains("cannot be unpacked"), "{}", ran.stderr);
+    assert_eq!(job.read("cargo"), "");
+    assert!(!job.scratch.path(".runner/temp/karat-install/bin/karat").exists());
+}
+
 #[test]
 fn karat_is_built_from_the_checkout_of_the_action() {
-    let job = Job::new(Scratch::new(), &[]);
+    let job = Job::new(Scratch::new(), &[("releases", "file:///nowhere")]);
     job.step("Find out which Karat this is").expect(0);
     let digest = job.output("digest");
     assert!(digest.len() == 64 && digest.chars().all(|c| c.is_ascii_hexdigit()), "{digest}");
-    job.step("Build Karat").expect(0);
+    job.step("Download or build Karat").expect(0);
     let line = job.read("cargo");
     let source = line.split("--path ").nth(1).unwrap().split(" --root").next().unwrap();
     assert!(line.contains("install --locked") && Path::new(source).join("Cargo.toml").exists());
 }
 
-/// What the job of ci/gitlab.yml runs, with these variables.
-fn gitlab(scratch: &Scratch, variables: &[(&str, &str)]) -> Ran {
-    gitlab_job(scratch, &root("ci/gitlab.yml"), variables)
+#[test]
+fn the_comment_is_short_and_has_the_changes_since_the_merge_base() {
+    let scratch = project(".");
+    scratch.karat(&["check", "-o", ".runner/base.json"]).expect(0);
+    degrade(&scratch, ".");
+    let base = scratch.path(".runner/base.json").to_string_lossy().into_owned();
+    let mut job = Job::new(scratch, &[("path", KARAT)]);
+    job.base = base;
+    job.measure().expect(1);
+    let comment = job.read("comment");
+    assert!(comment.lines().count() <= 25, "{comment}");
+    assert!(
+        comment.contains("[Report](https://example.com/owner/project/actions/runs/77)"),
+        "{comment}"
+    );
+    assert!(comment.contains("Against the merge base") && comment.contains("worse"), "{comment}");
+    assert!(comment.contains("right tool"), "{comment}");
+    assert!(job.read("gh").contains("run download 55 "));
+    // Without the right to read artifacts there is a comment all the same.
+    job.base.clear();
+    job.measure().expect(1);
+    assert!(!job.read("comment").contains("merge base"));
 }
 
-/// What the job in a file runs, in one shell as there, with these variables.
-fn gitlab_job(scratch: &Scratch, file: &Path, variables: &[(&str, &str)]) -> Ran {
-    let job = yaml(&file.to_string_lossy());
-    let lines = [&job[".karat"]["before_script"], &job["karat"]["script"]];
-    let script: Vec<&str> =
-        lines.iter().flat_map(|part| part.as_array().unwrap()).filter_map(Value::as_str).collect();
-    let path = scratch.write(".runner/job.sh", script.join("\n"));
-    let mut command = Command::new("bash");
-    command.args(["--noprofile", "--norc", "-eo", "pipefail"]).arg(path);
-    command.current_dir(scratch.path("")).env_remove("GITHUB_STEP_SUMMARY");
-    command.envs(variables.iter().copied());
-    Ran::from(command.output().unwrap())
+#[test]
+fn what_is_measured_cannot_write_the_files_of_the_runner() {
+    let scratch = project(".");
+    let toml = scratch.read("karat.toml");
+    let print = r#"{ command = ["sh", "-c", "env >seen.txt; exit 1"] }"#;
+    scratch.write("karat.toml", toml.replace("{ builtin = \"bm25\" }", print));
+    let job = Job::new(scratch, &[("path", KARAT), ("token", "a-token-of-github")]);
+    job.measure().expect(3);
+    let seen = job.scratch.read("seen.txt");
+    assert!(seen.contains("PATH=") && !seen.contains("a-token-of-github"), "{seen}");
+    for name in ["GITHUB_ENV=", "GITHUB_PATH=", "GITHUB_OUTPUT="] {
+        assert!(!seen.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn findings_go_to_code_scanning_where_there_are_some() {
+    let action = yaml("action.yml");
+    let steps = action["runs"]["steps"].as_array().unwrap();
+    let upload = steps.iter().find(|step| step["name"] == "Hand over the findings").unwrap();
+    let condition = "always() && inputs.sarif == 'true' && steps.check.outputs.sarif == 'true'";
+    assert_eq!(text(upload, "if"), condition);
+    let job = Job::new(project("."), &[("path", KARAT)]);
+    job.measure().expect(0);
+    assert_eq!(job.output("sarif"), "true");
+    let file = job.filled(upload["with"]["sarif_file"].as_str().unwrap());
+    assert!(std::fs::read_to_string(file).unwrap().contains("\"version\": \"2.1.0\""));
+    let job = Job::new(Scratch::new(), &[("path", KARAT), ("config", "gone.toml")]);
+    job.measure().expect(2);
+    assert_eq!(job.output("sarif"), "", "nothing was written, so nothing is handed over");
 }
 
 /// The address of Karat in the files that these tests let `karat init` write.
 const ADDRESS: &str = "https://example.com/tools/karat.git";
 /// An address at which there is nothing.
-const NOWHERE: &str = "https://example.com/nowhere.git";
+pub(crate) const NOWHERE: &str = "https://example.com/nowhere.git";
 
 /// A repository with what CI takes from Karat's own, and settings by which git finds it at ADDRESS. The
 /// commit that works is the first; the second would fail every job.
 fn karat_at_its_address(scratch: &Scratch) -> String {
-    for file in ["Cargo.toml", "Cargo.lock", "karat.toml", "crates/karat/Cargo.toml"] {
+    for file in ["Cargo.lock", "karat.toml", "crates/karat/Cargo.toml"] {
         scratch.write(&format!(".origin/{file}"), file);
     }
+    scratch.write(".origin/Cargo.toml", format!("version = \"{VERSION}\"\n"));
+    let install = scratch.write(".origin/ci/install", std::fs::read(root("ci/install")).unwrap());
+    std::fs::set_permissions(install, std::fs::Permissions::from_mode(0o755)).unwrap();
     for folder in ["datasets", "suites", "baselines"] {
         scratch.write(&format!(".origin/{folder}/file"), folder);
     }
@@ -394,7 +603,7 @@ fn karat_at_its_address(scratch: &Scratch) -> String {
 }
 
 /// A starter project whose CI gets Karat from ADDRESS at the commit that works.
-fn project_with_ci(user: &str, ci: &str) -> Scratch {
+pub(crate) fn project_with_ci(user: &str, ci: &str) -> Scratch {
     let scratch = Scratch::new();
     let commit = karat_at_its_address(&scratch);
     let from = format!("{ADDRESS}#{commit}");
@@ -444,122 +653,6 @@ fn a_workflow_that_does_not_know_karat_says_so_until_a_variable_does() {
     job.variables.insert("KARAT_GIT", ADDRESS.to_owned());
     job.variables.insert("KARAT_REF", commit);
     job.workflow().expect(0);
-}
-
-#[test]
-fn the_job_that_init_writes_for_gitlab_works_at_once() {
-    let scratch = project_with_ci("proxy", "gitlab");
-    executable(&scratch, "cargo", CARGO);
-    let runner = scratch.path(".runner");
-    let paths = [runner.join("bin"), runner.join("gitconfig"), runner.clone()];
-    let [path, settings, stub] = paths.map(|path| path.to_string_lossy().into_owned());
-    let path = format!("{path}:{}", std::env::var("PATH").unwrap());
-    let run = |of_the_project: &[(&str, &str)]| {
-        let file = scratch.path(".gitlab-ci.yml");
-        let pipeline = yaml(&file.to_string_lossy());
-        assert_eq!(pipeline["include"][0]["local"], ".gitlab/karat.yml");
-        let written = pipeline["variables"].as_object().unwrap();
-        let mut variables: Vec<(&str, &str)> =
-            written.iter().map(|(name, value)| (name.as_str(), value.as_str().unwrap())).collect();
-        variables.extend([("PATH", path.as_str()), ("STUB", &stub), ("STUB_KARAT", KARAT)]);
-        variables.push(("GIT_CONFIG_GLOBAL", &settings));
-        variables.extend(of_the_project);
-        gitlab_job(&scratch, &scratch.path(".gitlab/karat.yml"), &variables)
-    };
-    // What was not to be had was not measured.
-    run(&[("KARAT_REF", "no-such-tag")]).expect(3);
-    run(&[("KARAT_GIT", NOWHERE)]).expect(3);
-    assert!(!scratch.path(".karat-install").exists());
-
-    run(&[]).expect(0);
-    let line = "install --locked --quiet --features full --path .karat-source/crates/karat --root .karat-install\n";
-    assert_eq!(scratch.read(".runner/cargo"), line);
-    assert!(scratch.read("karat-ci/summary.md").contains("Karat: pass"));
-    degrade(&scratch, ".");
-    run(&[]).expect(1);
-    assert_eq!(scratch.read(".runner/cargo"), line, "a pinned Karat is built once");
-}
-
-#[test]
-fn the_job_of_gitlab_measures_and_keeps_its_report() {
-    let scratch = project(".");
-    gitlab(&scratch, &[]).expect(2);
-    gitlab(&scratch, &[("KARAT_PATH", KARAT)]).expect(0);
-    let job = &yaml("ci/gitlab.yml")["karat"];
-    let junit = job["artifacts"]["reports"]["junit"].as_str().unwrap();
-    assert!(scratch.read(junit).contains("<testsuites"));
-    assert!(scratch.read("karat-ci/summary.md").contains("Karat: pass"));
-    assert_eq!(job["artifacts"]["when"], "always");
-    degrade(&scratch, ".");
-    gitlab(&scratch, &[("KARAT_PATH", KARAT)]).expect(1);
-    assert!(scratch.read(junit).contains("<failure"));
-    gitlab(&scratch, &[("KARAT_PATH", KARAT), ("KARAT_CONFIG", "gone.toml")]).expect(2);
-}
-
-/// A GitLab that has notes, on a port of its own: it prints the port, and writes down each request.
-const NOTES: &str = r#"
-import http.server, json, sys, urllib.parse
-notes, log = [], open("requests", "w", buffering=1)
-class Handler(http.server.BaseHTTPRequestHandler):
-    def answer(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-        text = urllib.parse.parse_qs(body).get("body", [""])[0]
-        log.write(json.dumps([self.command, self.path, self.headers["PRIVATE-TOKEN"], text]) + "\n")
-        if self.command == "POST":
-            notes.append({"id": 40 + len(notes), "body": text})
-        content = json.dumps(notes).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-    do_GET = do_POST = do_PUT = answer
-    def log_message(self, *arguments):
-        pass
-server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-print(server.server_port, flush=True)
-server.serve_forever()
-"#;
-
-#[test]
-fn a_merge_request_has_one_note_and_the_token_stays_secret() {
-    use std::io::{BufRead as _, BufReader};
-    let scratch = project(".");
-    let mut server = Command::new("python3")
-        .args(["-c", NOTES])
-        .current_dir(scratch.path(""))
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut port = String::new();
-    BufReader::new(server.stdout.take().unwrap()).read_line(&mut port).unwrap();
-    let address = format!("http://127.0.0.1:{}/api/v4", port.trim());
-    let variables = [
-        ("KARAT_PATH", KARAT),
-        ("KARAT_NOTE_TOKEN", "a-secret-token"),
-        ("CI_API_V4_URL", &address),
-        ("CI_PROJECT_ID", "7"),
-        ("CI_MERGE_REQUEST_IID", "3"),
-    ];
-    let first = gitlab(&scratch, &variables).expect(0);
-    let second = gitlab(&scratch, &variables).expect(0);
-    server.kill().unwrap();
-    server.wait().unwrap();
-    let requests: Vec<Value> =
-        scratch.read("requests").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let methods: Vec<&str> = requests.iter().filter_map(|one| one[0].as_str()).collect();
-    assert_eq!(methods, ["GET", "POST", "GET", "PUT"]);
-    assert_eq!(requests[3][1], "/api/v4/projects/7/merge_requests/3/notes/40");
-    for request in &requests {
-        assert_eq!(request[2], "a-secret-token");
-    }
-    let note = requests[3][3].as_str().unwrap();
-    assert!(note.starts_with("<!-- karat -->\n## ✓ Karat: pass"), "{note}");
-    let shown = [first.stdout, first.stderr, second.stdout, second.stderr].concat();
-    assert!(!shown.contains("a-secret-token"));
-    for file in scratch.files().iter().filter(|file| *file != "requests") {
-        let bytes = std::fs::read(scratch.path(file)).unwrap();
-        assert!(!String::from_utf8_lossy(&bytes).contains("a-secret-token"), "{file}");
-    }
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn the_name_of_other_data_is_shown_without_control_characters() {
 }
 
 #[test]
-fn the_bundled_baseline_cannot_be_updated_by_accident() {
+fn without_a_project_no_baseline_is_updated() {
     Scratch::new().karat(&["baseline", "update"]).expect(2).says(&["bundled", "karat init"]);
 }
 

@@ -38,13 +38,16 @@ macro_rules! targets {
 
 targets! {
     answer "../../../../fuzz/fuzz_targets/answer.rs"
+    archive "../../../../fuzz/fuzz_targets/archive.rs"
     attacked_runs "../../../../fuzz/fuzz_targets/attacked_runs.rs"
     baseline "../../../../fuzz/fuzz_targets/baseline.rs"
     dataset "../../../../fuzz/fuzz_targets/dataset.rs"
     inputs "../../../../fuzz/fuzz_targets/inputs.rs"
     journal "../../../../fuzz/fuzz_targets/journal.rs"
     json_lines "../../../../fuzz/fuzz_targets/json_lines.rs"
+    lock "../../../../fuzz/fuzz_targets/lock.rs"
     manifest "../../../../fuzz/fuzz_targets/manifest.rs"
+    places "../../../../fuzz/fuzz_targets/places.rs"
     printable "../../../../fuzz/fuzz_targets/printable.rs"
     project "../../../../fuzz/fuzz_targets/project.rs"
     rankings "../../../../fuzz/fuzz_targets/rankings.rs"

@@ -300,3 +300,18 @@ fn ctrl_c_ends_the_dashboard_in_peace() {
     let left: Vec<String> = scratch.files().into_iter().filter(|f| f.contains("sqlite")).collect();
     assert_eq!(left, ["karat-history.sqlite"]);
 }
+
+#[test]
+fn a_history_is_written_as_a_site_also_where_it_is_read_only() {
+    let scratch = three_runs();
+    let ran = scratch.karat(&["history", "site", "pages", "--reports", "1"]).expect(0);
+    assert!(ran.stdout.contains("pages/index.html"), "{}", ran.stdout);
+    let overview = scratch.read("pages/index.html");
+    assert!(overview.contains("href=\"runs/3/index.html\""), "{overview}");
+    assert!(scratch.path("pages/runs/3/report/index.html").is_file());
+    assert!(!scratch.path("pages/runs/1/report/index.html").exists());
+    scratch.write("mine/file.txt", "kept");
+    let refused = scratch.karat(&["history", "site", "mine"]).expect(2);
+    refused.says(&["not empty"]);
+    assert_eq!(scratch.files().iter().filter(|file| file.starts_with("mine/")).count(), 1);
+}

@@ -44,6 +44,17 @@ fn a_benchmark_becomes_a_project_with_a_leaderboard() {
     let shown = scratch.karat(&["compare", "report.json"]).expect(0).stdout;
     assert!(shown.contains("leaderboard · mcpmark.pass@1"), "{shown}");
 
+    let by = |metric| ["compare", "report.json", "--primary", metric, "--slice", "service=s"];
+    let shown = scratch.karat(&by("pass@2")).expect(0).stdout;
+    assert!(shown.contains("leaderboard · pass@2 on mcpmark v1"), "{shown}");
+    assert!(shown.contains("leaderboard · pass@2 (service=s) on mcpmark v1"), "{shown}");
+    assert!(shown.contains("good ≈ bad"), "{shown}");
+    let said = scratch.karat(&by("recall@1")).expect(2).stderr;
+    assert!(said.contains("\"recall@1\"") && said.contains("mcpmark.pass@1"), "{said}");
+    let slice = ["compare", "report.json", "--slice", "service=other"];
+    let said = scratch.karat(&slice).expect(2).stderr;
+    assert!(said.contains("service=other") && said.contains("service=s"), "{said}");
+
     let again = scratch.karat(&["import", "mcpmark", "model_results", "-o", "out"]).expect(2);
     assert!(again.stderr.contains("not empty"), "{}", again.stderr);
     let freeze = ["corpus", "freeze", "out/datasets/mcpmark/v1", "--licence", "MIT", "--made", "x"];

@@ -51,7 +51,7 @@ fn baseline(scratch: &Scratch) -> (String, String) {
 /// The check fails, and every output names the metric.
 fn fails_naming(scratch: &Scratch, metric: &str) {
     let outputs =
-        ["check", "-o", "out/junit.xml", "-o", "out/report.html", "-o", "out/report.json"];
+        ["check", "-v", "-o", "out/junit.xml", "-o", "out/report.html", "-o", "out/report.json"];
     let output = scratch
         .command(&outputs)
         .env("GITHUB_STEP_SUMMARY", scratch.path("out-summary.md"))
@@ -95,7 +95,7 @@ fn each_project_passes_at_once_and_has_the_scores_of_what_it_runs() {
     for user in USERS {
         let scratch = repository(user);
         let (file, committed) = baseline(&scratch);
-        let ran = scratch.karat(&["check"]).expect(0);
+        let ran = scratch.karat(&["check", "-v"]).expect(0);
         assert!(ran.stdout.contains("controls:"), "{}", ran.stdout);
         std::fs::remove_file(scratch.path(&file)).unwrap();
         scratch.karat(&["baseline", "update"]).expect(0);
@@ -233,7 +233,7 @@ fn your_own_server_is_written_in() {
 
     for (arguments, word) in [
         (vec!["init", "x", "--url", "ftp://example.com"], "http://"),
-        (vec!["init", "x", "--for", "proxy", "--", "node", "server.js"], "--for server"),
+        (vec!["init", "x", "--for", "agent", "--", "node", "server.js"], "recorded traces"),
         (vec!["init", "x", "--", "node", "two\nlines"], "control characters"),
         (vec!["init", "x", "--for", "agent", "--ci", "none,github"], "none"),
     ] {
@@ -483,7 +483,7 @@ fn at_a_terminal_it_asks() {
     let scratch = Scratch::new();
     let from = ["/srv/karat", "https://example.com/karat#v1"];
     let ran =
-        at_a_terminal(&scratch, &["9", "scanner", "2, pre-commit", from[0], from[1]]).expect(0);
+        at_a_terminal(&scratch, &["9", "scanner", "", "2, pre-commit", from[0], from[1]]).expect(0);
     assert!(ran.stdout.contains("is not an address that a CI can clone"), "{}", ran.stdout);
     assert_eq!(yaml(&scratch.read(".gitlab-ci.yml"))["variables"]["KARAT_REF"], "v1");
     assert!(ran.stdout.contains("3  scanner"), "{}", ran.stdout);
@@ -496,7 +496,7 @@ fn at_a_terminal_it_asks() {
 
     // Nothing takes the first of each list.
     let scratch = Scratch::new();
-    let ran = at_a_terminal(&scratch, &["", "", ""]).expect(0);
+    let ran = at_a_terminal(&scratch, &["", "", "", ""]).expect(0);
     assert!(ran.stdout.contains("[decide later] "), "{}", ran.stdout);
     assert!(scratch.path("suites/starter.yaml").exists());
     assert!(scratch.path(".github/workflows/karat.yml").exists());
@@ -505,7 +505,7 @@ fn at_a_terminal_it_asks() {
     let installed = Installed::from(&format!("git+https://example.com/karat#{COMMIT}"));
     let scratch = Scratch::new();
     let program = installed.root.path("bin/karat");
-    let ran = program_at_a_terminal(&program, &scratch, &["", "", ""]).expect(0);
+    let ran = program_at_a_terminal(&program, &scratch, &["", "", "", ""]).expect(0);
     let suggested = format!("[https://example.com/karat#{COMMIT}] ");
     assert!(ran.stdout.contains(&suggested), "{}", ran.stdout);
     let workflow = scratch.read(".github/workflows/karat.yml");
@@ -553,10 +553,60 @@ fn variables_and_harmless_words_are_written_into_a_project() {
         &["--url", "http://127.0.0.1:1/mcp?token=${TOKEN}&max_tokens=100"][..],
         &["--url", "http://127.0.0.1:1/users/@me"],
         &["--", "serve", "--token", "${TOKEN}", "--max-tokens", "4096"],
-        &["--", "uvx", "mcp-server-something-2025.11.1", "--auth-type", "oauth-device-flow"],
+        &[
+            "--",
+            "no-such-runner",
+            "mcp-server-something-2025.11.1",
+            "--auth-type",
+            "oauth-device-flow",
+        ],
     ] {
         let scratch = Scratch::new();
         scratch.karat(&[&["init", "--ci", "none"], words].concat()).expect(0);
         assert!(scratch.read("karat.toml").contains(words.last().unwrap()), "{words:?}");
     }
+}
+
+#[test]
+fn a_server_that_starts_gets_a_case_for_each_of_its_tools() {
+    let scratch = Scratch::new();
+    let karat = env!("CARGO_BIN_EXE_karat");
+    let ran =
+        scratch.karat(&["init", "mine", "--ci", "none", "--", karat, "demo-server"]).expect(0);
+    assert!(ran.stdout.contains("read-only tools are called"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("cd mine"), "{}", ran.stdout);
+    let suite = scratch.read("mine/suites/starter.yaml");
+    for tool in ["tool: \"add\"", "tool: \"echo\"", "# Not part of the suite"] {
+        assert!(suite.contains(tool), "{tool}: {suite}");
+    }
+    let ran = scratch.command(&["check"]).current_dir(scratch.path("mine")).output().unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+
+    // A project whose suite calls no tool is undecided, not green.
+    let ran = scratch.karat(&["init", "other", "--ci", "none", "--", "no-such-program"]).expect(0);
+    assert!(ran.stdout.contains("calls none of the server's tools yet"), "{}", ran.stdout);
+    let attributes = scratch.read("other/.gitattributes");
+    assert!(attributes.contains("/datasets/** -text"), "{attributes}");
+}
+
+#[test]
+fn a_system_of_ones_own_is_measured_and_recorded_at_once() {
+    let scratch = Scratch::new();
+    scratch.karat(&["init", "first", "--for", "proxy", "--ci", "none"]).expect(0);
+    let script = scratch.path("first/search.py").display().to_string();
+    let arguments = ["init", "own", "--for", "proxy", "--ci", "none", "--", "python3", &script];
+    let ran = scratch.karat(&arguments).expect(0);
+    assert!(ran.stdout.contains("recorded as the baseline"), "{}", ran.stdout);
+    assert!(scratch.read("own/karat.toml").contains("command = [\"python3\""));
+    scratch.karat(&["check", "own"]).expect(0);
+}
+
+#[test]
+fn data_that_git_wrote_with_other_line_ends_is_recognized() {
+    let scratch = Scratch::new();
+    scratch.karat(&["init", "--for", "proxy", "--ci", "none"]).expect(0);
+    let file = "datasets/starter/v1/golden/golden.jsonl";
+    let changed = scratch.read(file).replace('\n', "\r\n");
+    scratch.write(file, changed);
+    scratch.karat(&["check"]).expect(2).says(&["only its line ends differ", ".gitattributes"]);
 }

@@ -2,6 +2,7 @@
 //! secrets in it. Needs bubblewrap and Python.
 
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -99,6 +100,176 @@ fn the_flags_hold_for_the_server_that_the_suite_names_too() {
     suite(&scratch, &format!("mcp_server: {{command: [{PYTHON}, {PROBE}], isolate: bwrap}}\n"));
     let (code, said) = karat(&scratch, &["server", "test", "suite.yaml"], None);
     assert_eq!(code, 0, "{said}");
+}
+
+/// A server whose one tool runs a piece of Python and answers with what it prints.
+const RUNS: &str = r#"
+import contextlib, io, json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    if message["method"] == "initialize":
+        result = {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "runs", "version": "1"}}
+    elif message["method"] == "tools/call":
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            try:
+                exec(message["params"]["arguments"]["code"], {})
+            except BaseException as error:
+                print(type(error).__name__, error)
+        result = {"content": [{"type": "text", "text": said.getvalue()}]}
+    else:
+        result = {"tools": []}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"#;
+
+/// Runs Python in an isolated server, started by a shell that does `before` first.
+fn run_isolated(scratch: &Scratch, before: &str, code: &str) -> String {
+    scratch.write("home/project/server.py", RUNS);
+    std::fs::create_dir_all(scratch.path("home/.ssh")).unwrap();
+    std::fs::write(scratch.path("home/.ssh/id_ed25519"), "PRIVATE KEY").unwrap();
+    let input = serde_json::json!({"code": code}).to_string();
+    let script = format!(
+        "{before}\nexec {KARAT} server call --isolate bwrap --tool run --input \"$1\" -- {PYTHON} server.py"
+    );
+    let output = Command::new("/bin/sh")
+        .args(["-c", &script, "sh", &input])
+        .current_dir(scratch.path("home/project"))
+        .env("HOME", scratch.path("home"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    answer["content"][0]["text"].as_str().unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_descriptor_of_the_shell_does_not_reach_a_server() {
+    let scratch = Scratch::new();
+    let code = "import os\nprint(sorted(os.listdir('/proc/self/fd'), key=int)[:3])\n\
+                try:\n print(os.listdir(9))\nexcept OSError as e:\n print('none', e.errno)";
+    let said = run_isolated(&scratch, "exec 9<\"$HOME\"", code);
+    assert!(said.ends_with("none 9"), "{said}");
+}
+
+#[test]
+fn namespaces_keys_and_odd_sockets_are_refused() {
+    let scratch = Scratch::new();
+    let code = r#"
+import ctypes, os, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number, *arguments):
+    result = libc.syscall(number, *arguments)
+    return "done" if result >= 0 else os.strerror(ctypes.get_errno())
+x86 = os.uname().machine == "x86_64"
+def number(on_x86, elsewhere):
+    return on_x86 if x86 else elsewhere
+print("unshare", call(number(272, 97), 0x10000000))
+print("keyctl", call(number(250, 219), 0, -3, 0))
+print("io_uring", call(425, 8, 0))
+print("ptrace", call(number(101, 117), 0, 0, 0, 0))
+print("mount", call(number(165, 40), 0, b"/tmp", 0, 0, 0))
+try:
+    socket.socket(40, socket.SOCK_STREAM); print("vsock done")
+except OSError as error:
+    print("vsock", error.strerror)
+socket.socketpair(); socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+"#;
+    let said = run_isolated(&scratch, ":", code);
+    for line in [
+        "unshare Operation not permitted",
+        "keyctl Operation not permitted",
+        "io_uring Function not implemented",
+        "ptrace Operation not permitted",
+        "mount Operation not permitted",
+        "vsock Address family not supported by protocol",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    assert_eq!(said.lines().count(), 6, "{said}");
+}
+
+#[test]
+fn only_the_system_and_what_is_named_is_visible() {
+    let scratch = Scratch::new();
+    std::fs::create_dir_all(scratch.path("home/project")).unwrap();
+    let socket = scratch.path("home/project/socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let code = r#"
+import os, socket
+for path in ("/etc/shadow", "/etc/shadow-", "/etc/gshadow-", "/var/lib", "/var/log", "/boot", "/sys/fs"):
+    print(path, os.path.exists(path))
+print("home", os.listdir(os.environ["HOME"]))
+try:
+    socket.socket(socket.AF_UNIX).connect("socket"); print("connected")
+except OSError:
+    print("not connected")
+"#;
+    let said = run_isolated(&scratch, ":", code);
+    assert!(!said.contains("True"), "{said}");
+    assert!(said.ends_with("home ['project']\nnot connected"), "{said}");
+}
+
+#[test]
+fn no_server_outlives_karat() {
+    // A daemon in a session of its own, and one in the group of Karat, found by an argument of theirs.
+    let code = r#"
+import os, subprocess, sys, time
+mark = sys.argv[1]
+def twice(how):
+    if os.fork() == 0:
+        how()
+        if os.fork() == 0:
+            os.execvp("python3", ["python3", "-c", "import time; time.sleep(600)", mark])
+        os._exit(0)
+    os.wait()
+twice(os.setsid)
+group = os.getpgid(os.getppid())
+twice(lambda: os.setpgid(0, group))
+subprocess.Popen(["python3", "-c", "import time; time.sleep(600)", mark])
+open("started", "w").close()
+time.sleep(600)
+"#;
+    for signal in ["KILL", "TERM"] {
+        let scratch = Scratch::new();
+        scratch.write("server.py", code);
+        let mark = format!("karat-mark-{}-{signal}", std::process::id());
+        let mut karat = Command::new(KARAT)
+            .args(["server", "lint", "--", "python3", "server.py", &mark])
+            .current_dir(scratch.path(""))
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !scratch.path("started").exists() || running(&mark) < 4 {
+            assert!(Instant::now() < deadline, "the server does not start");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let id = karat.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
+        karat.wait().unwrap();
+        while running(&mark) > 0 {
+            assert!(Instant::now() < deadline, "{signal}: {} left", running(&mark));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// The number of processes with this argument, but for Karat.
+fn running(mark: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let has_mark = |words: &[u8]| {
+        let mut words = words.split(|byte| *byte == 0);
+        words.next().is_some_and(|name| !name.ends_with(b"karat"))
+            && words.any(|word| word == mark.as_bytes())
+    };
+    processes
+        .filter(|process| std::fs::read(process.path().join("cmdline")).is_ok_and(|w| has_mark(&w)))
+        .count()
 }
 
 #[test]

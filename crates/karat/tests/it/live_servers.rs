@@ -15,7 +15,7 @@ use std::process::{Child, Command, Stdio};
 
 use common::{Ran, Scratch};
 use live::{live, repository, run};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// One server: `{bin}` is the folder of its programs, `{work}` the one that it may write to.
 struct Real {
@@ -105,6 +105,77 @@ fn measure(server: &Real) {
     place.probe(server, "fuzz", &["--cases", "20"], &place.target());
     let place = Place::new(server);
     place.probe(server, "attack", &[], &place.target());
+    Place::new(server).suggest(server);
+}
+
+/// Values that the tools of a server need and nobody can guess.
+fn known(server: &Real, work: &Path) -> Vec<String> {
+    let repository = work.join("repo").display().to_string();
+    match server.name {
+        "git" => vec![format!("repo_path={repository}")],
+        "sqlite" => vec!["query=SELECT 1 AS one".to_owned()],
+        "excel" => {
+            let folder = work.display();
+            let values = ["sheet=Sheet", "range=C2", "query=amount"].map(str::to_owned);
+            let places = [format!("path={folder}/book.xlsx"), format!("directory={folder}")];
+            places.into_iter().chain(values).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A recording of a suite's run, with every answer to a case replaced: by an error, by nothing, or by the answer
+/// to another name. None if there is no other.
+fn broken(recording: &str, how: &str) -> Option<String> {
+    let asks = ["tools/call", "resources/read", "prompts/get"];
+    let mut lines: Vec<Value> =
+        recording.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    // The answers by session and id, with the method and the name or address of the request.
+    let mut asked: BTreeMap<(String, String), (String, String)> = BTreeMap::new();
+    let mut answers: Vec<(usize, String, String)> = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let message = &line["message"];
+        let place = (line["session"].to_string(), message["id"].to_string());
+        match message["method"].as_str() {
+            Some(method) if line["from"] == "client" && asks.contains(&method) => {
+                let params = &message["params"];
+                let name = format!("{}{}", params["name"], params["uri"]);
+                asked.insert(place, (method.to_owned(), name));
+            }
+            None if line["from"] == "server" => {
+                answers.extend(asked.remove(&place).map(|(method, name)| (at, method, name)));
+            }
+            _ => {}
+        }
+    }
+    let before = lines.clone();
+    for (at, method, name) in &answers {
+        let others = answers.iter().filter(|other| other.1 == *method && other.2 != *name);
+        let mut others = others.map(|other| &before[other.0]["message"]["result"]);
+        let message = &mut lines[*at]["message"];
+        let result = match (how, method.as_str()) {
+            ("error", "tools/call") => {
+                let text = "the database is down";
+                json!({"content": [{"type": "text", "text": text}], "isError": true})
+            }
+            ("error", _) => {
+                message.as_object_mut().unwrap().remove("result");
+                message["error"] = json!({"code": -32603, "message": "the database is down"});
+                continue;
+            }
+            ("nothing", "tools/call") => json!({"content": []}),
+            ("nothing", "resources/read") => json!({"contents": []}),
+            ("nothing", _) => json!({"messages": []}),
+            _ => match others.find(|other| other.is_object() && **other != message["result"]) {
+                Some(other) => other.clone(),
+                None if method == "tools/call" => return None,
+                None => continue,
+            },
+        };
+        message.as_object_mut().unwrap().remove("error");
+        message["result"] = result;
+    }
+    Some(lines.iter().map(|line| format!("{line}\n")).collect())
 }
 
 /// A folder for one server to work in, and how it is started there.
@@ -164,6 +235,59 @@ impl Place {
         }
         let cases = report["items"].as_array().unwrap().len();
         eprintln!("{}: suite: {cases} cases pass; {}", server.name, report["warnings"]);
+    }
+
+    /// The suite that is written from its answers passes at once, calls most of the tools that only read, and
+    /// fails where the same server answers with errors, with nothing, or with another tool's answer.
+    fn suggest(&self, server: &Real) {
+        std::fs::write(self.work.join("note.txt"), "a note\n").unwrap();
+        if server.name == "excel" {
+            self.workbook();
+        }
+        let mut arguments = vec!["server", "suggest", "--json", "-o", "own.yaml"];
+        let known = known(server, &self.work);
+        known.iter().for_each(|value| arguments.extend(["--set", value]));
+        let target = self.target();
+        let ran = self.scratch.karat(&[&arguments, &target[..]].concat());
+        assert_eq!(ran.code, 0, "{}: suggest: {}{}", server.name, ran.stdout, ran.stderr);
+        let made: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let count = |key: &str| made[key].as_u64().unwrap();
+        eprintln!(
+            "{}: suggest: {} cases, {} of {} read-only tools, {} resources, {} prompts; {}",
+            server.name,
+            count("cases"),
+            count("covered"),
+            count("read_only"),
+            count("resources"),
+            count("prompts"),
+            made["left_out"]
+        );
+        // The fourth tool of task-manager needs the id of a request, which only a tool that changes something makes.
+        let least = if server.name == "task-manager" { 70 } else { 80 };
+        assert!(count("covered") * 100 >= count("read_only") * least, "{}: {made}", server.name);
+        let test = ["server", "test", "own.yaml", "--record", "own.jsonl"];
+        let ran = self.scratch.karat(&[&test, &target[..]].concat());
+        assert_eq!(ran.code, 0, "{}: {}{}", server.name, ran.stdout, ran.stderr);
+        let recording = self.scratch.read("own.jsonl");
+        for how in ["error", "nothing", "another"] {
+            let Some(broken) = broken(&recording, how) else { continue };
+            self.scratch.write("broken.jsonl", broken);
+            let karat = env!("CARGO_BIN_EXE_karat");
+            let replay = ["--", karat, "demo-server", "--replay", "broken.jsonl"];
+            let ran = self.scratch.karat(&[&["server", "test", "own.yaml"], &replay[..]].concat());
+            assert_eq!(ran.code, 1, "{}: {how}: {}{}", server.name, ran.stdout, ran.stderr);
+        }
+    }
+
+    /// A workbook for the tools that read one, made by the library of the server.
+    fn workbook(&self) {
+        let python = live().join("servers/excel/bin/python");
+        let script = "import openpyxl, sys\nbook = openpyxl.Workbook()\n\
+                      for row in [['name', 'amount', 'twice'], ['a', 1, '=B2*2'], ['b', 2, '=B3*2']]: book.active.append(row)\n\
+                      book.save(sys.argv[1])";
+        let file = self.work.join("book.xlsx");
+        let made = Command::new(python).args(["-c", script]).arg(file).status();
+        assert!(made.unwrap().success());
     }
 
     fn lint(&self, server: &Real, target: &[&str]) {

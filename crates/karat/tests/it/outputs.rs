@@ -33,7 +33,7 @@ fn with_baseline() -> Scratch {
 }
 
 #[test]
-fn a_link_to_a_tracked_file_is_judged_by_where_it_leads() {
+fn a_tracked_file_is_not_written_by_any_way() {
     let scratch = Scratch::new();
     scratch.project(GOLDEN, "", BM25);
     scratch.write("kept/old.json", "kept");
@@ -45,7 +45,11 @@ fn a_link_to_a_tracked_file_is_judged_by_where_it_leads() {
     scratch.write("gone/report.json", "kept");
     scratch.git(&["add", "."]);
     std::fs::remove_dir_all(scratch.path("gone")).unwrap();
-    for place in ["out.json", "other/old.json", "new/../kept/old.json", "gone/report.json"] {
+    for place in ["out.json", "other/old.json"] {
+        let ran = scratch.karat(&["check", "-o", place]).expect(2);
+        ran.says(&["symbolic link", place.split('/').next().unwrap()]);
+    }
+    for place in ["new/../kept/old.json", "gone/report.json"] {
         let ran = scratch.karat(&["check", "-o", place]).expect(2);
         ran.says(&["tracked by git", place]);
     }
@@ -53,6 +57,51 @@ fn a_link_to_a_tracked_file_is_judged_by_where_it_leads() {
     // A name is no pattern: this one would match a tracked file.
     scratch.karat(&["check", "-o", "kept/*.json"]).expect(0);
     assert_eq!(scratch.read("kept/old.json"), "kept");
+}
+
+#[test]
+fn a_link_in_the_place_of_an_output_is_refused() {
+    let outside = Scratch::new();
+    outside.write("precious", "precious");
+    let outputs = [
+        "karat-report/journal/retrieval-r.jsonl",
+        "karat-report/report.html",
+        "karat-report/report.json",
+        "karat-report/journal",
+        "karat-report",
+        "h.sqlite",
+        "h.sqlite-wal",
+    ];
+    for (number, output) in outputs.iter().enumerate() {
+        let scratch = Scratch::new();
+        scratch.project(GOLDEN, "", BM25);
+        let link = scratch.path(output);
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        let is_folder = link.extension().is_none();
+        let target = outside.path(&format!("new-{number}"));
+        if is_folder {
+            std::fs::create_dir(&target).unwrap();
+        }
+        let target = if is_folder { target } else { outside.path("precious") };
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        let ran = scratch.karat(&["check", "--history=h.sqlite"]).expect(2);
+        for word in [*output, "symbolic link"] {
+            assert!(ran.stderr.contains(word), "{output}: {}", ran.stderr);
+        }
+        assert_eq!(outside.read("precious"), "precious", "{output}");
+        if is_folder {
+            assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0, "{output}");
+        }
+    }
+    // A baseline, and a recording.
+    let scratch = with_baseline();
+    std::fs::remove_file(scratch.path("b.json")).unwrap();
+    std::os::unix::fs::symlink(outside.path("precious"), scratch.path("b.json")).unwrap();
+    scratch.karat(&["baseline", "update"]).expect(2);
+    std::os::unix::fs::symlink(outside.path("precious"), scratch.path("r.jsonl")).unwrap();
+    let words = ["server", "call", "--record", "r.jsonl", "--tool", "t", "--", "true"];
+    scratch.karat(&words).expect(2).says(&["r.jsonl", "symbolic link"]);
+    assert_eq!(outside.read("precious"), "precious");
 }
 
 #[test]
@@ -74,7 +123,10 @@ fn nothing_that_the_project_reads_is_written_over() {
     std::os::unix::fs::symlink("b.json", scratch.path("link.json")).unwrap();
     std::os::unix::fs::symlink("karat.toml", scratch.path("link.html")).unwrap();
     let before = scratch.read("b.json");
-    for place in ["b.json", "./b.json", "link.json", "new/../b.json", "tools.json", "link.html"] {
+    for place in ["link.json", "link.html"] {
+        scratch.karat(&["check", "-o", place]).expect(2).says(&[place, "symbolic link"]);
+    }
+    for place in ["b.json", "./b.json", "new/../b.json", "tools.json"] {
         let ran = scratch.karat(&["check", "-o", place]).expect(2);
         ran.says(&[place, "what the project reads"]);
     }
@@ -131,7 +183,7 @@ fn an_output_that_fails_does_not_hide_the_verdict() {
         Ran::from(command.env("GITHUB_STEP_SUMMARY", scratch.path(summary)).output().unwrap())
     };
     let ran = run(&["check"], "no/such/folder/summary.md").expect(2);
-    assert!(ran.stdout.contains("map = 1.0000 is above the ceiling"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("retrieval r (map 1.000)"), "{}", ran.stdout);
     assert!(ran.stdout.contains("report: karat-report/report.json"), "{}", ran.stdout);
     for words in ["GITHUB_STEP_SUMMARY", "exit code 1"] {
         assert!(ran.stderr.contains(words), "{}", ran.stderr);
@@ -168,7 +220,7 @@ fn the_summary_is_added_to_the_page_of_a_github_job() {
 fn one_run_writes_every_shape() {
     let scratch = Scratch::new();
     let outputs = ["r.json", "r.html", "r.md", "r.xml", "r.sarif", "r.badge.json"];
-    let mut arguments = vec!["check", "-o", "r.score-report.json"];
+    let mut arguments = vec!["check", "--bundled", "-o", "r.score-report.json"];
     arguments.extend(outputs.iter().flat_map(|name| ["-o", name]));
     scratch.karat(&arguments).expect(0);
     for name in outputs {
@@ -188,4 +240,20 @@ fn one_run_writes_every_shape() {
     let findings = findings["runs"][0]["results"].as_array().unwrap();
     let passed = findings.iter().filter(|finding| finding["ruleId"] == "false-negative").count();
     assert_eq!(passed as u64, missed);
+}
+
+#[test]
+fn the_form_for_agents_names_what_failed_and_where_to_look() {
+    let scratch = with_baseline();
+    let tools = scratch.read("tools.json").replace("Open a ticket.", "Nothing of note.");
+    scratch.write("tools.json", tools);
+    let ran = scratch.karat(&["check", "--format", "agent", "-o", "r.agent.md"]).expect(1);
+    let words = ["karat: fail:", "FAIL retrieval/r", "rule mrr max_drop 0", "--item=q1"];
+    words.iter().for_each(|word| assert!(ran.stdout.contains(word), "{word}: {}", ran.stdout));
+    assert!(ran.stdout.contains("karat-report/report.json"), "{}", ran.stdout);
+    let file = scratch.read("r.agent.md");
+    assert!(ran.stdout.starts_with(file.trim_end()), "the file has no list of files: {file}");
+    let shown = scratch.karat(&["show", "--format", "agent"]).expect(0);
+    assert!(shown.stdout.starts_with(file.trim_end()), "{}", shown.stdout);
+    scratch.karat(&["check", "--format", "agent", "--json"]).expect(2);
 }

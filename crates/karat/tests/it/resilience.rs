@@ -63,6 +63,42 @@ fn recorded_runs_are_scored_with_and_without_the_accounting_of_upstream() {
     }
 }
 
+#[test]
+fn reports_that_are_shown_one_by_one_are_the_same_document() {
+    let scratch = Scratch::new();
+    run(&scratch, "user_task_0", None, json!({}));
+    run(&scratch, "user_task_0", Some("injection_task_0"), json!({}));
+    run(&scratch, "user_task_1", Some("injection_task_0"), json!({"security": false}));
+    let copied = scratch.read("runs/p/s/user_task_0/note/injection_task_0.json");
+    scratch.write("runs/p/s/user_task_0/letter/injection_task_0.json", copied);
+    let score = ["resilience", "score", "runs", "--max", "attack.success=0.6"];
+    let document = |text: &str| {
+        let mut check: Value = serde_json::from_str(text).unwrap();
+        for report in check["reports"].as_array_mut().unwrap() {
+            report["environment"] = Value::Null;
+        }
+        check
+    };
+    let ran = scratch.karat(&[&score[..], &["--json"]].concat());
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let whole = scratch.karat(&[&score[..], &["-o", "all.json"]].concat());
+    let kept = scratch.read("all.json");
+    assert_eq!(document(&ran.stdout), document(&kept));
+    assert_eq!(document(&kept)["reports"].as_array().unwrap().len(), 2);
+    // Line for line too, apart from times.
+    let lines = |text: &str| -> Vec<String> {
+        let timed = |line: &&str| !line.contains("\"started\"") && !line.contains("_ms\"");
+        text.lines().filter(timed).map(str::to_owned).collect()
+    };
+    assert_eq!(lines(&ran.stdout), lines(&kept));
+    let text = scratch.karat(&score);
+    assert_eq!((text.code, whole.code), (1, 1));
+    assert_eq!(whole.stdout.trim_end(), format!("{}report: all.json", text.stdout));
+    let quiet = scratch.karat(&[&["--quiet"][..], &score[..]].concat());
+    assert!(quiet.stdout.starts_with("fail: resilience · p letter: "), "{}", quiet.stdout);
+    assert!(!quiet.stdout.contains("p note"), "{}", quiet.stdout);
+}
+
 /// A proxy over stdio: passes lines on, and refuses calls of one tool.
 const PROXY: &str = r#"
 import json, subprocess, sys, threading

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::Scratch;
 
-const ITEMS: usize = 1000;
+pub(crate) const ITEMS: usize = 1000;
 
 /// A slow search that writes down what it is asked.
 const SLOW: &str = r#"
@@ -24,7 +24,7 @@ for line in sys.stdin:
     print(json.dumps({"id": question["id"], "ranked": ranked}), flush=True)
 "#;
 
-fn project() -> Scratch {
+pub(crate) fn project() -> Scratch {
     let scratch = Scratch::new();
     let tools: Vec<String> = (0..7)
         .map(|n| format!(r#"{{"server": "s", "tool": "t{n}", "description": "Tool number {n}, which turns handle {n}."}}"#))
@@ -53,7 +53,7 @@ fn asked(scratch: &Scratch) -> Vec<String> {
 #[test]
 fn a_killed_run_is_resumed_without_asking_again_and_reports_the_same() {
     let whole = project();
-    let exit = whole.karat(&["check"]).code;
+    let exit = whole.karat(&["check", "-v"]).code;
     let expected = whole.read("karat-report/report.json");
     let page = whole.read("karat-report/report.html");
     assert_eq!(asked(&whole).len(), ITEMS);
@@ -108,7 +108,7 @@ fn a_killed_run_is_resumed_without_asking_again_and_reports_the_same() {
 #[test]
 fn a_journal_of_other_settings_is_refused() {
     let scratch = project();
-    scratch.karat(&["check"]);
+    scratch.karat(&["check", "-v"]);
     let project = scratch.read("karat.toml").replace("limit = 5", "limit = 6");
     scratch.write("karat.toml", project);
     scratch.karat(&["check", "--resume", "--quiet"]).expect(2).says(&[

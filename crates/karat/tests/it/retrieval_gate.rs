@@ -340,7 +340,7 @@ const ROWS: &[Row] = &[
 #[test]
 fn each_change_ends_with_its_exit_code_and_names_what_changed() {
     let (scratch, files) = accepted();
-    scratch.karat(&["check"]).expect(0);
+    scratch.karat(&["check", "-v"]).expect(0);
     for (name, change, code, words) in ROWS {
         let mut changed = Files {
             corpus: files.corpus.clone(),
@@ -350,7 +350,7 @@ fn each_change_ends_with_its_exit_code_and_names_what_changed() {
         };
         change(&mut changed);
         changed.write(&scratch);
-        let ran = scratch.karat(&["check"]);
+        let ran = scratch.karat(&["check", "-v"]);
         let said = said(&ran);
         assert_eq!(ran.code, *code, "{name}: {said}");
         for word in *words {
@@ -413,20 +413,20 @@ fn a_change_of_the_bundled_corpus_is_gated_query_by_query() {
         tool["description"] = "Does it.".into();
         value.to_string()
     });
-    let text = said(&scratch.karat(&["check"]).expect(1));
+    let text = said(&scratch.karat(&["check", "-v"]).expect(1));
     for words in ["data-033", "the corpus changed: 1 changed (postgres:top_statements)"] {
         assert!(text.contains(words), "{words}: {text}");
     }
 
     bundled_version(&scratch, "v3", file, |value| serde_json::to_string_pretty(&value).unwrap());
-    let text = said(&scratch.karat(&["check"]).expect(0));
+    let text = said(&scratch.karat(&["check", "-v"]).expect(0));
     assert!(!text.contains("changed"), "{text}");
 
     bundled_version(&scratch, "v4", "golden/data.jsonl", |mut value| {
         value[0]["labels"][0]["relevance"] = 1.into();
         value.as_array().unwrap().iter().map(|query| format!("{query}\n")).collect()
     });
-    let text = said(&scratch.karat(&["check"]).expect(0));
+    let text = said(&scratch.karat(&["check", "-v"]).expect(0));
     let words = "the golden set changed: 1 changed (data-001); left out of the comparison";
     assert!(text.contains(words), "{text}");
     let report: Value = serde_json::from_str(&scratch.read("karat-report/report.json")).unwrap();
@@ -522,15 +522,15 @@ fn a_frozen_file_that_was_edited_added_or_removed_is_named() {
     let data = "corpus = \"corpus.json\"\ngolden = \"golden.json\"\n";
     scratch.write("karat.toml", files.project.replace(data, "dataset = \"set/v1\"\n"));
     // The same content in a folder is the same data.
-    scratch.karat(&["check"]).expect(0);
+    scratch.karat(&["check", "-v"]).expect(0);
     let whole = scratch.read("set/v1/tools/a.json");
     scratch.write("set/v1/tools/a.json", whole.replace("Lists folders", "Lists directories"));
-    scratch.karat(&["check"]).expect(2).says(&["set/v1/tools/a.json", "sha256:"]);
+    scratch.karat(&["check", "-v"]).expect(2).says(&["set/v1/tools/a.json", "sha256:"]);
     std::fs::remove_file(scratch.path("set/v1/tools/a.json")).unwrap();
-    scratch.karat(&["check"]).expect(2).says(&["set/v1/tools/a.json"]);
+    scratch.karat(&["check", "-v"]).expect(2).says(&["set/v1/tools/a.json"]);
     scratch.write("set/v1/tools/a.json", whole);
     scratch.write("set/v1/tools/b.json", "{}");
-    scratch.karat(&["check"]).expect(2).says(&["set/v1/tools/b.json"]);
+    scratch.karat(&["check", "-v"]).expect(2).says(&["set/v1/tools/b.json"]);
 }
 
 #[test]
@@ -543,7 +543,7 @@ fn a_baseline_of_other_data_is_named_as_what_it_is() {
     let other = scratch.read("other.json");
     files.write(&scratch);
     scratch.write("baseline.json", other);
-    scratch.karat(&["check"]).expect(2).says(&[
+    scratch.karat(&["check", "-v"]).expect(2).says(&[
         "tools+golden file sha256:",
         "before, corpus+golden file sha256:",
         "no item of the golden set is the same",
@@ -563,14 +563,14 @@ fn a_server_that_the_search_stopped_indexing_is_not_ready_or_a_failure_as_was_as
     files.write(&scratch);
     scratch.karat(&["baseline", "update"]).expect(0);
     files.baseline = scratch.read("baseline.json");
-    scratch.karat(&["check"]).expect(0);
+    scratch.karat(&["check", "-v"]).expect(0);
     files.project = files.project.replace("!= \"off\"", "!= \"disk\"");
     let run = |ready: &str, code: i32| {
         let system = "answer_tokens = false";
         let project = files.project.replace(system, &format!("{system}\nready = {ready}"));
         Files { project, corpus: corpus(), golden: golden(), baseline: files.baseline.clone() }
             .write(&scratch);
-        said(&scratch.karat(&["check"]).expect(code))
+        said(&scratch.karat(&["check", "-v"]).expect(code))
     };
     let text = run("{ probe = true, timeout_ms = 3000 }", 3);
     assert!(text.contains("not ready") && text.contains("disk:tree"), "{text}");
@@ -598,7 +598,7 @@ fn rules_for_slices_and_protected_items_are_held() {
     let run = |files: &mut Files, rules: &str, code: i32| {
         files.project = gate(rules);
         files.write(&scratch);
-        said(&scratch.karat(&["check"]).expect(code))
+        said(&scratch.karat(&["check", "-v"]).expect(code))
     };
     let rule = |slice: &str| {
         format!("[retrieval.gate.metrics]\n\"recall@5 on kind={slice}\" = {{ max_drop = 0.0 }}\n")

@@ -147,13 +147,14 @@ fn a_request_that_hangs_over_http_does_not_end_the_session() {
     assert!(!report["warnings"].to_string().contains("started again"), "{report}");
 }
 
-struct Server {
+/// The demo server over HTTP.
+pub(crate) struct Server {
     child: Child,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Server {
-    fn start() -> Server {
+    pub(crate) fn start() -> Server {
         let mut child = Command::new(KARAT)
             .args(["demo-server", "--http", "127.0.0.1:0"])
             .stdout(Stdio::piped())
@@ -300,7 +301,7 @@ fn a_server_entry_of_a_project_is_checked_with_the_others() {
         "[[server]]\nname = \"demo\"\nsuite = \"suites/demo.yaml\"\nserver = {{ command = [{KARAT:?}, \"demo-server\"] }}\n"
     );
     scratch.write("karat.toml", project);
-    let ran = scratch.karat(&["check"]);
+    let ran = scratch.karat(&["check", "-v"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("server · demo"), "{}", ran.stdout);
 }

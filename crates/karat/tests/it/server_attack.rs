@@ -206,6 +206,7 @@ fn a_server_that_holds_passes_and_the_table_says_so() {
 }
 
 #[test]
+#[cfg_attr(karat_portable, ignore = "needs isolation")]
 fn a_sandbox_does_not_hide_the_holes_of_a_server() {
     let scratch = Scratch::new();
     let tools = ["read_file_unsafe", "read_file_safe", "reach_host_unsafe", "fetch_unsafe"];

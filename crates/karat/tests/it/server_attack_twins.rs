@@ -139,3 +139,46 @@ fn the_call_that_ends_a_server_over_http_is_blamed_and_no_other() {
         assert_eq!(found[rest], "not_executed", "{found:?}");
     }
 }
+
+/// A server over HTTP with one tool.
+fn listening(own_host: bool) -> Served {
+    Served::start(&format!(
+        "name: web\nown_host: {own_host}\ntools: [{{name: say, do: [{{text: fine}}]}}]"
+    ))
+}
+
+#[test]
+fn a_server_that_answers_pages_of_other_sites_is_broken_and_one_that_checks_the_name_is_not() {
+    let scratch = Scratch::new();
+    let server = listening(false);
+    let arguments = ["server", "attack", "--class", "privilege-escalation", "--url", &server.url];
+    let ran = scratch.karat(&[&arguments[..], &["--json"]].concat()).expect(1);
+    assert_eq!(statuses(&ran)["dns-rebinding"], "broken");
+    let ran = scratch.karat(&arguments).expect(1);
+    assert!(ran.stdout.contains("(the server)"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("attack-dns-rebinding"), "{}", ran.stdout);
+    let again = format!("again: karat server attack --case dns-rebinding --url {}", server.url);
+    assert!(ran.stdout.contains(&again), "{}", ran.stdout);
+
+    let server = listening(true);
+    let ran = scratch.karat(&[
+        "server",
+        "attack",
+        "--case",
+        "dns-rebinding",
+        "--json",
+        "--url",
+        &server.url,
+    ]);
+    let ran = ran.expect(0);
+    assert_eq!(statuses(&ran)["dns-rebinding"], "held");
+    let evidence = &ran.json()["reports"][0]["items"][0]["observed"]["evidence"];
+    assert!(evidence["answer"].as_str().unwrap().contains("403"), "{evidence}");
+}
+
+#[test]
+fn no_page_can_reach_a_server_without_an_address() {
+    let scratch = Scratch::new();
+    let ran = attack(&scratch, "safe", &["--case", "dns-rebinding"]).expect(3);
+    assert!(ran.stderr.contains("no address that a web page could ask"), "{}", ran.stderr);
+}

@@ -236,8 +236,10 @@ fn a_slow_tool_of_a_live_server_is_a_warning_and_a_budget_ends_it() {
 fn an_interrupted_run_shows_its_results() {
     let scratch = Scratch::new();
     let schema = "inputSchema: {type: object, properties: {n: {type: integer}}}";
-    scratch
-        .server(format!("tools: [{{name: t, {schema}, do: [{{wait_ms: 200}}, {{text: x}}]}}]\n"));
+    // Slow enough that many calls are still to come when the third has begun.
+    scratch.server(format!(
+        "log: asked\ntools: [{{name: t, {schema}, do: [{{wait_ms: 1500}}, {{text: x}}]}}]\n"
+    ));
     let child = Command::new(KARAT)
         .args(["server", "fuzz", "--", test_server(), "server.yaml"])
         .current_dir(scratch.path(""))
@@ -246,7 +248,12 @@ fn an_interrupted_run_shows_its_results() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_secs(4));
+    let asked = || std::fs::read_to_string(scratch.path("asked")).unwrap_or_default();
+    let until = Instant::now() + Duration::from_secs(300);
+    while asked().lines().filter(|line| line.starts_with('t')).count() < 3 {
+        assert!(Instant::now() < until, "the server was asked: {}", asked());
+        std::thread::sleep(Duration::from_millis(50));
+    }
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();

@@ -71,6 +71,7 @@ fn assert_none_left(scratch: &Scratch) {
 }
 
 #[test]
+#[cfg_attr(karat_portable, ignore = "needs to find orphans")]
 fn what_moved_to_a_session_of_its_own_is_ended_too() {
     let scratch = Scratch::new();
     scratch.write("suite.yaml", "cases: [{tool: t, expect: {contains: done}}]\n");
@@ -80,6 +81,7 @@ fn what_moved_to_a_session_of_its_own_is_ended_too() {
 }
 
 #[test]
+#[cfg_attr(karat_portable, ignore = "needs to find orphans")]
 fn a_signal_ends_what_moved_to_a_session_of_its_own() {
     for (signal, code) in [("INT", 130), ("QUIT", 131), ("TERM", 143)] {
         let scratch = Scratch::new();

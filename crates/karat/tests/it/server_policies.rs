@@ -84,7 +84,7 @@ fn a_suite_and_a_project_say_how_their_server_is_answered() {
          elicitation = {{ accept = {{ name = \"Ada\" }} }}\n"
     );
     scratch.write("karat.toml", project);
-    scratch.karat(&["check"]).expect(0);
+    scratch.karat(&["check", "-v"]).expect(0);
 }
 
 #[test]
@@ -119,6 +119,15 @@ fn flags_that_the_server_could_not_heed_are_bad_input() {
         let url = ["server", "call", "--tool", "x", "--url", "http://127.0.0.1:1/mcp"];
         scratch.karat(&[&url[..], &flag].concat()).expect(2).says(&["-e and --cwd", "url"]);
     }
+}
+
+#[cfg(karat_portable)]
+#[test]
+fn what_only_linux_has_says_so() {
+    let scratch = Scratch::new();
+    let isolated = ["--isolate", "bwrap"];
+    let ran = call(&scratch, &isolated, "offered", &json!({})).expect(3);
+    ran.says(&["needs Linux", "--isolate docker"]);
 }
 
 #[test]

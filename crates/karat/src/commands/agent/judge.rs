@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use karat_agent::judge::{self, Verdict};
 use karat_agent::run::{Api, Model};
-use karat_agent::traces::{Config, Kept};
+use karat_agent::traces::Config;
 use karat_io::input::write_atomic;
 use karat_io::text::printable;
 
@@ -25,10 +25,7 @@ pub(crate) fn judge(arguments: &AgentJudgeArgs, terminal: &Terminal) -> Result<E
     }
     check_endpoint(&arguments.endpoint)?;
     let read = Config { traces: arguments.traces.clone(), ..config(&arguments.read)? };
-    let traces = match read.read(Vec::new(), &here())?.traces {
-        Kept::Traces(set) => set.traces,
-        Kept::Aggregates(_) => Vec::new(),
-    };
+    let traces = read.whole_traces(&here())?.traces;
     let api = Api::from(arguments.api);
     let timeout = Duration::from_secs(arguments.timeout);
     let client = api.client(arguments.key_env.as_deref(), timeout)?;

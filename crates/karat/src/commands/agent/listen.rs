@@ -33,8 +33,7 @@ pub(crate) fn listen(arguments: &AgentListenArgs, terminal: &Terminal) -> Result
         terminal.say(&format!(
             "set OTEL_EXPORTER_OTLP_ENDPOINT={url} and OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf; Ctrl-C ends it"
         ));
-        let received = receiver.run_until(end_all_on_signal()).await;
-        received.map_err(|error| Stop::bad_input(error.to_string()))
+        Ok::<_, Stop>(receiver.run_until(end_all_on_signal()).await)
     })?;
     let path = path.display();
     if received.batches == 0 {

@@ -6,7 +6,7 @@ use karat_agent::streaming::{self, ItemScores, scores_samples, usual_metrics_of_
 use karat_agent::traces::{Config, Data, Kept};
 use karat_agent::{CallMetric, Tasks, TraceFiles, TraceSource, Traces, recognize};
 use karat_core::evaluation::{Common, Entry, report_recorded};
-use karat_core::gate;
+use karat_core::gate::{self, Policy};
 use karat_core::report::{Measured, Report, Verdict};
 use karat_io::text::{clip, printable};
 use serde_json::{Map, Value, json};
@@ -56,10 +56,28 @@ pub(super) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<E
         Data { traces: Kept::Aggregates(aggregates), tools, metrics, verdicts: None, before: None };
     let system = config.system(&data);
     let entry = Entry::<Traces> { common, config, data };
-    let mut report = report_recorded(&entry, Vec::new(), system, 1)?;
-    let verdict = gate::judge(&mut report, &entry.common.gate, None).map_err(Stop::bad_input)?;
+    let report = report_recorded(&entry, Vec::new(), system, 1)?;
+    let items = arguments.per_item.then_some(items);
+    show(report, traces, (lines, items), &entry.common.gate, terminal)
+}
+
+/// Judges and prints the means of traces that were scored elsewhere.
+pub(super) fn conclude(report: Report, gate: &Policy, terminal: &Terminal) -> Result<Exit, Stop> {
+    let traces = report.metrics.iter().map(|metric| metric.n + metric.left_out).max();
+    show(report, traces.unwrap_or(0), (String::new(), None), gate, terminal)
+}
+
+/// Judges and prints means, after the lines or with the documents of items.
+fn show(
+    mut report: Report,
+    traces: u64,
+    (mut lines, items): (String, Option<Vec<Value>>),
+    gate: &Policy,
+    terminal: &Terminal,
+) -> Result<Exit, Stop> {
+    let verdict = gate::judge(&mut report, gate, None).map_err(Stop::bad_input)?;
     if terminal.json() {
-        terminal.print_json(&document(&report, traces, arguments.per_item.then_some(items)))?;
+        terminal.print_json(&document(&report, traces, items))?;
     } else {
         lines.push_str(&table(&report, traces));
         terminal.print(&lines)?;

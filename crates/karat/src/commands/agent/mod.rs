@@ -36,7 +36,7 @@ impl From<ModelApi> for Api {
 }
 
 /// The current folder, where a command without a project finds its files.
-fn here() -> Root<'static> {
+pub(crate) fn here() -> Root<'static> {
     Root::in_folder("", &Embedded)
 }
 

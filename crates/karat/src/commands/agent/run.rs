@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use karat_agent::AgentRun;
-use karat_agent::run::{Budget, Config, Model, Starter};
+use karat_agent::run::{Api, Budget, Config, Model, Starter};
 use karat_agent::trace::Setting;
 use karat_core::evaluation::{Common, Entry, Evaluation as _};
-use karat_core::kind::Evaluation;
+use karat_core::project::Project;
 use karat_mcp::{Options, Session};
 use karat_server::demo;
 
 use super::score::policy;
 use super::{check_endpoint, here};
-use crate::cli::{AgentRunArgs, CheckArgs, RunSetting};
+use crate::cli::{AgentRunArgs, CheckArgs, LiveArgs, RunSetting};
 use crate::commands::{check, places};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -27,65 +27,111 @@ const DEMO: &str = "demo";
 
 /// Makes the runs, or makes them again; scores them.
 pub(crate) fn run(arguments: &AgentRunArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    check_numbers(arguments)?;
+    check_numbers(&arguments.live)?;
     if let Some(endpoint) = &arguments.endpoint {
         check_endpoint(endpoint)?;
     }
-    let mut common = Common {
-        runs: arguments.runs,
-        concurrency: arguments.concurrency,
-        timeout_ms: arguments.timeout.saturating_mul(1000),
-        retries: 4,
-        backoff_ms: arguments.retry_pause_ms,
-        gate: policy(&arguments.min, &arguments.max, &[], arguments.max_errors)?,
-        ..Common::named(&arguments.name)
+    let (config, runs) = match (&arguments.replay, arguments.tasks.is_empty()) {
+        (Some(recording), true) => {
+            let (config, runs) = karat_agent::run::recorded(recording)?;
+            let replay = Some(recording.clone());
+            let traces = in_out(arguments, arguments.traces.as_ref(), "traces.jsonl");
+            (Config { replay, traces, ..config }, runs)
+        }
+        _ => (config(arguments)?, arguments.live.runs),
     };
-    common.validate()?;
-    let config = config(arguments)?;
-    AgentRun::check(&config, &mut common)?;
-    let data = AgentRun::load(&config, &common, &here())?.with_server(DEMO, demo_server());
+    let gate = policy(&arguments.min, &arguments.max, &[], arguments.live.max_errors)?;
+    let common = Common { runs, gate, ..common(&arguments.live, &arguments.name) };
     let run = CheckArgs {
         resume: arguments.resume,
         can_resume: true,
         ..CheckArgs::writing(&arguments.out, &arguments.outputs)
     };
+    let project = planned(common, config)?;
     check::ready(&run)?;
     // Before anything else is in it.
     places::prepare(&arguments.out)?;
-    let project = project::of_any(Entry::<AgentRun> { common, config, data });
-    check::carry_out(&project, &run, Some(&Evaluation::Agent), terminal)
+    check::carry_out(&project, &run, terminal)
 }
 
-fn check_numbers(arguments: &AgentRunArgs) -> Result<(), Stop> {
-    if !(1..=1000).contains(&arguments.runs) || !(1..=256).contains(&arguments.concurrency) {
+/// The plan of live runs: one entry.
+pub(super) fn planned(mut common: Common, config: Config) -> Result<Project<'static>, Stop> {
+    common.validate()?;
+    AgentRun::check(&config, &mut common)?;
+    let data = AgentRun::load(&config, &common, &here())?.with_server(DEMO, demo_server());
+    Ok(project::of_any(Entry::<AgentRun> { common, config, data }))
+}
+
+/// The settings that entries of every evaluation share.
+pub(super) fn common(live: &LiveArgs, name: &str) -> Common {
+    Common {
+        runs: live.runs,
+        concurrency: live.concurrency,
+        timeout_ms: live.timeout.saturating_mul(1000),
+        retries: 4,
+        backoff_ms: live.retry_pause_ms,
+        ..Common::named(name)
+    }
+}
+
+pub(super) fn check_numbers(live: &LiveArgs) -> Result<(), Stop> {
+    if !(1..=1000).contains(&live.runs) || !(1..=256).contains(&live.concurrency) {
         return Err(Stop::bad_input(
             "--runs must be between 1 and 1000, --concurrency between 1 and 256",
         ));
     }
-    if !(0.0..=1.0).contains(&arguments.max_errors) {
+    if !(0.0..=1.0).contains(&live.max_errors) {
         return Err(Stop::bad_input("--max-errors must be between 0 and 1"));
     }
-    if arguments.max_turns == 0 || arguments.max_seconds == 0 || arguments.timeout == 0 {
+    if live.max_turns == 0 || live.max_seconds == 0 || live.timeout == 0 {
         return Err(Stop::bad_input("--max-turns, --max-seconds and --timeout must be at least 1"));
     }
     let amount = |number: f64| number.is_finite() && number >= 0.0;
-    if !arguments.max_cost.is_none_or(amount) || !amount(arguments.temperature) {
+    if !live.max_cost.is_none_or(amount) || !amount(live.temperature) {
         return Err(Stop::bad_input("--max-cost and --temperature must not be negative"));
     }
     Ok(())
 }
 
+/// A model at an endpoint.
+pub(super) fn model(live: &LiveArgs, name: &str, api: Api, endpoint: &str) -> Result<Model, Stop> {
+    Ok(Model {
+        name: name.to_owned(),
+        api,
+        endpoint: endpoint.to_owned(),
+        max_tokens: live.answer_tokens,
+        temperature: live.temperature,
+        seed: live.seed,
+        price: live.price.as_deref().map(price).transpose()?,
+    })
+}
+
+/// The settings of live runs, without tasks, models and places.
+pub(super) fn live_config(live: &LiveArgs) -> Config {
+    Config {
+        key_env: live.key_env.clone(),
+        settings: vec![Setting::WithTools],
+        budget: Budget {
+            turns: live.max_turns,
+            tokens: live.max_tokens,
+            seconds: live.max_seconds,
+            cost: live.max_cost,
+        },
+        system: live.system.clone(),
+        servers: live.config.clone(),
+        ..Config::default()
+    }
+}
+
+fn in_out(arguments: &AgentRunArgs, path: Option<&PathBuf>, name: &str) -> PathBuf {
+    path.cloned().unwrap_or_else(|| arguments.out.join(name))
+}
+
 fn config(arguments: &AgentRunArgs) -> Result<Config, Stop> {
-    let price = arguments.price.as_deref().map(price).transpose()?;
-    let model = |name: &String| Model {
-        name: name.clone(),
-        api: arguments.api.into(),
-        endpoint: arguments.endpoint.clone().unwrap_or_default(),
-        max_tokens: arguments.answer_tokens,
-        temperature: arguments.temperature,
-        seed: arguments.seed,
-        price,
-    };
+    let live = &arguments.live;
+    let endpoint = arguments.endpoint.as_deref().unwrap_or_default();
+    let models = arguments.models.iter();
+    let models = models.map(|name| model(live, name, live.api.into(), endpoint));
     let setting = |setting: &RunSetting| match setting {
         RunSetting::WithTools => Setting::WithTools,
         RunSetting::WithoutTools => Setting::WithoutTools,
@@ -94,25 +140,15 @@ fn config(arguments: &AgentRunArgs) -> Result<Config, Stop> {
     let mut settings: Vec<Setting> = arguments.settings.iter().map(setting).collect();
     settings.sort();
     settings.dedup();
-    let in_out = |name: &str| arguments.out.join(name);
-    let or_in_out = |path: &Option<PathBuf>, name| path.clone().unwrap_or_else(|| in_out(name));
     Ok(Config {
         tasks: arguments.tasks.clone(),
-        models: arguments.models.iter().map(model).collect(),
-        key_env: arguments.key_env.clone(),
+        models: models.collect::<Result<_, Stop>>()?,
         settings,
         distractors: arguments.distractors.clone(),
-        budget: Budget {
-            turns: arguments.max_turns,
-            tokens: arguments.max_tokens,
-            seconds: arguments.max_seconds,
-            cost: arguments.max_cost,
-        },
-        system: arguments.system.clone(),
-        servers: arguments.config.clone(),
-        record: or_in_out(&arguments.record, "agent-recording.jsonl"),
+        record: in_out(arguments, arguments.record.as_ref(), "agent-recording.jsonl"),
         replay: arguments.replay.clone(),
-        traces: or_in_out(&arguments.traces, "traces.jsonl"),
+        traces: in_out(arguments, arguments.traces.as_ref(), "traces.jsonl"),
+        ..live_config(live)
     })
 }
 

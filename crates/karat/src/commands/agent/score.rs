@@ -1,21 +1,24 @@
 //! `karat agent score`: recorded traces, scored, gated and reported as `karat check` does.
 
-use karat_agent::traces::{Config, Kept};
-use karat_agent::{CallMetric, Traces};
+use karat_agent::traces::Config;
+use karat_agent::{CallMetric, Keep, Traces};
 use karat_core::baseline::Baseline;
 use karat_core::evaluation::{Common, Entry};
 use karat_core::gate::{Policy, Rule};
-use karat_core::kind::Evaluation;
 
 use super::{config, here, means};
 use crate::cli::{AgentScoreArgs, CheckArgs};
-use crate::commands::check;
+use crate::commands::{check, parquet};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::project;
 
 /// Scores the traces: with a report, or in one pass.
 pub(crate) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    parquet::ready(arguments.parquet.as_deref())?;
+    if parquet::are_parquet(&arguments.traces)? {
+        return score_tables(arguments, terminal);
+    }
     if arguments.means || arguments.per_item {
         return means::score(arguments, terminal);
     }
@@ -33,25 +36,36 @@ pub(crate) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<E
         ..config(&arguments.read)?
     };
     let baseline = arguments.baseline.as_deref().map(Baseline::load).transpose()?;
-    let mut data = config.read(metrics.clone(), &here())?;
+    let keep = if arguments.before.is_some() { Keep::Calls } else { Keep::Scores };
+    let mut data = config.read(metrics, keep, &here())?;
     if let Some(before) = &arguments.before {
-        let earlier = Config {
-            traces: vec![before.clone()],
-            tools: Vec::new(),
-            verdicts: None,
-            labels: None,
-            ..config.clone()
-        };
-        if let Kept::Traces(set) = earlier.read(metrics, &here())?.traces {
-            data.before = Some(set.traces);
-        }
+        let earlier = Config { traces: vec![before.clone()], ..config.clone() };
+        data.before = Some(earlier.whole_traces(&here())?.traces);
     }
     let mut project = project::of_any(Entry::<Traces> { common, config, data });
     for planned in &mut project.entries {
         planned.baseline.clone_from(&baseline);
     }
-    let run = CheckArgs::writing(&arguments.out, &arguments.outputs);
-    check::carry_out(&project, &run, Some(&Evaluation::Agent), terminal)
+    let run = writing(arguments);
+    check::carry_out(&project, &run, terminal)
+}
+
+/// Scores traces in tables, in one pass and flat memory; the report has no items.
+fn score_tables(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let gate = gate(arguments)?;
+    let report = parquet::traces(arguments)?;
+    if arguments.means {
+        return means::conclude(report, &gate, terminal);
+    }
+    check::conclude(report, &gate, &writing(arguments), terminal)
+}
+
+/// The places for reports and tables.
+fn writing(arguments: &AgentScoreArgs) -> CheckArgs {
+    CheckArgs {
+        parquet: arguments.parquet.clone(),
+        ..CheckArgs::writing(&arguments.out, &arguments.outputs)
+    }
 }
 
 /// The metrics with these ids.

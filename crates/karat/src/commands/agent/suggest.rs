@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use karat_agent::suggest;
-use karat_agent::traces::{Config, Kept};
+use karat_agent::traces::Config;
 use karat_io::input::write_atomic;
 use serde_json::json;
 
@@ -15,10 +15,7 @@ use crate::face::Terminal;
 /// Writes the proposals; without a single one nothing is written.
 pub(crate) fn suggest(arguments: &AgentSuggestArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let config = Config { traces: arguments.traces.clone(), ..config(&arguments.read)? };
-    let traces = match config.read(Vec::new(), &here())?.traces {
-        Kept::Traces(set) => set.traces,
-        Kept::Aggregates(_) => Vec::new(),
-    };
+    let traces = config.whole_traces(&here())?.traces;
     let found = suggest::suggest(&traces);
     let left_out: Vec<String> =
         found.left_out.iter().map(|(reason, count)| format!("{count}: {reason}")).collect();

@@ -9,7 +9,7 @@ use karat_retrieval::dataset::Dataset;
 use karat_retrieval::snapshot::store::{self, Golden, Outcome, Source};
 use serde_json::json;
 
-use crate::cli::FreezeArgs;
+use crate::cli::{FreezeArgs, UNSTATED};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
@@ -25,6 +25,12 @@ pub(super) fn run(arguments: &FreezeArgs, terminal: &Terminal) -> Result<Exit, S
 
 /// Refuses a licence that an import marked as restricted, in the manifest or on the command line.
 fn publishable(arguments: &FreezeArgs) -> Result<(), Stop> {
+    if arguments.licence == UNSTATED {
+        return Err(Stop::bad_input(format!(
+            "{}: data to publish needs its licence: --licence CC-BY-4.0 and the like",
+            arguments.folder.display()
+        )));
+    }
     let frozen = Manifest::load(&arguments.folder).ok().map(|manifest| manifest.licence);
     let restricted = |licence: &&String| licence.trim_start().starts_with("restricted");
     match frozen.iter().chain([&arguments.licence]).find(restricted) {

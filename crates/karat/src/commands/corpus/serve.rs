@@ -102,7 +102,7 @@ pub(super) fn announce(
 ) -> Result<(), Stop> {
     if terminal.json() {
         let line = json!({"url": root, "servers": servers, "tools": tools});
-        terminal.print(&format!("{line}\n"))?;
+        terminal.print_json_text(&format!("{line}\n"))?;
     } else {
         terminal.print(&format!("{servers} servers, {tools} tools at {root}/NAME/mcp\n"))?;
     }

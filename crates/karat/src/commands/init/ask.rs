@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use crate::cli::{Ci, InitArgs, User};
 use crate::commands::init::ci::builds_karat;
 use crate::commands::init::origin::Origin;
+use crate::commands::init::starters::Target;
 use crate::exit::Stop;
 use crate::face::Terminal;
 
@@ -19,12 +20,17 @@ const TRIES: usize = 3;
 /// Whose project it is, which CI it has, and where that gets Karat from, if it is known.
 pub(super) struct Answers {
     pub(super) user: User,
+    pub(super) target: Target,
     pub(super) ci: Vec<Ci>,
     pub(super) origin: Option<Origin>,
 }
 
 /// The answers: from the flags or, at a terminal, from the user.
-pub(super) fn complete(arguments: &InitArgs, terminal: &Terminal) -> Result<Answers, Stop> {
+pub(super) fn complete(
+    arguments: &InitArgs,
+    given_target: Target,
+    terminal: &Terminal,
+) -> Result<Answers, Stop> {
     let given = arguments.karat_from.as_deref().map(Origin::parse).transpose();
     let given = given.map_err(|why| Stop::bad_input(format!("--karat-from: {why}")))?;
     let named = arguments.url.is_some() || !arguments.command.is_empty();
@@ -42,14 +48,21 @@ pub(super) fn complete(arguments: &InitArgs, terminal: &Terminal) -> Result<Answ
                 names::<User>().join(", ")
             )));
         }
-        None => one("What do you make?", terminal)?,
+        None => one("What are you testing?", terminal)?,
     };
-    if named && user != User::Server {
-        return Err(Stop::bad_input("a command or --url goes with --for server alone"));
+    if named && user == User::Agent {
+        return Err(Stop::bad_input(
+            "--for agent scores recorded traces: a command or --url goes with the others; \
+             `karat agent run` drives an agent",
+        ));
     }
+    let target = match ask && !named && user != User::Agent {
+        true => how_started(user, terminal)?,
+        false => given_target,
+    };
     let mut ci = arguments.ci.clone();
     if ci.is_empty() {
-        ci = if ask { several("Which CI shall run it?", terminal)? } else { vec![Ci::Github] };
+        ci = if ask { several("Which CI?", terminal)? } else { vec![Ci::Github] };
     }
     if ci.len() > 1 && ci.contains(&Ci::None) {
         return Err(Stop::bad_input("--ci none goes with no other --ci"));
@@ -66,7 +79,25 @@ pub(super) fn complete(arguments: &InitArgs, terminal: &Terminal) -> Result<Answ
         None if ask => where_from(terminal)?,
         None => Origin::of_this_program(),
     };
-    Ok(Answers { user, ci, origin })
+    Ok(Answers { user, target, ci, origin })
+}
+
+/// The command or address of the user's system; an empty answer takes what is built in.
+fn how_started(user: User, terminal: &Terminal) -> Result<Target, Stop> {
+    let (question, usual) = match user {
+        User::Server => {
+            ("How is your server started? A command, or its address.", "the demo server")
+        }
+        User::Proxy => (
+            "How is your search asked? A program that answers JSON lines, or an address with {query} in it.",
+            "the built-in engine",
+        ),
+        _ => {
+            ("How is your scanner started? A program that answers JSON lines.", "the built-in one")
+        }
+    };
+    terminal.print(&format!("{question}\n"))?;
+    answer(usual, terminal, Target::parse)
 }
 
 /// The source of Karat for CI; an empty answer takes the known one.

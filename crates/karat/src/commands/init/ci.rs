@@ -9,7 +9,7 @@ use crate::commands::init::starters::{DATASET, Target, shell};
 
 const GITHUB: &str = include_str!("../../starter/ci/github.yml");
 const GITLAB: &str = include_str!("../../starter/ci/gitlab.yml");
-const GITLAB_JOB: &str = include_str!("../../../../../ci/gitlab.yml");
+const GITLAB_JOB: &str = include_str!(concat!(env!("OUT_DIR"), "/gitlab.yml"));
 const PRE_COMMIT: &str = include_str!("../../starter/ci/pre-commit.yml");
 
 /// A file of a repository.

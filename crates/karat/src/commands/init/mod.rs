@@ -14,9 +14,11 @@ use karat_core::provenance::git;
 use karat_io::input::{Limits, read_text, write_atomic};
 use serde::Serialize;
 
-use crate::cli::InitArgs;
+use crate::cli::{BaselineArgs, InitArgs, User};
 use crate::commands::init::ask::Answers;
-use crate::commands::init::starters::{DATASET, IGNORE, Target};
+use crate::commands::init::starters::{ATTRIBUTES, DATASET, IGNORE, SUITE, Target};
+use crate::commands::server::suggest;
+use crate::commands::{baseline, schema};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
@@ -34,13 +36,16 @@ struct Outcome {
     wrote: Vec<PathBuf>,
     /// Files that were there already, with the lines to add.
     add: Vec<(PathBuf, String)>,
+    /// The outcome of starting the user's system.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
     next: Vec<String>,
 }
 
 /// Writes the project; never over anything that is there.
 pub(crate) fn run(arguments: &InitArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let target = Target::new(arguments.url.as_deref(), &arguments.command)?;
-    let Answers { user, ci: wanted, origin } = ask::complete(arguments, terminal)?;
+    let given = Target::new(arguments.url.as_deref(), &arguments.command)?;
+    let Answers { user, target, ci: wanted, origin } = ask::complete(arguments, given, terminal)?;
     let folder = &arguments.folder;
     let (root, within) = repository(folder);
     let project = ci::Project { user, target: &target, within: &within, origin: origin.as_ref() };
@@ -49,20 +54,31 @@ pub(crate) fn run(arguments: &InitArgs, terminal: &Terminal) -> Result<Exit, Sto
         .into_iter()
         .map(|(path, text)| File { path: folder.join(path), text, shared: false })
         .collect();
-    files.push(File { path: folder.join(".gitignore"), text: IGNORE.to_owned(), shared: true });
+    for (name, text) in [(".gitignore", IGNORE), (".gitattributes", ATTRIBUTES)] {
+        files.push(File { path: folder.join(name), text: text.to_owned(), shared: true });
+    }
     for file in wanted.iter().flat_map(|kind| ci::files(*kind, &project)) {
         files.push(File { path: root.join(file.path), text: file.text, shared: file.shared });
     }
     let dataset = starters::has_dataset(user).then(|| folder.join(DATASET));
 
     let mut outcome = Outcome::default();
-    let files = new_files(files, dataset.as_deref(), &mut outcome)?;
+    let mut files = new_files(files, dataset.as_deref(), &mut outcome)?;
+    if user == User::Server && target != Target::Demo {
+        outcome.note = Some(suggested(&mut files, &folder.join(SUITE), &target, terminal)?);
+    }
     write(files, dataset.as_deref(), &mut outcome)?;
-    outcome.next = vec![
+    if user != User::Server && target != Target::Demo {
+        outcome.note = Some(recorded(folder, terminal));
+    }
+    if folder != Path::new(".") {
+        outcome.next.push(format!("cd {}", starters::shell(&[folder.display().to_string()])));
+    }
+    outcome.next.extend([
         format!("karat check             {}", starters::measures(user, &target)),
         "karat baseline update   accepts new scores, once something of yours is measured"
             .to_owned(),
-    ];
+    ]);
     outcome.next.extend(ci::to_do(&wanted, origin.as_ref()));
     match terminal.json() {
         true => terminal.print_json(&outcome)?,
@@ -70,6 +86,50 @@ pub(crate) fn run(arguments: &InitArgs, terminal: &Terminal) -> Result<Exit, Sto
         false => terminal.print(&outcome.text())?,
     }
     Ok(Exit::Pass)
+}
+
+/// Writes the suite from the answers of the server, which is started for it. Where it does not start or answer,
+/// the suite stays as it is, and the note says so.
+fn suggested(
+    files: &mut [File],
+    suite: &Path,
+    target: &Target,
+    terminal: &Terminal,
+) -> Result<String, Stop> {
+    terminal.say("starting your server, to write a suite from its answers");
+    match suggest::of_server(&target.spec()) {
+        Ok(made) => {
+            if let Some(file) = files.iter_mut().find(|file| file.path == suite) {
+                file.text = format!("{}{}", schema::SUITE_LINE, made.text);
+            }
+            Ok(suggest::counts(&made))
+        }
+        Err(stop) if matches!(stop.exit, Exit::Stopped(_)) => Err(stop),
+        Err(stop) => Ok(format!(
+            "the suite calls none of the server's tools yet ({}); `karat server suggest` writes a case for \
+             each that only reads",
+            stop.message
+        )),
+    }
+}
+
+/// Measures the system for the first time and records its scores as the baseline.
+fn recorded(folder: &Path, terminal: &Terminal) -> String {
+    terminal.say("starting your system, to record its first scores");
+    let arguments = BaselineArgs {
+        project: Some(folder.to_owned()),
+        out: PathBuf::from("karat-report"),
+        resume: false,
+        only: None,
+        dry_run: false,
+    };
+    match baseline::record(&arguments, terminal) {
+        Ok(()) => "the first scores of your system are recorded as the baseline".to_owned(),
+        Err(stop) => format!(
+            "your system was not measured yet ({}); `karat baseline update` records its scores",
+            stop.message
+        ),
+    }
 }
 
 /// The root of the git repository that the folder is in, and the folder's path from there. Without
@@ -170,6 +230,9 @@ impl Outcome {
             text.push_str(&format!("  {}\n", path.display()));
         }
         text.push_str(&self.to_add());
+        if let Some(note) = &self.note {
+            text.push_str(&format!("note: {}\n", karat_io::text::printable(note)));
+        }
         text.push_str("next:\n");
         for step in &self.next {
             text.push_str(&format!("  {step}\n"));

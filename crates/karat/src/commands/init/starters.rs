@@ -6,6 +6,7 @@ use karat_io::text::printable;
 use karat_mcp::ServerSpec;
 
 use crate::cli::User;
+use crate::commands::schema;
 use crate::exit::Stop;
 
 /// A file by its path in the project, with its text.
@@ -14,8 +15,10 @@ type Text = (&'static str, &'static str);
 /// The dataset of a starter project that has one.
 pub(super) const DATASET: &str = "datasets/starter/v1";
 
-/// What is kept out of version control.
+/// Files that are kept out of version control.
 pub(super) const IGNORE: &str = include_str!("../../starter/gitignore");
+/// The files that git must leave as they are.
+pub(super) const ATTRIBUTES: &str = include_str!("../../starter/gitattributes");
 
 const PROXY: &[Text] = &[
     ("karat.toml", include_str!("../../starter/proxy/karat.toml")),
@@ -60,14 +63,14 @@ const AGENT: &[Text] = &[
     ("baselines/agent-agent.json", include_str!("../../starter/agent/baseline.json")),
 ];
 
-/// The server that a project is made for.
+/// The system that a project is made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// The demo server, to start with.
+    /// The systems that Karat carries with it, to start with: the demo server, the built-in engine or detectors.
     Demo,
     /// A program of the user's.
     Command(Vec<String>),
-    /// A server that runs already.
+    /// A system that runs already.
     Url(String),
 }
 
@@ -97,6 +100,33 @@ impl Target {
         }
     }
 
+    /// From one line of text: an address, or a command with its arguments.
+    pub(super) fn parse(line: &str) -> Result<Target, String> {
+        let line = line.trim();
+        if line.starts_with("http://") || line.starts_with("https://") {
+            return Target::new(Some(line), &[]).map_err(|stop| stop.message);
+        }
+        let mut words = Vec::new();
+        let mut word: Option<String> = None;
+        let mut quote = None;
+        for c in line.chars() {
+            match (quote, c) {
+                (Some(open), c) if c == open => quote = None,
+                (None, '"' | '\'') => {
+                    quote = Some(c);
+                    word.get_or_insert_default();
+                }
+                (None, c) if c.is_whitespace() => words.extend(word.take()),
+                (_, c) => word.get_or_insert_default().push(c),
+            }
+        }
+        if quote.is_some() {
+            return Err("A quote is not closed.".to_owned());
+        }
+        words.extend(word);
+        Target::new(None, &words).map_err(|stop| stop.message)
+    }
+
     /// As the words of a command line of Karat.
     pub(super) fn words(&self) -> Vec<String> {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
@@ -105,6 +135,27 @@ impl Target {
             Target::Url(url) => words(&["--url", url]),
             Target::Command(command) => {
                 std::iter::once("--".to_owned()).chain(command.iter().cloned()).collect()
+            }
+        }
+    }
+
+    /// As a server to start.
+    pub(super) fn spec(&self) -> ServerSpec {
+        match self {
+            Target::Url(url) => ServerSpec::from_url(url),
+            _ => ServerSpec::from_command(self.words().into_iter().skip(1).collect()),
+        }
+    }
+
+    /// As the value of `system` in karat.toml; none for what is built in.
+    fn system(&self) -> Option<String> {
+        match self {
+            Target::Demo => None,
+            Target::Url(url) => {
+                Some(format!("{{ http = {{ url = {} }} }}", toml::Value::from(url.as_str())))
+            }
+            Target::Command(command) => {
+                Some(format!("{{ command = {} }}", toml::Value::from(command.clone())))
             }
         }
     }
@@ -144,15 +195,65 @@ pub(super) fn files(user: User, target: &Target) -> Vec<(&'static str, String)> 
     let plain = |files: &[Text]| {
         files.iter().map(|(path, text)| (*path, (*text).to_owned())).collect::<Vec<_>>()
     };
-    match (user, target) {
-        (User::Proxy, _) => plain(PROXY),
-        (User::Scanner, _) => plain(SCANNER),
+    let mut files = match (user, target) {
+        (User::Proxy, own) => measuring(plain(PROXY), own),
+        (User::Scanner, own) => measuring(plain(SCANNER), own),
         (User::Agent, _) => plain(AGENT),
         (User::Server, Target::Demo) => plain(SERVER),
         (User::Server, own) => {
             plain(OWN_SERVER).into_iter().map(|(path, text)| (path, filled(&text, own))).collect()
         }
+    };
+    for (path, text) in &mut files {
+        let line = match *path {
+            "karat.toml" => schema::PROJECT_LINE,
+            SUITE => schema::SUITE_LINE,
+            _ => continue,
+        };
+        text.insert_str(0, line);
     }
+    files.push((".karat/project.schema.json", schema::project_text()));
+    if user == User::Server {
+        files.push((".karat/suite.schema.json", schema::suite_text()));
+    }
+    files
+}
+
+/// The files of a project for a system of the user's: what is built in goes, with its scores and the
+/// limits that were set for them.
+fn measuring(files: Vec<(&'static str, String)>, own: &Target) -> Vec<(&'static str, String)> {
+    let Some(system) = own.system() else { return files };
+    let changed = |line: &str| match line {
+        line if line.starts_with("system = { builtin") => format!("system = {system}"),
+        "\"recall@5\" = { min = 0.6, max_drop = 0.0 }" => {
+            "\"recall@5\" = { max_drop = 0.0 }".to_owned()
+        }
+        "\"recall\" = { min = 0.3, max_drop = 0.0 }" => {
+            "\"recall\" = { max_drop = 0.0 }".to_owned()
+        }
+        "\"fpr_hard\" = { max = 0.2, max_rise = 0.0 }" => {
+            "\"fpr_hard\" = { max_rise = 0.0 }".to_owned()
+        }
+        "\"fpr\" = { max = 0.1, max_rise = 0.0 }" => "\"fpr\" = { max_rise = 0.0 }".to_owned(),
+        other => other.to_owned(),
+    };
+    let comment = |line: &&str| {
+        !line.starts_with("# system = ")
+            && !line.contains("The built-in")
+            && !line.contains("instead, which reads one JSON line")
+            && !line.starts_with("# commit it. The one that is there now")
+    };
+    files
+        .into_iter()
+        .filter(|(path, _)| !path.starts_with("baselines/"))
+        .map(|(path, text)| match path {
+            "karat.toml" => {
+                let lines: Vec<String> = text.lines().filter(comment).map(changed).collect();
+                (path, lines.join("\n") + "\n")
+            }
+            _ => (path, text),
+        })
+        .collect()
 }
 
 /// A text with the server in its places; what is put in is not looked at again.
@@ -161,18 +262,23 @@ fn filled(text: &str, own: &Target) -> String {
     parts.collect::<Vec<_>>().join(&own.toml())
 }
 
+/// The suite of a project for a server.
+pub(super) const SUITE: &str = "suites/starter.yaml";
+
 /// Returns whether the project has a dataset to freeze. A suite is not one: it is edited all the time.
 pub(super) fn has_dataset(user: User) -> bool {
     user != User::Server
 }
 
-/// What `karat check` does in a fresh project.
+/// The effect of `karat check` in a fresh project.
 pub(super) fn measures(user: User, target: &Target) -> &'static str {
     match (user, target) {
         (User::Server, Target::Demo) => "runs the starter suite against the demo server",
         (User::Server, _) => "runs the starter suite against your server",
-        (User::Proxy, _) => "measures the built-in engine on the starter queries",
-        (User::Scanner, _) => "measures the built-in detectors on the starter corpus",
+        (User::Proxy, Target::Demo) => "measures the built-in engine on the starter queries",
+        (User::Proxy, _) => "measures your search on the starter queries",
+        (User::Scanner, Target::Demo) => "measures the built-in detectors on the starter corpus",
+        (User::Scanner, _) => "measures your scanner on the starter corpus",
         (User::Agent, _) => "scores the recorded traces on the starter tasks",
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn attack(arguments: &AttackArgs, terminal: &Terminal) -> Result<Exit
     }
     probing::check(probe)?;
     let server = Some(probing::spec(probe, terminal)?);
-    let set = probing::known(probe)?;
+    let set = probing::known(&probe.set)?;
     let recording = Recording::begin(&probe.record)?;
     let stop = StopRequest::default();
     let config = Config {

@@ -59,7 +59,8 @@ pub(crate) fn call(arguments: &CallArgs, terminal: &Terminal) -> Result<Exit, St
     }
 }
 
-fn read(written: &str) -> Result<Map<String, Value>, Stop> {
+/// Arguments as JSON, or from a file.
+pub(super) fn read(written: &str) -> Result<Map<String, Value>, Stop> {
     let value: Value = match written.strip_prefix('@') {
         Some(path) => input::load(Path::new(path), &Limits::default())?,
         None => input::parse_json("--input", written.as_bytes())?,

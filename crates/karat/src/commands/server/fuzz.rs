@@ -22,7 +22,7 @@ pub(crate) fn fuzz(arguments: &FuzzArgs, terminal: &Terminal) -> Result<Exit, St
     }
     probing::check(probe)?;
     let server = Some(probing::spec(probe, terminal)?);
-    let set = probing::known(probe)?;
+    let set = probing::known(&probe.set)?;
     let recording = Recording::begin(&probe.record)?;
     let stop = StopRequest::default();
     let config = Config {

@@ -1,12 +1,14 @@
 //! `karat server lint`: the tool definitions of a server, judged without a call.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use karat_core::finding::{Finding, Severity};
 use karat_io::input::{self, Limits, write_atomic};
 use karat_io::text::printable;
-use karat_mcp::{Options, Recorder, Redactor, ServerSpec, Session};
+use karat_mcp::{Options, Redactor, ServerSpec, Session};
 use karat_report::sarif;
 use karat_server::lint::{self, Outcome, Settings};
 use serde_json::Value;
@@ -29,12 +31,7 @@ pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, St
     }
     check_allowed(&arguments.allow)?;
     let (source, outcome) = match &arguments.tools {
-        Some(path) => {
-            let served = Served { tools: from_file(path)?, ..Served::default() };
-            let source = path.display().to_string();
-            let outcome = judge(&source, &served, &arguments.allow)?;
-            (source, outcome)
-        }
+        Some(path) => (path.display().to_string(), of_file(path, &arguments.allow)?),
         None => {
             let spec = target::spec(&arguments.target, terminal)?.ok_or_else(|| {
                 Stop::bad_input(
@@ -42,7 +39,12 @@ pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, St
                 )
             })?;
             let recording = Recording::begin(&arguments.record)?;
-            let outcome = of_server(&spec, &arguments.allow, recording.recorder(), terminal);
+            let options = Options {
+                recorder: recording.recorder(),
+                start_timeout: Duration::from_millis(arguments.start_timeout_ms),
+                ..Options::default()
+            };
+            let outcome = of_server(&spec, &arguments.allow, &options, terminal);
             (spec.describe(), recording.finish(outcome)?)
         }
     };
@@ -59,10 +61,10 @@ pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, St
 
 /// What a server serves that models read.
 #[derive(Default)]
-struct Served {
-    tools: Vec<Value>,
-    instructions: Option<String>,
-    redactor: Redactor,
+pub(super) struct Served {
+    pub(super) tools: Vec<Value>,
+    pub(super) instructions: Option<String>,
+    pub(super) redactor: Redactor,
 }
 
 fn check_allowed(allow: &[String]) -> Result<(), Stop> {
@@ -75,17 +77,22 @@ fn check_allowed(allow: &[String]) -> Result<(), Stop> {
     Err(Stop::bad_input(format!("--allow: there is no rule {id:?}{hint}")))
 }
 
+/// Lints a file of definitions.
+pub(crate) fn of_file(path: &Path, allow: &[String]) -> Result<Outcome, Stop> {
+    let served = Served { tools: from_file(path)?, ..Served::default() };
+    judge(&path.display().to_string(), &served, allow)
+}
+
 /// Lints a live server.
 pub(super) fn of_server(
     spec: &ServerSpec,
     allow: &[String],
-    recorder: Option<Recorder>,
+    options: &Options,
     terminal: &Terminal,
 ) -> Result<Outcome, Stop> {
     check_allowed(allow)?;
-    let options = Options { recorder, ..Options::default() };
-    let served = from_server(spec, &options)?;
-    target::say_remarks(terminal, &options);
+    let served = from_server(spec, options)?;
+    target::say_remarks(terminal, options);
     judge(&spec.describe(), &served, allow)
 }
 
@@ -125,9 +132,14 @@ fn exit(outcome: &Outcome, fail_on: FailOn) -> Exit {
     if outcome.worst().is_some_and(fails) { Exit::GateFailed } else { Exit::Pass }
 }
 
-fn from_file(path: &Path) -> Result<Vec<Value>, Stop> {
-    let value: Value = input::load(path, &Limits::default())?;
-    let list = value.pointer("/result/tools").or_else(|| value.get("tools")).unwrap_or(&value);
+/// The tools of a list, or of an answer to tools/list.
+pub(super) fn from_file(path: &Path) -> Result<Vec<Value>, Stop> {
+    listed(path, &input::load(path, &Limits::default())?)
+}
+
+/// The tools in the content of a file.
+pub(super) fn listed(path: &Path, value: &Value) -> Result<Vec<Value>, Stop> {
+    let list = value.pointer("/result/tools").or_else(|| value.get("tools")).unwrap_or(value);
     match list {
         Value::Array(tools) => Ok(tools.clone()),
         _ => Err(Stop::bad_input(format!(
@@ -137,7 +149,8 @@ fn from_file(path: &Path) -> Result<Vec<Value>, Stop> {
     }
 }
 
-fn from_server(spec: &ServerSpec, options: &Options) -> Result<Served, Stop> {
+/// Asks a server.
+pub(super) fn from_server(spec: &ServerSpec, options: &Options) -> Result<Served, Stop> {
     let listing = async {
         let session = Session::start(spec, options).await.map_err(target::not_started)?;
         let tools = session.tools().await.map_err(Stop::not_measured)?;
@@ -154,6 +167,10 @@ fn from_server(spec: &ServerSpec, options: &Options) -> Result<Served, Stop> {
 fn text(source: &str, outcome: &Outcome) -> String {
     let mut out = String::new();
     let mut tool: Option<&str> = None;
+    // One line for all parameters of a tool with the same problem.
+    let kind = |finding: &Finding| (finding.tool.clone(), finding.rule.clone());
+    let mut alike: HashMap<(String, String), usize> = HashMap::new();
+    outcome.findings.iter().for_each(|finding| *alike.entry(kind(finding)).or_default() += 1);
     for finding in &outcome.findings {
         if tool != Some(finding.tool.as_str()) {
             let name = if finding.tool.is_empty() { "(the server)" } else { &finding.tool };
@@ -161,13 +178,13 @@ fn text(source: &str, outcome: &Outcome) -> String {
             tool = Some(&finding.tool);
         }
         let Finding { rule, severity, message, .. } = finding;
-        // One line for all parameters of a tool with the same problem.
-        let same = |other: &&Finding| other.tool == finding.tool && other.rule == *rule;
-        let alike: Vec<&Finding> = outcome.findings.iter().filter(same).collect();
-        let message = match alike.len() {
-            0..FOLDED => message.clone(),
-            _ if !std::ptr::eq(alike[0], finding) => continue,
-            count => format!("{message} and {} more", count - 1),
+        let message = match alike.get_mut(&kind(finding)) {
+            // They are counted in the line of the first one.
+            Some(0) => continue,
+            Some(count @ FOLDED..) => {
+                format!("{message} and {} more", std::mem::take(count) - 1)
+            }
+            Some(_) | None => message.clone(),
         };
         let _ = writeln!(out, "  {:<8}{}  [{rule}]", severity.name(), printable(&message));
     }

@@ -16,7 +16,7 @@ use crate::work::until_stopped_on_one_thread;
 
 /// Loads a server.
 pub(crate) fn load(arguments: &LoadArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let run = CheckArgs::writing(&arguments.out, &arguments.outputs);
+    let run = CheckArgs::writing(&arguments.out, &arguments.outputs).in_form(arguments.form);
     check::ready(&run)?;
     let mut common = Common {
         seed: arguments.seed,

@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 
 use super::target;
 use crate::bundled::Embedded;
-use crate::cli::{FailOn, ProbeArgs};
+use crate::cli::{FailOn, Format, ProbeArgs};
 use crate::commands::check;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -49,7 +49,7 @@ pub(super) fn check(arguments: &ProbeArgs) -> Result<(), Stop> {
 }
 
 /// Values that are known to work, by the name of the parameter.
-pub(super) fn known(arguments: &ProbeArgs) -> Result<Map<String, Value>, Stop> {
+pub(super) fn known(set: &[String]) -> Result<Map<String, Value>, Stop> {
     let read = |written: &String| match written.split_once('=') {
         Some((name, text)) if !name.is_empty() => {
             let value = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
@@ -57,7 +57,7 @@ pub(super) fn known(arguments: &ProbeArgs) -> Result<Map<String, Value>, Stop> {
         }
         _ => Err(Stop::bad_input(format!("--set: write {written:?} as NAME=VALUE"))),
     };
-    arguments.set.iter().map(read).collect()
+    set.iter().map(read).collect()
 }
 
 /// The settings that all entries share.
@@ -145,10 +145,14 @@ pub(super) fn show(
     }
     if terminal.json() {
         terminal.print_json(&document)?;
+    } else if arguments.form.format == Format::Agent {
+        let written: Vec<String> =
+            arguments.outputs.iter().map(|path| path.display().to_string()).collect();
+        terminal.print(&karat_report::agent::text(&document, &written))?;
     } else if terminal.quiet() {
         terminal.print(&format!("{}{}", listed(findings), check::trouble(&document)))?;
     } else {
-        let style = karat_report::terminal::Style { colors: terminal.colors() };
+        let style = terminal.style();
         let mut text = listed(findings);
         text.push_str(more);
         text.push_str(&karat_report::terminal::check(&document, style));

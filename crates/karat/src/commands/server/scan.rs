@@ -7,6 +7,7 @@ use karat_core::finding::{Finding, Severity};
 use karat_core::report::{CheckReport, Latency, Report, Verdict};
 use karat_io::input::write_atomic;
 use karat_io::text::{clip, printable};
+use karat_mcp::Options;
 use karat_report::{Output, sarif};
 use karat_server::fuzz::{self, Config, Fuzz};
 use karat_server::probe::stop::StopRequest;
@@ -32,7 +33,8 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
         Stop::bad_input("name a server: a command after `--`, --url, or --server NAME")
     })?;
     let recording = Recording::begin(&arguments.record)?;
-    let linted = lint::of_server(&spec, &arguments.allow, recording.recorder(), terminal)?;
+    let options = Options { recorder: recording.recorder(), ..Options::default() };
+    let linted = lint::of_server(&spec, &arguments.allow, &options, terminal)?;
     let stop = StopRequest::default();
     let config = Config {
         server: Some(spec.clone()),

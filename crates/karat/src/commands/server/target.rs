@@ -1,10 +1,12 @@
 //! From the command line to the server that is meant.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, Read as _};
 use std::path::Path;
 
 use karat_io::input;
 use karat_io::text::printable;
+use karat_mcp::auth::{AuthKind, AuthSpec};
 use karat_mcp::{
     Elicitation, Engine, Isolation, Options, Revision, Roots, Sampling, ServerSpec, StartError,
     TransportKind, config,
@@ -12,7 +14,7 @@ use karat_mcp::{
 use karat_server::suite::server;
 use serde_json::{Value, json};
 
-use crate::cli::{Isolate, IsolationArgs, PolicyArgs, TargetArgs, Transport};
+use crate::cli::{Auth, AuthArgs, Isolate, IsolationArgs, PolicyArgs, TargetArgs, Transport};
 use crate::exit::Stop;
 use crate::face::Terminal;
 
@@ -51,6 +53,13 @@ pub(crate) fn spec(
         ((None, None, None), command) => ServerSpec::from_command(command.to_vec()),
     };
     Ok(Some(refined(arguments, spec)?))
+}
+
+/// The server that the arguments name.
+pub(super) fn needed(arguments: &TargetArgs, terminal: &Terminal) -> Result<ServerSpec, Stop> {
+    spec(arguments, terminal)?.ok_or_else(|| {
+        Stop::bad_input("name a server: a command after `--`, --url, or --server NAME")
+    })
 }
 
 /// The server that the arguments name, or else the one that the suite names: refined either way as
@@ -132,6 +141,9 @@ fn refined(arguments: &TargetArgs, mut spec: ServerSpec) -> Result<ServerSpec, S
     }
     spec.env.extend(pairs(&arguments.env, '=', "-e", "KEY=VALUE")?);
     spec.headers.extend(pairs(&arguments.headers, ':', "--header", "NAME: VALUE")?);
+    if let Some(file) = &arguments.ca_file {
+        spec.ca_file = Some(file.clone());
+    }
     if let Some(folder) = &arguments.cwd {
         spec.cwd = Some(folder.clone());
     }
@@ -152,10 +164,60 @@ fn refined(arguments: &TargetArgs, mut spec: ServerSpec) -> Result<ServerSpec, S
         })?;
         spec.protocol = Some(revision);
     }
+    log_in(&arguments.login, &mut spec)?;
     answer(&arguments.policies, &mut spec)?;
     isolate(&arguments.isolation, &mut spec)?;
     spec.transport().map_err(Stop::bad_input)?;
     Ok(spec)
+}
+
+/// The longest token that is read from stdin.
+const MAX_TOKEN_BYTES: u64 = 16 << 10;
+
+/// The login: the flags take the place of the one in the spec.
+fn log_in(arguments: &AuthArgs, spec: &mut ServerSpec) -> Result<(), Stop> {
+    let Some(kind) = arguments.auth else { return Ok(()) };
+    let kind = match kind {
+        Auth::ClientCredentials => AuthKind::ClientCredentials,
+        Auth::Browser => AuthKind::Browser,
+        Auth::Device => AuthKind::Device,
+        Auth::Token => AuthKind::Token,
+    };
+    // Arguments are seen by every user of the machine, and kept by shells.
+    let secret = |flag: &str, value: &Option<String>| match value {
+        Some(text) if !text.contains("${") => Err(Stop::bad_input(format!(
+            "{flag}: a secret does not belong on the command line; set a variable and write '${{NAME}}'"
+        ))),
+        value => Ok(value.clone()),
+    };
+    let access_token = match arguments.access_token.as_deref() {
+        Some("-") => Some(token_of_stdin()?),
+        _ => secret("--access-token", &arguments.access_token)?,
+    };
+    spec.auth = Some(AuthSpec {
+        client_id: arguments.client_id.clone(),
+        client_secret: secret("--client-secret", &arguments.client_secret)?,
+        private_key: arguments.private_key.clone(),
+        client_metadata: arguments.client_metadata.clone(),
+        scopes: arguments.scopes.clone(),
+        issuer: arguments.issuer.clone(),
+        access_token,
+        refresh_token: secret("--refresh-token", &arguments.refresh_token)?,
+        redirect_port: arguments.redirect_port,
+        ..AuthSpec::new(kind)
+    });
+    Ok(())
+}
+
+/// A line of stdin, as a value without variables.
+fn token_of_stdin() -> Result<String, Stop> {
+    let mut line = String::new();
+    let mut stdin = std::io::stdin().lock().take(MAX_TOKEN_BYTES);
+    let read = stdin.read_line(&mut line);
+    match (read, line.trim()) {
+        (Ok(_), token) if !token.is_empty() => Ok(token.replace("${", "$${")),
+        _ => Err(Stop::bad_input("--access-token -: there is no token on stdin")),
+    }
 }
 
 /// The answers to requests of the server: each flag takes precedence over the spec.

@@ -69,6 +69,16 @@ fn every_session_on_a_page_goes_as_shown() {
 }
 
 #[test]
+fn every_benchmark_has_a_page_with_its_command() {
+    let listed = Scratch::new().karat(&["import", "--list", "--json"]).expect(0).json();
+    for benchmark in listed["benchmarks"].as_array().unwrap() {
+        let name = benchmark["name"].as_str().unwrap();
+        let page = Page::read(&format!("benchmarks/{name}.md"));
+        assert!(page.text.contains(&format!("karat import {name} ")), "{}", page.name);
+    }
+}
+
+#[test]
 fn every_exit_code_is_shown() {
     let page = Page::read("exit-codes.md");
     let told: BTreeSet<String> = page

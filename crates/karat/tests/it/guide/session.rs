@@ -201,8 +201,7 @@ fn kind(language: &str, before: &str) -> Block {
 fn is_progress(line: &str) -> bool {
     let Some((_, state)) = line.rsplit_once(": ") else { return false };
     let number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
-    state.split_once(" to ask").is_some_and(|(left, _)| number(left))
-        || state.split_once('/').is_some_and(|(done, all)| number(done) && number(all))
+    state.split_once('/').is_some_and(|(done, all)| number(done) && number(all))
 }
 
 /// The words of a command line: quotes group, and anything that would need a shell is refused.

@@ -1,0 +1,56 @@
+//! The arguments of `karat merge`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{CheckAllArgs, CheckArgs};
+
+#[derive(Args)]
+pub(crate) struct MergeArgs {
+    /// The parts: folders that `--out` named, or the files in their folder `journal`
+    #[arg(required = true, value_name = "DIR")]
+    pub(crate) parts: Vec<PathBuf>,
+    /// The project that the parts were measured with; without it, the karat.toml of this folder or of one
+    /// above it
+    #[arg(long, value_name = "FILE", conflicts_with = "bundled")]
+    project: Option<PathBuf>,
+    /// The parts are of the project that Karat carries with it
+    #[arg(long)]
+    bundled: bool,
+    /// The folder for reports
+    #[arg(long, value_name = "DIR", default_value = "karat-report")]
+    out: PathBuf,
+    /// A further output; its type from the ending (.json .html .md .xml .sarif .agent.md .badge.json
+    /// .score-report.json)
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    outputs: Vec<PathBuf>,
+    /// End with exit code 4 if the data cannot decide
+    #[arg(long)]
+    strict: bool,
+    /// Only the entry of this name
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+    /// Only the entries of this evaluation: server, agent, retrieval, detection, resilience
+    #[arg(long, value_name = "NAME")]
+    evaluation: Option<String>,
+    /// Keep the report in a history too: in the file, or in the one that the project names, or in
+    /// karat-history.sqlite
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    history: Option<Option<PathBuf>>,
+}
+
+impl MergeArgs {
+    /// The arguments of the check that would have measured everything at once.
+    pub(crate) fn check(&self) -> CheckAllArgs {
+        let check = CheckArgs {
+            project: self.project.clone(),
+            bundled: self.bundled,
+            strict: self.strict,
+            only: self.only.clone(),
+            ..CheckArgs::writing(&self.out, &self.outputs)
+        };
+        let (evaluation, history) = (self.evaluation.clone(), self.history.clone());
+        CheckAllArgs { check, evaluation, history, open: false, watch: false }
+    }
+}

@@ -1,0 +1,168 @@
+//! The tools that read: a report, an entry or item of it, two reports, definitions in a file.
+
+use std::cmp::Reverse;
+use std::path::PathBuf;
+
+use karat_core::baseline::Baseline;
+use karat_core::compare;
+use karat_core::finding::{Finding, Severity};
+use karat_core::report::{CheckReport, Delta, Report, load_reports, parse_check};
+use karat_io::input::{Limits, nearest, read_text};
+use karat_io::text::{clip, printable};
+use karat_report::agent;
+use karat_report::format::{is_significant, verdict_name};
+use karat_report::terminal::{Style, items};
+use serde_json::{Value, json};
+
+use super::arguments::{file, text};
+use super::confine::Folder;
+use crate::commands::{server, show};
+
+/// The report of the last check.
+pub(super) const LAST: &str = "karat-report/report.json";
+/// The most items that got worse which a comparison names for each metric.
+const WORSE: usize = 5;
+/// The most columns of a message of a finding.
+const MESSAGE: usize = 300;
+/// The columns of an item in full.
+const WIDTH: usize = 120;
+
+fn report_file(arguments: &Value, folder: &Folder) -> Result<PathBuf, String> {
+    match file(arguments, "report", folder)? {
+        Some(path) => Ok(path),
+        None => folder.file(LAST).map_err(|_| {
+            format!("{LAST}: there is no report yet; `karat check` in the project folder makes one")
+        }),
+    }
+}
+
+/// The verdict and what failed.
+pub(super) fn report(arguments: &Value, folder: &Folder) -> Result<Value, String> {
+    let path = report_file(arguments, folder)?;
+    let read = || -> Result<CheckReport, karat_io::input::InputError> {
+        parse_check(&path, &read_text(&path, &Limits::default())?)
+    };
+    let check = read().map_err(|error| shortened(&error, folder))?;
+    let named = text(arguments, "report").unwrap_or(LAST);
+    Ok(json!({
+        "verdict": verdict_name(&check),
+        "text": agent::text(&check, &[named.to_owned()]),
+    }))
+}
+
+/// Explains an entry, or one item in full.
+pub(super) fn explain(arguments: &Value, folder: &Folder) -> Result<Value, String> {
+    let path = report_file(arguments, folder)?;
+    let reports = load_reports(&path).map_err(|error| shortened(&error, folder))?;
+    let report = show::entry(&reports, text(arguments, "entry")).map_err(|stop| stop.message)?;
+    let label = format!("{}/{}", report.evaluation, report.name);
+    let said = match text(arguments, "item") {
+        None => agent::entry(report),
+        Some(id) => {
+            let Some(item) = report.items.iter().find(|item| item.id == id) else {
+                let near = nearest(id, report.items.iter().map(|item| item.id.as_str()));
+                let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+                return Err(format!("{label} has no item {:?}{hint}", clip(&printable(id), 200)));
+            };
+            agent::bounded(&items::one(report, item, Style::new(false, WIDTH)))
+        }
+    };
+    Ok(json!({"entry": printable(&label), "text": said}))
+}
+
+/// Two reports, metric by metric.
+pub(super) fn compare(arguments: &Value, folder: &Folder) -> Result<Value, String> {
+    let load = |name: &str| -> Result<Vec<Report>, String> {
+        let path = file(arguments, name, folder)?.ok_or_else(|| format!("{name} is missing"))?;
+        load_reports(&path).map_err(|error| shortened(&error, folder))
+    };
+    let (before, after) = (load("before")?, load("after")?);
+    let most = count(arguments, 12);
+    let label = |report: &Report| format!("{}/{}", report.evaluation, printable(&report.name));
+    let mut entries = Vec::new();
+    let mut only_after = Vec::new();
+    for report in &after {
+        let Some(old) = before.iter().find(|old| label(old) == label(report)) else {
+            only_after.push(label(report));
+            continue;
+        };
+        let compared = compare::compare(&Baseline::from_report(old), report, &[])
+            .map_err(|error| format!("{}: {error}", label(report)))?;
+        let mut deltas: Vec<&Delta> = compared.deltas.iter().collect();
+        deltas.sort_by_key(|delta| Reverse((is_significant(delta), delta.worsened.len())));
+        let metrics: Vec<Value> = deltas.iter().take(most).map(|delta| metric(delta)).collect();
+        entries.push(json!({
+            "entry": label(report),
+            "changed": compared.changed.iter().map(|line| printable(line)).collect::<Vec<_>>(),
+            "metrics": metrics,
+            "more_metrics": compared.deltas.len().saturating_sub(most),
+        }));
+    }
+    let kept = |old: &&Report| !after.iter().any(|report| label(report) == label(old));
+    let only_before: Vec<String> = before.iter().filter(kept).map(label).collect();
+    if entries.is_empty() {
+        return Err("the reports have no entry in common".to_owned());
+    }
+    Ok(json!({"entries": entries, "only_before": only_before, "only_after": only_after}))
+}
+
+fn metric(delta: &Delta) -> Value {
+    let worse: Vec<_> = delta.worsened.iter().take(WORSE).map(|id| printable(id)).collect();
+    json!({
+        "metric": delta.metric,
+        "before": delta.before,
+        "after": delta.after,
+        "change": delta.delta,
+        "better": delta.better,
+        "interval": delta.interval.as_ref().map(|interval| [interval.low, interval.high]),
+        "p_holm": delta.p_holm,
+        "chance_ruled_out": is_significant(delta),
+        "items_worse": delta.worsened.len(),
+        "items_better": delta.improved.len(),
+        "worst": worse,
+    })
+}
+
+/// Definitions in a file.
+pub(super) fn lint(arguments: &Value, folder: &Folder) -> Result<Value, String> {
+    let path = file(arguments, "tools_file", folder)?.ok_or("tools_file is missing")?;
+    let found =
+        server::lint::of_file(&path, &[]).map_err(|stop| shortened(&stop.message, folder))?;
+    Ok(findings(&found.findings, count(arguments, 30)))
+}
+
+/// Findings, the most severe first, as far as they were asked for.
+pub(super) fn findings(found: &[Finding], most: usize) -> Value {
+    let count = |severity| found.iter().filter(|one| one.severity == severity).count();
+    let mut sorted: Vec<&Finding> = found.iter().collect();
+    sorted.sort_by_key(|one| Reverse(one.severity));
+    let shown: Vec<Value> = sorted
+        .iter()
+        .take(most)
+        .map(|one| {
+            json!({
+                "rule": one.rule,
+                "severity": one.severity,
+                "tool": clip(&printable(&one.tool), MESSAGE),
+                "message": clip(&printable(&one.message), MESSAGE),
+            })
+        })
+        .collect();
+    json!({
+        "errors": count(Severity::Error),
+        "warnings": count(Severity::Warning),
+        "notes": count(Severity::Note),
+        "findings": shown,
+    })
+}
+
+/// The parameter `limit`, within the bounds of its schema.
+pub(super) fn count(arguments: &Value, otherwise: usize) -> usize {
+    let given = arguments.get("limit").and_then(Value::as_u64);
+    given.and_then(|given| usize::try_from(given).ok()).unwrap_or(otherwise)
+}
+
+/// An error that names files as the client does: without the place of the project on this machine.
+pub(super) fn shortened(error: &impl ToString, folder: &Folder) -> String {
+    folder.hide(&error.to_string())
+}

@@ -1,0 +1,119 @@
+//! Which entries of a project are measured, and measuring them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use karat_core::evaluation::RunContext;
+use karat_core::kind::Evaluation;
+use karat_core::project::{Planned, Project};
+use karat_core::report::{NotMeasured, Report};
+
+use crate::cli::CheckArgs;
+use crate::commands::places;
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+use crate::project::Choice;
+use crate::work::until_stopped;
+
+/// The project that is meant, and the arguments with its place in them.
+pub(crate) fn located(arguments: &CheckArgs) -> Result<(Choice, CheckArgs), Stop> {
+    let choice = Choice::new(arguments.project.as_deref(), arguments.bundled)?;
+    let project = match &choice {
+        Choice::File(path) => Some(path.clone()),
+        Choice::Bundled => None,
+    };
+    let arguments = CheckArgs { project, ..arguments.clone() };
+    Ok((choice, arguments))
+}
+
+/// The reports, and the entries that could not be measured.
+pub(crate) struct Measured<'a> {
+    pub(crate) reports: Vec<(Report, &'a Planned)>,
+    pub(crate) not_measured: Vec<NotMeasured>,
+}
+
+/// Keeps only the entries that were asked for.
+pub(crate) fn select(
+    mut plan: Project<'static>,
+    arguments: &CheckArgs,
+    evaluation: Option<&Evaluation>,
+) -> Result<Project<'static>, Stop> {
+    let known: Vec<String> = plan.entries.iter().map(|planned| planned.entry.label()).collect();
+    plan.entries.retain(|planned| {
+        evaluation.is_none_or(|evaluation| planned.entry.evaluation() == *evaluation)
+            && arguments.only.as_ref().is_none_or(|name| planned.entry.common().name == *name)
+    });
+    if plan.entries.is_empty() {
+        let known = known.join(", ");
+        return Err(Stop::bad_input(format!("no entry matches; the project has: {known}")));
+    }
+    Ok(plan)
+}
+
+/// The advice for a run that ended early, if the command can resume.
+pub(crate) const GOES_ON: &str = "--resume goes on from here";
+
+/// Runs every entry of the plan. Ctrl-C ends it in good order: programs are stopped, and the journal
+/// holds what was answered.
+pub(crate) fn measure<'a>(
+    plan: &'a Project<'_>,
+    arguments: &CheckArgs,
+    terminal: &Terminal,
+) -> Result<Measured<'a>, Stop> {
+    let journals = out_folder(plan, arguments).join("journal");
+    places::prepare(&out_folder(plan, arguments))?;
+    let interrupted =
+        if arguments.can_resume { &format!("interrupted; {GOES_ON}") } else { "interrupted" };
+    until_stopped(entries(plan, arguments, &journals, terminal), interrupted)
+}
+
+/// The entry that could not be measured.
+///
+/// # Errors
+/// If that is not for want of the system: then nothing else is measured either.
+pub(crate) fn not_measured(
+    planned: &Planned,
+    stop: Stop,
+    arguments: &CheckArgs,
+) -> Result<NotMeasured, Stop> {
+    let (evaluation, name) = (planned.entry.evaluation(), planned.entry.common().name.clone());
+    if stop.exit != Exit::NotMeasured {
+        return Err(Stop { message: format!("{name}: {}", stop.message), ..stop });
+    }
+    let reason = match stop.can_go_on && arguments.can_resume {
+        true => format!("{} ({GOES_ON})", stop.message),
+        false => stop.message,
+    };
+    Ok(NotMeasured { evaluation, name, reason })
+}
+
+/// The folder for reports and journals: a relative one is inside the project.
+pub(crate) fn out_folder(plan: &Project<'_>, arguments: &CheckArgs) -> PathBuf {
+    plan.root.folder().join(&arguments.out)
+}
+
+async fn entries<'a>(
+    plan: &'a Project<'_>,
+    arguments: &CheckArgs,
+    journals: &Path,
+    terminal: &Terminal,
+) -> Result<Measured<'a>, Stop> {
+    let mut measured = Measured { reports: Vec::new(), not_measured: Vec::new() };
+    for planned in &plan.entries {
+        let entry = &planned.entry;
+        let (evaluation, name) = (entry.evaluation(), &entry.common().name);
+        let journal = journals.join(format!("{evaluation}-{name}.jsonl"));
+        let context = RunContext {
+            folder: plan.root.folder(),
+            journal: Some(&journal),
+            resume: arguments.resume,
+            progress: Arc::new(terminal.progress(&entry.label())),
+        };
+        let ran = entry.run(&context).await.map_err(Stop::from);
+        match ran {
+            Ok(report) => measured.reports.push((report, planned)),
+            Err(stop) => measured.not_measured.push(not_measured(planned, stop, arguments)?),
+        }
+    }
+    Ok(measured)
+}

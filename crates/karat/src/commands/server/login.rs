@@ -1,0 +1,69 @@
+//! `karat server login` and `logout`: tokens that are kept for later runs.
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::sync::OnceLock;
+
+use karat_io::text::printable;
+use karat_mcp::Options;
+use karat_mcp::auth::{self, Login, Prompt};
+
+use super::target;
+use crate::browser;
+use crate::cli::{Color, Face, LoginArgs, LogoutArgs};
+use crate::exit::{Exit, Stop};
+use crate::face::{Terminal, for_log};
+use crate::work::until_stopped;
+
+/// Set if addresses are to be opened in the browser.
+static OPENS: OnceLock<()> = OnceLock::new();
+
+/// Shows what a person must do to log in. On stderr, also with `--quiet`: without it nothing goes on.
+pub(crate) fn show_prompt(prompt: &Prompt) {
+    let _ = writeln!(std::io::stderr(), "{}", for_log(&printable(&prompt.to_string())));
+    if let (Some(()), Prompt::Browser { url } | Prompt::Device { url, .. }) = (OPENS.get(), prompt)
+    {
+        let face = Face { quiet: false, verbose: false, json: false, color: Color::Never };
+        browser::open(OsStr::new(url), &Terminal::new(face));
+    }
+}
+
+/// Logs in and keeps the token.
+pub(crate) fn login(arguments: &LoginArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let spec = target::needed(&arguments.target, terminal)?;
+    if arguments.open {
+        let _ = OPENS.set(());
+    }
+    let options = Options::default();
+    let work = async { auth::login(&spec, &options).await.map_err(target::not_started) };
+    let kept = until_stopped(work, "interrupted: there is no login")?;
+    let lasts = match kept.can_refresh {
+        true => "it is refreshed when it expires",
+        false => "it cannot be refreshed: log in again when it expires",
+    };
+    terminal.say(&printable(&format!("logged in at {}; {lasts}", described(&kept))));
+    Ok(Exit::Pass)
+}
+
+/// Forgets logins, or lists them.
+pub(crate) fn logout(arguments: &LogoutArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let found = auth::logins(arguments.url.as_deref()).map_err(Stop::bad_input)?;
+    if arguments.list {
+        let line = |login: &Login| format!("{}\n", printable(&described(login)));
+        terminal.print(&found.iter().map(line).collect::<String>())?;
+        return Ok(Exit::Pass);
+    }
+    if found.is_empty() {
+        let server = arguments.url.as_deref().map(|url| format!(" at {url}")).unwrap_or_default();
+        return Err(Stop::bad_input(printable(&format!("there is no login{server} to forget"))));
+    }
+    for login in &found {
+        auth::logout(login).map_err(Stop::bad_input)?;
+        terminal.say(&printable(&format!("forgot the login at {}", described(login))));
+    }
+    Ok(Exit::Pass)
+}
+
+fn described(login: &Login) -> String {
+    format!("{} (token of {})", login.server, login.issuer)
+}
