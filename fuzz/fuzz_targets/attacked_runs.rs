@@ -11,7 +11,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).expect("written");
         if let Ok(read) = recordings::read(&path, format, &Filter::default()) {
-            for run in &read.runs {
+            for run in read.runs.iter() {
                 assert_eq!(run.is_attacked(), run.outcome().is_some());
                 assert!(!run.id().is_empty());
             }

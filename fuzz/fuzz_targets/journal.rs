@@ -23,6 +23,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         },
         runs: 2,
         seed: 0,
+        part: None,
     };
     let path = Path::new("journal.jsonl");
     if let Ok((whole, _)) = read_entries::<Ranking>(path, &mut &bytes[..], &identity) {
