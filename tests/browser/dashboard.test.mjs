@@ -102,6 +102,24 @@ describe("the dashboard", () => {
     await close();
   });
 
+  test("two points of a metric are chosen and compared", async () => {
+    const { page, faults, close } = await open("/");
+    const tile = page.locator("article.card", { has: page.getByRole("link", { name: "search" }) });
+    assert.equal(await tile.locator(".strip li").count(), 6, "a mark for each run");
+    assert.equal(await tile.locator(".strip a.fail").count(), 1);
+    await tile.locator("a.metric").click();
+    assert.ok((await page.locator(".over .tick").count()) >= 2, "ticks");
+    assert.ok((await page.locator(".time").count()) >= 1, "days");
+    await page.getByRole("radio", { name: "run 1 as the earlier one" }).check();
+    await page.getByRole("radio", { name: "run 3 as the later one" }).check();
+    await page.getByRole("button", { name: "Compare the two chosen runs" }).click();
+    await page.getByRole("heading", { name: "Run 3 against run 1" }).waitFor();
+    await page.goto(new URL("/runs", site.url).href);
+    await page.getByText("(fail)").first().waitFor();
+    assert.deepEqual(faults, []);
+    await close();
+  });
+
   test("a comparison lists the changed items and links to them in the report", async () => {
     const { page, faults, close } = await open("/compare");
     await page.getByLabel("Before").selectOption("1");

@@ -1,7 +1,7 @@
 // Scratch projects for the tests, and Karat run in them.
 
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -236,4 +236,21 @@ export function largeTraces(cwd, items) {
   });
   writeFileSync(join(cwd, "traces.jsonl"), traces.map((trace) => JSON.stringify(trace)).join("\n") + "\n");
   return page(cwd, "traces.html", ["agent", "score", "traces.jsonl"]);
+}
+
+/** A search whose gate fails: four of twelve queries lost their tool since the baseline. */
+export function failedRetrieval(cwd) {
+  const nouns = ["ticket", "branch", "invoice", "contact", "shipment", "meeting", "folder", "channel", "refund", "pipeline", "dashboard", "cohort"];
+  const tools = (lost) => nouns.map((noun, at) => ({ tool_id: `s:t${at}`, server: "s", tool: `t${at}`, description: at < lost ? "Nothing of note." : `Opens a ${noun} by its number.` }));
+  const queries = nouns.map((noun, at) => ({ id: `q-${String(at).padStart(2, "0")}`, query: `show me the ${noun} that we talked about`, labels: [{ tool_id: `s:t${at}`, relevance: 2 }] }));
+  const write = (lost) => {
+    retrieval(cwd, tools(lost), queries, { name: "search" });
+    const gate = '[retrieval.gate.metrics]\n"recall@1" = { max_drop = 0.0 }\nmrr = { min = 0.9, max_drop = 0.05 }\n';
+    const project = readFileSync(join(cwd, "karat.toml"), "utf8").replace("[retrieval.gate]", 'baseline = "b.json"\n[retrieval.gate]');
+    writeFileSync(join(cwd, "karat.toml"), `name = "gateway"\n${project}${gate}`);
+  };
+  write(0);
+  execFileSync(process.env.KARAT, ["baseline", "update", "--quiet"], { cwd, stdio: "pipe" });
+  write(4);
+  return check(cwd);
 }

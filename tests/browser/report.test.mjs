@@ -6,7 +6,7 @@ import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { DESK, PHONE, launch, serious, watched } from "./browser.mjs";
-import { HOSTILE, MARKER, check, folder, hostilePages, hostileProject, largeDetection, largeRetrieval, largeTraces, otherPages } from "./projects.mjs";
+import { HOSTILE, MARKER, check, failedRetrieval, folder, hostilePages, hostileProject, largeDetection, largeRetrieval, largeTraces, otherPages } from "./projects.mjs";
 
 let browser;
 before(async () => { browser = await launch(); });
@@ -68,7 +68,7 @@ const shown = (page) => page.locator(".explore tbody a.item").allTextContents();
 
 describe("the report of the bundled project", () => {
   let path;
-  before(() => { path = check(folder()); });
+  before(() => { path = check(folder(), ["--bundled"]); });
 
   test("opens without an error and asks nothing of the network", async () => {
     const { page, faults, close } = await open(path);
@@ -482,6 +482,86 @@ describe("a report of 10,000 items", () => {
       await page.locator("dialog[open] h3").first().waitFor();
       t.diagnostic(`${what}: ${megabytes.toFixed(1)} MB, first contentful paint after ${Math.round(paint)} ms, first search ${found} ms, cleared ${all} ms, sorted ${sorted} ms`);
       assert.deepEqual(faults, []);
+      await close();
+    });
+  }
+});
+
+describe("the report of a gate that failed", () => {
+  let path;
+  before(() => { path = failedRetrieval(folder()); });
+
+  test("navigation stays in view and leads to entries and items", async () => {
+    const { page, faults, close } = await open(path);
+    const nav = page.getByRole("navigation", { name: "Contents" });
+    await page.mouse.wheel(0, 3000);
+    await page.waitForFunction(() => scrollY > 300);
+    assert.ok((await nav.boundingBox()).y <= 1, "out of view");
+    await nav.getByRole("link", { name: /items of retrieval search/ }).click();
+    await page.waitForFunction(() => location.hash === "#items-retrieval-search");
+    const top = await page.locator("#items-retrieval-search").evaluate((node) => node.getBoundingClientRect().top);
+    assert.ok(top >= (await nav.boundingBox()).height - 1, "the heading is under the navigation");
+    assert.deepEqual(faults, []);
+    await close();
+  });
+
+  test("a failed rule has before, now and limit on one scale, and the worst items with their text", async () => {
+    const { page, faults, close } = await open(path);
+    const scale = page.getByRole("img", { name: /^mrr: baseline .* now .* limit/ }).first();
+    const place = (selector) => scale.locator(selector).evaluate((node) => node.getBoundingClientRect().left);
+    assert.ok((await place(".point")) < (await place(".limit")), "now is beyond the limit");
+    assert.ok((await place(".limit")) <= (await place(".was")) + 6, "the limit is not above the baseline");
+    const worst = page.locator("table.worst tbody tr");
+    assert.equal(await worst.count(), 4);
+    assert.match(await worst.first().textContent(), /q-0\d.*show me the .*rank 1 → none/);
+    await worst.first().getByRole("link").click();
+    const dialog = page.locator("dialog[open]");
+    await dialog.getByText("rank 1 → none").waitFor();
+    assert.match(await dialog.getByRole("columnheader", { name: "Before" }).first().textContent(), /Before/);
+    assert.deepEqual(faults, []);
+    await close();
+  });
+
+  test("the items begin with what got worse, and all of them are one choice away", async () => {
+    const { page, faults, close } = await open(path);
+    const section = page.locator("#items-retrieval-search");
+    assert.equal(await section.locator(".count").textContent(), "4 of 12 items");
+    assert.ok((await section.locator(".view tbody tr").first().textContent()).includes("rank 1 → none"));
+    await section.locator('[data-does="clear"]').click();
+    assert.equal(await section.locator(".count").textContent(), "12 items");
+    await page.reload();
+    await page.locator("html.scripted").waitFor();
+    assert.equal(await section.locator(".count").textContent(), "12 items", "the choice is in the address");
+    assert.deepEqual(faults, []);
+    await close();
+  });
+
+  test("the name of a metric opens its definition in place", async () => {
+    const { page, faults, close } = await open(path);
+    const link = page.locator("table.metrics a.metric").first();
+    await link.scrollIntoViewIfNeeded();
+    const before = await page.evaluate(() => scrollY);
+    await link.click();
+    const box = page.locator("#definition");
+    await box.waitFor({ state: "visible" });
+    assert.ok((await box.textContent()).includes("is better"));
+    assert.equal(await page.evaluate(() => scrollY), before, "the page does not jump");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "definition");
+    await page.keyboard.press("Escape");
+    await box.waitFor({ state: "hidden" });
+    await page.locator("table.worst a.item").first().click();
+    await page.locator("dialog[open] a.metric").first().click();
+    await box.waitFor({ state: "visible" });
+    assert.deepEqual(faults, []);
+    await close();
+  });
+
+  for (const [name, options] of MODES) {
+    test(`axe finds nothing serious, and nothing is wider than the screen (${name})`, async () => {
+      const { page, close } = await open(path, { ...options, bypassCSP: true });
+      assert.deepEqual(await serious(page), []);
+      const [wide, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+      assert.ok(wide <= room, `${wide} > ${room}`);
       await close();
     });
   }

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 
 import cmarkgfm
@@ -258,6 +259,22 @@ class Markdown(Scratch):
                 page = cmarkgfm.github_flavored_markdown_to_html(path.read_text())
                 self.assertLessEqual(set(Page(page).tags), self.PLAIN)
 
+    def test_the_comment(self):
+        """Of a pull request: short, with everything in it read as it is meant, hostile or not."""
+        self.hostile()
+        self.check(".md", code=1)
+        path = self.folder / "comment.md"
+        link = "https://example.com/run?a=1&b=2"
+        path.write_text(run(KARAT, "comment", "karat-report/report.json", "--link", link, folder=self.folder).stdout)
+        self.assertLessEqual(len(path.read_text().splitlines()), 25)
+        options, extensions = cmarkgfm.Options.CMARK_OPT_UNSAFE, ["table", "strikethrough", "autolink", "tagfilter", "tasklist"]
+        page = Page(cmarkgfm.markdown_to_html_with_extensions(path.read_text(), options=options, extensions=extensions))
+        self.assertLessEqual(set(page.tags), self.PLAIN | {"a"})
+        self.assertEqual([one for one in page.attributes if one.startswith("href=")], [f"href={link}"])
+        self.assertIn("details", page.tags)
+        self.assertIn("fail", page.text)
+        self.assertIn("mrr", page.text)
+
 
 class CiFiles(Scratch):
     def fits(self, schema, *paths):
@@ -291,6 +308,32 @@ class CiFiles(Scratch):
                     self.fits(schemas[name], path)
                 else:
                     run(program("pre-commit"), "validate-config", path)
+
+    def test_the_recipe_for_several_projects_finds_what_changed(self):
+        examples = re.findall(r"```yaml\n# \.github\S+\n(.*?)```", (ROOT / "docs/ci.md").read_text(), re.S)
+        [recipe] = [one for one in examples if "fetch-depth: 0" in one]
+        script = textwrap.dedent(re.search(r"(?s)run: \|\n(.+?)\n  karat:", recipe)[1])
+        git = lambda *words: run("git", "-c", "user.name=a", "-c", "user.email=a@example.com", *words, folder=self.folder)
+        git("init", "--quiet")
+        for name in ["one", "two parts", "three"]:
+            (self.folder / name).mkdir()
+            (self.folder / name / "karat.toml").write_text("")
+        def commit():
+            git("add", ".")
+            git("commit", "--quiet", "-m", "x")
+            return git("rev-parse", "HEAD").stdout.strip()
+        def found(base):
+            output = self.folder / ".git/output"
+            output.write_text("")
+            run("bash", "-eo", "pipefail", "-c", script, folder=self.folder, env={"BASE": base, "GITHUB_OUTPUT": str(output)})
+            [line] = output.read_text().splitlines()
+            return [(one["folder"], one["name"]) for one in json.loads(line.removeprefix("projects="))]
+        before = commit()
+        self.assertEqual(found(before), [])
+        (self.folder / "two parts/search.py").write_text("")
+        commit()
+        self.assertEqual(found(before), [("two parts", "two-parts")])
+        self.assertEqual([folder for folder, _ in found("")], ["one", "three", "two parts"])
 
     def test_the_hooks_run(self):
         self.init("scanner", "--ci", "pre-commit")

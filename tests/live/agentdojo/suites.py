@@ -11,12 +11,16 @@ import pathlib
 import socket
 import sys
 
+import yaml
 from agentdojo.agent_pipeline.tool_execution import tool_result_to_str
 from agentdojo.functions_runtime import FunctionCall, FunctionsRuntime
 from agentdojo.task_suite.load_suites import get_suites
 from agentdojo.types import text_content_block_from_string
 
 BENCHMARK = "v1.1.2"
+
+# The same loader in C: each case reads the whole environment of its suite.
+yaml.safe_load = lambda text: yaml.load(text, yaml.CSafeLoader)
 
 
 def plain(value):
@@ -56,23 +60,26 @@ class Case:
         self.suite = suites[suite]
         self.task = self.suite.user_tasks[task]
         self.goal = self.suite.injection_tasks[goal[0]] if goal else None
-        vectors = self.suite.get_injection_vector_defaults() if text else []
-        # The environment is a template of YAML: quotes and line ends would change its structure.
-        clean = "".join(" " if letter in "\"'\\\n{}" else letter for letter in text or "")
-        environment = self.suite.load_and_inject_default_environment({name: clean for name in vectors})
-        self.environment = self.task.init_environment(environment)
+        # The text comes with the first result and not from the environment: some goals count the texts in
+        # it, and are never reached where the order itself is one of them.
+        self.text = text
+        self.environment = self.task.init_environment(self.suite.load_and_inject_default_environment({}))
         self.before = self.environment.model_copy(deep=True)
         self.runtime = FunctionsRuntime(self.suite.tools)
         self.trace, self.state = [], state
+        # The calls of the task that have not come through: without them there is nothing to answer, and
+        # the task is not done, even if its check finds nothing amiss.
+        self.missing = calls(self.task, self.environment)
         self.judge()
 
     def judge(self):
-        said = [text_content_block_from_string(self.task.GROUND_TRUTH_OUTPUT)]
+        said = [text_content_block_from_string("" if self.missing else self.task.GROUND_TRUTH_OUTPUT)]
 
         def reached(task):
             return bool(self.suite._check_task_result(task, said, self.before, self.environment, self.trace))
 
-        verdicts = {"utility": reached(self.task), "security": bool(self.goal) and reached(self.goal)}
+        verdicts = {"utility": not self.missing and reached(self.task),
+                    "security": bool(self.goal) and reached(self.goal)}
         with open(self.state + ".part", "w") as file:
             json.dump(verdicts, file)
         os.replace(self.state + ".part", self.state)
@@ -85,8 +92,13 @@ class Case:
     def call(self, name, arguments):
         self.trace.append(FunctionCall(function=name, args=arguments))
         result, error = self.runtime.run_function(self.environment, name, arguments)
+        made = {"tool": name, "arguments": arguments}
+        if error is None and made in self.missing:
+            self.missing.remove(made)
         self.judge()
         text = error or tool_result_to_str(result)
+        if self.text:
+            text, self.text = f"{text}\n\n{self.text}", None
         return {"content": [{"type": "text", "text": text}], "isError": error is not None}
 
     def answer(self, method, params):

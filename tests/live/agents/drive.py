@@ -399,7 +399,67 @@ def crewai(task, question):
     return crew.kickoff().raw
 
 
+def strands(task, question):
+    from strands import Agent, tool
+    from strands.models.openai import OpenAIModel
+
+    model = OpenAIModel(client_args={"api_key": "none", "base_url": URL}, model_id=MODEL)
+    return str(Agent(model=model, tools=[tool(t) for t in TOOLS], callback_handler=None)(question)).strip()
+
+
+def agno(task, question):
+    from agno.agent import Agent
+    from agno.models.openai import OpenAIChat
+
+    agent = Agent(model=OpenAIChat(id=MODEL, base_url=URL, api_key="none"), tools=list(TOOLS), telemetry=False)
+    if not STREAM:
+        return agent.run(question).content
+    words = [event.content for event in agent.run(question, stream=True) if isinstance(event.content, str)]
+    return "".join(words)
+
+
+def haystack(task, question):
+    from haystack.components.agents import Agent
+    from haystack.components.generators.chat import OpenAIChatGenerator
+    from haystack.components.generators.utils import print_streaming_chunk
+    from haystack.dataclasses import ChatMessage
+    from haystack.tools import create_tool_from_function
+    from haystack.utils import Secret
+
+    generator = OpenAIChatGenerator(api_key=Secret.from_token("none"), model=MODEL, api_base_url=URL)
+    shown = print_streaming_chunk if STREAM else None
+    agent = Agent(chat_generator=generator, tools=[create_tool_from_function(t) for t in TOOLS], streaming_callback=shown)
+    messages = agent.run(messages=[ChatMessage.from_user(question)])["messages"]
+    record("haystack", {"task": task, "messages": [message.to_dict() for message in messages]})
+    return messages[-1].text
+
+
+def autogen(task, question):
+    import asyncio
+
+    from autogen_agentchat.agents import AssistantAgent
+    from autogen_core.models import ModelInfo
+    from autogen_ext.models.openai import OpenAIChatCompletionClient
+
+    info = ModelInfo(vision=False, function_calling=True, json_output=False, family="unknown", structured_output=False)
+    client = OpenAIChatCompletionClient(model=MODEL, base_url=URL, api_key="none", model_info=info, include_name_in_message=False)
+    agent = AssistantAgent(
+        "helper", model_client=client, tools=list(TOOLS), max_tool_iterations=5, model_client_stream=STREAM, system_message=None,
+    )
+
+    async def go():
+        result = await agent.run(task=question)
+        record("autogen", {"task": task, "messages": [message.model_dump(mode="json") for message in result.messages]})
+        return result.messages[-1].to_text()
+
+    return asyncio.run(go())
+
+
 LIBRARIES = {
+    "strands": strands,
+    "agno": agno,
+    "haystack": haystack,
+    "autogen": autogen,
     "openai-chat": openai_chat,
     "openai-responses": openai_responses,
     "anthropic": anthropic_messages,
@@ -423,6 +483,8 @@ INSTRUMENTORS = {
     ("openinference", "llama-index"): ("openinference.instrumentation.llama_index", "LlamaIndexInstrumentor"),
     ("openinference", "google-adk"): ("openinference.instrumentation.google_adk", "GoogleADKInstrumentor"),
     ("openinference", "crewai"): ("openinference.instrumentation.crewai", "CrewAIInstrumentor"),
+    ("openinference", "agno"): ("openinference.instrumentation.agno", "AgnoInstrumentor"),
+    ("openinference", "autogen"): ("openinference.instrumentation.openai", "OpenAIInstrumentor"),
     ("traceloop", "openai-agents"): ("opentelemetry.instrumentation.openai_agents", "OpenAIAgentsInstrumentor"),
     ("traceloop", "openai"): ("opentelemetry.instrumentation.openai", "OpenAIInstrumentor"),
     ("traceloop", "anthropic"): ("opentelemetry.instrumentation.anthropic", "AnthropicInstrumentor"),
