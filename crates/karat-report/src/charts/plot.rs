@@ -103,10 +103,34 @@ pub struct Dot {
     pub title: String,
     /// The text next to the dot.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
+    pub label: Option<Label>,
     /// The index of the point.
     #[serde(skip)]
     pub point: usize,
+    /// The shares of the drawing to the left of the dot and above it.
+    #[serde(skip)]
+    place: [f64; 2],
+}
+
+/// The text next to a dot: to its lower left, unless the drawing ends there.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Label {
+    /// The text.
+    pub text: String,
+    /// The end of the text that is next to the dot.
+    pub anchor: &'static str,
+    /// Pixels from the dot to the right.
+    pub right: i8,
+    /// Pixels from the dot down.
+    pub down: i8,
+}
+
+impl Label {
+    fn beside(place: [f64; 2], text: String) -> Label {
+        let (anchor, right) = if place[0] < 0.25 { ("start", 6) } else { ("end", -6) };
+        let down = if place[1] > 0.85 { -6 } else { 14 };
+        Label { text, anchor, right, down }
+    }
 }
 
 impl Line {
@@ -128,6 +152,7 @@ impl Line {
                     title: point.title.clone(),
                     label: None,
                     point: *index,
+                    place: [point.x, scale.depth(point.y?)],
                 })
             }));
         }
@@ -148,7 +173,7 @@ impl Line {
                 && *first == at
             {
                 let numbers: Vec<String> = here.iter().map(|at| (at + 1).to_string()).collect();
-                dot.label = Some(numbers.join(", "));
+                dot.label = Some(Label::beside(dot.place, numbers.join(", ")));
             }
         }
     }
@@ -211,9 +236,20 @@ mod tests {
         let dot = |value| line(&[(Some(value), None)]);
         let mut lines = [dot(1.0), dot(0.5), dot(1.0)];
         Line::number(&mut lines);
-        let labels: Vec<Option<&str>> =
-            lines.iter().map(|line| line.dots[0].label.as_deref()).collect();
-        assert_eq!(labels, [Some("1, 3"), Some("2"), None]);
+        let text = |line: &Line| line.dots[0].label.as_ref().map(|label| label.text.clone());
+        let labels: Vec<Option<String>> = lines.iter().map(text).collect();
+        assert_eq!(labels, [Some("1, 3".to_owned()), Some("2".to_owned()), None]);
+    }
+
+    #[test]
+    fn labels_stay_inside_the_drawing() {
+        let side = |place| {
+            let label = Label::beside(place, "1".to_owned());
+            (label.anchor, label.right > 0, label.down > 0)
+        };
+        assert_eq!(side([0.5, 0.5]), ("end", false, true));
+        assert_eq!(side([0.0, 0.0]), ("start", true, true));
+        assert_eq!(side([1.0, 1.0]), ("end", false, false));
     }
 
     #[test]
