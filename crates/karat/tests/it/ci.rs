@@ -300,6 +300,21 @@ fn the_action_measures_comments_and_passes() {
 }
 
 #[test]
+fn the_action_remembers_runs_and_shows_them() {
+    let job = Job::new(project("."), &[("path", KARAT), ("history", "true")]);
+    for _ in 0..2 {
+        job.measure().expect(0);
+        assert_eq!(job.output("remembered"), "true");
+    }
+    let pages = Path::new(&job.output("report")).join("history");
+    let dashboard = std::fs::read_to_string(pages.join("index.html")).unwrap();
+    assert!(dashboard.contains("<!doctype html>") || dashboard.contains("<!DOCTYPE html>"));
+    let history = job.scratch.path(".runner/temp/karat-history/karat-history.sqlite");
+    let listed = job.scratch.karat(&["history", "list", "--json", "--db", history.to_str().unwrap()]);
+    assert_eq!(listed.expect(0).json()["runs"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn the_action_fails_with_the_code_of_karat_and_replaces_its_comment() {
     let scratch = project(".");
     degrade(&scratch, ".");
