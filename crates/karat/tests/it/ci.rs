@@ -310,7 +310,8 @@ fn the_action_remembers_runs_and_shows_them() {
     let dashboard = std::fs::read_to_string(pages.join("index.html")).unwrap();
     assert!(dashboard.contains("<!doctype html>") || dashboard.contains("<!DOCTYPE html>"));
     let history = job.scratch.path(".runner/temp/karat-history/karat-history.sqlite");
-    let listed = job.scratch.karat(&["history", "list", "--json", "--db", history.to_str().unwrap()]);
+    let listed =
+        job.scratch.karat(&["history", "list", "--json", "--db", history.to_str().unwrap()]);
     assert_eq!(listed.expect(0).json()["runs"].as_array().unwrap().len(), 2);
 }
 
