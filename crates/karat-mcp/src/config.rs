@@ -33,17 +33,30 @@ use serde_json::{Map, Value};
 
 use crate::spec::{ServerSpec, TransportKind};
 
-/// Maximum size of a file.
-const MAX_BYTES: u64 = 4 << 20;
+/// Maximum size of a file. Claude Code keeps the history of each project next to its servers.
+const MAX_BYTES: u64 = 32 << 20;
 
 /// Files of a project, relative to its folder.
-pub const IN_PROJECT: [&str; 4] = [".mcp.json", "mcp.json", ".vscode/mcp.json", ".cursor/mcp.json"];
+pub const IN_PROJECT: [&str; 7] = [
+    ".mcp.json",
+    "mcp.json",
+    ".vscode/mcp.json",
+    ".cursor/mcp.json",
+    ".codex/config.toml",
+    ".zed/settings.json",
+    "opencode.json",
+];
 
 /// Files of a user, relative to the home folder.
-const AT_HOME: [&str; 3] = [
+const AT_HOME: [&str; 8] = [
     ".cursor/mcp.json",
     ".config/Claude/claude_desktop_config.json",
     "Library/Application Support/Claude/claude_desktop_config.json",
+    ".claude.json",
+    ".codex/config.toml",
+    ".config/zed/settings.json",
+    ".continue/config.yaml",
+    ".config/opencode/opencode.json",
 ];
 
 /// The servers of a file.
@@ -89,8 +102,12 @@ impl Servers {
 /// # Errors
 /// If the file cannot be read, or is not JSON (comments and trailing commas aside), TOML or YAML with servers.
 pub fn read(path: &Path) -> Result<Servers, InputError> {
+    parse(path, &text_of(path)?)
+}
+
+fn text_of(path: &Path) -> Result<String, InputError> {
     let limits = Limits { bytes: MAX_BYTES, ..Limits::default() };
-    parse(path, &input::read_text(path, &limits)?)
+    input::read_text(path, &limits)
 }
 
 /// As [`read`], for text in memory.
@@ -98,6 +115,14 @@ pub fn read(path: &Path) -> Result<Servers, InputError> {
 /// # Errors
 /// As [`read`].
 pub fn parse(path: &Path, text: &str) -> Result<Servers, InputError> {
+    parse_settings(path, text)?.ok_or_else(|| {
+        let message = "the file has none of `mcpServers`, `servers`, `mcp_servers`, `context_servers` and `mcp`";
+        InputError::invalid(path, "the whole file", message)
+    })
+}
+
+/// The servers of a file that may have none: most of these files are settings of an editor.
+fn parse_settings(path: &Path, text: &str) -> Result<Option<Servers>, InputError> {
     let document: Value = match format_of(text) {
         Format::Toml => input::parse(path, text, Format::Toml)?,
         Format::Yaml => input::parse(path, text, Format::Yaml)?,
@@ -125,11 +150,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Servers, InputError> {
             }
         }
     }
-    if !found {
-        let message = "the file has none of `mcpServers`, `servers`, `mcp_servers`, `context_servers` and `mcp`";
-        return Err(InputError::invalid(path, "the whole file", message));
-    }
-    Ok(Servers { path: path.to_owned(), entries })
+    Ok(found.then(|| Servers { path: path.to_owned(), entries }))
 }
 
 /// The format of a text, by its start: these files have many names.
@@ -205,9 +226,11 @@ fn candidates_with(folder: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     paths
 }
 
-/// Reads those of the files that exist.
+/// Reads those of the files that exist and have servers.
 pub fn discover(places: &[PathBuf]) -> Vec<Result<Servers, InputError>> {
-    places.iter().filter(|path| path.is_file()).map(|path| read(path)).collect()
+    let read = |path: &PathBuf| text_of(path).and_then(|text| parse_settings(path, &text));
+    let files = places.iter().filter(|path| path.is_file());
+    files.filter_map(|path| read(path).transpose()).collect()
 }
 
 fn spec(entry: &Value) -> Result<ServerSpec, String> {
@@ -596,14 +619,18 @@ mod tests {
             home.path().join(".cursor/mcp.json"),
             r#"{"mcpServers": {"c": {"url": "http://h"}}}"#,
         );
+        std::fs::create_dir(home.path().join(".codex")).unwrap();
+        write(home.path().join(".codex/config.toml"), "[mcp_servers.d]\ncommand = \"x\"\n");
+        // Settings without servers are no mistake.
+        write(folder.path().join("opencode.json"), r#"{"theme": "dark"}"#);
         let found = discover(&candidates_with(folder.path(), Some(home.path())));
         let names: Vec<&str> = found.iter().flatten().flat_map(Servers::names).collect();
-        assert_eq!(names, ["a", "b", "c"]);
+        assert_eq!(names, ["a", "b", "c", "d"]);
         let broken: Vec<String> =
             found.iter().filter_map(|file| Some(file.as_ref().err()?.to_string())).collect();
         assert!(matches!(&broken[..], [one] if one.contains("mcp.json")), "{broken:?}");
         let home_itself = candidates_with(home.path(), Some(home.path()));
         let found = discover(&home_itself);
-        assert_eq!(found.len(), 1);
+        assert_eq!(found.len(), 2);
     }
 }
