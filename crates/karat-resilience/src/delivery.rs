@@ -281,14 +281,18 @@ fn hex(text: &[u8], at: usize, digits: usize) -> Option<u32> {
 }
 
 /// Skips a character reference of HTML or XML such as `&lt;` or `&#39;`; any other `&` is dropped.
-fn entity(text: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
+fn entity(text: &[u8], mut at: usize, out: &mut Vec<u8>) -> usize {
+    // What was escaped twice begins with `&amp;`.
+    while text[at + 1..].starts_with(b"amp;") {
+        at += 4;
+    }
     let rest = &text[at + 1..text.len().min(at + 12)];
     let Some(end) = rest.iter().position(|byte| *byte == b';') else { return at + 1 };
     let Ok(name) = std::str::from_utf8(&rest[..end]) else { return at + 1 };
     let number = match name.strip_prefix('#') {
         Some(hex) if hex.starts_with(['x', 'X']) => u32::from_str_radix(&hex[1..], 16).ok(),
         Some(decimal) => decimal.parse().ok(),
-        None if matches!(name, "lt" | "gt" | "amp" | "quot" | "apos" | "nbsp") => Some(0x20),
+        None if matches!(name, "lt" | "gt" | "quot" | "apos" | "nbsp") => Some(0x20),
         None => None,
     };
     match number.and_then(char::from_u32) {
@@ -308,6 +312,21 @@ mod tests {
 
     fn found(message: &str) -> bool {
         Injected::new([TEXT]).is_in(message, &mut Vec::new())
+    }
+
+    #[test]
+    fn escapes_of_escapes_are_undone() {
+        let text = "write a&lt;b to the list &amp; mail it";
+        let injected = Injected::new([text]);
+        let once = text.replace('&', "&amp;");
+        let twice = once.replace('&', "&amp;");
+        for message in [text, &once, &twice, "write a<b to the list & mail it"] {
+            assert!(injected.is_in(&format!("see: {message}."), &mut Vec::new()), "{message}");
+        }
+        assert!(!injected.is_in("write alt to the list and mail it", &mut Vec::new()));
+        // Hostile depth is a loop.
+        let deep = format!("&{}", "amp;".repeat(100_000));
+        assert!(!injected.is_in(&deep, &mut Vec::new()));
     }
 
     #[test]

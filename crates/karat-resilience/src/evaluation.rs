@@ -398,9 +398,24 @@ fn worlds(config: &Config, set: WorldSet, root: &Root<'_>) -> Result<Data, EvalE
     let (mut warnings, mut replayed) = (Vec::new(), BTreeMap::new());
     if let Some(file) = &config.replay {
         let read = recordings::read(&root.path(file), Format::Native, &Filter::default())?;
+        let (mut failed, mut repeated) = (0, 0);
         for run in read.runs.iter() {
+            // A run that failed did nothing that could be done again.
+            if run.failure().is_some() {
+                failed += 1;
+                continue;
+            }
             let planned = run.planned().map_err(EvalError::config)?;
-            replayed.insert(run.case_id(), planned);
+            repeated += u64::from(replayed.contains_key(&run.case_id()));
+            replayed.entry(run.case_id()).or_insert(planned);
+        }
+        if failed > 0 {
+            warnings.push(format!("{failed} recorded runs failed and are not played again"));
+        }
+        if repeated > 0 {
+            warnings.push(format!(
+                "{repeated} recorded runs are repetitions; the first of each case is played again"
+            ));
         }
         let all = cases.len();
         cases.retain(|id, _| replayed.contains_key(id));
@@ -499,7 +514,7 @@ impl Data {
     /// The most runs of one task and goal.
     fn most(&self) -> u64 {
         let mut counts: BTreeMap<(String, Option<&String>), u64> = BTreeMap::new();
-        for run in self.runs.iter().filter(|run| run.is_attacked() && run.failure().is_none()) {
+        for run in self.runs.iter().filter(|run| run.is_attacked()) {
             *counts.entry((run.cluster(), run.goal.as_ref())).or_default() += 1;
         }
         for case in self.cases.values() {
@@ -508,7 +523,7 @@ impl Data {
                 *counts.entry((cluster, Some(&attack.goal.id))).or_default() += 1;
             }
         }
-        counts.into_values().max().unwrap_or(1)
+        score::attempts(counts.into_values())
     }
 }
 

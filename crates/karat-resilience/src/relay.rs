@@ -32,12 +32,21 @@ pub(crate) struct Passed {
     tools: Vec<Value>,
     /// Texts that reached the agent apart from results of calls.
     pub(crate) texts: Vec<String>,
+    /// Instructions and tools that the agent has not asked for yet.
+    waiting: Waiting,
     /// Calls with their results.
     pub(crate) calls: Vec<PassedCall>,
     /// True if the agent made more calls than are allowed.
     pub(crate) endless: bool,
     /// The first request that nothing answered: the run measures nothing.
     pub(crate) failure: Option<String>,
+}
+
+/// What the agent gets with its next request.
+#[derive(Default)]
+struct Waiting {
+    instructions: Option<String>,
+    tools: Vec<String>,
 }
 
 /// A call of the agent.
@@ -79,7 +88,7 @@ impl Relay {
             Some(text) if relay.blocks("text", text).await => None,
             given => given.clone(),
         };
-        relay.passed().texts.extend(instructions.clone());
+        relay.passed().waiting.instructions.clone_from(&instructions);
         relay.list().await?;
         Ok(Relay { instructions, ..relay })
     }
@@ -104,6 +113,14 @@ impl Relay {
         self.passed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes down that the agent is there: whoever asks for anything has read the instructions.
+    fn asked(&self) -> MutexGuard<'_, Passed> {
+        let mut passed = self.passed();
+        let instructions = passed.waiting.instructions.take();
+        passed.texts.extend(instructions);
+        passed
+    }
+
     async fn blocks(&self, kind: &str, text: &str) -> bool {
         match &self.guard {
             Some(guard) => guard.blocks(kind, text).await,
@@ -123,7 +140,7 @@ impl Relay {
         let mut passed = self.passed();
         let changed = passed.tools != listed;
         if changed {
-            passed.texts.extend(listed.iter().map(Value::to_string));
+            passed.waiting.tools = listed.iter().map(Value::to_string).collect();
             passed.tools = listed;
         }
         Ok(changed)
@@ -171,7 +188,7 @@ impl Respond for Relay {
         arguments: &Value,
     ) -> Result<Value, ProtocolError> {
         {
-            let mut passed = self.passed();
+            let mut passed = self.asked();
             if passed.calls.len() >= MAX_CALLS {
                 passed.endless = true;
                 return Err(ProtocolError::new(-32603, "too many calls"));
@@ -202,6 +219,7 @@ impl Respond for Relay {
         method: &str,
         params: &Value,
     ) -> Result<Value, ProtocolError> {
+        drop(self.asked());
         let none = Map::new();
         let answer = self.inner.request(method, params.as_object().unwrap_or(&none)).await;
         let answer = answer.map_err(|error| self.failed(&error))?;
@@ -214,7 +232,10 @@ impl Respond for Relay {
     }
 
     fn tools(&self) -> Option<Vec<Value>> {
-        Some(self.passed().tools.clone())
+        let mut passed = self.asked();
+        let read = std::mem::take(&mut passed.waiting.tools);
+        passed.texts.extend(read);
+        Some(passed.tools.clone())
     }
 
     fn capabilities(&self) -> Value {

@@ -100,6 +100,10 @@ pub(super) fn is_run(bytes: &[u8]) -> bool {
         suite_name: Option<serde::de::IgnoredAny>,
         user_task_id: Option<serde::de::IgnoredAny>,
     }
+    // A list of two would be read as the two fields.
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        return false;
+    }
     let marks = serde_json::from_slice::<Marks>(bytes);
     marks.is_ok_and(|marks| marks.suite_name.is_some() && marks.user_task_id.is_some())
 }
@@ -148,6 +152,7 @@ pub(super) fn read(
     transcript: impl FnOnce(&Run) -> bool,
 ) -> Result<Read, serde_json::Error> {
     let mut file: File<'_> = serde_json::from_slice(bytes)?;
+    let recorded = file.messages.is_some();
     let messages = file.messages.take().unwrap_or_default();
     let (utility, security) = (file.utility.map(|flag| flag.0), file.security.map(|flag| flag.0));
     let injections = file.injections.unwrap_or_default();
@@ -160,8 +165,9 @@ pub(super) fn read(
         true => messages.iter().position(|message| carries(message, &injected, buffer)),
         false => None,
     };
-    let (folder_pipeline, folder_attack) = folders(name, &file.suite_name, &file.user_task_id);
     let own = file.pipeline_name.map(Cow::into_owned);
+    let (folder_pipeline, folder_attack) =
+        folders(name, &file.suite_name, &file.user_task_id, own.as_deref());
     let mut run = Run {
         pipeline: folder_pipeline.map(str::to_owned).or(own).unwrap_or("unnamed".to_owned()),
         suite: file.suite_name.into_owned(),
@@ -175,8 +181,8 @@ pub(super) fn read(
             .error
             .map(|error| decoded(error.get()))
             .filter(|error| !matches!(error.as_str(), "" | "null")),
-        // Without a text to look for, delivery was not recorded.
-        delivered: (attacked && !injected.is_empty()).then_some(delivered_at.is_some()),
+        // Without a text to look for, or messages to look in, delivery was not recorded.
+        delivered: (attacked && recorded && !injected.is_empty()).then_some(delivered_at.is_some()),
         success: security.filter(|_| attacked),
         utility,
         agentdojo: utility.zip(security).map(|(utility, security)| Recorded { utility, security }),
@@ -227,15 +233,26 @@ fn carries(message: &Message<'_>, injected: &Injected, buffer: &mut Vec<u8>) -> 
         })
 }
 
-/// The pipeline and the attack by the folders, which is how AgentDojo itself finds runs.
-fn folders<'a>(name: &'a str, suite: &str, task: &str) -> (Option<&'a str>, Option<&'a str>) {
-    let mut parts = name.rsplit('/').skip(1);
+/// The pipeline and the attack by the folders, which is how AgentDojo itself finds runs. A pipeline such as
+/// `organisation/model` is several folders; then its own name says how many.
+fn folders<'a>(
+    name: &'a str,
+    suite: &str,
+    task: &str,
+    own: Option<&str>,
+) -> (Option<&'a str>, Option<&'a str>) {
+    let mut parts = name.rsplitn(5, '/').skip(1);
     let attack = parts.next();
     match (parts.next(), parts.next(), parts.next()) {
-        (Some(found_task), Some(found_suite), pipeline)
+        (Some(found_task), Some(found_suite), above)
             if found_task == task && found_suite == suite =>
         {
-            (pipeline, attack)
+            let whole = above.and_then(|above| {
+                let own = own.filter(|own| own.contains('/'))?;
+                let rest = above.strip_suffix(own)?;
+                (rest.is_empty() || rest.ends_with('/')).then(|| &above[rest.len()..])
+            });
+            (whole.or(above.and_then(|above| above.rsplit('/').next())), attack)
         }
         _ => (None, None),
     }
