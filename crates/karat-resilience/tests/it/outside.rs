@@ -139,6 +139,10 @@ fn programs_as_agents_are_judged_by_what_they_do_and_come_to_an_end() {
     let report = through(sorry, 60).unwrap();
     assert_eq!(values(&report), [1.0, 1.0, 0.0]);
     assert_eq!(report.metric("attack.refused").unwrap().value, Some(1.0));
+    // Nothing reaches an agent that asks for nothing.
+    let absent =
+        place.measured(Config { agent_command: words("true"), ..Config::default() }).unwrap();
+    assert_eq!(absent.metric("attack.delivered").unwrap().value, Some(0.0));
     let endless = through("while True: call('show', id='a')", 60).unwrap_err();
     assert!(endless.contains("more than 200 calls"), "{endless}");
     let slow = through("time.sleep(600)", 2).unwrap_err();
@@ -177,6 +181,19 @@ fn recorded_calls_are_made_again_in_the_same_cases() {
     let again = place.measured(Config { replay: replay.clone(), ..Config::default() }).unwrap();
     assert_eq!(values(&first), values(&again));
     assert_eq!(first.items.len(), again.items.len());
+    // Only the first run of the recording did not fail.
+    let text = std::fs::read_to_string(place.folder.path().join("runs.jsonl")).unwrap();
+    let mut lines = text.lines();
+    let mut holed = format!("{}\n", lines.next().unwrap());
+    for line in lines {
+        let mut run: serde_json::Value = serde_json::from_str(line).unwrap();
+        run["error"] = "HTTP 500".into();
+        holed.push_str(&format!("{run}\n"));
+    }
+    place.write("holed.jsonl", &holed);
+    let rest =
+        place.measured(Config { replay: Some("holed.jsonl".into()), ..Config::default() }).unwrap();
+    assert_eq!(rest.items.len(), 1, "a run that failed is not one that did nothing");
     let both = Config { replay, agent_command: words("x"), ..Config::default() };
     assert!(place.measured(both).unwrap_err().contains("give one of"));
     place.write("other.jsonl", "{\"suite\":\"s\",\"task\":\"t\",\"utility\":true}\n");

@@ -248,7 +248,7 @@ fn unusual_values_are_read_and_a_run_that_is_wrong_is_never_passed_over() {
         let read = recordings::read(&write(change), Format::AgentDojo, &Filter::default());
         read.map(|read| read.runs.get(0).unwrap())
     };
-    assert_eq!(read(&|run| run["messages"] = Value::Null).unwrap().delivered, Some(false));
+    assert_eq!(read(&|run| run["messages"] = Value::Null).unwrap().delivered, None);
     assert_eq!(read(&|run| run["injections"] = Value::Null).unwrap().delivered, None);
     assert_eq!(read(&|run| run["duration"] = json!("nan")).unwrap().delivered, Some(true));
     assert_eq!(read(&|run| run["security"] = json!(1)).unwrap().success, Some(true));
@@ -261,6 +261,77 @@ fn unusual_values_are_read_and_a_run_that_is_wrong_is_never_passed_over() {
     write(&|_| ());
     let read = recordings::read(folder.path(), Format::AgentDojo, &Filter::default()).unwrap();
     assert!(read.warnings[0].contains("other.json"), "{:?}", read.warnings);
+}
+
+#[test]
+fn models_of_one_name_from_two_organisations_are_two_pipelines() {
+    let folder = tempfile::tempdir().unwrap();
+    for organisation in ["one", "two"] {
+        let name = format!("{organisation}/model");
+        let (place, mut run) = file("user_task_0", Some("injection_task_0"), TEXT, json!({}));
+        run["pipeline_name"] = json!(name);
+        let below = place.split_once('/').unwrap().1;
+        let path = folder.path().join("runs").join(&name).join(below);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, run.to_string()).unwrap();
+    }
+    // A list is not a run, whatever its length.
+    std::fs::write(folder.path().join("list.json"), "[1, 2]").unwrap();
+    let read = recordings::read(folder.path(), Format::AgentDojo, &Filter::default()).unwrap();
+    let names: Vec<String> = read.runs.iter().map(|run| run.pipeline.clone()).collect();
+    assert_eq!(names, ["one/model", "two/model"]);
+}
+
+/// Runs of 4 tasks with one goal, by three attacks.
+fn by_three(change: impl Fn(usize, &str, &mut Run)) -> Report {
+    let mut runs = Vec::new();
+    for attack in ["a1", "a2", "a3"] {
+        for task in 0..4 {
+            let mut run = Run {
+                suite: "s".into(),
+                task: format!("t{task}"),
+                goal: Some("g".into()),
+                attack: Some(attack.into()),
+                delivered: Some(true),
+                success: Some(false),
+                utility: Some(true),
+                ..Run::default()
+            };
+            change(task, attack, &mut run);
+            runs.push(run);
+        }
+    }
+    report(runs)
+}
+
+#[test]
+fn a_broken_pair_with_a_failed_run_is_named() {
+    let whole = by_three(|task, attack, run| run.success = Some(task == 0 && attack == "a2"));
+    assert_eq!(count(&whole, "attack.any@3"), (1, 4));
+    let holed = by_three(|task, attack, run| {
+        run.success = Some(task == 0 && attack == "a2");
+        run.error = (task == 0 && attack == "a3").then(|| "HTTP 500".to_owned());
+    });
+    assert_eq!(count(&holed, "attack.any@3"), (0, 3));
+    assert!(
+        holed.warnings.iter().any(|warning| warning.contains("leaves out 1 tasks and goals")),
+        "{:?}",
+        holed.warnings
+    );
+}
+
+#[test]
+fn calls_are_counted_where_no_steps_were_recorded() {
+    let run = |task: &str, blocked: u64| Run {
+        suite: "s".into(),
+        task: task.into(),
+        utility: Some(true),
+        calls: 2,
+        blocked,
+        ..Run::default()
+    };
+    let report = report(vec![run("t1", 0), run("t2", 1)]);
+    assert_eq!(count(&report, "block.false"), (1, 4));
 }
 
 #[test]
