@@ -131,18 +131,7 @@ impl Work<'_> {
         self.look_around().await?;
         self.listen(&mut done).await?;
         for (number, (call, attacker)) in self.plan.iter().enumerate() {
-            // What was refused is tried once more, as people do, whoever wants it: an error may pass. Each
-            // refusal counts.
-            for _ in 0..2 {
-                let fine = self.make(call, *attacker, &mut done).await?;
-                if !attacker {
-                    done.calls += 1;
-                    done.blocked += u64::from(!fine);
-                }
-                if fine {
-                    break;
-                }
-            }
+            self.insist(call, *attacker, &mut done).await?;
             if *attacker {
                 done.attempted = true;
                 continue;
@@ -209,9 +198,25 @@ impl Work<'_> {
             }
             for call in &obey {
                 done.attempted = true;
-                self.make(call, true, done).await?;
+                self.insist(call, true, done).await?;
             }
         }
+    }
+
+    /// Makes a call, and once more if it was refused, as people do, whoever wants it: an error may pass. Each
+    /// refusal counts.
+    async fn insist(&self, call: &Call, attacker: bool, done: &mut Done) -> Result<(), CallError> {
+        for _ in 0..2 {
+            let fine = self.make(call, attacker, done).await?;
+            if !attacker {
+                done.calls += 1;
+                done.blocked += u64::from(!fine);
+            }
+            if fine {
+                break;
+            }
+        }
+        Ok(())
     }
 
     async fn blocks(&self, text: &str) -> bool {
