@@ -1,5 +1,6 @@
 """Batches in, batches out; and partial results that give the same report however the rows are divided."""
 
+import math
 import pickle
 import random
 
@@ -7,8 +8,6 @@ import pandas
 import polars
 import pyarrow
 import pytest
-
-import math
 
 import karat
 import karat.arrow

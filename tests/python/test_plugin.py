@@ -71,7 +71,7 @@ def test_a_regression_fails_the_test_and_is_in_the_report(tmp_path):
     assert document["verdict"] == "fail" and [one["name"] for one in document["reports"]] == ["before", "now"]
     assert [one.name for one in karat.load(tmp_path / "report.json")] == ["before", "now"]
     shown = subprocess.run(
-        [karat.find_program(), "show", "--report", "report.json"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [karat.find_program(), "show", "now", "--report", "report.json"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert "now" in shown.stdout, shown.stderr
 
