@@ -61,6 +61,7 @@ async fn attack(
         target: server,
         site: server.site,
         config: &config,
+        known: None,
         access,
         shown: None,
         deadline: Deadline::after(None),

@@ -47,11 +47,13 @@ pub use self::runner::AttackResult;
 use self::runner::{AttackRunner, Memory};
 pub use self::score::{findings, tally};
 use crate::probe::SECRET_NAME;
+use crate::probe::known_inputs::Successes;
 use crate::probe::live::{self, LiveServer, Skipped};
 use crate::probe::stop::{Deadline, StopRequest};
 use crate::probe::time::Time;
 use crate::probe::waivers::Waiver;
 use crate::probe::{self, FailOn, Rule};
+use crate::suggest::inputs::Surroundings;
 use crate::system::Target;
 
 /// The default time limit of a run.
@@ -76,6 +78,8 @@ pub struct Config {
     pub tools: Vec<String>,
     /// Values that are known to work, by parameter name.
     pub set: Map<String, Value>,
+    /// Recordings: attacks are put into inputs of calls that succeeded there.
+    pub recordings: Vec<PathBuf>,
     /// The classes of attacks; all if empty.
     pub classes: Vec<Class>,
     /// The attacks, by id; all if empty.
@@ -112,6 +116,7 @@ impl Default for Config {
             builtin: None,
             tools: Vec::new(),
             set: Map::new(),
+            recordings: Vec::new(),
             classes: Vec::new(),
             cases: Vec::new(),
             roots: Vec::new(),
@@ -136,6 +141,7 @@ pub fn rules() -> Vec<&'static Rule> {
 /// The attacks of an entry.
 pub struct Data {
     attacks: Vec<&'static KnownAttack>,
+    successes: Successes,
     reference: DatasetRef,
 }
 
@@ -160,6 +166,8 @@ pub struct AttackSystem {
     tools: Vec<Arc<Definition>>,
     skipped: Vec<Skipped>,
     config: Config,
+    successes: Successes,
+    around: Surroundings,
     /// The server for command lines.
     shown: ServerSpec,
     deadline: Deadline,
@@ -186,6 +194,7 @@ impl System for AttackSystem {
             target: &self.live,
             site: &self.site,
             config: &self.config,
+            known: Some((&self.successes, &self.around)),
             access: self.access,
             shown: Some(&self.shown),
             deadline: self.deadline,
@@ -229,6 +238,8 @@ impl Evaluation for Attack {
             let wrong = wrong.display();
             return Err(EvalError::config(format!("`roots`: {wrong} is not a folder")));
         }
+        let paths: Vec<PathBuf> = config.recordings.iter().map(|path| root.path(path)).collect();
+        let successes = Successes::read(&paths)?;
         let Config { server, tools, classes, cases, allow, .. } = config;
         // A program that is spoken to over its own pipes has no address, so no page can reach it.
         let has_address = server.as_ref().is_some_and(|spec| spec.url.is_some());
@@ -248,17 +259,18 @@ impl Evaluation for Attack {
         let reference = DatasetRef {
             id: "attacks".to_owned(),
             version: "v2".to_owned(),
-            digest: Digest::of(format!("attacks/2\n{ids}").as_bytes()).to_string(),
+            digest: Digest::of(format!("attacks/2\n{ids}{}", successes.as_text()).as_bytes())
+                .to_string(),
         };
-        Ok(Data { attacks, reference })
+        Ok(Data { attacks, successes, reference })
     }
 
     fn reference(data: &Data) -> DatasetRef {
         data.reference.clone()
     }
 
-    fn reads(_: &Config) -> Vec<PathBuf> {
-        Vec::new()
+    fn reads(config: &Config) -> Vec<PathBuf> {
+        config.recordings.clone()
     }
 
     fn computes(_: &Config, data: &Data) -> Option<Computes> {
@@ -299,6 +311,10 @@ impl Evaluation for Attack {
         let (chosen, skipped) = live::choose(&tools, &config.tools, config.allow_destructive)?;
         let mut reference = live.reference(&tools);
         reference.settings.insert("flood".to_owned(), config.flood.to_string());
+        let mut around = live.surroundings(context.folder).await;
+        if are_given {
+            around.folders = roots.iter().filter_map(|root| std::path::absolute(root).ok()).collect();
+        }
         let mut shown = live.shown_spec().clone();
         // Without the folders of the canaries, which are gone after the run.
         shown.isolate = match &target {
@@ -312,6 +328,8 @@ impl Evaluation for Attack {
             site,
             tools: chosen,
             skipped,
+            successes: entry.data.successes.clone(),
+            around,
             deadline: Deadline::after(config.time_limit.map(|limit| limit.0)),
             config,
             is_late: AtomicBool::new(false),

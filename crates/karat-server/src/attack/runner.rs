@@ -19,13 +19,19 @@ use super::parameters::Parameter;
 use crate::fuzz::generate::plainest;
 use crate::observation::Outcome;
 use crate::probe::encodings::find_encoded;
+use crate::probe::known_inputs::{Openings, Successes};
 use crate::probe::live::{CallResult, LiveServer, REBOUND_HOST, Rebound};
 use crate::probe::reaction::{self, INVALID_PARAMS, Reaction};
 use crate::probe::replay;
 use crate::probe::stop::Deadline;
+use crate::suggest::inputs::Surroundings;
 
 /// The number of columns of arguments and answers in a report.
 const SHOWN: usize = 400;
+
+/// The numbers of recorded and of likely inputs that are tried for a plain call that succeeds.
+const MAX_RECORDED: usize = 3;
+const MAX_LIKELY: usize = 4;
 
 /// The reason for which an attack through a parameter that only has a suitable type proves nothing.
 const NOT_USED: &str = "tried, but nothing says that a parameter is used for this";
@@ -155,6 +161,33 @@ struct Pending {
     proofs: Vec<Proof>,
 }
 
+/// A call of a tool without an attack: the input around which attacks are made.
+#[derive(Clone, Default)]
+struct PlainCall {
+    /// The values that it was made with, as far as they are known.
+    known: Map<String, Value>,
+    /// Its answer; none if there was none.
+    outcome: Option<Outcome>,
+}
+
+impl PlainCall {
+    /// Returns whether even this call is refused as invalid: then a refusal proves nothing about the attack in
+    /// the arguments.
+    fn is_refused(&self) -> bool {
+        self.outcome.as_ref().is_some_and(is_refused_as_invalid)
+    }
+
+    fn is_slow(&self) -> bool {
+        self.outcome == Some(Outcome::Timeout)
+    }
+
+    /// What it failed with, if it did.
+    fn failure(&self) -> Option<String> {
+        let outcome = self.outcome.as_ref().filter(|outcome| outcome.is_answer())?;
+        (Reaction::from(outcome) != Reaction::Accepted).then(|| reaction::text(outcome))
+    }
+}
+
 /// What a run remembers from one attack to the next.
 #[derive(Default)]
 pub(super) struct Memory {
@@ -162,10 +195,8 @@ pub(super) struct Memory {
     last: Option<String>,
     /// The reason for which the server was lost, and the last input before.
     pub(super) lost: Option<String>,
-    /// True if a plain call of a tool is refused as invalid.
-    refuses: BTreeMap<String, bool>,
-    /// True if a plain call of a tool is not answered in time.
-    is_slow: BTreeMap<String, bool>,
+    /// The plain call of each tool.
+    plain: BTreeMap<String, PlainCall>,
     pending: Vec<Pending>,
 }
 
@@ -190,6 +221,8 @@ pub(super) struct AttackRunner<'a, T> {
     pub(super) target: &'a T,
     pub(super) site: &'a CanarySite,
     pub(super) config: &'a Config,
+    /// Inputs that have worked, and the place of the server; none if it is simulated.
+    pub(super) known: Option<(&'a Successes, &'a Surroundings)>,
     pub(super) access: Access,
     /// The server for command lines; none if nothing is shown.
     pub(super) shown: Option<&'a ServerSpec>,
@@ -207,7 +240,13 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         let Self { site, config, access, .. } = *self;
         let name = tool.name();
         let planner = Planner { tool, site, known: &config.set, access };
-        let mut results = match planner.plan(attack.technique) {
+        let mut plan = planner.plan(attack.technique);
+        // Only an attack that applies is worth a plain call.
+        if !matches!(plan, Plan::Not(_)) && !self.is_out_of_time() {
+            let known = self.plain_call(tool).await.known;
+            plan = Planner { known: &known, ..planner }.plan(attack.technique);
+        }
+        let mut results = match plan {
             Plan::Not(why) => {
                 let (status, why) = (AttackStatus::NotApplicable, Some(why.to_owned()));
                 return vec![AttackResult { status, why, ..AttackResult::new(attack, name, None) }];
@@ -298,6 +337,10 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         attempts: &[Attempt],
     ) -> AttackResult {
         let mut is_accepted = false;
+        // True if every attempt ended as the plain call did, which failed: the other arguments may be to blame.
+        let plain = self.known.and_then(|_| self.memory.plain.get(tool.name()));
+        let failure = plain.and_then(PlainCall::failure);
+        let mut is_same = needs_more(tool, result.parameter.as_deref());
         for attempt in attempts {
             if self.is_over(&mut result) {
                 return result;
@@ -319,8 +362,9 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             result.attempts += 1;
             let saw = proven(attempt, &called, self.site, since);
             // A tool that is slow by itself, and whose server is alive, is not blocked by the attack.
-            let is_slow =
-                called.outcome == Outcome::Timeout && called.is_alive && self.is_slow(tool).await;
+            let is_slow = called.outcome == Outcome::Timeout
+                && called.is_alive
+                && self.plain_call(tool).await.is_slow();
             let saw = saw.filter(|_| !is_slow);
             let sent = self.show(&attempt.arguments);
             if attempt.proofs.iter().any(Proof::is_side_effect) {
@@ -349,6 +393,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
                 result.status = AttackStatus::Held;
             }
             is_accepted |= !is_refused_as_invalid(&called.outcome);
+            is_same &= failure.as_ref() == Some(&reaction::text(&called.outcome));
         }
         if result.status == AttackStatus::Held && technique == Technique::Relay {
             result.status = AttackStatus::NotApplicable;
@@ -359,12 +404,19 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         if result.status == AttackStatus::Held
             && needs_tool
             && !is_accepted
-            && self.refuses(tool).await
+            && self.plain_call(tool).await.is_refused()
         {
             result.status = AttackStatus::NotExecuted;
             result.why = Some(format!(
                 "{} refuses even plain arguments as invalid, so no attack reached it; give valid \
-                 values with --set NAME=VALUE",
+                 values with --set NAME=VALUE or --from-recording FILE",
+                tool.name()
+            ));
+        } else if result.status == AttackStatus::Held && needs_tool && is_same {
+            result.status = AttackStatus::NotExecuted;
+            result.why = Some(format!(
+                "{} fails with plain arguments, and in the same way with the attack, so another argument \
+                 may be wrong; give valid values with --set NAME=VALUE or --from-recording FILE",
                 tool.name()
             ));
         }
@@ -393,6 +445,9 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             .collect();
         for (name, value) in &self.config.set {
             flags.extend(["--set".to_owned(), format!("{name}={}", replay::ascii(value))]);
+        }
+        for path in &self.config.recordings {
+            flags.extend(["--from-recording".to_owned(), path.display().to_string()]);
         }
         if self.config.allow_destructive {
             flags.push("--allow-destructive".to_owned());
@@ -430,31 +485,47 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         true
     }
 
-    /// Returns whether even a plain call of the tool is refused as invalid: then a refusal proves nothing about
-    /// the attack in the arguments.
-    async fn refuses(&mut self, tool: &Definition) -> bool {
-        if let Some(known) = self.memory.refuses.get(tool.name()) {
-            return *known;
+    /// The plain call of a tool: with an input that succeeded in a recording or is likely to succeed, or with the
+    /// simplest arguments.
+    async fn plain_call(&mut self, tool: &Definition) -> PlainCall {
+        if let Some(plain) = self.memory.plain.get(tool.name()) {
+            return plain.clone();
         }
-        let arguments = plainest(tool.input_schema(), &self.config.set);
-        let plain = Attempt { about: "a plain call".to_owned(), arguments, proofs: Vec::new() };
-        let called = self.target.call(tool.name(), &plain).await;
-        let refuses = called.is_ok_and(|called| is_refused_as_invalid(&called.outcome));
-        self.memory.refuses.insert(tool.name().to_owned(), refuses);
-        refuses
+        let set = &self.config.set;
+        let mut plain = PlainCall { known: set.clone(), outcome: None };
+        let simplest = plainest(tool.input_schema(), set);
+        let Openings { recorded, likely } = match self.known {
+            Some((successes, around)) => Openings::of(tool, successes, set, around),
+            None => Openings::default(),
+        };
+        let likely = likely.into_iter().filter(|one| *one != simplest).take(MAX_LIKELY);
+        let inputs = recorded.into_iter().take(MAX_RECORDED).map(|input| (input, false));
+        let inputs = inputs.chain([(simplest.clone(), true)]);
+        for (arguments, is_simplest) in inputs.chain(likely.map(|input| (input, false))) {
+            if self.is_out_of_time() {
+                break;
+            }
+            let about = "a plain call".to_owned();
+            let attempt = Attempt { about, arguments, proofs: Vec::new() };
+            let Ok(called) = self.target.call(tool.name(), &attempt).await else { break };
+            let reaction = Reaction::from(&called.outcome);
+            let is_last = matches!(reaction, Reaction::Accepted | Reaction::NoAnswer);
+            if reaction == Reaction::Accepted && !is_simplest {
+                plain.known = attempt.arguments;
+            }
+            if is_last || is_simplest {
+                plain.outcome = Some(called.outcome);
+            }
+            if is_last {
+                break;
+            }
+        }
+        self.memory.plain.insert(tool.name().to_owned(), plain.clone());
+        plain
     }
 
-    /// Returns whether even a plain call of the tool is not answered in time.
-    async fn is_slow(&mut self, tool: &Definition) -> bool {
-        if let Some(known) = self.memory.is_slow.get(tool.name()) {
-            return *known;
-        }
-        let arguments = plainest(tool.input_schema(), &self.config.set);
-        let plain = Attempt { about: "a plain call".to_owned(), arguments, proofs: Vec::new() };
-        let called = self.target.call(tool.name(), &plain).await;
-        let is_slow = called.is_ok_and(|called| called.outcome == Outcome::Timeout);
-        self.memory.is_slow.insert(tool.name().to_owned(), is_slow);
-        is_slow
+    fn is_out_of_time(&self) -> bool {
+        self.memory.lost.is_some() || self.config.stop.is_made() || self.deadline.is_over()
     }
 
     /// Makes the attempt. One without an answer in time is made again on a fresh server, because the
@@ -486,6 +557,13 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         let text = replay::ascii(&Value::Object(short));
         clip(&self.site.masked(&text), SHOWN).into_owned()
     }
+}
+
+/// Returns whether a tool requires more than this parameter.
+fn needs_more(tool: &Definition, parameter: Option<&str>) -> bool {
+    let required = tool.input_schema().and_then(|schema| schema.get("required")?.as_array());
+    let outer = parameter.map(|name| name.split(['.', '[']).next().unwrap_or(name));
+    required.into_iter().flatten().any(|name| name.as_str() != outer)
 }
 
 /// Returns whether the server withstood an attempt that proved nothing: it answered or refused it, or, if that is

@@ -7,6 +7,8 @@ use crate::probe::reaction::Reaction;
 /// The purpose of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum InputKind {
+    /// An input that succeeded in a recording, or is likely to succeed.
+    Known,
     /// A value at the edge of what the schema allows.
     Edge,
     /// A value at a bound or one beyond it.
@@ -33,6 +35,7 @@ impl InputKind {
     /// The name in reports.
     pub(super) fn name(self) -> &'static str {
         match self {
+            InputKind::Known => "known",
             InputKind::Edge => "edge",
             InputKind::Boundary => "boundary",
             InputKind::Type => "type",

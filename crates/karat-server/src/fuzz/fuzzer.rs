@@ -20,7 +20,7 @@ use karat_metrics::stats::random::Draws;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::case::{Case, Validity};
+use super::case::{Case, InputKind, Validity};
 use super::controls::ControlTally;
 use super::judge::{Flaw, Judge};
 use super::rules::{CRASH, HANG, INVALID_RESULT, NEVER, PLACE, RULES, SECRET, SLOW, TRACE};
@@ -29,10 +29,12 @@ use super::{Config, Fuzz, generate};
 use crate::compliance::Contract;
 use crate::observation::Outcome;
 use crate::probe::SECRET_NAME;
+use crate::probe::known_inputs::{Openings, Successes};
 use crate::probe::live::{self, Facts, LiveServer, Skipped};
 use crate::probe::reaction::Reaction;
 use crate::probe::replay;
 use crate::probe::stop::Deadline;
+use crate::suggest::inputs::Surroundings;
 
 /// The numbers of crashes and hangs after which a tool is given up.
 const MAX_CRASHES: u64 = 10;
@@ -77,6 +79,8 @@ pub struct Fuzzer {
     secret: String,
     seed: u64,
     config: Config,
+    successes: Successes,
+    around: Surroundings,
     deadline: Deadline,
     timeouts: (u64, u64),
     is_late: AtomicBool,
@@ -114,7 +118,10 @@ impl Fuzzer {
         let tools = live.tools().await?;
         let (chosen, skipped) = live::choose(&tools, &config.tools, config.allow_destructive)?;
         let reference = live.reference(&tools);
+        let around = live.surroundings(context.folder).await;
         let fuzzer = Fuzzer {
+            successes: entry.data.successes.clone(),
+            around,
             contract: Contract::new(&tools, live.revision()),
             live,
             tools: chosen,
@@ -150,16 +157,24 @@ impl Fuzzer {
     async fn fuzz(&self, tool: &Definition) -> ToolResult {
         let name = tool.name();
         let Config { set, cases, allow, .. } = &self.config;
-        let plan = generate::plan(tool.input_schema(), set, *cases, self.seed ^ hash(name));
-        let mut result = ToolResult {
-            planned: plan.cases.len(),
-            warnings: plan.warnings,
-            ..ToolResult::default()
-        };
+        let mut result = ToolResult::default();
         let mut sightings = BTreeMap::new();
         let budget = self.config.tool_time_limit.map(|limit| limit.0);
         let of_tool = Deadline::after(budget);
-        let stopped = self.send(name, plan.cases, of_tool, &mut result, &mut sightings).await;
+        let schema = tool.input_schema().and_then(|schema| Compiled::new(schema).ok());
+        let (known, stopped) =
+            self.open(tool, schema.as_ref(), of_tool, &mut result, &mut sightings).await;
+        let known = known.as_ref().unwrap_or(set);
+        let plan = generate::plan(tool.input_schema(), known, *cases, self.seed ^ hash(name));
+        result.planned += plan.cases.len();
+        result.warnings = plan.warnings;
+        result.warnings.extend(plan.unused.iter().filter(|name| set.contains_key(*name)).map(
+            |name| format!("--set {name} is not used because its schema forbids the value"),
+        ));
+        let stopped = match stopped {
+            None => self.send(name, plan.cases, of_tool, &mut result, &mut sightings).await.stopped,
+            stopped => stopped,
+        };
         // Repeating and shrinking have the same time again.
         let of_tool = Deadline::after(budget);
         result.observed.stopped = stopped;
@@ -169,7 +184,6 @@ impl Fuzzer {
             sightings.into_values().filter(|one| !is_allowed(one.flaw.rule.id)).collect();
         result.unreported = sightings.len().saturating_sub(PER_TOOL);
         sightings.truncate(PER_TOOL);
-        let schema = tool.input_schema().and_then(|schema| Compiled::new(schema).ok());
         for sighting in sightings {
             result.causes.push(sighting.flaw.cause());
             let finding = self.finding(tool, schema.as_ref(), of_tool, sighting).await;
@@ -198,7 +212,44 @@ impl Fuzzer {
         result
     }
 
-    /// Sends the inputs; returns the reason for stopping early.
+    /// Sends inputs that succeeded in a recording, or else likely ones until one succeeds. Returns the first that
+    /// succeeded, and the reason for stopping early.
+    async fn open(
+        &self,
+        tool: &Definition,
+        schema: Option<&Compiled>,
+        of_tool: Deadline,
+        result: &mut ToolResult,
+        sightings: &mut Sightings,
+    ) -> (Option<Map<String, Value>>, Option<String>) {
+        let Openings { recorded, likely } =
+            Openings::of(tool, &self.successes, &self.config.set, &self.around);
+        let case = |about: &str, arguments: Map<String, Value>| Case {
+            kind: InputKind::Known,
+            about: about.to_owned(),
+            validity: generate::validity(schema, tool.input_schema(), &arguments),
+            arguments,
+        };
+        let cases: Vec<Case> = recorded
+            .into_iter()
+            .map(|arguments| case("an input that succeeded in a recording", arguments))
+            .collect();
+        result.planned += cases.len();
+        let Sent { mut accepted, mut stopped } =
+            self.send(tool.name(), cases, of_tool, result, sightings).await;
+        for arguments in likely {
+            if accepted.is_some() || stopped.is_some() {
+                break;
+            }
+            result.planned += 1;
+            let cases = vec![case("a likely input", arguments)];
+            Sent { accepted, stopped } =
+                self.send(tool.name(), cases, of_tool, result, sightings).await;
+        }
+        (accepted, stopped)
+    }
+
+    /// Sends the inputs.
     async fn send(
         &self,
         tool: &str,
@@ -206,32 +257,52 @@ impl Fuzzer {
         of_tool: Deadline,
         result: &mut ToolResult,
         sightings: &mut Sightings,
-    ) -> Option<String> {
+    ) -> Sent {
+        let mut accepted = None;
+        let stopped =
+            self.send_each(tool, cases, of_tool, result, sightings, &mut accepted).await.err();
+        Sent { accepted, stopped }
+    }
+
+    /// Sends the inputs; the error is the reason for stopping early.
+    async fn send_each(
+        &self,
+        tool: &str,
+        cases: Vec<Case>,
+        of_tool: Deadline,
+        result: &mut ToolResult,
+        sightings: &mut Sightings,
+        accepted: &mut Option<Map<String, Value>>,
+    ) -> Result<(), String> {
         let judge = self.judge();
         let total = cases.len();
         for (number, case) in cases.into_iter().enumerate() {
             result.controls.simulate(&judge, tool, &case);
             if self.config.stop.is_made() {
-                return Some(INTERRUPTED.to_owned());
+                return Err(INTERRUPTED.to_owned());
             }
             if self.is_out_of_time() {
-                return Some("the time limit was reached".to_owned());
+                return Err("the time limit was reached".to_owned());
             }
             if of_tool.is_over() {
-                return Some("the time limit of a tool was reached".to_owned());
+                return Err("the time limit of a tool was reached".to_owned());
             }
             if number % PROGRESS_STEP == 0 {
                 self.progress.working(&format!("{tool} {number}/{total}"));
             }
             let called = tokio::select! {
                 called = self.live.call(tool, &case.arguments) => called,
-                () = self.config.stop.made() => return Some(INTERRUPTED.to_owned()),
+                () = self.config.stop.made() => return Err(INTERRUPTED.to_owned()),
             };
             let called = match called {
                 Ok(called) => called,
-                Err(why) => return Some(self.lost.get_or_init(|| why).clone()),
+                Err(why) => return Err(self.lost.get_or_init(|| why).clone()),
             };
-            let validity = case.judged(Reaction::from(&called.outcome));
+            let reaction = Reaction::from(&called.outcome);
+            let validity = case.judged(reaction);
+            if reaction == Reaction::Accepted && accepted.is_none() {
+                *accepted = Some(case.arguments.clone());
+            }
             if called.outcome.is_answer() {
                 let nanos = u64::try_from(called.latency.as_nanos());
                 result.latencies.push(nanos.unwrap_or(u64::MAX));
@@ -254,16 +325,16 @@ impl Fuzzer {
                 note(sightings, flaw, &case, &called.shown);
             }
             if let Some(why) = gone {
-                return Some(self.lost.get_or_init(|| why).clone());
+                return Err(self.lost.get_or_init(|| why).clone());
             }
             let FuzzCounts { crashes, hangs, .. } = observed.counts;
             let slow = result.slow;
             if crashes >= MAX_CRASHES || hangs + slow >= MAX_HANGS {
                 let timeouts = hangs + slow;
-                return Some(format!("stopped after {crashes} crashes and {timeouts} time-outs"));
+                return Err(format!("stopped after {crashes} crashes and {timeouts} time-outs"));
             }
         }
-        None
+        Ok(())
     }
 
     /// Sends the input again, shrinks it as far as possible, and makes the finding.
@@ -366,6 +437,14 @@ const NOT_SENT_AGAIN: &str = "; not sent again: the time was up";
 const INTERRUPTED: &str = "interrupted";
 /// The number of inputs between two updates of the progress bar.
 const PROGRESS_STEP: usize = 10;
+
+/// What came of sending inputs.
+struct Sent {
+    /// The first input that succeeded.
+    accepted: Option<Map<String, Value>>,
+    /// The reason for stopping early.
+    stopped: Option<String>,
+}
 
 /// A flaw as an input showed it.
 struct Shown {

@@ -39,6 +39,8 @@ pub(super) struct Plan {
     pub(super) cases: Vec<Case>,
     /// Obstacles to measuring.
     pub(super) warnings: Vec<String>,
+    /// The names of known values that the schema forbids.
+    pub(super) unused: Vec<String>,
     /// True if the schema is usable and still no input could be made that matches it.
     pub(super) none_valid: bool,
 }
@@ -88,10 +90,7 @@ pub(super) fn plan(
                 .to_owned(),
         );
     }
-    let quoted =
-        |name: &String| format!("--set {name} is not used because its schema forbids the value");
-    warnings.extend(unused.iter().map(quoted));
-    Plan { cases, warnings, none_valid }
+    Plan { cases, warnings, unused, none_valid }
 }
 
 /// The simplest arguments that match a schema, as far as they can be made, with the known values.
@@ -696,7 +695,7 @@ mod tests {
         let known = json!({"name": 7});
         let good = super::plan(Some(&schema()), known.as_object().unwrap(), 100, 0);
         assert!(!good.none_valid);
-        assert_eq!(good.warnings, ["--set name is not used because its schema forbids the value"]);
+        assert_eq!(good.unused, ["name"]);
         let unusable = super::plan(Some(&json!({"type": "objekt"})), &Map::new(), 100, 0);
         assert!(!unusable.none_valid && unusable.warnings[0].contains("is unusable"));
     }

@@ -46,6 +46,7 @@ use serde_json::{Map, Value};
 pub use self::case::{Case, InputKind, Validity};
 pub use self::fuzzer::{Fuzzer, ToolResult};
 pub use self::score::findings;
+use crate::probe::known_inputs::Successes;
 use crate::probe::live::{self, Facts};
 use crate::probe::stop::StopRequest;
 use crate::probe::time::Time;
@@ -74,6 +75,8 @@ pub struct Config {
     pub tools: Vec<String>,
     /// Values that are known to work, by parameter name.
     pub set: Map<String, Value>,
+    /// Recordings: the inputs of calls that succeeded there are used too.
+    pub recordings: Vec<PathBuf>,
     /// True if destructive tools are called too.
     pub allow_destructive: bool,
     /// The time after which the run ends with the results so far.
@@ -104,6 +107,7 @@ impl Default for Config {
             cases: 200,
             tools: Vec::new(),
             set: Map::new(),
+            recordings: Vec::new(),
             allow_destructive: false,
             time_limit: Some(Time(TIME_LIMIT)),
             tool_time_limit: Some(Time(TOOL_TIME_LIMIT)),
@@ -115,6 +119,12 @@ impl Default for Config {
             stop: StopRequest::default(),
         }
     }
+}
+
+/// The recipe for the inputs.
+pub struct Data {
+    reference: DatasetRef,
+    successes: Successes,
 }
 
 /// Every rule of fuzzing, the most important first.
@@ -129,7 +139,7 @@ impl Evaluation for Fuzz {
     const ITEMS: &'static str = "tools";
 
     type Config = Config;
-    type Dataset = DatasetRef;
+    type Dataset = Data;
     type System = Fuzzer;
     type Facts = Facts;
 
@@ -145,27 +155,31 @@ impl Evaluation for Fuzz {
     }
 
     /// The data is the recipe for the inputs: what it makes of a changed server is comparable.
-    fn load(config: &Config, common: &Common, _: &Root<'_>) -> Result<DatasetRef, EvalError> {
+    fn load(config: &Config, common: &Common, root: &Root<'_>) -> Result<Data, EvalError> {
+        let paths: Vec<PathBuf> = config.recordings.iter().map(|path| root.path(path)).collect();
+        let successes = Successes::read(&paths)?;
         let mut recipe = format!("fuzz/1 seed {} cases {}\n", common.seed, config.cases);
         if !config.set.is_empty() {
             recipe.push_str(&Value::Object(config.set.clone()).to_string());
         }
-        Ok(DatasetRef {
+        recipe.push_str(&successes.as_text());
+        let reference = DatasetRef {
             id: "schemas".to_owned(),
             version: format!("seed-{}", common.seed),
             digest: Digest::of(recipe.as_bytes()).to_string(),
-        })
+        };
+        Ok(Data { reference, successes })
     }
 
-    fn reference(data: &DatasetRef) -> DatasetRef {
-        data.clone()
+    fn reference(data: &Data) -> DatasetRef {
+        data.reference.clone()
     }
 
-    fn reads(_: &Config) -> Vec<PathBuf> {
-        Vec::new()
+    fn reads(config: &Config) -> Vec<PathBuf> {
+        config.recordings.clone()
     }
 
-    fn computes(_: &Config, _: &DatasetRef) -> Option<Computes> {
+    fn computes(_: &Config, _: &Data) -> Option<Computes> {
         let metrics = score::METRICS.map(str::to_owned).to_vec();
         Some(Computes { metrics, slices: BTreeSet::new(), open: false })
     }

@@ -112,7 +112,8 @@ pub(super) const NEVER: Rule = Rule {
     severity: Severity::Note,
     summary: "no valid input succeeds",
     help: "The tool may need something that exists (a file, an id), so only its error paths were \
-           tested. Give such values with --set, or as examples or defaults in the schema.",
+           tested. Give such values with --set or --from-recording, or as examples or defaults in the \
+           schema.",
 };
 
 /// Every rule, the most important first.

@@ -235,4 +235,17 @@ mod tests {
         assert_eq!(found[0].0, "list_closed_issues");
         assert!(found[0].2.ends_with("with list_open_issues"), "{}", found[0].2);
     }
+    #[test]
+    fn tools_with_different_verbs_are_not_duplicates() {
+        let about = |verb: &str| format!("{verb} a pod of the cluster by its name and its namespace.");
+        let pair = |one: &str, other: &str| {
+            let definitions = [one, other].map(|name| {
+                let verb = if name == one { "Gets" } else { "Drops" };
+                json!({"name": name, "description": about(verb)})
+            });
+            found(&NEAR_DUPLICATE, &definitions).len()
+        };
+        assert_eq!(pair("pods_get", "pods_delete"), 0);
+        assert_eq!(pair("pods_one", "pods_other"), 1);
+    }
 }

@@ -12,18 +12,22 @@ use karat_core::evaluation::Common;
 use karat_core::report::SystemRef;
 use karat_io::text::printable;
 use karat_mcp::{
-    Definition, Options, Recorder, Revision, ServerInfo, ServerSpec, Session, StartError,
+    CallError, Definition, Options, Recorder, Revision, ServerInfo, ServerSpec, Session, StartError,
 };
 use serde_json::{Map, Value};
 
 use super::encodings::find_encoded;
 use super::{check_known, destructive_tools, first_few, reaction};
 use crate::observation::Outcome;
+use crate::suggest::inputs::{self, Surroundings};
 use crate::suite;
 use crate::system::{Server, Target};
 
 /// The number of skipped tools that are named with their reasons.
 const NAMED: usize = 8;
+
+/// The number of resources that are looked at.
+const MAX_RESOURCES: usize = 20;
 
 /// The pauses before each attempt to reach a server at an address again.
 const PAUSES_MS: [u64; 4] = [100, 300, 600, 1_000];
@@ -237,6 +241,36 @@ impl LiveServer {
         session.tools().await.map_err(|error| {
             EvalError::NothingMeasured(format!("the server's tools cannot be listed: {error}"))
         })
+    }
+
+    /// What is known about its place: the folders of its command, and its resources.
+    pub(crate) async fn surroundings(&self, folder: &Path) -> Surroundings {
+        let folders = match self.server.target() {
+            Target::Spec(spec) => inputs::folders_in(spec, folder),
+            Target::Demo => Vec::new(),
+        };
+        Surroundings { folders, resources: self.resources().await }
+    }
+
+    /// The URIs of its first resources. A list that cannot be had is no matter here.
+    async fn resources(&self) -> Vec<String> {
+        if self.info.capabilities.get("resources").is_none() {
+            return Vec::new();
+        }
+        let Ok(session) = self.server.session().await else { return Vec::new() };
+        match session.list("resources/list", "resources").await {
+            Ok(listed) => {
+                let uris = listed.iter().filter_map(|one| one.get("uri")?.as_str());
+                uris.take(MAX_RESOURCES).map(str::to_owned).collect()
+            }
+            Err(CallError::Protocol { .. }) => Vec::new(),
+            Err(_) => {
+                // It may still be busy, which is not the fault of the next call.
+                drop(session);
+                self.server.renew().await;
+                Vec::new()
+            }
+        }
     }
 
     /// Calls a tool. Without an answer the server is restarted, because it may still be busy.

@@ -3,6 +3,7 @@
 
 pub mod destructive_tools;
 pub mod encodings;
+pub mod known_inputs;
 pub mod live;
 pub mod reaction;
 pub(crate) mod refusal;

@@ -12,7 +12,7 @@ use crate::fuzz::generate::{cases, plainest};
 use crate::probe::destructive_tools::{destructive, is_in, split_name};
 
 /// The arguments of one call.
-pub(super) type Call = Map<String, Value>;
+pub(crate) type Call = Map<String, Value>;
 
 /// Words in the names of tools that leave something behind, without destroying anything.
 const CHANGES: &str = "\
@@ -61,22 +61,67 @@ pub(crate) fn may_change(definition: &Value) -> Option<String> {
     Some(format!("it has no readOnlyHint, and its name contains {word:?}"))
 }
 
+/// What is known about the place of a server: values for arguments are taken from it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Surroundings {
+    /// The folders that it may read.
+    pub(crate) folders: Vec<PathBuf>,
+    /// The URIs of its resources.
+    pub(crate) resources: Vec<String>,
+}
+
+impl Surroundings {
+    /// The first file of a folder, the first folder and the first resource.
+    fn values(&self) -> Values {
+        Values {
+            file: self.folders.iter().find_map(|folder| a_file(folder)),
+            path: self.folders.first().cloned(),
+            resource: self.resources.iter().find(|uri| !leads_away(uri)).cloned(),
+        }
+    }
+}
+
+/// Values that exist around a server.
+#[derive(Clone)]
+struct Values {
+    path: Option<PathBuf>,
+    file: Option<PathBuf>,
+    resource: Option<String>,
+}
+
+/// Returns whether a URI may lead to another machine.
+fn leads_away(uri: &str) -> bool {
+    let scheme = uri.split("://").next().unwrap_or_default();
+    is_in(&scheme.to_lowercase(), "http https ws wss ftp ftps ssh git")
+}
+
 /// The folders that the command of a server names: the ones that it may read.
 pub(super) fn folders(spec: &ServerSpec) -> Vec<PathBuf> {
-    let words = spec.command.iter().flatten().skip(1);
-    let values = words.map(|word| match word.split_once('=') {
+    arguments(spec).map(PathBuf::from).filter(|path| path.is_dir()).collect()
+}
+
+/// The same as absolute paths, for a command that runs in this folder.
+pub(crate) fn folders_in(spec: &ServerSpec, folder: &Path) -> Vec<PathBuf> {
+    let base = folder.join(spec.cwd.clone().unwrap_or_default());
+    let paths = arguments(spec).filter_map(|word| std::path::absolute(base.join(word)).ok());
+    paths.filter(|path| path.is_dir()).collect()
+}
+
+/// The arguments of the command, and the values of its flags.
+fn arguments(spec: &ServerSpec) -> impl Iterator<Item = &str> {
+    let words = spec.command.iter().flatten().skip(1).filter(|word| !word.is_empty());
+    words.map(|word| match word.split_once('=') {
         Some((flag, value)) if flag.starts_with('-') => value,
         _ => word.as_str(),
-    });
-    values.map(PathBuf::from).filter(|path| path.is_dir()).collect()
+    })
 }
 
 /// Arguments for a schema, the most promising first. All of them match its schema, as far as that can be
 /// checked.
-pub(super) fn calls(
+pub(crate) fn calls(
     schema: Option<&Value>,
     known: &Map<String, Value>,
-    folders: &[PathBuf],
+    around: &Surroundings,
 ) -> Vec<Call> {
     let validator = schema.and_then(|schema| Compiled::new(schema).ok());
     let valid = |call: &Call| {
@@ -85,22 +130,21 @@ pub(super) fn calls(
             found.valid && found.not_checked().is_none()
         })
     };
-    let file = folders.iter().find_map(|folder| a_file(folder));
-    let folder = folders.first().map(PathBuf::as_path);
-    let with = |path: Option<&Path>, file: Option<&Path>, required_only: bool| {
-        let mut values = hints(schema, path, file, required_only);
+    let likely = around.values();
+    let with = |likely: &Values, required_only: bool| {
+        let mut values = hints(schema, likely, required_only);
         values.extend(known.clone());
         plainest(schema, &values)
     };
     let mut calls = vec![
-        with(folder, file.as_deref(), true),
-        with(file.as_deref(), file.as_deref(), true),
+        with(&likely, true),
+        with(&Values { path: likely.file.clone(), ..likely.clone() }, true),
         plainest(schema, known),
-        with(folder, file.as_deref(), false),
+        with(&likely, false),
     ];
     // The first of several values may be the one that means a failure.
     for (name, value) in other_values(schema) {
-        let mut values = hints(schema, folder, file.as_deref(), true);
+        let mut values = hints(schema, &likely, true);
         values.extend(known.clone());
         values.insert(name, value);
         calls.push(plainest(schema, &values));
@@ -128,8 +172,7 @@ fn other_values(schema: Option<&Value>) -> Vec<(String, Value)> {
 /// Likely values of the parameters of a schema.
 fn hints(
     schema: Option<&Value>,
-    path: Option<&Path>,
-    file: Option<&Path>,
+    likely: &Values,
     required_only: bool,
 ) -> Map<String, Value> {
     let mut hints = Map::new();
@@ -144,21 +187,25 @@ fn hints(
         if property.get("type").and_then(Value::as_str).is_some_and(|kind| kind != "string") {
             continue;
         }
-        let hint = by_name(name, path, file).or_else(|| in_description(property));
+        let hint = by_name(name, likely).or_else(|| in_description(property));
         hints.extend(hint.map(|hint| (name.clone(), Value::from(hint))));
     }
     hints
 }
 
-fn by_name(name: &str, path: Option<&Path>, file: Option<&Path>) -> Option<String> {
+fn by_name(name: &str, likely: &Values) -> Option<String> {
+    let Values { path, file, resource } = likely;
     let words = split_name(name);
     let has = |list: &str| words.iter().any(|word| is_in(word, list));
-    let text = |path: Option<&Path>| path.map(|path| path.display().to_string());
+    let text = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
     if has("file filename filepath") {
-        return text(file.or(path));
+        return text(file).or_else(|| text(path));
     }
     if has("path dir directory folder repo repository root workspace cwd") {
         return text(path);
+    }
+    if has("uri uris resource") {
+        return resource.clone();
     }
     let value = match () {
         () if has("timezone tz zone") => "UTC",
@@ -229,12 +276,28 @@ mod tests {
             },
             "required": ["timezone", "unit", "site", "n"],
         });
-        let calls = calls(Some(&schema), &Map::new(), &[]);
+        let calls = calls(Some(&schema), &Map::new(), &Surroundings::default());
         assert_eq!(calls[0]["timezone"], "UTC");
         assert_eq!(calls[0]["unit"], "kelvin");
         assert!(calls[0]["n"].as_i64() >= Some(3), "{calls:?}");
         assert!(!calls[0]["site"].as_str().unwrap().contains("example.com"));
         let schema = Compiled::new(&schema).unwrap();
         assert!(calls.iter().all(|call| schema.check(&Value::Object(call.clone())).valid));
+    }
+    #[test]
+    fn a_resource_is_a_value_for_an_address_unless_it_leads_away() {
+        let schema = json!({
+            "type": "object",
+            "properties": {"uri": {"type": "string"}},
+            "required": ["uri"],
+        });
+        let first = |resources: &[&str]| {
+            let resources = resources.iter().map(|uri| (*uri).to_owned()).collect();
+            let around = Surroundings { resources, ..Surroundings::default() };
+            calls(Some(&schema), &Map::new(), &around)[0]["uri"].clone()
+        };
+        assert_eq!(first(&["note://7", "note://8"]), "note://7");
+        assert_eq!(first(&["https://example.com/a", "note://8"]), "note://8");
+        assert!(!first(&["https://example.com/a"]).as_str().unwrap().contains("example.com"));
     }
 }

@@ -97,10 +97,11 @@ pub async fn suggest(
     let chosen = |tool: &&Definition| {
         settings.tools.is_empty() || settings.tools.iter().any(|name| name == tool.name())
     };
-    let folders = inputs::folders(spec);
+    let around =
+        inputs::Surroundings { folders: inputs::folders(spec), ..inputs::Surroundings::default() };
     let mut read_only = 0;
     for tool in tools.iter().filter(chosen) {
-        let calls = inputs::calls(tool.input_schema(), &settings.known, &folders);
+        let calls = inputs::calls(tool.input_schema(), &settings.known, &around);
         let request =
             |arguments| Request { feature: Feature::Tool, name: tool.name().to_owned(), arguments };
         let requests: Vec<Request> = calls.into_iter().map(request).collect();
@@ -113,7 +114,7 @@ pub async fn suggest(
     }
     if settings.tools.is_empty() {
         writer.resources().await?;
-        writer.prompts(&settings.known, &folders).await?;
+        writer.prompts(&settings.known, &around).await?;
     }
     writer.second_answers().await?;
     writer.errors().await?;
@@ -286,7 +287,7 @@ impl Writer {
     async fn prompts(
         &mut self,
         known: &Map<String, Value>,
-        folders: &[std::path::PathBuf],
+        around: &inputs::Surroundings,
     ) -> Result<(), EvalError> {
         let found = self.listed("prompts", "prompts/list").await?;
         self.note_rest("prompts", found.len());
@@ -309,7 +310,7 @@ impl Writer {
                 }
             }
             let schema = json!({"type": "object", "properties": properties, "required": required});
-            let calls = inputs::calls(Some(&schema), &values, folders);
+            let calls = inputs::calls(Some(&schema), &values, around);
             let request =
                 |arguments| Request { feature: Feature::Prompt, name: name.to_owned(), arguments };
             let requests: Vec<Request> = calls.into_iter().map(request).collect();

@@ -19,6 +19,9 @@ pub(crate) struct ProbeArgs {
     /// A value that is known to work, for parameters of this name: JSON, or else text; repeatable
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
+    /// A recording (karat server record): inputs of calls that succeeded there are used; repeatable
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from_recording: Vec<PathBuf>,
     /// Call tools that may destroy something too
     #[arg(long)]
     pub(crate) allow_destructive: bool,

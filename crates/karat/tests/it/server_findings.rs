@@ -346,3 +346,101 @@ fn an_unrestricted_shell_is_broken_by_attacks_in_its_language() {
     let value = |id: &str| metrics.iter().find(|one| one["id"] == id).unwrap()["value"].clone();
     assert_eq!((value("attacks_held"), value("attack_coverage")), (json!(0.0), json!(0.75)));
 }
+
+/// A server whose tool succeeds for one value of its parameter.
+const PICKY: &str = "capabilities: {tools: {}, resources: {}}
+methods:
+  resources/list: [{result: {resources: [{uri: 'note://7', name: seven}]}}]
+tools:
+  - name: look_up
+    inputSchema: {type: object, properties: {key: {type: string}}, required: [key]}
+    do: [{check: {properties: {key: {const: k-17}}}}, {text: found}]
+  - name: read_note
+    inputSchema: {type: object, properties: {uri: {type: string}}, required: [uri]}
+    do: [{check: {properties: {uri: {const: 'note://7'}}}}, {text: found}]
+";
+
+#[test]
+fn inputs_that_succeed_come_from_recordings_and_resources() {
+    let scratch = Scratch::new();
+    let never = |flags: &[&str]| {
+        let (ran, findings) = fuzzed(&scratch, PICKY, flags);
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        let never = findings.iter().filter(|one| one["rule"] == "fuzz-never-succeeded");
+        never.map(|one| one["tool"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let allowed = ["--cases", "30", "--allow", "fuzz-accepted-invalid"];
+    assert_eq!(never(&allowed), ["look_up"]);
+
+    let [program, script] = scratch.server(PICKY);
+    let call = |key: &str, file: &str| {
+        let input = json!({"key": key}).to_string();
+        let call = ["server", "call", "--tool", "look_up", "--input", &input, "--record", file];
+        scratch.karat(&[&call[..], &["--", program, script]].concat())
+    };
+    assert_eq!(call("k-17", "session.jsonl").code, 0);
+    let recorded = [&allowed[..], &["--from-recording", "session.jsonl"]].concat();
+    assert!(never(&recorded).is_empty());
+
+    call("other", "failed.jsonl");
+    let fuzz = ["server", "fuzz", "--from-recording", "failed.jsonl", "--", program, script];
+    let ran = scratch.karat(&fuzz);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("no call of a tool succeeded"), "{}", ran.stderr);
+}
+
+/// A server in Python that reads any file, but only for the vault that it knows.
+const VAULT: &str = r#"
+import json, sys
+text = {"type": "string"}
+schema = {"type": "object", "properties": {"vault": text, "path": text}, "required": ["vault", "path"]}
+tool = {"name": "read_page", "description": "Reads a page", "inputSchema": schema}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    method, params = message.get("method"), message.get("params", {})
+    if method == "initialize":
+        info = {"name": "vault", "version": "1"}
+        version = params["protocolVersion"]
+        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+    elif method == "tools/list":
+        result = {"tools": [tool]}
+    elif method == "tools/call":
+        given = params["arguments"]
+        try:
+            said = open(given["path"]).read() if given["vault"] == "home" else None
+            failed = said is None
+            said = "no such vault" if failed else said
+        except Exception:
+            said, failed = "no such page", True
+        result = {"content": [{"type": "text", "text": said}], "isError": failed}
+    else:
+        result = {}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"#;
+
+#[test]
+fn an_attack_that_another_argument_stops_is_not_held() {
+    let scratch = Scratch::new();
+    scratch.write("vault.py", VAULT);
+    scratch.write("page.txt", "a page");
+    let status = |flags: &[&str]| {
+        let attack = ["server", "attack", "--json", "--case", "absolute-path", "--case", "huge-input"];
+        let ran = scratch.karat(&[&attack[..], flags, &["--", "python3", "vault.py"]].concat());
+        let document: Value = serde_json::from_str(&ran.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}{}", ran.stdout, ran.stderr));
+        let items = document["reports"][0]["items"].as_array().unwrap().clone();
+        let path = items.iter().find(|item| item["id"] == "absolute-path/read_page/path").cloned();
+        let path = path.unwrap_or_else(|| panic!("{items:#?}"));
+        path["tags"]["status"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(status(&[]), "not_executed");
+    assert_eq!(status(&["--set", "vault=home"]), "broken");
+
+    let input = json!({"vault": "home", "path": "page.txt"}).to_string();
+    let call = ["server", "call", "--tool", "read_page", "--input", &input];
+    let call = [&call[..], &["--record", "session.jsonl", "--", "python3", "vault.py"]].concat();
+    assert_eq!(scratch.karat(&call).code, 0);
+    assert_eq!(status(&["--from-recording", "session.jsonl"]), "broken");
+}

@@ -16,6 +16,7 @@ fn script(how: &str) -> String {
         "twice" => ("", "", ", {text: ok}"),
         "text-id" => ("", "{answer_as: text},", ""),
         "text-id-at-start" => ("methods: {initialize: [{answer_as: text}, default]}", "", ""),
+        "progress" => ("", "{notify: {method: notifications/progress, params: {progress: 1}}},", ""),
         "answers-all" => (ANSWERS_ALL, "", ""),
         "slow-a" => (ANSWERS_ALL, "{wait_ms: 1500},", ""),
         "grows" => {
@@ -87,6 +88,15 @@ fn output_that_is_not_a_message_fails_no_call_and_is_reported() {
         "twice",
         SUITE,
         "the server answered the same request twice (2 times; first: id 3)",
+    );
+}
+
+#[test]
+fn progress_that_nobody_asked_for_fails_no_call_and_is_reported() {
+    passes_with(
+        "progress",
+        SUITE,
+        "the server misused progress notifications (2 times; first: {\"progress\":1})",
     );
 }
 

@@ -30,6 +30,7 @@ pub(crate) fn attack(arguments: &AttackArgs, terminal: &Terminal) -> Result<Exit
     let config = Config {
         server,
         set,
+        recordings: probe.from_recording.clone(),
         tools: probe.tool.clone(),
         classes: arguments.class.iter().map(|class| Class::from(*class)).collect(),
         cases: arguments.case.clone(),

@@ -28,6 +28,7 @@ pub(crate) fn fuzz(arguments: &FuzzArgs, terminal: &Terminal) -> Result<Exit, St
     let config = Config {
         server,
         set,
+        recordings: probe.from_recording.clone(),
         cases: arguments.cases,
         tools: probe.tool.clone(),
         allow_destructive: probe.allow_destructive,
