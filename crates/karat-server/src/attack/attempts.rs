@@ -54,8 +54,10 @@ pub(super) struct Way {
     /// None if the attack needs no parameter.
     pub(super) parameter: Option<Parameter>,
     pub(super) attempts: Vec<Attempt>,
-    /// True if more than its type says that the parameter is used for this: only then it can be held.
-    pub(super) is_likely: bool,
+    /// The reason for which attempts without effect prove nothing; none if it can be held.
+    pub(super) doubt: Option<&'static str>,
+    /// True if the first attempt names a file outside that exists, and the last one that does not.
+    pub(super) compares: bool,
 }
 
 /// The calls of an attack on one tool.
@@ -78,6 +80,11 @@ const HARMLESS: i64 = 1_000;
 const COLUMNS: usize = 10;
 /// The number of parameters of one tool that an attack goes through only because of their type.
 const UNNAMED: usize = 8;
+
+/// The reason for which an attack through a parameter that only has a suitable type proves nothing.
+const NOT_USED: &str = "tried, but nothing says that a parameter is used for this";
+/// The reason for which a parameter next to a program holds nothing back.
+const RUNS_ANYTHING: &str = "tried, but the tool runs what another parameter says";
 
 /// The reason for an attack through a parameter.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -117,7 +124,8 @@ impl Planner<'_> {
             }
             Technique::EnvPlain => {
                 let attempts = vec![self.plain()];
-                Plan::Through(vec![Way { parameter: None, attempts, is_likely: true }])
+                let way = Way { parameter: None, attempts, doubt: None, compares: false };
+                Plan::Through(vec![way])
             }
             Technique::HugeInput
             | Technique::DeepInput
@@ -150,6 +158,11 @@ impl Planner<'_> {
         let mut unnamed = 0;
         let parameters = parameters::of(self.tool);
         let is_only_text = parameters.iter().filter(|one| one.is_free_text()).count() == 1;
+        let runs_anything = super::runs_programs(self.tool);
+        let is_overload = matches!(
+            technique,
+            Technique::HugeInput | Technique::DeepInput | Technique::Oversized | Technique::Pattern
+        );
         for parameter in parameters {
             if let Some(language) = Language::of(&parameter, self.tool, is_only_text) {
                 if languages::is_purpose(language, technique) {
@@ -158,7 +171,8 @@ impl Planner<'_> {
                 }
                 let attempts = self.attempts_in(language, technique, &parameter);
                 if !attempts.is_empty() {
-                    found.push(Way { parameter: Some(parameter), attempts, is_likely: true });
+                    let parameter = Some(parameter);
+                    found.push(Way { parameter, attempts, doubt: None, compares: false });
                     continue;
                 }
                 if !matches!(
@@ -180,8 +194,13 @@ impl Planner<'_> {
                 attempts.truncate(first_attempts(technique));
             }
             if !attempts.is_empty() {
-                let is_likely = fit == Fit::Likely;
-                found.push(Way { parameter: Some(parameter), attempts, is_likely });
+                let doubt = match fit {
+                    Fit::Possible => Some(NOT_USED),
+                    Fit::Likely if runs_anything && !is_overload => Some(RUNS_ANYTHING),
+                    Fit::Likely => None,
+                };
+                let compares = matches!(technique, Technique::Absolute | Technique::Traversal);
+                found.push(Way { parameter: Some(parameter), attempts, doubt, compares });
             }
         }
         match (found.is_empty(), purpose) {
@@ -699,5 +718,25 @@ mod tests {
         assert!(traversals[1].0 == "path" && traversals[1].1 > 5);
         let numbers = through(raw, "oversized-answer").await;
         assert_eq!(numbers, [("seconds".to_owned(), 1), ("rows".to_owned(), 2)]);
+    }
+    #[tokio::test]
+    async fn what_stands_next_to_a_command_cannot_be_held() {
+        let site = CanarySite::prepare(&[], false).await.unwrap();
+        let known = Map::new();
+        let doubts = |command: &str, id: &str| {
+            let schema = json!({"type": "object", "properties": {
+                command: {"type": "string"}, "workdir": {"type": "string"}}});
+            let tool = tool(json!({"name": "t", "inputSchema": schema}));
+            let attack = ATTACKS.iter().find(|attack| attack.id() == id).unwrap();
+            let Plan::Through(found) = planner(&tool, &site, &known).plan(attack.technique) else {
+                panic!("{id} does not apply")
+            };
+            let of = |way: &&Way| way.parameter.as_ref().is_some_and(|one| one.name == "workdir");
+            found.iter().find(of).unwrap().doubt
+        };
+        assert_eq!(doubts("command", "absolute-path"), Some(RUNS_ANYTHING));
+        assert_eq!(doubts("command", "template-injection"), Some(RUNS_ANYTHING));
+        assert_eq!(doubts("command", "huge-input"), None);
+        assert_eq!(doubts("title", "absolute-path"), None);
     }
 }

@@ -56,20 +56,25 @@ impl Language {
     fn statements(self, action: &Action<'_>) -> Vec<Value> {
         let texts: Vec<String> = match (self, action) {
             (Language::Words, action) => {
-                return match action {
-                    Action::Read(path) => vec![json!(["cat", path]), json!(["head", path])],
-                    Action::Write(path) => vec![json!(["touch", path])],
-                    Action::Variable(name) => vec![json!(["printenv", name]), json!(["env"])],
-                    Action::Fetch(url) => vec![json!(["curl", "-s", url])],
+                return programs(action).into_iter().map(|words| json!(words)).collect();
+            }
+            (Language::Shell, action) => {
+                let mut lines = match action {
+                    Action::Read(path) => vec![format!("cat '{path}'")],
+                    Action::Write(path) => vec![format!("echo karat > '{path}'")],
+                    Action::Variable(name) => vec![
+                        format!("printenv {name}"),
+                        format!("echo ${name}"),
+                        "cat /proc/$PPID/environ".to_owned(),
+                    ],
+                    Action::Fetch(url) => vec![format!("curl -s '{url}'"), format!("wget -qO- '{url}'")],
                 };
-            }
-            (Language::Shell, Action::Read(path)) => vec![format!("cat '{path}'")],
-            (Language::Shell, Action::Write(path)) => vec![format!("echo karat > '{path}'")],
-            (Language::Shell, Action::Variable(name)) => {
-                vec![format!("printenv {name}"), format!("echo ${name}")]
-            }
-            (Language::Shell, Action::Fetch(url)) => {
-                vec![format!("curl -s '{url}'"), format!("wget -qO- '{url}'")]
+                // Without quotes too, which a filter may refuse.
+                let plain = programs(action).into_iter().filter(|words| {
+                    words.iter().all(|word| !word.is_empty() && !word.contains([' ', '$']))
+                });
+                lines.extend(plain.map(|words| words.join(" ")));
+                lines
             }
             (Language::Sql, Action::Read(path)) => vec![
                 format!("SELECT content FROM read_text('{path}')"),
@@ -115,6 +120,57 @@ impl Language {
         };
         texts.into_iter().map(Value::String).collect()
     }
+}
+
+/// Programs that take an action: where only some may be run, one of them may be among these.
+fn programs(action: &Action<'_>) -> Vec<Vec<String>> {
+    let lines: Vec<Vec<&str>> = match *action {
+        Action::Read(path) => readers(path),
+        Action::Write(path) => vec![
+            vec!["touch", path],
+            vec!["mkdir", path],
+            vec!["cp", "/etc/hostname", path],
+            vec!["sort", "-o", path, "/etc/hostname"],
+        ],
+        Action::Variable(name) => {
+            let mut lines = vec![vec!["printenv", name], vec!["env"], vec!["export"]];
+            lines.extend(readers("/proc/self/environ"));
+            // The program may get an environment of its own; the first processes of a sandbox have the server's.
+            lines.extend(OTHER_PROCESSES.iter().flat_map(|path| readers(path).into_iter().take(2)));
+            lines
+        }
+        Action::Fetch(url) => vec![vec!["curl", "-s", url], vec!["wget", "-qO-", url]],
+    };
+    let mut lines: Vec<Vec<String>> =
+        lines.into_iter().map(|words| words.into_iter().map(str::to_owned).collect()).collect();
+    let by_shell = match *action {
+        Action::Read(path) => format!("cat '{path}'"),
+        Action::Write(path) => format!("echo karat > '{path}'"),
+        Action::Variable(name) => format!("echo ${name}"),
+        Action::Fetch(url) => format!("curl -s '{url}'"),
+    };
+    lines.push(["sh", "-c", &by_shell].map(str::to_owned).to_vec());
+    lines
+}
+
+/// The environments of the first processes.
+const OTHER_PROCESSES: [&str; 3] = ["/proc/1/environ", "/proc/2/environ", "/proc/3/environ"];
+
+/// Programs that print a file.
+fn readers(path: &str) -> Vec<Vec<&str>> {
+    vec![
+        vec!["cat", path],
+        vec!["head", path],
+        vec!["tail", path],
+        vec!["grep", "-a", "", path],
+        vec!["grep", "-a", ".", path],
+        vec!["sed", "-n", "p", path],
+        vec!["awk", "1", path],
+        vec!["sort", path],
+        vec!["nl", path],
+        vec!["more", path],
+        vec!["base64", "-w0", path],
+    ]
 }
 
 impl Planner<'_> {
@@ -186,5 +242,23 @@ pub(super) fn is_purpose(language: Language, technique: Technique) -> bool {
         Technique::Command | Technique::Argument | Technique::Template => language != Language::Sql,
         Technique::Sql => language == Language::Sql,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_one_program_is_tried_where_only_some_may_be_run() {
+        let words = Language::Words.statements(&Action::Variable("NAME"));
+        for wanted in [json!(["printenv", "NAME"]), json!(["cat", "/proc/self/environ"])] {
+            assert!(words.contains(&wanted), "{words:?}");
+        }
+        let lines = Language::Shell.statements(&Action::Read("/a b"));
+        assert_eq!(lines[0], "cat '/a b'");
+        let plain = Language::Shell.statements(&Action::Read("/a"));
+        assert!(plain.contains(&json!("tail /a")), "{plain:?}");
+        assert!(plain.iter().all(|line| !line.as_str().unwrap().contains("  ")), "{plain:?}");
     }
 }

@@ -389,6 +389,9 @@ impl Evaluation for Attack {
                 if let Some(evidence) = memory.late_evidence(&result.id(), site) {
                     result.status = AttackStatus::Broken;
                     result.evidence = Some(evidence);
+                } else if let Some(why) = memory.doubt(result) {
+                    result.status = AttackStatus::NotExecuted;
+                    result.why = Some(why);
                 }
             }
         }
@@ -401,6 +404,14 @@ impl Evaluation for Attack {
     fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalError> {
         score::score(observed)
     }
+}
+
+/// Returns whether the purpose of a tool is to run a program that it is given.
+pub(crate) fn runs_programs(tool: &Definition) -> bool {
+    let parameters = parameters::of(tool);
+    let is_only_text = parameters.iter().filter(|one| one.is_free_text()).count() == 1;
+    let language = |one| languages::Language::of(one, tool, is_only_text);
+    parameters.iter().filter_map(language).any(|one| one != languages::Language::Sql)
 }
 
 /// The folders among the arguments of a command: servers of files get their roots there.

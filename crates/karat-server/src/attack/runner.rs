@@ -3,7 +3,7 @@
 //! Nothing is judged by the wording of an answer. Once the server is lost, the rest is listed as not
 //! executed; whether the run counts is decided when it is scored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use karat_core::observed::{AttackEvidence, AttackStatus};
 use karat_io::text::clip;
@@ -32,9 +32,6 @@ const SHOWN: usize = 400;
 /// The numbers of recorded and of likely inputs that are tried for a plain call that succeeds.
 const MAX_RECORDED: usize = 3;
 const MAX_LIKELY: usize = 4;
-
-/// The reason for which an attack through a parameter that only has a suitable type proves nothing.
-const NOT_USED: &str = "tried, but nothing says that a parameter is used for this";
 
 /// The attack target: a live server or a simulated one.
 pub(super) trait AttackTarget {
@@ -181,10 +178,10 @@ impl PlainCall {
         self.outcome == Some(Outcome::Timeout)
     }
 
-    /// What it failed with, if it did.
-    fn failure(&self) -> Option<String> {
+    /// The words that it failed with, if it did.
+    fn failure(&self) -> Option<BTreeSet<String>> {
         let outcome = self.outcome.as_ref().filter(|outcome| outcome.is_answer())?;
-        (Reaction::from(outcome) != Reaction::Accepted).then(|| reaction::text(outcome))
+        (Reaction::from(outcome) != Reaction::Accepted).then(|| words_of(outcome))
     }
 }
 
@@ -197,6 +194,8 @@ pub(super) struct Memory {
     pub(super) lost: Option<String>,
     /// The plain call of each tool.
     plain: BTreeMap<String, PlainCall>,
+    /// The ids of results that show that a file outside was looked at.
+    looked_at: BTreeSet<String>,
     pending: Vec<Pending>,
 }
 
@@ -213,6 +212,31 @@ impl Memory {
                 canary,
             })
         })
+    }
+}
+
+/// Attacks on files, each with those that show by their answers that such a file was looked at.
+const ON_FILES: [(&str, &[&str]); 3] = [
+    ("absolute-path", &["absolute-path"]),
+    ("path-traversal", &["path-traversal"]),
+    ("secret-file", &["absolute-path", "path-traversal"]),
+];
+
+impl Memory {
+    /// The reason for which an attack on files is not held, although nothing proves it: the server looked at a file
+    /// outside, and only failed to use what was in it.
+    pub(super) fn doubt(&self, result: &AttackResult) -> Option<String> {
+        let (_, shown_by) = ON_FILES.iter().find(|(attack, _)| *attack == result.attack)?;
+        let id = |attack: &&&str| {
+            let shown = AttackResult { attack: (**attack).to_owned(), ..result.clone() };
+            self.looked_at.contains(&shown.id())
+        };
+        shown_by.iter().find(id)?;
+        Some(format!(
+            "{} answers differently for a file outside that exists and one that does not, so it looked at it, \
+             and may use one of the kind that it reads",
+            result.tool
+        ))
     }
 }
 
@@ -256,13 +280,14 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             }
             Plan::Through(ways) => {
                 let mut results = Vec::new();
-                for Way { parameter, attempts, is_likely } in ways {
-                    let result = AttackResult::new(attack, name, parameter.as_ref());
-                    let mut result = self.through(tool, attack.technique, result, &attempts).await;
-                    if !is_likely && result.status == AttackStatus::Held {
-                        // Nothing says that the tool uses the parameter for this.
+                for way in ways {
+                    let result = AttackResult::new(attack, name, way.parameter.as_ref());
+                    let mut result = self.through(tool, attack.technique, result, &way).await;
+                    if let Some(doubt) = way.doubt
+                        && result.status == AttackStatus::Held
+                    {
                         result.status = AttackStatus::NotApplicable;
-                        result.why = Some(NOT_USED.to_owned());
+                        result.why = Some(doubt.to_owned());
                     }
                     results.push(result);
                 }
@@ -334,14 +359,15 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         tool: &Definition,
         technique: Technique,
         mut result: AttackResult,
-        attempts: &[Attempt],
+        way: &Way,
     ) -> AttackResult {
         let mut is_accepted = false;
-        // True if every attempt ended as the plain call did, which failed: the other arguments may be to blame.
+        // True if every attempt ended as the plain call did, which failed: something else may be to blame.
         let plain = self.known.and_then(|_| self.memory.plain.get(tool.name()));
         let failure = plain.and_then(PlainCall::failure);
-        let mut is_same = needs_more(tool, result.parameter.as_deref());
-        for attempt in attempts {
+        let mut is_same = true;
+        let mut answers = Vec::new();
+        for attempt in &way.attempts {
             if self.is_over(&mut result) {
                 return result;
             }
@@ -393,7 +419,8 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
                 result.status = AttackStatus::Held;
             }
             is_accepted |= !is_refused_as_invalid(&called.outcome);
-            is_same &= failure.as_ref() == Some(&reaction::text(&called.outcome));
+            is_same &= failure.as_ref() == Some(&words_of(&called.outcome));
+            answers.push((attempt, called.outcome));
         }
         if result.status == AttackStatus::Held && technique == Technique::Relay {
             result.status = AttackStatus::NotApplicable;
@@ -415,13 +442,20 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         } else if result.status == AttackStatus::Held && needs_tool && is_same {
             result.status = AttackStatus::NotExecuted;
             result.why = Some(format!(
-                "{} fails with plain arguments, and in the same way with the attack, so another argument \
-                 may be wrong; give valid values with --set NAME=VALUE or --from-recording FILE",
+                "{} fails with plain arguments, and in the same words with the attack, so it may not have \
+                 reached it; give valid values with --set NAME=VALUE or --from-recording FILE",
                 tool.name()
             ));
         }
         if result.status == AttackStatus::NotExecuted && result.why.is_none() {
             result.why = Some("no attempt was answered".to_owned());
+        }
+        if way.compares
+            && self.known.is_some()
+            && let [(there, seen), .., (missing, unseen)] = answers.as_slice()
+            && looks_at_files((*there, seen), (*missing, unseen))
+        {
+            self.memory.looked_at.insert(result.id());
         }
         result
     }
@@ -559,19 +593,55 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
     }
 }
 
-/// Returns whether a tool requires more than this parameter.
-fn needs_more(tool: &Definition, parameter: Option<&str>) -> bool {
-    let required = tool.input_schema().and_then(|schema| schema.get("required")?.as_array());
-    let outer = parameter.map(|name| name.split(['.', '[']).next().unwrap_or(name));
-    required.into_iter().flatten().any(|name| name.as_str() != outer)
+/// The words of an answer, in no order: some servers list their complaints in a random one.
+fn words_of(outcome: &Outcome) -> BTreeSet<String> {
+    let text = reaction::text(outcome);
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_owned).collect()
+}
+
+/// Words of a server that refuses to go there, whether the file exists or not.
+const DENIALS: [&str; 16] = [
+    "outside", "denied", "not allowed", "disallowed", "not permitted", "permission", "forbidden",
+    "escape", "traversal", "restricted", "unauthorized", "within", "beyond", "relative", "invalid path",
+    "security",
+];
+
+/// Returns whether the answers for a file that exists and for one that does not differ in more than the path,
+/// without being a refusal.
+fn looks_at_files(there: (&Attempt, &Outcome), missing: (&Attempt, &Outcome)) -> bool {
+    if !there.1.is_answer() || !missing.1.is_answer() {
+        return false;
+    }
+    let words = |(attempt, outcome): (&Attempt, &Outcome)| {
+        let mut text = reaction::text(outcome).to_lowercase();
+        for value in attempt.arguments.values().filter_map(Value::as_str) {
+            let value = value.to_lowercase();
+            let name = value.rsplit('/').next().unwrap_or_default();
+            for part in [value.as_str(), value.trim_start_matches(['.', '/']), name] {
+                if !part.is_empty() {
+                    text = text.replace(part, " ");
+                }
+            }
+        }
+        let words = text.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 1);
+        words.map(str::to_owned).collect::<BTreeSet<String>>()
+    };
+    let said = reaction::text(there.1).to_lowercase();
+    !DENIALS.iter().any(|denial| said.contains(denial)) && words(there) != words(missing)
 }
 
 /// Returns whether the server withstood an attempt that proved nothing: it answered or refused it, or, if that is
 /// the only question, it still runs.
 fn is_held(attempt: &Attempt, outcome: &Outcome) -> bool {
-    let Outcome::Transport { why } = outcome else { return outcome.is_answer() };
-    let still_runs = |proof: &Proof| matches!(proof, Proof::Overrun | Proof::Ended);
-    is_refused_by_http(why) || attempt.proofs.iter().any(still_runs)
+    let is_overload =
+        attempt.proofs.iter().any(|proof| matches!(proof, Proof::Overrun | Proof::Ended));
+    match outcome {
+        Outcome::Transport { why } => is_refused_by_http(why) || is_overload,
+        // An answer that cannot be read, such as a deep value that comes back, is one of a server that runs.
+        Outcome::Invalid { .. } => is_overload,
+        outcome => outcome.is_answer(),
+    }
 }
 
 /// Returns whether an HTTP status refuses the content of a request, not its sender or its frequency.

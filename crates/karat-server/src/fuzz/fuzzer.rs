@@ -1,6 +1,6 @@
 //! Sends the generated inputs to a live server, one tool after the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::collections::btree_map::Entry as Slot;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -26,6 +26,7 @@ use super::judge::{Flaw, Judge};
 use super::rules::{CRASH, HANG, INVALID_RESULT, NEVER, PLACE, RULES, SECRET, SLOW, TRACE};
 use super::shrink::Shrink;
 use super::{Config, Fuzz, generate};
+use crate::attack;
 use crate::compliance::Contract;
 use crate::observation::Outcome;
 use crate::probe::SECRET_NAME;
@@ -76,6 +77,8 @@ pub struct Fuzzer {
     pub(super) tools: Vec<Arc<Definition>>,
     skipped: Vec<Skipped>,
     contract: Contract,
+    /// The tools that run programs.
+    runners: BTreeSet<String>,
     secret: String,
     seed: u64,
     config: Config,
@@ -123,6 +126,11 @@ impl Fuzzer {
             successes: entry.data.successes.clone(),
             around,
             contract: Contract::new(&tools, live.revision()),
+            runners: tools
+                .iter()
+                .filter(|tool| attack::runs_programs(tool))
+                .map(|tool| tool.name().to_owned())
+                .collect(),
             live,
             tools: chosen,
             skipped,
@@ -144,7 +152,7 @@ impl Fuzzer {
     }
 
     fn judge(&self) -> Judge<'_> {
-        Judge { contract: &self.contract, secret: &self.secret }
+        Judge { contract: &self.contract, secret: &self.secret, runners: &self.runners }
     }
 
     fn is_out_of_time(&self) -> bool {
@@ -308,9 +316,8 @@ impl Fuzzer {
                 result.latencies.push(nanos.unwrap_or(u64::MAX));
             }
             let mut flaws = judge.flaws(tool, &case.arguments, &validity, &called.outcome);
-            if called.is_alive {
-                flaws.iter_mut().for_each(Flaw::mark_as_alive);
-            }
+            let waited = Duration::from_millis(self.timeouts.0);
+            flaws.iter_mut().for_each(|flaw| flaw.note_ping(called.is_alive, waited));
             result.slow += u64::from(called.is_alive);
             let gone = self.live.gone_after(&called.outcome).await;
             if gone.is_some() {
@@ -424,9 +431,8 @@ impl Fuzzer {
         }
         let validity = generate::validity(schema, tool.input_schema(), input);
         let mut found = self.judge().flaws(tool.name(), input, &validity, &called.outcome);
-        if called.is_alive {
-            found.iter_mut().for_each(Flaw::mark_as_alive);
-        }
+        let waited = Duration::from_millis(self.timeouts.0);
+        found.iter_mut().for_each(|flaw| flaw.note_ping(called.is_alive, waited));
         let same = found.into_iter().find(|found| found.is_same(flaw))?;
         Some(Shown { message: self.live.redact(&same.message), answer: called.shown })
     }

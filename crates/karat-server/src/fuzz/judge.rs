@@ -1,12 +1,15 @@
 //! Judges the answer to an input. Pure: the same answer to the same input always has the same flaws.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 
 use super::case::{COERCION, Validity};
 use super::leak;
 use super::rules::{
-    ACCEPTED, COERCED, CRASH, EXTRA, HANG, INVALID_RESULT, PLACE, PROTOCOL, REJECTED, SECRET, SLOW,
-    TRACE, UNMARKED,
+    ACCEPTED, COERCED, CRASH, EXTRA, HANG, INVALID_RESULT, OVERSIZED, PLACE, PROTOCOL, REJECTED,
+    SECRET, SLOW, TRACE, UNMARKED,
 };
 use crate::compliance::Contract;
 use crate::observation::Outcome;
@@ -33,11 +36,17 @@ impl Flaw {
         self.rule.id == other.rule.id && self.key == other.key
     }
 
-    /// Marks a call without an answer while the server answered a ping.
-    pub(super) fn mark_as_alive(&mut self) {
-        if self.rule.id == HANG.id {
+    /// Notes whether the server answered a ping while a call was without an answer for this long.
+    pub(super) fn note_ping(&mut self, is_alive: bool, waited: Duration) {
+        if self.rule.id != HANG.id {
+            return;
+        }
+        self.message = format!("no answer within {} s", waited.as_secs_f64());
+        if is_alive {
             self.rule = &SLOW;
             self.message.push_str(", but the server answers a ping");
+        } else {
+            self.message.push_str(", nor to a ping");
         }
     }
 
@@ -73,6 +82,8 @@ pub(super) struct Judge<'a> {
     pub(super) contract: &'a Contract,
     /// A value that must not be in any answer.
     pub(super) secret: &'a str,
+    /// The tools that run programs: a stack trace in their answers is the program's.
+    pub(super) runners: &'a BTreeSet<String>,
 }
 
 impl Judge<'_> {
@@ -97,6 +108,12 @@ impl Judge<'_> {
                 add(&CRASH, "connection", "", format!("the connection failed: {why}"));
             }
             Outcome::Timeout => add(&HANG, "hang", "", "no answer in time".to_owned()),
+            Outcome::Invalid { why } if why.starts_with("the answer has more than") => {
+                // A deep value that comes back is the client's own.
+                if !why.contains(" levels") || depth(arguments) < DEEP {
+                    add(&OVERSIZED, "oversized", "", why.clone());
+                }
+            }
             Outcome::Invalid { why } => add(&INVALID_RESULT, "protocol", "", why.clone()),
             Outcome::Result { result } => {
                 if let Some(why) = self.contract.malformed(result) {
@@ -115,9 +132,11 @@ impl Judge<'_> {
         }
         // What was sent and comes back is not a leak.
         let echoed = || Value::Object(arguments.clone()).to_string();
-        if let Some(language) = leak::stack_trace(&text) {
+        let is_program = self.runners.contains(tool);
+        if let Some(language) = leak::stack_trace(&text).filter(|_| !is_program) {
             add(&TRACE, language, "", format!("the answer contains a {language} stack trace"));
         } else if reaction != Reaction::Accepted
+            && !is_program
             && let Some(place) = leak::source_place(&text)
             && !echoed().contains(place)
         {
@@ -158,6 +177,21 @@ impl Judge<'_> {
     }
 }
 
+/// The depth from which an argument explains a deep answer.
+const DEEP: usize = 32;
+
+fn depth(arguments: &Map<String, Value>) -> usize {
+    fn of(value: &Value) -> usize {
+        let inner = match value {
+            Value::Array(list) => list.iter().map(of).max(),
+            Value::Object(fields) => fields.values().map(of).max(),
+            _ => return 0,
+        };
+        1 + inner.unwrap_or(0)
+    }
+    arguments.values().map(of).max().unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use karat_mcp::{Definition, Revision};
@@ -166,10 +200,15 @@ mod tests {
     use super::*;
 
     fn found(validity: &Validity, outcome: &Outcome) -> Vec<&'static str> {
-        let tool = json!({"name": "t", "outputSchema": {"type": "object", "required": ["a"]}});
+        found_in("t", validity, outcome)
+    }
+
+    fn found_in(name: &str, validity: &Validity, outcome: &Outcome) -> Vec<&'static str> {
+        let tool = json!({"name": name, "outputSchema": {"type": "object", "required": ["a"]}});
         let contract = Contract::new(&[Definition::new(tool).unwrap()], Revision::default());
-        let judge = Judge { contract: &contract, secret: "hush-hush" };
-        let flaws = judge.flaws("t", &Map::new(), validity, outcome);
+        let runners = BTreeSet::from(["run".to_owned()]);
+        let judge = Judge { contract: &contract, secret: "hush-hush", runners: &runners };
+        let flaws = judge.flaws(name, &Map::new(), validity, outcome);
         flaws.into_iter().map(|flaw| flaw.rule.id).collect()
     }
 
@@ -196,6 +235,18 @@ mod tests {
         assert_eq!(found(&valid, &broken), ["fuzz-crash"]);
         let refused = Outcome::Transport { why: "HTTP status 413".to_owned() };
         assert_eq!(found(&invalid("type"), &refused), [""; 0]);
+    }
+
+    #[test]
+    fn an_answer_beyond_the_limits_is_no_violation() {
+        let deep = Outcome::Invalid { why: "the answer has more than 64 levels".to_owned() };
+        assert_eq!(found(&Validity::Valid, &deep), ["fuzz-oversized-answer"]);
+        let contract = Contract::new(&[], Revision::default());
+        let runners = BTreeSet::new();
+        let judge = Judge { contract: &contract, secret: "hush-hush", runners: &runners };
+        let nested = (0..100).fold(json!([]), |value, _| json!([value]));
+        let arguments = json!({"a": nested}).as_object().unwrap().clone();
+        assert!(judge.flaws("t", &arguments, &invalid("type"), &deep).is_empty());
     }
 
     #[test]
@@ -229,6 +280,7 @@ mod tests {
         let trace = "Traceback (most recent call last):\n  File \"/a.py\", line 1, in f";
         let error = result(trace, &json!({"isError": true}));
         assert_eq!(found(&invalid("type"), &error), ["fuzz-stack-trace"]);
+        assert_eq!(found_in("run", &invalid("type"), &error), [""; 0]);
         let secret = Outcome::ProtocolError {
             code: -32603,
             message: String::new(),

@@ -16,7 +16,7 @@ pub(super) const CRASH: Rule = Rule {
 pub(super) const HANG: Rule = Rule {
     id: "fuzz-hang",
     severity: Severity::Error,
-    summary: "an input is never answered, and the server does not answer a ping either",
+    summary: "an input is not answered within the time limit, and neither is a ping",
     help: "A client, and its user, wait until the client gives up. Limit the work by the size of the \
            input and by time, and refuse the rest. --timeout-ms sets the time limit of a call.",
 };
@@ -35,6 +35,14 @@ pub(super) const INVALID_RESULT: Rule = Rule {
     summary: "a result violates the protocol or the tool's output schema",
     help: "Clients that validate results drop it. Return what the output schema promises, or a result \
            with isError.",
+};
+/// The answer is more than Karat reads.
+pub(super) const OVERSIZED: Rule = Rule {
+    id: "fuzz-oversized-answer",
+    severity: Severity::Warning,
+    summary: "an answer is larger or deeper than what is read here",
+    help: "It violates no rule, but clients have limits too, and a model pays for every token. Limit what \
+           the tool returns, and page the rest.",
 };
 /// The input breaks the schema and is accepted.
 pub(super) const ACCEPTED: Rule = Rule {
@@ -117,13 +125,14 @@ pub(super) const NEVER: Rule = Rule {
 };
 
 /// Every rule, the most important first.
-pub(super) const RULES: [&Rule; 14] = [
+pub(super) const RULES: [&Rule; 15] = [
     &CRASH,
     &HANG,
     &SLOW,
     &SECRET,
     &TRACE,
     &INVALID_RESULT,
+    &OVERSIZED,
     &ACCEPTED,
     &UNMARKED,
     &COERCED,

@@ -34,7 +34,7 @@ const MAX_ENTRIES: usize = 200;
 /// Quoted or plain examples in a description, such as `e.g. 'America/New_York'`.
 static EXAMPLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r#"(?i)(?:e\.g\.?|for example|such as|example|like)[:,]?\s*["'`]([^"'`]{1,80})["'`]"#,
+        r#"(?i)(?:e\.g\.?|for example|such as|examples?|like)[:,]?\s*["'`]([^"'`]{1,80})["'`]"#,
     )
     .ok()
 });
@@ -271,14 +271,16 @@ mod tests {
             "properties": {
                 "timezone": {"type": "string"},
                 "unit": {"type": "string", "description": "The unit, e.g. 'kelvin'"},
+                "land": {"type": "string", "description": "ISO code.\nExamples: \"PL\", \"DE\""},
                 "site": {"type": "string", "description": "such as 'https://example.com'"},
                 "n": {"type": "integer", "minimum": 3},
             },
-            "required": ["timezone", "unit", "site", "n"],
+            "required": ["timezone", "unit", "land", "site", "n"],
         });
         let calls = calls(Some(&schema), &Map::new(), &Surroundings::default());
         assert_eq!(calls[0]["timezone"], "UTC");
         assert_eq!(calls[0]["unit"], "kelvin");
+        assert_eq!(calls[0]["land"], "PL");
         assert!(calls[0]["n"].as_i64() >= Some(3), "{calls:?}");
         assert!(!calls[0]["site"].as_str().unwrap().contains("example.com"));
         let schema = Compiled::new(&schema).unwrap();
