@@ -739,4 +739,13 @@ mod tests {
         assert_eq!(doubts("command", "huge-input"), None);
         assert_eq!(doubts("title", "absolute-path"), None);
     }
+    #[tokio::test]
+    async fn a_program_is_sent_with_its_language() {
+        let schema = json!({"type": "object", "required": ["code", "languageId"], "properties": {
+            "code": {"type": "string"}, "languageId": {"enum": ["perl", "javascript", "python"]}}});
+        let all = sent(json!({"name": "run-code", "inputSchema": schema})).await;
+        let with = |mark: &str| all.iter().find(|text| text.contains(mark)).unwrap();
+        assert!(with("readFileSync").contains(r#""languageId":"javascript""#));
+        assert!(with("print(open(").contains(r#""languageId":"python""#));
+    }
 }

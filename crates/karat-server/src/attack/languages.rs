@@ -8,6 +8,7 @@ use super::attacks::Technique;
 use super::attempts::{Attempt, Planner, Proof, up};
 use super::parameters::Parameter;
 use crate::probe::SECRET_NAME;
+use crate::probe::destructive_tools::is_in;
 
 /// The language that a parameter is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,7 +185,11 @@ impl Planner<'_> {
         let mut found = Vec::new();
         let mut add = |about: &str, action: &Action<'_>, proofs: &dyn Fn() -> Vec<Proof>| {
             for statement in language.statements(action) {
-                found.push(self.with(parameter, about, statement, proofs()));
+                let mut attempt = self.with(parameter, about, statement.clone(), proofs());
+                if language == Language::Code {
+                    attempt.arguments.extend(self.choice_of_language(&statement));
+                }
+                found.push(attempt);
             }
         };
         let [outside, _, new] = self.outside();
@@ -233,6 +238,26 @@ impl Planner<'_> {
             _ => {}
         }
         found
+    }
+}
+
+impl Planner<'_> {
+    /// The parameter that chooses a programming language, with the one of this program.
+    fn choice_of_language(&self, program: &Value) -> Option<(String, Value)> {
+        const JAVASCRIPT: &str = "javascript js node nodejs";
+        const PYTHON: &str = "python py python3";
+        let program = program.as_str()?;
+        let is_javascript =
+            ["require(", "console.", "fetch("].iter().any(|mark| program.contains(mark));
+        let names = if is_javascript { JAVASCRIPT } else { PYTHON };
+        let properties = self.tool.input_schema()?.get("properties")?.as_object()?;
+        properties.iter().find_map(|(name, schema)| {
+            let values = schema.get("enum")?.as_array()?;
+            let fits = |value: &&Value| {
+                value.as_str().is_some_and(|value| is_in(&value.to_lowercase(), names))
+            };
+            Some((name.clone(), values.iter().find(fits)?.clone()))
+        })
     }
 }
 

@@ -82,14 +82,17 @@ impl AttackTarget for LiveServer {
         let is_alive = survived && self.is_alive().await;
         // The number of answers may differ between runs; whether the server survives may not.
         let saw = match (survived, is_alive) {
-            (false, _) => "the server ended under the calls",
-            (true, false) => "the server did not answer afterwards",
-            (true, true) => "the server answered afterwards",
+            (false, _) => "the server ended under the calls".to_owned(),
+            (true, false) => {
+                let seconds = self.call_timeout().as_secs_f64();
+                format!("the server did not answer a ping within {seconds} s afterwards")
+            }
+            (true, true) => "the server answered afterwards".to_owned(),
         };
         if !is_alive {
             self.renew().await;
         }
-        Ok((is_alive, saw.to_owned()))
+        Ok((is_alive, saw))
     }
 
     async fn rebind(&self) -> Rebound {
@@ -282,14 +285,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
                 let mut results = Vec::new();
                 for way in ways {
                     let result = AttackResult::new(attack, name, way.parameter.as_ref());
-                    let mut result = self.through(tool, attack.technique, result, &way).await;
-                    if let Some(doubt) = way.doubt
-                        && result.status == AttackStatus::Held
-                    {
-                        result.status = AttackStatus::NotApplicable;
-                        result.why = Some(doubt.to_owned());
-                    }
-                    results.push(result);
+                    results.push(self.through(tool, attack.technique, result, &way).await);
                 }
                 results
             }
@@ -337,7 +333,12 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             return result;
         }
         let count = if self.shown.is_some() { self.config.flood } else { 1 };
-        match self.target.flood(&result.tool, arguments, count).await {
+        let mut flooded = self.target.flood(&result.tool, arguments, count).await;
+        // The machine may have been busy, so a server counts as lost if it is lost again.
+        if matches!(flooded, Ok((false, _))) && self.known.is_some() && !self.is_out_of_time() {
+            flooded = self.target.flood(&result.tool, arguments, count).await;
+        }
+        match flooded {
             Ok((survived, saw)) => {
                 result.status = if survived { AttackStatus::Held } else { AttackStatus::Broken };
                 result.attempts = 1;
@@ -421,6 +422,12 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             is_accepted |= !is_refused_as_invalid(&called.outcome);
             is_same &= failure.as_ref() == Some(&words_of(&called.outcome));
             answers.push((attempt, called.outcome));
+        }
+        if let Some(doubt) = way.doubt
+            && result.status == AttackStatus::Held
+        {
+            result.status = AttackStatus::NotApplicable;
+            result.why = Some(doubt.to_owned());
         }
         if result.status == AttackStatus::Held && technique == Technique::Relay {
             result.status = AttackStatus::NotApplicable;

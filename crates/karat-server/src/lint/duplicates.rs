@@ -237,15 +237,18 @@ mod tests {
     }
     #[test]
     fn tools_with_different_verbs_are_not_duplicates() {
-        let about = |verb: &str| format!("{verb} a pod of the cluster by its name and its namespace.");
-        let pair = |one: &str, other: &str| {
-            let definitions = [one, other].map(|name| {
-                let verb = if name == one { "Gets" } else { "Drops" };
-                json!({"name": name, "description": about(verb)})
-            });
-            found(&NEAR_DUPLICATE, &definitions).len()
+        let about = |which: &str| {
+            format!(
+                "Takes the {which} issues of a repository, newest first, with labels, authors, \
+                 assignees, milestones, linked requests, reactions, comments, dates, and their state."
+            )
         };
-        assert_eq!(pair("pods_get", "pods_delete"), 0);
-        assert_eq!(pair("pods_one", "pods_other"), 1);
+        let pair = |one: &str, other: &str| {
+            let first = json!({"name": one, "description": about("open")});
+            let second = json!({"name": other, "description": about("closed")});
+            found(&NEAR_DUPLICATE, &[first, second]).len()
+        };
+        assert_eq!(pair("issues_get", "issues_delete"), 0);
+        assert_eq!(pair("issues_one", "issues_other"), 1);
     }
 }

@@ -299,6 +299,11 @@ impl LiveServer {
         Ok(CallResult { outcome, latency, shown, is_alive })
     }
 
+    /// The time limit of a call.
+    pub(crate) fn call_timeout(&self) -> Duration {
+        self.server.call_timeout()
+    }
+
     /// Returns whether the server answers a ping within the time limit of a call.
     pub(crate) async fn is_alive(&self) -> bool {
         let Ok(session) = self.server.session().await else { return false };

@@ -118,7 +118,17 @@ fn reads_as_refusal(text: &str) -> bool {
     let head = head.replace('\u{2019}', "'");
     let start = head.trim_start_matches(|c: char| !c.is_alphanumeric());
     OPENINGS.iter().any(|opening| start.starts_with(opening))
+        || names_an_error(start)
         || IN_HEAD.iter().any(|phrase| start.contains(phrase))
+}
+
+/// Returns whether a text begins as "Database error: …" does.
+fn names_an_error(text: &str) -> bool {
+    let Some((title, _)) = text.split_once(':') else { return false };
+    let words: Vec<&str> = title.split_whitespace().collect();
+    let is_title = words.len() <= 3 && words.iter().all(|word| word.chars().all(char::is_alphabetic));
+    let last = words.last().is_some_and(|word| ["error", "failed", "exception"].contains(word));
+    is_title && last
 }
 
 #[cfg(test)]
@@ -136,6 +146,7 @@ mod tests {
             "Security violation: Path '/etc/passwd' is outside of allowed directory",
             "I can\u{2019}t help with that",
             "Path /x is not allowed",
+            "Database error: IO Error: Cannot open file",
             r#"{"success": false, "message": "no"}"#,
             r#"{"error": "no such user"}"#,
         ] {
@@ -151,6 +162,8 @@ mod tests {
             "",
             "7",
             "42 results for error handling",
+            "Notes on an error: it is fixed",
+            "Status: error rate 0",
             r#"{"errors": [], "error": null, "items": []}"#,
             r#"{"success": true}"#,
             "The weather in Bern is fine",
