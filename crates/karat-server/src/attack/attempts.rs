@@ -58,6 +58,8 @@ pub(super) struct Way {
     pub(super) doubt: Option<&'static str>,
     /// True if the first attempt names a file outside that exists, and the last one that does not.
     pub(super) compares: bool,
+    /// True if the parameter is run.
+    pub(super) is_run: bool,
 }
 
 /// The calls of an attack on one tool.
@@ -124,7 +126,7 @@ impl Planner<'_> {
             }
             Technique::EnvPlain => {
                 let attempts = vec![self.plain()];
-                let way = Way { parameter: None, attempts, doubt: None, compares: false };
+                let way = Way { parameter: None, attempts, doubt: None, compares: false, is_run: false };
                 Plan::Through(vec![way])
             }
             Technique::HugeInput
@@ -172,7 +174,8 @@ impl Planner<'_> {
                 let attempts = self.attempts_in(language, technique, &parameter);
                 if !attempts.is_empty() {
                     let parameter = Some(parameter);
-                    found.push(Way { parameter, attempts, doubt: None, compares: false });
+                    let (doubt, compares, is_run) = (None, false, true);
+                    found.push(Way { parameter, attempts, doubt, compares, is_run });
                     continue;
                 }
                 if !matches!(
@@ -200,7 +203,8 @@ impl Planner<'_> {
                     Fit::Likely => None,
                 };
                 let compares = matches!(technique, Technique::Absolute | Technique::Traversal);
-                found.push(Way { parameter: Some(parameter), attempts, doubt, compares });
+                let (parameter, is_run) = (Some(parameter), false);
+                found.push(Way { parameter, attempts, doubt, compares, is_run });
             }
         }
         match (found.is_empty(), purpose) {

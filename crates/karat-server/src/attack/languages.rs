@@ -201,6 +201,8 @@ impl Planner<'_> {
             Technique::Traversal => {
                 let path = format!("{}{outside}", up());
                 add("reads through parent folders", &Action::Read(&path), &|| self.escaped());
+                let path = format!("{}{new}", up());
+                add("writes through parent folders", &Action::Write(&path), &|| self.escaped());
             }
             Technique::Link | Technique::Sibling => {
                 let planted = self.site.in_root().map(|planted| match technique {

@@ -97,10 +97,7 @@ fn walk_list(shapes: &Shapes<'_>, here: &Parameter, found: &mut Vec<Parameter>) 
 }
 
 fn walk_object(shapes: &Shapes<'_>, here: Parameter, found: &mut Vec<Parameter>) {
-    let others = match base(shapes, &Value::Object(here.schema.clone()), Extent::Required) {
-        Some(Value::Object(fields)) => fields,
-        _ => Map::new(),
-    };
+    let others = ordinary(shapes, &Value::Object(here.schema.clone()));
     let fields = here.schema.get("properties").and_then(Value::as_object).cloned();
     for (key, schema) in fields.into_iter().flatten() {
         let mut inner = Parameter {
@@ -115,6 +112,28 @@ fn walk_object(shapes: &Shapes<'_>, here: Parameter, found: &mut Vec<Parameter>)
     if here.around.is_empty() {
         found.push(here);
     }
+}
+
+/// The required fields of an object. A list has an entry: many tools do nothing for none.
+fn ordinary(shapes: &Shapes<'_>, schema: &Value) -> Map<String, Value> {
+    let fields = |extent| match base(shapes, schema, extent) {
+        Some(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    let mut others = fields(Extent::Required);
+    if others.values().any(is_empty_list) {
+        let full = fields(Extent::All);
+        for (name, value) in others.iter_mut().filter(|(_, value)| is_empty_list(value)) {
+            if let Some(more) = full.get(name).filter(|more| more.is_array()) {
+                value.clone_from(more);
+            }
+        }
+    }
+    others
+}
+
+fn is_empty_list(value: &Value) -> bool {
+    value.as_array().is_some_and(Vec::is_empty)
 }
 
 /// The capacity of an alternative to carry an attack.
@@ -437,5 +456,18 @@ mod tests {
         assert!(!asks("Finds users of our PostgreSQL database", "query", "a part of the name"));
         assert!(!asks("Searches our SQL database", "query", "what to search for"));
         assert!(!asks("Finds users by SQL queries", "name", ""));
+    }
+    #[test]
+    fn lists_next_to_a_parameter_have_an_entry() {
+        let range = json!({"type": "object", "properties": {"start": {"type": "integer"}}, "required": ["start"]});
+        let file = json!({"type": "object", "required": ["path", "ranges"], "properties": {
+            "path": {"type": "string"}, "ranges": {"type": "array", "items": range}}});
+        let tool = tool("t", "", &json!({"files": {"type": "array", "items": file}}));
+        let mut arguments = Map::new();
+        let places = of(&tool);
+        let path = places.iter().find(|place| place.name == "files.path").unwrap();
+        path.put(&mut arguments, json!("/x"));
+        assert_eq!(arguments["files"][0]["path"], "/x");
+        assert!(arguments["files"][0]["ranges"][0]["start"].is_number(), "{arguments:?}");
     }
 }

@@ -366,7 +366,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         // True if every attempt ended as the plain call did, which failed: something else may be to blame.
         let plain = self.known.and_then(|_| self.memory.plain.get(tool.name()));
         let failure = plain.and_then(PlainCall::failure);
-        let mut is_same = true;
+        let mut is_same = way.is_run || needs_more(tool, result.parameter.as_deref());
         let mut answers = Vec::new();
         for attempt in &way.attempts {
             if self.is_over(&mut result) {
@@ -423,12 +423,6 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             is_same &= failure.as_ref() == Some(&words_of(&called.outcome));
             answers.push((attempt, called.outcome));
         }
-        if let Some(doubt) = way.doubt
-            && result.status == AttackStatus::Held
-        {
-            result.status = AttackStatus::NotApplicable;
-            result.why = Some(doubt.to_owned());
-        }
         if result.status == AttackStatus::Held && technique == Technique::Relay {
             result.status = AttackStatus::NotApplicable;
             result.why = Some("the tool did not return the planted text".to_owned());
@@ -446,7 +440,14 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
                  values with --set NAME=VALUE or --from-recording FILE",
                 tool.name()
             ));
-        } else if result.status == AttackStatus::Held && needs_tool && is_same {
+        }
+        if let Some(doubt) = way.doubt
+            && result.status == AttackStatus::Held
+        {
+            result.status = AttackStatus::NotApplicable;
+            result.why = Some(doubt.to_owned());
+        }
+        if result.status == AttackStatus::Held && needs_tool && is_same {
             result.status = AttackStatus::NotExecuted;
             result.why = Some(format!(
                 "{} fails with plain arguments, and in the same words with the attack, so it may not have \
@@ -600,6 +601,13 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
     }
 }
 
+/// Returns whether a tool requires more than this parameter.
+fn needs_more(tool: &Definition, parameter: Option<&str>) -> bool {
+    let required = tool.input_schema().and_then(|schema| schema.get("required")?.as_array());
+    let outer = parameter.map(|name| name.split(['.', '[']).next().unwrap_or(name));
+    required.into_iter().flatten().any(|name| name.as_str() != outer)
+}
+
 /// The words of an answer, in no order: some servers list their complaints in a random one.
 fn words_of(outcome: &Outcome) -> BTreeSet<String> {
     let text = reaction::text(outcome);
@@ -620,22 +628,39 @@ fn looks_at_files(there: (&Attempt, &Outcome), missing: (&Attempt, &Outcome)) ->
     if !there.1.is_answer() || !missing.1.is_answer() {
         return false;
     }
-    let words = |(attempt, outcome): (&Attempt, &Outcome)| {
-        let mut text = reaction::text(outcome).to_lowercase();
-        for value in attempt.arguments.values().filter_map(Value::as_str) {
-            let value = value.to_lowercase();
-            let name = value.rsplit('/').next().unwrap_or_default();
-            for part in [value.as_str(), value.trim_start_matches(['.', '/']), name] {
-                if !part.is_empty() {
-                    text = text.replace(part, " ");
-                }
-            }
-        }
+    let said = without_paths(there);
+    let words = |text: &str| {
         let words = text.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 1);
         words.map(str::to_owned).collect::<BTreeSet<String>>()
     };
-    let said = reaction::text(there.1).to_lowercase();
-    !DENIALS.iter().any(|denial| said.contains(denial)) && words(there) != words(missing)
+    !DENIALS.iter().any(|denial| said.contains(denial))
+        && words(&said) != words(&without_paths(missing))
+}
+
+/// An answer in lower case, without the texts that were sent.
+fn without_paths((attempt, outcome): (&Attempt, &Outcome)) -> String {
+    let mut sent = Vec::new();
+    attempt.arguments.values().for_each(|value| strings(value, &mut sent));
+    let mut text = reaction::text(outcome).to_lowercase();
+    for value in sent {
+        let name = value.rsplit('/').next().unwrap_or_default();
+        for part in [value.as_str(), value.trim_start_matches(['.', '/']), name] {
+            if !part.is_empty() {
+                text = text.replace(part, " ");
+            }
+        }
+    }
+    text
+}
+
+/// Collects every text in a value, in lower case.
+fn strings(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::String(text) => into.push(text.to_lowercase()),
+        Value::Array(list) => list.iter().for_each(|value| strings(value, into)),
+        Value::Object(fields) => fields.values().for_each(|value| strings(value, into)),
+        _ => {}
+    }
 }
 
 /// Returns whether the server withstood an attempt that proved nothing: it answered or refused it, or, if that is
@@ -716,5 +741,48 @@ fn ended(outcome: &Outcome) -> Option<String> {
         Outcome::Crash { .. } => Some("the server ended".to_owned()),
         Outcome::Transport { why } if why.starts_with("HTTP status 5") => Some(why.clone()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answered(path: &str, text: &str) -> (Attempt, Outcome) {
+        let arguments = json!({"path": path}).as_object().unwrap().clone();
+        let attempt = Attempt { about: String::new(), arguments, proofs: Vec::new() };
+        let content = json!([{"type": "text", "text": text}]);
+        (attempt, Outcome::Result { result: json!({"content": content, "isError": true}) })
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_used_was_looked_at_and_a_refusal_was_not() {
+        let looks = |there: &str, missing: &str| {
+            let (there, missing) = (answered("/o/a.txt", there), answered("/o/b-7.txt", missing));
+            looks_at_files((&there.0, &there.1), (&missing.0, &missing.1))
+        };
+        assert!(looks("zip: not a valid zip file", "open /o/b-7.txt: no such file"));
+        assert!(!looks("not found: /o/a.txt", "not found: /o/b-7.txt"));
+        assert!(looks("/o/a.txt: 3 lines", "there is no b-7.txt"));
+        assert!(!looks("/o/a.txt is outside the root", "there is no b-7.txt"));
+    }
+
+    #[test]
+    fn the_order_of_complaints_does_not_matter() {
+        let (_, one) = answered("a", "path: not absolute\nname: too long");
+        let (_, other) = answered("b", "name: too long\npath: not absolute");
+        assert_eq!(words_of(&one), words_of(&other));
+        assert_ne!(words_of(&one), words_of(&answered("c", "name: too long").1));
+    }
+
+    #[test]
+    fn an_unreadable_answer_to_an_overload_is_one_of_a_server_that_runs() {
+        let (mut attempt, _) = answered("a", "");
+        let invalid = Outcome::Invalid { why: "the answer has more than 64 levels".to_owned() };
+        assert!(!is_held(&attempt, &invalid));
+        attempt.proofs.push(Proof::Ended);
+        assert!(is_held(&attempt, &invalid));
     }
 }
