@@ -220,8 +220,8 @@ impl Fuzzer {
         result
     }
 
-    /// Sends inputs that succeeded in a recording, or else likely ones until one succeeds. Returns the first that
-    /// succeeded, and the reason for stopping early.
+    /// Sends inputs that succeeded in a recording, or else likely ones until one succeeds. Returns the values of the
+    /// first that succeeded, and the reason for stopping early.
     async fn open(
         &self,
         tool: &Definition,
@@ -245,6 +245,16 @@ impl Fuzzer {
         result.planned += cases.len();
         let Sent { mut accepted, mut stopped } =
             self.send(tool.name(), cases, of_tool, result, sightings).await;
+        let is_empty = |value: &Value| match value {
+            Value::Array(list) => list.is_empty(),
+            Value::Object(fields) => fields.is_empty(),
+            _ => false,
+        };
+        if let Some(input) = &mut accepted {
+            // An empty list would hide what can be in it.
+            input.retain(|_, value| !is_empty(value));
+            return (accepted, stopped);
+        }
         for arguments in likely {
             if accepted.is_some() || stopped.is_some() {
                 break;
@@ -253,6 +263,14 @@ impl Fuzzer {
             let cases = vec![case("a likely input", arguments)];
             Sent { accepted, stopped } =
                 self.send(tool.name(), cases, of_tool, result, sightings).await;
+        }
+        // What is made in any case need not be known, and leaves room for other values.
+        let simplest = generate::plainest(tool.input_schema(), &self.config.set);
+        if let Some(input) = &mut accepted {
+            input.retain(|name, value| {
+                self.config.set.contains_key(name)
+                    || (simplest.get(name) != Some(&*value) && !is_empty(value))
+            });
         }
         (accepted, stopped)
     }
