@@ -87,7 +87,7 @@ impl Language {
             ],
             (Language::Sql, Action::Write(path)) => vec![
                 format!("COPY (SELECT 1 AS karat) TO '{path}'"),
-                format!("ATTACH DATABASE '{path}' AS karat_out"),
+                format!("ATTACH DATABASE '{path}' AS {}", alias(path)),
                 format!("SELECT writefile('{path}', 'karat')"),
                 format!("SELECT 1 INTO OUTFILE '{path}'"),
             ],
@@ -121,6 +121,12 @@ impl Language {
         };
         texts.into_iter().map(Value::String).collect()
     }
+}
+
+/// A name for a database that no other attempt has: a session may keep them all.
+fn alias(path: &str) -> String {
+    let digits: String = path.chars().filter(char::is_ascii_digit).collect();
+    format!("karat_{digits}")
 }
 
 /// Programs that take an action: where only some may be run, one of them may be among these.
@@ -282,6 +288,8 @@ mod tests {
         for wanted in [json!(["printenv", "NAME"]), json!(["cat", "/proc/self/environ"])] {
             assert!(words.contains(&wanted), "{words:?}");
         }
+        let attached = |path| Language::Sql.statements(&Action::Write(path))[1].clone();
+        assert_eq!(attached("/o/new-7.txt"), "ATTACH DATABASE '/o/new-7.txt' AS karat_7");
         let lines = Language::Shell.statements(&Action::Read("/a b"));
         assert_eq!(lines[0], "cat '/a b'");
         let plain = Language::Shell.statements(&Action::Read("/a"));
