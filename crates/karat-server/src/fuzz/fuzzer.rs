@@ -173,7 +173,8 @@ impl Fuzzer {
         let (known, stopped) =
             self.open(tool, schema.as_ref(), of_tool, &mut result, &mut sightings).await;
         let known = known.as_ref().unwrap_or(set);
-        let plan = generate::plan(tool.input_schema(), known, *cases, self.seed ^ hash(name));
+        let left = cases.saturating_sub(result.planned).max(1);
+        let plan = generate::plan(tool.input_schema(), known, left, self.seed ^ hash(name));
         result.planned += plan.cases.len();
         result.warnings = plan.warnings;
         result.warnings.extend(plan.unused.iter().filter(|name| set.contains_key(*name)).map(
