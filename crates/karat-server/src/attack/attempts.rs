@@ -126,7 +126,8 @@ impl Planner<'_> {
             }
             Technique::EnvPlain => {
                 let attempts = vec![self.plain()];
-                let way = Way { parameter: None, attempts, doubt: None, compares: false, is_run: false };
+                let way =
+                    Way { parameter: None, attempts, doubt: None, compares: false, is_run: false };
                 Plan::Through(vec![way])
             }
             Technique::HugeInput

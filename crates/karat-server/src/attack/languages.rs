@@ -68,7 +68,9 @@ impl Language {
                         format!("echo ${name}"),
                         "cat /proc/$PPID/environ".to_owned(),
                     ],
-                    Action::Fetch(url) => vec![format!("curl -s '{url}'"), format!("wget -qO- '{url}'")],
+                    Action::Fetch(url) => {
+                        vec![format!("curl -s '{url}'"), format!("wget -qO- '{url}'")]
+                    }
                 };
                 // Without quotes too, which a filter may refuse.
                 let plain = programs(action).into_iter().filter(|words| {

@@ -313,7 +313,8 @@ impl Evaluation for Attack {
         reference.settings.insert("flood".to_owned(), config.flood.to_string());
         let mut around = live.surroundings(context.folder).await;
         if are_given {
-            around.folders = roots.iter().filter_map(|root| std::path::absolute(root).ok()).collect();
+            around.folders =
+                roots.iter().filter_map(|root| std::path::absolute(root).ok()).collect();
         }
         let mut shown = live.shown_spec().clone();
         // Without the folders of the canaries, which are gone after the run.

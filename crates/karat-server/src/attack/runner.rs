@@ -617,8 +617,21 @@ fn words_of(outcome: &Outcome) -> BTreeSet<String> {
 
 /// Words of a server that refuses to go there, whether the file exists or not.
 const DENIALS: [&str; 16] = [
-    "outside", "denied", "not allowed", "disallowed", "not permitted", "permission", "forbidden",
-    "escape", "traversal", "restricted", "unauthorized", "within", "beyond", "relative", "invalid path",
+    "outside",
+    "denied",
+    "not allowed",
+    "disallowed",
+    "not permitted",
+    "permission",
+    "forbidden",
+    "escape",
+    "traversal",
+    "restricted",
+    "unauthorized",
+    "within",
+    "beyond",
+    "relative",
+    "invalid path",
     "security",
 ];
 

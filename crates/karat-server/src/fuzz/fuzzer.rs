@@ -1,7 +1,7 @@
 //! Sends the generated inputs to a live server, one tool after the other.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::collections::btree_map::Entry as Slot;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -177,9 +177,11 @@ impl Fuzzer {
         let plan = generate::plan(tool.input_schema(), known, left, self.seed ^ hash(name));
         result.planned += plan.cases.len();
         result.warnings = plan.warnings;
-        result.warnings.extend(plan.unused.iter().filter(|name| set.contains_key(*name)).map(
-            |name| format!("--set {name} is not used because its schema forbids the value"),
-        ));
+        result.warnings.extend(
+            plan.unused.iter().filter(|name| set.contains_key(*name)).map(|name| {
+                format!("--set {name} is not used because its schema forbids the value")
+            }),
+        );
         let stopped = match stopped {
             None => self.send(name, plan.cases, of_tool, &mut result, &mut sightings).await.stopped,
             stopped => stopped,

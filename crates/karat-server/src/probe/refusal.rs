@@ -126,7 +126,8 @@ fn reads_as_refusal(text: &str) -> bool {
 fn names_an_error(text: &str) -> bool {
     let Some((title, _)) = text.split_once(':') else { return false };
     let words: Vec<&str> = title.split_whitespace().collect();
-    let is_title = words.len() <= 3 && words.iter().all(|word| word.chars().all(char::is_alphabetic));
+    let is_title =
+        words.len() <= 3 && words.iter().all(|word| word.chars().all(char::is_alphabetic));
     let last = words.last().is_some_and(|word| ["error", "failed", "exception"].contains(word));
     is_title && last
 }

@@ -170,11 +170,7 @@ fn other_values(schema: Option<&Value>) -> Vec<(String, Value)> {
 }
 
 /// Likely values of the parameters of a schema.
-fn hints(
-    schema: Option<&Value>,
-    likely: &Values,
-    required_only: bool,
-) -> Map<String, Value> {
+fn hints(schema: Option<&Value>, likely: &Values, required_only: bool) -> Map<String, Value> {
     let mut hints = Map::new();
     let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     let required = schema.and_then(|schema| schema.get("required")).and_then(Value::as_array);

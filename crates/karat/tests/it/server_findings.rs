@@ -426,7 +426,8 @@ fn an_attack_that_another_argument_stops_is_not_held() {
     scratch.write("vault.py", VAULT);
     scratch.write("page.txt", "a page");
     let status = |flags: &[&str]| {
-        let attack = ["server", "attack", "--json", "--case", "absolute-path", "--case", "huge-input"];
+        let attack =
+            ["server", "attack", "--json", "--case", "absolute-path", "--case", "huge-input"];
         let ran = scratch.karat(&[&attack[..], flags, &["--", "python3", "vault.py"]].concat());
         let document: Value = serde_json::from_str(&ran.stdout)
             .unwrap_or_else(|error| panic!("{error}: {}{}", ran.stdout, ran.stderr));

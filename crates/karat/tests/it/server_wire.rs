@@ -16,7 +16,9 @@ fn script(how: &str) -> String {
         "twice" => ("", "", ", {text: ok}"),
         "text-id" => ("", "{answer_as: text},", ""),
         "text-id-at-start" => ("methods: {initialize: [{answer_as: text}, default]}", "", ""),
-        "progress" => ("", "{notify: {method: notifications/progress, params: {progress: 1}}},", ""),
+        "progress" => {
+            ("", "{notify: {method: notifications/progress, params: {progress: 1}}},", "")
+        }
         "answers-all" => (ANSWERS_ALL, "", ""),
         "slow-a" => (ANSWERS_ALL, "{wait_ms: 1500},", ""),
         "grows" => {
