@@ -1,10 +1,19 @@
-"""A scripted model: OpenAI chat completions and Responses, Anthropic messages, plain and streamed.
+"""A scripted model: OpenAI chat completions and Responses, Anthropic messages, Bedrock's Converse and Gemini,
+plain and streamed.
 
 Every answer follows from the request alone: the user's question names the task, the results that the
 request already has name the step. Runs in a thread of the program that drives the libraries.
+
+endpoint.py FOLDER runs alone, prints its address, and writes the OTLP/JSON that comes to /NAME/v1/traces to
+FOLDER/NAME.spans.jsonl.
 """
 
+import binascii
 import json
+import os
+import re
+import struct
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -33,8 +42,8 @@ def task_of(text):
     return next((n for n, (question, _, _) in TASKS.items() if question in text), "unknown")
 
 
-def step(text, results):
-    """The calls of this step with their ids, or the answer."""
+def step(text, results, offered):
+    """The calls of this step with their ids, or the answer. Frameworks put something before a tool's name."""
     name = task_of(text)
     if name == "unknown":
         return [], "I do not know this question."
@@ -42,14 +51,41 @@ def step(text, results):
     done = 0
     for number, calls in enumerate(rounds):
         if results <= done:
-            return [(f"call_{name}_{number}_{i}", n, a) for i, (n, a) in enumerate(calls)], None
+            ends = lambda n: next((o for o in offered if re.fullmatch(rf"(.*[^a-z0-9])?{n}", o)), None)
+            calls = [(f"call_{name}_{number}_{i}", ends(n), a) for i, (n, a) in enumerate(calls)]
+            # Some requests are not for the agent: a title of the conversation, for instance.
+            return (calls, None) if all(n for _, n, _ in calls) else ([], answer)
         done += len(calls)
+    if "final_answer" in offered:
+        return [(f"call_{name}_answer", "final_answer", {"answer": answer})], None
     return [], answer
+
+
+def names(tools):
+    """The names of the tools in a request."""
+    found = []
+    for tool in tools or []:
+        inside = tool.get("functionDeclarations") or tool.get("tools")
+        if inside:
+            found += names(inside)
+        else:
+            found.append((tool.get("function") or tool.get("toolSpec") or tool).get("name") or "")
+    return found
 
 
 def chat(body):
     results = sum(1 for m in body["messages"] if m["role"] == "tool")
-    calls, answer = step(json.dumps(body["messages"], ensure_ascii=False), results)
+    text = json.dumps(body["messages"], ensure_ascii=False)
+    if "[[ ## next_tool_name ## ]]" in text or "[[ ## completed ## ]]" in text:
+        calls, answer = [], fields(body["messages"])
+    else:
+        offered = names(body.get("tools"))
+        if "final_answer" in offered:
+            # Its results are messages of the user, one for all calls of a step.
+            said = json.dumps([m["content"] for m in body["messages"] if m["role"] != "system"])
+            steps = said.count("Observation:") + said.count("Error:")
+            results = sum(len(calls) for calls in TASKS[task_of(text)][1][:steps])
+        calls, answer = step(text, results, offered)
     message = {"role": "assistant", "content": answer}
     if calls:
         message["tool_calls"] = [
@@ -90,11 +126,25 @@ def chat(body):
     return [(None, each) for each in out] + [(None, "[DONE]")]
 
 
+def fields(messages):
+    """The step of an agent that is asked to write fields, as DSPy asks."""
+    text = messages[-1]["content"]
+    text = text if isinstance(text, str) else "".join(part.get("text", "") for part in text)
+    _, rounds, answer = TASKS[task_of(text)]
+    calls = [call for calls in rounds for call in calls]
+    write = lambda **all: "\n\n".join(f"[[ ## {k} ## ]]\n{v}" for k, v in {**all, "completed": ""}.items())
+    if "`[[ ## next_thought ## ]]`" not in text:
+        return write(reasoning="It is known.", answer=answer)
+    done = text.count("[[ ## observation_")
+    name, arguments = calls[done] if done < len(calls) else ("finish", {})
+    return write(next_thought="So.", next_tool_name=name, next_tool_args=json.dumps(arguments))
+
+
 def responses(body):
     given = body["input"]
     items = given if isinstance(given, list) else []
     results = sum(1 for item in items if item.get("type") == "function_call_output")
-    calls, answer = step(json.dumps(given, ensure_ascii=False), results)
+    calls, answer = step(json.dumps(given, ensure_ascii=False), results, names(body.get("tools")))
     output = [
         {"type": "function_call", "id": f"fc_{i}", "call_id": i, "name": n, "arguments": json.dumps(a), "status": "completed"}
         for i, n, a in calls
@@ -153,7 +203,7 @@ def messages(body):
         return m["content"] if isinstance(m["content"], list) else []
 
     results = sum(1 for m in body["messages"] for b in blocks(m) if b.get("type") == "tool_result")
-    calls, answer = step(json.dumps(body["messages"], ensure_ascii=False), results)
+    calls, answer = step(json.dumps(body["messages"], ensure_ascii=False), results, names(body.get("tools")))
     content = [{"type": "tool_use", "id": i, "name": n, "input": a} for i, n, a in calls]
     if answer:
         content = [{"type": "text", "text": answer}]
@@ -187,6 +237,63 @@ def messages(body):
     return [(kind, {"type": kind, **fields}) for kind, fields in events]
 
 
+def converse(body):
+    results = sum(1 for m in body["messages"] for b in m["content"] if "toolResult" in b)
+    offered = names((body.get("toolConfig") or {}).get("tools"))
+    calls, answer = step(json.dumps(body["messages"], ensure_ascii=False), results, offered)
+    content = [{"toolUse": {"toolUseId": i, "name": n, "input": a}} for i, n, a in calls] or [{"text": answer}]
+    usage = {"inputTokens": INPUT, "outputTokens": OUTPUT, "totalTokens": INPUT + OUTPUT}
+    reason = "tool_use" if calls else "end_turn"
+    whole = {"output": {"message": {"role": "assistant", "content": content}}, "stopReason": reason, "usage": usage, "metrics": {"latencyMs": 1}}
+    events = [("messageStart", {"role": "assistant"})]
+    for at, block in enumerate(content):
+        place = {"contentBlockIndex": at}
+        if use := block.get("toolUse"):
+            text = json.dumps(use["input"])
+            events.append(("contentBlockStart", {**place, "start": {"toolUse": {"toolUseId": use["toolUseId"], "name": use["name"]}}}))
+            deltas = [{"toolUse": {"input": part}} for part in (text[:4], text[4:])]
+        else:
+            deltas = [{"text": word} for word in re.split("(?<= )", block["text"])]
+        events += [("contentBlockDelta", {**place, "delta": delta}) for delta in deltas]
+        events.append(("contentBlockStop", place))
+    events += [("messageStop", {"stopReason": reason}), ("metadata", {"usage": usage, "metrics": {"latencyMs": 1}})]
+    return whole, events
+
+
+def event_stream(events):
+    """The binary frames in which Bedrock streams."""
+    out = b""
+    for kind, data in events:
+        headers = b""
+        for name, value in ((":event-type", kind), (":content-type", "application/json"), (":message-type", "event")):
+            headers += struct.pack("!B", len(name)) + name.encode() + struct.pack("!BH", 7, len(value)) + value.encode()
+        data = json.dumps(data).encode()
+        prelude = struct.pack("!II", len(headers) + len(data) + 16, len(headers))
+        frame = prelude + struct.pack("!I", binascii.crc32(prelude)) + headers + data
+        out += frame + struct.pack("!I", binascii.crc32(frame))
+    return out
+
+
+def gemini(body):
+    parts = [part for content in body["contents"] for part in content["parts"]]
+    results = sum(1 for part in parts if "functionResponse" in part)
+    calls, answer = step(json.dumps(parts, ensure_ascii=False), results, names(body.get("tools")))
+    usage = {
+        "promptTokenCount": INPUT, "cachedContentTokenCount": CACHED, "candidatesTokenCount": OUTPUT - REASONING,
+        "thoughtsTokenCount": REASONING, "totalTokenCount": INPUT + OUTPUT,
+    }
+
+    def part(parts, **more):
+        return {"candidates": [{"index": 0, "content": {"role": "model", "parts": parts}, **more}], "modelVersion": "gemini-2.5-flash", "responseId": "r"}
+
+    made = [{"functionCall": {"name": n, "args": a}} for _, n, a in calls] or [{"text": answer}]
+    whole = {**part(made, finishReason="STOP"), "usageMetadata": usage}
+    if calls:
+        return whole, [part([one]) for one in made] + [{**part([{"text": ""}], finishReason="STOP"), "usageMetadata": usage}]
+    words = re.split("(?<= )", answer)
+    return whole, [part([{"text": word}]) for word in words] + [{**part([{"text": ""}], finishReason="STOP"), "usageMetadata": usage}]
+
+
 ROUTES = {"chat/completions": chat, "responses": responses, "messages": messages}
 
 
@@ -194,8 +301,30 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        body = self.rfile.read(int(self.headers["content-length"] or 0))
         path = self.path.split("?")[0].rstrip("/")
+        if path.endswith("/v1/traces"):
+            name = path.strip("/").split("/")[0]
+            if "json" in self.headers["content-type"] and len(sys.argv) == 2:
+                with open(os.path.join(sys.argv[1], name + ".spans.jsonl"), "ab") as out:
+                    out.write(body.replace(b"\n", b"") + b"\n")
+            self.reply(200, self.headers["content-type"], b"{}" if "json" in self.headers["content-type"] else b"")
+            return
+        body = json.loads(body)
+        if path.endswith(("/converse", "/converse-stream")):
+            whole, events = converse(body)
+            if path.endswith("stream"):
+                self.reply(200, "application/vnd.amazon.eventstream", event_stream(events))
+            else:
+                self.reply(200, "application/json", json.dumps(whole).encode())
+            return
+        if path.endswith(":generateContent"):
+            self.reply(200, "application/json", json.dumps(gemini(body)[0]).encode())
+            return
+        if path.endswith(":streamGenerateContent"):
+            lines = "".join(f"data: {json.dumps(part)}\r\n\r\n" for part in gemini(body)[1])
+            self.reply(200, "text/event-stream", lines.encode())
+            return
         route = next((f for end, f in ROUTES.items() if path.endswith(end)), None)
         if route is None:
             self.reply(404, "application/json", b'{"error": {"message": "no such path"}}')
