@@ -1,6 +1,7 @@
 """Scores what the libraries exported and compares every value with what the script did.
 
-check.py KARAT FOLDER prints a table of sources and exits with 1 if a value is wrong.
+check.py KARAT FOLDER prints a table of sources and exits with 1 if a value is wrong, a library did not run, or
+a library that ran left nothing to read.
 """
 
 import glob
@@ -12,43 +13,56 @@ import sys
 from endpoint import INPUT, OUTPUT, TASKS
 
 KARAT, FOLDER = sys.argv[1:3]
-TASK_FILE = os.path.join(FOLDER, "tasks.jsonl")
 EXCHANGE = INPUT + OUTPUT
-# In these the exception of a tool ends the run, so the task that fails has one exchange and no answer.
-CRASHES = ("langchain", "pydantic-ai")
+SPANS = (".spans.jsonl", ".spans.binpb", ".console.json")
+# What is written by the library itself, and what it has.
+ALL = {"calls.exact", "answer.correct", "run.tokens"}
+WORDS = {"calls.exact", "answer.correct"}
+OWN = {
+    ".openai.jsonl": ALL, ".anthropic.jsonl": ALL, ".bedrock.jsonl": ALL, ".gemini.jsonl": WORDS, ".langchain.jsonl": WORDS,
+    ".pydantic-ai.jsonl": WORDS, ".haystack.jsonl": WORDS, ".autogen.jsonl": WORDS, ".semantic-kernel.jsonl": WORDS,
+    ".agents-trace.jsonl": {"calls.exact", "run.tokens"}, ".eval.json": ALL, ".eval": ALL, ".mlflow.jsonl": ALL,
+    ".langsmith.jsonl": ALL, ".phoenix.json": ALL, ".phoenix-otlp.json": ALL, ".phoenix-frame.jsonl": ALL, ".sessions": ALL, ".printed": ALL,
+}
+# These have no spans of OpenTelemetry, or none that say what the model did.
+NO_SPANS = ("own+openai-agents", "own+haystack", "own+inspect", "own+claude", "own+codex", "mlflow+", "langsmith+")
+# Their content is in log records, which the other files of the run do not have.
+IN_LOGS = ("openai-v2+", "own+google-adk", "own+semantic-kernel", "otel+bedrock")
+# Clients: the program calls the tools, and what it sends back does not say whether they failed.
+CLIENTS = ("openai-chat", "openai-responses", "anthropic", "bedrock", "google-genai", "litellm")
+# Sources that do not have all, and why.
+LESS = {
+    "openinference+crewai": {"calls.exact"},  # records tools, and not the model
+    "openinference+autogen.stream": WORDS,  # its streams do not ask for the usage
+    "own+google-adk": WORDS,  # counts tokens of reasoning twice
+    "openinference+dspy": WORDS,  # has no usage
+}
+# What stands before the name of a tool.
+PREFIXES = {"own+semantic-kernel": "tools-"}
 
 
-def write_tasks():
-    with open(TASK_FILE, "w") as out:
+def tasks_file(prefix=""):
+    path = os.path.join(FOLDER, f"tasks{prefix}.jsonl")
+    with open(path, "w") as out:
         for name, (question, rounds, answer) in TASKS.items():
-            calls = [{"name": n, "arguments": a} for calls in rounds for n, a in calls]
+            calls = [{"name": prefix + n, "arguments": a} for calls in rounds for n, a in calls]
             expect = {"calls": calls, "answer": {"equals": answer}}
             out.write(json.dumps({"id": name, "input": question, "expect": expect}) + "\n")
+    return path
 
 
-def karat(*arguments):
-    done = subprocess.run([KARAT, *arguments], capture_output=True, text=True)
-    return done.returncode, done.stdout, done.stderr
-
-
-def score(files, *more):
+def score(files, tasks):
     """The scores of each task, or the message of the failure."""
-    code, out, error = karat("agent", "score", *files, "--tasks", TASK_FILE, "--per-item", "--json", *more)
-    if code:
-        return None, f"exit {code}: {error.strip().splitlines()[0] if error.strip() else out[:200]}"
-    document = json.loads(out)
+    command = [KARAT, "agent", "score", *files, "--tasks", tasks, "--per-item", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        error = done.stderr.strip() or done.stdout[:200]
+        return None, f"exit {done.returncode}: {error.splitlines()[0]}"
+    document = json.loads(done.stdout)
     scores = {}
     for item in document["items"]:
         scores.setdefault(item["id"], []).append(item["scores"])
     return scores, "; ".join(document["warnings"])
-
-
-def expected(base, task):
-    """The values that a whole record of a task gives."""
-    _, rounds, _ = TASKS[task]
-    crashed = task == "failing" and answers(base).get(task) is None
-    exchanges = 1 if crashed else len(rounds) + 1
-    return {"calls.exact": 1.0, "answer.correct": 0.0 if crashed else 1.0, "run.tokens": float(exchanges * EXCHANGE)}
 
 
 def answers(base):
@@ -57,6 +71,15 @@ def answers(base):
         return {task: answer for task, (_, _, answer) in TASKS.items()}
     with open(path) as file:
         return json.load(file)
+
+
+def expected(base, task):
+    """The values that a whole record of a task gives. The exception of a tool ends the run in some libraries:
+    the task that fails has one exchange and no answer then."""
+    _, rounds, _ = TASKS[task]
+    crashed = task == "failing" and answers(base).get(task) is None
+    exchanges = 1 if crashed else len(rounds) + 1
+    return {"calls.exact": 1.0, "answer.correct": 0.0 if crashed else 1.0, "run.tokens": float(exchanges * EXCHANGE)}
 
 
 def wrong(base, scores, keys, records_errors):
@@ -77,54 +100,54 @@ def wrong(base, scores, keys, records_errors):
     return faults
 
 
+def check(name, kind, base):
+    """The verdict of one export, and the reason."""
+    path = base + kind
+    files = sorted(glob.glob(path + "/*")) if os.path.isdir(path) else [path]
+    if kind == ".spans.jsonl" and os.path.exists(base + ".logs.jsonl") and os.path.getsize(base + ".logs.jsonl"):
+        files.append(base + ".logs.jsonl")
+    prefix = next((prefix for source, prefix in PREFIXES.items() if name.startswith(source)), "")
+    scores, note = score(files, tasks_file(prefix))
+    if scores is None:
+        return "FAILED", note
+    library = name.split("+", 1)[1]
+    keys = set(ALL if kind in SPANS else OWN[kind])
+    if kind == ".openai.jsonl" and not library.startswith(("openai-chat", "openai-responses")):
+        keys.discard("run.tokens")
+    keys &= next((less for source, less in LESS.items() if name.startswith(source)), ALL)
+    errors = kind in (".anthropic.jsonl", ".langsmith.jsonl", ".sessions", ".printed")
+    errors |= kind in SPANS + (".mlflow.jsonl",) and not library.startswith(CLIENTS)
+    # Without an answer or a model, a run without a call leaves nothing to read.
+    if "answer.correct" not in keys:
+        scores.setdefault("none", [expected(base, "none")])
+    # A run that the exception ended returned no messages.
+    crashed = answers(base).get("failing") is None
+    if crashed and kind in OWN and kind not in (".mlflow.jsonl", ".langsmith.jsonl"):
+        scores.setdefault("failing", [{**expected(base, "failing"), "mcpbench.execution_success": 0.0}])
+    faults = wrong(base, scores, keys, errors)
+    return ("WRONG", "; ".join(faults)) if faults else ("right", ", ".join(sorted(keys)))
+
+
 def main():
-    write_tasks()
-    failed = 0
     rows = []
-    for kind in (".spans.jsonl", ".spans.binpb", ".console.json", ".openai.jsonl", ".anthropic.jsonl", ".langchain.jsonl", ".pydantic-ai.jsonl", ".agents-trace.jsonl", ".haystack.jsonl", ".autogen.jsonl", ".eval.json", ".eval"):
-        for path in sorted(glob.glob(os.path.join(FOLDER, "*" + kind))):
+    for kind in SPANS + tuple(OWN):
+        for path in sorted(glob.glob(os.path.join(glob.escape(FOLDER), "*" + kind))):
             base = path.removesuffix(kind)
             name = os.path.basename(base)
-            files = [path]
-            if kind == ".spans.jsonl" and os.path.exists(base + ".logs.jsonl"):
-                files.append(base + ".logs.jsonl")
-            if name.startswith("own+") and kind in (".spans.jsonl", ".spans.binpb", ".console.json"):
-                if not any(library in name for library in ("pydantic-ai", "vercel", "google-adk", "strands")):
-                    continue  # nothing instruments it
-            if ("openai-v2" in name or "google-adk" in name) and kind in (".spans.binpb", ".console.json"):
-                continue  # the content is in the log records
-            scores, note = score(files)
-            if scores is None:
-                rows.append((name + kind, "FAILED", note))
-                failed += 1
+            if kind in SPANS and name.startswith(NO_SPANS):
                 continue
-            keys = {"calls.exact", "answer.correct", "run.tokens"}
-            library = name.split("+", 1)[1]
-            errors = kind.startswith((".spans", ".console")) and not library.startswith(("openai-chat", "openai-responses", "anthropic"))
-            errors = errors or kind == ".anthropic.jsonl"
-            if kind in (".langchain.jsonl", ".pydantic-ai.jsonl", ".haystack.jsonl", ".autogen.jsonl"):
-                keys.discard("run.tokens")
-            if kind == ".openai.jsonl" and not library.startswith(("openai-chat", "openai-responses")):
-                keys.discard("run.tokens")
-            if kind == ".agents-trace.jsonl":
-                # Answers are not in it, so a run without a call leaves nothing to read.
-                keys.discard("answer.correct")
-                scores.setdefault("none", [expected(base, "none")])
-            if library.startswith("crewai"):
-                # Its instrumentation records tools, and not the model.
-                keys = {"calls.exact"}
-                scores.setdefault("none", [expected(base, "none")])
-            if library.startswith("autogen.stream"):
-                # Its streams do not ask for the usage.
-                keys.discard("run.tokens")
-            if library.startswith("google-adk"):
-                # It counts tokens of reasoning twice.
-                keys.discard("run.tokens")
-            if library.startswith(CRASHES) and not kind.startswith((".spans", ".console")):
-                scores.setdefault("failing", [{**expected(base, "failing"), "mcpbench.execution_success": 0.0}])
-            faults = wrong(base, scores, keys, errors)
-            failed += bool(faults)
-            rows.append((name + kind, "WRONG" if faults else "right", "; ".join(faults) or ", ".join(sorted(keys))))
+            if kind in SPANS[1:] and name.startswith(IN_LOGS):
+                continue
+            rows.append((name + kind, *check(name, kind, base)))
+    # Every source that was started is in the table.
+    with open(os.path.join(FOLDER, "driven.txt")) as file:
+        for line in file:
+            name, state = line.split()
+            if state != "ran":
+                rows.append((name, "FAILED", "it did not run; see its log"))
+            elif not any(row[0].startswith(name + ".") for row in rows):
+                rows.append((name, "FAILED", "it left nothing to read"))
+    failed = sum(verdict != "right" for _, verdict, _ in rows)
     width = max(len(row[0]) for row in rows)
     for name, verdict, text in rows:
         print(f"{name:<{width}}  {verdict:<6}  {text[:300]}")

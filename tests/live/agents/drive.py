@@ -2,14 +2,16 @@
 
 drive.py SOURCE (plain|stream) FOLDER writes SOURCE.MODE.spans.jsonl (what a collector's file exporter
 writes), .spans.binpb (protobuf), .console.json (what the SDK prints), .logs.jsonl where there are log
-records, and the library's own formats. With OTLP=URL the spans also go there, over HTTP.
+records, and the library's own formats. With OTLP=URL the spans also go there, over HTTP as protobuf.
 """
 
 import base64
 import importlib
 import json
 import os
+import random
 import sys
+import time
 
 from endpoint import TASKS
 from libraries import LIBRARIES
@@ -68,11 +70,35 @@ class ToFiles(SpanExporter):
 PROVIDER = TracerProvider()
 PROVIDER.add_span_processor(SimpleSpanProcessor(ToFiles()))
 PROVIDER.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(out=open(BASE + ".console.json", "w"))))
-if os.environ.get("OTLP"):
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    PROVIDER.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=os.environ["OTLP"] + "/v1/traces")))
+
+class Disordered(SpanExporter):
+    """Sends all spans over HTTP in the end: small batches in no order, slowly, every third one twice."""
+
+    def __init__(self, url):
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+        self.exporter, self.spans = OTLPSpanExporter(endpoint=url + "/v1/traces"), []
+
+    def export(self, spans):
+        self.spans += spans
+        return SpanExportResult.SUCCESS
+
+    def shutdown(self):
+        random.Random(7).shuffle(self.spans)
+        batches = [self.spans[at : at + 2] for at in range(0, len(self.spans), 2)]
+        for batch in batches + batches[::3]:
+            if self.exporter.export(batch) != SpanExportResult.SUCCESS:
+                sys.exit("a batch could not be sent")
+            time.sleep(0.2)
+        self.exporter.shutdown()
+
+    def force_flush(self, timeout_millis=0):
+        return True
+
+
+if os.environ.get("OTLP"):
+    PROVIDER.add_span_processor(SimpleSpanProcessor(Disordered(os.environ["OTLP"])))
 trace.set_tracer_provider(PROVIDER)
 
 

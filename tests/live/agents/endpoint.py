@@ -9,6 +9,7 @@ FOLDER/NAME.spans.jsonl.
 """
 
 import binascii
+import gzip
 import json
 import os
 import re
@@ -145,8 +146,10 @@ def responses(body):
     items = given if isinstance(given, list) else []
     results = sum(1 for item in items if item.get("type") == "function_call_output")
     calls, answer = step(json.dumps(given, ensure_ascii=False), results, names(body.get("tools")))
+    spaces = {name: tool["name"] for tool in body.get("tools") or [] if tool.get("type") == "namespace" for name in names([tool])}
+    space = lambda n: {"namespace": spaces[n]} if n in spaces else {}
     output = [
-        {"type": "function_call", "id": f"fc_{i}", "call_id": i, "name": n, "arguments": json.dumps(a), "status": "completed"}
+        {"type": "function_call", "id": f"fc_{i}", "call_id": i, "name": n, "arguments": json.dumps(a), "status": "completed", **space(n)}
         for i, n, a in calls
     ]
     if answer:
@@ -301,7 +304,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["content-length"] or 0))
+        body = self.body()
         path = self.path.split("?")[0].rstrip("/")
         if path.endswith("/v1/traces"):
             name = path.strip("/").split("/")[0]
@@ -338,6 +341,17 @@ class Handler(BaseHTTPRequestHandler):
             lines += [f"event: {kind}"] if kind else []
             lines += [f"data: {data if isinstance(data, str) else json.dumps(data)}", ""]
         self.reply(200, "text/event-stream", ("\n".join(lines) + "\n").encode())
+
+    def body(self):
+        data = b""
+        if "chunked" in (self.headers["transfer-encoding"] or ""):
+            while size := int(self.rfile.readline(), 16):
+                data += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+        else:
+            data = self.rfile.read(int(self.headers["content-length"] or 0))
+        return gzip.decompress(data) if self.headers["content-encoding"] == "gzip" else data
 
     def reply(self, status, kind, data):
         self.send_response(status)

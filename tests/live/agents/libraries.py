@@ -328,7 +328,9 @@ def agent_framework(task, question):
     client = OpenAIChatClient if LIBRARY.endswith("responses") else OpenAIChatCompletionClient
 
     async def go():
-        agent = Agent(client=client(model=MODEL, api_key="none", base_url=URL), name="helper", tools=list(TOOLS))
+        # The endpoint keeps nothing, so every request has the whole conversation.
+        more = {"default_options": {"store": False}} if LIBRARY.endswith("responses") else {}
+        agent = Agent(client=client(model=MODEL, api_key="none", base_url=URL), name="helper", tools=list(TOOLS), **more)
         if not STREAM:
             return (await agent.run(question)).text
         return "".join([update.text async for update in agent.run(question, stream=True)])

@@ -7,7 +7,8 @@ import contextlib
 import json
 import os
 
-from setting import BASE, FOLDER, INSTRUMENTATION, LIBRARY, STREAM, URL, record
+import setting
+from setting import BASE, FOLDER, INSTRUMENTATION, LIBRARY, MODE, SOURCE, URL, record
 
 
 class Platform:
@@ -33,8 +34,9 @@ class Mlflow(Platform):
         import mlflow
 
         self.mlflow = mlflow
-        mlflow.set_tracking_uri(f"sqlite:///{os.path.abspath(BASE)}.mlflow.db")
-        mlflow.set_experiment("karat")
+        # Making a store takes long: all sources share one.
+        mlflow.set_tracking_uri(f"sqlite:///{os.path.abspath(FOLDER)}/mlflow.db")
+        mlflow.set_experiment(f"{SOURCE} {MODE}")
         name = next(n for n in ("openai", "anthropic", "langchain") if LIBRARY.startswith(n))
         getattr(mlflow, name).autolog()
 
@@ -125,22 +127,26 @@ class Langsmith(Platform):
 
             made = openai.OpenAI
             openai.OpenAI = lambda: wrap_openai(made())
-            import setting
-
-            traced = setting.execute
             import libraries
 
-            libraries.execute = langsmith.traceable(run_type="tool")(traced)
+            def execute(name, arguments):
+                tool = next(t for t in setting.TOOLS if t.__name__ == name)
+                try:
+                    return str(langsmith.traceable(run_type="tool")(tool)(**arguments)), False
+                except Exception as error:
+                    return f"error: {error}", True
+
+            libraries.execute = execute
 
     @contextlib.contextmanager
     def around(self, task):
         with self.langsmith.tracing_context(enabled="local"):
-            with self.langsmith.trace("task", metadata={"task": task}) as root:
-                try:
+            root = self.langsmith.trace("task", metadata={"task": task})
+            try:
+                with root as run:
                     yield
-                finally:
-                    self.root = root
-        self.write(root)
+            finally:
+                self.write(run)
 
     def write(self, run):
         fields = run.model_dump(mode="json", exclude={"child_runs", "client", "parent_run"}) if hasattr(run, "model_dump") else run.dict()
@@ -220,7 +226,7 @@ class Phoenix(Platform):
 
         port = free()
         more = {"PHOENIX_PORT": str(port), "PHOENIX_HOST": "127.0.0.1", "PHOENIX_GRPC_PORT": str(free()), "PHOENIX_WORKING_DIR": os.path.abspath(BASE) + ".phoenix", "PHOENIX_TELEMETRY_ENABLED": "false"}
-        self.server = subprocess.Popen([sys.executable, "-m", "phoenix.server.main", "serve"], env={**os.environ, **more}, stdout=subprocess.DEVNULL, stderr=open(BASE + ".phoenix.log", "w"))
+        self.server = subprocess.Popen([sys.executable, "-m", "phoenix.server.main", "serve"], cwd=os.path.dirname(os.path.abspath(BASE)), env={**os.environ, **more}, stdout=subprocess.DEVNULL, stderr=open(BASE + ".phoenix.log", "w"))
         self.url = f"http://127.0.0.1:{port}"
         for _ in range(120):
             try:

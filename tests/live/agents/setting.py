@@ -18,6 +18,10 @@ os.environ.update(
     ANTHROPIC_BASE_URL=URL.removesuffix("/v1"), OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT="true",
     CREWAI_DISABLE_TELEMETRY="true", CREWAI_TRACING_ENABLED="false", OTEL_SDK_DISABLED="false", LITELLM_LOCAL_MODEL_COST_MAP="True",
 )
+if SOURCE in ("otel+google-genai", "litellm+litellm"):
+    os.environ["USE_OTEL_LITELLM_REQUEST_SPAN"] = "true"
+    os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "SPAN_AND_EVENT"
+    os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
 if os.environ.get("CONTENT") == "off":
     os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "false"
     os.environ["TRACELOOP_TRACE_CONTENT"] = "false"

@@ -81,26 +81,58 @@ pub(super) fn usage_of(usage: &Value) -> Usage {
     let get = |keys: &[&str]| keys.iter().find_map(|key| number(usage.get(key)));
     let detail =
         |keys: [&str; 2], name: &str| keys.iter().find_map(|key| number(usage.get(key)?.get(name)));
-    // Anthropic counts tokens of the cache apart; they are input too. Others count them in.
-    let apart = ["cache_creation_input_tokens", "cache_read_input_tokens"];
-    let apart: u64 = apart.iter().filter_map(|key| number(usage.get(key))).sum();
-    let input = get(&["input_tokens"]).map(|tokens| tokens.saturating_add(apart));
+    // Anthropic and Bedrock count tokens of the cache apart; they are input too. Others count them in, and
+    // then the total shows it.
+    let counted_in = |input: u64, output: Option<u64>| {
+        let total = get(&["total_tokens", "totalTokens"]);
+        total.is_some() && total == Some(input.saturating_add(output.unwrap_or_default()))
+    };
+    let with_cache = |input: &str, output: &str, cache: [&str; 2]| {
+        let input = get(&[input])?;
+        let apart: u64 = cache.iter().filter_map(|key| number(usage.get(key))).sum();
+        let apart = if counted_in(input, get(&[output])) { 0 } else { apart };
+        Some(input.saturating_add(apart))
+    };
+    let input = with_cache(
+        "input_tokens",
+        "output_tokens",
+        ["cache_creation_input_tokens", "cache_read_input_tokens"],
+    );
+    let bedrock = ["cacheWriteInputTokens", "cacheReadInputTokens"];
+    // Gemini counts thoughts apart from the rest of the answer; some who use its names do not.
+    let gemini = |prompt: &str, candidates: &str, thoughts: &str, total: &str| {
+        let said = get(&[candidates])?;
+        let whole = said.saturating_add(get(&[thoughts]).unwrap_or_default());
+        let without = get(&[prompt]).map(|prompt| prompt.saturating_add(said));
+        Some(if without.is_some() && without == get(&[total]) { said } else { whole })
+    };
     let cached = detail(["prompt_tokens_details", "input_tokens_details"], "cached_tokens");
     let details = ["completion_tokens_details", "output_tokens_details"];
     Usage {
         input_tokens: get(&["prompt_tokens", "promptTokenCount", "prompt_token_count"])
             .or(input)
-            .or(get(&["inputTokens", "input"])),
-        output_tokens: get(&[
-            "completion_tokens",
-            "output_tokens",
-            "candidatesTokenCount",
-            "candidates_token_count",
-            "outputTokens",
-            "output",
-        ]),
-        cached_tokens: cached.or(get(&["cache_read_input_tokens"])),
-        reasoning_tokens: detail(details, "reasoning_tokens"),
+            .or(with_cache("inputTokens", "outputTokens", bedrock))
+            .or(get(&["input"])),
+        output_tokens: get(&["completion_tokens", "output_tokens", "outputTokens", "output"])
+            .or_else(|| {
+                let total = "totalTokenCount";
+                gemini("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", total)
+            })
+            .or_else(|| {
+                let total = "total_token_count";
+                gemini("prompt_token_count", "candidates_token_count", "thoughts_token_count", total)
+            }),
+        cached_tokens: cached
+            .or(detail(["input_token_details"; 2], "cache_read"))
+            .or(get(&[
+                "cache_read_input_tokens",
+                "cacheReadInputTokens",
+                "cachedContentTokenCount",
+                "cached_content_token_count",
+            ])),
+        reasoning_tokens: detail(details, "reasoning_tokens")
+            .or(detail(["output_token_details"; 2], "reasoning"))
+            .or(get(&["thoughtsTokenCount", "thoughts_token_count"])),
         cost: usage.get("cost").and_then(Value::as_f64),
         ..Usage::default()
     }
@@ -158,7 +190,8 @@ fn read_response(
             conversation.messages(&message, "response.choices[0].message")?;
         }
     } else if let Some(output) = response.get::<Value>("output")? {
-        conversation.messages(&output, "response.output")?;
+        // Bedrock has one message in it.
+        conversation.messages(output.get("message").unwrap_or(&output), "response.output")?;
     } else if let Some(content) = response.get::<Value>("content")? {
         let message = json!({"role": "assistant", "content": content});
         conversation.messages(&message, "response")?;

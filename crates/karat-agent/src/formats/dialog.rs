@@ -207,10 +207,27 @@ fn content_pieces(fields: &Map<String, Value>, role: Role) -> Vec<Piece> {
     match role {
         // Results of tools are in messages of the user, who need not say anything.
         Role::User if !text.is_empty() || others == 0 => out.insert(0, Piece::User(text)),
-        Role::Model if !text.is_empty() => out.insert(0, Piece::Answer(text)),
+        Role::Model if !text.is_empty() => {
+            out.splice(0..0, said(text).map(Piece::Answer));
+        }
         _ => {}
     }
     out
+}
+
+/// The answer in a text of a model, which DSPy has in fields, each after a line with its name: it is the last
+/// of them. A text that names a tool to call is a step, and no answer.
+fn said(text: String) -> Option<String> {
+    if !text.starts_with("[[ ## ") || !text.trim_end().ends_with("[[ ## completed ## ]]") {
+        return Some(text);
+    }
+    let fields: Vec<(&str, &str)> =
+        text.split("[[ ## ").filter_map(|field| field.split_once(" ## ]]")).collect();
+    if fields.iter().any(|(name, _)| *name == "next_tool_name") {
+        return None;
+    }
+    let last = fields.iter().rev().find(|(name, _)| *name != "completed");
+    last.map(|(_, value)| value.trim().to_owned())
 }
 
 /// One part of a message.
@@ -296,9 +313,27 @@ fn call_of(fields: &Map<String, Value>) -> Option<Piece> {
     {
         call.server = Some(server.to_owned());
     }
+    // Codex has the server so.
+    if let Some(server) = text(fields, "namespace").and_then(|space| space.strip_prefix("mcp__")) {
+        call.server = Some(server.trim_end_matches('_').to_owned());
+    }
     call.arguments = find(&["arguments", "input", "args", "parameters"])
         .map_or(Arguments::NotRecorded, arguments_of);
+    if let Some(answer) = answer_in(&call) {
+        return Some(Piece::Answer(answer));
+    }
     Some(Piece::Call { id: call_id(fields), call: Box::new(call) })
+}
+
+/// The answer in the call by which agents of smolagents end: `final_answer` with `answer` alone. It is no
+/// action of theirs.
+pub(super) fn answer_in(call: &CallMade) -> Option<String> {
+    let Arguments::Object(text) = &call.arguments else { return None };
+    if call.name != "final_answer" {
+        return None;
+    }
+    let arguments = serde_json::from_str::<Map<String, Value>>(text).ok()?;
+    arguments.get("answer").filter(|_| arguments.len() == 1).map(plain_text)
 }
 
 pub(super) fn arguments_of(value: &Value) -> Arguments {
@@ -395,7 +430,7 @@ pub(super) fn tool(value: &Value) -> Option<ToolDefinition> {
     let name = value.get("name")?.as_str()?;
     let call = CallMade::named(name);
     let schemas = ["parameters", "input_schema", "inputSchema", "parameters_json_schema"];
-    let schema = schemas.iter().find_map(|key| value.get(key));
+    let schema = schemas.iter().find_map(|key| value.get(key)).filter(|schema| !schema.is_null());
     Some(ToolDefinition {
         name: call.name,
         server: call.server,

@@ -96,6 +96,12 @@ impl Importer for Sessions {
         // A result alone does not say which calls were made.
         all.retain(|one| !one.trace.messages.is_empty() || !one.dialog.calls.is_empty());
         all.sort_by_key(|session| session.first);
+        // What is printed has no prompt and a new id each time: the file tells the task.
+        if let [one] = &mut all[..]
+            && one.dialog.input.is_none()
+        {
+            one.trace.id.clone_from(&self.name);
+        }
         out.extend(all.into_iter().map(Session::close));
     }
 }
@@ -220,6 +226,14 @@ fn codex_item(item: &Value, session: &mut Session) {
     session.dialog.call(text(item, "id").map(str::to_owned), call);
 }
 
+/// A call that failed. The item with its output, which comes later, does not say so.
+fn codex_failure(id: Option<&str>, result: &Value, session: &mut Session) {
+    if let Some(id) = id {
+        let said = result.get("content").unwrap_or(result);
+        session.dialog.outcome(Some(id), Value::String(plain_text(said)), true);
+    }
+}
+
 /// A line of Codex: an item of the Responses API in `payload`, in older files the item itself.
 fn codex(line: &Value, session: &mut Session) {
     let Some(payload) = line.get("payload") else {
@@ -248,6 +262,21 @@ fn codex(line: &Value, session: &mut Session) {
                 });
             if !by_program {
                 session.message(payload);
+            }
+        }
+        "event_msg" if text(payload, "type") == Some("item_completed") => {
+            let item = payload.get("item").unwrap_or(&Value::Null);
+            let result = item.get("result").unwrap_or(&Value::Null);
+            if text(item, "status") == Some("failed") || flag(result, "isError") {
+                codex_failure(text(item, "id"), result, session);
+            }
+        }
+        "event_msg" if text(payload, "type") == Some("mcp_tool_call_end") => {
+            let result = payload.get("result").unwrap_or(&Value::Null);
+            let done = result.get("Ok").filter(|done| !flag(done, "isError") && !flag(done, "is_error"));
+            if done.is_none() {
+                let result = result.get("Ok").or_else(|| result.get("Err")).unwrap_or(result);
+                codex_failure(text(payload, "call_id"), result, session);
             }
         }
         "event_msg" if text(payload, "type") == Some("token_count") => {

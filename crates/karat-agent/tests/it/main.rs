@@ -18,3 +18,4 @@ mod files;
 mod formats;
 mod hostile;
 mod listen;
+mod recorded;

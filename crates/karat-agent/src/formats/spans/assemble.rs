@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::Span;
 use super::messages::{definitions, inputs, outputs};
-use crate::formats::dialog::{Dialog, Piece, pieces, structured};
+use crate::formats::dialog::{Dialog, Piece, answer_in, pieces, structured};
 use crate::trace::{Arguments, CallMade, Expectation, Outcome, Trace, Turns};
 
 const CALLS_NOT_RECORDED: &str = "traces left out: a model called tools, and the exporter did not \
@@ -94,9 +94,38 @@ fn with_logs(spans: Vec<Span>) -> Vec<Span> {
         }
     }
     spans.sort_by(|a, b| (a.start, &a.id).cmp(&(b.start, &b.id)));
+    let mut spans = with_streams(spans);
     // The same span can be exported twice, for instance after a timeout.
     spans.dedup_by(|b, a| !a.id.is_empty() && a.id == b.id && a.start == b.start);
     spans
+}
+
+/// Adds what Logfire records when a stream has ended to the span that asked for it: the one before it with
+/// the same request.
+fn with_streams(spans: Vec<Span>) -> Vec<Span> {
+    let mut out: Vec<Span> = Vec::with_capacity(spans.len());
+    for span in spans {
+        let is_end = span.text(&["logfire.span_type"]) == Some("log")
+            && ["duration", "request_data"].iter().all(|key| span.attributes.contains_key(*key));
+        let asked = |other: &Span| {
+            let same = |key: &str| other.attributes.get(key) == span.attributes.get(key);
+            other.scope == span.scope
+                && other.parent == span.parent
+                && !other.has_usage()
+                && ["request_data", "gen_ai.input.messages"].iter().all(|key| same(key))
+        };
+        let found = if is_end { out.iter().rposition(asked) } else { None };
+        match found {
+            Some(at) => {
+                for (key, value) in span.attributes {
+                    out[at].attributes.entry(key).or_insert(value);
+                }
+                out[at].end = out[at].end.max(span.end);
+            }
+            None => out.push(span),
+        }
+    }
+    out
 }
 
 fn trace_start(spans: &[Span]) -> u128 {
@@ -202,7 +231,8 @@ impl<'s> Tree<'s> {
         let mut calls: BTreeMap<usize, (Option<String>, CallMade)> = BTreeMap::new();
         let mut inner = Vec::new();
         for (at, span) in spans.iter().enumerate().filter(|(_, span)| span.is_tool()) {
-            match (outer(at), span.call(first)) {
+            let call = span.call(first).filter(|call| answer_in(call).is_none());
+            match (outer(at), call) {
                 (Some(outer), _) => inner.push((outer, at)),
                 (None, Some(call)) => _ = calls.insert(at, (span.call_id(), call)),
                 (None, None) => {}
@@ -259,8 +289,9 @@ impl Said {
         }
         let speaking = tree.innermost(|span| !span.is_tool() && !outputs(span).is_empty());
         for at in &speaking {
+            let before = dialog.calls.len();
             for message in outputs(&tree.spans[*at]) {
-                Said::hear(&mut dialog, &message);
+                Said::hear(&mut dialog, before, &message);
             }
         }
         let ids = dialog.ids.clone();
@@ -272,8 +303,9 @@ impl Said {
         Said { dialog, any_output: !speaking.is_empty() }
     }
 
-    fn hear(dialog: &mut Dialog, message: &Value) {
-        let before = dialog.calls.len();
+    /// `before` is the number of calls that were known before the span of the message.
+    fn hear(dialog: &mut Dialog, before: usize, message: &Value) {
+        let so_far = dialog.calls.len();
         let mut text = None;
         let mut calls = false;
         for piece in pieces(message).unwrap_or_default() {
@@ -281,9 +313,19 @@ impl Said {
                 Piece::Answer(words) => text = Some(words),
                 Piece::Call { id, call } => {
                     calls = true;
-                    // Two instrumentations can record the same exchange.
-                    if id.is_none() || !dialog.ids[..before].contains(&id) {
-                        dialog.call(id, *call);
+                    let known = id.as_ref().and_then(|id| {
+                        dialog.ids.iter().rposition(|known| known.as_ref() == Some(id))
+                    });
+                    match known {
+                        // Two instrumentations can record the same exchange.
+                        Some(at) if at < before => {}
+                        // A stream that records a call once for each part, the whole one last.
+                        Some(at) if at < so_far && dialog.calls[at].name == call.name => {
+                            if call.arguments != Arguments::NotRecorded {
+                                dialog.calls[at] = *call;
+                            }
+                        }
+                        _ => dialog.call(id, *call),
                     }
                 }
                 Piece::Outcome { id, result, failed } => {

@@ -35,7 +35,10 @@ const RESULTS: [&str; 9] = [
 impl Span {
     pub(super) fn is_tool(&self) -> bool {
         // The results of parallel calls once more, as Google's ADK writes them.
-        if self.text(&["gen_ai.tool.name"]) == Some("(merged tools)") {
+        // And the step by which DSPy's agents end.
+        if self.text(&["gen_ai.tool.name"]) == Some("(merged tools)")
+            || self.name == "finish.__call__"
+        {
             return false;
         }
         matches!(self.text(&["gen_ai.operation.name"]), Some("execute_tool" | "tool.execute"))
@@ -59,7 +62,13 @@ impl Span {
             let tool = ends.iter().find_map(|end| Some(self.name.rsplit_once(end)?.1.trim()));
             tool.filter(|tool| !tool.is_empty())
         };
-        self.text(&stated).or_else(in_name)
+        // Some instrumentations name the span after the tool, as a function that is called.
+        let is_name = || {
+            let named = self.text(&["openinference.span.kind"]) == Some("TOOL");
+            let name = self.name.strip_suffix(".__call__").unwrap_or(&self.name);
+            Some(name).filter(|name| named && !name.is_empty())
+        };
+        self.text(&stated).or_else(in_name).or_else(is_name)
     }
 
     /// The id of the model's call that this span executes.

@@ -58,6 +58,29 @@ pub(super) fn set_usage(span: &mut Span, usage: Option<&Value>) {
     }
 }
 
+/// Langfuse's counts. Kinds of tokens are apart from `input` and `output`, unless the total says that they
+/// are in them.
+pub(super) fn set_split_usage(span: &mut Span, usage: Option<&Value>) {
+    let Some(Value::Object(usage)) = usage else { return };
+    let count = |key: &str| usage.get(key).and_then(Value::as_u64);
+    let (Some(input), Some(output)) = (count("input"), count("output")) else {
+        return set_usage(span, Some(&Value::Object(usage.clone())));
+    };
+    let kinds = |of: &str| -> u64 {
+        let of_side = usage.iter().filter(|(key, _)| key.starts_with(of));
+        of_side.filter_map(|(_, value)| value.as_u64()).fold(0, u64::saturating_add)
+    };
+    let counted_in = count("total") == Some(input.saturating_add(output));
+    let whole = |plain: u64, of: &str| plain.saturating_add(if counted_in { 0 } else { kinds(of) });
+    let first = |keys: [&str; 3]| keys.iter().find_map(|key| count(key));
+    let cached = first(["input_cache_read", "input_cached_tokens", "cache_read_input_tokens"]);
+    let reasoning = first(["output_reasoning", "output_reasoning_tokens", "reasoning_tokens"]);
+    set(span, "gen_ai.usage.input_tokens", whole(input, "input_"));
+    set(span, "gen_ai.usage.output_tokens", whole(output, "output_"));
+    set(span, "gen_ai.usage.cache_read.input_tokens", cached);
+    set(span, "gen_ai.usage.reasoning_tokens", reasoning);
+}
+
 pub(super) fn set_tool(span: &mut Span, name: &str, arguments: Value, result: Value) {
     set(span, "gen_ai.operation.name", "execute_tool");
     set(span, "gen_ai.tool.name", name);
@@ -69,9 +92,15 @@ pub(super) fn set_tool(span: &mut Span, name: &str, arguments: Value, result: Va
 /// a text.
 pub(super) fn messages(value: Option<&Value>, role: &str) -> Value {
     let value = value.map(structured).unwrap_or_default();
-    let inside = ["messages", "choices", "output", "replies", "message"];
+    // What a model of LangChain generated.
+    if let Some(message) = value.pointer("/generations/0/0/message") {
+        return json!([message]);
+    }
+    // The request as it was sent.
+    let value = value.get("body").filter(|body| body.is_object()).unwrap_or(&value);
+    let inside = ["messages", "input", "choices", "output", "replies", "message"];
     let inside = inside.iter().find_map(|key| value.get(key));
-    match inside.unwrap_or(&value) {
+    match inside.unwrap_or(value) {
         Value::Null => Value::Null,
         // LangChain puts a list of messages in a list for each prompt.
         Value::Array(all) => match all.first() {
@@ -82,6 +111,9 @@ pub(super) fn messages(value: Option<&Value>, role: &str) -> Value {
             _ => json!(all),
         },
         Value::String(text) => json!([{"role": role, "content": text}]),
+        one if one.get("text").is_some() && one.get("toolCalls").is_some() => {
+            json!([{"role": role, "content": one["text"], "tool_calls": one["toolCalls"]}])
+        }
         one if one.get("content").is_some() && one.get("role").is_none() => {
             let mut one = one.clone();
             if one.get("type").is_none() {
@@ -259,13 +291,14 @@ pub(in crate::formats) fn langfuse(line: &str, out: &mut Vec<Span>) -> Result<()
             let whole = |plain: Option<u64>, part: Option<u64>| {
                 plain.map(|plain| plain.saturating_add(part.unwrap_or_default()))
             };
-            let split = fields.contains_key("usageDetails");
-            let part = |part: Option<u64>| part.filter(|_| split);
             let input = count(&["input", "promptTokens", "prompt_tokens", "input_tokens"])
                 .or_else(|| stated("inputUsage"));
             let output =
                 count(&["output", "completionTokens", "completion_tokens", "output_tokens"])
                     .or_else(|| stated("outputUsage"));
+            let sum = input.unwrap_or_default().saturating_add(output.unwrap_or_default());
+            let split = fields.contains_key("usageDetails") && count(&["total"]) != Some(sum);
+            let part = |part: Option<u64>| part.filter(|_| split);
             set(&mut span, "gen_ai.usage.input_tokens", whole(input, part(cached)));
             set(&mut span, "gen_ai.usage.output_tokens", whole(output, part(reasoning)));
             set(&mut span, "gen_ai.usage.cache_read.input_tokens", cached);

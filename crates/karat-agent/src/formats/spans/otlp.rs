@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::Span;
 use super::dialects::translate;
 use super::time::nanoseconds;
+use crate::formats::dialog::structured;
 use crate::trace::as_id;
 use crate::trace::fields::{Fields, Invalid, is_list, is_object, list};
 
@@ -159,7 +160,9 @@ fn log(text: &str) -> Result<Option<Span>, Invalid> {
         let name = said.get("event.name").or_else(|| said.get("name"));
         name.and_then(Value::as_str).map(str::to_owned)
     });
-    if let Some(Value::Object(body)) = fields.get::<Value>("body")?.map(any_value) {
+    // Semantic Kernel logs the text of the message.
+    let body = fields.get::<Value>("body")?.map(any_value).as_ref().map(structured);
+    if let Some(Value::Object(body)) = body {
         said.extend(body);
     }
     let time = ["timeUnixNano", "time_unix_nano", "observedTimeUnixNano"];
