@@ -2,7 +2,7 @@
 
 import json
 
-from setting import INSTRUMENTATION, LIBRARY, MODEL, STREAM, TOOLS, URL, execute, record, schema
+from setting import INSTRUMENTATION, LIBRARY, MODEL, RECORDS, STREAM, TOOLS, URL, execute, record, schema
 
 # Listeners that langchain is given.
 CALLBACKS = []

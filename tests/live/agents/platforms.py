@@ -228,7 +228,7 @@ class Phoenix(Platform):
         more = {"PHOENIX_PORT": str(port), "PHOENIX_HOST": "127.0.0.1", "PHOENIX_GRPC_PORT": str(free()), "PHOENIX_WORKING_DIR": os.path.abspath(BASE) + ".phoenix", "PHOENIX_TELEMETRY_ENABLED": "false"}
         self.server = subprocess.Popen([sys.executable, "-m", "phoenix.server.main", "serve"], cwd=os.path.dirname(os.path.abspath(BASE)), env={**os.environ, **more}, stdout=subprocess.DEVNULL, stderr=open(BASE + ".phoenix.log", "w"))
         self.url = f"http://127.0.0.1:{port}"
-        for _ in range(120):
+        for _ in range(400):
             try:
                 urllib.request.urlopen(self.url + "/healthz").read()
                 break

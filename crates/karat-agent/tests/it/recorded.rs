@@ -168,6 +168,16 @@ fn langsmith_as_spans_has_what_models_generated() {
 }
 
 #[test]
+fn calls_next_to_a_message_without_them_are_read() {
+    let attributes = json!({"gen_ai.operation.name": "chat",
+        "gen_ai.output.messages": "[{\"role\": \"assistant\", \"parts\": [], \"finish_reason\": \"tool_calls\"}]",
+        "gen_ai.completion.0.function_call.name": "add", "gen_ai.completion.0.function_call.arguments": "{\"a\": 2}",
+        "gen_ai.completion.1.function_call.name": "add", "gen_ai.completion.1.function_call.arguments": "{\"a\": 3}"});
+    let trace = one(&[span("1", "chat", attributes)]);
+    assert_eq!(arguments(&trace), [Some(json!({"a": 2})), Some(json!({"a": 3}))]);
+}
+
+#[test]
 fn a_log_record_may_hold_its_message_as_text() {
     let log = |name: &str, body: Value| {
         json!({"resourceLogs": [{"scopeLogs": [{"logRecords": [{"traceId": "t", "spanId": "1", "timeUnixNano": "2",

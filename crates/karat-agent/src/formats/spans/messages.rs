@@ -49,8 +49,11 @@ pub(super) fn inputs(span: &Span) -> Vec<Value> {
 
 /// The messages that a model answered with.
 pub(super) fn outputs(span: &Span) -> Vec<Value> {
-    if let Some(all) = listed(span, &["gen_ai.output.messages"]) {
-        return all;
+    // LiteLLM lists a message without its calls, which it has elsewhere.
+    let says = |message: &Value| pieces(message).is_some_and(|pieces| !pieces.is_empty());
+    let listed = listed(span, &["gen_ai.output.messages"]);
+    if let Some(all) = listed.as_ref().filter(|all| all.iter().any(says)) {
+        return all.clone();
     }
     let mut all = events(span, &["gen_ai.choice"]);
     if all.is_empty() {
@@ -76,6 +79,9 @@ pub(super) fn outputs(span: &Span) -> Vec<Value> {
         && let Some(response) = gemini(span, "gcp.vertex.agent.llm_response")
     {
         all.extend(response.get("content").cloned());
+    }
+    if all.is_empty() {
+        all = listed.unwrap_or_default();
     }
     // Some leave the role of an answer out.
     for message in &mut all {
