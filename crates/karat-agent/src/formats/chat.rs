@@ -120,16 +120,19 @@ pub(super) fn usage_of(usage: &Value) -> Usage {
             })
             .or_else(|| {
                 let total = "total_token_count";
-                gemini("prompt_token_count", "candidates_token_count", "thoughts_token_count", total)
+                gemini(
+                    "prompt_token_count",
+                    "candidates_token_count",
+                    "thoughts_token_count",
+                    total,
+                )
             }),
-        cached_tokens: cached
-            .or(detail(["input_token_details"; 2], "cache_read"))
-            .or(get(&[
-                "cache_read_input_tokens",
-                "cacheReadInputTokens",
-                "cachedContentTokenCount",
-                "cached_content_token_count",
-            ])),
+        cached_tokens: cached.or(detail(["input_token_details"; 2], "cache_read")).or(get(&[
+            "cache_read_input_tokens",
+            "cacheReadInputTokens",
+            "cachedContentTokenCount",
+            "cached_content_token_count",
+        ])),
         reasoning_tokens: detail(details, "reasoning_tokens")
             .or(detail(["output_token_details"; 2], "reasoning"))
             .or(get(&["thoughtsTokenCount", "thoughts_token_count"])),

@@ -273,7 +273,8 @@ fn codex(line: &Value, session: &mut Session) {
         }
         "event_msg" if text(payload, "type") == Some("mcp_tool_call_end") => {
             let result = payload.get("result").unwrap_or(&Value::Null);
-            let done = result.get("Ok").filter(|done| !flag(done, "isError") && !flag(done, "is_error"));
+            let done =
+                result.get("Ok").filter(|done| !flag(done, "isError") && !flag(done, "is_error"));
             if done.is_none() {
                 let result = result.get("Ok").or_else(|| result.get("Err")).unwrap_or(result);
                 codex_failure(text(payload, "call_id"), result, session);

@@ -37,9 +37,7 @@ fn tokens(trace: &Trace) -> (Option<u64>, Option<u64>) {
 
 #[test]
 fn a_call_that_a_stream_records_in_parts_is_one_call_with_its_last_arguments() {
-    let part = |id: &str, arguments: Value| {
-        json!({"role": "assistant", "parts": [{"type": "tool_call", "id": id, "name": "add", "arguments": arguments}]})
-    };
+    let part = |id: &str, arguments: Value| json!({"role": "assistant", "parts": [{"type": "tool_call", "id": id, "name": "add", "arguments": arguments}]});
     let messages = json!([
         part("c", Value::Null),
         part("c", json!({"a": 2})),
@@ -85,10 +83,14 @@ fn the_end_of_a_stream_that_logfire_records_belongs_to_its_request() {
 
 #[test]
 fn mlflow_quotes_every_attribute_and_its_streams_lose_calls() {
-    let chunk = |delta: Value| json!({"name": "mlflow.chunk.item.0", "attributes": {"mlflow.chunk.value":
-        json!({"choices": [{"delta": delta}]}).to_string()}});
-    let part = |id: Value, name: Value, text: &str| json!({"tool_calls": [{"index": 0, "id": id,
-        "function": {"name": name, "arguments": text}}]});
+    let chunk = |delta: Value| {
+        json!({"name": "mlflow.chunk.item.0", "attributes": {"mlflow.chunk.value":
+        json!({"choices": [{"delta": delta}]}).to_string()}})
+    };
+    let part = |id: Value, name: Value, text: &str| {
+        json!({"tool_calls": [{"index": 0, "id": id,
+        "function": {"name": name, "arguments": text}}]})
+    };
     let model = json!({"trace_id": "t", "span_id": "2", "parent_span_id": "1", "name": "Completions",
         "start_time_unix_nano": 2, "end_time_unix_nano": 3, "status": {"code": "STATUS_CODE_OK"},
         "attributes": {"mlflow.spanType": "\"CHAT_MODEL\"",
@@ -124,13 +126,21 @@ fn tokens_that_are_counted_apart_are_added() {
     let pair = |usage: Value| {
         let answer = json!({"message": {"role": "assistant", "content": [{"text": "Hello."}]}});
         let asked = json!({"messages": [{"role": "user", "content": [{"text": "hi"}]}]});
-        let trace = one(&[json!({"task": "x", "request": asked, "response": {"output": answer, "usage": usage}})]);
+        let trace = one(&[
+            json!({"task": "x", "request": asked, "response": {"output": answer, "usage": usage}}),
+        ]);
         assert_eq!(trace.output.as_deref(), Some("Hello."));
         tokens(&trace)
     };
     // Bedrock and Anthropic count what came from a cache apart, Gemini its thoughts.
-    assert_eq!(pair(json!({"inputTokens": 18, "outputTokens": 10, "cacheReadInputTokens": 12})), (Some(30), Some(10)));
-    assert_eq!(pair(json!({"input_tokens": 18, "output_tokens": 10, "cache_read_input_tokens": 12})), (Some(30), Some(10)));
+    assert_eq!(
+        pair(json!({"inputTokens": 18, "outputTokens": 10, "cacheReadInputTokens": 12})),
+        (Some(30), Some(10))
+    );
+    assert_eq!(
+        pair(json!({"input_tokens": 18, "output_tokens": 10, "cache_read_input_tokens": 12})),
+        (Some(30), Some(10))
+    );
     let gemini = |total: u64| json!({"promptTokenCount": 30, "candidatesTokenCount": 6, "thoughtsTokenCount": 4, "totalTokenCount": total});
     assert_eq!(pair(gemini(40)), (Some(30), Some(10)));
     assert_eq!(pair(gemini(36)), (Some(30), Some(6)));
@@ -191,7 +201,10 @@ fn a_log_record_may_hold_its_message_as_text() {
         log("gen_ai.user.message", json!({"role": "user", "content": "hi"})),
         log("gen_ai.choice", call),
     ]);
-    assert_eq!((trace.input.as_deref(), arguments(&trace)), (Some("hi"), vec![Some(json!({"a": 2}))]));
+    assert_eq!(
+        (trace.input.as_deref(), arguments(&trace)),
+        (Some("hi"), vec![Some(json!({"a": 2}))])
+    );
 }
 
 #[test]
@@ -220,25 +233,46 @@ fn an_agent_that_answers_by_a_call_has_answered() {
 #[test]
 fn fields_in_the_text_of_dspy_are_steps_or_the_answer() {
     let says = |at: &str, text: &str| {
-        span(at, "LM.__call__", json!({"openinference.span.kind": "LLM",
-            "llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.content": text}))
+        span(
+            at,
+            "LM.__call__",
+            json!({"openinference.span.kind": "LLM",
+            "llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.content": text}),
+        )
     };
     let tool = |at: &str, name: &str| {
-        span(at, name, json!({"openinference.span.kind": "TOOL", "input.value": "{\"kwargs\": {\"a\": 2}}", "output.value": "5"}))
+        span(
+            at,
+            name,
+            json!({"openinference.span.kind": "TOOL", "input.value": "{\"kwargs\": {\"a\": 2}}", "output.value": "5"}),
+        )
     };
-    let step = says("1", "[[ ## next_tool_name ## ]]\nadd\n\n[[ ## next_tool_args ## ]]\n{}\n\n[[ ## completed ## ]]\n");
-    let answer = says("4", "[[ ## reasoning ## ]]\nSo.\n\n[[ ## answer ## ]]\nHello.\n\n[[ ## completed ## ]]\n");
+    let step = says(
+        "1",
+        "[[ ## next_tool_name ## ]]\nadd\n\n[[ ## next_tool_args ## ]]\n{}\n\n[[ ## completed ## ]]\n",
+    );
+    let answer = says(
+        "4",
+        "[[ ## reasoning ## ]]\nSo.\n\n[[ ## answer ## ]]\nHello.\n\n[[ ## completed ## ]]\n",
+    );
     let trace = one(&[step, tool("2", "add.__call__"), tool("3", "finish.__call__"), answer]);
     assert_eq!((trace.calls.len(), trace.calls[0].name.as_str()), (1, "add"));
-    assert_eq!((arguments(&trace), trace.output.as_deref()), (vec![Some(json!({"a": 2}))], Some("Hello.")));
+    assert_eq!(
+        (arguments(&trace), trace.output.as_deref()),
+        (vec![Some(json!({"a": 2}))], Some("Hello."))
+    );
 }
 
 #[test]
 fn steps_of_mastra_have_the_answer() {
     let step = |at: &str, output: Value| {
-        span(at, "step", json!({"gen_ai.operation.name": "model.step", "mastra.span.type": "model_step",
+        span(
+            at,
+            "step",
+            json!({"gen_ai.operation.name": "model.step", "mastra.span.type": "model_step",
             "input": json!({"body": {"messages": [{"role": "user", "content": "hi"}]}}).to_string(),
-            "output": output.to_string()}))
+            "output": output.to_string()}),
+        )
     };
     let call = json!({"text": "", "toolCalls": [{"toolCallId": "c", "toolName": "add", "args": {"a": 2}}]});
     let trace = one(&[step("1", call), step("2", json!({"text": "Hello.", "toolCalls": []}))]);
@@ -256,8 +290,12 @@ fn codex_says_elsewhere_that_a_call_failed() {
         json!({"type": "mcp_tool_call_end", "call_id": "c", "result": {"Ok": failed}}),
     ] {
         let trace = one(&[
-            item(json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]})),
-            item(json!({"type": "function_call", "call_id": "c", "name": "divide", "namespace": "mcp__demo", "arguments": "{\"a\": 1}"})),
+            item(
+                json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}),
+            ),
+            item(
+                json!({"type": "function_call", "call_id": "c", "name": "divide", "namespace": "mcp__demo", "arguments": "{\"a\": 1}"}),
+            ),
             event(said),
             item(json!({"type": "function_call_output", "call_id": "c", "output": "Output: no"})),
         ]);

@@ -185,9 +185,7 @@ fn with_chunks(span: &Span, mut output: Value) -> Value {
         }
     }
     if !calls.is_empty() {
-        let call = |[id, name, arguments]: [String; 3]| {
-            json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
-        };
+        let call = |[id, name, arguments]: [String; 3]| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
         message.insert("tool_calls".to_owned(), calls.into_values().map(call).collect());
     }
     output
