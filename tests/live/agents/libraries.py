@@ -2,10 +2,11 @@
 
 import json
 
-from setting import INSTRUMENTATION, LIBRARY, MODEL, RECORDS, STREAM, TOOLS, URL, execute, record, schema
+from setting import INSTRUMENTATION, LIBRARY, MODEL, STREAM, TOOLS, URL, execute, record, schema
 
-# Listeners that langchain is given.
+# Listeners that langchain is given, and openai-agents.
 CALLBACKS = []
+PROCESSORS = []
 
 
 def openai_chat(task, question):
@@ -105,10 +106,11 @@ def openai_agents(task, question):
             for item in items:
                 record("agents-trace", item.export())
 
-    if not RECORDS.get("agents-trace") and INSTRUMENTATION == "own":
+    if not PROCESSORS and INSTRUMENTATION == "own":
         from agents.tracing.processors import BatchTraceProcessor
 
-        agents.set_trace_processors([BatchTraceProcessor(Lines())])
+        PROCESSORS.append(BatchTraceProcessor(Lines()))
+        agents.set_trace_processors(PROCESSORS)
     use = agents.OpenAIResponsesModel if LIBRARY.endswith("responses") else agents.OpenAIChatCompletionsModel
     import openai
 
@@ -133,7 +135,10 @@ def openai_agents(task, question):
 
     import asyncio
 
-    return asyncio.run(go())
+    answer = asyncio.run(go())
+    for processor in PROCESSORS:
+        processor.force_flush()
+    return answer
 
 
 def langchain(task, question):

@@ -253,7 +253,7 @@ class Phoenix(Platform):
             from phoenix.client import Client
 
             frame = Client(base_url=self.url).spans.get_spans_dataframe(limit=1000)
-            frame.reset_index().to_json(BASE + ".phoenix-frame.jsonl", orient="records", lines=True, date_format="iso", default_handler=str)
+            frame.to_json(BASE + ".phoenix-frame.jsonl", orient="records", lines=True, date_format="iso", default_handler=str)
         finally:
             self.server.terminate()
             self.server.wait()

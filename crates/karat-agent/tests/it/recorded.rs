@@ -188,6 +188,19 @@ fn calls_next_to_a_message_without_them_are_read() {
 }
 
 #[test]
+fn the_kinds_that_a_value_is_not_may_be_null() {
+    let text = |text: &str| json!({"array_value": null, "bool_value": null, "int_value": null, "string_value": text});
+    let number =
+        |number: u64| json!({"int_value": number, "double_value": null, "string_value": null});
+    let span = json!({"trace_id": "t", "span_id": "1", "name": "chat", "start_time_unix_nano": 1, "attributes": [
+        {"key": "karat.task", "value": text("x")}, {"key": "gen_ai.completion", "value": text("Hello.")},
+        {"key": "gen_ai.usage.input_tokens", "value": number(30)}]});
+    let trace = one(&[json!({"data": [span]})]);
+    assert_eq!((trace.id.as_str(), trace.output.as_deref()), ("x", Some("Hello.")));
+    assert_eq!(tokens(&trace).0, Some(30));
+}
+
+#[test]
 fn a_log_record_may_hold_its_message_as_text() {
     let log = |name: &str, body: Value| {
         json!({"resourceLogs": [{"scopeLogs": [{"logRecords": [{"traceId": "t", "spanId": "1", "timeUnixNano": "2",

@@ -267,6 +267,8 @@ fn pairs(all: Vec<Value>) -> Map<String, Value> {
 /// OTLP's tagged values, as plain ones.
 fn any_value(value: Value) -> Value {
     let Value::Object(mut tagged) = value else { return value };
+    // Phoenix writes the kinds that a value is not as null.
+    tagged.retain(|_, value| !value.is_null());
     let mut take = |names: [&str; 2]| names.into_iter().find_map(|name| tagged.remove(name));
     if let Some(number) = take(["intValue", "int_value"]) {
         // Whole numbers of 64 bits are written as text.
