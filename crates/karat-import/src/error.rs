@@ -58,12 +58,6 @@ impl ImportError {
         }
     }
 
-    /// Two systems of the source whose reports would have the same name.
-    pub(crate) fn same_name(name: &str, one: &str, other: &str) -> ImportError {
-        let message = format!("two systems would both be named {name}: {one:?} and {other:?}");
-        ImportError::Other(message)
-    }
-
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> ImportError {
         move |source| ImportError::Io { path: path.to_owned(), source }
     }

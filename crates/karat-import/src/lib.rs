@@ -11,6 +11,7 @@ pub mod outcomes;
 mod retrieval;
 mod runs;
 mod source;
+mod table;
 mod threats;
 mod writer;
 
@@ -54,6 +55,9 @@ pub fn import(
     let source = Source::open(places)?;
     let mut writer = Writer::new(target, benchmark)?;
     writer.partial = partial;
+    for (reason, number) in source.passed_over() {
+        writer.skip_many(reason, number);
+    }
     (benchmark.import)(&source, &mut writer)?;
     writer.finish(benchmark, source.digest())
 }

@@ -50,6 +50,11 @@ impl Corpus {
         Ok(id)
     }
 
+    /// The number of tools.
+    pub(crate) fn tools(&self) -> usize {
+        self.known.len()
+    }
+
     /// Adds a query with the tools that answer it; returns whether it has any that is known.
     pub(crate) fn query(
         &mut self,
@@ -60,9 +65,7 @@ impl Corpus {
         kind: Option<&str>,
     ) -> Result<(), ImportError> {
         let unknown = labels.keys().filter(|tool| !self.known.contains(*tool)).count();
-        if unknown > 0 {
-            writer.skip("a label whose tool is not in the corpus");
-        }
+        writer.skip_many("a label whose tool is not in the corpus", unknown as u64);
         let labels: Vec<Value> = labels
             .iter()
             .filter(|(tool, _)| self.known.contains(*tool))
@@ -104,8 +107,11 @@ impl Corpus {
     pub(crate) fn finish(mut self, writer: &mut Writer) -> Result<(), ImportError> {
         self.flush(writer)?;
         if self.queries.is_empty() {
-            let message = "no query has a label for a tool of the corpus";
-            return Err(ImportError::Other(message.to_owned()));
+            let tools = self.known.len();
+            return Err(ImportError::Other(format!(
+                "expected queries with labels for tools of the corpus; found {tools} tools and no such \
+                 query"
+            )));
         }
         let keys = [("dataset", writer.dataset()), ("system", BM25.to_owned())];
         writer.entry("retrieval", "bm25", &keys);

@@ -34,11 +34,12 @@ struct Pipeline {
     cases: BTreeMap<Option<String>, Cases>,
 }
 
-/// Cases of the first goals, and of those that a later version of the benchmark added.
+/// Cases of the first goals, and of those that a later version of the benchmark added, with the numbers
+/// of their files.
 #[derive(Default)]
 struct Cases {
-    first: BTreeSet<u32>,
-    added: BTreeSet<u32>,
+    first: BTreeMap<u32, u32>,
+    added: BTreeMap<u32, u32>,
 }
 
 impl Runs {
@@ -55,13 +56,10 @@ impl Runs {
         if run.pipeline.is_empty() {
             return Err(ImportError::Other(format!("run {} names no pipeline", run.id())));
         }
-        let name = Writer::entry_name(&run.pipeline);
+        let name = writer.name(&run.pipeline);
         let known = self.pipelines.entry(name.clone()).or_default();
         if known.cases.is_empty() {
             known.source.clone_from(&run.pipeline);
-        }
-        if known.source != run.pipeline {
-            return Err(ImportError::same_name(&name, &known.source, &run.pipeline));
         }
         let of = match self.report {
             Report::Attack => run.attack.clone(),
@@ -75,7 +73,12 @@ impl Runs {
         let cases = known.cases.entry(of).or_default();
         let part =
             if is_added_in_1_2(&run.suite, goal) { &mut cases.added } else { &mut cases.first };
-        part.insert(case);
+        let before = part.insert(case, writer.file_number());
+        // Elsewhere an attack is tried several times.
+        if let Some(first) = before.filter(|first| self.report == Report::Attack && *first > 0) {
+            let run = format!("the run {} of {}", run.id(), run.pipeline);
+            return Err(writer.twice(&run, first));
+        }
         writer.count("runs", 1);
         writer.line(&format!("runs/{name}.jsonl"), run)
     }
@@ -95,7 +98,7 @@ impl Runs {
             }
             for (of, cases) in reports {
                 let name = match of.as_ref().filter(|_| several) {
-                    Some(of) => Writer::entry_name(&format!("{}.{of}", pipeline.source)),
+                    Some(of) => writer.name(&format!("{}.{of}", pipeline.source)),
                     None => file.clone(),
                 };
                 let mut keys = vec![
@@ -127,8 +130,8 @@ impl Runs {
         let mut all: BTreeMap<&Option<String>, (BTreeSet<u32>, BTreeSet<u32>)> = BTreeMap::new();
         for (attack, cases) in self.pipelines.values().flat_map(|pipeline| &pipeline.cases) {
             let (first, added) = all.entry(attack).or_default();
-            first.extend(&cases.first);
-            added.extend(&cases.added);
+            first.extend(cases.first.keys());
+            added.extend(cases.added.keys());
         }
         for pipeline in self.pipelines.values() {
             for (attack, cases) in &pipeline.cases {

@@ -1,6 +1,7 @@
 //! The user's own copy of a benchmark: its files, read once each, with a digest over all of them.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -23,6 +24,10 @@ const ARCHIVES: [&str; 6] = [".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.zst", "
 const DATA: [&str; 6] = [".json", ".jsonl", ".csv", ".tsv", ".py", "SKILL.md"];
 /// The deepest archive within archives that is unpacked.
 const MAX_NESTED: usize = 3;
+/// The reasons for which entries of folders and archives are not files of the source.
+const OF_SYSTEM: &str = "a file of the operating system (__MACOSX, ._*, .DS_Store)";
+const LINK: &str = "a link, which is not followed";
+const OUTSIDE: &str = "a file of an archive whose name leads out of it";
 
 /// A file of the source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,6 +77,8 @@ pub(crate) struct Source {
     files: Vec<File>,
     /// The places that were named.
     places: Vec<PathBuf>,
+    /// The number of entries that are not files of the source, by reason.
+    passed_over: BTreeMap<&'static str, u64>,
     /// The unpacked archives.
     _unpacked: Vec<tempfile::TempDir>,
     digest: Cell<Digest>,
@@ -82,38 +89,41 @@ impl Source {
     /// Lists the files below the places, and those of archives directly in them, sorted. Archives further
     /// down are unpacked only where there is no data next to them. Links are not followed.
     pub(crate) fn open(places: &[PathBuf]) -> Result<Source, ImportError> {
-        let (mut files, mut unpacked) = (Vec::new(), Vec::new());
+        let (mut listed, mut unpacked) = (Listed::default(), Vec::new());
         for place in places {
             let kind = fs::metadata(place).map_err(ImportError::io(place))?;
             if kind.is_dir() {
-                list(place, "", 0, &mut files)?;
+                listed.folder(place, "", 0)?;
             } else {
                 let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                files.push(File { name, path: place.clone(), stored: place.clone() });
+                listed.files.push(File { name, path: place.clone(), stored: place.clone() });
             }
         }
         let ends = |file: &File, endings: &[&str]| {
             endings.iter().any(|ending| file.name.ends_with(ending))
         };
         let is_direct = |file: &File| !file.name.contains('/') && ends(file, &ARCHIVES);
-        let mut archives: Vec<File> = files.extract_if(.., |file| is_direct(file)).collect();
+        let mut archives: Vec<File> = listed.files.extract_if(.., |file| is_direct(file)).collect();
         for _ in 0..MAX_NESTED {
             for archive in &archives {
-                unpacked.push(expand(archive, &mut files)?);
+                unpacked.push(listed.expand(archive)?);
             }
-            if files.iter().any(|file| ends(file, &DATA)) {
+            if listed.files.iter().any(|file| ends(file, &DATA)) {
                 break;
             }
-            archives = files.extract_if(.., |file| ends(file, &ARCHIVES)).collect();
+            archives = listed.files.extract_if(.., |file| ends(file, &ARCHIVES)).collect();
         }
+        let Listed { mut files, passed_over } = listed;
         if files.is_empty() {
-            return Err(ImportError::Other(format!("{}: no files here", shown(places))));
+            let found = passed(&passed_over);
+            return Err(ImportError::Other(format!("{}: no files here{found}", shown(places))));
         }
         files.sort();
         let digest = Cell::new(Digest::of(b""));
         Ok(Source {
             files,
             places: places.to_vec(),
+            passed_over,
             _unpacked: unpacked,
             digest,
             read: Cell::new(0),
@@ -127,6 +137,11 @@ impl Source {
 
     pub(crate) fn files(&self) -> impl Iterator<Item = &File> {
         self.files.iter()
+    }
+
+    /// The number of entries that are not files of the source, by reason.
+    pub(crate) fn passed_over(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.passed_over.iter().map(|(reason, number)| (*reason, *number))
     }
 
     /// The digest over the names and contents of the files that were read, in order, and their number.
@@ -143,7 +158,7 @@ impl Source {
         if more > 0 {
             names.push(&rest);
         }
-        let found = input::shown(&names.join(", "));
+        let found = format!("{}{}", input::shown(&names.join(", ")), passed(&self.passed_over));
         ImportError::Other(format!("{}: expected {expected}; found {found}", shown(&self.places)))
     }
 
@@ -179,6 +194,15 @@ impl Source {
         parse(file, &self.bytes(file)?, false, expected)
     }
 
+    /// A JSON file that is read again later, and counts then.
+    pub(crate) fn peek<T: DeserializeOwned>(
+        &self,
+        file: &File,
+        expected: &str,
+    ) -> Result<T, ImportError> {
+        parse(file, &input::read_bytes(&file.stored, &Limits::default())?, false, expected)
+    }
+
     /// JSON Lines, or a JSON list, as a list of a type.
     pub(crate) fn list<T: DeserializeOwned>(
         &self,
@@ -209,69 +233,105 @@ fn shown(places: &[PathBuf]) -> String {
     places.iter().map(|place| input::name(place)).collect::<Vec<_>>().join(", ")
 }
 
-/// Lists the files of an archive, in the folder of the archive.
-fn expand(archive: &File, files: &mut Vec<File>) -> Result<tempfile::TempDir, ImportError> {
-    let folder = unpack(&archive.stored).map_err(|error| match archive.stored == archive.path {
-        true => error,
-        false => ImportError::Other(format!("{}: {error}", input::name(&archive.path))),
-    })?;
-    let prefix = archive.name.rsplit_once('/').map_or("", |(prefix, _)| prefix);
-    let first = files.len();
-    list(folder.path(), prefix, 0, files)?;
-    for file in &mut files[first..] {
-        let inside = file.name[prefix.len()..].trim_start_matches('/');
-        file.path = archive.path.join(inside);
-    }
-    Ok(folder)
+/// What was passed over, for a message about what was not found.
+fn passed(over: &BTreeMap<&'static str, u64>) -> String {
+    over.iter().map(|(reason, number)| format!("; {number} × {reason}")).collect()
 }
 
-/// Writes the files of an archive to a folder of their own.
-fn unpack(archive: &Path) -> Result<tempfile::TempDir, ImportError> {
+/// The entries of folders and archives.
+#[derive(Default)]
+struct Listed {
+    files: Vec<File>,
+    passed_over: BTreeMap<&'static str, u64>,
+}
+
+impl Listed {
+    /// Lists the files of an archive, in the folder of the archive.
+    fn expand(&mut self, archive: &File) -> Result<tempfile::TempDir, ImportError> {
+        let inside = archive.stored != archive.path;
+        let (folder, outside) = unpack(&archive.stored).map_err(|error| match inside {
+            false => error,
+            true => ImportError::Other(format!("{}: {error}", input::name(&archive.path))),
+        })?;
+        if outside > 0 {
+            *self.passed_over.entry(OUTSIDE).or_default() += outside;
+        }
+        let prefix = archive.name.rsplit_once('/').map_or("", |(prefix, _)| prefix);
+        let first = self.files.len();
+        self.folder(folder.path(), prefix, 0)?;
+        for file in &mut self.files[first..] {
+            let inside = file.name[prefix.len()..].trim_start_matches('/');
+            file.path = archive.path.join(inside);
+        }
+        Ok(folder)
+    }
+
+    fn folder(&mut self, folder: &Path, prefix: &str, depth: usize) -> Result<(), ImportError> {
+        for entry in fs::read_dir(folder).map_err(ImportError::io(folder))? {
+            let entry = entry.map_err(ImportError::io(folder))?;
+            let base = entry.file_name().to_string_lossy().into_owned();
+            let name = if prefix.is_empty() { base.clone() } else { format!("{prefix}/{base}") };
+            let kind = entry.file_type().map_err(ImportError::io(folder))?;
+            let of_system = base.starts_with("._") || base == ".DS_Store";
+            if kind.is_dir() && depth < MAX_DEPTH && base != ".git" {
+                let first = self.files.len();
+                self.folder(&entry.path(), &name, depth + 1)?;
+                if base == "__MACOSX" {
+                    let number = self.files.len() - first;
+                    self.files.truncate(first);
+                    *self.passed_over.entry(OF_SYSTEM).or_default() += number as u64;
+                }
+            } else if kind.is_symlink() {
+                *self.passed_over.entry(LINK).or_default() += 1;
+            } else if kind.is_file() && of_system {
+                *self.passed_over.entry(OF_SYSTEM).or_default() += 1;
+            } else if kind.is_file() {
+                let path = entry.path();
+                self.files.push(File { name, stored: path.clone(), path });
+            }
+            if self.files.len() > MAX_FILES {
+                let message = format!("{}: more than {MAX_FILES} files", input::name(folder));
+                return Err(ImportError::Other(message));
+            }
+        }
+        self.passed_over.retain(|_, number| *number > 0);
+        Ok(())
+    }
+}
+
+/// Writes the files of an archive to a folder of their own; also the number of those that would lie
+/// outside of it. Archives made on Windows can have `\\` between the parts of a name.
+fn unpack(archive: &Path) -> Result<(tempfile::TempDir, u64), ImportError> {
     let folder = tempfile::tempdir().map_err(ImportError::io(archive))?;
     let (mut files, mut bytes) = (0, 0);
-    input::members(archive, &Limits::default(), plain, |member| {
+    let outside = Cell::new(0);
+    let wanted = |name: &str| {
+        let is_plain = plain(&name.replace('\\', "/"));
+        outside.set(outside.get() + u64::from(!is_plain));
+        is_plain
+    };
+    input::members(archive, &Limits::default(), wanted, |member| {
         (files, bytes) = (files + 1, bytes + member.bytes.len() as u64);
         if files > MAX_FILES || bytes > MAX_UNPACKED {
             let name = input::name(archive);
             let message = format!("{name}: more than {MAX_FILES} files or {MAX_UNPACKED} bytes");
             return Err(ImportError::Other(message));
         }
-        let path = folder.path().join(member.name);
+        let name = member.name.replace('\\', "/");
+        if name.ends_with('/') {
+            return Ok(());
+        }
+        let path = folder.path().join(name);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(ImportError::io(archive))?;
         }
         fs::write(&path, member.bytes).map_err(ImportError::io(archive))
     })?;
-    Ok(folder)
+    Ok((folder, outside.get()))
 }
 
 /// Returns whether a name of an archive stays below the folder it is unpacked to.
 fn plain(name: &str) -> bool {
     let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-    !name.is_empty() && !name.contains('\\') && Path::new(name).components().all(inside)
-}
-
-fn list(
-    folder: &Path,
-    prefix: &str,
-    depth: usize,
-    files: &mut Vec<File>,
-) -> Result<(), ImportError> {
-    for entry in fs::read_dir(folder).map_err(ImportError::io(folder))? {
-        let entry = entry.map_err(ImportError::io(folder))?;
-        let base = entry.file_name().to_string_lossy().into_owned();
-        let name = if prefix.is_empty() { base.clone() } else { format!("{prefix}/{base}") };
-        let kind = entry.file_type().map_err(ImportError::io(folder))?;
-        if kind.is_dir() && depth < MAX_DEPTH && base != ".git" {
-            list(&entry.path(), &name, depth + 1, files)?;
-        } else if kind.is_file() {
-            let path = entry.path();
-            files.push(File { name, stored: path.clone(), path });
-        }
-        if files.len() > MAX_FILES {
-            let message = format!("{}: more than {MAX_FILES} files", input::name(folder));
-            return Err(ImportError::Other(message));
-        }
-    }
-    Ok(())
+    !name.is_empty() && Path::new(name).components().all(inside)
 }

@@ -4,7 +4,7 @@
 //! failed import leaves nothing behind. Rows are written as they come: memory holds the tasks, not
 //! the runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -50,6 +50,8 @@ struct System {
     rows: u64,
     /// The number of runs of each task.
     tasks: BTreeMap<u32, u32>,
+    /// The file of each run, by its task and number; those without a number are of one file.
+    files: BTreeMap<(u32, Option<u32>), u32>,
 }
 
 impl System {
@@ -70,6 +72,12 @@ pub(crate) struct Writer {
     buffers: BTreeMap<String, Vec<u8>>,
     suites: BTreeMap<String, BTreeMap<String, (u32, Tags)>>,
     systems: BTreeMap<String, System>,
+    /// The names of entries, by those of the source.
+    names: BTreeMap<String, String>,
+    /// The names of entries in lower case: some file systems do not tell letters by their case.
+    taken: BTreeSet<String>,
+    /// The files whose runs are told apart, in the order in which they are read.
+    read: Vec<PathBuf>,
     published: Vec<Published>,
     accounting: Option<Accounting>,
     by: Option<Vec<&'static str>>,
@@ -116,6 +124,9 @@ impl Writer {
             buffers: BTreeMap::new(),
             suites: BTreeMap::new(),
             systems: BTreeMap::new(),
+            names: BTreeMap::new(),
+            taken: BTreeSet::new(),
+            read: Vec::new(),
             published: Vec::new(),
             accounting: None,
             by: None,
@@ -146,6 +157,46 @@ impl Writer {
         self.equal_runs = true;
     }
 
+    /// Names the file that the next runs are of, so that a run which comes twice is refused.
+    pub(crate) fn reading(&mut self, file: &Path) {
+        self.read.push(file.to_owned());
+    }
+
+    /// The number of the file that is read, from 1; 0 where runs are not told apart.
+    pub(crate) fn file_number(&self) -> u32 {
+        u32::try_from(self.read.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The error for a run that was read before.
+    pub(crate) fn twice(&self, run: &str, first: u32) -> ImportError {
+        let path = |number: u32| (number as usize).checked_sub(1).and_then(|at| self.read.get(at));
+        let here = self.read.last().map_or(Path::new("."), PathBuf::as_path);
+        let found = match path(first).filter(|first| *first != here) {
+            Some(first) => format!("{run}, which {} has too", input::name(first)),
+            None => format!("{run} twice"),
+        };
+        ImportError::unexpected(here, "every run once", found)
+    }
+
+    /// The name of a report on a system: that of the source as far as an entry of karat.toml can have
+    /// it. Where letters are lost that are not ASCII, or another system has the name already, a part of
+    /// the digest of the source's name tells them apart.
+    pub(crate) fn name(&mut self, source: &str) -> String {
+        if let Some(name) = self.names.get(source) {
+            return name.clone();
+        }
+        let mut name = Writer::entry_name(source);
+        if !source.is_ascii() || self.taken.contains(&name.to_ascii_lowercase()) {
+            let digest = karat_core::dataset::Digest::of(source.as_bytes()).to_string();
+            let digits = digest.rsplit(':').next().unwrap_or_default();
+            let short: String = name.trim_end_matches('_').chars().take(100).collect();
+            name = format!("{short}-{}", digits.get(..8).unwrap_or(digits));
+        }
+        self.taken.insert(name.to_ascii_lowercase());
+        self.names.insert(source.to_owned(), name.clone());
+        name
+    }
+
     /// The name of a system as an entry of karat.toml can have it.
     pub(crate) fn entry_name(source: &str) -> String {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -164,21 +215,30 @@ impl Writer {
 
     /// Adds a run of a task that [`Writer::task`] knows.
     pub(crate) fn row(&mut self, system: &str, suite: &str, row: &Row) -> Result<(), ImportError> {
-        let name = Writer::entry_name(system);
+        let name = self.name(system);
         let task = self.task(suite, &row.task, Tags::new);
+        let file = self.file_number();
         let known = self.systems.entry(name.clone()).or_insert_with(|| System {
             source: system.to_owned(),
             suite: suite.to_owned(),
             ..System::default()
         });
-        if known.source != system {
-            return Err(ImportError::same_name(&name, &known.source, system));
-        }
         if known.suite != suite {
             return Err(ImportError::Other(format!(
                 "{system}: expected outcomes of one version; found {} and {suite}: import them apart",
                 known.suite
             )));
+        }
+        if file > 0 {
+            let before = known.files.insert((task, row.trial), file);
+            // Runs without a number are told apart by their order in one file.
+            if let Some(first) = before.filter(|first| row.trial.is_some() || *first != file) {
+                let run = match row.trial {
+                    Some(trial) => format!("trial {trial} of task {:?} of {system}", row.task),
+                    None => format!("task {:?} of {system}", row.task),
+                };
+                return Err(self.twice(&run, first));
+            }
         }
         known.rows += 1;
         *known.tasks.entry(task).or_default() += 1;
@@ -186,14 +246,27 @@ impl Writer {
     }
 
     /// Adds a published figure.
-    pub(crate) fn publish(&mut self, mut figure: Published) {
-        figure.report = Writer::entry_name(&figure.report);
+    pub(crate) fn publish(&mut self, figure: Published) {
         self.published.push(figure);
     }
 
     /// Counts a row that is not taken over.
     pub(crate) fn skip(&mut self, reason: &str) {
-        *self.skipped.entry(reason.to_owned()).or_default() += 1;
+        self.skip_many(reason, 1);
+    }
+
+    /// Counts rows that are not taken over.
+    pub(crate) fn skip_many(&mut self, reason: &str, number: u64) {
+        if number > 0 {
+            *self.skipped.entry(reason.to_owned()).or_default() += number;
+        }
+    }
+
+    /// Notes that less was found than the benchmark is known to have.
+    pub(crate) fn found_of(&mut self, found: u64, published: u64, what: &str) {
+        if found < published {
+            self.note(format!("found {found} of {published} {what}"));
+        }
     }
 
     /// Counts things that are taken over.
@@ -329,11 +402,24 @@ impl Writer {
             self.count("tasks", tasks.len() as u64);
         }
         let systems = std::mem::take(&mut self.systems);
-        let known = |figure: &Published| systems.contains_key(&figure.report);
-        self.published.retain(known);
-        for figure in std::mem::take(&mut self.published) {
+        let mut without: BTreeMap<String, u64> = BTreeMap::new();
+        for mut figure in std::mem::take(&mut self.published) {
+            let name = self.names.get(&figure.report);
+            let Some(name) = name.filter(|name| systems.contains_key(*name)) else {
+                *without.entry(figure.report).or_default() += 1;
+                continue;
+            };
+            figure.report.clone_from(name);
             self.line("published.jsonl", &figure)?;
             self.count("published figures", 1);
+        }
+        if !without.is_empty() {
+            let (figures, systems) = (without.values().sum::<u64>(), without.len());
+            let first = without.keys().take(3).map(|name| input::shown(name)).collect::<Vec<_>>();
+            let (first, more) = (first.join(", "), if systems > 3 { ", …" } else { "" });
+            self.note(format!(
+                "{figures} published figures are not compared: there are no outcomes of {first}{more}"
+            ));
         }
         let figures = self.counts.contains_key("published figures");
         for (name, system) in &systems {

@@ -36,6 +36,7 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
             continue;
         }
         let bytes = source.bytes(file)?;
+        writer.reading(&file.path);
         let member = Member { name: &file.name, bytes: &bytes };
         reader
             .member(&member)

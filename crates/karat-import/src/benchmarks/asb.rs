@@ -1,13 +1,16 @@
 //! ASB (Agent Security Bench): logs of runs, `logs/<attack>/<model>/<memory>/<template>-all_.csv`, and
 //! the tools of attackers, `data/all_attack_tools.jsonl`, next to `data/all_normal_tools.jsonl`.
 
-use karat_io::input::Member;
+use std::collections::BTreeMap;
+
+use karat_io::input::{self, Limits, Member};
 use karat_resilience::recordings::{Filter, Format, Reader};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::runs::{Report, Runs};
 use crate::source::{File, Source};
+use crate::table;
 use crate::threats::{BENIGN, Threat, Threats, category};
 use crate::writer::Writer;
 use crate::{Benchmark, ImportError};
@@ -55,9 +58,12 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     let mut runs = Runs::new(Report::Suite);
     let mut threats = Threats::new(&BENCHMARK);
     let filter = Filter::default();
+    let mut lengths = Vec::new();
     for file in source.files() {
         match file.base() {
-            base if base.ends_with(".csv") => logs(source, file, &filter, &mut runs, writer)?,
+            base if base.ends_with(".csv") => {
+                logs(source, file, &filter, &mut runs, &mut lengths, writer)?;
+            }
             "all_attack_tools.jsonl" => attacks(source, file, &mut threats, writer)?,
             "all_normal_tools.jsonl" => normal(source, file, &mut threats, writer)?,
             _ => writer.skip("a file that is neither a log nor a list of tools"),
@@ -66,26 +72,55 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     if runs.is_empty() && threats.is_empty() {
         return Err(source.nothing(BENCHMARK.needs));
     }
+    compare(&lengths, writer);
     threats.finish(writer);
     runs.finish(writer)
 }
 
+/// Notes the logs that are shorter than those of other models of the same kind, as half a download is.
+fn compare(lengths: &[(&File, u64)], writer: &mut Writer) {
+    let kind = |file: &File| {
+        let parts: Vec<&str> = file.name.rsplit('/').collect();
+        [0, 1, 3].map(|at| parts.get(at).copied().unwrap_or_default().to_owned())
+    };
+    let mut longest: BTreeMap<_, u64> = BTreeMap::new();
+    for (file, length) in lengths {
+        let known = longest.entry(kind(file)).or_default();
+        *known = (*known).max(*length);
+    }
+    for (file, length) in lengths {
+        let most = longest.get(&kind(file)).copied().unwrap_or_default();
+        writer.found_of(*length, most, &format!("rows that the longest such log has: {}", file.name));
+    }
+}
+
 /// The runs of a log. The folders above it name the attack and the model.
-fn logs(
+fn logs<'a>(
     source: &Source,
-    file: &File,
+    file: &'a File,
     filter: &Filter,
     runs: &mut Runs,
+    lengths: &mut Vec<(&'a File, u64)>,
     writer: &mut Writer,
 ) -> Result<(), ImportError> {
     let bytes = source.bytes(file)?;
     let name = file.path.to_string_lossy();
+    let text = input::decode(&name, &bytes, &Limits::default())?;
+    // The reader itself takes what it needs of a row, whatever else is missing.
+    if let Ok((head, rows)) = table::read(&text, ',')
+        && let Some(cut) = rows.iter().find(|row| row.cells.len() < head.len())
+    {
+        let (cells, heads, line) = (cut.cells.len(), head.len(), cut.line);
+        let found = format!("{cells} on line {line}: half a download?");
+        return Err(ImportError::unexpected(&file.path, format!("{heads} cells in a row"), found));
+    }
     let mut reader = Reader::new(source.place(), Format::Asb, filter)?;
     reader.member(&Member { name: &name, bytes: &bytes })?;
     let read = reader.take();
     if read.is_empty() {
         writer.skip("a log without a run");
     }
+    lengths.push((file, read.len() as u64));
     for run in read {
         runs.add(writer, &run)?;
     }

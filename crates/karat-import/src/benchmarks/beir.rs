@@ -24,8 +24,7 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
 struct Text {
     #[serde(rename = "_id")]
     id: String,
-    #[serde(default)]
-    title: String,
+    title: Option<String>,
     text: String,
 }
 
@@ -42,7 +41,8 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     let expected = "lines of {\"_id\", \"title\", \"text\"}";
     let mut found = Corpus::default();
     for document in source.list::<Text>(corpus, expected)? {
-        let description = format!("{} {}", document.title, document.text);
+        let title = document.title.unwrap_or_default();
+        let description = format!("{title} {}", document.text);
         found.tool(writer, "corpus", &document.id, description.trim(), None)?;
     }
     let judged = judgements(source, qrels)?;

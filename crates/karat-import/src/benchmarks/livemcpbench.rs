@@ -3,7 +3,7 @@
 //! `tools/LiveMCPTool/tools.json`, and tasks with the names of the tools that do them in
 //! `annotated_data/all_annotations.json`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -32,6 +32,7 @@ const ANNOTATION: &str =
 const TOOLS: &str = "tools.json";
 const TASKS: &str = "all_annotations.json";
 const SUCCESS: &str = "livemcpbench.success";
+const UNKNOWN: &str = "a row of a published table without verdicts";
 /// The report of the verdicts of people.
 const PEOPLE: &str = "human";
 
@@ -123,7 +124,13 @@ impl Judges<'_> {
         let rows: Vec<Judged> = self.source.json(file, EXPECTED)?;
         let verdicts = self.people.get(file.stem());
         let name = self.report(file);
+        writer.reading(&file.path);
+        let mut ids = BTreeSet::new();
         for row in rows {
+            if !ids.insert(row.task_id.clone()) {
+                let found = format!("task {} twice", row.task_id);
+                return Err(ImportError::unexpected(&file.path, EXPECTED, found));
+            }
             let success = row.reward.map(|reward| reward >= 1.0);
             let reason = row.judge_reason.or(row.judge).map(|reason| match reason {
                 Value::String(text) => text,
@@ -150,7 +157,10 @@ impl Judges<'_> {
                 other.folder() == file.folder()
                     && row.first().is_some_and(|name| name == other.stem())
             };
-            let Some(judge) = self.files.iter().find(same) else { continue };
+            let Some(judge) = self.files.iter().find(same) else {
+                writer.skip(UNKNOWN);
+                continue;
+            };
             for (head, cell) in heads.iter().zip(&row).skip(1) {
                 let slice = (head != "overall").then(|| format!("category={head}"));
                 publish(writer, self.report(judge), SUCCESS, slice, cell);
@@ -170,7 +180,10 @@ impl Judges<'_> {
             let name = match self.files.iter().find(same) {
                 Some(judge) => self.report(judge),
                 None if name == PEOPLE && self.people.len() == 1 => name.to_owned(),
-                None => continue,
+                None => {
+                    writer.skip(UNKNOWN);
+                    continue;
+                }
             };
             for (head, cell) in heads.iter().zip(&row) {
                 match head.as_str() {
@@ -194,6 +207,7 @@ fn annotated(
     writer: &mut Writer,
 ) -> Result<BTreeMap<String, bool>, ImportError> {
     let rows: Vec<Annotated> = source.json(file, ANNOTATION)?;
+    writer.reading(&file.path);
     let mut verdicts = BTreeMap::new();
     for row in rows {
         let done = match &row.task_success {

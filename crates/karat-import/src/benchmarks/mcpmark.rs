@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use karat_io::input;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -77,6 +78,10 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
             names.batches.entry(model).or_default().insert(batch);
         }
     }
+    let is_summary = |file: &&File| file.base() == "summary.json";
+    for file in source.files().filter(is_summary) {
+        names.published.extend(published(source, file)?);
+    }
     for file in source.files() {
         let place = batch(file);
         let parent = file.name.rsplit_once('/').map_or("", |(parent, _)| parent);
@@ -89,6 +94,7 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
             writer.skip("a file that is not a result");
         }
     }
+    names.note(writer);
     match source.files().any(is_result) {
         true => Ok(()),
         false => Err(source.nothing("model_results/<model>/<category>__<task>.json")),
@@ -109,11 +115,21 @@ fn batch(file: &File) -> Option<&str> {
 struct Names<'a> {
     /// The batches that have results of a model.
     batches: BTreeMap<&'a str, BTreeSet<&'a str>>,
-    /// The model that the files of a folder name, by the folder.
-    stated: BTreeMap<&'a str, (Option<String>, &'a File)>,
+    /// What the first file of a folder says, by the folder.
+    stated: BTreeMap<&'a str, Stated<'a>>,
+    /// The models of the published tables.
+    published: BTreeSet<String>,
 }
 
-impl Names<'_> {
+/// What the files of a folder have in common.
+struct Stated<'a> {
+    model: Option<String>,
+    /// True if verdicts are in `execution_result`, as in earlier files.
+    nested: bool,
+    file: &'a File,
+}
+
+impl<'a> Names<'a> {
     /// The name of a report: that of the model, with the batch where an earlier one has results of it too.
     fn report(&self, model: &str, batch: &str) -> String {
         let first = self.batches.get(model).and_then(BTreeSet::first);
@@ -122,6 +138,73 @@ impl Names<'_> {
         }
         format!("{model}.{}", batch.rsplit('/').next().unwrap_or_default())
     }
+
+    /// Returns whether a folder can be named differently from the model of its files: with a setting
+    /// behind it, such as `gpt-5-high`, without the vendor before it, or as the published table has it.
+    fn fits(&self, folder: &str, model: &str) -> bool {
+        let plain = |text: &str| text.replace(['/', '_', '.', ':', ' '], "-").to_lowercase();
+        let (folder_name, model_name) = (plain(folder), plain(model));
+        let behind = |rest: &str| rest.is_empty() || rest.starts_with('-');
+        folder_name.strip_prefix(model_name.as_str()).is_some_and(behind)
+            || model_name.ends_with(&format!("-{folder_name}"))
+            || self.published.contains(folder)
+    }
+
+    /// Refuses a file that does not belong to the others of its folder.
+    fn check(&mut self, file: &'a File, result: &TaskResult) -> Result<(), ImportError> {
+        let folder = file.name.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let nested = result.runs.values().any(|run| run.execution_result.is_some());
+        let said = || Stated { model: result.model.clone(), nested, file };
+        let is_new = !self.stated.contains_key(folder);
+        let Stated { model, nested: known, file: first } =
+            self.stated.entry(folder).or_insert_with(said);
+        let first = input::name(&first.path);
+        let unexpected = |expected: String, found: String| {
+            Err(ImportError::unexpected(&file.path, expected, found))
+        };
+        if *model != result.model {
+            let name = |model: &Option<String>| model.clone().unwrap_or("no model".to_owned());
+            let expected = format!("a result of {}, as {first}", name(model));
+            return unexpected(expected, format!("one of {}", name(&result.model)));
+        }
+        let mixed = result.runs.values().any(|run| run.execution_result.is_some() != *known);
+        if mixed {
+            let shape = |nested: bool| match nested {
+                true => "verdicts in `execution_result`",
+                false => "verdicts in the runs",
+            };
+            let expected = format!("{}, as {first}", shape(*known));
+            return unexpected(expected, format!("{}: another version", shape(!*known)));
+        }
+        if let (true, Some(name), Some(model)) = (is_new, file.folder(), result.model.as_deref())
+            && !self.fits(name, model)
+        {
+            let expected = format!("results of {name}, as the folder is named");
+            return unexpected(expected, format!("those of {model}: a renamed folder?"));
+        }
+        Ok(())
+    }
+
+    /// Notes the folders that are named differently from their models.
+    fn note(&self, writer: &mut Writer) {
+        let differs = |(folder, stated): (&&str, &Stated<'_>)| {
+            let name = folder.rsplit('/').next().unwrap_or_default();
+            let model = stated.model.as_deref().filter(|model| *model != name && !name.is_empty())?;
+            Some(format!("{name} has results of {model}"))
+        };
+        let others: Vec<String> = self.stated.iter().filter_map(differs).collect();
+        if let Some(first) = others.first() {
+            let number = others.len();
+            writer.note(format!("{number} folders are not named as their model: {first}"));
+        }
+    }
+}
+
+/// The models of a published table.
+fn published(source: &Source, file: &File) -> Result<Vec<String>, ImportError> {
+    let whole: BTreeMap<String, Value> = source.peek(file, SUMMARY)?;
+    let models = whole.get("overall").and_then(Value::as_object);
+    Ok(models.map(|models| models.keys().cloned().collect()).unwrap_or_default())
 }
 
 fn result<'a>(
@@ -138,14 +221,7 @@ fn result<'a>(
         let found = format!("that of {other}: a renamed file?");
         return Err(ImportError::unexpected(&file.path, format!("the result of {task}"), found));
     }
-    let folder = file.name.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let (known, first) = names.stated.entry(folder).or_insert_with(|| (result.model.clone(), file));
-    if *known != result.model {
-        let name = |model: &Option<String>| model.clone().unwrap_or_else(|| "no model".to_owned());
-        let expected = format!("a result of {}, as {}", name(known), first.path.display());
-        let found = format!("one of {}", name(&result.model));
-        return Err(ImportError::unexpected(&file.path, expected, found));
-    }
+    names.check(file, &result)?;
     let Some(model) = file.folder().or(result.model.as_deref()) else {
         return Err(ImportError::unexpected(
             &file.path,
@@ -161,6 +237,7 @@ fn result<'a>(
         "" => "mcpmark".to_owned(),
         batch => Writer::entry_name(&format!("mcpmark-{batch}")),
     };
+    writer.reading(&file.path);
     let category = task.split("__").next().unwrap_or_default();
     writer.task(&suite, task, || {
         let mut tags = Tags::from([

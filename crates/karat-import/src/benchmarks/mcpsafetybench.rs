@@ -23,6 +23,9 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
 const EXPECTED: &str = "a task: {\"category\", \"question\", \"attack_category\", \
                         \"mcp_server_modifications\" or \"mcp_server_additions\", \"evaluators\"}";
 
+/// The published number of tasks with an attack.
+const TASKS: u64 = 245;
+
 #[derive(Deserialize)]
 struct Task {
     #[serde(default)]
@@ -97,6 +100,7 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
         return Err(source.nothing(BENCHMARK.needs));
     }
     writer.count("tasks", tasks);
+    writer.found_of(tasks, TASKS, "tasks with an attack");
     if threats.is_empty() {
         let message = format!("none of {tasks} attacks changes or adds a definition");
         return Err(ImportError::Other(message));

@@ -37,6 +37,10 @@ const BENCH: &str = "{\"server_tasks\": [{\"server_name\", \"tasks\": [{\"task_i
                      \"task_description\", \"fuzzy_description\"}]}]}";
 const UNIVERSE: &str =
     "a task: {\"category\", \"question\", \"mcp_servers\": [{\"name\"}], \"evaluators\"}";
+/// The published number of tasks of MCP-Bench: 56 with one server, 30 with two and 18 with three.
+const BENCH_TASKS: u64 = 104;
+/// That of MCP-Universe.
+const UNIVERSE_TASKS: u64 = 231;
 pub(super) const RELEVANT: i64 = 2;
 
 /// A query, the servers with their grades, and its kind.
@@ -145,6 +149,7 @@ fn bench(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
         return Err(source.nothing(MCP_BENCH.needs));
     }
     writer.count("tasks", seen.len() as u64);
+    writer.found_of(seen.len() as u64, BENCH_TASKS, "tasks");
     write(asked, &descriptions, writer)
 }
 
@@ -227,5 +232,6 @@ fn universe(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     if asked.is_empty() {
         return Err(source.nothing(MCP_UNIVERSE.needs));
     }
+    writer.found_of(asked.len() as u64, UNIVERSE_TASKS, "tasks");
     write(asked, &BTreeMap::new(), writer)
 }

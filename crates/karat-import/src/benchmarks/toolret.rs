@@ -24,6 +24,10 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
 const EXPECTED: &str =
     "tools {\"id\", \"documentation\"} or queries {\"id\", \"query\", \"labels\", \"category\"}";
 
+/// The published numbers.
+const TOOLS: u64 = 44_453;
+const QUERIES: u64 = 7_961;
+
 #[derive(Deserialize)]
 struct Row {
     id: String,
@@ -43,6 +47,10 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     let mut corpus = Corpus::default();
     let mut queries = Vec::new();
     for file in source.files() {
+        if file.base().ends_with(".parquet") {
+            let found = "a Parquet file; export it as JSON Lines";
+            return Err(ImportError::unexpected(&file.path, EXPECTED, found));
+        }
         if !(file.base().ends_with(".json") || file.base().ends_with(".jsonl")) {
             writer.skip("a file that is neither JSON nor JSON Lines");
             continue;
@@ -67,6 +75,11 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
             }
         }
     }
+    if queries.is_empty() {
+        return Err(source.nothing(BENCHMARK.needs));
+    }
+    writer.found_of(corpus.tools() as u64, TOOLS, "tools");
+    writer.found_of(queries.len() as u64, QUERIES, "queries");
     for (id, query, labels, category) in queries {
         corpus.query(writer, &id, &query, &labels, category.as_deref())?;
     }

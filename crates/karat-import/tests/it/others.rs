@@ -92,16 +92,17 @@ fn descriptions_that_several_sets_share_are_by_function() {
 
 #[test]
 fn the_success_of_attacks_is_over_those_that_were_tried() {
-    let table = "Host,Attack A,Attack B\nclaude,1,0\nclaude,1,-1\nopenai,0,-\n";
+    let table = "Host,Attack A,Attack B\nclaude,1,0\nclaude,1,-1\nopenai,0,-\nopenai,0,-\n";
     let copy = Copy::new(&[("data/experiments.csv", table)]);
     let imported = copy.import("mcpsecbench").unwrap();
-    assert_eq!(imported.skipped["an attack that was not tried"], 1);
+    assert_eq!(imported.skipped["an attack that was not tried"], 2);
+    assert_eq!(imported.notes, ["found 4 of 45 trials"]);
     let reports = check(&copy.target()).unwrap();
     near(value(report(&reports, "claude"), "attack.success"), 0.5);
     near(value(report(&reports, "openai"), "attack.success"), 0.0);
     let copy = Copy::new(&[("data/experiments.csv", "Host,A\nclaude,-1\nclaude,yes\n")]);
     let message = copy.refused("mcpsecbench");
-    assert!(message.contains("line 2") && message.contains("1, 0, -1 or -"), "{message}");
+    assert!(message.contains("line 3: \"yes\" for A") && message.contains("1, 0, -1 or -"), "{message}");
 }
 
 #[test]

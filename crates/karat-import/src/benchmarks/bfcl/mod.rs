@@ -23,6 +23,7 @@ use self::questions::{Question, Questions};
 use self::verdict::{Answered, answered};
 use crate::outcomes::{Accounting, Published, Row, Tags, clipped};
 use crate::source::{File, Source};
+use crate::table;
 use crate::writer::Writer;
 use crate::{Benchmark, ImportError};
 
@@ -37,6 +38,9 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
     checked_by: "every verdict and accuracy of the score files",
     import,
 };
+
+/// The published columns of all models.
+const OVERALL: &str = "data_overall.csv";
 
 /// A model in a run.
 struct System<'a> {
@@ -104,6 +108,7 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     if systems.is_empty() {
         return Err(source.nothing("result/<model>/BFCL_v4_<category>_result.json"));
     }
+    passed_over(source, writer);
     let mut known = Known::new();
     let mut compared = Compared::default();
     for (name, system) in &systems {
@@ -112,11 +117,43 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
         }
         take_all(source, (name, system), &known, &mut compared, writer)?;
     }
-    for file in source.files().filter(|file| file.base() == "data_overall.csv") {
+    for file in source.files().filter(|file| file.base() == OVERALL) {
         columns(source, file, &systems, writer)?;
     }
     compared.note(writer);
     Ok(())
+}
+
+/// Counts the files that are neither answers nor verdicts nor items, and notes those that lie where
+/// answers or verdicts belong.
+fn passed_over(source: &Source, writer: &mut Writer) {
+    let mut misplaced: Vec<&File> = Vec::new();
+    for file in source.files() {
+        let kind = Category::of(file.base()).map(|(_, kind)| kind);
+        let of_answers = is_below(file, "result") || is_below(file, "score");
+        match kind {
+            Some("data") if !of_answers => {}
+            Some("result" | "score") => {}
+            _ if file.base() == OVERALL => {}
+            _ if of_answers && file.base().ends_with(".json") => misplaced.push(file),
+            _ => writer.skip("a file that is neither answers nor scores nor data"),
+        }
+    }
+    if let Some(first) = misplaced.first() {
+        let number = misplaced.len() as u64;
+        writer.skip_many("a file below result or score with another name", number);
+        writer.note(format!(
+            "{number} files below result or score are not read, as they are not named …_result.json or \
+             …_score.json; the first: {}",
+            first.name
+        ));
+    }
+}
+
+/// Returns whether a file lies in a folder of answers or of verdicts.
+fn is_below(file: &File, kind: &str) -> bool {
+    let parts = file.parts();
+    run_of(&parts[..parts.len() - 1], kind).is_some()
 }
 
 /// The items of the categories that were read; none where the source does not have them.
@@ -208,12 +245,14 @@ fn systems(source: &Source) -> BTreeMap<String, System<'_>> {
     for file in source.files() {
         let Some((category, kind)) = Category::of(file.base()) else { continue };
         let Some((run, model)) = place(file, kind) else { continue };
+        if kind == "data" {
+            continue;
+        }
         match kind {
             "score" => {
                 scores.insert((run, model, category.name.clone()), file);
             }
-            "result" => results.entry((run, model)).or_default().push((category, file)),
-            _ => {}
+            _ => results.entry((run, model)).or_default().push((category, file)),
         }
     }
     let mut runs: BTreeMap<&str, usize> = BTreeMap::new();
@@ -282,16 +321,20 @@ fn columns(
     let run = run_of(&parts[..parts.len() - 1], "score").map(|(run, _)| run).unwrap_or_default();
     let of_run: Vec<_> = systems.iter().filter(|(_, system)| system.run == run).collect();
     let text = source.text(file)?;
-    let mut lines = text.lines().map(|line| line.split(',').map(str::trim).collect::<Vec<_>>());
-    let heads = lines.next().unwrap_or_default();
     let expected = "the leaderboard of BFCL, with the columns `Model` and `Overall Acc`";
-    let Some(model_at) = heads.iter().position(|head| *head == "Model") else {
-        return Err(ImportError::unexpected(&file.path, expected, heads.join(",")));
+    let wrong = |found: String| ImportError::unexpected(&file.path, expected, found);
+    let (heads, rows) = table::read(&text, ',')
+        .map_err(|line| wrong(format!("a quoted cell without an end on line {line}")))?;
+    let Some(model_at) = heads.iter().position(|head| head == "Model") else {
+        return Err(wrong(heads.join(",")));
     };
-    let rows: Vec<Vec<&str>> = lines.filter(|row| row.len() == heads.len()).collect();
-    for row in &rows {
+    if let Some(cut) = rows.iter().find(|row| row.cells.len() != heads.len()) {
+        let (cells, heads, line) = (cut.cells.len(), heads.len(), cut.line);
+        return Err(wrong(format!("{cells} cells under {heads} heads on line {line}")));
+    }
+    for row in rows.iter().map(|row| &row.cells) {
         let alone = rows.len() == 1 && of_run.len() == 1;
-        let is_named = |system: &&System<'_>| alone || same_model(&system.model, row[model_at]);
+        let is_named = |system: &&System<'_>| alone || same_model(&system.model, &row[model_at]);
         let mut named = of_run.iter().filter(|(_, system)| is_named(system));
         let (Some((name, system)), None) = (named.next(), named.next()) else {
             writer.skip("a row of data_overall.csv without answers of exactly one model");
@@ -299,7 +342,7 @@ fn columns(
         };
         let has = |name: &str| system.cells.iter().any(|cell| cell.category.name == name);
         for column in columns::complete(has) {
-            let at = heads.iter().position(|head| *head == column);
+            let at = heads.iter().position(|head| head == column);
             let cell = at.and_then(|at| row[at].strip_suffix('%')?.parse::<f64>().ok());
             let Some(per_cent) = cell else { continue };
             writer.publish(Published {
@@ -330,6 +373,7 @@ fn same_model(folder: &str, shown: &str) -> bool {
 #[derive(Deserialize)]
 struct ScoreLine {
     accuracy: Option<f64>,
+    correct_count: Option<u64>,
     total_count: Option<u64>,
     id: Option<serde_json::Value>,
 }
@@ -338,6 +382,18 @@ fn scored(source: &Source, file: &File) -> Result<Scored, ImportError> {
     let expected = "a score file of BFCL: a line with `accuracy`, then the items that failed";
     let lines: Vec<ScoreLine> = source.list(file, expected)?;
     let mut scored = Scored::default();
+    let sums = lines.first().filter(|line| line.id.is_none());
+    if let Some((total, correct)) = sums.and_then(|line| line.total_count.zip(line.correct_count)) {
+        // An item that is not listed counts as right: a file that is cut off would flatter the model.
+        let found = lines.len() as u64 - 1;
+        if total.checked_sub(correct) != Some(found) {
+            let expected = format!(
+                "total_count {total} − correct_count {correct} lines of items that failed"
+            );
+            let found = format!("{found} of them: half a download?");
+            return Err(ImportError::unexpected(&file.path, expected, found));
+        }
+    }
     for (at, line) in lines.into_iter().enumerate() {
         match (at, line.id) {
             (0, None) => {

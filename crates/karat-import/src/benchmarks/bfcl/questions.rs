@@ -33,6 +33,9 @@ impl<'a> Questions<'a> {
         let mut files: BTreeMap<_, Files<'_>> = BTreeMap::new();
         for file in source.files() {
             let Some((category, "data")) = Category::of(file.base()) else { continue };
+            if super::is_below(file, "result") || super::is_below(file, "score") {
+                continue;
+            }
             let known = files.entry((category.version, category.name)).or_default();
             if file.folder() == Some("possible_answer") {
                 known.1 = known.1.or(Some(file));
