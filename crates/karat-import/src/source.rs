@@ -26,7 +26,7 @@ const DATA: [&str; 6] = [".json", ".jsonl", ".csv", ".tsv", ".py", "SKILL.md"];
 const MAX_NESTED: usize = 3;
 /// The reasons for which entries of folders and archives are not files of the source.
 const OF_SYSTEM: &str = "a file of the operating system (__MACOSX, ._*, .DS_Store)";
-const LINK: &str = "a link, which is not followed";
+const LINK: &str = "a link, which is not followed (name the folder that it leads to, or copy it)";
 const OUTSIDE: &str = "a file of an archive whose name leads out of it";
 
 /// A file of the source.

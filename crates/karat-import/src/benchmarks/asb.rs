@@ -90,7 +90,11 @@ fn compare(lengths: &[(&File, u64)], writer: &mut Writer) {
     }
     for (file, length) in lengths {
         let most = longest.get(&kind(file)).copied().unwrap_or_default();
-        writer.found_of(*length, most, &format!("rows that the longest such log has: {}", file.name));
+        writer.found_of(
+            *length,
+            most,
+            &format!("rows that the longest such log has: {}", file.name),
+        );
     }
 }
 

@@ -189,7 +189,8 @@ impl<'a> Names<'a> {
     fn note(&self, writer: &mut Writer) {
         let differs = |(folder, stated): (&&str, &Stated<'_>)| {
             let name = folder.rsplit('/').next().unwrap_or_default();
-            let model = stated.model.as_deref().filter(|model| *model != name && !name.is_empty())?;
+            let model =
+                stated.model.as_deref().filter(|model| *model != name && !name.is_empty())?;
             Some(format!("{name} has results of {model}"))
         };
         let others: Vec<String> = self.stated.iter().filter_map(differs).collect();

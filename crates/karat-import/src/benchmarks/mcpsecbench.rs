@@ -67,7 +67,9 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     let most = trials.values().copied().max().unwrap_or_default();
     if let Some((host, found)) = trials.iter().find(|(_, found)| **found < most) {
         let name = file.path.display();
-        writer.incomplete(format!("{name}: expected {most} trials of each host; found {found} of {host}"))?;
+        writer.incomplete(format!(
+            "{name}: expected {most} trials of each host; found {found} of {host}"
+        ))?;
     }
     writer.found_of(rows.len() as u64, TRIALS, "trials");
     let mut runs = Runs::new(Report::Pipeline);

@@ -37,7 +37,8 @@ const FAILURES: [&str; 3] = ["infrastructure_error", "user_error", "error"];
 const RESULTS: &str = "results.json";
 /// The folder next to it with a file for each simulation.
 const SIMULATIONS: &str = "simulations";
-const SIMULATION: &str = "a simulation of τ²-bench: {\"id\", \"task_id\", \"trial\", \"reward_info\", …}";
+const SIMULATION: &str =
+    "a simulation of τ²-bench: {\"id\", \"task_id\", \"trial\", \"reward_info\", …}";
 const NO_REWARD: &str = "no reward was recorded";
 
 #[derive(Deserialize)]
@@ -202,7 +203,8 @@ impl Copy<'_> {
         writer: &mut Writer,
     ) -> Result<(), ImportError> {
         let Some(files) = self.apart.get(folder(file)).filter(|_| file.base() == RESULTS) else {
-            let index = results.simulation_index.as_ref().filter(|_| results.simulations.is_empty());
+            let index =
+                results.simulation_index.as_ref().filter(|_| results.simulations.is_empty());
             return match index.map_or(0, Vec::len) {
                 0 => Ok(()),
                 number => {
@@ -225,9 +227,9 @@ impl Copy<'_> {
                     return Err(ImportError::unexpected(&other.path, expected, found));
                 };
                 let here = run.reward_info.as_ref().map(|info| info.reward);
-                if reward.is_some() && reward != here {
-                    let expected = format!("the reward {reward:?} of {}", file.path.display());
-                    let found = format!("{here:?}");
+                if let Some(reward) = reward.filter(|reward| Some(*reward) != here) {
+                    let expected = format!("the reward {reward} of {}", file.path.display());
+                    let found = here.map_or("none".to_owned(), |reward| reward.to_string());
                     return Err(ImportError::unexpected(&other.path, expected, found));
                 }
             }

@@ -281,3 +281,47 @@ fn runs_of_one_model_have_names_of_their_own_and_columns_of_their_table() {
     let note = "1 of 1 published figures are reproduced".to_owned();
     assert!(later.warnings.contains(&note), "{:?}", later.warnings);
 }
+
+#[test]
+fn half_a_score_file_is_refused() {
+    let copy = copy();
+    let score = "{\"accuracy\": 0.0, \"correct_count\": 0, \"total_count\": 2}\n\
+                 {\"id\": \"simple_python_1\", \"valid\": false}\n";
+    copy.write("score/m_1/non_live/BFCL_v4_simple_python_score.json", score);
+    let message = copy.refused("bfcl");
+    assert!(message.contains("BFCL_v4_simple_python_score.json: expected"), "{message}");
+    assert!(message.contains("total_count 2 − correct_count 0 lines"), "{message}");
+    assert!(message.contains("found 1 of them"), "{message}");
+}
+
+#[test]
+fn answers_under_another_name_are_counted_and_named() {
+    let copy = copy();
+    copy.write("result/m_1/non_live/BFCL_v4_multiple.json", "{}\n");
+    copy.write("README.md", "x");
+    let imported = copy.import("bfcl").unwrap();
+    assert_eq!(imported.skipped["a file below result or score with another name"], 1);
+    assert_eq!(imported.skipped["a file that is neither answers nor scores nor data"], 1);
+    let named = |note: &String| note.contains("BFCL_v4_multiple.json");
+    assert!(imported.notes.iter().any(named), "{:?}", imported.notes);
+}
+
+#[test]
+fn cells_of_the_published_columns_can_hold_commas() {
+    let copy = copy();
+    let score = "{\"accuracy\": 1.0, \"correct_count\": 2, \"total_count\": 2}\n";
+    copy.write("score/m_1/non_live/BFCL_v4_simple_python_score.json", score);
+    copy.write("score/m_1/live/BFCL_v4_live_relevance_score.json", score);
+    let called =
+        [("live_relevance_0", r#"[{"f": "{}"}]"#), ("live_relevance_1", r#"[{"f": "{}"}]"#)];
+    copy.write("result/m_1/live/BFCL_v4_live_relevance_result.json", &answers(&called));
+    let table = |row: &str| format!("Rank,Model,Relevance Detection,Organization\n{row}\n");
+    copy.write("score/data_overall.csv", &table("1,m 1 (FC)"));
+    let message = copy.refused("bfcl");
+    assert!(message.contains("found 2 cells under 4 heads on line 2"), "{message}");
+    copy.write("score/data_overall.csv", &table("1,m 1 (FC),100.00%,\"Org, Inc.\""));
+    let imported = copy.import("bfcl").unwrap();
+    // Two accuracies of score files and a column.
+    assert_eq!(imported.counts["published figures"], 3);
+    assert_eq!(imported.skipped.len(), 0, "{:?}", imported.skipped);
+}

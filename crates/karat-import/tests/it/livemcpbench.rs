@@ -79,3 +79,10 @@ fn tools_that_annotators_name_answer_the_task() {
     assert_eq!(imported.skipped["a name of a tool that no server has"], 1);
     assert_eq!(imported.entries, ["bm25"]);
 }
+
+#[test]
+fn a_verdict_that_comes_twice_is_refused() {
+    let twice = judged(&[("a", 1, "work"), ("a", 0, "work")]);
+    let message = Copy::new(&[("output/j/agent.json", &twice)]).refused("livemcpbench");
+    assert!(message.contains("agent.json") && message.contains("task a twice"), "{message}");
+}

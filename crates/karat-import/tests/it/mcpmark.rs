@@ -17,10 +17,7 @@ fn result(service: &str, outcomes: &str) -> String {
             )
         })
         .collect();
-    format!(
-        "{{\"model\": \"m\", \"service\": \"{service}\", \"task\": \"t\", \"runs\": {{{}}}}}",
-        runs.join(", ")
-    )
+    format!("{{\"service\": \"{service}\", \"task\": \"t\", \"runs\": {{{}}}}}", runs.join(", "))
 }
 
 fn two_models() -> Copy {
@@ -156,7 +153,8 @@ fn a_run_that_is_missing_is_half_a_download() {
 #[test]
 fn renamed_and_misplaced_files_are_refused() {
     let stated = |model: &str, task: &str| {
-        let text = result("filesystem", "yyyy").replace("\"m\"", &format!("\"{model}\""));
+        let text = result("filesystem", "yyyy");
+        let text = text.replacen('{', &format!("{{\"model\": \"{model}\", "), 1);
         text.replace("\"t\"", &format!("\"{task}\""))
     };
     let copy = Copy::new(&[("model_results/m/papers__a.json", &stated("m", "papers__b"))]);
@@ -170,6 +168,26 @@ fn renamed_and_misplaced_files_are_refused() {
     ]);
     let message = copy.refused("mcpmark");
     assert!(message.contains("a result of m") && message.contains("one of other"), "{message}");
+
+    let folder = |name: &str, model: &str| {
+        Copy::new(&[(&format!("model_results/{name}/papers__a.json"), &stated(model, "papers__a"))])
+    };
+    let message = folder("my-o3", "o3").refused("mcpmark");
+    assert!(message.contains("expected results of my-o3"), "{message}");
+    assert!(message.contains("found those of o3"), "{message}");
+    // A setting behind the name, a vendor before it, and the name of the published table are no mistake.
+    for (name, model) in [("gpt-5-high", "gpt-5"), ("gpt-4.1", "openai/gpt-4-1")] {
+        let notes = folder(name, model).import("mcpmark").unwrap().notes;
+        let expected =
+            format!("1 folders are not named as their model: {name} has results of {model}");
+        assert_eq!(notes, [expected]);
+    }
+    let copy = folder("k2", "kimi");
+    copy.write("summary.json", r#"{"overall": {"k2": {"pass@1": 1.0}, "gone": {"pass@1": 1.0}}}"#);
+    let notes = copy.import("mcpmark").unwrap().notes;
+    assert_eq!(notes.len(), 2);
+    let missing = "1 published figures are not compared: there are no outcomes of gone";
+    assert!(notes.iter().any(|note| note == missing), "{notes:?}");
 
     // The files of one model by themselves name it.
     let copy = Copy::new(&[("papers__a.json", &stated("m-1", "papers__a"))]);
@@ -204,4 +222,63 @@ fn figures_that_were_rounded_on_the_way_are_reproduced() {
     let reports = copy.reports("mcpmark");
     near(value(&reports[0], "mcpmark.pass@1"), 154.0 / 508.0);
     assert_eq!(reports[0].warnings, ["2 of 2 published figures are reproduced"]);
+}
+
+#[test]
+fn two_shapes_under_one_model_are_refused() {
+    let nested = r#"{"service": "s", "runs": {"run-1": {"execution_result": {"success": true}}}}"#;
+    let copy = Copy::new(&[
+        ("model_results/m/papers__a.json", nested),
+        ("model_results/m/papers__b.json", &result("s", "y")),
+    ]);
+    let message = copy.refused("mcpmark");
+    assert!(
+        message.contains("papers__b.json: expected verdicts in `execution_result`"),
+        "{message}"
+    );
+    assert!(message.contains("papers__a.json; found verdicts in the runs"), "{message}");
+}
+
+#[test]
+fn models_keep_their_names_and_are_told_apart() {
+    let names = ["Kimi K2 (模型)", "Kimi K2 (型模)", "a b", "a_b"];
+    let copy = Copy::new(&[]);
+    for name in names {
+        copy.write(&format!("model_results/{name}/papers__a.json"), &result("s", "y"));
+    }
+    let reports = copy.reports("mcpmark");
+    let mut found: Vec<&str> = reports.iter().map(|report| report.system.name.as_str()).collect();
+    found.sort_unstable();
+    assert_eq!(found, ["Kimi K2 (型模)", "Kimi K2 (模型)", "a b", "a_b"]);
+    let ids: std::collections::BTreeSet<&str> =
+        reports.iter().map(|report| report.name.as_str()).collect();
+    assert_eq!(ids.len(), 4);
+    // A name does not depend on which others there are.
+    let alone = Copy::new(&[("model_results/Kimi K2 (型模)/papers__a.json", &result("s", "y"))]);
+    assert!(ids.contains(alone.reports("mcpmark")[0].name.as_str()));
+}
+
+#[test]
+fn files_of_the_operating_system_and_links_are_counted() {
+    let copy = Copy::new(&[
+        ("model_results/m/papers__a.json", &result("s", "y")),
+        ("model_results/m/._papers__a.json", "\u{0}\u{5}"),
+        ("model_results/.DS_Store", "x"),
+        ("__MACOSX/model_results/m/papers__b.json", "x"),
+    ]);
+    let imported = copy.import("mcpmark").unwrap();
+    let skipped: Vec<_> = imported.skipped.into_iter().collect();
+    let reason = "a file of the operating system (__MACOSX, ._*, .DS_Store)".to_owned();
+    assert_eq!(skipped, [(reason, 3)]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_of_links_says_that_they_are_not_followed() {
+    let copy = Copy::new(&[("model_results/m/papers__a.json", "x")]);
+    let file = copy.source().join("model_results/m/papers__a.json");
+    std::fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink("/dev/null", &file).unwrap();
+    let message = copy.refused("mcpmark");
+    assert!(message.contains("no files here; 1 × a link, which is not followed"), "{message}");
 }

@@ -102,7 +102,10 @@ fn the_success_of_attacks_is_over_those_that_were_tried() {
     near(value(report(&reports, "openai"), "attack.success"), 0.0);
     let copy = Copy::new(&[("data/experiments.csv", "Host,A\nclaude,-1\nclaude,yes\n")]);
     let message = copy.refused("mcpsecbench");
-    assert!(message.contains("line 3: \"yes\" for A") && message.contains("1, 0, -1 or -"), "{message}");
+    assert!(
+        message.contains("line 3: \"yes\" for A") && message.contains("1, 0, -1 or -"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -113,4 +116,49 @@ fn a_trigger_belongs_to_the_skill_above_it() {
     counts(&copy.import("skills").unwrap(), &[("queries", 2), ("tools", 1)]);
     let copy = Copy::new(&[("trigger-eval.json", triggers)]);
     assert!(copy.refused("skills").contains("a SKILL.md in its folder"));
+}
+
+#[test]
+fn a_title_of_beir_may_be_null() {
+    let copy = Copy::new(&[
+        ("corpus.jsonl", "{\"_id\": \"d\", \"title\": null, \"text\": \"cats\"}\n"),
+        ("queries.jsonl", "{\"_id\": \"q\", \"text\": \"cats\"}\n"),
+        ("qrels/test.tsv", "q\td\t1\n"),
+    ]);
+    counts(&copy.import("beir").unwrap(), &[("labels", 1), ("queries", 1), ("tools", 1)]);
+}
+
+#[test]
+fn half_a_download_is_refused_or_noted() {
+    let table = "Host,A\nclaude,1\nclaude,1\nopenai,0\n";
+    let message = Copy::new(&[("experiments.csv", table)]).refused("mcpsecbench");
+    assert!(message.contains("expected 2 trials of each host; found 1 of openai"), "{message}");
+
+    let head = "Agent Name,Attack Tool,Attack Successful,Original Task Successful,messages\n";
+    let log = |rows: &str| format!("{head}{rows}");
+    let place = |model: &str| format!("logs/direct/{model}/no_memory/naive-all_.csv");
+    let row = "a,T,1,0,\"x,\ny\"\n";
+    let (whole, cut) = (log(&row.repeat(2)), log(&format!("{row}a,T,1,0")));
+    let copy = Copy::new(&[(&place("m"), &whole), (&place("n"), &cut)]);
+    let message = copy.refused("asb");
+    assert!(message.contains("expected 5 cells in a row; found 4 on line 4"), "{message}");
+    copy.write(&place("n"), &log(row));
+    let notes = copy.import("asb").unwrap().notes;
+    assert_eq!(notes, [format!("found 1 of 2 rows that the longest such log has: {}", place("n"))]);
+
+    let copy = Copy::new(&[
+        ("tools.jsonl", "{\"id\": \"t1\", \"documentation\": \"weather\"}\n"),
+        (
+            "queries.jsonl",
+            "{\"id\": \"q1\", \"query\": \"rain?\", \"labels\": [{\"id\": \"t1\"}, {\"id\": \"t2\"}, {\"id\": \"t3\"}]}\n",
+        ),
+    ]);
+    let imported = copy.import("toolret").unwrap();
+    assert_eq!(imported.skipped["a label whose tool is not in the corpus"], 2);
+    assert_eq!(imported.notes, ["found 1 of 44453 tools", "found 1 of 7961 queries"]);
+    copy.write("ToolRet-Tools.parquet", "PAR1");
+    std::fs::remove_dir_all(copy.target()).unwrap();
+    let message = copy.refused("toolret");
+    assert!(message.contains("ToolRet-Tools.parquet: expected tools"), "{message}");
+    assert!(message.contains("found a Parquet file"), "{message}");
 }

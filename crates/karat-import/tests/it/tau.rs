@@ -86,3 +86,82 @@ fn runs_without_a_number_count_in_the_order_of_the_file() {
     near(value(&reports[0], "run.failed"), 0.5);
     assert!(Copy::new(&[("m.json", "[]")]).refused("tau-bench").contains("expected trajectories"));
 }
+
+fn second(domain: &str, runs: &str) -> String {
+    format!(
+        r#"{{"info": {{"environment_info": {{"domain_name": "{domain}"}}}}, "tasks": [], {runs}}}"#
+    )
+}
+
+fn simulation(id: &str, task: &str, reward: f64) -> String {
+    format!(
+        r#"{{"id": "{id}", "task_id": "{task}", "trial": 0, "reward_info": {{"reward": {reward:?}}},
+            "termination_reason": "user_stop", "messages": []}}"#
+    )
+}
+
+#[test]
+fn a_run_of_the_second_version_is_named_by_its_folder() {
+    let runs = format!("\"simulations\": [{}]", simulation("s", "0", 1.0));
+    let copy = Copy::new(&[
+        ("data/simulations/1_gpt_airline/results.json", &second("airline", &runs)),
+        ("data/simulations/2_gpt_retail/results.json", &second("retail", &runs)),
+        ("other/gpt.json", &second("airline", &runs)),
+        ("third/gpt.json", &second("retail", &runs)),
+    ]);
+    let reports = copy.reports("tau-bench");
+    let names: Vec<&str> = reports.iter().map(|report| report.name.as_str()).collect();
+    assert_eq!(names, ["1_gpt_airline", "2_gpt_retail", "gpt", "gpt.tau2-retail"]);
+}
+
+#[test]
+fn simulations_in_files_of_their_own_are_those_of_the_index() {
+    let index = r#""simulation_index": [{"id": "a", "task_id": "0", "trial": 0, "reward": 1.0},
+        {"id": "b", "task_id": "1", "trial": 0, "reward": 0.0}]"#;
+    let copy = Copy::new(&[
+        ("run1/results.json", &second("airline", index)),
+        ("run1/simulations/a.json", &simulation("a", "0", 1.0)),
+    ]);
+    let message = copy.refused("tau-bench");
+    assert!(message.contains("expected 2 files in simulations"), "{message}");
+    assert!(message.contains("found 1, not b"), "{message}");
+    copy.write("run1/simulations/b.json", &simulation("b", "1", 1.0));
+    let message = copy.refused("tau-bench");
+    assert!(message.contains("b.json: expected the reward 0 of"), "{message}");
+    copy.write("run1/simulations/b.json", &simulation("b", "1", 0.0));
+    copy.write("run1/simulations/c.json", &simulation("c", "2", 0.0));
+    assert!(copy.refused("tau-bench").contains("\"c\", which is not in it"));
+    std::fs::remove_file(copy.source().join("run1/simulations/c.json")).unwrap();
+    near(value(report(&copy.reports("tau-bench"), "run1"), "tau.pass^1"), 0.5);
+
+    let copy = Copy::new(&[("run1/results.json", &second("airline", index))]);
+    assert!(copy.refused("tau-bench").contains("found no such folder next to it"));
+    let copy = Copy::new(&[("simulations/a.json", &simulation("a", "0", 1.0))]);
+    assert!(copy.refused("tau-bench").contains("found a single simulation"));
+}
+
+#[test]
+fn runs_that_come_twice_are_refused_with_both_files() {
+    let numbered = trajectories(&[&[1.0], &[0.0]]);
+    let bare = r#"[{"task_id": 3, "reward": 1.0}]"#;
+    for text in [&numbered, bare] {
+        let copy = Copy::new(&[("a/m-airline.json", text), ("b/m-airline.json", text)]);
+        let message = copy.refused("tau-bench");
+        let path = |folder: &str| format!("{folder}/m-airline.json").replace('/', "");
+        let plain = message.replace(['/', '\\'], "");
+        assert!(plain.contains(&path("a")) && plain.contains(&path("b")), "{message}");
+    }
+    let twice =
+        r#"[{"task_id": 3, "reward": 1.0, "trial": 0}, {"task_id": 3, "reward": 1.0, "trial": 0}]"#;
+    let message = Copy::new(&[("m.json", twice)]).refused("tau-bench");
+    assert!(message.contains("found trial 1 of task \"3\" of m twice"), "{message}");
+}
+
+#[test]
+fn an_error_that_says_nothing_is_none() {
+    let text = r#"[{"task_id": 0, "reward": 1.0, "trial": 0, "info": {"error": ""}},
+        {"task_id": 1, "reward": 1.0, "trial": 0, "info": {"error": null}}]"#;
+    let reports = Copy::new(&[("m.json", text)]).reports("tau-bench");
+    near(value(&reports[0], "task.success"), 1.0);
+    near(value(&reports[0], "run.failed"), 0.0);
+}

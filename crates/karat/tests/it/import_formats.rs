@@ -146,6 +146,19 @@ fn half_a_copy_of_agentdojo_is_refused() {
 }
 
 #[test]
+fn a_run_of_agentdojo_in_two_folders_is_refused() {
+    let scratch = agentdojo();
+    let again = run("user_task_0", None, true, true, false);
+    scratch.write("copy/again/runs/gpt-x/banking/user_task_0/none/none.json", again);
+    let said = refused(&scratch, "agentdojo");
+    let plain = said.replace('\\', "/");
+    for file in ["copy/again/runs/gpt-x/banking", "copy/runs/gpt-x/banking"] {
+        assert!(plain.contains(file), "{said}");
+    }
+    assert!(said.contains("expected every run once"), "{said}");
+}
+
+#[test]
 fn goals_that_a_later_version_added_are_a_report_of_their_own() {
     let scratch = Scratch::new();
     for goal in ["injection_task_0", "injection_task_6"] {

@@ -387,9 +387,8 @@ fn scored(source: &Source, file: &File) -> Result<Scored, ImportError> {
         // An item that is not listed counts as right: a file that is cut off would flatter the model.
         let found = lines.len() as u64 - 1;
         if total.checked_sub(correct) != Some(found) {
-            let expected = format!(
-                "total_count {total} − correct_count {correct} lines of items that failed"
-            );
+            let expected =
+                format!("total_count {total} − correct_count {correct} lines of items that failed");
             let found = format!("{found} of them: half a download?");
             return Err(ImportError::unexpected(&file.path, expected, found));
         }
