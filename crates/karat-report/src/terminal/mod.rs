@@ -119,10 +119,11 @@ pub fn leaderboard(table: &Leaderboard, style: Style) -> String {
     let _ = writeln!(text, "{} {}", style.strong(&name(&head, 60)), style.faint(&size));
     let head = format!("  {:<42} {:>7}  {:<13} {:>5}  rank", "system", "value", "95 % range", "n");
     let _ = writeln!(text, "{}", style.faint(&head));
+    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
     for row in rows {
         let range = range(row.interval.as_ref(), "–");
-        let (system, value, ranks) =
-            (name(&row.name, 42), number(Some(row.value)), rank(row.ranks));
+        let system = distinct(&row.name, &names, 42);
+        let (value, ranks) = (number(Some(row.value)), rank(row.ranks));
         let _ = writeln!(text, "  {system:<42} {value:>7}  {range:<13} {:>5}  {ranks}", row.n);
     }
     wrapped(style, &mut text, "  ", &format::real_differences(pairs));
@@ -134,7 +135,9 @@ pub fn leaderboard(table: &Leaderboard, style: Style) -> String {
     }
     for pair in shown {
         let sign = if pair.real { ">" } else { "≈" };
-        let names = format!("{} {sign} {}", name(&pair.better, 20), name(&pair.worse, 20));
+        let (better, worse) = (&pair.better, &pair.worse);
+        let [better, worse] = [better, worse].map(|system| distinct(system, &names, 20));
+        let names = format!("{better} {sign} {worse}");
         let (delta, range) = (number(pair.delta), range(pair.interval.as_ref(), "–"));
         let _ = writeln!(text, "  {names:<44} {delta:>7}  {range:<15} {:>8}", number(pair.p_holm));
     }
@@ -142,6 +145,36 @@ pub fn leaderboard(table: &Leaderboard, style: Style) -> String {
         wrapped(style, &mut text, "  ", &format!("and {more} more pairs in the report"));
     }
     text
+}
+
+/// A name in a column, cut so that it differs from the others: at its end, else in the middle, else at its
+/// start.
+fn distinct(own: &str, others: &[&str], columns: usize) -> String {
+    let own = printable(own);
+    let short = clip(&own, columns).into_owned();
+    let others: Vec<_> =
+        others.iter().map(|other| printable(other)).filter(|other| *other != own).collect();
+    let same: Vec<&str> =
+        others.iter().map(|other| &**other).filter(|other| clip(other, columns) == short).collect();
+    if same.is_empty() {
+        return short;
+    }
+    let middle = |text: &str, tail: usize| {
+        let from = text.chars().count().saturating_sub(tail);
+        let end: String = text.chars().skip(from).collect();
+        format!("{}{end}", clip(text, columns - tail))
+    };
+    let cuts = columns / 3..columns.saturating_sub(2);
+    for tail in cuts {
+        let cut = middle(&own, tail);
+        if same.iter().all(|other| middle(other, tail) != cut) {
+            return cut;
+        }
+    }
+    let common = |other: &&str| own.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+    let shared = same.iter().map(common).min().unwrap_or_default();
+    let rest: String = own.chars().skip(shared).collect();
+    format!("…{}", clip(&rest, columns - 1))
 }
 
 /// One report.
@@ -496,4 +529,22 @@ fn wrap(line: &str, width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_would_look_the_same_are_cut_where_they_differ() {
+        let names = ["gpt-4o-2024-05-13-repeat_user_prompt", "gpt-4o-2024-05-13-tool_filter", "o3"];
+        let shown = names.map(|name| distinct(name, &names, 20));
+        assert_eq!(shown, ["gpt-4o-2024-0…prompt", "gpt-4o-2024-0…filter", "o3"]);
+        // Others that are cut do not matter, and a difference in the middle is shown too.
+        assert_eq!(distinct(names[0], &[names[0], "o3"], 20), "gpt-4o-2024-05-13-r…");
+        let long = ["a", "b"].map(|letter| format!("{0}{letter}{0}", "x".repeat(40)));
+        let long = [long[0].as_str(), long[1].as_str()];
+        let shown = long.map(|name| distinct(name, &long, 20));
+        assert_eq!(shown, ["…axxxxxxxxxxxxxxxxx…", "…bxxxxxxxxxxxxxxxxx…"]);
+    }
 }
