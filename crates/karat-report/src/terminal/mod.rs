@@ -537,11 +537,12 @@ mod tests {
 
     #[test]
     fn names_that_would_look_the_same_are_cut_where_they_differ() {
-        let names = ["gpt-4o-2024-05-13-repeat_user_prompt", "gpt-4o-2024-05-13-tool_filter", "o3"];
+        let names =
+            ["gpt-4o-2024-05-13-tool_filter", "gpt-4o-2024-05-13-transformers_pi_detector", "o3"];
         let shown = names.map(|name| distinct(name, &names, 20));
-        assert_eq!(shown, ["gpt-4o-2024-0…prompt", "gpt-4o-2024-0…filter", "o3"]);
+        assert_eq!(shown, ["gpt-4o-2024-0…filter", "gpt-4o-2024-0…tector", "o3"]);
         // Others that are cut do not matter, and a difference in the middle is shown too.
-        assert_eq!(distinct(names[0], &[names[0], "o3"], 20), "gpt-4o-2024-05-13-r…");
+        assert_eq!(distinct(names[0], &[names[0], "o3"], 20), "gpt-4o-2024-05-13-t…");
         let long = ["a", "b"].map(|letter| format!("{0}{letter}{0}", "x".repeat(40)));
         let long = [long[0].as_str(), long[1].as_str()];
         let shown = long.map(|name| distinct(name, &long, 20));
