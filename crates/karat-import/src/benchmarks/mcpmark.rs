@@ -80,7 +80,7 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     }
     let is_summary = |file: &&File| file.base() == "summary.json";
     for file in source.files().filter(is_summary) {
-        names.published.extend(published(source, file)?);
+        names.published.extend(published(source, file));
     }
     for file in source.files() {
         let place = batch(file);
@@ -201,11 +201,11 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The models of a published table.
-fn published(source: &Source, file: &File) -> Result<Vec<String>, ImportError> {
-    let whole: BTreeMap<String, Value> = source.peek(file, SUMMARY)?;
+/// The models of a published table; none if it is of another kind, as those of earlier experiments are.
+fn published(source: &Source, file: &File) -> Vec<String> {
+    let whole: BTreeMap<String, Value> = source.peek(file, SUMMARY).unwrap_or_default();
     let models = whole.get("overall").and_then(Value::as_object);
-    Ok(models.map(|models| models.keys().cloned().collect()).unwrap_or_default())
+    models.map(|models| models.keys().cloned().collect()).unwrap_or_default()
 }
 
 fn result<'a>(

@@ -206,13 +206,14 @@ struct Named {
 }
 
 fn universe(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
-    let mut asked = Vec::new();
+    let (mut asked, mut tasks) = (Vec::new(), 0);
     for file in source.files() {
         if !file.base().ends_with(".json") || !file.base().contains("_task_") {
             writer.skip("a file that is not a task");
             continue;
         }
         let task: UniverseTask = source.json(file, UNIVERSE)?;
+        tasks += 1;
         writer.count("tasks", 1);
         writer.count("evaluators", task.evaluators.len() as u64);
         // Without a list, the servers are those of the whole domain, which a query cannot tell.
@@ -232,6 +233,6 @@ fn universe(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     if asked.is_empty() {
         return Err(source.nothing(MCP_UNIVERSE.needs));
     }
-    writer.found_of(asked.len() as u64, UNIVERSE_TASKS, "tasks");
+    writer.found_of(tasks, UNIVERSE_TASKS, "tasks");
     write(asked, &BTreeMap::new(), writer)
 }
