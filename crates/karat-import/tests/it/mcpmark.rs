@@ -282,3 +282,21 @@ fn a_folder_of_links_says_that_they_are_not_followed() {
     let message = copy.refused("mcpmark");
     assert!(message.contains("no files here; 1 × a link, which is not followed"), "{message}");
 }
+
+#[cfg(unix)]
+#[test]
+fn an_archive_may_divide_names_by_backslashes() {
+    let copy = Copy::new(&[("copy.txt", "")]);
+    let packed = tempfile::tempdir().unwrap();
+    for name in ["model_results\\m\\papers__a.json", "..\\..\\papers__b.json"] {
+        std::fs::write(packed.path().join(name), result("s", "y")).unwrap();
+    }
+    std::fs::remove_file(copy.source().join("copy.txt")).unwrap();
+    let archive = copy.source().join("results.tar");
+    let mut tar = std::process::Command::new("tar");
+    tar.arg("cf").arg(&archive).arg("-C").arg(packed.path()).arg(".");
+    assert!(tar.status().unwrap().success());
+    let imported = copy.import("mcpmark").unwrap();
+    assert_eq!(imported.entries, ["m"]);
+    assert_eq!(imported.skipped["a file of an archive whose name leads out of it"], 1);
+}
