@@ -1,7 +1,12 @@
 from collections.abc import Iterable, Mapping, Sequence
+from typing import final
+
+from typing_extensions import disjoint_base
 
 __version__: str
 
+@final
+@disjoint_base
 class Batch:
     @property
     def num_rows(self) -> int: ...
@@ -12,6 +17,8 @@ class Batch:
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
+@final
+@disjoint_base
 class Table:
     @property
     def num_rows(self) -> int: ...
@@ -21,6 +28,8 @@ class Table:
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
+@final
+@disjoint_base
 class BatchSchema:
     @property
     def names(self) -> list[str]: ...
@@ -30,6 +39,8 @@ class BatchSchema:
     def metadata(self) -> dict[str, str]: ...
     def __arrow_c_schema__(self) -> object: ...
 
+@final
+@disjoint_base
 class Scorer:
     def __new__(cls, kind: str, options: str) -> Scorer: ...
     @property
@@ -37,6 +48,8 @@ class Scorer:
     def score_batch(self, source: object) -> Batch: ...
     def score(self, source: object) -> Table: ...
 
+@final
+@disjoint_base
 class Partial:
     def __new__(cls, kind: str, options: str, part: str | None = None) -> Partial: ...
     @staticmethod
