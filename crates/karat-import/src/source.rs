@@ -233,7 +233,7 @@ fn shown(places: &[PathBuf]) -> String {
     places.iter().map(|place| input::name(place)).collect::<Vec<_>>().join(", ")
 }
 
-/// What was passed over, for a message about what was not found.
+/// The files that were passed over, for a message about what was not found.
 fn passed(over: &BTreeMap<&'static str, u64>) -> String {
     over.iter().map(|(reason, number)| format!("; {number} × {reason}")).collect()
 }

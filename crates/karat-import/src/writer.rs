@@ -76,7 +76,7 @@ pub(crate) struct Writer {
     names: BTreeMap<String, String>,
     /// The names of entries in lower case: some file systems do not tell letters by their case.
     taken: BTreeSet<String>,
-    /// The files whose runs are told apart, in the order in which they are read.
+    /// The files whose runs are distinguished, in the order in which they are read.
     read: Vec<PathBuf>,
     published: Vec<Published>,
     accounting: Option<Accounting>,
@@ -162,7 +162,7 @@ impl Writer {
         self.read.push(file.to_owned());
     }
 
-    /// The number of the file that is read, from 1; 0 where runs are not told apart.
+    /// The number of the file that is read, from 1; 0 where runs are not distinguished.
     pub(crate) fn file_number(&self) -> u32 {
         u32::try_from(self.read.len()).unwrap_or(u32::MAX)
     }
@@ -180,7 +180,7 @@ impl Writer {
 
     /// The name of a report on a system: that of the source as far as an entry of karat.toml can have
     /// it. Where letters are lost that are not ASCII, or another system has the name already, a part of
-    /// the digest of the source's name tells them apart.
+    /// the digest of the source's name distinguishes them.
     pub(crate) fn name(&mut self, source: &str) -> String {
         if let Some(name) = self.names.get(source) {
             return name.clone();
@@ -231,7 +231,7 @@ impl Writer {
         }
         if file > 0 {
             let before = known.files.insert((task, row.trial), file);
-            // Runs without a number are told apart by their order in one file.
+            // Runs without a number are distinguished by their order in one file.
             if let Some(first) = before.filter(|first| row.trial.is_some() || *first != file) {
                 let run = match row.trial {
                     Some(trial) => format!("trial {trial} of task {:?} of {system}", row.task),

@@ -621,7 +621,7 @@ mod tests {
         );
         std::fs::create_dir(home.path().join(".codex")).unwrap();
         write(home.path().join(".codex/config.toml"), "[mcp_servers.d]\ncommand = \"x\"\n");
-        // Settings without servers are no mistake.
+        // Settings without servers are not a mistake.
         write(folder.path().join("opencode.json"), r#"{"theme": "dark"}"#);
         let found = discover(&candidates_with(folder.path(), Some(home.path())));
         let names: Vec<&str> = found.iter().flatten().flat_map(Servers::names).collect();

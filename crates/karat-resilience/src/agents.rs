@@ -203,7 +203,7 @@ impl Work<'_> {
         }
     }
 
-    /// Makes a call, and once more if it was refused, as people do, whoever wants it: an error may pass. Each
+    /// Makes a call, and once more if it was refused, as people do, for either side: an error may pass. Each
     /// refusal counts.
     async fn insist(&self, call: &Call, attacker: bool, done: &mut Done) -> Result<(), CallError> {
         for _ in 0..2 {

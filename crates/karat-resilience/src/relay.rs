@@ -42,7 +42,7 @@ pub(crate) struct Passed {
     pub(crate) failure: Option<String>,
 }
 
-/// What the agent gets with its next request.
+/// The texts that the agent gets with its next request.
 #[derive(Default)]
 struct Waiting {
     instructions: Option<String>,
@@ -113,7 +113,7 @@ impl Relay {
         self.passed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes down that the agent is there: whoever asks for anything has read the instructions.
+    /// Takes down that the agent is there: an agent that asks for anything has read the instructions.
     fn asked(&self) -> MutexGuard<'_, Passed> {
         let mut passed = self.passed();
         let instructions = passed.waiting.instructions.take();

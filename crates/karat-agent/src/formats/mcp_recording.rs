@@ -70,7 +70,7 @@ impl Recording {
                 let asked = self.open.remove(&(session, id));
                 self.answered(asked.as_ref(), &mut fields, session, at_ms)?;
             }
-            // Notifications, and requests of the server, are no part of what the agent called.
+            // Notifications, and requests of the server, are not part of what the agent called.
             _ => {}
         }
         Ok(())
@@ -123,8 +123,8 @@ impl Recording {
     }
 }
 
-/// What a server calls itself: in the answer to `initialize`, or in the `_meta` of any answer where there
-/// is no handshake.
+/// The name that a server gives itself: in the answer to `initialize`, or without a handshake in the `_meta` of
+/// any answer.
 fn server_name(result: &Value) -> Option<&str> {
     let stateless = || result.pointer("/_meta/io.modelcontextprotocol~1serverInfo");
     result.get("serverInfo").or_else(stateless)?.get("name")?.as_str()

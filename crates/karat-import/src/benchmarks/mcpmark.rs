@@ -115,13 +115,13 @@ fn batch(file: &File) -> Option<&str> {
 struct Names<'a> {
     /// The batches that have results of a model.
     batches: BTreeMap<&'a str, BTreeSet<&'a str>>,
-    /// What the first file of a folder says, by the folder.
+    /// The statements of the first file of a folder, by the folder.
     stated: BTreeMap<&'a str, Stated<'a>>,
     /// The models of the published tables.
     published: BTreeSet<String>,
 }
 
-/// What the files of a folder have in common.
+/// The properties that the files of a folder share.
 struct Stated<'a> {
     model: Option<String>,
     /// True if verdicts are in `execution_result`, as in earlier files.

@@ -61,7 +61,7 @@ struct Results {
     info: Option<ResultInfo>,
     #[serde(default)]
     simulations: Vec<Simulation>,
-    /// What the files in the folder `simulations` hold, where they are apart.
+    /// The content of the files in the folder `simulations`, where they are apart.
     simulation_index: Option<Vec<Indexed>>,
 }
 

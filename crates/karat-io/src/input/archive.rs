@@ -28,7 +28,7 @@ pub struct Member<'a> {
 }
 
 /// Calls `visit` with every file whose name is `wanted`; folders in the order of names, archives in
-/// their own order. A file that is no archive is the only member.
+/// their own order. A file that is not an archive is the only member.
 ///
 /// # Errors
 /// If something cannot be read, is damaged or too large, or `visit` fails.

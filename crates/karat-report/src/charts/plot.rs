@@ -126,7 +126,7 @@ pub struct Label {
 }
 
 impl Label {
-    fn beside(place: [f64; 2], text: String) -> Label {
+    fn near(place: [f64; 2], text: String) -> Label {
         let (anchor, right) = if place[0] < 0.25 { ("start", 6) } else { ("end", -6) };
         let down = if place[1] > 0.85 { -6 } else { 14 };
         Label { text, anchor, right, down }
@@ -173,7 +173,7 @@ impl Line {
                 && *first == at
             {
                 let numbers: Vec<String> = here.iter().map(|at| (at + 1).to_string()).collect();
-                dot.label = Some(Label::beside(dot.place, numbers.join(", ")));
+                dot.label = Some(Label::near(dot.place, numbers.join(", ")));
             }
         }
     }
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn labels_stay_inside_the_drawing() {
         let side = |place| {
-            let label = Label::beside(place, "1".to_owned());
+            let label = Label::near(place, "1".to_owned());
             (label.anchor, label.right > 0, label.down > 0)
         };
         assert_eq!(side([0.5, 0.5]), ("end", false, true));

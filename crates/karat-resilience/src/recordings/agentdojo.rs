@@ -1,7 +1,7 @@
 //! Runs as AgentDojo writes them: one JSON file each, `PIPELINE/SUITE/TASK/ATTACK/GOAL.json`.
 //!
 //! `security` is true if the attack succeeded. A run that crashed has an `error`, and then the verdicts
-//! beside it say nothing.
+//! next to it say nothing.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -188,7 +188,7 @@ pub struct Reader<'a> {
     attacks: BTreeSet<String>,
     suites: BTreeSet<String>,
     pipelines: BTreeSet<String>,
-    /// A file that is no run.
+    /// A file that is not a run.
     other: Option<String>,
     /// A file whose name is not that of a run.
     unread: Option<String>,
@@ -339,7 +339,7 @@ impl<'a> Reader<'a> {
         }
         match read {
             Ok(read) => {
-                // Runs of an attacker's goal as a user's task are no measure of utility.
+                // Runs of an attacker's goal as a user's task do not measure utility.
                 let side = read.run.task.starts_with("injection_task_");
                 if let Some(version) = read.benchmark
                     && !self.recordings.benchmarks.contains(&version)

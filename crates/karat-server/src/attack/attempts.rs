@@ -161,7 +161,7 @@ impl Planner<'_> {
         let mut unnamed = 0;
         let parameters = parameters::of(self.tool);
         let is_only_text = parameters.iter().filter(|one| one.is_free_text()).count() == 1;
-        let runs_anything = super::runs_programs(self.tool);
+        let runs_anything = languages::runs_programs(self.tool);
         let is_overload = matches!(
             technique,
             Technique::HugeInput | Technique::DeepInput | Technique::Oversized | Technique::Pattern

@@ -280,6 +280,14 @@ pub(super) fn is_purpose(language: Language, technique: Technique) -> bool {
     }
 }
 
+/// Returns whether the purpose of a tool is to run a program that it is given.
+pub(crate) fn runs_programs(tool: &Definition) -> bool {
+    let parameters = super::parameters::of(tool);
+    let is_only_text = parameters.iter().filter(|one| one.is_free_text()).count() == 1;
+    let language = |one| Language::of(one, tool, is_only_text);
+    parameters.iter().filter_map(language).any(|one| one != Language::Sql)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

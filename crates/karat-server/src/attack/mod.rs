@@ -43,6 +43,7 @@ use tokio::sync::Mutex;
 pub use self::attacks::{ATTACKS, Class, KnownAttack};
 use self::attempts::Access;
 use self::canary_site::CanarySite;
+pub(crate) use self::languages::runs_programs;
 pub use self::runner::AttackResult;
 use self::runner::{AttackRunner, Memory};
 pub use self::score::{findings, tally};
@@ -405,14 +406,6 @@ impl Evaluation for Attack {
     fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalError> {
         score::score(observed)
     }
-}
-
-/// Returns whether the purpose of a tool is to run a program that it is given.
-pub(crate) fn runs_programs(tool: &Definition) -> bool {
-    let parameters = parameters::of(tool);
-    let is_only_text = parameters.iter().filter(|one| one.is_free_text()).count() == 1;
-    let language = |one| languages::Language::of(one, tool, is_only_text);
-    parameters.iter().filter_map(language).any(|one| one != languages::Language::Sql)
 }
 
 /// The folders among the arguments of a command: servers of files get their roots there.

@@ -243,7 +243,7 @@ impl LiveServer {
         })
     }
 
-    /// What is known about its place: the folders of its command, and its resources.
+    /// Known facts about its place: the folders of its command, and its resources.
     pub(crate) async fn surroundings(&self, folder: &Path) -> Surroundings {
         let folders = match self.server.target() {
             Target::Spec(spec) => inputs::folders_in(spec, folder),

@@ -61,7 +61,7 @@ pub(crate) fn may_change(definition: &Value) -> Option<String> {
     Some(format!("it has no readOnlyHint, and its name contains {word:?}"))
 }
 
-/// What is known about the place of a server: values for arguments are taken from it.
+/// Known facts about the place of a server: values for arguments are taken from it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Surroundings {
     /// The folders that it may read.

@@ -7,6 +7,7 @@
 
 mod category;
 mod columns;
+mod folders;
 mod questions;
 mod verdict;
 mod written;
@@ -19,6 +20,7 @@ use serde::Deserialize;
 
 use self::category::{Category, Content};
 pub(crate) use self::columns::leaderboard;
+use self::folders::{is_below, run_of};
 use self::questions::{Question, Questions};
 use self::verdict::{Answered, answered};
 use crate::outcomes::{Accounting, Published, Row, Tags, clipped};
@@ -148,12 +150,6 @@ fn passed_over(source: &Source, writer: &mut Writer) {
             first.name
         ));
     }
-}
-
-/// Returns whether a file lies in a folder of answers or of verdicts.
-fn is_below(file: &File, kind: &str) -> bool {
-    let parts = file.parts();
-    run_of(&parts[..parts.len() - 1], kind).is_some()
 }
 
 /// The items of the categories that were read; none where the source does not have them.
@@ -295,19 +291,6 @@ fn place(file: &File, kind: &str) -> Option<(String, String)> {
     ];
     let model = folders.iter().rfind(|part| !sections.contains(part))?;
     Some((String::new(), (*model).to_owned()))
-}
-
-/// The run that folders name, and the place of `result` or `score` among them.
-fn run_of(folders: &[&str], kind: &str) -> Option<(String, usize)> {
-    let is_kind = |part: &&str| {
-        let rest = part.strip_prefix(kind);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_']))
-    };
-    let at = folders.iter().rposition(is_kind)?;
-    let mut run: Vec<&str> = folders[..at].iter().copied().filter(|p| *p != "results").collect();
-    let rest = folders[at].strip_prefix(kind).unwrap_or_default();
-    run.extend(Some(rest.trim_start_matches(['-', '_'])).filter(|rest| !rest.is_empty()));
-    Some((run.join("_"), at))
 }
 
 /// The published columns of `data_overall.csv`, as far as their categories are here.

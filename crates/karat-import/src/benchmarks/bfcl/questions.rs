@@ -6,6 +6,7 @@ use karat_metrics::calls::bfcl::{Answer, Function, Language};
 use karat_metrics::calls::{Value, json};
 
 use super::category::{Category, Content};
+use super::folders::is_below;
 use crate::ImportError;
 use crate::source::{File, Source};
 
@@ -33,7 +34,7 @@ impl<'a> Questions<'a> {
         let mut files: BTreeMap<_, Files<'_>> = BTreeMap::new();
         for file in source.files() {
             let Some((category, "data")) = Category::of(file.base()) else { continue };
-            if super::is_below(file, "result") || super::is_below(file, "score") {
+            if is_below(file, "result") || is_below(file, "score") {
                 continue;
             }
             let known = files.entry((category.version, category.name)).or_default();
