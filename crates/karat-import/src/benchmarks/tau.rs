@@ -39,6 +39,8 @@ const RESULTS: &str = "results.json";
 const SIMULATIONS: &str = "simulations";
 const SIMULATION: &str =
     "a simulation of τ²-bench: {\"id\", \"task_id\", \"trial\", \"reward_info\", …}";
+/// The folder of runs that τ² itself threw away.
+const DISCARDED: &str = "hallucination_discarded";
 const NO_REWARD: &str = "no reward was recorded";
 
 #[derive(Deserialize)]
@@ -63,6 +65,8 @@ struct Results {
     simulations: Vec<Simulation>,
     /// The content of the files in the folder `simulations`, where they are apart.
     simulation_index: Option<Vec<Indexed>>,
+    /// The tasks of the run.
+    tasks: Option<Vec<IgnoredAny>>,
 }
 
 #[derive(Deserialize)]
@@ -73,6 +77,7 @@ struct Indexed {
 
 #[derive(Deserialize)]
 struct ResultInfo {
+    num_trials: Option<u32>,
     environment_info: Option<Environment>,
 }
 
@@ -118,6 +123,10 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
             writer.skip("a file that is not JSON");
             continue;
         }
+        if folder(file).rsplit('/').next() == Some(DISCARDED) {
+            writer.skip("runs that τ² discarded");
+            continue;
+        }
         found |= copy.trajectories(file, writer)?;
     }
     if found { Ok(()) } else { Err(source.nothing(EXPECTED)) }
@@ -143,13 +152,18 @@ impl Copy<'_> {
         let text = self.source.text(file)?;
         let is_list = text.trim_start().starts_with('[');
         let has = |key: &str| text.contains(key);
-        if !is_list && has("\"reward_info\"") && !has("\"simulations\"") {
+        if !is_list && has("\"reward_info\"") && !has("\"simulations\"") && file.base() != RESULTS {
             let found = "a single simulation of τ²-bench; the results.json above it is not here";
             return Err(ImportError::unexpected(&file.path, EXPECTED, found));
         }
         let has_runs = match is_list {
             true => has("\"reward\""),
-            false => has("\"simulations\"") || has("\"simulation_index\""),
+            // The index of files of their own may be missing.
+            false => {
+                has("\"simulations\"")
+                    || has("\"simulation_index\"")
+                    || (file.base() == RESULTS && self.apart.contains_key(folder(file)))
+            }
         };
         if !has_runs {
             writer.skip("a JSON file without trajectories");
@@ -169,6 +183,7 @@ impl Copy<'_> {
         } else {
             let mut results = file.parse::<Results>(&text, EXPECTED)?;
             self.collect(file, &mut results, writer)?;
+            results.check_size(file, writer);
             let stated = results.info.and_then(|info| info.environment_info?.domain_name);
             domain = Writer::entry_name(&stated.unwrap_or(domain));
             results.simulations.into_iter().map(Simulation::row).collect()
@@ -243,6 +258,21 @@ impl Copy<'_> {
             ))?;
         }
         Ok(())
+    }
+}
+
+impl Results {
+    /// An interrupted run has fewer simulations than the file itself announces.
+    fn check_size(&self, file: &File, writer: &mut Writer) {
+        let tasks = self.tasks.as_ref().map_or(0, Vec::len);
+        let trials = self.info.as_ref().and_then(|info| info.num_trials).unwrap_or(1) as usize;
+        let (announced, found) = (tasks.saturating_mul(trials), self.simulations.len());
+        if found < announced {
+            writer.note(format!(
+                "{}: found {found} of {announced} simulations, {tasks} tasks with {trials} trials each",
+                file.path.display()
+            ));
+        }
     }
 }
 

@@ -134,6 +134,19 @@ fn simulations_in_files_of_their_own_are_those_of_the_index() {
     std::fs::remove_file(copy.source().join("run1/simulations/c.json")).unwrap();
     near(value(report(&copy.reports("tau-bench"), "run1"), "tau.pass^1"), 0.5);
 
+    // The index may be missing, and what τ² discarded is not a result.
+    let copy = Copy::new(&[
+        ("run1/results.json", &second("airline", "\"timestamp\": null")),
+        ("run1/simulations/a.json", &simulation("a", "0", 1.0)),
+        (
+            "run1/hallucination_discarded/results_user_hallucination.json",
+            &second("airline", &format!("\"simulations\": [{}]", simulation("z", "0", 0.0))),
+        ),
+    ]);
+    let reports = copy.reports("tau-bench");
+    assert_eq!(reports.len(), 1);
+    near(value(report(&reports, "run1"), "tau.pass^1"), 1.0);
+
     let copy = Copy::new(&[("run1/results.json", &second("airline", index))]);
     assert!(copy.refused("tau-bench").contains("found no such folder next to it"));
     let copy = Copy::new(&[("simulations/a.json", &simulation("a", "0", 1.0))]);
