@@ -115,10 +115,12 @@ fn text_of(path: &Path) -> Result<String, InputError> {
 /// # Errors
 /// As [`read`].
 pub fn parse(path: &Path, text: &str) -> Result<Servers, InputError> {
-    parse_settings(path, text)?.ok_or_else(|| {
-        let message = "the file has none of `mcpServers`, `servers`, `mcp_servers`, `context_servers` and `mcp`";
-        InputError::invalid(path, "the whole file", message)
-    })
+    parse_settings(path, text)?.ok_or_else(|| without_servers(path))
+}
+
+fn without_servers(path: &Path) -> InputError {
+    let message = "the file has none of `mcpServers`, `servers`, `mcp_servers`, `context_servers` and `mcp`";
+    InputError::invalid(path, "the whole file", message)
 }
 
 /// The servers of a file that may have none: most of these files are settings of an editor.
@@ -128,6 +130,9 @@ fn parse_settings(path: &Path, text: &str) -> Result<Option<Servers>, InputError
         Format::Yaml => input::parse(path, text, Format::Yaml)?,
         _ => input::parse_json_with_comments(path, text)?,
     };
+    if !document.is_object() {
+        return Err(without_servers(path));
+    }
     let mut entries = BTreeMap::new();
     let mut found = false;
     if let Some(servers) = at(&document) {
