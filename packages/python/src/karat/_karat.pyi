@@ -1,12 +1,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import final
 
-from typing_extensions import disjoint_base
-
 __version__: str
 
 @final
-@disjoint_base
 class Batch:
     @property
     def num_rows(self) -> int: ...
@@ -18,7 +15,6 @@ class Batch:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
-@disjoint_base
 class Table:
     @property
     def num_rows(self) -> int: ...
@@ -29,7 +25,6 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
-@disjoint_base
 class BatchSchema:
     @property
     def names(self) -> list[str]: ...
@@ -40,7 +35,6 @@ class BatchSchema:
     def __arrow_c_schema__(self) -> object: ...
 
 @final
-@disjoint_base
 class Scorer:
     def __new__(cls, kind: str, options: str) -> Scorer: ...
     @property
@@ -49,7 +43,6 @@ class Scorer:
     def score(self, source: object) -> Table: ...
 
 @final
-@disjoint_base
 class Partial:
     def __new__(cls, kind: str, options: str, part: str | None = None) -> Partial: ...
     @staticmethod
