@@ -29,6 +29,8 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
 const EXPECTED: &str = "verdicts of a judge: [{\"task_id\", \"reward\", \"category\", …}]";
 const ANNOTATION: &str =
     "an annotation: [{\"task_id\", \"task_success\": \"success\"|\"failure\"}]";
+/// The number of tools of the release.
+const KNOWN_TOOLS: u64 = 527;
 const TOOLS: &str = "tools.json";
 const TASKS: &str = "all_annotations.json";
 const SUCCESS: &str = "livemcpbench.success";
@@ -308,6 +310,7 @@ fn tools(source: &Source, writer: &mut Writer) -> Result<bool, ImportError> {
             by_name.entry(tool.name).or_default().push(id);
         }
     }
+    writer.found_of(corpus.tools() as u64, KNOWN_TOOLS, "tools");
     let expected = "tasks: [{\"task_id\", \"Question\", \"Annotator Metadata\": {\"Tools\"}}]";
     for task in source.json::<Vec<Annotation>>(tasks, expected)? {
         let text = task.metadata.get("Tools").and_then(Value::as_str).unwrap_or_default();

@@ -24,6 +24,9 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
     import,
 };
 
+/// The sizes of the release.
+const SERVERS: u64 = 45;
+const CASES: u64 = 1_348;
 const EXPECTED: &str = "response_all.json of MCPTox: {\"servers\": {name: {\"malicious_instance\": \
                         [{\"metadata\", \"poisoned_tool\", \"datas\": […]}], …}}}";
 
@@ -78,6 +81,8 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     let mut threats = Threats::new(&BENCHMARK);
     let mut runs = Runs::new(Report::Pipeline);
     writer.count("servers", whole.servers.len() as u64);
+    writer.found_of(whole.servers.len() as u64, SERVERS, "servers");
+    writer.found_of(found, CASES, "cases");
     for (server, content) in whole.servers {
         for (tool, text) in blocks(&content.clean_system_promot) {
             let threat = Threat {

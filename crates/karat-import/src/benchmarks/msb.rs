@@ -26,6 +26,9 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
     import,
 };
 
+/// The sizes of the release.
+const KNOWN_AGENTS: u64 = 10;
+const KNOWN_KINDS: u64 = 12;
 const AGENTS: &str = "lines of {\"agent_name\", \"task_tool\": [{\"task\", \"tool\"}]}";
 const COLUMNS: [&str; 9] = [
     "attack_type",
@@ -76,7 +79,9 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     for file in source.files() {
         match file.base() {
             "agent_task.jsonl" => {
-                for agent in source.list::<Agent>(file, AGENTS)? {
+                let agents = source.list::<Agent>(file, AGENTS)?;
+                writer.found_of(agents.len() as u64, KNOWN_AGENTS, "agents");
+                for agent in agents {
                     writer.count("agents", 1);
                     tasks(agent, &mut asked);
                 }
@@ -87,13 +92,15 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
                 writer.count("attack tasks", found as u64);
             }
             "attack_type.jsonl" => {
+                let mut kinds = 0;
                 for row in source.list::<AttackTypes>(file, "lines of {\"attack_type\"}")? {
-                    let found = match row.attack_type {
-                        Types::All(names) => names.len(),
+                    kinds += match row.attack_type {
+                        Types::All(names) => names.len() as u64,
                         Types::One(_) => 1,
                     };
-                    writer.count("kinds of attacks", found as u64);
                 }
+                writer.count("kinds of attacks", kinds);
+                writer.found_of(kinds, KNOWN_KINDS, "kinds of attacks");
             }
             "metrics.csv" => metrics(source, file, &mut runs, writer)?,
             _ => writer.skip("a file that holds neither tasks nor runs"),
