@@ -119,7 +119,8 @@ pub fn parse(path: &Path, text: &str) -> Result<Servers, InputError> {
 }
 
 fn without_servers(path: &Path) -> InputError {
-    let message = "the file has none of `mcpServers`, `servers`, `mcp_servers`, `context_servers` and `mcp`";
+    let message =
+        "the file has none of `mcpServers`, `servers`, `mcp_servers`, `context_servers` and `mcp`";
     InputError::invalid(path, "the whole file", message)
 }
 
