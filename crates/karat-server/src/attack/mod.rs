@@ -12,6 +12,7 @@ mod attacks;
 mod attempts;
 mod canary_site;
 mod controls;
+mod judgement;
 mod languages;
 mod listener;
 pub(crate) mod parameters;

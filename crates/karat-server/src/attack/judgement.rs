@@ -1,0 +1,204 @@
+//! Judges the outcome of an attempt: proven, held, refused before the tool used it, or neither.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::attempts::{Attempt, Proof};
+use super::canary_site::CanarySite;
+use crate::observation::Outcome;
+use crate::probe::encodings::find_encoded;
+use crate::probe::live::CallResult;
+use crate::probe::reaction::{self, INVALID_PARAMS, Reaction};
+
+/// The words of an answer, in no order: some servers list their complaints in a random one.
+pub(super) fn words_of(outcome: &Outcome) -> BTreeSet<String> {
+    let text = reaction::text(outcome);
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_owned).collect()
+}
+
+/// Words of a server that refuses to go there, whether the file exists or not.
+const DENIALS: [&str; 16] = [
+    "outside",
+    "denied",
+    "not allowed",
+    "disallowed",
+    "not permitted",
+    "permission",
+    "forbidden",
+    "escape",
+    "traversal",
+    "restricted",
+    "unauthorized",
+    "within",
+    "beyond",
+    "relative",
+    "invalid path",
+    "security",
+];
+
+/// Returns whether the answers for a file that exists and for one that does not differ in more than the path,
+/// without being a refusal.
+pub(super) fn looks_at_files(there: (&Attempt, &Outcome), missing: (&Attempt, &Outcome)) -> bool {
+    if !there.1.is_answer() || !missing.1.is_answer() {
+        return false;
+    }
+    let said = without_paths(there);
+    let words = |text: &str| {
+        let words = text.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 1);
+        words.map(str::to_owned).collect::<BTreeSet<String>>()
+    };
+    !DENIALS.iter().any(|denial| said.contains(denial))
+        && words(&said) != words(&without_paths(missing))
+}
+
+/// An answer in lower case, without the texts that were sent.
+fn without_paths((attempt, outcome): (&Attempt, &Outcome)) -> String {
+    let mut sent = Vec::new();
+    attempt.arguments.values().for_each(|value| strings(value, &mut sent));
+    let mut text = reaction::text(outcome).to_lowercase();
+    for value in sent {
+        let name = value.rsplit('/').next().unwrap_or_default();
+        for part in [value.as_str(), value.trim_start_matches(['.', '/']), name] {
+            if !part.is_empty() {
+                text = text.replace(part, " ");
+            }
+        }
+    }
+    text
+}
+
+/// Collects every text in a value, in lower case.
+fn strings(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::String(text) => into.push(text.to_lowercase()),
+        Value::Array(list) => list.iter().for_each(|value| strings(value, into)),
+        Value::Object(fields) => fields.values().for_each(|value| strings(value, into)),
+        _ => {}
+    }
+}
+
+/// Returns whether the server withstood an attempt that proved nothing: it answered or refused it, or, if that is
+/// the only question, it still runs.
+pub(super) fn is_held(attempt: &Attempt, outcome: &Outcome) -> bool {
+    let is_overload =
+        attempt.proofs.iter().any(|proof| matches!(proof, Proof::Overrun | Proof::Ended));
+    match outcome {
+        Outcome::Transport { why } => is_refused_by_http(why) || is_overload,
+        // An answer that cannot be read, such as a deep value that comes back, is one of a server that runs.
+        Outcome::Invalid { .. } => is_overload,
+        outcome => outcome.is_answer(),
+    }
+}
+
+/// Returns whether an HTTP status refuses the content of a request, not its sender or its frequency.
+fn is_refused_by_http(why: &str) -> bool {
+    const REFUSALS: [&str; 8] = ["400", "403", "406", "413", "414", "415", "422", "431"];
+    let status = why.strip_prefix("HTTP status ").unwrap_or_default();
+    REFUSALS.iter().any(|refusal| status.starts_with(refusal))
+}
+
+/// Returns whether the arguments were refused as invalid, before the tool used them.
+pub(super) fn is_refused_as_invalid(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::ProtocolError { code, .. } => *code == INVALID_PARAMS,
+        other => other.is_tool_error() && Reaction::from(other) == Reaction::Refused,
+    }
+}
+
+/// The proof that an attempt worked. `since` is the number of earlier requests to the listener.
+pub(super) fn proven(
+    attempt: &Attempt,
+    called: &CallResult,
+    site: &CanarySite,
+    since: usize,
+) -> Option<String> {
+    let outcome = &called.outcome;
+    let text = reaction::text(outcome);
+    attempt.proofs.iter().find_map(|proof| match proof {
+        Proof::Mark(_) | Proof::Called(_) => side_effect(proof, site),
+        Proof::Product => {
+            text.contains(&site.product()).then(|| "the product was computed".to_owned())
+        }
+        Proof::Token(what, token) => {
+            find_encoded(&text, token).map(|how| format!("{what} is in the answer, {how}"))
+        }
+        Proof::Changed => site.change(),
+        Proof::Visited => site.listener.was_visited(since).then(|| CALLED.to_owned()),
+        Proof::Overrun => overrun(outcome).or_else(|| ended(outcome)),
+        Proof::Ended => ended(outcome),
+    })
+}
+
+const CALLED: &str = "the listener on 127.0.0.1 was called";
+
+/// A side effect that only this attempt can have had, whatever the answer is.
+pub(super) fn side_effect(proof: &Proof, site: &CanarySite) -> Option<String> {
+    match proof {
+        Proof::Mark(path) => path.exists().then(|| "the command made its file".to_owned()),
+        Proof::Called(path) => site.listener.was_called(path).then(|| CALLED.to_owned()),
+        _ => None,
+    }
+}
+
+fn overrun(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Invalid { why } if why.starts_with("the answer has more than") => {
+            Some(why.clone())
+        }
+        _ => None,
+    }
+}
+
+fn ended(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Timeout => Some("no answer in time".to_owned()),
+        Outcome::Crash { .. } => Some("the server ended".to_owned()),
+        Outcome::Transport { why } if why.starts_with("HTTP status 5") => Some(why.clone()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answered(path: &str, text: &str) -> (Attempt, Outcome) {
+        let arguments = json!({"path": path}).as_object().unwrap().clone();
+        let attempt = Attempt { about: String::new(), arguments, proofs: Vec::new() };
+        let content = json!([{"type": "text", "text": text}]);
+        (attempt, Outcome::Result { result: json!({"content": content, "isError": true}) })
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_used_was_looked_at_and_a_refusal_was_not() {
+        let looks = |there: &str, missing: &str| {
+            let (there, missing) = (answered("/o/a.txt", there), answered("/o/b-7.txt", missing));
+            looks_at_files((&there.0, &there.1), (&missing.0, &missing.1))
+        };
+        assert!(looks("zip: not a valid zip file", "open /o/b-7.txt: no such file"));
+        assert!(!looks("not found: /o/a.txt", "not found: /o/b-7.txt"));
+        assert!(looks("/o/a.txt: 3 lines", "there is no b-7.txt"));
+        assert!(!looks("/o/a.txt is outside the root", "there is no b-7.txt"));
+    }
+
+    #[test]
+    fn the_order_of_complaints_does_not_matter() {
+        let (_, one) = answered("a", "path: not absolute\nname: too long");
+        let (_, other) = answered("b", "name: too long\npath: not absolute");
+        assert_eq!(words_of(&one), words_of(&other));
+        assert_ne!(words_of(&one), words_of(&answered("c", "name: too long").1));
+    }
+
+    #[test]
+    fn an_unreadable_answer_to_an_overload_is_one_of_a_server_that_runs() {
+        let (mut attempt, _) = answered("a", "");
+        let invalid = Outcome::Invalid { why: "the answer has more than 64 levels".to_owned() };
+        assert!(!is_held(&attempt, &invalid));
+        attempt.proofs.push(Proof::Ended);
+        assert!(is_held(&attempt, &invalid));
+    }
+}
