@@ -40,10 +40,10 @@ pub struct Evidence {
     /// The explanation.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// The place where in the definition.
+    /// The place in the definition.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub place: String,
-    /// The text that gave rise to it.
+    /// The text that caused it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub excerpt: String,
 }
