@@ -92,6 +92,12 @@ impl Servers {
         spec(entry).map_err(|why| self.wrong(name, why))
     }
 
+    /// The entry of this name as it is in the file.
+    #[must_use]
+    pub fn entry(&self, name: &str) -> Option<&Value> {
+        self.entries.get(name)
+    }
+
     fn wrong(&self, name: &str, why: String) -> InputError {
         InputError::invalid(&self.path, format!("server {name:?}"), why)
     }

@@ -114,6 +114,11 @@ impl HttpLink {
         Ok(HttpLink { shared, listener: None })
     }
 
+    /// Returns whether the server gave this session an id.
+    pub(crate) fn has_session_id(&self) -> bool {
+        self.shared.session.get().is_some()
+    }
+
     /// Sets the revision that messages name.
     pub(crate) fn set_revision(&self, revision: Revision) {
         let _ = self.shared.revision.set(revision);

@@ -5,14 +5,14 @@
 //! [`ProtocolLog`]. A message without an id fails no call, unless it is the body of the response to that
 //! call's POST. When the server is gone, every pending call fails.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use karat_io::redact::Redactor;
 use memchr::memmem;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::error::{CallError, quoted};
@@ -25,6 +25,8 @@ use crate::wire::{self, Fault, FaultKind, Incoming};
 
 /// Timed-out requests that are remembered, so that their answers count as late.
 const MAX_GIVEN_UP: usize = 1_024;
+/// Progress tokens that are remembered: notifications may come after the answer.
+const MAX_TOKENS: usize = 1_024;
 /// Progress notifications that are kept for one request.
 const MAX_PROGRESS: usize = 1_000;
 /// Bytes of a message that are read for an example.
@@ -37,6 +39,10 @@ pub(crate) struct Delivered {
     pub(crate) progress: Vec<Value>,
 }
 
+/// Notifications that are kept for a caller that looks at them, and their bytes.
+const MAX_KEPT: usize = 1_000;
+const MAX_KEPT_BYTES: usize = 1 << 20;
+
 struct Slot {
     sender: oneshot::Sender<Delivered>,
     progress: Vec<Value>,
@@ -46,6 +52,8 @@ struct Slot {
 struct State {
     waiting: HashMap<u64, Slot>,
     given_up: VecDeque<u64>,
+    tokens: Tokens,
+    inbox: Inbox,
     log: ProtocolLog,
     /// Bytes outside of messages since the last answer to a pending call.
     noise: usize,
@@ -61,6 +69,52 @@ impl State {
     }
 }
 
+/// The requests that asked for progress, the latest ones.
+#[derive(Default)]
+struct Tokens {
+    known: HashSet<u64>,
+    order: VecDeque<u64>,
+}
+
+impl Tokens {
+    fn give(&mut self, token: u64) {
+        if self.order.len() == MAX_TOKENS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+        self.order.push_back(token);
+        self.known.insert(token);
+    }
+}
+
+/// The latest notifications, if anyone looks at them.
+#[derive(Default)]
+struct Inbox {
+    kept: VecDeque<(u64, usize, Value)>,
+    bytes: usize,
+    /// The number of notifications so far.
+    total: u64,
+}
+
+impl Inbox {
+    fn add(&mut self, method: &str, params: &Value) {
+        let message = json!({"method": method, "params": params});
+        let bytes = message.to_string().len();
+        self.total += 1;
+        // A single one beyond the limit is counted and not kept.
+        if bytes > MAX_KEPT_BYTES {
+            return;
+        }
+        self.bytes += bytes;
+        self.kept.push_back((self.total, bytes, message));
+        while self.kept.len() > MAX_KEPT || self.bytes > MAX_KEPT_BYTES {
+            let Some((_, bytes, _)) = self.kept.pop_front() else { return };
+            self.bytes -= bytes;
+        }
+    }
+}
+
 /// The pending calls of one session.
 pub(crate) struct PendingCalls {
     next: AtomicU64,
@@ -71,13 +125,45 @@ pub(crate) struct PendingCalls {
     sink: ViolationSink,
     revision: OnceLock<Revision>,
     track: Option<Track>,
+    keeps_notifications: bool,
 }
 
 impl PendingCalls {
     pub(crate) fn new(limits: Limits, policies: Policies, redactor: Redactor) -> PendingCalls {
         let (next, state) = (AtomicU64::new(1), Mutex::default());
         let (sink, revision) = (ViolationSink::default(), OnceLock::new());
-        PendingCalls { next, state, limits, redactor, policies, sink, revision, track: None }
+        let (track, keeps_notifications) = (None, false);
+        PendingCalls {
+            next,
+            state,
+            limits,
+            redactor,
+            policies,
+            sink,
+            revision,
+            track,
+            keeps_notifications,
+        }
+    }
+
+    /// Also keeps the latest notifications.
+    pub(crate) fn keeping_notifications(self, keeps_notifications: bool) -> PendingCalls {
+        PendingCalls { keeps_notifications, ..self }
+    }
+
+    /// The number of notifications so far, for [`PendingCalls::notifications_since`].
+    pub(crate) fn notification_count(&self) -> u64 {
+        self.state().inbox.total
+    }
+
+    /// The notifications after the first `count`, as far as they are kept, without secrets.
+    pub(crate) fn notifications_since(&self, count: u64) -> Vec<Value> {
+        let state = self.state();
+        let later = state.inbox.kept.iter().filter(|(number, ..)| *number > count);
+        let mut found: Vec<Value> = later.map(|(.., message)| message.clone()).collect();
+        drop(state);
+        found.iter_mut().for_each(|message| self.redactor.hide_in(message));
+        found
     }
 
     /// Also counts everything but answers in a sink that sessions share.
@@ -134,6 +220,11 @@ impl PendingCalls {
     /// The reason for the end of the session, if it has ended.
     pub(crate) fn ended(&self) -> Option<CallError> {
         self.state().ended.clone()
+    }
+
+    /// Remembers that a request asks for progress under its id.
+    pub(crate) fn give_token(&self, id: u64) {
+        self.state().tokens.give(id);
     }
 
     /// Adds a pending call with this id. If it is dropped early, its answer counts as late.
@@ -253,11 +344,15 @@ impl PendingCalls {
 
     fn notified(&self, method: &str, params: Value) {
         let mut state = self.state();
+        if self.keeps_notifications {
+            state.inbox.add(method, &params);
+        }
         let counted: fn(&mut ProtocolLog) = match method {
             "notifications/progress" => {
                 let token = params.get("progressToken").and_then(wire::id_number);
-                let is_given = token.is_some_and(|token| token < self.next.load(Ordering::Relaxed));
-                let slot = token.and_then(|token| state.waiting.get_mut(&token));
+                let is_given = token.is_some_and(|token| state.tokens.known.contains(&token));
+                let slot =
+                    token.filter(|_| is_given).and_then(|token| state.waiting.get_mut(&token));
                 let value = |params: &Value| params.get("progress").and_then(Value::as_f64);
                 let grows = match slot.as_ref().and_then(|slot| slot.progress.last()) {
                     Some(last) => value(last) < value(&params),
@@ -427,8 +522,6 @@ impl Drop for PendingCall<'_> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn calls() -> PendingCalls {
@@ -604,6 +697,7 @@ mod tests {
     fn progress_is_returned_with_the_answer() {
         let calls = calls();
         let id = calls.next_id();
+        calls.give_token(id);
         let mut waiting = calls.register(id).unwrap();
         let params = json!({"progressToken": id, "progress": 1});
         say(
@@ -619,7 +713,9 @@ mod tests {
     fn progress_that_falls_or_was_not_asked_for_is_a_violation() {
         let counted = |all: &[Value]| {
             let calls = calls();
-            let _waiting = calls.register(calls.next_id()).unwrap();
+            let (asked, silent) = (calls.next_id(), calls.next_id());
+            calls.give_token(asked);
+            let _waiting = [calls.register(asked).unwrap(), calls.register(silent).unwrap()];
             for params in all {
                 let method = "notifications/progress";
                 say(&calls, &json!({"jsonrpc": "2.0", "method": method, "params": params}));
@@ -632,6 +728,33 @@ mod tests {
         assert_eq!(counted(&[step(json!(1), json!(2)), step(json!(1), json!(1))]), 1);
         assert_eq!(counted(&[step(json!("mine"), json!(1)), step(json!(99), json!(1))]), 2);
         assert_eq!(counted(&[step(json!(1), json!("half"))]), 1);
+        // The second request is pending too, but asked for no progress.
+        assert_eq!(counted(&[step(json!(2), json!(1))]), 1);
+    }
+
+    #[test]
+    fn the_latest_notifications_are_kept_for_those_who_look() {
+        let say_all = |calls: &PendingCalls| {
+            for number in 0..MAX_KEPT + 5 {
+                let params = json!({"data": number});
+                say(
+                    calls,
+                    &json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params}),
+                );
+            }
+        };
+        let silent = calls();
+        say_all(&silent);
+        assert_eq!(silent.notifications_since(0), [json!(null); 0]);
+        let keeping = calls().keeping_notifications(true);
+        say_all(&keeping);
+        let count = keeping.notification_count();
+        assert_eq!(keeping.notifications_since(0).len(), MAX_KEPT);
+        let last = json!({"method": "notifications/message", "params": {"data": MAX_KEPT + 4}});
+        assert_eq!(keeping.notifications_since(count - 1), [last]);
+        let huge = "x".repeat(MAX_KEPT_BYTES);
+        say(&keeping, &json!({"jsonrpc": "2.0", "method": "n", "params": {"data": huge}}));
+        assert_eq!(keeping.notifications_since(count), [json!(null); 0]);
     }
 
     #[test]

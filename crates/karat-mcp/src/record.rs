@@ -4,11 +4,15 @@
 //! nanoseconds of the monotonic clock), the number of the session, and either an event of the session or a
 //! message with its sender. Secrets of the spec are removed; output that is not JSON is kept as text. A
 //! recording can be served again with [`crate::replay`].
+//!
+//! A file is begun with the first message of a server, so that one that does not start neither leaves an empty
+//! recording behind nor takes the place of an earlier one.
 
 use std::borrow::Cow;
 use std::fmt;
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -40,8 +44,13 @@ struct Shared {
     state: Mutex<State>,
 }
 
+/// Bytes before the first message of a server that are held back.
+const MAX_HELD: usize = 64 << 10;
+
 struct State {
     out: Box<dyn Write + Send>,
+    /// The lines before the first message of a server.
+    held: Option<Vec<u8>>,
     written: usize,
     /// The first failure. A recording with holes is useless.
     failed: Option<io::Error>,
@@ -97,20 +106,19 @@ impl Recorder {
         if folder.is_some_and(|folder| !folder.is_dir()) {
             return Err(io::ErrorKind::NotFound.into());
         }
+        let is_new = path.symlink_metadata().is_err();
         let file = open_for_writing(path).map_err(|error| match error.source.kind() {
             io::ErrorKind::Other => io::Error::other(error),
             _ => error.source,
         })?;
         // A pipe or device has no length.
-        if file.metadata()?.is_file() {
-            file.set_len(0)?;
-        }
-        Ok(Recorder::to(BufWriter::new(file)))
+        let (path, is_begun) = (path.to_owned(), !file.metadata()?.is_file());
+        Ok(Recorder::to(BufWriter::new(LateFile { file, path, is_new, is_begun })))
     }
 
     /// Records into any writer.
     pub fn to(out: impl Write + Send + 'static) -> Recorder {
-        let state = State { out: Box::new(out), written: 0, failed: None };
+        let state = State { out: Box::new(out), held: Some(Vec::new()), written: 0, failed: None };
         let shared = Shared {
             started: Instant::now(),
             hides_private: AtomicBool::new(false),
@@ -135,10 +143,22 @@ impl Recorder {
     /// If that fails, or if a write failed earlier.
     pub fn finish(&self) -> io::Result<()> {
         let mut state = self.state();
+        state.let_go();
         match state.failed.take() {
             Some(error) => Err(error),
             None => state.out.flush(),
         }
+    }
+
+    /// Drops a recording in which no server has said anything. Returns whether it was one.
+    pub fn discard_if_silent(&self) -> bool {
+        let mut state = self.state();
+        let is_silent = state.held.take().is_some();
+        if is_silent {
+            // Nothing may follow without what was before it.
+            state.failed = Some(io::Error::other("the recording was given up"));
+        }
+        is_silent
     }
 
     pub(crate) fn track(&self, server: &str) -> Track {
@@ -156,22 +176,75 @@ impl Recorder {
         u64::try_from(self.shared.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
+    /// Begins to write what was held back.
+    fn begin(&self) {
+        self.state().let_go();
+    }
+
     fn write<T: Serialize>(&self, line: &T) {
         let mut bytes = crate::wire::bytes(line);
         bytes.push(b'\n');
-        let mut state = self.state();
+        self.state().write(&bytes);
+    }
+}
+
+impl State {
+    fn let_go(&mut self) {
+        if let Some(held) = self.held.take() {
+            self.write(&held);
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let state = self;
         if state.failed.is_some() {
+            return;
+        }
+        if let Some(held) = &mut state.held {
+            held.extend_from_slice(bytes);
+            if held.len() > MAX_HELD {
+                state.let_go();
+            }
             return;
         }
         state.written = state.written.saturating_add(bytes.len());
         let written = match state.written > MAX_BYTES {
-            false => state.out.write_all(&bytes),
+            false => state.out.write_all(bytes),
             true => Err(io::Error::other(format!(
                 "the recording was cut at {} MiB: the server says too much",
                 MAX_BYTES >> 20
             ))),
         };
         state.failed = written.err();
+    }
+}
+
+/// A file that is emptied by the first write, and removed if it was made for nothing.
+struct LateFile {
+    file: File,
+    path: PathBuf,
+    is_new: bool,
+    is_begun: bool,
+}
+
+impl Write for LateFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !std::mem::replace(&mut self.is_begun, true) {
+            self.file.set_len(0)?;
+        }
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for LateFile {
+    fn drop(&mut self) {
+        if self.is_new && !self.is_begun {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -184,6 +257,9 @@ pub(crate) struct Track {
 impl Track {
     pub(crate) fn message(&self, from: Side, bytes: &[u8], redactor: &Redactor) {
         let at_ns = self.recorder.now();
+        if from == Side::Server {
+            self.recorder.begin();
+        }
         let text = String::from_utf8_lossy(bytes);
         let text = match serde_json::from_str::<&RawValue>(&text) {
             Ok(_) => redactor.hide_in_json(&text),
@@ -267,6 +343,8 @@ mod tests {
     fn a_recording_is_cut_at_its_limit_and_says_so() {
         let recorder = Recorder::to(io::sink());
         let track = recorder.track("server");
+        // With the first message, what was held back is written too.
+        track.message(Side::Server, b"0", &Redactor::default());
         recorder.state().written = MAX_BYTES - 100;
         track.message(Side::Server, b"1", &Redactor::default());
         assert!(recorder.state().failed.is_none());

@@ -123,6 +123,7 @@ fn answer_all(case: &Case, outcome: fn(Feature) -> Outcome) -> CaseRun {
         arguments: step.input.clone(),
         outcome: outcome(step.feature),
         nanos: 0,
+        notifications: Vec::new(),
     });
     CaseRun { attempts: vec![Attempt { calls: calls.collect(), stopped: None }] }
 }

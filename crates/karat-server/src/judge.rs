@@ -69,10 +69,26 @@ fn judge_by(
     }
     for called in attempt.calls.iter().filter(|_| !case.any_of) {
         let Some(step) = case.step(called.role, called.number) else { continue };
-        if called.role != Role::Teardown {
+        // The calls of other sessions are judged by their relation.
+        let is_apart = step.relation.as_ref().is_some_and(|one| one.isolated().is_some());
+        if called.role != Role::Teardown && !is_apart {
             judge_call(step, called, contract, counts, &mut judgement);
-        } else if is_missing(called, contract) {
+            let unmet =
+                step.notices.iter().filter_map(|notice| notice.unmet(&called.notifications));
+            for why in unmet {
+                judgement.fail("wrong_notifications", format!("{}{why}", place(called)));
+            }
+        } else if called.role == Role::Teardown && is_missing(called, contract) {
             judgement.fail("no_such_tool", format!("{}{NO_SUCH_TOOL}", place(called)));
+        }
+    }
+    for (number, step) in case.then.iter().enumerate() {
+        let Some(relation) = &step.relation else { continue };
+        // A relation whose calls were not made is named by the reason for that.
+        if attempt.find(Role::Then, number).is_some()
+            && let Some(why) = relation.broken(attempt, number)
+        {
+            judgement.fail("broken_relation", why);
         }
     }
     if let Some(why) = &attempt.stopped {

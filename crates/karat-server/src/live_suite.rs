@@ -1,21 +1,28 @@
 //! A live server with a suite: it is asked case by case.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use karat_core::error::EvalError;
+use karat_core::expect::Answer;
 use karat_core::run::System;
 use karat_io::Failure;
-use karat_mcp::{Definition, Options, ServerInfo, StartError};
+use karat_mcp::{Definition, Options, ServerInfo, Session, StartError};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use crate::observation::{Attempt, CaseRun};
+use crate::observation::{Attempt, Called, CaseRun, Outcome};
 use crate::plan::Plan;
 use crate::probe::live::not_started;
-use crate::suite::variables::Changes;
-use crate::suite::{Case, Ending, Role, Suite};
-use crate::system::{Server, Target};
+use crate::suite::relations::{Isolated, MAX_PAGES, Pages};
+use crate::suite::variables::{self, Changes, Scope};
+use crate::suite::{Case, Ending, Role, Step, Suite};
+use crate::system::{Made, Server, Target};
+
+/// The time between two looks at the notifications that have come.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// A live server with the cases of a suite: one question is one case with all its attempts.
 pub struct LiveSuite {
@@ -138,13 +145,33 @@ async fn attempt(server: &Server, case: &Case) -> Result<(Attempt, Changes), Sta
     let mut values = server.scope().await;
     let mut attempt = Attempt { calls: Vec::new(), stopped: None };
     let (mut going, mut over) = (true, false);
+    let began = session.notification_count();
     for (role, number, step) in case.judged_steps() {
         if !going {
             values.save(&step.save, None);
             continue;
         }
+        if let Some(isolated) = step.relation.as_ref().and_then(|relation| relation.isolated()) {
+            match side_by_side(server, step, isolated, number, &values).await {
+                Ok(calls) => attempt.calls.extend(calls),
+                Err(why) => {
+                    attempt.stopped = Some(why);
+                    going = false;
+                }
+            }
+            continue;
+        }
+        // A subscription in the setup may be answered at once.
+        let since = if role == Role::Call { began } else { session.notification_count() };
         match server.make(&session, step, role, number, &mut values).await {
-            Ok(made) => {
+            Ok(mut made) => {
+                if !step.notices.is_empty() && !made.over {
+                    made.called.notifications = notified(&session, step, since).await;
+                }
+                if let Some(pages) = step.relation.as_ref().and_then(|relation| relation.pages()) {
+                    let place = Place { server, session: &session, step, number };
+                    made = further_pages(&place, pages, made, &mut attempt, &mut values).await;
+                }
                 // Without its setup the call would be another one.
                 let missed = role == Role::Setup && !made.called.outcome.is_answer();
                 over = made.over;
@@ -173,4 +200,102 @@ async fn attempt(server: &Server, case: &Case) -> Result<(Attempt, Changes), Sta
         server.lose(&session).await;
     }
     Ok((attempt, values.changes()))
+}
+
+/// The notifications since there were `since`, after the time that the expected ones have.
+async fn notified(session: &Session, step: &Step, since: u64) -> Vec<Value> {
+    let started = Instant::now();
+    loop {
+        let seen = session.notifications_since(since);
+        let mut open = step.notices.iter().filter(|notice| !notice.is_settled(&seen));
+        if !open.any(|notice| started.elapsed() < notice.within) {
+            return seen;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// A call of a case, and where it is made.
+struct Place<'a> {
+    server: &'a Server,
+    session: &'a Arc<Session>,
+    step: &'a Step,
+    number: usize,
+}
+
+/// Asks for one page after the other, until an answer names no further one. Returns the last call.
+async fn further_pages(
+    place: &Place<'_>,
+    pages: &Pages,
+    first: Made,
+    attempt: &mut Attempt,
+    values: &mut Scope,
+) -> Made {
+    let Place { server, session, step, number } = *place;
+    let mut made = first;
+    for _ in 1..MAX_PAGES {
+        let next = match &made.called.outcome {
+            Outcome::Result { result } => Answer::new(result).data_at(&pages.next),
+            _ => None,
+        };
+        let Some(next) = next.filter(|next| !next.is_null() && next != "") else {
+            break;
+        };
+        let mut input = step.input.clone();
+        input.insert(pages.parameter.clone(), next);
+        let step = Step::plain(&step.tool, input);
+        match server.make(session, &step, Role::Then, number, values).await {
+            Ok(next) if !next.over => {
+                attempt.calls.push(std::mem::replace(&mut made, next).called);
+            }
+            Ok(next) => {
+                attempt.calls.push(std::mem::replace(&mut made, next).called);
+                break;
+            }
+            Err(_) => break,
+        }
+    }
+    made
+}
+
+/// Opens several sessions, lets each write a mark of its own at the same time, and then lets each read.
+async fn side_by_side(
+    server: &Server,
+    step: &Step,
+    isolated: &Isolated,
+    number: usize,
+    values: &Scope,
+) -> Result<Vec<Called>, String> {
+    let arguments = variables::fill(&step.input, values.known())?;
+    let mut sessions = Vec::with_capacity(isolated.sessions);
+    for _ in 0..isolated.sessions {
+        let session = server.another_session().await;
+        sessions.push(session.map_err(|error| format!("isolated: no further session: {error}"))?);
+    }
+    let mark = |number: usize| {
+        let mut arguments = arguments.clone();
+        let text = format!("karat-mark-{number}-{:016x}", RandomState::new().hash_one(number));
+        arguments.insert(isolated.parameter.clone(), Value::from(text));
+        Step::plain(&step.tool, arguments)
+    };
+    let writing: Vec<Step> = (1..=isolated.sessions).map(mark).collect();
+    let reading: Vec<Step> = (0..isolated.sessions)
+        .map(|_| Step::plain(&isolated.read, isolated.input.clone()))
+        .collect();
+    let mut calls = Vec::new();
+    for steps in [writing, reading] {
+        let all = sessions.iter().zip(&steps).map(|(session, step)| async move {
+            let mut own = Scope::new(values.known().clone());
+            server.make(session, step, Role::Then, number, &mut own).await
+        });
+        for made in futures_util::future::join_all(all).await {
+            calls.push(made?.called);
+        }
+    }
+    for session in sessions {
+        if let Some(session) = Arc::into_inner(session) {
+            session.close().await;
+        }
+    }
+    Ok(calls)
 }

@@ -124,6 +124,9 @@ pub struct Called {
     pub outcome: Outcome,
     /// The time that it took, in nanoseconds.
     pub nanos: u64,
+    /// The notifications that came meanwhile, where some are expected, without secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notifications: Vec<Value>,
 }
 
 impl Called {

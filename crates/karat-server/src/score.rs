@@ -209,16 +209,24 @@ pub(crate) fn metrics(scored: &[ScoredCase], seed: u64) -> Vec<Measured> {
     metrics
 }
 
-/// pass^k for the number of attempts that every repeated case has.
-fn pass_hat(scored: &[ScoredCase], seed: u64) -> Option<Measured> {
+/// pass^k for every k up to the number of attempts that every repeated case has; beyond [`EVERY_K`] only for
+/// that number itself.
+fn pass_hat(scored: &[ScoredCase], seed: u64) -> Vec<Measured> {
     let repeated = scored.iter().filter(|case| case.attempts.of > 1);
-    let k = repeated.map(|case| case.attempts.of).min()?;
-    let scores = scored.iter().map(|case| {
-        let found = stats::pass_hat_k(case.attempts.of, case.attempts.hits, k);
-        (case.item.id.as_str(), found.ok().filter(|_| case.attempts.of > 1))
-    });
-    Some(aggregate::over_tasks(&format!("pass^{k}"), scores, seed))
+    let Some(most) = repeated.map(|case| case.attempts.of).min() else { return Vec::new() };
+    let over = |k: u64| {
+        let scores = scored.iter().map(|case| {
+            let found = stats::pass_hat_k(case.attempts.of, case.attempts.hits, k);
+            (case.item.id.as_str(), found.ok().filter(|_| case.attempts.of > 1))
+        });
+        aggregate::over_tasks(&format!("pass^{k}"), scores, seed)
+    };
+    let last = (most > EVERY_K).then_some(most);
+    (1..=most.min(EVERY_K)).chain(last).map(over).collect()
 }
+
+/// The largest k up to which every pass^k is reported.
+const EVERY_K: u64 = 100;
 
 /// The metrics by tool, resource, prompt and method, by tag and by class.
 pub(crate) fn slices(scored: &[ScoredCase], seed: u64) -> Vec<Slice> {
@@ -297,6 +305,7 @@ pub(crate) mod tests {
             arguments,
             outcome,
             nanos: 100_000_001,
+            notifications: Vec::new(),
         }
     }
 

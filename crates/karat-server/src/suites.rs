@@ -216,6 +216,7 @@ impl Evaluation for Suites {
             patience: PATIENCE,
             folder: Some(context.folder.to_owned()),
             recorder: config.recorder.clone(),
+            keep_notifications: suite.expects_notifications(),
             ..Options::default()
         };
         let system = LiveSuite::start(target.clone(), options, suite).await?;

@@ -12,7 +12,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use karat_mcp::{
-    CallError, Definition, Options, ProtocolLog, Redactor, ServerSpec, Session, StartError, serve,
+    CallError, CallOptions, Definition, Options, ProtocolLog, Redactor, ServerSpec, Session,
+    StartError, serve,
 };
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
@@ -187,6 +188,14 @@ impl Server {
         self.redactor.get_or_init(Redactor::default)
     }
 
+    /// Another session next to the current one, prepared like it.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) async fn another_session(&self) -> Result<Arc<Session>, StartError> {
+        self.fresh().await
+    }
+
     async fn fresh(&self) -> Result<Arc<Session>, StartError> {
         let session = Arc::new(self.target.open(&self.options).await?);
         self.redactor.get_or_init(|| session.redactor().clone());
@@ -195,7 +204,8 @@ impl Server {
             let made = match filled(step, &mut values) {
                 Ok(arguments) => {
                     // Without another session for an expired one: that would be made by this function.
-                    let sent = send(&session, step.feature, &step.tool, &arguments).await;
+                    let options = call_options(step);
+                    let sent = send(&session, step.feature, &step.tool, &arguments, options).await;
                     Ok(self
                         .made(&session, step, Role::Setup, number, (arguments, sent), &mut values)
                         .await)
@@ -251,7 +261,8 @@ impl Server {
         arguments: &Map<String, Value>,
     ) -> Result<(Outcome, Duration), StartError> {
         let session = self.session().await?;
-        let (answered, latency) = self.send(&session, feature, name, arguments).await;
+        let options = CallOptions::default();
+        let (answered, latency) = self.send(&session, feature, name, arguments, options).await;
         if answered.as_ref().is_err_and(CallError::is_lost) {
             self.lose(&session).await;
         }
@@ -266,8 +277,9 @@ impl Server {
         feature: Feature,
         name: &str,
         arguments: &Map<String, Value>,
+        options: CallOptions,
     ) -> Sent {
-        let first = send(session, feature, name, arguments).await;
+        let first = send(session, feature, name, arguments, options).await;
         if !matches!(first.0, Err(CallError::Expired { .. })) {
             return first;
         }
@@ -278,7 +290,7 @@ impl Server {
             }
         }
         match self.session().await {
-            Ok(fresh) => send(&fresh, feature, name, arguments).await,
+            Ok(fresh) => send(&fresh, feature, name, arguments, options).await,
             Err(_) => first,
         }
     }
@@ -400,7 +412,8 @@ impl Server {
         values: &mut Scope,
     ) -> Result<Made, String> {
         let arguments = filled(step, values)?;
-        let sent = self.send(session, step.feature, &step.tool, &arguments).await;
+        let options = call_options(step);
+        let sent = self.send(session, step.feature, &step.tool, &arguments, options).await;
         Ok(self.made(session, step, role, number, (arguments, sent), values).await)
     }
 
@@ -426,7 +439,9 @@ impl Server {
         let outcome = Outcome::from(answered);
         let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
         let (feature, tool) = (step.feature, step.tool.clone());
-        let called = Called { role, number, feature, tool, arguments, outcome, nanos };
+        let notifications = Vec::new();
+        let called =
+            Called { role, number, feature, tool, arguments, outcome, nanos, notifications };
         Made { called: called.redacted(self.redactor()), over }
     }
 
@@ -451,30 +466,36 @@ fn filled(step: &Step, values: &mut Scope) -> Result<Map<String, Value>, String>
     arguments
 }
 
+/// Progress is asked for where notifications are expected.
+fn call_options(step: &Step) -> CallOptions {
+    CallOptions { progress: !step.notices.is_empty(), ..CallOptions::default() }
+}
+
 /// Sends one call.
 async fn send(
     session: &Session,
     feature: Feature,
     name: &str,
     arguments: &Map<String, Value>,
+    options: CallOptions,
 ) -> Sent {
     let started = Instant::now();
     let asked = match feature {
         Feature::Tool => {
-            return match session.call(name, arguments).await {
+            return match session.call_with(name, arguments, options).await {
                 Ok(reply) => (Ok(reply.raw), reply.latency),
                 Err(error) => (Err(error), started.elapsed()),
             };
         }
-        Feature::Resource => session.request("resources/read", arguments).await,
+        Feature::Resource => session.request_with("resources/read", arguments, options).await,
         Feature::Prompt => {
             let mut params = Map::from_iter([("name".to_owned(), Value::from(name))]);
             params.insert("arguments".to_owned(), Value::Object(arguments.clone()));
-            session.request("prompts/get", &params).await
+            session.request_with("prompts/get", &params, options).await
         }
         // The handshake is over; its answer is known.
         Feature::Method if HANDSHAKES.contains(&name) => Ok(introduction(session)),
-        Feature::Method => session.request(name, arguments).await,
+        Feature::Method => session.request_with(name, arguments, options).await,
     };
     let answered = asked.and_then(|result| match result.is_object() {
         true => Ok(result),

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::output::Output;
 use crate::state::Server;
+use crate::steps::plain;
 
 /// Maximum size of a request.
 const MAX_REQUEST_BYTES: u64 = 64 << 20;
@@ -120,7 +121,7 @@ fn connection(server: &Arc<Server>, stream: &TcpStream) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut reader = BufReader::new(stream.try_clone().ok()?.take(u64::MAX));
     loop {
-        let Request { is_post, body, is_foreign } = request(&mut reader)?;
+        let Request { is_post, body, is_foreign, params } = request(&mut reader)?;
         let sent = Sent { stream: stream.try_clone().ok()?, state: State::Nothing };
         let response = Arc::new(Response { server: Arc::clone(server), sent: Mutex::new(sent) });
         let message: Option<Value> = serde_json::from_slice(&body).ok();
@@ -128,6 +129,9 @@ fn connection(server: &Arc<Server>, stream: &TcpStream) -> Option<()> {
             _ if is_foreign && server.script.own_host => response.status("403 Forbidden"),
             _ if !is_post => response.status("405 Method Not Allowed"),
             None => response.status("400 Bad Request"),
+            Some(message) if server.script.own_params && !are_arguments(&params, &message) => {
+                response.status("400 Bad Request");
+            }
             Some(message) if server.take_answer(&message) => response.status("202 Accepted"),
             Some(message) => {
                 let output: Arc<dyn Output> = Arc::clone(&response) as _;
@@ -146,6 +150,17 @@ struct Request {
     body: Vec<u8>,
     /// True if its `Host` or `Origin` is not on this machine.
     is_foreign: bool,
+    /// The values of its `Mcp-Param-…` headers, in lower case.
+    params: Vec<String>,
+}
+
+/// True if every value is that of an argument.
+fn are_arguments(params: &[String], message: &Value) -> bool {
+    let arguments = message.pointer("/params/arguments").and_then(Value::as_object);
+    let is_argument = |text: &String| {
+        arguments.into_iter().flatten().any(|(_, value)| plain(value).to_ascii_lowercase() == *text)
+    };
+    params.iter().all(is_argument)
 }
 
 /// The next request.
@@ -153,6 +168,7 @@ fn request(reader: &mut BufReader<std::io::Take<TcpStream>>) -> Option<Request> 
     reader.get_mut().set_limit(MAX_REQUEST_BYTES);
     let (mut length, mut is_post, mut is_first) = (0_usize, false, true);
     let mut is_foreign = false;
+    let mut params = Vec::new();
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line).ok()? == 0 {
@@ -161,6 +177,11 @@ fn request(reader: &mut BufReader<std::io::Take<TcpStream>>) -> Option<Request> 
         let line = line.trim().to_ascii_lowercase();
         if std::mem::take(&mut is_first) {
             is_post = line.starts_with("post ");
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.starts_with("mcp-param-")
+        {
+            params.push(value.trim().to_owned());
         }
         if let Some(value) = line.strip_prefix("content-length:") {
             length = value.trim().parse().ok()?;
@@ -175,5 +196,5 @@ fn request(reader: &mut BufReader<std::io::Take<TcpStream>>) -> Option<Request> 
     }
     let mut body = Vec::new();
     reader.take(length as u64).read_to_end(&mut body).ok()?;
-    (body.len() == length).then_some(Request { is_post, body, is_foreign })
+    (body.len() == length).then_some(Request { is_post, body, is_foreign, params })
 }

@@ -23,6 +23,8 @@ pub(crate) struct Script {
     pub(crate) concurrent: bool,
     /// Refuses requests over HTTP whose `Host` or `Origin` is not its own.
     pub(crate) own_host: bool,
+    /// Refuses calls over HTTP with an `Mcp-Param-…` header that is not the value of an argument.
+    pub(crate) own_params: bool,
     /// Replacements in the text of every message, such as `[["/", "\\/"]]`.
     pub(crate) replace: Vec<(String, String)>,
     /// Steps before the first message is read.
@@ -187,6 +189,8 @@ pub(crate) struct When {
     pub(crate) max_start: Option<u64>,
     /// The arguments hold a negative number at any depth.
     pub(crate) negative: bool,
+    /// The parameters of the request, all of them, match this schema. Placeholders are filled in.
+    pub(crate) request: Option<Value>,
     /// The request has more than this many bytes.
     pub(crate) bytes_above: Option<usize>,
     pub(crate) then: Vec<Step>,

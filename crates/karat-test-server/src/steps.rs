@@ -24,6 +24,8 @@ pub(crate) struct Call {
     method: String,
     id: Value,
     progress_token: Option<Value>,
+    /// All parameters.
+    params: Value,
     /// The arguments of a call, or the parameters of another method.
     pub(crate) arguments: Value,
     /// The tool that is called.
@@ -53,6 +55,7 @@ impl Call {
             method: method.to_owned(),
             id,
             progress_token: params.pointer("/_meta/progressToken").cloned(),
+            params: params.clone(),
             arguments: params,
             tool: None,
             count: 0,
@@ -297,6 +300,10 @@ impl Call {
             && when.count.is_none_or(|count| count == self.count)
             && when.min_start.is_none_or(|min| start >= min)
             && when.max_start.is_none_or(|max| start <= max)
+            && when
+                .request
+                .as_ref()
+                .is_none_or(|schema| jsonschema::is_valid(&self.fill(schema), &self.params))
             && when.bytes_above.is_none_or(|bytes| self.bytes > bytes)
             && (!when.negative || has_negative(&self.arguments))
     }

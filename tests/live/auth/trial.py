@@ -138,8 +138,21 @@ try:
     check("and refreshes it when it has expired", code == 0 and "refresh_token" in grants()[-1], out + err)
     time.sleep(5)
     code, out, err = karat(["server", "call", *url, *CALL])
-    check("the rotated refresh token was kept", code == 0 and len(grants()) == before + 2, out + err)
-    refresh = json.loads(kept[0].read_text())["refresh_token"]
+    # On a slow machine a token may expire within a run, and be refreshed once more.
+    check("the rotated refresh token was kept", code == 0 and len(grants()) >= before + 2, out + err)
+    login = json.loads(kept[0].read_text())
+    refresh = login["refresh_token"]
+    pasted = ["--auth", "token", "--access-token", "${PASTED}", "--refresh-token", "${AGAIN}", "--client-id", login["client_id"]]
+    if login.get("client_secret"):
+        pasted += ["--client-secret", "${SECRET}"]
+    elsewhere = {"XDG_CONFIG_HOME": str(work / "elsewhere"), "PASTED": login["access_token"], "AGAIN": refresh,
+                 "SECRET": login.get("client_secret") or ""}
+    # The refresh token is good for one use, so there is one call, with a token that has expired.
+    time.sleep(5)
+    count = len(grants())
+    code, out, err = karat(["server", "call", *url, *CALL, *pasted], elsewhere)
+    renewed = len(grants()) > count and "refresh_token" in grants()[-1]
+    check("a pasted token that has expired is refreshed", code == 0 and renewed, out + err)
     code, out, err = karat(["server", "logout", *url])
     check("logout", code == 0 and not list((work / "config/karat/logins").iterdir()), err)
     code, out, err = karat(["server", "call", *url, *CALL])

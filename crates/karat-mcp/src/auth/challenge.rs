@@ -18,7 +18,7 @@ pub(crate) const REMEDY: &str = "give --header 'Authorization: Bearer ${TOKEN}',
 
 /// A server's demand for a token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Challenge {
+pub struct Challenge {
     pub(crate) status: u16,
     /// The schemes, such as `Bearer`.
     pub(crate) schemes: Vec<String>,
@@ -31,12 +31,22 @@ pub(crate) struct Challenge {
 impl Challenge {
     /// The challenge of a response; `None` if it is not about a login.
     pub(crate) fn of(status: u16, headers: &HeaderMap) -> Option<Challenge> {
+        let values = headers.get_all(WWW_AUTHENTICATE);
+        Challenge::from_values(status, values.iter().map(|value| value.as_bytes()))
+    }
+
+    /// The challenge in the values of `WWW-Authenticate`; `None` if the response is not about a login.
+    #[must_use]
+    pub fn from_values<'v>(
+        status: u16,
+        values: impl IntoIterator<Item = &'v [u8]>,
+    ) -> Option<Challenge> {
         if !matches!(status, 401 | 403) {
             return None;
         }
         let mut challenge = Challenge { status, ..Challenge::default() };
-        for value in headers.get_all(WWW_AUTHENTICATE) {
-            let text = String::from_utf8_lossy(value.as_bytes());
+        for value in values {
+            let text = String::from_utf8_lossy(value);
             challenge.read(clip_bytes(&text, MAX_HEADER_BYTES));
         }
         let insufficient = challenge.error.as_deref() == Some("insufficient_scope");
@@ -86,7 +96,8 @@ impl Challenge {
     }
 
     /// The demand in one sentence. `issuer` is the authorisation server, if it is known.
-    pub(crate) fn describe(&self, issuer: Option<&str>, scopes: &[String]) -> String {
+    #[must_use]
+    pub fn describe(&self, issuer: Option<&str>, scopes: &[String]) -> String {
         let what = match self.status {
             403 => "the token does not have the scopes that the server wants",
             _ => "the server asks for a login",

@@ -23,7 +23,7 @@ mod store;
 mod tokens;
 
 pub(crate) use self::authorizer::{Authorizer, authorizer};
-pub(crate) use self::challenge::Challenge;
+pub use self::challenge::Challenge;
 pub use self::login::login;
 pub use self::prompt::{Prompt, install_prompt};
 pub use self::spec::{AuthKind, AuthSpec};

@@ -51,6 +51,8 @@ pub struct Options {
     pub policies: Policies,
     /// Records every message.
     pub recorder: Option<Recorder>,
+    /// Keeps the latest notifications for [`Session::notifications_since`].
+    pub keep_notifications: bool,
     /// The project folder: the working folder of programs and the base of relative paths.
     pub folder: Option<PathBuf>,
     /// Values that are not hidden although they look like secrets: planted ones whose leak is looked for.
@@ -71,6 +73,7 @@ impl Default for Options {
             limits: Limits::default(),
             policies: Policies::default(),
             recorder: None,
+            keep_notifications: false,
             folder: None,
             canaries: Vec::new(),
             violations: ViolationSink::default(),
@@ -149,6 +152,7 @@ impl Session {
         let calls = || {
             let calls =
                 PendingCalls::new(options.limits, options.policies.clone(), redactor.clone())
+                    .keeping_notifications(options.keep_notifications)
                     .reporting_to(&options.violations);
             let described = redactor.hidden(spec.describe());
             Arc::new(calls.recorded(options.recorder.as_ref(), &described))
@@ -218,6 +222,7 @@ impl Session {
     {
         let redactor = Redactor::default();
         let calls = PendingCalls::new(options.limits, options.policies.clone(), redactor)
+            .keeping_notifications(options.keep_notifications)
             .reporting_to(&options.violations)
             .recorded(options.recorder.as_ref(), "a server over streams");
         let calls = Arc::new(calls);
@@ -274,6 +279,22 @@ impl Session {
     /// Descriptions of the isolation in force; empty if there is none.
     pub fn isolation(&self) -> &[String] {
         &self.isolation
+    }
+
+    /// Returns whether the server gave this session an id (`Mcp-Session-Id`).
+    pub fn has_session_id(&self) -> bool {
+        matches!(&self.link, Link::Http(link) if link.has_session_id())
+    }
+
+    /// The number of notifications so far, if they are kept.
+    pub fn notification_count(&self) -> u64 {
+        self.calls.notification_count()
+    }
+
+    /// The notifications after the first `count`, as `{method, params}`, without secrets. Only the latest are
+    /// kept, and none unless [`Options::keep_notifications`] is set.
+    pub fn notifications_since(&self, count: u64) -> Vec<Value> {
+        self.calls.notifications_since(count)
     }
 
     /// Protocol violations and notifications so far.

@@ -254,8 +254,29 @@ impl Session {
         method: &str,
         params: &Map<String, Value>,
     ) -> Result<Value, CallError> {
+        self.request_with(method, params, CallOptions::default()).await
+    }
+
+    /// Sends any other request with settings of its own.
+    ///
+    /// # Errors
+    /// As [`Session::request`].
+    pub async fn request_with(
+        &self,
+        method: &str,
+        params: &Map<String, Value>,
+        options: CallOptions,
+    ) -> Result<Value, CallError> {
         let name = params.get("name").or_else(|| params.get("uri")).and_then(Value::as_str);
-        self.ask(method, name, params).await
+        let outgoing = Outgoing {
+            method,
+            name,
+            headers: &[],
+            params,
+            timeout: options.timeout.unwrap_or(self.options.call_timeout),
+            progress: options.progress,
+        };
+        self.exchange(outgoing).await?.outcome
     }
 
     /// Sends a notification.
@@ -311,6 +332,9 @@ impl Session {
             name: outgoing.name,
             headers: outgoing.headers,
         };
+        if outgoing.progress {
+            self.calls.give_token(id);
+        }
         let mut waiting = self.calls.register(id)?;
         let answer = self.send_and_wait(&mut waiting, post);
         if let Some(answer) = within(self.login.as_deref(), outgoing.timeout, answer).await {

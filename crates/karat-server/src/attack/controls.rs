@@ -19,10 +19,9 @@ use crate::observation::Outcome;
 use crate::probe::live::{CallResult, Rebound};
 use crate::probe::stop::Deadline;
 
-/// Attacks both simulated servers.
+/// Attacks both simulated servers with the attacks that were made on the server.
 pub(super) async fn run(
-    tools: &[Arc<Definition>],
-    attacks: &[&'static KnownAttack],
+    made: &[(Option<Arc<Definition>>, &'static KnownAttack)],
     site: &CanarySite,
     access: Access,
 ) -> Vec<Control> {
@@ -31,7 +30,7 @@ pub(super) async fn run(
         ("obeys-all", "a server that obeys every attack is broken by each", true),
         ("refuses-all", "a server that refuses every call is broken by none", false),
     ] {
-        let results = attack(&SimulatedServer { site, obeys }, tools, attacks, access).await;
+        let results = attack(&SimulatedServer { site, obeys }, made, access).await;
         let is_right = |result: &AttackResult| match result.status {
             AttackStatus::Broken | AttackStatus::NotJudged => obeys,
             AttackStatus::Held => !obeys,
@@ -52,8 +51,7 @@ pub(super) async fn run(
 
 async fn attack(
     server: &SimulatedServer<'_>,
-    tools: &[Arc<Definition>],
-    attacks: &[&'static KnownAttack],
+    made: &[(Option<Arc<Definition>>, &'static KnownAttack)],
     access: Access,
 ) -> Vec<AttackResult> {
     let (config, mut memory) = (Config::default(), Memory::default());
@@ -68,16 +66,12 @@ async fn attack(
         memory: &mut memory,
     };
     let mut results = Vec::new();
-    let (on_server, on_tools): (Vec<_>, Vec<_>) =
-        attacks.iter().copied().partition(|attack| attack.is_on_server());
-    for attack in on_server {
-        results.push(runner.attack_server(attack).await);
-    }
-    for tool in tools {
-        for attack in &on_tools {
-            // A simulated server never waits: without this nothing else would run, signals included.
-            tokio::task::yield_now().await;
-            results.extend(runner.attack(tool, attack).await);
+    for (tool, attack) in made {
+        // A simulated server never waits: without this nothing else would run, signals included.
+        tokio::task::yield_now().await;
+        match tool {
+            Some(tool) => results.extend(runner.attack(tool, attack).await),
+            None => results.push(runner.attack_server(attack).await),
         }
     }
     results

@@ -162,6 +162,9 @@ fn programs(action: &Action<'_>) -> Vec<Vec<String>> {
     lines
 }
 
+/// The depth of a server's working folder up to which exact relative paths are tried.
+const MAX_CLIMB: usize = 8;
+
 /// The environments of the first processes.
 const OTHER_PROCESSES: [&str; 3] = ["/proc/1/environ", "/proc/2/environ", "/proc/3/environ"];
 
@@ -190,7 +193,7 @@ impl Planner<'_> {
         technique: Technique,
         parameter: &Parameter,
     ) -> Vec<Attempt> {
-        let mut found = Vec::new();
+        let (mut found, mut exact) = (Vec::new(), Vec::new());
         let mut add = |about: &str, action: &Action<'_>, proofs: &dyn Fn() -> Vec<Proof>| {
             for statement in language.statements(action) {
                 let mut attempt = self.with(parameter, about, statement.clone(), proofs());
@@ -211,6 +214,15 @@ impl Planner<'_> {
                 add("reads through parent folders", &Action::Read(&path), &|| self.escaped());
                 let path = format!("{}{new}", up());
                 add("writes through parent folders", &Action::Write(&path), &|| self.escaped());
+                // SQLite opens no path that climbs beyond the top, so the depth of its folder must be met.
+                let climbs = 1..=if language == Language::Sql { MAX_CLIMB } else { 0 };
+                for climb in climbs {
+                    let [_, _, new] = self.outside();
+                    let path = format!("{}{new}", "../".repeat(climb).trim_end_matches('/'));
+                    let attach = format!("ATTACH DATABASE '{path}' AS {}", alias(&path));
+                    let about = format!("writes through {climb} parent folders");
+                    exact.push(self.with(parameter, &about, Value::String(attach), self.escaped()));
+                }
             }
             Technique::Link | Technique::Sibling => {
                 let planted = self.site.in_root().map(|planted| match technique {
@@ -247,6 +259,7 @@ impl Planner<'_> {
             }
             _ => {}
         }
+        found.extend(exact);
         found
     }
 }

@@ -19,6 +19,7 @@ pub(crate) mod parameters;
 mod runner;
 mod score;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -378,14 +379,28 @@ impl Evaluation for Attack {
     }
 
     async fn finish(
-        entry: &Entry<Attack>,
+        _: &Entry<Attack>,
         system: &AttackSystem,
-        _: &Questions<Attack>,
+        questions: &Questions<Attack>,
         outcomes: &mut Vec<Outcome<Vec<AttackResult>>>,
     ) -> Result<Facts, EvalError> {
         tokio::time::sleep(LATE).await;
-        let AttackSystem { live, site, access, tools, skipped, is_late, memory, .. } = system;
+        let AttackSystem { live, site, access, skipped, is_late, memory, .. } = system;
         let memory = memory.lock().await;
+        // What the time limit left out is left out of the controls too: they must not take longer than the run.
+        let is_made = |outcome: &&Outcome<Vec<AttackResult>>| match &outcome.outcome {
+            Kept::Answer(results) => {
+                results.iter().any(|one| one.status != AttackStatus::NotExecuted)
+            }
+            Kept::Failure { .. } => false,
+        };
+        let made: BTreeSet<String> =
+            outcomes.iter().filter(is_made).map(|outcome| outcome.id.clone()).collect();
+        let made: Vec<(Option<Arc<Definition>>, &'static KnownAttack)> = questions
+            .iter()
+            .filter(|(id, _)| made.contains(id))
+            .map(|(_, question)| (question.tool.clone(), question.attack))
+            .collect();
         for outcome in outcomes {
             let Kept::Answer(results) = &mut outcome.outcome else { continue };
             for result in results.iter_mut().filter(|one| one.status == AttackStatus::Held) {
@@ -398,7 +413,7 @@ impl Evaluation for Attack {
                 }
             }
         }
-        let controls = controls::run(tools, &entry.data.attacks, site, *access).await;
+        let controls = controls::run(&made, site, *access).await;
         let is_late = is_late.load(Ordering::Relaxed);
         let live = live.finish(skipped, memory.lost.clone(), is_late).await;
         Ok(Facts { live, controls })

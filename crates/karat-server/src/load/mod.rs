@@ -8,6 +8,7 @@
 mod condition;
 mod driver;
 mod mix;
+pub mod parts;
 mod plan;
 mod score;
 mod search;

@@ -1,13 +1,14 @@
 //! From the counts of a load to metrics, slices, items and warnings. Pure.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use karat_core::aggregate;
 use karat_core::error::EvalError;
 use karat_core::evaluation::{Observations, Scored, bins};
 use karat_core::journal::Outcome as Kept;
 use karat_core::observed::{self, Observed};
-use karat_core::report::{Check, Interval, Item, Measured, Slice, Verdict};
+use karat_core::report::{Check, Gate, Interval, Item, Measured, Report, Slice, Verdict};
 use karat_io::text::{clip, printable};
 
 use super::driver::Phase;
@@ -68,6 +69,26 @@ pub(super) fn score(observed: &Observations<'_, Load>) -> Result<Scored, EvalErr
     })
 }
 
+/// Puts the figures of all generators in the place of those of one.
+pub(super) fn merged<'a>(
+    report: &mut Report,
+    measurement: &Measurement,
+    calls: impl ExactSizeIterator<Item = &'a str>,
+    facts: &Facts,
+) {
+    let Phase { tally, elapsed, own_cpu, .. } = &measurement.phase;
+    report.metrics = figures(tally, elapsed.as_secs_f64(), *own_cpu);
+    report.slices = slices(tally, calls);
+    report.items = seconds(&measurement.phase).collect();
+    report
+        .warnings
+        .retain(|warning| !warning.contains(" × ") && !warning.contains("started again"));
+    report.warnings.extend(first_errors(tally));
+    report.warnings.extend(restarted(facts));
+    report.gate =
+        crashes(&tally.all).map(|check| Gate { verdict: check.verdict, checks: vec![check] });
+}
+
 impl std::fmt::Display for Shape {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -105,16 +126,21 @@ fn conventions(plan: &Plan) -> BTreeMap<String, String> {
 
 fn metrics(measurement: &Measurement, plan: &Plan) -> Vec<Measured> {
     let Phase { tally, elapsed, own_cpu, .. } = &measurement.phase;
-    let mut metrics = of_calls(&tally.all, Some(elapsed.as_secs_f64()));
-    let calls = tally.all.calls();
-    let each = own_cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / calls.max(1) as f64);
-    let unknown = "the system does not provide the processor time";
-    metrics.push(value("harness_cpu_us", each, calls, unknown));
+    let mut metrics = figures(tally, elapsed.as_secs_f64(), *own_cpu);
     if plan.find_max.is_some() {
         let held = measurement.steps.iter().filter(|step| step.broken.is_none());
         let highest = held.map(|step| step.load).max_by(f64::total_cmp);
         metrics.push(value(max_id(plan), highest, measurement.steps.len() as u64, NEVER_HELD));
     }
+    metrics
+}
+
+fn figures(tally: &Tally, seconds: f64, own_cpu: Option<Duration>) -> Vec<Measured> {
+    let mut metrics = of_calls(&tally.all, Some(seconds));
+    let calls = tally.all.calls();
+    let each = own_cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / calls.max(1) as f64);
+    let unknown = "the system does not provide the processor time";
+    metrics.push(value("harness_cpu_us", each, calls, unknown));
     metrics
 }
 
@@ -201,17 +227,23 @@ fn crashes(all: &CallStats) -> Option<Check> {
     })
 }
 
-fn warnings(measurement: &Measurement, plan: &Plan, facts: &Facts) -> Vec<String> {
-    let tally = &measurement.phase.tally;
-    let first_error = |(class, text): (&Class, &String)| {
+fn first_errors(tally: &Tally) -> impl Iterator<Item = String> {
+    tally.first.iter().map(|(class, text)| {
         let count = tally.all.classes.get(class).copied().unwrap_or_default();
         let text = printable(text);
         format!("{count} × {}; first: {}", class.name(), clip(&text, SHOWN))
-    };
-    let mut warnings: Vec<String> = tally.first.iter().map(first_error).collect();
-    if facts.restarts > 0 {
-        warnings.push(format!("the server had to be started again {} times", facts.restarts));
-    }
+    })
+}
+
+fn restarted(facts: &Facts) -> Option<String> {
+    (facts.restarts > 0)
+        .then(|| format!("the server had to be started again {} times", facts.restarts))
+}
+
+fn warnings(measurement: &Measurement, plan: &Plan, facts: &Facts) -> Vec<String> {
+    let tally = &measurement.phase.tally;
+    let mut warnings: Vec<String> = first_errors(tally).collect();
+    warnings.extend(restarted(facts));
     if let (Some(p50), Some(lag)) = (tally.all.times.quantile_ms(0.5), tally.lag.quantile_ms(0.99))
         && lag > p50 * LATE
     {

@@ -133,6 +133,12 @@ impl<C: Counter, const DIGITS: u8> Times<C, DIGITS> {
         let _ = self.0.record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
+    /// Adds the times of another one, exactly: both have the same number of digits.
+    fn add_all(&mut self, other: &Times<C, DIGITS>) {
+        // The histogram grows as necessary.
+        let _ = self.0.add(&other.0);
+    }
+
     /// The number of times.
     pub(super) fn len(&self) -> u64 {
         self.0.len()
@@ -197,6 +203,13 @@ impl CallStats {
         }
     }
 
+    fn add_all(&mut self, other: CallStats) {
+        for (class, count) in other.classes {
+            *self.classes.entry(class).or_default() += count;
+        }
+        self.times.add_all(&other.times);
+    }
+
     pub(super) fn calls(&self) -> u64 {
         self.classes.values().sum()
     }
@@ -239,6 +252,27 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn new(calls: usize) -> Tally {
         Tally { by_call: vec![CallStats::default(); calls], ..Tally::default() }
+    }
+
+    /// Adds the counts of another generator. The times of single seconds cannot be added, since only their
+    /// quantiles are kept.
+    pub(super) fn add_all(&mut self, other: Tally) {
+        self.all.add_all(other.all);
+        for (ours, theirs) in self.by_call.iter_mut().zip(other.by_call) {
+            ours.add_all(theirs);
+        }
+        if self.seconds.len() < other.seconds.len() {
+            self.seconds.resize(other.seconds.len(), (0, 0));
+        }
+        for (ours, theirs) in self.seconds.iter_mut().zip(other.seconds) {
+            *ours = (ours.0 + theirs.0, ours.1 + theirs.1);
+        }
+        self.by_second.clear();
+        self.timed.clear();
+        self.lag.add_all(&other.lag);
+        for (class, text) in other.first {
+            self.first.entry(class).or_insert(text);
+        }
     }
 
     pub(super) fn add(&mut self, call: usize, class: Class, took: Duration, since_start: Duration) {

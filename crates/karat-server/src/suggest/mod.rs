@@ -609,6 +609,7 @@ fn called(request: &Request, outcome: Outcome) -> Called {
         arguments: request.arguments.clone(),
         outcome,
         nanos: 0,
+        notifications: Vec::new(),
     }
 }
 

@@ -13,9 +13,11 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 use serde_json::{Map, Value};
 
+use super::notices::{NoticeFile, NoticeFiles};
+use super::relations::RelationFile;
 use super::snapshot::Store;
 use super::texts::{self, TextCase, Wanted};
-use super::{Case, Ending, Feature, Step, Suite, TARGET};
+use super::{Case, Ending, Feature, Notice, Step, Suite, TARGET};
 
 /// The largest number of attempts of a case: each is kept and judged by itself.
 const MAX_REPEAT: u32 = 100_000;
@@ -61,6 +63,8 @@ struct StepFile {
     #[serde(default)]
     error: Option<ErrorFile>,
     #[serde(default)]
+    notifications: NoticeFiles,
+    #[serde(default)]
     save: BTreeMap<String, String>,
 }
 
@@ -97,6 +101,10 @@ struct CaseFile {
     error: Option<ErrorFile>,
     #[serde(default)]
     save: BTreeMap<String, String>,
+    #[serde(default)]
+    notifications: NoticeFiles,
+    #[serde(default)]
+    relations: Relations,
     #[serde(default)]
     setup: Vec<StepFile>,
     #[serde(default)]
@@ -155,6 +163,16 @@ struct Expectations(Vec<MatcherSpec>);
 impl<'de> Deserialize<'de> for Expectations {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Expectations, D::Error> {
         one_or_several(from, "a matcher or a list of matchers").map(Expectations)
+    }
+}
+
+/// One relation or a list of them.
+#[derive(Default)]
+struct Relations(Vec<RelationFile>);
+
+impl<'de> Deserialize<'de> for Relations {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Relations, D::Error> {
+        one_or_several(from, "a relation or a list of relations").map(Relations)
     }
 }
 
@@ -309,7 +327,9 @@ impl Reader<'_> {
                 let ending = step.error.as_ref().map_or(Ending::Success, |error| error.0);
                 let named = [step.tool, step.resource, step.prompt, step.method];
                 let request = self.request(&place, named, step.input)?;
-                self.step(&place, request, ending, &step.expect.0, step.save)
+                let mut made = self.step(&place, request, ending, &step.expect.0, step.save)?;
+                made.notices = self.notices(&place, step.notifications)?;
+                Ok(made)
             })
             .collect()
     }
@@ -399,7 +419,41 @@ impl Reader<'_> {
             })
             .collect::<Result<_, _>>()?;
         let asked = (ending == Ending::Denied).then(|| texts_in(&input));
-        Ok(Step { feature, tool, input, ending, matchers, save, asked })
+        let (notices, relation) = (Vec::new(), None);
+        Ok(Step { feature, tool, input, ending, matchers, save, asked, notices, relation })
+    }
+
+    fn notices(&self, place: &str, files: NoticeFiles) -> Result<Vec<Notice>, InputError> {
+        let compile = |(index, file): (usize, NoticeFile)| {
+            let place = format!("{place}: notification {}", index + 1);
+            file.compile().map_err(|message| self.invalid(&place, message))
+        };
+        files.0.into_iter().enumerate().map(compile).collect()
+    }
+
+    /// The further calls that relations to the call of a case need.
+    fn related(
+        &self,
+        id: &str,
+        step: &Step,
+        relations: Vec<RelationFile>,
+    ) -> Result<Vec<Step>, InputError> {
+        let mut steps = Vec::new();
+        for (index, file) in relations.into_iter().enumerate() {
+            let place = format!("{id}: relation {}", index + 1);
+            if !step.feature.is_tool() || step.ending != Ending::Success {
+                let message = "a relation needs the call of a tool that must succeed";
+                return Err(self.invalid(&place, message));
+            }
+            let related =
+                file.compile(&step.input).map_err(|message| self.invalid(&place, message))?;
+            for (input, relation) in related {
+                let request = (step.feature, step.tool.clone(), input);
+                let made = self.step(&place, request, Ending::Success, &[], BTreeMap::new())?;
+                steps.push(Step { relation: Some(relation), ..made });
+            }
+        }
+        Ok(steps)
     }
 
     /// A case that is a text.
@@ -414,6 +468,8 @@ impl Reader<'_> {
             && case.setup.is_empty()
             && case.then.is_empty()
             && case.teardown.is_empty()
+            && case.notifications.0.is_empty()
+            && case.relations.0.is_empty()
             && case.concurrency.is_none();
         if !plain {
             let message = "with a text as `input` only `expected`, `expected_behavior`, \
@@ -469,15 +525,26 @@ impl Reader<'_> {
             );
             return Err(self.invalid(&id, message));
         }
-        let step = self.step(&id, request, ending, &matchers, case.save)?;
+        let mut step = self.step(&id, request, ending, &matchers, case.save)?;
+        step.notices = self.notices(&id, case.notifications)?;
+        let mut then = self.steps(&format!("{id}: then"), case.then)?;
+        then.extend(self.related(&id, &step, case.relations.0)?);
+        let setup = self.steps(&format!("{id}: setup"), case.setup)?;
+        let notifies =
+            setup.iter().chain([&step]).chain(&then).any(|step| !step.notices.is_empty());
+        if concurrency > 1 && notifies {
+            let message = "`notifications` and `concurrency` do not go together: a notification does not \
+                           say which of several calls it belongs to";
+            return Err(self.invalid(&id, message));
+        }
         let teardown = self.steps(&format!("{id}: teardown"), case.teardown)?;
         self.refuse_snapshots(&format!("{id}: teardown"), &teardown)?;
         Ok(Case {
             about: case.about,
             tags: case.tags,
             step,
-            setup: self.steps(&format!("{id}: setup"), case.setup)?,
-            then: self.steps(&format!("{id}: then"), case.then)?,
+            setup,
+            then,
             teardown,
             max_latency_ms: case.max_latency_ms,
             repeat,

@@ -9,6 +9,8 @@
 //! read, before a server is started: a case that cannot fail is refused.
 
 mod file;
+pub(crate) mod notices;
+pub(crate) mod relations;
 pub mod server;
 pub(crate) mod snapshot;
 pub(crate) mod texts;
@@ -26,6 +28,8 @@ use karat_io::json_path::JsonPath;
 use karat_mcp::Definition;
 use serde_json::{Map, Value};
 
+use self::notices::Notice;
+use self::relations::Relation;
 use self::snapshot::{Snapshots, Store};
 use self::texts::TextCase;
 pub use crate::observation::{Feature, Role};
@@ -95,6 +99,13 @@ impl Suite {
     pub(crate) fn cases_for(&self, tools: &[Definition]) -> Vec<Arc<Case>> {
         let of_texts = self.texts.iter().flat_map(|text| text.cases(tools)).map(Arc::new);
         self.cases.iter().cloned().chain(of_texts).collect()
+    }
+
+    /// Returns whether notifications are expected somewhere.
+    pub(crate) fn expects_notifications(&self) -> bool {
+        let steps = self.setup.iter().map(AsRef::as_ref);
+        let steps = steps.chain(self.cases.iter().flat_map(|case| case.steps()));
+        steps.chain(&self.teardown).any(|step| !step.notices.is_empty())
     }
 
     /// Returns whether it has neither cases nor texts.
@@ -224,9 +235,28 @@ pub struct Step {
     pub save: BTreeMap<String, JsonPath>,
     /// The text whose request must be denied.
     pub asked: Option<String>,
+    /// The notifications that it must lead to.
+    pub notices: Vec<Notice>,
+    /// The relation of its answer to that of the case.
+    pub relation: Option<Relation>,
 }
 
 impl Step {
+    /// A call of a tool of which nothing more is expected.
+    pub(crate) fn plain(tool: &str, input: Map<String, Value>) -> Step {
+        Step {
+            feature: Feature::Tool,
+            tool: tool.to_owned(),
+            input,
+            ending: Ending::Success,
+            matchers: Vec::new(),
+            save: BTreeMap::new(),
+            asked: None,
+            notices: Vec::new(),
+            relation: None,
+        }
+    }
+
     /// The names of the saved values that its arguments need.
     pub fn names(&self) -> BTreeSet<String> {
         let mut names = Vec::new();

@@ -97,6 +97,8 @@ impl TextCase {
     ) -> Step {
         let asked = (ending == Ending::Denied).then(|| self.text.clone());
         Step {
+            notices: Vec::new(),
+            relation: None,
             feature: Feature::Tool,
             tool: tool.to_owned(),
             input,

@@ -35,6 +35,8 @@ pub(crate) enum ServerCommand {
     Distil(Box<DistilArgs>),
     /// Compare a live server with what was accepted: definitions, instructions, canary calls
     Drift(Box<DriftArgs>),
+    /// Check a server against MCP revision 2026-07-28: caching hints, order, state, both generations
+    Migration(Box<MigrationArgs>),
     /// Log in at a server and keep the token for later runs
     Login(Box<LoginArgs>),
     /// Forget a login that was kept
@@ -393,6 +395,10 @@ pub(crate) struct LoadArgs {
     /// growing concurrency where that is given
     #[arg(long, value_name = "CONDITION")]
     pub(crate) find_max: Option<String>,
+    /// Also write the counts and histograms to this file: `karat merge FILE FILE…` puts those of several
+    /// generators together
+    #[arg(long, value_name = "FILE", conflicts_with = "find_max")]
+    pub(crate) part: Option<PathBuf>,
     /// End with exit code 1 if half of the answers take longer than this many milliseconds
     #[arg(long, value_name = "MS")]
     pub(crate) max_p50: Option<f64>,
@@ -445,6 +451,35 @@ pub(crate) struct LintArgs {
 }
 
 #[derive(Args)]
+pub(crate) struct MigrationArgs {
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    #[command(flatten)]
+    pub(crate) record: RecordArgs,
+    /// A value that is known to work, for parameters of this name: JSON, or else text; repeatable
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// The time a call may take, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 10_000)]
+    pub(crate) timeout_ms: u64,
+    /// The time the server may take to start, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 30_000)]
+    pub(crate) start_timeout_ms: u64,
+    /// A rule whose findings are left out; repeatable
+    #[arg(long, value_name = "RULE")]
+    pub(crate) allow: Vec<String>,
+    /// The mildest finding that gives exit code 1
+    #[arg(long, value_name = "SEVERITY", default_value = "error")]
+    pub(crate) fail_on: FailOn,
+    /// List the rules and what they are for, and end
+    #[arg(long)]
+    pub(crate) rules: bool,
+    /// Write the findings as SARIF 2.1.0 to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sarif: Option<PathBuf>,
+}
+
+#[derive(Args)]
 pub(crate) struct ScanArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,
@@ -459,6 +494,9 @@ pub(crate) struct ScanArgs {
     /// The time a call may take, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 5_000)]
     pub(crate) timeout_ms: u64,
+    /// The time the server may take to start, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 30_000)]
+    pub(crate) start_timeout_ms: u64,
     /// Call tools that may destroy something too
     #[arg(long)]
     pub(crate) allow_destructive: bool,

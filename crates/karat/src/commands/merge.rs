@@ -13,12 +13,16 @@ use crate::cli::{CheckArgs, MergeArgs};
 use crate::commands::check::{self, Origin};
 use crate::commands::measuring::{self, Measured};
 use crate::commands::places;
+use crate::commands::server::merge_loads;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::work::until_stopped;
 
 /// Merges, gates, reports.
 pub(crate) fn run(arguments: &MergeArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    if let Some(exit) = merge_loads(&arguments.parts, &arguments.check().check, terminal)? {
+        return Ok(exit);
+    }
     check::all_from(Origin::Parts(&arguments.parts), &arguments.check(), terminal)
 }
 

@@ -173,7 +173,11 @@ fn a_server_that_ends_or_does_not_start_ends_the_proxy() {
     let scratch = Scratch::new();
     let ran = scratch.karat(&["server", "record", "-o", "a.jsonl", "--", "/no/such/program"]);
     ran.expect(3);
-    scratch.karat(&["server", "record", "-o", "b.jsonl", "--", "true"]).expect(0);
+    // Nothing is left of one that said nothing.
+    let ran = scratch.karat(&["server", "record", "-o", "b.jsonl", "--", "true"]).expect(3);
+    assert!(ran.stderr.contains("the server said nothing"), "{}", ran.stderr);
+    assert!(!scratch.path("a.jsonl").exists() && !scratch.path("b.jsonl").exists());
+    scratch.write("b.jsonl", "{\"schema\": \"karat.recording/1\"}\n");
     scratch.karat(&["server", "record", "-o", "b.jsonl", "--", "true"]).expect(2);
     let ran = scratch.karat(&["server", "distil", "b.jsonl"]).expect(3);
     assert!(ran.stderr.contains("no case comes of it"), "{}", ran.stderr);

@@ -83,8 +83,13 @@ pub(super) fn launch(isolation: &Isolation, program: &Program) -> Result<Launch,
         .chain(machine.program_folders())
         .map(|path| (path, false))
         .collect();
-    for (path, writable) in given_paths(isolation)? {
-        *mounts.entry(path).or_default() |= writable;
+    let given = given_paths(isolation)?;
+    // A path that the command names would otherwise hide the writable folder that it is in.
+    for (path, writable) in &mut mounts {
+        *writable |= given.iter().any(|(given, writable)| *writable && path.starts_with(given));
+    }
+    for (path, writable) in given {
+        mounts.insert(path, writable);
     }
 
     let mut words = vec![bwrap];

@@ -37,8 +37,15 @@ pub(crate) fn record(arguments: &ServerRecordArgs, terminal: &Terminal) -> Resul
     };
     let work = async { proxy::over_stdio(&spec, &options).await.map_err(target::not_started) };
     let ended = until_stopped(work, "interrupted; the recording ends here");
+    let is_silent = recorder.discard_if_silent();
     let written = recorder.finish().map_err(|error| wrong(&error));
     let how = ended?;
+    if is_silent {
+        return Err(Stop::not_measured(format!(
+            "the server said nothing, so {} is not written: {how}",
+            path.display()
+        )));
+    }
     written?;
     terminal.say(&printable(&format!("{}: {how}", path.display())));
     Ok(Exit::Pass)

@@ -1,8 +1,13 @@
 //! `karat server load`: many calls at once, or at a rate, timed and reported as a check of one entry.
 
-use karat_core::evaluation::{Common, Entry, Evaluation as _, RunContext, evaluate};
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use karat_core::evaluation::{Common, Entry, Evaluation as _, RunContext, collect, report};
 use karat_core::gate::{Policy, Rule};
 use karat_core::project::Root;
+use karat_io::input::{self, Limits, write_atomic};
+use karat_server::load::parts::{self, Part};
 use karat_server::load::{Condition, Config, Load};
 use karat_server::suite::Suite;
 
@@ -13,6 +18,10 @@ use crate::commands::check;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::work::until_stopped_on_one_thread;
+
+/// The bytes at the start of a file that show what it is, and the largest part.
+const HEAD: u64 = 200;
+const MAX_PART_BYTES: u64 = 1 << 30;
 
 /// Loads a server.
 pub(crate) fn load(arguments: &LoadArgs, terminal: &Terminal) -> Result<Exit, Stop> {
@@ -35,9 +44,45 @@ pub(crate) fn load(arguments: &LoadArgs, terminal: &Terminal) -> Result<Exit, St
         resume: false,
         progress: std::sync::Arc::new(terminal.progress("load")),
     };
-    let work = async { evaluate(&entry, &context).await.map_err(Stop::from) };
-    let report = until_stopped_on_one_thread(work, "interrupted; nothing is reported")?;
+    let work = async { collect(&entry, &context).await.map_err(Stop::from) };
+    let collected = until_stopped_on_one_thread(work, "interrupted; nothing is reported")?;
+    let report = report(&entry, &collected, Some(context.folder))?;
+    if let Some(path) = &arguments.part {
+        let part = Part::of(&entry, &collected, report.clone())?;
+        write_atomic(path, karat_report::json::text(&part).as_bytes())?;
+    }
     check::conclude(report, &entry.common.gate, &run, terminal)
+}
+
+/// Puts the loads of several generators together, if that is what the files are.
+pub(crate) fn merge(
+    files: &[PathBuf],
+    run: &CheckArgs,
+    terminal: &Terminal,
+) -> Result<Option<Exit>, Stop> {
+    let is_part = |path: &&PathBuf| {
+        let head = std::fs::File::open(path).and_then(|file| {
+            let mut head = Vec::new();
+            file.take(HEAD).read_to_end(&mut head).map(|_| head)
+        });
+        path.is_file()
+            && head.is_ok_and(|head| String::from_utf8_lossy(&head).contains(parts::SCHEMA))
+    };
+    let count = files.iter().filter(is_part).count();
+    if count == 0 {
+        return Ok(None);
+    }
+    if count < files.len() {
+        let other = files.iter().find(|path| !is_part(path)).map(|path| path.display().to_string());
+        let other = other.unwrap_or_default();
+        return Err(Stop::bad_input(format!("{other}: not a part of a load, as the others are")));
+    }
+    check::ready(run)?;
+    let limits = Limits { bytes: MAX_PART_BYTES, ..Limits::default() };
+    let read = |path: &PathBuf| -> Result<Part, Stop> { Ok(input::load(path, &limits)?) };
+    let parts = files.iter().map(read).collect::<Result<Vec<Part>, Stop>>()?;
+    let policy = parts.first().map(|part| part.policy.clone()).unwrap_or_default();
+    check::conclude(parts::merge(parts)?, &policy, run, terminal).map(Some)
 }
 
 fn policy(arguments: &LoadArgs) -> Result<Policy, Stop> {

@@ -2,6 +2,7 @@
 
 mod attack;
 mod call;
+mod config_scan;
 mod detectors;
 mod distil;
 mod drift;
@@ -9,6 +10,7 @@ mod fuzz;
 pub(crate) mod lint;
 mod load;
 mod login;
+mod migration;
 mod probing;
 mod recording;
 mod scan;
@@ -23,8 +25,9 @@ pub(crate) use self::distil::{distil, record};
 pub(crate) use self::drift::drift;
 pub(crate) use self::fuzz::fuzz;
 pub(crate) use self::lint::lint;
-pub(crate) use self::load::load;
+pub(crate) use self::load::{load, merge as merge_loads};
 pub(crate) use self::login::{login, logout, show_prompt};
+pub(crate) use self::migration::migration;
 pub(crate) use self::scan::scan;
 pub(crate) use self::suggest::{propose, suggest};
 pub(crate) use self::test::test;

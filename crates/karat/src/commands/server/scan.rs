@@ -15,8 +15,8 @@ use karat_server::probe::time::Time;
 use karat_server::probe::{self, Rule};
 
 use super::recording::Recording;
-use super::{detectors, lint, probing, target};
-use crate::cli::ScanArgs;
+use super::{config_scan, detectors, lint, probing, target};
+use crate::cli::{ScanArgs, TargetArgs};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
@@ -29,11 +29,19 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
     for path in &arguments.outputs {
         Output::of(path).map_err(Stop::bad_input)?;
     }
+    let TargetArgs { config, server, url, command, .. } = &arguments.target;
+    if let (Some(file), None, None, []) = (config, server, url, command.as_slice()) {
+        return config_scan::of_file(file, arguments, terminal);
+    }
     let spec = target::spec(&arguments.target, terminal)?.ok_or_else(|| {
         Stop::bad_input("name a server: a command after `--`, --url, or --server NAME")
     })?;
     let recording = Recording::begin(&arguments.record)?;
-    let options = Options { recorder: recording.recorder(), ..Options::default() };
+    let options = Options {
+        recorder: recording.recorder(),
+        start_timeout: Duration::from_millis(arguments.start_timeout_ms),
+        ..Options::default()
+    };
     let linted = lint::of_server(&spec, &arguments.allow, &options, terminal)?;
     let stop = StopRequest::default();
     let config = Config {
@@ -48,6 +56,7 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
     };
     let mut common = karat_core::evaluation::Common::named("scan");
     common.timeout_ms = arguments.timeout_ms;
+    common.start_timeout_ms = arguments.start_timeout_ms;
     let report = recording.finish(probing::measure::<Fuzz>(common, config, &stop, terminal))?;
     let fuzzed = fuzz::findings(&report);
     let rules: Vec<&Rule> = detectors::rules().into_iter().chain(fuzz::rules()).collect();
@@ -124,7 +133,8 @@ fn table(
     out
 }
 
-fn log<'a>(rules: &[&'a Rule], findings: &[&'a Finding]) -> sarif::Log<'a> {
+/// Findings as SARIF.
+pub(super) fn log<'a>(rules: &[&'a Rule], findings: &[&'a Finding]) -> sarif::Log<'a> {
     sarif::Log {
         rules: rules
             .iter()

@@ -41,6 +41,7 @@ pub(crate) fn suggest(arguments: &SuggestArgs, terminal: &Terminal) -> Result<Ex
         start_timeout: Duration::from_millis(arguments.start_timeout_ms),
         ..Options::default()
     };
+    say_isolation(&spec, terminal);
     let work = async { Ok(suggest::suggest(&spec, &options, &settings).await?) };
     let found = recording.finish(until_stopped(work, "interrupted; no suite is written"))?;
     target::say_remarks(terminal, &options);
@@ -75,6 +76,16 @@ pub(crate) fn suggest(arguments: &SuggestArgs, terminal: &Terminal) -> Result<Ex
         ));
     }
     Ok(Exit::Pass)
+}
+
+/// A server that is started as it is needs its user's files: package runners have their caches there.
+fn say_isolation(spec: &ServerSpec, terminal: &Terminal) {
+    if spec.command.is_some() && spec.isolate.is_none() {
+        terminal.say(
+            "the server runs as you do, since package runners and servers with data need your files; only \
+             tools that read are called; --isolate bwrap keeps it apart",
+        );
+    }
 }
 
 /// Prints a case for one request.

@@ -1,0 +1,93 @@
+//! `karat server migration`: a server and revision 2026-07-28.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use karat_core::finding::{Finding, Severity};
+use karat_io::input::write_atomic;
+use karat_io::text::printable;
+use karat_mcp::Options;
+use karat_report::sarif;
+use karat_server::migration::{self, Migration, Settings};
+use karat_server::probe;
+use serde_json::json;
+
+use super::recording::Recording;
+use super::{probing, scan, target};
+use crate::cli::MigrationArgs;
+use crate::exit::{Exit, Stop};
+use crate::face::Terminal;
+use crate::work::until_stopped;
+
+/// Checks a server and prints the report.
+pub(crate) fn migration(arguments: &MigrationArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let rules = migration::rules();
+    if arguments.rules {
+        terminal.print(&probing::rules(&rules))?;
+        return Ok(Exit::Pass);
+    }
+    if let Some(id) = arguments.allow.iter().find(|id| rules.iter().all(|rule| rule.id != **id)) {
+        return Err(Stop::bad_input(format!("--allow: there is no rule {id:?}")));
+    }
+    let spec = target::needed(&arguments.target, terminal)?;
+    let settings = Settings { known: probing::known(&arguments.set)? };
+    let recording = Recording::begin(&arguments.record)?;
+    let options = Options {
+        recorder: recording.recorder(),
+        call_timeout: Duration::from_millis(arguments.timeout_ms),
+        start_timeout: Duration::from_millis(arguments.start_timeout_ms),
+        ..Options::default()
+    };
+    let work = async { Ok(migration::check(&spec, &options, &settings).await?) };
+    let mut found = recording.finish(until_stopped(work, "interrupted"))?;
+    target::say_remarks(terminal, &options);
+    found.findings.retain(|finding| !arguments.allow.contains(&finding.rule));
+    let findings: Vec<&Finding> = found.findings.iter().collect();
+    if let Some(path) = &arguments.sarif {
+        write_atomic(path, sarif::document(&scan::log(&rules, &findings)).as_bytes())?;
+    }
+    if terminal.json() {
+        terminal.print_json(&json!({
+            "schema": "karat.migration/1", "server": spec.describe(), "report": found,
+        }))?;
+    } else {
+        terminal.print(&text(&spec.describe(), &found))?;
+    }
+    let fails = |one: &Finding| probe::FailOn::from(arguments.fail_on).fails(one.severity);
+    Ok(if found.findings.iter().any(fails) { Exit::GateFailed } else { Exit::Pass })
+}
+
+fn text(server: &str, found: &Migration) -> String {
+    let mut out = String::new();
+    for Finding { rule, severity, tool, message, .. } in &found.findings {
+        let name = if tool.is_empty() { String::new() } else { format!("{tool}: ") };
+        let line = format!("{name}{message}");
+        let _ = writeln!(out, "{:<8}{}  [{rule}]", severity.name(), printable(&line));
+    }
+    if !found.findings.is_empty() {
+        out.push('\n');
+    }
+    for check in &found.checks {
+        let verdict = match (check.applies, check.findings) {
+            (false, _) => "-".to_owned(),
+            (true, 0) => "ok".to_owned(),
+            (true, 1) => "1 finding".to_owned(),
+            (true, count) => format!("{count} findings"),
+        };
+        let _ = writeln!(out, "{:<22}{verdict:<13}{}", check.name, printable(&check.detail));
+    }
+    let old = match found.old_generation {
+        Some(revision) => format!("sessions of {revision}"),
+        None => "no sessions of earlier revisions".to_owned(),
+    };
+    let new = if found.new_generation { "2026-07-28" } else { "not 2026-07-28" };
+    let _ = writeln!(
+        out,
+        "\n{}: {new}, {old}; {} errors, {} warnings, {} notes",
+        printable(server),
+        found.count(Severity::Error),
+        found.count(Severity::Warning),
+        found.count(Severity::Note)
+    );
+    out
+}
