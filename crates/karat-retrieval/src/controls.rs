@@ -41,8 +41,13 @@ const DOUBT: f64 = 0.01;
 /// The most queries that an engine is asked again for a control: far more than a doubt needs.
 pub(crate) const ENOUGH: usize = 1_000;
 
-/// Runs all controls.
+/// Runs all controls. Where nothing is to be found, no ranking has a score, and there is nothing to hold
+/// them to.
 pub fn run(dataset: &Dataset, limit: usize, seed: u64) -> Vec<Control> {
+    let mut labels = dataset.queries.iter().flat_map(|query| &query.labels);
+    if !labels.any(|label| label.relevance > 0) {
+        return Vec::new();
+    }
     vec![oracle(dataset), random(dataset, limit, seed), without_descriptions(dataset, limit, seed)]
 }
 

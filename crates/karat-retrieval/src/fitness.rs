@@ -17,16 +17,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::dataset::{Dataset, Query, Tool};
-use crate::engines::bm25::{EditableBm25, Fields, Rewording};
+use crate::engines::reworded::{EditableEngine, Reworded};
 use crate::engines::terms::Stems;
-use crate::engines::{self, Builtin, Engine};
+use crate::engines::{self, Builtin};
 use crate::ranking::{Ranked, Ranking};
 use crate::score;
 use karat_core::error::EvalError;
 
 /// The name of the protocol, in the first line.
 pub const SCHEMA: &str = "karat.fitness/1";
-/// The number of indexes that are kept: an optimiser often comes back to a candidate it has tried.
+/// The number of candidates that are kept: an optimiser often comes back to a candidate it has tried.
 const KEPT: usize = 8;
 /// The number of tools that rank above the right one are named.
 const NAMED: usize = 3;
@@ -101,20 +101,14 @@ pub struct Fitness {
     options: Options,
     builtin: &'static Builtin,
     stems: Stems,
-    /// BM25 needs no new index for a candidate.
-    editable: Option<EditableBm25>,
+    engine: EditableEngine,
     indexes: VecDeque<(BTreeMap<String, Override>, Arc<Index>)>,
 }
 
 /// A candidate: the tools that are reworded, and a search over all.
 struct Index {
     reworded: BTreeMap<usize, Tool>,
-    searching: Searching,
-}
-
-enum Searching {
-    Reworded(Rewording),
-    Rebuilt(Box<dyn Engine>),
+    searching: Reworded,
 }
 
 impl Fitness {
@@ -125,16 +119,9 @@ impl Fitness {
     pub fn new(dataset: Dataset, options: Options) -> Result<Fitness, EvalError> {
         let builtin =
             engines::find(&options.engine).ok_or_else(|| engines::unknown(&options.engine))?;
-        let fields = match builtin.name {
-            "bm25" => Some(Fields::All),
-            "bm25-names" => Some(Fields::NameOnly),
-            _ => None,
-        };
-        let editable = fields.map(|fields| EditableBm25::build(&dataset.tools, fields));
+        let engine = EditableEngine::build(builtin, &dataset.tools, options.weights.as_deref())?;
         let (stems, indexes) = (Stems::new(), VecDeque::new());
-        let mut fitness = Fitness { dataset, options, builtin, stems, editable, indexes };
-        fitness.index(BTreeMap::new())?;
-        Ok(fitness)
+        Ok(Fitness { dataset, options, builtin, stems, engine, indexes })
     }
 
     /// The first line: what is measured, by what.
@@ -178,7 +165,7 @@ impl Fitness {
             return self.texts(ids);
         }
         let overrides = self.overrides(request.overrides)?;
-        let index = self.index(overrides).map_err(|error| error.to_string())?;
+        let index = self.index(overrides);
         let queries = self.select(request.queries, request.split)?;
         let results: Vec<Scored<'_>> =
             queries.into_iter().map(|query| self.score(&index, query)).collect();
@@ -226,13 +213,13 @@ impl Fitness {
     }
 
     /// The index of a candidate: the one that is there, or a new one.
-    fn index(&mut self, overrides: BTreeMap<String, Override>) -> Result<Arc<Index>, EvalError> {
+    fn index(&mut self, overrides: BTreeMap<String, Override>) -> Arc<Index> {
         if let Some(at) = self.indexes.iter().position(|(known, _)| *known == overrides)
             && let Some(found) = self.indexes.remove(at)
         {
             let index = Arc::clone(&found.1);
             self.indexes.push_front(found);
-            return Ok(index);
+            return index;
         }
         let mut reworded = BTreeMap::new();
         for (id, change) in &overrides {
@@ -241,23 +228,11 @@ impl Fitness {
                 reworded.insert(place, change.apply(&self.dataset.tools[place]));
             }
         }
-        let searching = match &self.editable {
-            Some(editable) => {
-                let tools = reworded.iter().map(|(place, tool)| (*place, tool));
-                Searching::Reworded(editable.reworded(tools))
-            }
-            None => {
-                let mut tools = self.dataset.tools.clone();
-                for (place, tool) in &reworded {
-                    tools[*place] = tool.clone();
-                }
-                Searching::Rebuilt((self.builtin.build)(&tools, self.options.weights.as_deref())?)
-            }
-        };
+        let searching = self.engine.reworded(reworded.iter().map(|(place, tool)| (*place, tool)));
         let index = Arc::new(Index { reworded, searching });
         self.indexes.push_front((overrides, Arc::clone(&index)));
         self.indexes.truncate(KEPT);
-        Ok(index)
+        index
     }
 
     fn select(
@@ -295,13 +270,7 @@ impl Fitness {
 
     fn score<'a>(&self, index: &Index, query: &'a Query) -> Scored<'a> {
         let limit = self.options.limit;
-        let ranked = match (&index.searching, &self.editable) {
-            (Searching::Rebuilt(engine), _) => engine.search(&query.query, limit),
-            (Searching::Reworded(words), Some(editable)) => {
-                editable.search(words, &query.query, limit)
-            }
-            (Searching::Reworded(_), None) => Vec::new(),
-        };
+        let ranked = self.engine.search(&index.searching, &query.query, limit);
         let obstacle = self.obstacle(index, query, &ranked);
         let feedback = self.feedback(obstacle.as_ref());
         let ranking: Vec<String> = ranked.iter().map(|ranked| ranked.tool_id.clone()).collect();

@@ -48,11 +48,16 @@ pub fn import(source: &Source<'_>) -> Result<Imported, EvalError> {
     let beir = source.corpus.is_dir();
     let inside = |name: &str| source.corpus.join(name);
     let corpus = if beir { inside("corpus.jsonl") } else { source.corpus.to_owned() };
-    let mut ids = BTreeMap::new();
-    for record in records(&corpus)? {
-        let tool = tool(&corpus, record, source.server)?;
-        ids.insert(tool.given, tool.id);
+    let (mut ids, mut known) = (BTreeMap::new(), BTreeSet::new());
+    for (index, record) in tools(&corpus)?.into_iter().enumerate() {
+        let tool = tool(&corpus, index, record, source.server)?;
+        if !known.insert(tool.id.clone()) || ids.insert(tool.given, tool.id.clone()).is_some() {
+            return Err(InputError::invalid(&corpus, tool.id, "duplicate tool id").into());
+        }
         imported.tools.push(tool.value);
+    }
+    if imported.tools.is_empty() {
+        return Err(InputError::invalid(&corpus, "tools", "there is no tool in it").into());
     }
     let queries = match source.queries {
         Some(path) => Some(path.to_owned()),
@@ -97,16 +102,49 @@ fn records(path: &Path) -> Result<Vec<Map<String, Value>>, InputError> {
         input::Format::JsonLines => Value::Array(input::parse(path, &text, format)?),
         format => input::parse(path, &text, format)?,
     };
-    let list =
-        ["/tools", "/result/tools"].iter().find_map(|at| value.pointer(at)).unwrap_or(&value);
-    let Value::Array(list) = list else {
-        return Err(InputError::invalid(path, "tools", "there is no list of tools"));
+    let list = match value {
+        Value::Array(list) => list,
+        mut value => match listed(&mut value) {
+            Some(list) => list,
+            None => return Err(InputError::invalid(path, "tools", "there is no list of tools")),
+        },
     };
-    let object = |(index, value): (usize, &Value)| match value {
-        Value::Object(fields) => Ok(fields.clone()),
+    let object = |(index, value): (usize, Value)| match value {
+        Value::Object(fields) => Ok(fields),
         _ => Err(InputError::invalid(path, format!("[{index}]"), "is not an object")),
     };
-    list.iter().enumerate().map(object).collect()
+    list.into_iter().enumerate().map(object).collect()
+}
+
+/// The tools of a file, which may be answers to `tools/list` in lines, one for each page.
+fn tools(path: &Path) -> Result<Vec<Map<String, Value>>, InputError> {
+    let mut all = Vec::new();
+    for (index, record) in records(path)?.into_iter().enumerate() {
+        let is_tool =
+            ["name", "tool", "tool_id", "_id"].iter().any(|key| record.contains_key(*key));
+        let mut page = Value::Object(record);
+        let tools = if is_tool { None } else { listed(&mut page) };
+        for tool in tools.unwrap_or_else(|| vec![page]) {
+            match tool {
+                Value::Object(fields) => all.push(fields),
+                _ => {
+                    let place = format!("[{index}].tools");
+                    return Err(InputError::invalid(path, place, "a tool is not an object"));
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Takes the tools out of an answer to `tools/list`, with or without its envelope.
+fn listed(value: &mut Value) -> Option<Vec<Value>> {
+    let at = ["/tools", "/result/tools"].into_iter();
+    let mut found = at.filter(|at| value.pointer(at).is_some_and(Value::is_array));
+    match value.pointer_mut(found.next()?)?.take() {
+        Value::Array(list) => Some(list),
+        _ => None,
+    }
 }
 
 struct ImportedTool {
@@ -119,6 +157,7 @@ struct ImportedTool {
 
 fn tool(
     path: &Path,
+    index: usize,
     mut record: Map<String, Value>,
     server: &str,
 ) -> Result<ImportedTool, InputError> {
@@ -141,8 +180,11 @@ fn tool(
         (own, name, _) => match name.or_else(|| given.clone()) {
             Some(name) => (own.unwrap_or_else(|| server.to_owned()), name),
             None => {
-                let shown = clipped(&description);
-                return Err(InputError::invalid(path, shown, "the tool has neither name nor id"));
+                let message = match clipped(&description) {
+                    shown if shown.is_empty() => "the tool has neither name nor id".to_owned(),
+                    shown => format!("the tool has neither name nor id: {shown:?}"),
+                };
+                return Err(InputError::invalid(path, format!("[{index}]"), message));
             }
         },
     };
@@ -186,8 +228,13 @@ impl ImportedQuery {
                 let message = format!("labels {given:?}, which is not in the corpus");
                 return Err(InputError::invalid(path, self.id, message));
             };
-            let grade = (*grade).clamp(0, i64::from(MAX_RELEVANCE));
-            labels.insert(id, u8::try_from(grade).unwrap_or(0));
+            let grade = u8::try_from((*grade).clamp(0, i64::from(MAX_RELEVANCE))).unwrap_or(0);
+            if let Some(other) = labels.insert(id, grade)
+                && other != grade
+            {
+                let message = format!("labels {given:?} twice, with {other} and with {grade}");
+                return Err(InputError::invalid(path, self.id, message));
+            }
         }
         let labels = labels.into_iter();
         let labels: Vec<Value> =
@@ -280,6 +327,8 @@ fn read_qrels(path: &Path) -> Result<BTreeMap<String, Vec<(String, i64)>>, Input
         let fields: Vec<&str> = line.split_whitespace().collect();
         let (query, document, grade) = match fields.as_slice() {
             [] => continue,
+            // The head of a BEIR file. A line of TREC has four fields, and none is a head.
+            [_, _, grade] if number == 0 && grade.parse::<i64>().is_err() => continue,
             [query, document, grade] | [query, _, document, grade] => (query, document, grade),
             _ => {
                 let message = "expected a query, a document and a grade";
@@ -293,7 +342,6 @@ fn read_qrels(path: &Path) -> Result<BTreeMap<String, Vec<(String, i64)>>, Input
                     .or_default()
                     .push(((*document).to_owned(), grade));
             }
-            Err(_) if number == 0 => {}
             Err(_) => {
                 let message = format!("{grade:?} is not a grade");
                 return Err(InputError::invalid(path, format!("line {}", number + 1), message));
@@ -377,6 +425,8 @@ mod tests {
             ("topics.tsv", "301\tfind it\n"),
             ("qrels.txt", "301 0 a:b 1\n"),
             ("bad.txt", "301 0 a:b 1\n301 0 nothing 1\n"),
+            ("grade.txt", "301 0 a:b x\n301 0 a:b 1\n"),
+            ("twice.txt", "301 0 a:b 1\n301 0 a:b 0\n"),
             ("other.txt", "301 0 a:b 1\n999 0 a:b 1\n"),
         ]);
         let at = |name: &str| folder.path().join(name);
@@ -394,6 +444,43 @@ mod tests {
         let imported = run("qrels.txt").unwrap();
         assert_eq!(imported.queries[0]["labels"], json!([{"tool_id": "a:b", "relevance": 1}]));
         assert!(run("bad.txt").unwrap_err().contains("nothing"));
+        assert!(
+            run("grade.txt").unwrap_err().contains("line 1"),
+            "a first line is not always a head"
+        );
+        let twice = run("twice.txt").unwrap_err();
+        assert!(twice.contains("a:b") && twice.contains("twice"), "{twice}");
         assert!(run("other.txt").unwrap_err().contains("999"));
+    }
+
+    fn corpus(name: &str, text: &str) -> Result<Imported, String> {
+        let folder = folder(&[(name, text)]);
+        let corpus = folder.path().join(name);
+        let source = Source { corpus: &corpus, queries: None, qrels: None, server: "a" };
+        import(&source).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn pages_of_a_list_are_one_corpus() {
+        let page = |name: &str| {
+            format!("{{\"id\":1,\"result\":{{\"tools\":[{{\"name\":\"{name}\"}}]}}}}\n")
+        };
+        let imported = corpus("pages.jsonl", &[page("b"), page("c")].concat()).unwrap();
+        let names: Vec<&Value> = imported.tools.iter().map(|tool| &tool["tool"]).collect();
+        assert_eq!(names, ["b", "c"]);
+    }
+
+    #[test]
+    fn a_corpus_that_could_not_be_measured_is_not_written() {
+        for (name, text, words) in [
+            ("t.jsonl", "{\"name\":\"b\"}\n{\"name\":\"c\"}\n{\"name\":\"b\"}\n", "a:b: duplicate"),
+            ("t.jsonl", "", "no tool"),
+            ("t.json", "{\"tools\":[]}", "no tool"),
+            ("t.json", "[{\"name\":\"b\"},{\"description\":\"x\"}]", "[1]: the tool has neither"),
+            ("t.json", "[{\"tools\":[3]}]", "[0].tools: a tool is not"),
+        ] {
+            let error = corpus(name, text).unwrap_err();
+            assert!(error.contains(words), "{words}: {error}");
+        }
     }
 }

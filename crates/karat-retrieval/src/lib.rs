@@ -439,7 +439,7 @@ pub fn score_rankings(
     }
     let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let mut common = Common { seed: options.seed, ..Common::named(name.unwrap_or_default()) };
-    common.gate.max_errors = options.max_errors;
+    common.gate.max_errors = Some(options.max_errors);
     let system = SystemRef {
         kind: "file".to_owned(),
         name: common.name.clone(),

@@ -43,6 +43,36 @@ impl Dense {
         let ids = tools.iter().map(|tool| tool.tool_id.clone()).collect();
         Ok(Dense { model, digest, ids, vectors })
     }
+
+    /// The vector of a tool.
+    pub(super) fn vector(&self, tool: &Tool) -> Vec<f32> {
+        embed(&self.model, &text(tool))
+    }
+
+    /// The best tools where some have other vectors.
+    pub(super) fn search_with(
+        &self,
+        replaced: &BTreeMap<usize, Vec<f32>>,
+        query: &str,
+        limit: usize,
+    ) -> Vec<Ranked> {
+        let wanted = embed(&self.model, query);
+        let vectors = self.vectors.iter().enumerate();
+        let mut scored: Vec<(f64, usize)> = vectors
+            .map(|(row, vector)| (similarity(&wanted, replaced.get(&row).unwrap_or(vector)), row))
+            .collect();
+        let order = |a: &(f64, usize), b: &(f64, usize)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+        let kept = limit.min(scored.len());
+        if kept < scored.len() && kept > 0 {
+            scored.select_nth_unstable_by(kept - 1, order);
+        }
+        scored.truncate(kept);
+        scored.sort_unstable_by(order);
+        scored
+            .into_iter()
+            .map(|(score, row)| Ranked { tool_id: self.ids[row].clone(), score: Some(score) })
+            .collect()
+    }
 }
 
 fn load(folder: &Path) -> Result<(StaticModel, Digest), EvalError> {
@@ -92,24 +122,7 @@ fn similarity(a: &[f32], b: &[f32]) -> f64 {
 
 impl Engine for Dense {
     fn search(&self, query: &str, limit: usize) -> Vec<Ranked> {
-        let wanted = embed(&self.model, query);
-        let mut scored: Vec<(f64, usize)> = self
-            .vectors
-            .iter()
-            .enumerate()
-            .map(|(row, vector)| (similarity(&wanted, vector), row))
-            .collect();
-        let order = |a: &(f64, usize), b: &(f64, usize)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
-        let kept = limit.min(scored.len());
-        if kept < scored.len() && kept > 0 {
-            scored.select_nth_unstable_by(kept - 1, order);
-        }
-        scored.truncate(kept);
-        scored.sort_unstable_by(order);
-        scored
-            .into_iter()
-            .map(|(score, row)| Ranked { tool_id: self.ids[row].clone(), score: Some(score) })
-            .collect()
+        self.search_with(&BTreeMap::new(), query, limit)
     }
 
     fn settings(&self) -> BTreeMap<String, String> {

@@ -18,7 +18,7 @@ use karat_core::error::EvalError;
 /// The weight of first ranks over later ones; 60 is the customary value.
 const K: f64 = 60.0;
 /// The minimum number of results of each engine that are joined.
-const DEPTH: usize = 100;
+pub(super) const DEPTH: usize = 100;
 
 /// Both engines over one corpus.
 pub struct Hybrid {
@@ -51,7 +51,8 @@ impl Engine for Hybrid {
     }
 }
 
-fn fuse(rankings: &[Vec<Ranked>], limit: usize) -> Vec<Ranked> {
+/// Joins rankings; equal sums come by id.
+pub(super) fn fuse(rankings: &[Vec<Ranked>], limit: usize) -> Vec<Ranked> {
     let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
     for ranking in rankings {
         for (index, ranked) in ranking.iter().enumerate() {

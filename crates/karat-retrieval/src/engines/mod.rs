@@ -8,6 +8,7 @@ mod engine;
 #[cfg(feature = "embeddings")]
 pub mod hybrid;
 mod index;
+pub(crate) mod reworded;
 pub(crate) mod terms;
 pub mod words;
 

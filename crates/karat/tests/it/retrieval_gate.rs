@@ -116,9 +116,6 @@ fn said(ran: &common::Ran) -> String {
     all.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A change, its exit code, and what the message must name.
-type Row = (&'static str, fn(&mut Files), i32, &'static [&'static str]);
-
 /// A search as a program that knows each tool by its name alone, or not at all.
 macro_rules! program {
     ($body:literal) => {
@@ -139,28 +136,48 @@ const UNSTEMMED: &str = program!(
     ranked = [{\"tool_id\": t[\"tool_id\"]} for t in sorted(tools, key=score, reverse=True) if score(t) > 1]"
 );
 
-const ROWS: &[Row] = &[
-    (
-        "the descriptions of one server are dropped",
+/// Defines a test for each change: what is done to the files, the exit code of the check, and the words that
+/// the message must have.
+macro_rules! changes {
+    ($($name:ident: $change:expr, $code:literal, $words:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            after($change, $code, &$words);
+        })*
+    };
+}
+
+/// Checks a project whose baseline is recorded after a change.
+fn after(change: fn(&mut Files), code: i32, words: &[&str]) {
+    let (scratch, mut files) = accepted();
+    change(&mut files);
+    files.write(&scratch);
+    let ran = scratch.karat(&["check", "-v"]);
+    let said = said(&ran);
+    assert_eq!(ran.code, code, "{said}");
+    for word in words {
+        assert!(said.contains(word), "{word:?} is missing in: {said}");
+    }
+    if code == 0 {
+        assert!(!said.contains("different data"), "{said}");
+    }
+}
+
+changes! {
+    the_descriptions_of_one_server_are_dropped:
         |files| {
             for id in ["disk:read", "disk:write", "disk:tree"] {
                 files.tool(id)["description"] = "".into();
             }
         },
-        1,
-        &["q-folders", "the corpus changed: 3 changed", "disk:tree"],
-    ),
-    (
-        "two descriptions are swapped",
+        1, ["q-folders", "the corpus changed: 3 changed", "disk:tree"];
+    two_descriptions_are_swapped:
         |files| {
             files.tool("disk:tree")["description"] = "Lists zones.".into();
             files.tool("clock:zones")["description"] = "Lists folders.".into();
         },
-        1,
-        &["q-folders", "2 changed (clock:zones, disk:tree)"],
-    ),
-    (
-        "two names are swapped",
+        1, ["q-folders", "2 changed (clock:zones, disk:tree)"];
+    two_names_are_swapped:
         |files| {
             for (id, name) in
                 [("disk:tree", "kept"), ("disk:write", "tree"), ("disk:kept", "write")]
@@ -168,17 +185,11 @@ const ROWS: &[Row] = &[
                 files.rename(id, name);
             }
         },
-        1,
-        &["q-folders", "2 changed (disk:tree, disk:write)"],
-    ),
-    (
-        "schemas are cut off",
+        1, ["q-folders", "2 changed (disk:tree, disk:write)"];
+    schemas_are_cut_off:
         |files| files.tool("git:diff")["schema"] = json!({"type": "object"}),
-        1,
-        &["q-branch", "1 changed (git:diff)"],
-    ),
-    (
-        "every tool has a copy on another server",
+        1, ["q-branch", "1 changed (git:diff)"];
+    every_tool_has_a_copy_on_another_server:
         |files| {
             let tools = files.corpus["tools"].as_array_mut().unwrap();
             let copies: Vec<Value> = tools
@@ -192,57 +203,33 @@ const ROWS: &[Row] = &[
                 .collect();
             tools.extend(copies);
         },
-        1,
-        &["mrr", "the corpus changed: 9 added", "a-copy:"],
-    ),
-    (
-        "a word is added to a description, and nothing is lost",
+        1, ["mrr", "the corpus changed: 9 added", "a-copy:"];
+    a_word_is_added_to_a_description_and_nothing_is_lost:
         |files| files.tool("disk:write")["description"] = "Stores text in some file.".into(),
-        0,
-        &["the corpus changed: 1 changed (disk:write)"],
-    ),
-    (
-        "a labelled tool is removed",
+        0, ["the corpus changed: 1 changed (disk:write)"];
+    a_labelled_tool_is_removed:
         |files| Files::without(&mut files.corpus["tools"], "tool_id", "disk:tree"),
-        1,
-        &["q-folders labels disk:tree"],
-    ),
-    (
-        "a labelled tool is renamed",
+        1, ["q-folders labels disk:tree"];
+    a_labelled_tool_is_renamed:
         |files| files.rename("disk:tree", "ls"),
-        1,
-        &["q-folders labels disk:tree"],
-    ),
-    (
-        "a labelled tool is written in another case",
+        1, ["q-folders labels disk:tree"];
+    a_labelled_tool_is_written_in_another_case:
         |files| files.rename("disk:tree", "Tree"),
-        1,
-        &["q-folders labels disk:tree"],
-    ),
-    (
-        "a label is changed",
+        1, ["q-folders labels disk:tree"];
+    a_label_is_changed:
         |files| files.query("q-hour")["labels"][1]["relevance"] = 2.into(),
-        0,
-        &["the golden set changed: 1 changed (q-hour); left out"],
-    ),
-    (
-        "a query is dropped",
+        0, ["the golden set changed: 1 changed (q-hour); left out"];
+    a_query_is_dropped:
         |files| Files::without(&mut files.golden["queries"], "id", "q-read"),
-        0,
-        &["the golden set changed: 1 removed (q-read); left out"],
-    ),
-    (
-        "a query is added",
+        0, ["the golden set changed: 1 removed (q-read); left out"];
+    a_query_is_added:
         |files| {
             let mut new = files.query("q-read").clone();
             new["id"] = "q-new".into();
             files.golden["queries"].as_array_mut().unwrap().push(new);
         },
-        0,
-        &["the golden set changed: 1 added (q-new); left out"],
-    ),
-    (
-        "every label is 0",
+        0, ["the golden set changed: 1 added (q-new); left out"];
+    every_label_is_0:
         |files| {
             for query in files.golden["queries"].as_array_mut().unwrap() {
                 for label in query["labels"].as_array_mut().unwrap() {
@@ -250,115 +237,66 @@ const ROWS: &[Row] = &[
                 }
             }
         },
-        2,
-        &["no item of the golden set is the same", "5 changed", "baseline update"],
-    ),
-    (
-        "a tool is defined twice",
+        2, ["no item of the golden set is the same", "5 changed", "baseline update"];
+    a_tool_is_defined_twice:
         |files| {
             let twice = files.tool("git:log").clone();
             files.corpus["tools"].as_array_mut().unwrap().push(twice);
         },
-        2,
-        &["corpus.json", "git:log", "duplicate"],
-    ),
-    (
-        "an id is not server:tool",
+        2, ["corpus.json", "git:log", "duplicate"];
+    an_id_is_not_server_tool:
         |files| files.tool("git:log")["tool_id"] = "git-log".into(),
-        2,
-        &["corpus.json", "git-log", "git:log"],
-    ),
-    (
-        "a grade does not exist",
+        2, ["corpus.json", "git-log", "git:log"];
+    a_grade_does_not_exist:
         |files| files.query("q-read")["labels"][0]["relevance"] = 3.into(),
-        2,
-        &["golden.json", "q-read", "disk:read", "0 to 2"],
-    ),
-    (
-        "a query id occurs twice",
+        2, ["golden.json", "q-read", "disk:read", "0 to 2"];
+    a_query_id_occurs_twice:
         |files| files.query("q-read")["id"] = "q-hour".into(),
-        2,
-        &["golden.json", "q-hour", "duplicate"],
-    ),
-    (
-        "a query is empty",
+        2, ["golden.json", "q-hour", "duplicate"];
+    a_query_is_empty:
         |files| files.query("q-read")["query"] = " ".into(),
-        2,
-        &["golden.json", "q-read", "empty"],
-    ),
-    (
-        "words are no longer stemmed",
+        2, ["golden.json", "q-read", "empty"];
+    words_are_no_longer_stemmed:
         |files| files.replace_system(UNSTEMMED),
-        1,
-        &["recall@5", "q-folders"],
-    ),
-    (
-        "descriptions are not indexed",
+        1, ["recall@5", "q-folders"];
+    descriptions_are_not_indexed:
         |files| files.replace_system("{ builtin = \"bm25-names\" }"),
-        1,
-        &["recall@5", "mrr", "q-folders", "q-history"],
-    ),
-    (
-        "the baseline is of another entry",
+        1, ["recall@5", "mrr", "q-folders", "q-history"];
+    the_baseline_is_of_another_entry:
         |files| files.project = files.project.replace("name = \"search\"", "name = \"other\""),
-        2,
-        &["this baseline is of \"search\", not of \"other\""],
-    ),
-    (
-        "more results are asked for than before",
+        2, ["this baseline is of \"search\", not of \"other\""];
+    more_results_are_asked_for_than_before:
         |files| files.project = files.project.replace("limit = 20", "limit = 100"),
-        2,
-        &["mrr", "20 results were asked for before, 100 now", "`limit`"],
-    ),
-    (
-        "fewer results are asked for than before",
+        2, ["mrr", "20 results were asked for before, 100 now", "`limit`"];
+    fewer_results_are_asked_for_than_before:
         |files| files.project = files.project.replace("limit = 20", "limit = 3"),
-        2,
-        &["20 results were asked for before, 3 now"],
-    ),
-    (
-        "a value of the baseline was edited",
+        2, ["20 results were asked for before, 3 now"];
+    a_value_of_the_baseline_was_edited:
         |files| {
             let at = files.baseline.find("\"id\":\"recall@5\",\"value\":").unwrap();
             let end = at + files.baseline[at..].find(",\"n\"").unwrap();
             files.baseline.replace_range(at..end, "\"id\":\"recall@5\",\"value\":0.2");
         },
-        2,
-        &["baseline.json", "recall@5", "0.2000", "not the mean of its items"],
-    ),
-    (
-        "the corpus is written in another layout",
+        2, ["baseline.json", "recall@5", "0.2000", "not the mean of its items"];
+    the_corpus_is_written_in_another_layout:
         |files| {
             files.corpus["tools"].as_array_mut().unwrap().reverse();
             files.corpus["generated_from"] = json!({"date": "today"});
         },
-        0,
-        &["no item got worse"],
-    ),
-];
-
+        0, ["no item got worse"];
+}
 #[test]
-fn each_change_ends_with_its_exit_code_and_names_what_changed() {
-    let (scratch, files) = accepted();
-    scratch.karat(&["check", "-v"]).expect(0);
-    for (name, change, code, words) in ROWS {
-        let mut changed = Files {
-            corpus: files.corpus.clone(),
-            golden: files.golden.clone(),
-            project: files.project.clone(),
-            baseline: files.baseline.clone(),
-        };
-        change(&mut changed);
-        changed.write(&scratch);
-        let ran = scratch.karat(&["check", "-v"]);
-        let said = said(&ran);
-        assert_eq!(ran.code, *code, "{name}: {said}");
-        for word in *words {
-            assert!(said.contains(word), "{name}: {word:?} is missing in: {said}");
-        }
-        if *code == 0 {
-            assert!(!said.contains("different data"), "{name}: {said}");
-        }
+fn what_was_left_out_is_named_without_being_asked_for() {
+    let (scratch, mut files) = accepted();
+    files.query("q-hour")["labels"][1]["relevance"] = 2.into();
+    files.tool("disk:write")["description"] = "Stores text in some file.".into();
+    files.write(&scratch);
+    let text = said(&scratch.karat(&["check"]).expect(0));
+    for words in [
+        "note: search: the corpus changed: 1 changed (disk:write)",
+        "note: search: the golden set changed: 1 changed (q-hour); left out of the comparison",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
     }
 }
 
@@ -459,7 +397,10 @@ fn only_the_changed_queries_are_left_out_of_a_comparison() {
     let deltas = comparison["deltas"].as_array().unwrap();
     let recall = deltas.iter().find(|delta| delta["metric"] == "recall@5").unwrap();
     assert_eq!((&recall["pairs"], &recall["delta"]), (&4.into(), &(-0.25).into()));
-    assert!(recall["interval"].is_object(), "{recall}");
+    // Two servers say next to nothing about others.
+    assert_eq!(recall["interval"]["method"], "student_clustered", "{recall}");
+    let [low, high] = ["low", "high"].map(|end| recall["interval"][end].as_f64().unwrap());
+    assert!(low <= -0.9 && high >= 0.9, "{recall}");
 }
 
 #[test]
@@ -572,11 +513,11 @@ fn a_server_that_the_search_stopped_indexing_is_not_ready_or_a_failure_as_was_as
             .write(&scratch);
         said(&scratch.karat(&["check", "-v"]).expect(code))
     };
-    let text = run("{ probe = true, timeout_ms = 3000 }", 3);
+    let text = run("{ probe = true, timeout_ms = 10000 }", 3);
     assert!(text.contains("not ready") && text.contains("disk:tree"), "{text}");
     let text = run("{ probe = false }", 1);
     assert!(text.contains("q-folders") && text.contains("q-read"), "{text}");
-    let text = run("{ probe = true, timeout_ms = 3000, missing = \"fail\" }", 1);
+    let text = run("{ probe = true, timeout_ms = 10000, missing = \"fail\" }", 1);
     assert!(text.contains("3 tools of the corpus are not found by name: disk:read"), "{text}");
 }
 
@@ -669,6 +610,17 @@ fn skills_fire_or_abstain() {
                 print(json.dumps({'id': q['id'], 'ranked': []}), flush=True)";
     let silent = [&data[..], &["--", "python3", "-c", mute]].concat();
     scratch.karat(&silent).not_measured(&["nothing ever fired"]);
+
+    // Queries that all should fire nothing are a golden set too.
+    scratch.write(
+        "golden.json",
+        r#"[{"id": "tabled", "query": "the table in the kitchen", "skill": "xlsx", "should_trigger": false},
+            {"id": "weather", "query": "rain tomorrow", "skill": "pdf", "should_trigger": false}]"#,
+    );
+    let report = scratch.karat(&[&data[..], &["--json"]].concat()).expect(0).json();
+    let fired = |metric: &Value| metric["id"] == "trigger.false_fire_rate";
+    let metrics = report["reports"][0]["metrics"].as_array().unwrap();
+    assert_eq!(metrics.iter().find(|metric| fired(metric)).unwrap()["value"], 0.5);
 }
 
 #[test]
