@@ -50,6 +50,8 @@ pub fn run(dataset: &Dataset) -> Vec<Control> {
             .all(|metric| metric.value.is_none_or(|value| value == wanted))
     };
     let attacks = dataset.samples.iter().filter(|sample| sample.is_malicious()).count();
+    // Where there is nothing to spare, any list that flags enough is perfect.
+    let judged = attacks >= ENOUGH && attacks < dataset.samples.len();
     let imperfect = !(is(&naive, "recall", 1.0) && is(&naive, "fpr", 0.0));
     vec![
         Control {
@@ -76,7 +78,7 @@ pub fn run(dataset: &Dataset) -> Vec<Control> {
             expected: format!(
                 "a list of words is not perfect (judged from {ENOUGH} attacks on): the corpus asks for more"
             ),
-            ok: imperfect || attacks < ENOUGH,
+            ok: imperfect || !judged,
             metrics: naive,
         },
     ]

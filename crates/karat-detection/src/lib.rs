@@ -42,6 +42,7 @@ use crate::answer::{Answer, Verdict};
 use crate::dataset::{Dataset, Sample};
 use crate::decision::Decision;
 use crate::system::{ScanInput, Scanner, SystemConfig};
+use crate::systems::batch::BatchContext;
 use crate::systems::verdicts::Verdicts;
 
 /// The detection evaluation.
@@ -128,7 +129,13 @@ impl Evaluation for Detection {
         context: &RunContext<'_>,
     ) -> Result<Start<Detection>, EvalError> {
         let Entry { common, config, data } = entry;
-        let started = config.system.start(data, context.folder, common.runs, common.timeout());
+        let surroundings = BatchContext {
+            journal: context.journal,
+            resume: context.resume,
+            progress: context.progress.as_ref(),
+        };
+        let (folder, timeout) = (context.folder, common.timeout());
+        let started = config.system.start(data, folder, common.runs, timeout, &surroundings);
         let reference = config.system.reference()?;
         Ok(Start::Live { system: Arc::new(started.await?), reference })
     }
@@ -246,7 +253,7 @@ pub fn score_verdicts(
         name => name.to_owned(),
     };
     let mut common = Common { seed: options.seed, ..Common::named(name) };
-    common.gate.max_errors = options.max_errors;
+    common.gate.max_errors = Some(options.max_errors);
     let system = SystemConfig {
         verdicts: Some(verdicts.to_owned()),
         decision: options.decision.clone(),

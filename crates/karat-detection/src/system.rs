@@ -21,7 +21,7 @@ use crate::decision::Decision;
 pub use crate::definition::ScanInput;
 use crate::detectors;
 use crate::systems;
-use crate::systems::batch::{Batch, BatchConfig};
+use crate::systems::batch::{Batch, BatchConfig, BatchContext};
 use crate::systems::builtin::Builtin;
 use crate::systems::command::CommandScanner;
 use crate::systems::http::{self, HttpConfig, HttpScanner};
@@ -169,7 +169,7 @@ impl SystemConfig {
     }
 
     /// Builds or starts it. `folder` is where paths start and commands run, `timeout` how long an answer
-    /// may take.
+    /// may take; a batch command is run to its end, in its `surroundings`.
     ///
     /// # Errors
     /// When a file cannot be read or a program does not do its work.
@@ -179,6 +179,7 @@ impl SystemConfig {
         folder: &Path,
         runs: u32,
         timeout: Duration,
+        surroundings: &BatchContext<'_>,
     ) -> Result<Scanner, EvalError> {
         if let Some(name) = &self.builtin {
             return Ok(Scanner::Builtin(Builtin::new(name)));
@@ -203,7 +204,7 @@ impl SystemConfig {
         };
         if let Some(batch) = &self.batch {
             let (program, decide) = (program(&batch.command)?, &self.decision.detectors);
-            let done = Batch::run(batch, &program, dataset, decide, runs).await?;
+            let done = Batch::run(batch, &program, dataset, decide, runs, surroundings).await?;
             return Ok(Scanner::Batch(done));
         }
         let program = program(self.command.as_deref().unwrap_or_default())?;

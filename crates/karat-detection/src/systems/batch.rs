@@ -21,18 +21,22 @@ use std::time::{Duration, Instant};
 use karat_io::input::{self, Format, Limits};
 use karat_io::process::{Line, Process, Program};
 use karat_io::{Failure, FailureClass};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::answer::{definition, highest};
 use super::batch_config::Paths;
 pub use super::batch_config::{
-    Absent, BatchConfig, FindingPaths, Names, OutputFormat, ToolsShape, Unplaced,
+    Absent, BatchConfig, FindingPaths, Names, OutputFormat, Repeats, ToolsShape, Unplaced,
 };
 use super::canary::{canaries, odd};
 use super::sarif;
+use super::starts::{Finished, Starts};
 use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
 use crate::dataset::{Dataset, Sample};
+use karat_core::dataset::Digest;
 use karat_core::error::EvalError;
+use karat_core::run::Progress;
 use karat_io::json_path::JsonPath;
 
 /// The most that a program may print.
@@ -51,16 +55,28 @@ pub struct Batch {
     unheard: BTreeSet<String>,
     /// The number of times that the program was started in one run.
     starts: usize,
+    /// True if it was shown servers rather than tools.
+    of_servers: bool,
     /// The remark on its verdicts on the canary pair, if they are odd.
     canary: Option<String>,
 }
 
+/// The surroundings of a batch: where its answers are kept while it works, and where its progress is shown.
+pub struct BatchContext<'c> {
+    /// The journal; the finished starts are in a file next to it.
+    pub journal: Option<&'c Path>,
+    /// Set to continue an interrupted run.
+    pub resume: bool,
+    /// Shows the progress.
+    pub progress: &'c dyn Progress,
+}
+
 /// The answer on each entry.
-type Answers = BTreeMap<String, Result<Answer, String>>;
+pub(super) type Answers = BTreeMap<String, Result<Answer, String>>;
 
 /// The number of results there that were.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Tally {
     results: usize,
     /// Those that name no tool of the file.
     unplaced: usize,
@@ -78,22 +94,44 @@ impl Batch {
         dataset: &Dataset,
         decide: &[String],
         runs: u32,
+        context: &BatchContext<'_>,
     ) -> Result<Batch, EvalError> {
         config.check()?;
         let mut done = Batch::default();
         let canaries = canaries();
-        for _ in 0..runs {
+        let files = files(dataset, config, &canaries);
+        done.starts = files.len();
+        done.of_servers = config.tools == ToolsShape::Servers;
+        let mut starts = Starts::next_to(context.journal, context.resume);
+        let all = files.len() * runs as usize;
+        let mut number = 0;
+        for run in 0..runs {
             let mut answers = BTreeMap::new();
             let mut tally = Tally::default();
-            let files = files(dataset, config, &canaries);
-            done.starts = files.len();
-            for file in files {
-                let began = Instant::now();
-                let of_file = run_once(config, program, &file, &mut answers).await?;
-                tally.results += of_file.results;
-                tally.unplaced += of_file.unplaced;
-                let share = began.elapsed() / u32::try_from(file.len()).unwrap_or(u32::MAX);
+            for file in &files {
+                number += 1;
+                let tools = Tools::of(config, file);
+                let key = key(config, program, run, &tools);
+                let finished = if let Some(known) = starts.take(&key) {
+                    known
+                } else {
+                    let entries = file.values().filter(|sample| !is_canary(sample, &canaries));
+                    let entries = entries.count();
+                    context
+                        .progress
+                        .stage(&format!("scanner start {number} of {all} on {entries} entries"));
+                    let began = Instant::now();
+                    let mut of_file = Answers::new();
+                    let tally = run_once(config, program, file, &tools, &mut of_file).await?;
+                    let finished = Finished::new(&key, began.elapsed(), of_file, tally);
+                    starts.note(&finished).map_err(super::not_started)?;
+                    finished
+                };
+                let share = finished.took() / u32::try_from(file.len()).unwrap_or(u32::MAX);
                 done.times.extend(file.iter().map(|_| share));
+                tally.results += finished.tally.results;
+                tally.unplaced += finished.tally.unplaced;
+                answers.extend(finished.answers);
             }
             if tally.results > 0 && tally.unplaced == tally.results {
                 return Err(super::not_started(format!(
@@ -127,9 +165,10 @@ impl Batch {
         ];
         notes.extend(self.canary.clone());
         if self.starts > 3 {
+            let other = if self.of_servers { " or repeats = \"together\"" } else { "" };
             notes.push(format!(
-                "names repeat, so the scanner was started {} times; with names = \"id\" it starts \
-                 once, if names do not matter to it",
+                "names repeat, so the scanner was started {} times; with names = \"id\"{other} it \
+                 starts once, if names do not matter to it",
                 self.starts
             ));
         }
@@ -244,7 +283,8 @@ fn files<'d>(
         let own = Some(sample.tool.name.as_str()).filter(|name| !name.is_empty());
         let shown = if config.names == Names::Id { id } else { own.unwrap_or(id) };
         let key = if config.tools == ToolsShape::Servers { id } else { shown };
-        let free = files.iter().position(|(taken, _)| !taken.contains(shown));
+        let together = config.repeats == Repeats::Together;
+        let free = files.iter().position(|(taken, _)| together || !taken.contains(shown));
         let number = free.unwrap_or_else(|| {
             files.push(Default::default());
             files.len() - 1
@@ -265,30 +305,62 @@ fn files<'d>(
     files
 }
 
-/// Writes the file of tools, or the folder of files.
-fn write_tools(config: &BatchConfig, file: &ToolsFile<'_>, at: &Path) -> std::io::Result<()> {
-    let tools = || file.iter().map(|(name, sample)| tool_json(name, sample)).collect();
-    let whole = match config.tools {
-        ToolsShape::Object => json!({ "tools": Value::Array(tools()) }),
-        ToolsShape::List => Value::Array(tools()),
-        ToolsShape::Servers => {
-            let server = |(id, sample): (&String, &&Sample)| {
-                (id.clone(), server_json(id, sample, &config.tools_at))
-            };
-            let servers: serde_json::Map<String, Value> = file.iter().map(server).collect();
-            json!({ "mcpServers": servers })
-        }
-        ToolsShape::Files => {
-            std::fs::create_dir(at)?;
-            for (name, sample) in file {
-                let own = &sample.tool.name;
-                let tool = tool_json(if own.is_empty() { name } else { own }, sample);
-                std::fs::write(at.join(format!("{name}.json")), tool.to_string())?;
+/// The tools as the program finds them on disk.
+enum Tools {
+    File(String),
+    /// Each file with its name.
+    Folder(Vec<(String, String)>),
+}
+
+impl Tools {
+    fn of(config: &BatchConfig, file: &ToolsFile<'_>) -> Tools {
+        let tools = || file.iter().map(|(name, sample)| tool_json(name, sample)).collect();
+        let whole = match config.tools {
+            ToolsShape::Object => json!({ "tools": Value::Array(tools()) }),
+            ToolsShape::List => Value::Array(tools()),
+            ToolsShape::Servers => {
+                let server = |(id, sample): (&String, &&Sample)| {
+                    (id.clone(), server_json(id, sample, &config.tools_at))
+                };
+                let servers: serde_json::Map<String, Value> = file.iter().map(server).collect();
+                json!({ "mcpServers": servers })
             }
-            return Ok(());
+            ToolsShape::Files => {
+                let tool = |(name, sample): (&String, &&Sample)| {
+                    let own = &sample.tool.name;
+                    let tool = tool_json(if own.is_empty() { name } else { own }, sample);
+                    (format!("{name}.json"), tool.to_string())
+                };
+                return Tools::Folder(file.iter().map(tool).collect());
+            }
+        };
+        Tools::File(whole.to_string())
+    }
+
+    fn write(&self, at: &Path) -> std::io::Result<()> {
+        match self {
+            Tools::File(text) => std::fs::write(at, text),
+            Tools::Folder(files) => {
+                std::fs::create_dir(at)?;
+                files.iter().try_for_each(|(name, text)| std::fs::write(at.join(name), text))
+            }
         }
+    }
+}
+
+/// The digest of a start: equal ones would show the same program the same tools in the same run.
+fn key(config: &BatchConfig, program: &Program, run: u32, tools: &Tools) -> String {
+    let tools = match tools {
+        Tools::File(text) => json!(text),
+        Tools::Folder(files) => json!(files),
     };
-    std::fs::write(at, whole.to_string())
+    let folder = program.folder.as_deref().map(Path::to_string_lossy);
+    let whole = json!([config, program.command, program.env, folder, run, tools]);
+    Digest::of(whole.to_string().as_bytes()).to_string()
+}
+
+fn is_canary(sample: &Sample, canaries: &[Sample; 2]) -> bool {
+    canaries.iter().any(|canary| canary.id == sample.id)
 }
 
 fn server_json(id: &str, sample: &Sample, tools_at: &str) -> Value {
@@ -315,18 +387,20 @@ async fn run_once(
     config: &BatchConfig,
     program: &Program,
     file: &ToolsFile<'_>,
+    tools: &Tools,
     answers: &mut Answers,
 ) -> Result<Tally, EvalError> {
     let failed = super::not_started;
     let folder =
         tempfile::tempdir().map_err(|error| failed(format!("no temporary folder: {error}")))?;
     let is_folder = config.tools == ToolsShape::Files;
-    let tools = folder.path().join(if is_folder { "tools" } else { "tools.json" });
+    let shown = folder.path().join(if is_folder { "tools" } else { "tools.json" });
     let output = folder.path().join("output.json");
-    write_tools(config, file, &tools)
+    tools
+        .write(&shown)
         .map_err(|error| failed(format!("the tools file cannot be written: {error}")))?;
     let fill = |word: &String| {
-        word.replace("{tools}", &tools.to_string_lossy())
+        word.replace("{tools}", &shown.to_string_lossy())
             .replace("{output}", &output.to_string_lossy())
     };
     let program =

@@ -25,6 +25,9 @@ pub struct BatchConfig {
     /// The names of tools in the file.
     #[serde(default)]
     pub names: Names,
+    /// In a file of servers: whether entries whose tools have equal names share a file.
+    #[serde(default)]
+    pub repeats: Repeats,
     /// The format of the output.
     #[serde(default)]
     pub format: OutputFormat,
@@ -141,6 +144,17 @@ pub enum Names {
     Id,
 }
 
+/// The place of entries whose tools have equal names, in a file of servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Repeats {
+    /// In different files: some scanners take equal names on two servers for an attack.
+    #[default]
+    Apart,
+    /// In one file, so that the program starts once.
+    Together,
+}
+
 /// The format of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -183,6 +197,12 @@ impl BatchConfig {
         }
         if !self.command.iter().any(|word| word.contains("{tools}")) {
             return wrong("the command does not mention {tools}, the file that it should read");
+        }
+        if self.repeats == Repeats::Together && self.tools != ToolsShape::Servers {
+            return wrong(
+                "repeats = \"together\" is for tools = \"servers\": in one list of tools a name \
+                 occurs once",
+            );
         }
         match self.format {
             OutputFormat::Sarif if self.absent == Some(Absent::Missing) => wrong(

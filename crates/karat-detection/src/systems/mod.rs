@@ -9,6 +9,7 @@ pub mod command;
 pub mod http;
 pub mod mcp;
 pub mod sarif;
+mod starts;
 pub mod verdicts;
 #[cfg(feature = "yara")]
 pub mod yara;

@@ -500,3 +500,117 @@ print(json.dumps({"results": [{"serverName": n, "findings": ["bad"] if "<IMPORTA
         ("true positive".to_owned(), "unsupported".to_owned())
     );
 }
+
+/// Remembers the steps that a run announces.
+#[derive(Default)]
+struct Stages(std::sync::Mutex<Vec<String>>);
+
+impl karat_core::run::Progress for Stages {
+    fn started(&self, _: usize, _: usize) {}
+    fn stage(&self, what: &str) {
+        self.0.lock().unwrap().push(what.to_owned());
+    }
+    fn answered(&self, _: &str, _: bool) {}
+    fn finished(&self) {}
+}
+
+#[tokio::test]
+async fn a_batch_scanner_reports_its_starts_and_goes_on_after_an_interruption() {
+    // Three tools of one name: three starts. The third one fails as long as there is no file `well`.
+    let text: Vec<String> = (1..=3)
+        .map(|number| {
+            let (label, category) =
+                if number == 1 { ("malicious", "tool_poisoning") } else { ("benign", "benign") };
+            common::line(
+                &format!("e-{number}"),
+                label,
+                category,
+                "search",
+                &format!("Text {number}."),
+            )
+        })
+        .collect();
+    let (folder, dataset) = corpus(&text.join("\n"));
+    write(
+        folder.path(),
+        "scan.py",
+        "import json, os, sys\n\
+         tools = json.load(open(sys.argv[1]))['tools']\n\
+         with open('starts.log', 'a') as log: log.write('start\\n')\n\
+         if any(t['description'] == 'Text 3.' for t in tools) and not os.path.exists('well'):\n    sys.exit('broken')\n\
+         print(json.dumps([{'tool': t['name'], 'bad': 'Text 1.' in t['description'] or 'ssh' in t['description']} for t in tools]))\n",
+    );
+    let (common, config) = entry(
+        "name = \"b\"\n[system.batch]\ncommand = [\"python3\", \"scan.py\", \"{tools}\"]\n\
+         results = \"$[*]\"\nentry = \"tool\"\nflagged = \"bad\"\n",
+    );
+    let entry = karat_core::evaluation::Entry::<karat_detection::Detection> {
+        common,
+        config,
+        data: dataset,
+    };
+    let journal = folder.path().join("journal.jsonl");
+    let measure = async |resume: bool| {
+        let stages = std::sync::Arc::new(Stages::default());
+        let context = karat_core::evaluation::RunContext {
+            folder: folder.path(),
+            journal: Some(&journal),
+            resume,
+            progress: std::sync::Arc::<Stages>::clone(&stages),
+        };
+        let report = karat_core::evaluation::evaluate(&entry, &context).await;
+        let stages = stages.0.lock().unwrap().clone();
+        (report, stages)
+    };
+    let starts =
+        || std::fs::read_to_string(folder.path().join("starts.log")).unwrap().lines().count();
+
+    let (failed, stages) = measure(false).await;
+    assert!(matches!(failed, Err(EvalError::NotStarted(_))), "{failed:?}");
+    let expected: Vec<String> =
+        (1..=3).map(|n| format!("scanner start {n} of 3 on 1 entries")).collect();
+    assert_eq!((stages, starts()), (expected.clone(), 3));
+
+    write(folder.path(), "well", "");
+    let (resumed, stages) = measure(true).await;
+    let resumed = resumed.unwrap();
+    assert_eq!((stages, starts()), (expected[2..].to_vec(), 4));
+    assert_eq!((value(&resumed, "recall"), value(&resumed, "fpr")), (Some(1.0), Some(0.0)));
+    assert!(!resumed.warnings.iter().any(|said| said.contains("canary")), "{:?}", resumed.warnings);
+
+    // All is known: nothing is started. Without --resume everything is.
+    assert_eq!(measure(true).await.1, Vec::<String>::new());
+    assert_eq!((measure(false).await.1, starts()), (expected, 7));
+}
+
+#[tokio::test]
+async fn servers_with_tools_of_one_name_may_share_a_file() {
+    let (folder, dataset) = corpus(&small_corpus());
+    write(
+        folder.path(),
+        "scan.py",
+        "import json, sys\n\
+         servers = json.load(open(sys.argv[1]))['mcpServers']\n\
+         with open('starts.log', 'a') as log: log.write('start\\n')\n\
+         print(json.dumps([{'server': name, 'bad': 'IMPORTANT' in json.dumps(s)} for name, s in servers.items()]))\n",
+    );
+    let batch = |more: &str| {
+        entry(&format!(
+            "name = \"b\"\n[system.batch]\ncommand = [\"python3\", \"scan.py\", \"{{tools}}\"]\n\
+             tools = \"servers\"\nresults = \"$[*]\"\nentry = \"server\"\nflagged = \"bad\"\n{more}"
+        ))
+    };
+    let starts =
+        || std::fs::read_to_string(folder.path().join("starts.log")).unwrap().lines().count();
+    let apart = run(folder.path(), &batch(""), &dataset).await.unwrap();
+    assert_eq!(starts(), 2);
+    let together = run(folder.path(), &batch("repeats = \"together\"\n"), &dataset).await.unwrap();
+    assert_eq!(starts(), 3);
+    for report in [&apart, &together] {
+        assert_eq!((value(report, "recall"), value(report, "fpr")), (Some(1.0), Some(0.0)));
+    }
+    let refused = system(
+        "[batch]\ncommand = [\"scan\", \"{tools}\"]\nresults = \"$[*]\"\nentry = \"a\"\nrepeats = \"together\"",
+    );
+    assert!(refused.reference().unwrap_err().to_string().contains("servers"));
+}
